@@ -205,10 +205,14 @@ class CudaGraph:
 
 
 class _Thread(threading.local):
-    """What a thread records, if anything: the stream on which it does, and the functions that it has launched."""
+    """What a device knows of a thread."""
 
+    has_context = False
+    """Whether calls of the driver find the device's context."""
     stream: Any = None
+    """That on which it records, if it does."""
     held: list[Any]
+    """The functions that it has launched while it records."""
 
 
 class CudaDevice:
@@ -225,6 +229,7 @@ class CudaDevice:
         self._cupy = library
         self._runtime, self._driver = library.cuda.runtime, library.cuda.driver
         self._device = library.cuda.Device(index)
+        self._thread = _Thread()
         self.index = index
         self.name = f"cuda:{index}"
         with _Told(f"{self.name} cannot be used"), self.current():
@@ -232,7 +237,6 @@ class CudaDevice:
             self.capability = (int(self.facts["major"]), int(self.facts["minor"]))
             self.target = target_of(self.capability)
             self.cupy_stream = library.cuda.Stream(non_blocking=True)
-        self._thread = _Thread()
         # Memory may be collected by the thread that counts.
         self._lock = threading.RLock()
         self._counts = [0, 0, 0]
@@ -246,6 +250,12 @@ class CudaDevice:
 
     def current(self) -> Any:
         """A context in which the device is that of this thread."""
+        if not self._thread.has_context:
+            # NOTE: kernels are launched by the driver, which finds the context of a device in a thread only after a
+            # call of the runtime there; that the device is chosen does not suffice.
+            with self._device:
+                self._runtime.memGetInfo()
+            self._thread.has_context = True
         return self._device
 
     # ---- memory

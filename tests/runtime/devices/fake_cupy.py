@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
+import threading
 from collections.abc import Callable
 from functools import cache
 from types import SimpleNamespace
@@ -58,6 +59,8 @@ class FakeCupy:
         self.device = 0
         """That of this thread."""
         self.streams = 0
+        self.contexts: set[tuple[int, int]] = set()
+        """(thread, device)."""
         self.symbols = {"scale": 77}
         runtime = SimpleNamespace(
             is_hip=False,
@@ -65,7 +68,7 @@ class FakeCupy:
             driverGetVersion=lambda: self.driver_version,
             runtimeGetVersion=lambda: 13020,
             getDeviceProperties=lambda index: self.facts,
-            memGetInfo=lambda: (1 << 30, 2 << 30),
+            memGetInfo=self._info,
             memcpyAsync=self._memcpy,
             streamSynchronize=lambda stream: self.calls.append(("wait", stream)),
             memsetAsync=self._memset,
@@ -93,6 +96,15 @@ class FakeCupy:
             raise self.gpus
         return self.gpus
 
+    def _info(self) -> tuple[int, int]:
+        self.contexts.add((threading.get_ident(), self.device))
+        return 1 << 30, 2 << 30
+
+    def _require_context(self) -> None:
+        """As the driver, which finds one in threads that have called the runtime."""
+        if (threading.get_ident(), self.device) not in self.contexts:
+            raise DriverError(201, "CUDA_ERROR_INVALID_CONTEXT: invalid device context")
+
     def _alloc(self, nbytes: int) -> Buffer:
         if nbytes > self.limit:
             raise OutOfMemoryError(f"{nbytes} bytes")
@@ -108,9 +120,11 @@ class FakeCupy:
         ctypes.memset(address, value, size)
 
     def _attribute(self, function: int, attribute: int, value: int) -> None:
+        self._require_context()
         self.calls.append(("attribute", function, attribute, value))
 
     def _launch(self, function: int, *rest: int) -> None:
+        self._require_context()
         *geometry, shared, stream, parameters, extra = rest
         pointers = (ctypes.c_void_p * 3).from_address(parameters)
         words = [ctypes.c_longlong.from_address(p).value for p in pointers if p]
@@ -223,6 +237,7 @@ class ExecutingCupy(FakeCupy):
         self.work(stream, lambda: ctypes.memset(address, value, size) and None)
 
     def _launch(self, function: int, *rest: int) -> None:
+        self._require_context()
         grid, _, _, threads, _, _, shared, stream, parameters, _ = rest
         kernel = self.functions[function]
         pointers = (ctypes.c_void_p * len(kernel.parameters)).from_address(parameters)

@@ -17,7 +17,7 @@ from graphc.codegen.cuda.index import IndexWriter, parameter_of, size_text
 from graphc.codegen.cuda.prelude import PRELUDE
 from graphc.codegen.cuda.scalar import combined, expression
 from graphc.codegen.cuda.types import literal, memory_type, register_type
-from graphc.codegen.cuda.wide import MEMBERS, wide_loads
+from graphc.codegen.cuda.wide import MEMBERS, WIDTHS, wide_loads, wide_stores
 from graphc.ir.kernel.dims import dims_of_kernel
 from graphc.ir.kernel.index import Axis, Index
 from graphc.ir.kernel.scalar import result_type
@@ -397,25 +397,58 @@ class _Kernel:
         self.close()
 
     def _copies(self, stmt: Loop) -> None:
-        """A loop of a few iterations, written out; what lies side by side in shared memory is read as one."""
-        shared = {b.name for b in self.kernel.buffers if b.role == "shared" and not self.warps}
-        vectors: dict[str, str] = {}
+        """A loop of a few iterations, written out; what lies side by side in shared memory is read as one, and what is
+        written side by side to an argument is written as one where that is aligned."""
         self.open("")
-        for load in wide_loads(stmt, shared):
-            self.count += 1
-            vectors[load.name] = f"gc_vector_{self.count}"
-            first = load.index - Index(((stmt.axis, 1),))
-            place = f"{self.texts[load.buffer]}, {self.index.index(first)}"
-            self.put(f"const auto {vectors[load.name]} = gc_load{stmt.axis.extent}({place});")
+        vectors = self._wide_loads(stmt)
+        kept = self._wide_stores(stmt)
         for number in range(int(stmt.axis.extent)):
             self.open("")
             self.put(f"const {self.index.type} {self.define(stmt.axis)} = {number};")
             for inner in stmt.body:
                 if isinstance(inner, Load) and inner.name in vectors:
                     self._value(inner.name, inner.dtype, f"{vectors[inner.name]}.{MEMBERS[number]}")
+                elif isinstance(inner, Store) and inner in kept:
+                    self.put(f"{kept[inner]}[{number}] = {self.ref(inner.value)};")
                 else:
                     self.body((inner,))
             self.close()
+        for store, values in kept.items():
+            self._store_wide(store, values, stmt.axis)
+        self.close()
+
+    def _wide_loads(self, stmt: Loop) -> dict[str, str]:
+        """By the name of a load the vector of what all iterations read."""
+        shared = {b.name for b in self.kernel.buffers if b.role == "shared" and not self.warps}
+        vectors: dict[str, str] = {}
+        for load in wide_loads(stmt, shared):
+            self.count += 1
+            vectors[load.name] = f"gc_vector_{self.count}"
+            place = f"{self.texts[load.buffer]}, {self.index.index(load.index - Index(((stmt.axis, 1),)))}"
+            self.put(f"const auto {vectors[load.name]} = gc_load{stmt.axis.extent}({place});")
+        return vectors
+
+    def _wide_stores(self, stmt: Loop) -> dict[Store, str]:
+        """By store the array of what all iterations write."""
+        fitting = {b.name for b in self.kernel.arguments if stmt.axis.extent in WIDTHS.get(memory_type(b.dtype), ())}
+        kept: dict[Store, str] = {}
+        for store in wide_stores(stmt, fitting) if not self.group else ():
+            self.count += 1
+            kept[store] = f"gc_values_{self.count}"
+            kind = memory_type(self.buffers[store.buffer].dtype)
+            self.put(f"{kind} {kept[store]}[{stmt.axis.extent}];")
+        return kept
+
+    def _store_wide(self, store: Store, values: str, axis: Axis) -> None:
+        """Writes an array that all iterations have filled."""
+        text, count = self.texts[store.buffer], axis.extent
+        first = self.index.index(store.index - Index(((axis, 1),)))
+        kind = memory_type(self.buffers[store.buffer].dtype).replace(" ", "")
+        test = self.index.guard(store.guard) if store.guard else "true"
+        self.open("" if test == "true" else f"if ({test})")
+        whole = f"make_{kind}{count}({', '.join(f'{values}[{i}]' for i in range(count))})"
+        self.put(f"if (gc_is_aligned({text})) gc_store{count}({text}, {first}, ({whole}));")
+        self.put(f"else {{ {' '.join(f'{text}[{first} + {i}] = {values}[{i}];' for i in range(count))} }}")
         self.close()
 
     _shared_axes: frozenset[Axis] = frozenset()

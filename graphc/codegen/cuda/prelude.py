@@ -36,11 +36,13 @@ __device__ __forceinline__ void gc_store_vector(T* p, V v) {
 #define gc_load4(p, i) gc_load_vector<4>((p) + (i))
 #define gc_store2(p, i, v) gc_store_vector<2>((p) + (i), v)
 #define gc_store4(p, i, v) gc_store_vector<4>((p) + (i), v)
+#define gc_is_aligned(p) (((unsigned long long)(p) & 15) == 0)
 #define gc_block_sync() __syncthreads()
 #define gc_warp_sync() __syncwarp()
 #define gc_shfl_xor(value, mask) __shfl_xor_sync(0xffffffffu, value, mask)
 #define GC_FN(name) name
 #else
+#define gc_is_aligned(region) (((unsigned long long)(region).data & 15) == 0)
 #define GC_FN(name) __builtin_##name
 #endif
 #define GC_DEVICE static __device__ __forceinline__

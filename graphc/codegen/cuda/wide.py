@@ -1,4 +1,4 @@
-"""Loads of neighbouring elements as one: where a vector loop reads 8 or 16 bytes that start at a multiple of these."""
+"""Neighbouring elements read or written as one: 8 or 16 bytes of a vector loop that start at a multiple of these."""
 
 from __future__ import annotations
 
@@ -27,6 +27,23 @@ def wide_loads(loop: Loop, aligned: Collection[str]) -> list[Load]:
         and s.buffer in aligned
         and s.buffer not in written
         and loop.axis.extent in WIDTHS.get(memory_type(s.dtype), ())
+        and is_vector(s.index, loop.axis)
+    ]
+
+
+def wide_stores(loop: Loop, buffers: Collection[str]) -> list[Store]:
+    """The stores of a vector loop that write all its elements to some of these ``buffers``, one store to each and no
+    load behind it, where one condition holds for all of them, from a multiple of their number on."""
+    accesses = [s for s, _ in walk(loop.body) if isinstance(s, Load | Store)]
+    return [
+        s
+        for s in loop.body
+        if isinstance(s, Store)
+        and s.buffer in buffers
+        and s.combine is None
+        and all(other.buffer != s.buffer for other in accesses[accesses.index(s) + 1 :])
+        and sum(isinstance(other, Store) and other.buffer == s.buffer for other in accesses) == 1
+        and not any(loop.axis in axes_of(bound.index) for bound in s.guard)
         and is_vector(s.index, loop.axis)
     ]
 

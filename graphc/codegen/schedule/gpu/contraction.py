@@ -119,10 +119,10 @@ class _Side:
         """How many there are in all tiles together."""
         return prod(x.extent for x in self.axes)
 
-    def inside(self, flat: Index) -> Guard:
-        """That a row exists; empty where all do."""
+    def inside(self, flat: Index, more: int = 0) -> Guard:
+        """That a row and so many behind it exist; empty where all do."""
         whole = not is_size(self.extent) and self.extent % self.size == 0
-        return () if whole else (Bound(flat, 0, self.extent),)
+        return () if whole else (Bound(flat, 0, self.extent - more),)
 
 
 class _TiledKernel:
@@ -217,14 +217,15 @@ class _TiledKernel:
         return own // together * spread + number * together + own % together
 
     def placed(
-        self, statements: tuple[Stmt, ...], flat: Sequence[tuple[tuple[Axis, ...], Index]], guard: Guard
+        self, statements: tuple[Stmt, ...], groups: Sequence[tuple[tuple[Axis, ...], Index, Index]], guard: Guard
     ) -> tuple[tuple[Stmt, ...], BodyCopier]:
-        """Statements with axes at such numbers of an iteration of all of them together, under a condition that says
-        that there are these iterations. Where it is hard to see of an index that it is within its buffer then, the
-        number of the outermost of several axes is taken modulo its extent, which changes nothing."""
+        """Statements with each group of axes at such a number of an iteration of all of them together, and so many
+        places further along the innermost one, under a condition that says that there are these iterations. Where it is
+        hard to see of an index that it is within its buffer then, the number of the outermost of several axes is taken
+        modulo its extent, which changes nothing."""
         made: list[tuple[tuple[Stmt, ...], BodyCopier]] = []
         for wrapped in (False, True):
-            axes = {x: digit for group, at in flat for x, digit in _digits(group, at, wrapped)}
+            axes = {x: digit for group in groups for x, digit in _digits(*group, wrapped)}
             copier = BodyCopier(self.names, axes)
             made.append((_guarded(copier.body(statements), guard, self.sums.name), copier))
             if self.is_within(made[-1][0]):
@@ -274,7 +275,7 @@ class _TiledKernel:
         flat = as_index(side.block) * side.size + row
         at = as_index(self.part) * self.stretch + step * self.tile.depth + term
         guard = (*side.inside(flat), *self.behind(at))
-        places = ((side.axes, flat), (self.found.reduced, at))
+        places = ((side.axes, flat, as_index(0)), (self.found.reduced, at, as_index(0)))
         made, copier = self.placed(side.factor.statements, places, guard)
         value, extra = self.zero_behind(side.factor, copier.name(side.factor.value), at)
         store = Store(side.staged.name, self.staged(side, thread, rounds), value)
@@ -361,30 +362,40 @@ class _TiledKernel:
         return self.each_result((Read(name, self.found.acc.name), Store(sums, place, name)))
 
     def each_result(self, after: tuple[Stmt, ...]) -> Stmt:
-        """Statements once for each result, with the sums read from the thread's."""
+        """Statements once for each result, with the sums read from the thread's; neighbouring columns as a vector."""
         thread = self.names.axis("t", self.tile.threads)
-        row, column = self.names.axis("r", self.tile.own_rows), self.names.axis("c", self.tile.own_columns)
-        places: list[tuple[tuple[Axis, ...], Index]] = []
-        guard: list[Bound] = []
-        for side, part in ((self.rows, row), (self.columns, column)):
-            flat = as_index(side.block) * side.size + self.places(side, thread, as_index(part))
-            places.append((side.axes, flat))
-            guard += side.inside(flat)
-        number = as_index(row) * self.tile.own_columns + as_index(column)
+        row = self.names.axis("r", self.tile.own_rows)
+        together = self.together()
+        vectors = self.names.axis("c", self.tile.own_columns // together)
+        lane = self.names.axis("v", together)
+        across = as_index(vectors) * together
+        flat = as_index(self.rows.block) * self.rows.size + self.places(self.rows, thread, as_index(row))
+        first = as_index(self.columns.block) * self.columns.size + self.places(self.columns, thread, across)
+        number = as_index(row) * self.tile.own_columns + across + lane
         sums = Load("", self.sums.name, self.own_sum(thread, number), self.found.acc.dtype)
         read = tuple(replace(sums, name=s.name) if isinstance(s, Read) else s for s in after)
-        body, _ = self.placed(read, places, tuple(guard))
-        return _nest(((thread, "thread"), (row, "unroll"), (column, "unroll")), body)
+        groups = ((self.rows.axes, flat, as_index(0)), (self.columns.axes, first, as_index(lane)))
+        guard = (*self.rows.inside(flat), *self.columns.inside(first, together - 1))
+        body, _ = self.placed(read, groups, guard)
+        kind = "vector" if together > 1 else "unroll"
+        return _nest(((thread, "thread"), (row, "unroll"), (vectors, "unroll"), (lane, kind)), body)
+
+    def together(self) -> int:
+        """Columns that are written at a time: 16 bytes where rows of the innermost axis are multiples of that."""
+        wanted = gcd(self.columns.own, QUAD, VECTOR_BYTES // self.found.acc.dtype.itemsize)
+        inner = self.columns.axes[-1].extent
+        return wanted if not is_size(inner) and inner % wanted == 0 else 1
 
 
 # ---- small parts
 
 
-def _digits(axes: tuple[Axis, ...], flat: Index, wrapped: bool) -> list[tuple[Axis, Index]]:
-    """What each of some axes is in an iteration of all of them."""
+def _digits(axes: tuple[Axis, ...], flat: Index, more: Index, wrapped: bool) -> list[tuple[Axis, Index]]:
+    """What each of some axes is in an iteration of all of them, ``more`` places further along the innermost one."""
     found = list(unflatten(flat, tuple(x.extent for x in axes)))
     if wrapped and len(axes) > 1:
         found[0] = found[0] % axes[0].extent
+    found[-1] = found[-1] + more
     return list(zip(axes, found, strict=True))
 
 

@@ -60,7 +60,7 @@ from graphc.runtime.loader import load_object, runs_here
 from graphc.tape.grad_mode import is_grad_enabled, no_grad
 from graphc.tensors import structure as structures
 from graphc.tensors.creation import from_dlpack
-from graphc.tensors.placement import is_on_device
+from graphc.tensors.placement import is_on_device, on_host
 from graphc.tensors.tensor import Tensor
 from graphc.tracing.trace import Traced, trace_sized
 
@@ -134,7 +134,7 @@ def _bound(graph: Graph, examples: Sequence[Any]) -> tuple[Graph, dict[str, np.n
         raise ArgumentError(f"@{graph.name} is a graph, which has its types", remedy="export(graph, path=...)")
     module = GraphModule(graph)
     bound = module.graph
-    return bound, {path: tensor._data for path, tensor in bound.bound.items()}
+    return bound, {path: on_host(tensor._data) for path, tensor in bound.bound.items()}
 
 
 SUFFIX = ".gcm"

@@ -17,6 +17,7 @@ from graphc.base.errors import ArgumentError, CompileError
 from graphc.codegen.llvm.build import build_object
 from graphc.codegen.llvm.entry import ENTRY, THREADS, bound_storages
 from graphc.codegen.llvm.thread_pool import emit_pool
+from graphc.codegen.machine.cuda.facts import is_gpu
 from graphc.codegen.machine.target import Target, architecture, host_target, target_named
 from graphc.codegen.schedule.estimate.cost import program_ns
 from graphc.codegen.schedule.memory.prepacking import recipes
@@ -74,7 +75,8 @@ def running_target(name: str) -> Target:
         target = replace(target, triple=here.triple)
     reason = runs_here(target_spec(target))
     if reason:
-        raise CompileError(f"code for {name} does not run here: {reason}", remedy="target='host', which is the default")
+        remedy = "device='cuda'" if is_gpu(target) else "target='host', which is the default"
+        raise CompileError(f"code for {name} does not run here: {reason}", remedy=remedy)
     return target
 
 

@@ -28,6 +28,7 @@ from graphc.ir.types import TensorType
 from graphc.ops import dispatch
 from graphc.tape.node import leaves_behind
 from graphc.tape.tangents import USED, levels
+from graphc.tensors.placement import on_host
 from graphc.tensors.structure import (
     NumberTensor,
     Open,
@@ -111,7 +112,7 @@ class Traced:
 
     def state(self) -> dict[str, np.ndarray]:
         """The arrays of params and states by path."""
-        return {a.value.node.attrs["path"]: a.tensor._data for a in self.arguments}
+        return {a.value.node.attrs["path"]: on_host(a.tensor._data) for a in self.arguments}
 
 
 def runs_as_python() -> bool:

@@ -62,12 +62,11 @@ class DevicePlacement:
         return found
 
     def write(self, target: Any, source: Any) -> None:
-        """Copies through the device where both lie on it and are dense, else through the host."""
+        """Copies on the device where both lie on it and have one element type, else through the host."""
         if not is_on_device(target):
             np.copyto(target, on_host(source))
-        elif is_on_device(source) and source.device is target.device and _may_copy(target, source):
-            if target.nbytes and target.address != source.address:
-                target.device.copy(target.address, source.address, target.nbytes)
+        elif is_on_device(source) and source.device is target.device and source.dtype == target.dtype:
+            target.assign(source if source.shape == target.shape else source.broadcast_to(target.shape))
         else:
             target.set(on_host(source))
 
@@ -87,12 +86,6 @@ class DevicePlacement:
         if hasattr(source, "__cuda_array_interface__"):
             return from_cuda_array_interface(source, device_named("cuda"))
         return None
-
-
-def _may_copy(target: DeviceArray, source: DeviceArray) -> bool:
-    dense = target.is_contiguous and source.is_contiguous
-    apart = abs(target.address - source.address) >= target.nbytes
-    return dense and (apart or target.address == source.address)
 
 
 def _taken(array: Any, where: Any) -> DeviceArray:

@@ -259,6 +259,8 @@ class DeviceArray:
             raise ArgumentError("the array is not to be written to")
         if source.shape != self.shape or source.dtype != self.dtype or source.device is not self.device:
             raise ShapeError(f"{source} does not fit {self}")
+        if source.address == self.address and source.strides == self.strides:
+            return
         if self.is_contiguous and source.is_contiguous and _apart(self, source):
             if self.nbytes:
                 self.device.copy(self.address, source.address, self.nbytes)

@@ -119,6 +119,7 @@ def test_a_larger_arena_makes_recordings_anew(device):
     for _ in range(3):
         program.run([X], [W])
         other.run([X], [W])
+    gc.collect()
     taken = device.memory_stats().allocated
     before = state_of(device)._arena.nbytes
     state_of(device).arena(1 << 16)

@@ -199,11 +199,11 @@ class _Threads:
                 table.setdefault(name, []).extend(new)
 
     def apart(self, name: str, new: Sequence[_Use], before: Sequence[_Use]) -> None:
-        meet = any(_may_meet(a, b) and not (a.own and b.own) for a in new for b in before)
+        touched = any(_may_overlap(a, b) and not (a.own and b.own) for a in new for b in before)
         self.require(
-            not meet, f"%{name} is touched by other threads without a barrier over the {self.group} in between"
+            not touched, f"%{name} is touched by other threads without a barrier over the {self.group} in between"
         )
 
 
-def _may_meet(a: _Use, b: _Use) -> bool:
+def _may_overlap(a: _Use, b: _Use) -> bool:
     return not (at_most(a.high + 1, b.low) or at_most(b.high + 1, a.low))

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 from graphc.base import config
 from graphc.base.errors import ArgumentError
 
+_CUDA, _EMULATED = "graphc.runtime.devices.cuda", "graphc.runtime.devices.emulated"
+"""Modules that are imported when a device of theirs is asked for."""
 CUDA, EMULATED = "cuda", "cuda-emu"
 """A GPU, and the device that executes CUDA text on the CPU."""
 
@@ -34,20 +37,14 @@ def is_available(name: str = CUDA) -> bool:
 
 def count() -> int:
     """How many GPUs there are; 0 where none can be used."""
-    from graphc.runtime.devices.cuda import count as gpus
-
-    return gpus()
+    return import_module(_CUDA).count()
 
 
 @cache
 def _emulated(options: Any) -> Any:
-    from graphc.runtime.devices.emulated import EmulatedDevice
-
-    return EmulatedDevice()
+    return import_module(_EMULATED).EmulatedDevice()
 
 
 @cache
 def _cuda(index: int) -> Any:
-    from graphc.runtime.devices.cuda import CudaDevice
-
-    return CudaDevice(index)
+    return import_module(_CUDA).CudaDevice(index)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib import import_module
 from math import prod
 from typing import Any
 
@@ -20,6 +21,9 @@ MOSTLY_READ = 4
 Copier = Callable[["DeviceArray", "DeviceArray"], None]
 """Copies from the first array into the second one, of the same shape, element type and device, with any strides."""
 _copiers: list[Copier] = []
+
+_DLPACK = "graphc.runtime.devices.dlpack"
+"""What knows capsules, which is made of arrays."""
 
 
 def use_copier(copier: Copier) -> None:
@@ -331,17 +335,13 @@ class DeviceArray:
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """Kind and number of the device."""
-        from graphc.runtime.devices.dlpack import kind_of
-
-        return kind_of(self.device)
+        return import_module(_DLPACK).kind_of(self.device)
 
     def __dlpack__(
         self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None
     ) -> Any:
         """A capsule that shares the memory, as the DLPack protocol wants it."""
-        from graphc.runtime.devices.dlpack import exported
-
-        return exported(self, stream, max_version, dl_device, copy)
+        return import_module(_DLPACK).exported(self, stream, max_version, dl_device, copy)
 
 
 # ---- arrays that are made
@@ -421,9 +421,7 @@ def from_cuda_array_interface(other: Any, device: Device) -> DeviceArray:
 def from_dlpack(other: Any, device: Device) -> DeviceArray:
     """An array on ``device`` that shares the memory of an object with ``__dlpack__``; raises ArgumentError where that
     lies on another device."""
-    from graphc.runtime.devices.dlpack import imported
-
-    return imported(other, device)
+    return import_module(_DLPACK).imported(other, device)
 
 
 def shared(

@@ -14,6 +14,7 @@ import numpy as np
 
 from graphc.base.errors import ArgumentError, ArtifactError, CompileError, DeviceError, MemoryLimitError
 from graphc.files.product_descriptor import as_descriptor
+from graphc.runtime.devices.cublaslt import WORKSPACE, CublasLt
 from graphc.runtime.devices.interface import MemoryStats
 
 OLDEST_CUPY = 14
@@ -370,8 +371,6 @@ class CudaDevice:
         """Computes a product by cublasLt."""
         if self._products is None:
             self._refuse_recording("the first product of a device")
-            from graphc.runtime.devices.cublaslt import WORKSPACE, CublasLt
-
             self._products = (CublasLt(), self.allocate(WORKSPACE))
         library, workspace = self._products
         with _Told("a product of matrices has failed"), self.current():

@@ -241,7 +241,7 @@ def test_products_are_computed_by_cublaslt(fake, monkeypatch):
         def product(self, *arguments):
             asked.append(arguments)
 
-    monkeypatch.setattr(cublaslt, "CublasLt", Library)
+    monkeypatch.setattr(cuda, "CublasLt", Library)
     device = CudaDevice()
     matrix = Matrix("f32", 4, 4, 4)
     product = ProductDescriptor("f32", matrix, matrix, matrix)

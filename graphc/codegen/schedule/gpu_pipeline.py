@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from graphc.codegen.machine.cuda.costs import GPU
 from graphc.codegen.schedule.base import Context, PassResult, ProgramPass, Scheduled, count_changes
 from graphc.codegen.schedule.expansion.expand import expand
-from graphc.codegen.schedule.gpu.contraction import tile_contraction
+from graphc.codegen.schedule.gpu.contraction import describe_tiles, tile_contraction
 from graphc.codegen.schedule.gpu.spill import spill_rows
 from graphc.codegen.schedule.gpu.threads import give_threads
 from graphc.codegen.schedule.gpu_parts import SplitTerms
@@ -36,7 +36,7 @@ class Threads:
             body = drop_trivial(kernel.body, Names("d"))
             whole = replace(kernel, body=body)
             tiled = tile_contraction(whole, context.target, Names("g"))
-            found, why = (tiled, "tiles of both factors in shared memory") if tiled else give_threads(whole, GPU)
+            found, why = (tiled, describe_tiles(tiled)) if tiled else give_threads(whole, GPU)
             kernels.append(expand(found))
             reasons.append(f"{kernel.name}: {why}")
         program = spill_rows(replace(given.program, kernels=tuple(kernels)))

@@ -36,6 +36,7 @@ from graphc.ir.kernel.statements import (
 
 QUAD = 4
 """Neighbouring rows or columns that a thread has."""
+_SUMS = "own_sums"
 VECTOR_BYTES = 16
 """What a thread reads of shared memory at a time."""
 
@@ -48,6 +49,14 @@ def tile_contraction(kernel: Kernel, target: Target, names: Names) -> Kernel | N
     made = _tiled(kernel, names, 1)
     tiled = made.kernel() if made is not None else None
     return tiled if made is not None and made.is_proven else None
+
+
+def describe_tiles(tiled: Kernel) -> str:
+    """What ``tile_contraction`` has chosen, for people."""
+    size = sum(b.size * b.dtype.itemsize for b in tiled.buffers if b.role == "shared")
+    owned = next(b.size for b in tiled.buffers if b.name.startswith(_SUMS)) // tiled.threads
+    each = "a result" if owned == 1 else f"{owned} results"
+    return f"tiles of both factors in {size} bytes of shared memory, {each} for each of {tiled.threads} threads"
 
 
 def split_terms(kernel: Kernel, target: Target, names: Names, sums: str) -> tuple[Kernel, Kernel] | None:
@@ -152,7 +161,7 @@ class _TiledKernel:
         self.step = names.axis("k", steps)
         self.rows = self.side(factors[0], self.tile.rows, self.tile.own_rows, "rows")
         self.columns = self.side(factors[1], self.tile.columns, self.tile.own_columns, "columns")
-        self.sums = self.buffer("own_sums", found.acc.dtype, self.tile.threads * self.tile.owned, "private")
+        self.sums = self.buffer(_SUMS, found.acc.dtype, self.tile.threads * self.tile.owned, "private")
 
     def side(self, factor: Factor, size: int, own: int, name: str) -> _Side:
         """The rows or columns."""

@@ -185,6 +185,8 @@ def _steps(index: Index) -> _Steps | None:
 
 def _with_added(whole: Product, added: Operand) -> Product | None:
     """The product with a matrix or a bias added; None where there is one already or it lies otherwise."""
+    if added.buffer == whole.out.buffer:
+        return replace(whole, c=added) if added == whole.out and whole.c is None else None
     along = added.rows if whole.is_by_columns else added.columns
     across = added.columns if whole.is_by_columns else added.rows
     if whole.bias is None and _equal(along, 1) and _equal(across, 0) and _equal(added.batch, 0):

@@ -10,7 +10,7 @@ import pytest
 import graphc as gc
 import graphc.nn.functional as F
 from graphc.codegen.machine.target import host_target
-from graphc.codegen.schedule.gpu.contraction import split_terms, tile_contraction
+from graphc.codegen.schedule.gpu.contraction import describe_tiles, split_terms, tile_contraction
 from graphc.compiler.stages import Stages
 from graphc.ir.kernel.dims import dims_of_kernel
 from graphc.ir.kernel.interpret import run_kernel
@@ -177,3 +177,10 @@ def test_long_sums_are_cut_and_added_in_order(form: Callable, terms: int) -> Non
 def test_short_sums_are_not_cut() -> None:
     assert split_terms(plain(64, 64, 200), host_target(), Names("t"), "sums") is None
     assert split_terms(plain(2000, 2000, 1000), host_target(), Names("t"), "sums") is None
+
+
+def test_what_is_said_of_tiles() -> None:
+    made = tiled(plain(4096, 4096, 64))
+    assert made is not None
+    words = "tiles of both factors in 16896 bytes of shared memory, 64 results for each of 256 threads"
+    assert describe_tiles(made) == words

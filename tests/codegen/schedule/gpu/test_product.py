@@ -218,3 +218,28 @@ def test_a_wrong_descriptor_is_seen(number: int) -> None:
         return
     name = product.out.buffer
     assert np.abs(found[name] - expected[name]).max() > 0.01
+
+
+@pytest.mark.parametrize(("read", "is_product"), [("6*i + j", True), ("5*j + i", False)])
+def test_what_is_added_in_place_lies_where_the_result_does(read: str, is_product: bool) -> None:
+    kernel = kernel_of(f"""
+        kernel @k(%a: f32[35] in, %b: f32[42] in, %c: f32[30] inout) {{
+          for i in 5 parallel {{
+            for j in 6 parallel {{
+              acc s: f32 = add f32(0.0)
+              for l in 7 reduce {{
+                x: f32 = load %a[7*i + l]
+                y: f32 = load %b[6*l + j]
+                p: f32 = mul(x, y)
+                update s with p
+              }}
+              r = read s
+              e: f32 = load %c[{read}]
+              f: f32 = add(r, e)
+              store %c[6*i + j] = f
+            }}
+          }}
+        }}""")
+    assert (find_product(kernel) is not None) == is_product
+    if is_product:
+        check(kernel)

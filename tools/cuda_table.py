@@ -35,6 +35,8 @@ class Row:
     """The most of a thread of any kernel."""
     spilled: int
     """Bytes that all threads' registers do not hold."""
+    stack: int
+    """Bytes of memory of all threads' arrays that registers do not hold, of one thread of each kernel."""
     shared: int
     """The most bytes of a block of any kernel."""
     vector: int
@@ -62,6 +64,7 @@ def row_of(found: DeviceProgram, arch: str) -> Row:
         len(found.products),
         max((r.registers for r in every.values()), default=0),
         sum(r.spilled for r in every.values()),
+        sum(r.stack for r in every.values()),
         max((r.shared for r in every.values()), default=0),
         len(_VECTOR.findall(compile_ptx(text, arch.replace("sm_", "compute_")))),
         text.count("\n"),
@@ -72,11 +75,30 @@ def row_of(found: DeviceProgram, arch: str) -> Row:
 
 def format_rows(rows: Iterable[Row]) -> str:
     """A table in Markdown."""
-    heads = ("workload", "architecture", "kernels", "products", "registers", "spilled bytes", "shared bytes")
+    heads = (
+        "workload",
+        "architecture",
+        "kernels",
+        "products",
+        "registers",
+        "spilled bytes",
+        "stack bytes",
+        "shared bytes",
+    )
     heads += ("vector accesses", "lines", "seconds")
     lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for r in rows:
-        cells: list[Any] = [r.workload, r.arch, r.kernels, r.products, r.registers, r.spilled, r.shared, r.vector]
+        cells: list[Any] = [
+            r.workload,
+            r.arch,
+            r.kernels,
+            r.products,
+            r.registers,
+            r.spilled,
+            r.stack,
+            r.shared,
+            r.vector,
+        ]
         lines.append(f"| {' | '.join(map(str, [*cells, r.lines, f'{r.seconds:.2f}']))} |")
     return "\n".join(lines)
 

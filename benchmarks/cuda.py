@@ -67,9 +67,10 @@ def _ask(peer: str, name: str, folder: Path, device: str, seconds: float, end: f
             cwd=ROOT,
             env=environment,
         )
-        return json.loads(done.stdout.splitlines()[-1])
     except subprocess.TimeoutExpired:
         return {"error": f"not done after {limit:.0f} s"}
+    try:
+        return json.loads(done.stdout.splitlines()[-1])
     except (IndexError, ValueError):
         return {"error": f"ended with status {done.returncode}: {done.stderr.strip()[-400:]}"}
 

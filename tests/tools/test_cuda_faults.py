@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tools.cuda import faults
 from tools.cuda.cases import Case
-from tools.cuda.faults import CAUGHT, DEVICE, FAULTS, run_faults, subject, subjects
+from tools.cuda.faults import CAUGHT, FAULTS, run_faults, subject, subjects
 from tools.cuda.runs import EQUAL, compile_all, judge
 
 
@@ -16,7 +17,7 @@ def every_check(monkeypatch: pytest.MonkeyPatch):
 
 def test_what_faults_are_planted_in_is_right_without_them():
     cases: list[Case] = [subject(name) for name in subjects()]
-    assert [(o.case, o.kind, o.detail) for o in map(judge, compile_all(cases, DEVICE)) if o.kind != EQUAL] == []
+    assert [(o.case, o.kind, o.detail) for o in map(judge, compile_all(cases, faults.DEVICE)) if o.kind != EQUAL] == []
 
 
 def test_every_fault_is_noticed():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -13,7 +13,7 @@ from graphc.base.errors import CompileError
 from graphc.base.size import bounds as size_bounds
 from graphc.base.size import is_size
 from graphc.codegen.cuda.angle import angle_text
-from graphc.codegen.cuda.index import IndexWriter, parameter_of, size_text
+from graphc.codegen.cuda.index import IndexWriter, parameter_of, reach, size_text
 from graphc.codegen.cuda.prelude import PRELUDE
 from graphc.codegen.cuda.scalar import combined, expression
 from graphc.codegen.cuda.types import literal, memory_type, register_type
@@ -94,6 +94,15 @@ def _identifier(name: str) -> str:
     return re.sub(r"\W", "_", name)
 
 
+def _indices(body: tuple[Stmt, ...]) -> Iterator[Index]:
+    """All index expressions of a body."""
+    for stmt, _ in walk(body):
+        if isinstance(stmt, IndexLet | Load | Store):
+            yield stmt.index
+        if isinstance(stmt, Load | Store):
+            yield from (bound.index for bound in stmt.guard)
+
+
 def _most(size: Any) -> int:
     return size_bounds(size)[1] if is_size(size) else int(size)
 
@@ -119,7 +128,8 @@ class _Kernel:
             for s, loops in walk(kernel.body)
             if isinstance(s, Loop)
         ]
-        self.index = IndexWriter(any(n * 2 >= _WIDE for n in sizes), self.names)
+        wide = any(n * 2 >= _WIDE for n in sizes) or any(reach(index) >= _WIDE for index in _indices(kernel.body))
+        self.index = IndexWriter(wide, self.names)
         self.warps = any(isinstance(s, Loop) and s.kind == "warp" for s in kernel.body)
         self.group = ""
         """``block`` or ``warp`` where all its threads do the same, empty where each thread works for itself."""

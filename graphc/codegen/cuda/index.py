@@ -9,7 +9,7 @@ from graphc.base.size import bounds as size_bounds
 from graphc.base.size import is_size
 from graphc.base.size_terms import Atom, Dimension, Monomial
 from graphc.codegen.cuda.types import integer
-from graphc.ir.kernel.index import Axis, Div, Dynamic, Index, bounds
+from graphc.ir.kernel.index import Axis, Div, Dynamic, Index, Mod, bounds
 from graphc.ir.kernel.statements import Guard
 
 
@@ -36,6 +36,20 @@ def _atom(atom: Atom) -> str:
     if size_bounds(atom.operand)[0] >= 0:
         return f"({size_text(atom.operand)} / {size_text(atom.divisor)})"
     return f"gc_floor_div<long long>({size_text(atom.operand)}, {size_text(atom.divisor)})"
+
+
+def reach(index: Index) -> int:
+    """The largest magnitude that any part of an index can have while it is computed from left to right."""
+    most, inside = _magnitude(index.constant), 0
+    for atom, factor in index.terms:
+        most += _magnitude(factor) * max(map(_magnitude, bounds(Index(((atom, 1),)))))
+        if isinstance(atom, Div | Mod):
+            inside = max(inside, reach(atom.operand), _magnitude(atom.divisor))
+    return max(most, inside)
+
+
+def _magnitude(value: Any) -> int:
+    return max(map(abs, size_bounds(value))) if is_size(value) else abs(int(value))
 
 
 class IndexWriter:

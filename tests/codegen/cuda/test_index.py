@@ -8,7 +8,7 @@ import pytest
 from graphc.base.dtypes import int64
 from graphc.base.named_dims import Dim, dimensions
 from graphc.base.size import at
-from graphc.codegen.cuda.index import IndexWriter, parameter_of, size_text
+from graphc.codegen.cuda.index import IndexWriter, parameter_of, reach, size_text
 from graphc.ir.kernel.index import Axis, Div, Index, Mod, as_index
 from graphc.ir.kernel.statements import Bound, Buffer, IndexLet, Kernel, Loop, Store
 from graphc.runtime.devices.emulated import EmulatedDevice
@@ -42,6 +42,13 @@ def test_bounds_that_always_hold_are_not_tested():
 def test_indices_beyond_31_bits_are_wide():
     assert IndexWriter(True, {AXIS: "i"}).index(EACH * 2**31) == "2147483648ll * i"
     assert IndexWriter(False, {AXIS: "i"}).index(EACH * 3 + 1) == "(3 * i + 1)"
+
+
+def test_kernels_whose_indices_reach_beyond_31_bits_compute_wide():
+    assert evaluated(EACH * 10**9 - 7) == [10**9 * i - 7 for i in range(40)]
+    assert evaluated(Index(((Mod(EACH * 10**8, 977), 1),))) == [10**8 * i % 977 for i in range(40)]
+    assert reach(Index(((Mod(EACH, 7), 100),), -5)) == 605
+    assert reach(Index(((Div(EACH * 10**9, 10**9), 2),))) == 39 * 10**9
 
 
 @pytest.mark.parametrize("size", ["n", "n * n * 3 + 5", "(n + 3) // 4 - 7", "2 * n - 64"])

@@ -41,8 +41,12 @@ class DeviceBinding(Binding):
     def arrays(self) -> tuple[Any, ...]:
         """What the program takes, as the tensors are now; the same tuple while none was replaced by another one that
         lies on the device."""
-        found = tuple([self._array(i, t) for i, t in enumerate(self.tensors())])
-        if len(found) != len(self._given) or any(a is not b for a, b in zip(found, self._given, strict=True)):
+        tensors, given = self.tensors(), self._given
+        # Of tensors that all lie on the device there is nothing to look at but whether they are the same.
+        if len(tensors) == len(given) and all(map(is_, [t._data for t in tensors], given)):
+            return given
+        found = tuple([self._array(i, t) for i, t in enumerate(tensors)])
+        if len(found) != len(given) or not all(map(is_, found, given)):
             self._given = found
         return self._given
 

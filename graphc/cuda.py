@@ -2,8 +2,12 @@
 
 from graphc.compiled.gpus import (
     Event,
+    Stream,
     current_device,
+    current_stream,
     device_count,
+    empty_cache,
+    get_device_capability,
     get_device_name,
     get_device_properties,
     is_available,
@@ -14,13 +18,18 @@ from graphc.compiled.gpus import (
     memory_allocated,
     memory_reserved,
     reset_peak_memory_stats,
+    stream,
     synchronize,
 )
 
 __all__ = [
     "Event",
+    "Stream",
     "current_device",
+    "current_stream",
     "device_count",
+    "empty_cache",
+    "get_device_capability",
     "get_device_name",
     "get_device_properties",
     "is_available",
@@ -31,5 +40,6 @@ __all__ = [
     "memory_allocated",
     "memory_reserved",
     "reset_peak_memory_stats",
+    "stream",
     "synchronize",
 ]

@@ -13,6 +13,7 @@ from graphc.autograd.transforms import jvp, selected, vjp
 from graphc.base.errors import ArgumentError
 from graphc.ops.shape import reshape, transpose
 from graphc.tensors.methods.shaping import stacked
+from graphc.tensors.placement import beside
 from graphc.tensors.structure import Structure, flatten, unflatten
 from graphc.tensors.tensor_base import front
 from graphc.tracing.trace import is_tracing
@@ -27,7 +28,7 @@ def _bases(tensors: Sequence[Any]) -> list[Any]:
     for tensor, size in zip(tensors, sizes, strict=True):
         rows = np.zeros((sum(sizes), size), tensor.dtype.numpy)
         rows[first : first + size] = np.eye(size)
-        found.append(front().constant(rows.reshape(sum(sizes), *tensor.shape)))
+        found.append(beside(front().constant(rows.reshape(sum(sizes), *tensor.shape)), tensor))
         first += size
     return found
 
@@ -45,7 +46,7 @@ def _each(function: Callable[..., Any], batches: Sequence[Any], like: Sequence[A
     """``function`` of every entry of the batches, its results stacked: by vmap in a trace. Eagerly one after the other,
     so that the function may ask for values. Without entries, there are empty batches of tensors ``like``."""
     if not batches or not batches[0].shape[0]:
-        return [front().constant(np.empty((0, *x.shape), x.dtype.numpy)) for x in like]
+        return [beside(front().constant(np.empty((0, *x.shape), x.dtype.numpy)), x) for x in like]
     if is_tracing():
         return vmap(function)(*batches)
     rows = [function(*(b[i] for b in batches)) for i in range(batches[0].shape[0])]

@@ -6,6 +6,8 @@ on the CPU. What uses a GPU raises DeviceError, which says what is missing, wher
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from graphc.base.device import device as device_of
@@ -70,6 +72,19 @@ def synchronize(device: Any = None) -> None:
     _found(device).synchronize()
 
 
+def empty_cache() -> None:
+    """Gives memory back to the first GPU that was taken for the next tensors; does nothing where there is no GPU."""
+    if is_available():
+        _found(None).release_cached()
+
+
+def get_device_capability(device: Any = None) -> tuple[int, int]:
+    """Major and minor number of what a GPU can do, (9, 0) for an H200."""
+    _found(device)
+    digits = str(get_device_properties(device)["capability"]).removeprefix("sm_").rstrip("af").replace(".", "")
+    return int(digits[:-1]), int(digits[-1])
+
+
 def manual_seed(seed: int) -> None:
     """As ``graphc.manual_seed``: random numbers are the same on all devices."""
     generator.manual_seed(seed)
@@ -101,6 +116,43 @@ class Event:
     def elapsed_time(self, end: Event) -> float:
         """Milliseconds from this event to a later one."""
         return end._event.milliseconds_since(self._event)
+
+
+class Stream:
+    """The order in which a device works. A device has one: all streams of a device are the same."""
+
+    def __init__(self, device: Any = None, priority: int = 0):
+        self._device = device
+        _found(device)
+
+    def synchronize(self) -> None:
+        """Waits until all work is done."""
+        synchronize(self._device)
+
+    def record_event(self, event: Event | None = None) -> Event:
+        """An event behind all work asked for so far."""
+        found = Event(device=self._device) if event is None else event
+        found.record(self)
+        return found
+
+    def wait_event(self, event: Event) -> None:
+        """Does nothing: what comes later is done later."""
+
+    def wait_stream(self, stream: Stream) -> None:
+        """Waits for another device's work; for that of this one nothing is to be done."""
+        if str(_found(stream._device).name) != str(_found(self._device).name):
+            stream.synchronize()
+
+
+def current_stream(device: Any = None) -> Stream:
+    """The stream of a device."""
+    return Stream(device)
+
+
+@contextmanager
+def stream(stream: Stream | None) -> Iterator[None]:
+    """Inside, work is done on a stream: on the only one."""
+    yield
 
 
 def _found(device: Any) -> Any:

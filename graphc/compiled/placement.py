@@ -9,6 +9,7 @@ import numpy as np
 
 from graphc.base.device import CPU, device
 from graphc.base.dtypes import dtype_of
+from graphc.base.errors import DeviceError
 from graphc.base.locks import Lock
 from graphc.compiler.device import compile_for_device
 from graphc.ir.graph.build import emit
@@ -17,7 +18,7 @@ from graphc.ir.op import OpDef, Trait
 from graphc.ir.types import TensorType
 from graphc.runtime.devices import device_named
 from graphc.runtime.devices.array import DeviceArray, from_cuda_array_interface, from_dlpack, from_host
-from graphc.tensors.placement import is_on_device, on_host, use_placement
+from graphc.tensors.placement import is_following_rules, is_on_device, on_host, use_placement
 
 KEPT = 4096
 """Programs of operations that are kept in memory."""
@@ -42,7 +43,7 @@ class DevicePlacement:
 
     def compute(self, op: OpDef, attrs: Mapping[str, Any], arrays: Sequence[Any]) -> Any:
         """A view where the op makes one, else what its program gives."""
-        where = next(a.device for a in arrays if is_on_device(a))
+        where = _common_device(op, arrays)
         if op.alias is not None or op.has(Trait.VIEW):
             found = _view(op, attrs, arrays)
             if found is not None:
@@ -86,6 +87,27 @@ class DevicePlacement:
         if hasattr(source, "__cuda_array_interface__"):
             return from_cuda_array_interface(source, device_named("cuda"))
         return None
+
+
+def _stays(array: np.ndarray) -> bool:
+    """Whether an array of the host does not go along with a device: one number repeated does."""
+    return array.dtype.kind == "f" and any(array.strides) and not is_following_rules()
+
+
+def _common_device(op: OpDef, arrays: Sequence[Any]) -> Any:
+    """The device that computes an op; raises DeviceError for operands that lie on several.
+
+    Numbers without dimensions, also repeated ones, whole numbers (indices, labels, random state) and masks of the host
+    go along with any device. NOTE: PyTorch takes indices of the host for indexing only."""
+    where = next(a.device for a in arrays if is_on_device(a))
+    for array in arrays:
+        there = is_on_device(array)
+        if array.device is not where if there else _stays(array):
+            other = array.device.name if there else CPU
+            raise DeviceError(
+                f"{op.name}: one operand is on {where.name}, another one on {other}", remedy=f".to({where.name!r})"
+            )
+    return where
 
 
 def _taken(array: Any, where: Any) -> DeviceArray:

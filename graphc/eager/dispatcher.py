@@ -178,6 +178,9 @@ class EagerDispatcher:
         result._data = placement().put(refresh(tensor)._data, place)
         result._view, result._detached = None, False
         result._counter = None if is_inference_mode_enabled() else [0]
+        if result._node is not None:
+            back = tensor.device
+            result._node.register_prehook(lambda grads: tuple([None if g is None else g.to(back) for g in grads]))
         return result
 
     def before_write(self, tensor: Tensor, *others: Any) -> Tensor:

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from graphc.base.errors import ArgumentError, GradientError, GraphcError, ShapeError
+from graphc.base.errors import ArgumentError, DeviceError, GradientError, GraphcError, ShapeError
 from graphc.ops import elementwise as ew
 from graphc.ops.shape import concat, filled, reshape, zeros_like
 from graphc.tape.grad_mode import enable_grad, is_anomaly_check_nan_enabled, is_anomaly_enabled, no_grad
 from graphc.tape.node import AccumulateGrad, Edge, Node, run_hooks
-from graphc.tensors.placement import is_elsewhere, is_on_device, place_of
+from graphc.tensors.placement import beside, is_elsewhere, is_on_device, on_host, place_of
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import edge_of, front, refresh
 
@@ -43,12 +43,16 @@ def _root_gradient(i: int, output: Any, gradient: Any) -> Any:
                 f"a gradient can be implied only for a scalar output; output {i} has shape {list(output.shape)}",
                 remedy="backward(gradient), or reduce it first: .sum() or .mean()",
             )
-        return filled(1.0, output.dtype, output.shape)
+        return beside(filled(1.0, output.dtype, output.shape), output)
     if not isinstance(gradient, Tensor):
         raise ArgumentError(f"a gradient must be a tensor or None, got {type(gradient).__name__}")
     gradient = front().local(gradient)
     if gradient.shape != output.shape:
         raise ShapeError(f"gradient {i} has shape {list(gradient.shape)}, its output {list(output.shape)}")
+    if is_elsewhere(gradient._data, place_of(output._data)):
+        raise DeviceError(
+            f"gradient {i} is on {gradient.device}, its output on {output.device}", remedy="gradient.to(output.device)"
+        )
     return gradient if gradient.dtype is output.dtype else ew.cast(gradient, dtype=output.dtype)
 
 
@@ -166,6 +170,7 @@ def _checked_run(node: Node, grads: list[Any]) -> Sequence[Any]:
     if is_anomaly_check_nan_enabled():
         for i, gradient in enumerate(found):
             data = None if gradient is None else gradient._data
+            data = on_host(data)
             if isinstance(data, np.ndarray) and data.dtype.kind == "f" and np.isnan(data).any():
                 raise GradientError(
                     f"{node.name()} made a NaN in the gradient of operand {i}",
@@ -214,8 +219,8 @@ def _accumulate(leaf: Any, gradient: Any, create: bool) -> None:
         gradient = front().moved(gradient, place_of(leaf._data))
     old = leaf._grad
     data = gradient._data
-    if not create and old is None and is_on_device(data):
-        leaf._grad = Tensor._wrap(data.copy())
+    if not create and is_on_device(data):
+        _add_on_device(leaf, old, gradient)
     elif create or not isinstance(data, np.ndarray) or gradient._tangents is not None:
         leaf._grad = gradient if old is None else ew.add(old, gradient)
     elif old is None:
@@ -229,6 +234,15 @@ def _accumulate(leaf: Any, gradient: Any, create: bool) -> None:
     if leaf._post_hooks:
         for hook in list(leaf._post_hooks.values()):
             hook(leaf)
+
+
+def _add_on_device(leaf: Any, old: Any, gradient: Any) -> None:
+    if old is None:
+        leaf._grad = Tensor._wrap(gradient._data.copy())
+    elif old._requires_grad or not is_on_device(old._data) or not old._data.flags.writeable:
+        leaf._grad = ew.add(old, gradient)
+    else:
+        front().assign(old, ew.add(old, gradient))
 
 
 def _tensors(value: Any) -> list[Any]:

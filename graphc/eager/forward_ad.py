@@ -17,6 +17,7 @@ from graphc.ops.reduce import sum_to
 from graphc.ops.shape import filled, reshape
 from graphc.tape.grad_mode import enable_grad, is_grad_enabled
 from graphc.tape.tangents import USED, levels, only, set_tangent, tangent_of
+from graphc.tensors.placement import beside, following_rules, is_on_device
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front, refresh
 
@@ -57,11 +58,21 @@ def propagate_by(
 def _pushed(
     op: OpDef, attrs: Mapping[str, Any], operands: Sequence[Any], results: Sequence[Any], tangents: Sequence[Any]
 ) -> Sequence[Any]:
+    if any([is_on_device(t._data) for t in operands]):
+        with following_rules():
+            return _by_rules(op, attrs, operands, results, tangents)
+    return _by_rules(op, attrs, operands, results, tangents)
+
+
+def _by_rules(
+    op: OpDef, attrs: Mapping[str, Any], operands: Sequence[Any], results: Sequence[Any], tangents: Sequence[Any]
+) -> Sequence[Any]:
     if op.jvp is not None:
         return [op.jvp(tangents, results[0], *operands, **attrs)]
     create = is_grad_enabled()
     with enable_grad():
-        weights = [filled(0, r.dtype, r.shape).requires_grad_() if r.dtype.kind == "f" else None for r in results]
+        zeros = [beside(filled(0, r.dtype, r.shape), r) if r.dtype.kind == "f" else None for r in results]
+        weights = [None if zero is None else zero.requires_grad_() for zero in zeros]
         several = len(results) > 1
         g, result = (tuple(weights), tuple(results)) if several else (weights[0], results[0])
         rules = op.vjp

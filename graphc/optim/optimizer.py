@@ -272,7 +272,7 @@ class Optimizer:
 
     def _load_state(self, param: Tensor, entries: Mapping[str, Any]) -> State:
         """A copy of saved entries in the element types that a fresh state has."""
-        fresh = self.init_state(param)
+        fresh = _beside(param, self.init_state(param))
         loaded: State = {}
         with no_grad():
             for name, current in fresh.items():

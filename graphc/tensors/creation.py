@@ -25,6 +25,7 @@ from graphc.tensors.tensor_base import BY_NUMPY, converted, expose, front, need_
 
 _default: list[DType] = [float32]
 _SCALARS = (bool, int, float)
+_PLAIN = (*_SCALARS, list, tuple, np.ndarray, np.generic)
 
 
 def set_default_dtype(dtype: Any) -> None:
@@ -109,6 +110,8 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
         return _placed(data if dtype is None else data.to_dtype(dtype), False, device)
     if isinstance(data, np.ndarray) and (dtype is None or dtype_of(dtype).numpy == data.dtype):
         return _placed(from_numpy(data), False, device)
+    if not isinstance(data, _PLAIN) and _is_elsewhere(data):
+        return as_tensor(from_dlpack(data), dtype, device)
     return tensor(data, dtype=dtype, device=device)
 
 
@@ -123,7 +126,8 @@ def from_numpy(array: np.ndarray) -> Tensor:
 
 
 def from_dlpack(source: Any) -> Tensor:
-    """A tensor that shares the memory of any object with ``__dlpack__`` (an array or tensor of another library)."""
+    """A tensor that shares the memory of an array or tensor of another library: of any object with ``__dlpack__`` or
+    ``__cuda_array_interface__``."""
     if (array := placement().imported(source) if _is_elsewhere(source) else None) is not None:
         found = Tensor._wrap(array)
         expose(found)
@@ -139,7 +143,7 @@ def from_dlpack(source: Any) -> Tensor:
 def _is_elsewhere(source: Any) -> bool:
     """Whether the memory of an object of another library is not that of the host."""
     where = getattr(source, "__dlpack_device__", None)
-    return where is not None and where()[0] != 1
+    return hasattr(source, "__cuda_array_interface__") if where is None else where()[0] != 1
 
 
 def _allocated(make: Any, *args: Any) -> np.ndarray:

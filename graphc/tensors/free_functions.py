@@ -204,11 +204,11 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
     if not replacement:
         if num_samples > input.shape[-1]:
             raise ArgumentError(f"multinomial: {num_samples} of {input.shape[-1]} cannot be drawn without replacement")
-        race = sampling.uniform(input.shape, input.dtype, generator)
+        race = sampling.uniform(input.shape, input.dtype, generator, input)
         times = ew.div(exact.exact_log(ew.sub(1.0, race)), input)
         return ew.where(ew.gt(input, 0), times, -np.inf).topk(num_samples, -1).indices
     ends = input.cumsum(-1)
-    draws = sampling.uniform((*input.shape[:-1], num_samples), input.dtype, generator)
+    draws = sampling.uniform((*input.shape[:-1], num_samples), input.dtype, generator, input)
     places = ew.mul(draws, ends.narrow(-1, input.shape[-1] - 1, 1))
     return ends.searchsorted(places, right=True).clamp(max=input.shape[-1] - 1)
 

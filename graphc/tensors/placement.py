@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib import import_module
+from threading import local
 from typing import Any, Protocol
 
 import numpy as np
 
 from graphc.base.device import CPU, device
 from graphc.ir.op import OpDef
+from graphc.tensors.tensor_base import front
 
 _KNOWS_DEVICES = "graphc.compiled.placement"
 """The module that registers itself by ``use_placement`` when it is imported: at the first tensor on a device."""
@@ -86,3 +89,34 @@ def is_elsewhere(data: Any, place: device) -> bool:
     """Whether what a tensor holds lies on another device; the memory of the host is one, whatever its index."""
     here = place_of(data)
     return here.type != place.type or (here.type != "cpu" and here != place)
+
+
+def beside(tensor: Any, like: Any) -> Any:
+    """The tensor, which the caller has made of nothing, on the device of another one."""
+    place = place_of(like._data)
+    return front().moved(tensor, place) if is_elsewhere(tensor._data, place) else tensor
+
+
+class _Rules(local):
+    """Whether this thread computes what a rule of an op says."""
+
+    running = False
+
+
+_rules = _Rules()
+
+
+@contextmanager
+def following_rules() -> Iterator[None]:
+    """Inside, operands may lie on several devices: what rules make of nothing is made on the host, and what the user
+    gave has been looked at before."""
+    before, _rules.running = _rules.running, True
+    try:
+        yield
+    finally:
+        _rules.running = before
+
+
+def is_following_rules() -> bool:
+    """Whether this thread is inside of ``following_rules``."""
+    return _rules.running

@@ -12,25 +12,33 @@ from graphc.ops import math as mathematics
 from graphc.ops.random import random_bits
 from graphc.ops.random import uniform as uniform_24
 from graphc.tensors.generator import default_generator
+from graphc.tensors.placement import beside
 
 _LOW = 0xFFFFFFFF
 Sizes = tuple[int, ...]
 
 
-def _draw(sizes: Sizes, generator: Any) -> Any:
-    """32 random bits per element, i32."""
+def _state(generator: Any, near: Any) -> tuple[Any, int]:
+    """What a generator gives for one draw, on the device of the tensor ``near``, where there is one."""
     state, stream = (generator or default_generator).draw()
+    return (state if near is None else beside(state, near)), stream
+
+
+def _draw(sizes: Sizes, generator: Any, near: Any = None) -> Any:
+    """32 random bits per element, i32."""
+    state, stream = _state(generator, near)
     return random_bits(state, shape=sizes, stream=stream)
 
 
-def uniform(sizes: Sizes, dtype: DType = float32, generator: Any = None) -> Any:
-    """Uniform in [0, 1): multiples of 2**-24 in f32, of 2**-53 in f64."""
+def uniform(sizes: Sizes, dtype: DType = float32, generator: Any = None, near: Any = None) -> Any:
+    """Uniform in [0, 1): multiples of 2**-24 in f32, of 2**-53 in f64. Drawn on the device of the tensor ``near``; the
+    numbers are the same on all."""
     if dtype.kind != "f":
         raise DTypeError(f"random numbers of a distribution are floating point, not {dtype.name}")
     if dtype is not float64:
-        state, stream = (generator or default_generator).draw()
+        state, stream = _state(generator, near)
         return uniform_24(state, sizes, stream, dtype)
-    bits = ew.bit_and(ew.cast(_draw((2, *sizes), generator), dtype=int64), _LOW)
+    bits = ew.bit_and(ew.cast(_draw((2, *sizes), generator, near), dtype=int64), _LOW)
     high, low = (_part(bits, i) for i in (0, 1))
     whole = ew.add(ew.shift_left(ew.shift_right(high, 5), 26), ew.shift_right(low, 6))
     return ew.mul(ew.cast(whole, dtype=float64), 2.0**-53)
@@ -50,15 +58,15 @@ def normal(sizes: Sizes, dtype: DType = float32, generator: Any = None) -> Any:
     return ew.mul(radius, exact.exact_cosine(_part(pair, 1)))
 
 
-def exponential(sizes: Sizes, dtype: DType = float32, generator: Any = None) -> Any:
+def exponential(sizes: Sizes, dtype: DType = float32, generator: Any = None, near: Any = None) -> Any:
     """Exponentially distributed with rate 1."""
-    return ew.neg(exact.exact_log(ew.sub(1.0, uniform(sizes, dtype, generator))))
+    return ew.neg(exact.exact_log(ew.sub(1.0, uniform(sizes, dtype, generator, near))))
 
 
-def gumbel(sizes: Sizes, dtype: DType = float32, generator: Any = None) -> Any:
+def gumbel(sizes: Sizes, dtype: DType = float32, generator: Any = None, near: Any = None) -> Any:
     """Of the standard Gumbel distribution: minus the logarithm of an exponential variable, of which the smallest
     positive one is far above the limit that keeps the result finite."""
-    return ew.neg(exact.exact_log(ew.maximum(exponential(sizes, dtype, generator), 1e-20)))
+    return ew.neg(exact.exact_log(ew.maximum(exponential(sizes, dtype, generator, near), 1e-20)))
 
 
 def cauchy(sizes: Sizes, dtype: DType = float32, generator: Any = None) -> Any:
@@ -71,7 +79,7 @@ def bernoulli(p: Any, sizes: Sizes, generator: Any = None) -> Any:
     """True with probability ``p`` (a number, or a tensor that broadcasts to ``sizes``)."""
     if isinstance(p, (int, float)) and not 0 <= p <= 1:
         raise ArgumentError(f"a probability lies between 0 and 1, got {p}")
-    return ew.lt(uniform(sizes, float32, generator), p)
+    return ew.lt(uniform(sizes, float32, generator, None if isinstance(p, (int, float)) else p), p)
 
 
 def integers(low: int, high: int, sizes: Sizes, generator: Any = None) -> Any:

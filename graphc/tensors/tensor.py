@@ -64,7 +64,8 @@ class Tensor(Arithmetic, Shaping, InPlace, Conversion, Statistics):
     def numpy(self, *, force: bool = False) -> np.ndarray:
         """The data as a numpy array that shares memory with this tensor.
 
-        Raises GradientError for a tensor that requires gradients, unless ``force`` (which detaches it).
+        Raises GradientError for a tensor that requires gradients, unless ``force``, which detaches it and copies it
+        from another device.
         """
         values = self._values(force)
         expose(self)
@@ -72,6 +73,8 @@ class Tensor(Arithmetic, Shaping, InPlace, Conversion, Statistics):
 
     def _values(self, force: bool = False) -> np.ndarray:
         """As ``numpy``, for those who only read."""
+        if force and is_on_device(self._data):
+            return on_host(self._data)
         values = front().values(self, "numpy()")
         if self._requires_grad and not force:
             raise GradientError(
@@ -192,8 +195,9 @@ class Tensor(Arithmetic, Shaping, InPlace, Conversion, Statistics):
         return call, (
             "tensor",
             path_of(type(self)) or type(self),
-            front().values(self, "pickling"),
+            on_host(self._data) if is_on_device(self._data) else front().values(self, "pickling"),
             self._requires_grad,
+            *([str(self.device)] if is_on_device(self._data) else []),
         )
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -320,9 +324,9 @@ def _sizes(size: tuple[Any, ...], named: Any = None) -> Any:
     return size[0] if len(size) == 1 and isinstance(size[0], (tuple, list)) else size
 
 
-def restored(cls: Any, array: np.ndarray, requires_grad: bool) -> Tensor:
-    """A tensor as pickles hold it; ``cls`` is its class or its path."""
-    return Tensor._make_subclass(resolve(cls), Tensor._wrap(array), requires_grad)
+def restored(cls: Any, array: np.ndarray, requires_grad: bool, place: str = "cpu") -> Tensor:
+    """A tensor as pickles hold it; ``cls`` is its class or its path. Raises DeviceError where its device is missing."""
+    return Tensor._make_subclass(resolve(cls), Tensor._wrap(array).to(place), requires_grad)
 
 
 def is_tensor(value: Any) -> bool:

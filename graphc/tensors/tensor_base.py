@@ -13,7 +13,7 @@ import numpy as np
 from graphc.base import mutation_epoch
 from graphc.base.device import device
 from graphc.base.dtypes import ALL, DType
-from graphc.base.errors import DTypeError, GradientError, MemoryLimitError
+from graphc.base.errors import DeviceError, DTypeError, GradientError, MemoryLimitError
 from graphc.base.mutation_epoch import Members
 from graphc.ir.op import OpDef
 from graphc.ops import dispatch
@@ -257,6 +257,11 @@ class TensorBase:
                 raise GradientError(f"grad has shape {list(value.shape)}, the tensor {list(self.shape)}")
             if value.dtype is not self.dtype:
                 raise DTypeError(f"grad is {value.dtype.name}, the tensor {self.dtype.name}")
+            if isinstance(value._data.dtype, np.dtype) and value.device != self.device:  # type: ignore[attr-defined]
+                raise DeviceError(
+                    f"grad is on {value.device}, the tensor on {self.device}",  # type: ignore[attr-defined]
+                    remedy="grad.to(tensor.device)",
+                )
         front().leaf(self)._grad = value
 
     @property

@@ -48,3 +48,22 @@ def test_without_a_gpu():
             ask()
     with pytest.raises(ArgumentError, match="there is no device"):
         gc.cuda.synchronize("tpu")
+
+
+def test_streams_of_a_device_are_one():
+    stream = gc.cuda.Stream("cuda-emu")
+    with gc.cuda.stream(stream):
+        gc.ones(3, device="cuda-emu").sum()
+    event = stream.record_event()
+    stream.wait_event(event)
+    gc.cuda.current_stream("cuda-emu").wait_stream(stream)
+    stream.synchronize()
+    assert event.query()
+
+
+def test_what_a_device_can_do():
+    assert gc.cuda.get_device_capability("cuda-emu") == (9, 0)
+
+
+def test_giving_memory_back_needs_no_gpu():
+    gc.cuda.empty_cache()

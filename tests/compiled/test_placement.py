@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 import graphc as gc
 from graphc import nn
-from graphc.errors import DeviceError
+from graphc.errors import DeviceError, GradientError
 from graphc.nn import functional as F
 
 DEVICE = "cuda-emu"
@@ -115,3 +116,92 @@ def test_a_gpu_that_is_not_there_is_an_error_that_names_what_is_missing():
     for use in (lambda: gc.zeros(1, device="cuda"), lambda: gc.ones(1).cuda(), lambda: nn.Linear(1, 1).cuda()):
         with pytest.raises(DeviceError):
             use()
+
+
+def test_operands_on_two_devices_are_refused_but_for_numbers_indices_and_masks():
+    x, host = gc.ones(2, device=DEVICE), gc.tensor([1.0, 2.0])
+    many = gc.ones(2, 2, device=DEVICE)
+    for use in (lambda: x + host, lambda: gc.cat([x, host]), lambda: F.linear(host[None], many)):
+        with pytest.raises(DeviceError, match=r"one operand is on cuda-emu, another one on cpu[\s\S]*\.to\("):
+            use()
+    same(x * gc.tensor(2.0), gc.full((2,), 2.0), 0)
+    same(x[gc.tensor([0])], gc.ones(1), 0)
+    same(x.masked_fill(gc.tensor([True, False]), 3.0), gc.tensor([3.0, 1.0]), 0)
+
+
+def test_gradients_on_another_device_are_refused():
+    x = gc.ones(2, device=DEVICE, requires_grad=True)
+    with pytest.raises(DeviceError, match="grad is on cpu"):
+        x.grad = gc.ones(2)
+    with pytest.raises(DeviceError, match="gradient 0 is on cpu"):
+        (x * 2).backward(gc.tensor([1.0, 2.0]))
+
+
+def test_gradients_add_up_in_their_memory():
+    x = gc.ones(2, device=DEVICE, requires_grad=True)
+    (x * x).sum().backward()
+    first = x.grad
+    (x * x).sum().backward()
+    assert x.grad is first
+    same(x.grad, gc.full((2,), 4.0), 0)
+
+
+def test_hooks_see_gradients_where_their_tensors_are():
+    x, seen = gc.ones(2, requires_grad=True), []
+    y = x * 2
+    z = y.to(DEVICE)
+    for t in (y, z):
+        t.register_hook(lambda g: seen.append(str(g.device)))
+    z.sum().backward()
+    assert seen == [DEVICE, "cpu"]
+
+
+def test_states_of_optimizers_lie_with_their_parameters():
+    for make in (gc.optim.Adam, gc.optim.Adagrad, gc.optim.Adafactor, gc.optim.ASGD):
+        p = nn.Parameter(gc.ones(2, 2, device=DEVICE))
+        optimizer = make([p])
+        (p * p).sum().backward()
+        optimizer.step()
+        places = {str(t.device) for t in optimizer.state[p].values() if isinstance(t, gc.Tensor) and t.ndim}
+        assert places == {DEVICE}
+
+
+def test_transforms_stay_on_the_device():
+    def f(x: gc.Tensor) -> gc.Tensor:
+        return (x.sin() * x).sum()
+
+    x = gc.tensor([0.5, -1.0, 2.0])
+    for transform in (gc.func.grad, gc.func.hessian, gc.func.jacfwd):
+        found = transform(f)(x.to(DEVICE))
+        assert found.device == DEVICE
+        same(found, transform(f)(x), 1e-5)
+
+
+def test_pickles_say_the_device():
+    x = gc.tensor([1.0, 2.0], device=DEVICE, requires_grad=True)
+    found = pickle.loads(pickle.dumps(x))
+    assert found.device == DEVICE and found.requires_grad
+    same(found, x, 0)
+
+
+def test_anomaly_mode_finds_what_a_device_made():
+    x = gc.tensor([0.0], device=DEVICE, requires_grad=True)
+    with gc.autograd.set_detect_anomaly(True), pytest.raises(GradientError, match="made a NaN"):
+        (x.sqrt() * 0.0).sum().backward()
+
+
+def test_forced_values_are_copies_on_the_host():
+    assert gc.ones(2, device=DEVICE, requires_grad=True).numpy(force=True).tolist() == [1.0, 1.0]
+
+
+def test_loaded_states_of_optimizers_lie_with_their_parameters():
+    model = nn.Linear(2, 2)
+    first = gc.optim.Adam(model.parameters())
+    model(gc.ones(1, 2)).sum().backward()
+    first.step()
+    model.to(DEVICE)
+    second = gc.optim.Adam(model.parameters())
+    second.load_state_dict(first.state_dict())
+    model(gc.ones(1, 2, device=DEVICE)).sum().backward()
+    second.step()
+    assert second.state[model.weight]["exp_avg"].device == DEVICE

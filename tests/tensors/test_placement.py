@@ -9,7 +9,15 @@ import numpy as np
 
 import graphc as gc
 from graphc.base.device import CPU, device
-from graphc.tensors.placement import is_elsewhere, is_on_device, on_host, place_of
+from graphc.tensors.placement import (
+    beside,
+    following_rules,
+    is_elsewhere,
+    is_following_rules,
+    is_on_device,
+    on_host,
+    place_of,
+)
 
 
 def test_arrays_of_the_host_and_of_devices():
@@ -33,7 +41,7 @@ def test_copies_and_pickles():
     x = gc.arange(3.0, device="cuda-emu")
     assert copy.deepcopy(x).device == "cuda-emu"
     back = pickle.loads(pickle.dumps(x))
-    assert back.is_cpu and back.tolist() == [0.0, 1.0, 2.0]
+    assert back.device == "cuda-emu" and back.tolist() == [0.0, 1.0, 2.0]
 
 
 def test_memory_is_shared_with_other_libraries():
@@ -41,4 +49,17 @@ def test_memory_is_shared_with_other_libraries():
     shared = np.from_dlpack(x)
     shared[1] = 9.0
     assert x.tolist() == [0.0, 9.0, 2.0, 3.0]
-    assert x.__cuda_array_interface__["shape"] == (4,) and not hasattr(gc.ones(1), "__cuda_array_interface__")
+    assert not hasattr(x, "__cuda_array_interface__"), "its addresses are those of the host"
+    assert x._data.__cuda_array_interface__["shape"] == (4,)
+
+
+def test_beside_another_tensor():
+    host, there = gc.ones(2), gc.ones(2).to("cuda-emu")
+    assert beside(host, host) is host and beside(host, there).device == "cuda-emu" and beside(there, host).is_cpu
+
+
+def test_following_rules_ends():
+    assert not is_following_rules()
+    with following_rules(), following_rules():
+        assert is_following_rules()
+    assert not is_following_rules()

@@ -55,7 +55,7 @@ def _alpha_dropout(name: str, x: Tensor, p: float, training: bool, inplace: bool
         result = ew.mul(x, 0.0)
     else:
         scale = ((1 - p) * (1 + p * _SATURATION**2)) ** -0.5
-        kept = ew.ge(sampling.uniform(shape, float32, None), p)
+        kept = ew.ge(sampling.uniform(shape, float32, None, x), p)
         result = ew.add(ew.mul(ew.where(kept, x, -_SATURATION), scale), scale * p * _SATURATION)
     return x.copy_(result) if inplace else result
 
@@ -72,7 +72,7 @@ def _dropout(name: str, x: Tensor, p: float, training: bool, inplace: bool, shap
         raise AttributeValueError(f"{name}: p is a probability between 0 and 1, got {p}")
     if not training or p == 0.0:
         return x
-    kept = ew.ge(sampling.uniform(shape, float32, None), p)
+    kept = ew.ge(sampling.uniform(shape, float32, None, x), p)
     scale = 0.0 if p == 1.0 else 1.0 / (1.0 - p)
     result = ew.mul(x, ew.mul(ew.cast(kept, dtype=x.dtype), scale))
     return x.copy_(result) if inplace else result

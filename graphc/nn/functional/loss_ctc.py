@@ -15,6 +15,7 @@ from graphc.ops import math as mathematics
 from graphc.ops import shape as shapes
 from graphc.tensors import composite
 from graphc.tensors.indexing import require
+from graphc.tensors.placement import beside
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
 
@@ -140,7 +141,7 @@ def _final_scores(x: Tensor, extended: Tensor, skip: Tensor, inputs: Tensor, wan
         reached = ew.add(_sum_of(alpha, _shifted(alpha, 1), before), emission)
         return ew.where(runs, reached, alpha), ()
 
-    alpha, _ = scan(following, front().constant(start), (emitted, running))
+    alpha, _ = scan(following, beside(front().constant(start), x), (emitted, running))
     end = ew.mul(wanted, 2).reshape(-1, 1)
     last = alpha.gather(1, end)
     label = ew.where(ew.gt(end, 0), alpha.gather(1, ew.maximum(ew.sub(end, 1), 0)), _NEVER)

@@ -20,6 +20,7 @@ from graphc.ops.index import gather
 from graphc.ops.parts import part_sum, parts_of
 from graphc.ops.sliding import Sliding
 from graphc.tensors import composite
+from graphc.tensors.placement import beside
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
 
@@ -75,7 +76,7 @@ def maximum_windows(
     result = unbatched(window.max_pool(x, **attrs), added)
     if not return_indices:
         return result
-    positions = front().constant(np.arange(np.prod(sizes), dtype=np.float64).reshape(sizes))
+    positions = beside(front().constant(np.arange(np.prod(sizes), dtype=np.float64).reshape(sizes)), x)
     flat = shape.broadcast_to(positions, shape=tuple(x.shape))
     indices = window.max_pool_pick(x.detach().to(float64), flat, **attrs).to(int64)
     return result, unbatched(indices, added)
@@ -224,7 +225,7 @@ def average_parts(x: Tensor, wanted: Ints) -> Tensor:
     for axis, (n, m) in enumerate(zip(sizes, wanted, strict=True), start=2):
         counts = np.array([stop - start for start, stop in parts_of(n, m)], x.dtype.numpy)
         counts = counts.reshape(-1, *(1,) * (rank + 1 - axis))
-        x = ew.div(part_sum(x, axis=axis, count=m), front().constant(counts))
+        x = ew.div(part_sum(x, axis=axis, count=m), beside(front().constant(counts), x))
     return x
 
 
@@ -266,7 +267,7 @@ def _largest_of_parts(x: Tensor, wanted: Ints, return_indices: bool) -> Any:
         best = maximum_windows("", rank, x[(..., *at)], window_size, None, 0, 1, False, return_indices)
         columns.append((best[0] if return_indices else best).flatten(2))
         if return_indices:
-            places.append(gather(front().constant(planes[at].reshape(-1)), best[1].flatten(2), axis=0))
+            places.append(gather(beside(front().constant(planes[at].reshape(-1)), x), best[1].flatten(2), axis=0))
     result = shape.concat(*columns, axis=2).reshape(*x.shape[:2], *wanted)
     return (result, shape.concat(*places, axis=2).reshape(*x.shape[:2], *wanted)) if return_indices else result
 

@@ -16,6 +16,7 @@ from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.tape.grad_mode import no_grad
 from graphc.tensors import composite
+from graphc.tensors.placement import beside
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
 
@@ -57,7 +58,7 @@ def weighted(x: Tensor, axis: int, wanted: int, step: float, align_corners: bool
         rows = [mathematics.clamp(ew.add(first, k), 0, extent - 1) for k in taps]
         return [*rows, *(_keys(ew.abs(ew.sub(share, k))) if cubic else ew.abs(ew.sub(1 - k, share)) for k in taps)]
 
-    found = _known((extent, wanted), rows_and_weights)
+    found = [beside(t, x) for t in _known((extent, wanted), rows_and_weights)]
     rows, weights = found[: len(taps)], found[len(taps) :]
     if x.dtype is uint8:
         return _whole(x, axis, *(np.stack([t._data for t in part], -1) for part in (rows, weights)))

@@ -15,6 +15,7 @@ from graphc.ops import index, matrix_product
 from graphc.ops import math as mathematics
 from graphc.tape.grad_mode import is_grad_enabled
 from graphc.tensors import composite
+from graphc.tensors.placement import beside
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
 
@@ -31,7 +32,9 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool = False)
         axes.append(steps if align_corners or n < 2 else steps * (n - 1) / n)
     rows, columns = np.meshgrid(*axes, indexing="ij")
     points = np.stack([columns, rows, np.ones_like(rows)], -1).reshape(height * width, 3)
-    found = matrix_product.matmul(front().constant(points.astype(theta.dtype.numpy)), theta, transpose_b=True)
+    found = matrix_product.matmul(
+        beside(front().constant(points.astype(theta.dtype.numpy)), theta), theta, transpose_b=True
+    )
     return found.reshape(batch, height, width, 2)
 
 

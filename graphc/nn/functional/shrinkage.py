@@ -45,7 +45,7 @@ def rrelu(
     if lower > upper:
         raise AttributeValueError(f"rrelu: lower {lower} > upper {upper}", remedy="lower <= upper")
     if training:
-        draw = sampling.uniform(tuple(input.shape), float32)
+        draw = sampling.uniform(tuple(input.shape), float32, near=input)
         slope = ew.cast(ew.add(ew.mul(draw, upper - lower), lower), dtype=input.dtype)
     else:
         slope = (lower + upper) / 2
@@ -96,7 +96,7 @@ def rrelu_(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, traini
 def gumbel_softmax(logits: Tensor, tau: float = 1.0, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
     """A sample of the categorical distribution that ``logits`` describe along ``dim``, softened by the temperature
     ``tau`` (Jang et al. 2017); ``hard`` makes it one-hot, with the gradient of the soft sample."""
-    gumbel = sampling.gumbel(tuple(logits.shape), logits.dtype)
+    gumbel = sampling.gumbel(tuple(logits.shape), logits.dtype, near=logits)
     soft = composite.softmax(ew.mul(ew.add(logits, gumbel), 1.0 / tau), dim)
     if not hard:
         return soft

@@ -13,6 +13,7 @@ from graphc.ops import index, reduce
 from graphc.tape.grad_mode import no_grad
 from graphc.tensors import composite
 from graphc.tensors.indexing import require
+from graphc.tensors.placement import beside
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
 
@@ -52,7 +53,7 @@ def embedding(
 
 def _one_over_count(input: Tensor, weight: Tensor) -> Tensor:
     """For each index, one over the number of times that it occurs."""
-    none = front().constant(np.zeros(weight.shape[0], weight.dtype.numpy))
+    none = beside(front().constant(np.zeros(weight.shape[0], weight.dtype.numpy)), weight)
     flat = input.reshape(-1)
     counts = index.scatter_add(none, flat, _ones(input, weight), axis=0)
     return ew.div(1.0, index.gather(counts, flat, axis=0))
@@ -76,7 +77,7 @@ def _limit_norm(weight: Tensor, input: Tensor, max_norm: float, norm_type: float
 
 
 def _ones(input: Tensor, like: Tensor) -> Tensor:
-    return front().constant(np.ones(input.numel(), like.dtype.numpy))
+    return beside(front().constant(np.ones(input.numel(), like.dtype.numpy)), like)
 
 
 def embedding_bag(

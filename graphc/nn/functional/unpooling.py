@@ -14,6 +14,7 @@ from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.ops.shape import concat
 from graphc.tensors.creation import rand
+from graphc.tensors.placement import beside
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
 
@@ -72,7 +73,7 @@ def _max_unpool(
             raise AttributeValueError(f"{name}: output_size {list(wanted)} is too far from {list(sizes)}")
         sizes = wanted
     lead = tuple(x.shape[:2])
-    zeros = front().constant(np.zeros((*lead, math.prod(sizes)), x.dtype.numpy))
+    zeros = beside(front().constant(np.zeros((*lead, math.prod(sizes)), x.dtype.numpy)), x)
     count = math.prod(x.shape[2:])
     result = zeros.scatter(2, indices.reshape(*lead, count), x.reshape(*lead, count))
     return unbatched(result.reshape(*lead, *sizes), added)
@@ -163,7 +164,7 @@ def _starts(sample: Tensor, extent: int, count: int, kernel: int) -> Tensor:
     if count == 1:
         return last
     share = front().constant(np.asarray((extent - kernel) / (count - 1), sample.dtype.numpy))
-    steps = front().constant(np.arange(count - 1).astype(sample.dtype.numpy))
+    steps = beside(front().constant(np.arange(count - 1).astype(sample.dtype.numpy)), sample)
     offset = sample.unsqueeze(-1)
     before = ew.sub(mathematics.trunc(ew.mul(ew.add(offset, steps), share)), mathematics.trunc(ew.mul(offset, share)))
     return concat(before.long(), last, axis=2)

@@ -335,6 +335,11 @@ class CudaDevice:
         with self._lock:
             self._counts[1] = self._counts[0]
 
+    def release_cached(self) -> None:
+        """Gives what the pool keeps for later allocations back to the GPU."""
+        with _Told("memory of the GPU could not be given back"), self.current():
+            self._cupy.get_default_memory_pool().free_all_blocks()
+
     # ---- work
 
     def load(self, code: str | bytes) -> CudaModule:

@@ -104,7 +104,7 @@ class Conversion(TensorBase):
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         """The memory of a tensor on a GPU, for other libraries; raises AttributeError elsewhere."""
-        if not is_on_device(self._data):
+        if not self.is_cuda:
             raise AttributeError("__cuda_array_interface__ is for tensors on a GPU")
         return self._shared().__cuda_array_interface__
 

@@ -8,10 +8,12 @@ from graphc.codegen.machine.cuda.costs import GPU
 from graphc.codegen.schedule.base import Context, PassResult, ProgramPass, Scheduled, count_changes
 from graphc.codegen.schedule.expansion.expand import expand
 from graphc.codegen.schedule.gpu.contraction import describe_tiles, tile_contraction
+from graphc.codegen.schedule.gpu.independent import independent_outside
 from graphc.codegen.schedule.gpu.spill import spill_rows
 from graphc.codegen.schedule.gpu.threads import give_threads
 from graphc.codegen.schedule.gpu_parts import SplitTerms
 from graphc.codegen.schedule.gpu_products import LibraryProducts
+from graphc.codegen.schedule.gpu_sums import SplitSums
 from graphc.codegen.schedule.loops.transform import drop_trivial
 from graphc.codegen.schedule.passes import LoopDistribution, PlanMemory
 from graphc.ir.kernel.map import Names
@@ -34,7 +36,7 @@ class Threads:
                 kernels.append(expand(kernel))
                 continue
             body = drop_trivial(kernel.body, Names("d"))
-            whole = replace(kernel, body=body)
+            whole = independent_outside(replace(kernel, body=body))
             tiled = tile_contraction(whole, context.target, Names("g"))
             found, why = (tiled, describe_tiles(tiled)) if tiled else give_threads(whole, GPU)
             kernels.append(expand(found))
@@ -50,6 +52,8 @@ GPU_PIPELINE: tuple[ProgramPass, ...] = (
     # While sums of products are whole nests.
     LibraryProducts(),
     SplitTerms(),
+    # What neither the library nor tiles compute.
+    SplitSums(),
     Threads(),
     PlanMemory(),
 )

@@ -22,6 +22,16 @@ class GpuCosts:
     """Terms from which on a sum over neighbouring elements is shared by threads."""
     private_rounds: int = 16
     """Elements of a row that a thread keeps in registers at most, of its 255."""
+    resident: int = 1 << 17
+    """Threads that keep the memory of a GPU busy: about half of the 2048 that each of 132 multiprocessors of an H200
+    holds."""
+    long_sum: int = 64
+    """Terms that a thread adds in order from which on it is worth a second kernel to add fewer: some 6 microseconds at
+    100 ns a term, of which several are read ahead. A guess."""
+    stretch_steps: int = 8
+    """Terms that each thread of a stretch adds at least."""
+    most_stretches: int = 2048
+    """Stretches of one sum at most, which a block adds in 8 steps."""
     product_work: int = 1 << 21
     """Multiply-adds from which on a product is the library's: below, a kernel takes about as long as its launch."""
     product_side: int = 8

@@ -23,7 +23,7 @@ PARTIAL_SUMS = 1024
 def give_threads(kernel: Kernel, costs: GpuCosts) -> tuple[Kernel, str]:
     """A lowered kernel as one that threads run, and why so: each thread has an iteration of the outer parallel loops
     for itself where nothing in them is worth sharing, else a warp or a block of threads has one."""
-    band, inside = _band(kernel.body)
+    band, inside = outer_band(kernel.body)
     if band and _is_single(kernel, band, inside, costs):
         return _spread(kernel, band, "grid", inside, costs), "a thread for each iteration of its outer loops"
     longest = _longest(inside)
@@ -38,13 +38,19 @@ def give_threads(kernel: Kernel, costs: GpuCosts) -> tuple[Kernel, str]:
     return _placed(found, inside, costs), why
 
 
-def _band(body: tuple[Stmt, ...]) -> tuple[list[Loop], tuple[Stmt, ...]]:
+def outer_band(body: tuple[Stmt, ...]) -> tuple[list[Loop], tuple[Stmt, ...]]:
     """The outer parallel loops that stand alone in each other, and what is inside of them."""
     loops: list[Loop] = []
     while len(body) == 1 and isinstance(body[0], Loop) and body[0].kind == "parallel":
         loops.append(body[0])
         body = body[0].body
     return loops, body
+
+
+def has_single_threads(kernel: Kernel, costs: GpuCosts) -> bool:
+    """Whether each iteration of the outer parallel loops is one thread's."""
+    band, inside = outer_band(kernel.body)
+    return _is_single(kernel, band, inside, costs)
 
 
 def _spread(kernel: Kernel, band: Sequence[Loop], kind: str, body: tuple[Stmt, ...], costs: GpuCosts) -> Kernel:

@@ -7,7 +7,7 @@ is made for that size alone has stretches of nearly equal length, and may round 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -37,12 +37,14 @@ from graphc.ir.kernel.statements import (
 )
 
 
-def split_reductions(program: Program, costs: ReductionCosts) -> Program:
-    """Needs: a lowered program. Does: gives each long reduction with few results a kernel for partial results, which
-    goes along with what the kernel before does to the same rows. Leaves: an equivalent program, but for the order in
-    which sums are rounded."""
+def split_reductions(program: Program, costs: ReductionCosts | Mapping[str, ReductionCosts]) -> Program:
+    """Needs: a lowered program; ``costs`` for all kernels, or for those that may change. Does: gives each long
+    reduction with few results a kernel for partial results, which goes along with what the kernel before does to the
+    same rows. Leaves: an equivalent program, but for the order in which sums are rounded."""
     fixed = call_invariant_storages(program)
-    splitters = {k.name: _KernelSplitter(k, costs, _read_once(program, k, fixed)) for k in program.kernels}
+    table = costs if isinstance(costs, Mapping) else dict.fromkeys((k.name for k in program.kernels), costs)
+    considered = [k for k in program.kernels if k.name in table]
+    splitters = {k.name: _KernelSplitter(k, table[k.name], _read_once(program, k, fixed)) for k in considered}
     split = {name: found for name, s in splitters.items() if (found := s.run()) is not None}
     if not split:
         return program

@@ -23,11 +23,10 @@ import pytest
 
 from graphc.compiler import cache as module
 from graphc.compiler import compile as compiling
-from graphc.compiler.cache import Cache, Entry, OnDevice, current, key_of
+from graphc.compiler.cache import Cache, Entry, current, key_of
 from graphc.compiler.compile import compile_graph, load_compiled
 from graphc.errors import CompileError
 from graphc.files import container
-from graphc.files.device_plan import DevicePlan, LaunchSpec, Place
 from graphc.files.manifest import BufferSpec, Manifest, TargetSpec
 from tests.compiler.graphs import mlp
 
@@ -599,25 +598,3 @@ def test_choices_of_others_are_not_used(disk: Cache):
     (path,) = disk.folder.glob("*.tuned")
     path.chmod(0o666)
     assert "can be written by other users" in one_warning(lambda: disk.choices(TARGET))
-
-
-def on_device() -> Entry:
-    plain = entry()
-    launch = LaunchSpec("k0", "k0_k0", 1, 32, 0, (Place("x"), Place("arena", 64)))
-    return replace(plain, on_device=OnDevice(DevicePlan(plain.manifest, (launch,)), "// text"))
-
-
-def test_programs_for_devices_are_kept_with_their_plan(disk: Cache):
-    disk.store(key(1), on_device())
-    found = disk.load(key(1), TARGET)
-    assert found is not None and same(found, on_device()) and found.on_device == on_device().on_device
-
-
-@pytest.mark.parametrize("section", ["plan", "text"])
-def test_a_plan_that_is_damaged_is_not_taken(disk: Cache, section: str):
-    disk.store(key(1), entry())
-    parts = module._sections(on_device()) | {section: b"\xff"}
-    container.write_sections(disk.path(key(1)), {name: [part] for name, part in parts.items()})
-    with pytest.warns(RuntimeWarning, match="cannot be used as it should"):
-        assert disk.load(key(1), TARGET) is None
-    assert not disk.path(key(1)).exists()

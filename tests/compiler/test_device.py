@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,12 +16,15 @@ from graphc.compiler.compile import compile_graph, load_compiled
 from graphc.compiler.device import compile_for_device, compile_graph_for, load_on_device, target_of
 from graphc.compiler.stages import GPU_PASSES, GPU_STAGES, Stages
 from graphc.errors import ArgumentError, CompileError, IndexRangeError
+from graphc.files import container
+from graphc.files.device_plan import DevicePlan, LaunchSpec, Place
 from graphc.files.manifest import from_json, to_json
 from graphc.ir.graph.graph import Graph
 from graphc.nn import functional as F
 from graphc.runtime.devices import device_named
 from graphc.runtime.devices.array import DeviceArray, from_host
 from tests.compiler.graphs import arguments, counter, lookup, mlp
+from tests.compiler.test_cache import TARGET, entry, key, same
 
 EMULATED = "cuda-emu"
 
@@ -261,3 +266,34 @@ def test_products_of_heads_are_calls_in_loops():
     assert len(steps) * steps[0].product["d.batch"] == 6
     inputs = arguments(graph)
     close(program.run(inputs), native.run(inputs))
+
+
+# ---- the disk cache
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> cache.Cache:
+    cache._warned.clear()
+    return cache.Cache(tmp_path / "cache", 1 << 20)
+
+
+def on_device() -> cache.Entry:
+    plain = entry()
+    launch = LaunchSpec("k0", "k0_k0", 1, 32, 0, (Place("x"), Place("arena", 64)))
+    return replace(plain, on_device=cache.OnDevice(DevicePlan(plain.manifest, (launch,)), "// text"))
+
+
+def test_programs_for_devices_are_kept_with_their_plan(disk: cache.Cache):
+    disk.store(key(1), on_device())
+    found = disk.load(key(1), TARGET)
+    assert found is not None and same(found, on_device()) and found.on_device == on_device().on_device
+
+
+@pytest.mark.parametrize("section", ["plan", "text"])
+def test_a_plan_that_is_damaged_is_not_taken(disk: cache.Cache, section: str):
+    disk.store(key(1), entry())
+    parts = cache._sections(on_device()) | {section: b"\xff"}
+    container.write_sections(disk.path(key(1)), {name: [part] for name, part in parts.items()})
+    with pytest.warns(RuntimeWarning, match="cannot be used as it should"):
+        assert disk.load(key(1), TARGET) is None
+    assert not disk.path(key(1)).exists()

@@ -143,7 +143,9 @@ class _Kernel:
     def text(self) -> str:
         self._own_buffers()
         self._spread()
-        head = f'extern "C" __global__ void __launch_bounds__({self.kernel.threads}) {self.symbol}('
+        # NOTE: without a least number of blocks the assembler writes registers to memory to stay within 64 of them.
+        least = ", 1" if any(b.role == "private" for b in self.kernel.buffers) else ""
+        head = f'extern "C" __global__ void __launch_bounds__({self.kernel.threads}{least}) {self.symbol}('
         head += f"{self._parameters()}) {{"
         return "\n".join([head, *self.lines, "}"]) + "\n"
 

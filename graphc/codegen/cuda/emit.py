@@ -18,6 +18,7 @@ from graphc.codegen.cuda.prelude import PRELUDE
 from graphc.codegen.cuda.scalar import combined, expression
 from graphc.codegen.cuda.types import literal, memory_type, register_type
 from graphc.codegen.cuda.wide import MEMBERS, WIDTHS, wide_loads, wide_stores
+from graphc.codegen.machine.cuda.facts import SHARED_BYTES
 from graphc.ir.kernel.dims import dims_of_kernel
 from graphc.ir.kernel.index import Axis, Index
 from graphc.ir.kernel.scalar import result_type
@@ -47,8 +48,6 @@ from graphc.ir.kernel.statements import (
 )
 from graphc.ir.kernel.threads import chain_of
 
-STATIC_SHARED = 48 * 1024
-"""Bytes of shared memory that a kernel may declare; what is beyond them is given at the launch."""
 _WIDE = 2**31
 
 
@@ -191,7 +190,7 @@ class _Kernel:
         copies = self.kernel.threads // WARP if self.warps else 1
         size = _most(b.size) * copies
         nbytes = (size * b.dtype.itemsize + 15) // 16 * 16
-        if used + nbytes <= STATIC_SHARED and not self.dynamic:
+        if used + nbytes <= SHARED_BYTES and not self.dynamic:
             self.put(f"GC_SHARED({memory_type(b.dtype)}, {self.texts[b.name]}, {size});")
             return used + nbytes
         self.put(f"GC_SHARED_DYNAMIC({memory_type(b.dtype)}, {self.texts[b.name]}, {self.dynamic}, {size});")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -24,6 +24,30 @@ class Waits:
 
     futex: int
     """Number of the system call with which it sleeps until another thread wakes it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GpuFacts:
+    """What a GPU has. What its compute capability does not say is that of the board which is named with the numbers."""
+
+    processors: int
+    """Streaming multiprocessors of the board."""
+    processor_threads: int = 2048
+    """Threads that a multiprocessor holds at a time."""
+    processor_registers: int = 64 * 1024
+    """Registers of 32 bits of a multiprocessor."""
+    processor_shared: int
+    """Bytes of shared memory of a multiprocessor."""
+    block_threads: int = 1024
+    """Threads of a block at most."""
+    block_shared: int
+    """Bytes of shared memory that a block may ask for at a launch."""
+    warp: int = 32
+    """Threads of a warp."""
+    l2_bytes: int
+    """Bytes of the cache that all multiprocessors of the board share."""
+    memory_rate: float
+    """Bytes that the board's memory gives or takes in a second at best."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +86,8 @@ class Target:
     near_pages: int = 64
     """Pages of which a core keeps the addresses at hand: entries of its first data TLB. Documented: 64 in Skylake and
     Zen 2, more in newer ones."""
+    gpu: GpuFacts | None = field(default=None, repr=False)
+    """What a GPU has, as ``cpu`` says; None of other machines."""
     costs: Costs = DEFAULT
 
     def lanes(self, dtype: DType) -> int:
@@ -172,6 +198,8 @@ def architecture(target: Target) -> str:
 def target_machine(target: Target, quick: bool = False) -> binding.TargetMachine:
     """LLVM's target machine for position-independent code at the default optimisation level of the code generator, or
     at the level that takes a tenth of the time and spills every value."""
+    if target.gpu is not None:
+        raise CompileError(f"{target.cpu} is a GPU: its code is CUDA C, not LLVM's")
     initialize()
     try:
         machine = binding.Target.from_triple(target.triple)

@@ -69,7 +69,7 @@ def cases() -> Iterator[Case]:
             features = {f"+{f}" for f in instruction.features} | set(any_of_them.features.split(","))
             target = replace(any_of_them, features=",".join(sorted(features)))
             yield from (Case(instruction, kind, target) for kind in kinds_of(instruction))
-    for target in named_targets().values():
+    for target in (target for target in named_targets().values() if target.gpu is None):
         yield from (Case(instruction, kind, target) for instruction in COMMON for kind in kinds_of(instruction))
 
 

@@ -13,7 +13,7 @@ from graphc.ops import dispatch
 from graphc.ops.reduce import sum_to
 from graphc.tape.grad_mode import is_anomaly_enabled, no_grad
 from graphc.tape.node import Edge, Node, freed
-from graphc.tensors.placement import following_rules, is_on_device
+from graphc.tensors.placement import beside, following_rules, is_on_device
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import edge_of, front, refresh
 
@@ -170,8 +170,9 @@ class OpNode(Node):
         result = tuple(results) if several else results[0]
         if not any([g is not None and is_on_device(g._data) for g in grads]):
             return self._found(g, result, operands)
+        where = next(g for g in grads if g is not None and is_on_device(g._data))
         with following_rules():
-            return self._found(g, result, operands)
+            return [None if t is None else beside(t, where) for t in self._found(g, result, operands)]
 
     def _found(self, g: Any, result: Any, operands: list[Any]) -> Sequence[Any]:
         rules = self.op.vjp

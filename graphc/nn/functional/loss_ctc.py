@@ -57,7 +57,7 @@ def ctc_loss(
     impossible = ew.gt(loss, -0.1 * _NEVER)
     loss = ew.where(impossible, 0.0 if zero_infinity else math.inf, loss)
     if how == "mean":
-        loss = composite.mean(ew.div(loss, ew.maximum(wanted, 1).to(loss.dtype)))
+        loss = composite.mean(ew.div(loss, beside(ew.maximum(wanted, 1), loss).to(loss.dtype)))
     elif how == "sum":
         loss = composite.total(loss)
     return loss.reshape(()) if single else loss

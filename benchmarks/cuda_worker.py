@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from benchmarks import framework as fw
 from benchmarks.prepared import CHECKED_STEPS, NotProvidedError
 from benchmarks.worker import first_line
 from benchmarks.workloads import WORKLOADS, Array, Workload
+from graphc.runtime.devices import device_named
 
 BATCHES = 20
 """Batches that are timed at least."""
@@ -63,9 +65,7 @@ def input_sets(workload: Workload) -> list[list[Array]]:
 
 def prepare_graphc(workload: Workload, folder: Path, device: str) -> Peer:
     """graphc through its public names."""
-    import graphc
-    from graphc.runtime.devices import device_named
-
+    graphc = import_module("graphc")
     machine = device_named(device)
     model = fw.build_model(graphc, workload, folder).to(device)
     sets = [[graphc.tensor(a).to(device) for a in arrays] for arrays in input_sets(workload)]
@@ -110,8 +110,7 @@ def _graphc_steps(
 
 def prepare_torch(workload: Workload, folder: Path, device: str, compiled: bool) -> Peer:
     """PyTorch eager, or with ``torch.compile(mode="max-autotune")``, which replays CUDA graphs."""
-    import torch
-
+    torch = import_module("torch")
     if not torch.cuda.is_available():
         raise NotProvidedError("torch sees no GPU")
     torch.set_float32_matmul_precision("highest")
@@ -154,10 +153,7 @@ def prepare_torch(workload: Workload, folder: Path, device: str, compiled: bool)
 def prepare_jax(workload: Workload, folder: Path, device: str) -> Peer:
     """JAX with ``jax.jit`` on its first GPU; timed by the host's clock, as it has no events."""
     del device
-    import jax
-
-    from benchmarks.peers import jax_jit
-
+    jax, jax_jit = import_module("jax"), import_module("benchmarks.peers.jax_jit")
     if jax.default_backend() != "gpu":
         raise NotProvidedError(f"jax runs on {jax.default_backend()}")
     jax.config.update("jax_default_matmul_precision", "highest")

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from benchmarks.cuda import format_rows
 from tools.device_check import reason_without
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -230,8 +231,6 @@ def table(report: dict[str, Any], parts: Sequence[Part] = PARTS) -> str:
             lines.append(f"{part.name:13} {found['status']:12} {found['seconds']:6.1f} s  {said}")
     rows = report["parts"].get("benchmarks", {}).get("data", {}).get("rows")
     if rows:
-        from benchmarks.cuda import format_rows
-
         lines += ["", format_rows(rows, list(rows[0]["peers"]))]
     return "\n".join(lines)
 

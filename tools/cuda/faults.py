@@ -25,7 +25,7 @@ from graphc.codegen.cuda.emit import CudaSource
 from graphc.compiler import stages
 from graphc.ir.graph.parse import parse_graph
 from graphc.ir.kernel.index import Index
-from graphc.ir.kernel.map import map_statements
+from graphc.ir.kernel.map import map_parts, map_statements, substitute_axes
 from graphc.ir.kernel.statements import Acc, Barrier, Let, Load, Loop, Program, Read, Stmt, Store
 from tools.cuda.cases import Case
 from tools.cuda.runs import EQUAL, Compiled, compare, expected
@@ -155,8 +155,6 @@ def _loop(kind: str, extent: Callable[[int], int]) -> Callable[[Stmt, tuple[Loop
 
 
 def _with_axis(stmt: Stmt, old: Any, new: Any) -> Stmt:
-    from graphc.ir.kernel.map import map_parts, substitute_axes
-
     return map_parts(stmt, index=lambda i: substitute_axes(i, {old: Index(((new, 1),))}))
 
 

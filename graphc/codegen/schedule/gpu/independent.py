@@ -1,5 +1,4 @@
-"""Loops that run in order around loops whose iterations are independent: these come to the outside where each touches
-places of its own."""
+"""Loops in order around independent ones: these come to the outside where each iteration touches its own places."""
 
 from __future__ import annotations
 

@@ -285,7 +285,7 @@ NOT_CALLED = {
     "arange", "as_tensor", "empty", "empty_like", "eye", "from_dlpack", "from_numpy", "full", "linspace", "logspace",
     "new_empty", "new_tensor", "ones", "tensor", "tril_indices", "triu_indices", "zeros", "broadcast_shapes",
     # About memory, history, types and modes, not values. How operands lie in memory is no part of a signature.
-    "is_contiguous", "stride",
+    "cuda", "is_contiguous", "stride",
     "backward", "data_ptr", "detach_", "get_default_dtype", "get_device", "is_inference", "is_shared", "is_tensor",
     "item", "numpy", "promote_types", "register_gradient_edge", "register_hook", "register_post_accumulate_grad_hook",
     "requires_grad_", "retain_grad", "set_default_dtype", "share_memory_", "storage_offset", "tolist", "typename",

@@ -19,7 +19,7 @@ from graphc.runtime.devices.interface import MemoryStats
 
 OLDEST_CUPY = 14
 """Major version of cupy whose interface this module knows."""
-INSTALL = "pip install 'graphc[cuda]'"
+INSTALL = "pip install 'graphc[cuda]'; device='cuda-emu' runs the same code slowly"
 TARGETS = {(8, 0): "sm_80", (9, 0): "sm_90a", (10, 0): "sm_100"}
 """What code is made for, by compute capability: it runs on GPUs of the same major and no lower minor number."""
 STAGED = 16 << 20

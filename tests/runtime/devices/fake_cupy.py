@@ -15,7 +15,7 @@ import pytest
 from graphc.codegen.cuda import nvrtc
 from graphc.files.product_descriptor import ProductDescriptor
 from graphc.runtime import devices
-from graphc.runtime.devices import cublaslt
+from graphc.runtime.devices import cuda
 from graphc.runtime.devices.emulated import EmulatedDevice
 from graphc.runtime.devices.product_reference import compute_product
 
@@ -269,5 +269,5 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> ExecutingCupy:
             found.calls.append(("product", stream))
             found.work(stream, lambda: compute_product(given, addresses))
 
-    monkeypatch.setattr(cublaslt, "CublasLt", Library)
+    monkeypatch.setattr(cuda, "CublasLt", Library)
     return found

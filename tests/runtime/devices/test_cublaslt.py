@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
-
 import pytest
 
 from graphc.base.errors import DeviceError
 from graphc.files.product_descriptor import EPILOGUES, Matrix, ProductDescriptor
 from graphc.runtime.devices import cublaslt
 
-if importlib.util.find_spec("nvidia") is None:
+try:
+    cublaslt.library()
+except DeviceError:
     pytest.skip("nvidia-cublas is not installed", allow_module_level=True)
 
 A = Matrix("bf16", 40, 30, 48, 7, 2000)

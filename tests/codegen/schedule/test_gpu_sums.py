@@ -48,3 +48,9 @@ def test_tiles_and_short_sums_are_left():
         program = Stages(traced=gc.trace(function, *(gc.zeros(*s) for s in shapes)), target=TARGET).lowered
         found = SplitSums().run(Scheduled(program), CONTEXT)
         assert found.scheduled.program is program and not found.reasons
+
+
+def test_sums_without_results_are_left():
+    program = Stages(traced=gc.trace(lambda x: x.sum(1), gc.zeros(0, 5000)), target=TARGET).lowered
+    assert SplitSums().run(Scheduled(program), CONTEXT).scheduled.program is program
+    assert gc.compile(lambda x: x.sum(1), device="cuda-emu")(gc.zeros(0, 5000)).shape == (0,)

@@ -21,6 +21,8 @@ def stretches_of(kernel: Kernel, costs: GpuCosts) -> ReductionCosts | None:
     band, inside = outer_band(kernel.body)
     results = hint(prod(loop.axis.extent for loop in band))
     terms = _terms(inside)
+    if results == 0:
+        return None
     alone = bool(band) and has_single_threads(kernel, costs)
     together = 1 if alone else WARP if band and terms <= costs.warp_row else costs.threads
     parts = min(costs.resident // (results * together), terms // (together * costs.stretch_steps), costs.most_stretches)

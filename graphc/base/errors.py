@@ -72,6 +72,10 @@ class IndexRangeError(GraphcError, IndexError, RuntimeError):
     """A dimension or an index lies outside its range."""
 
 
+class ConditionError(GraphcError, AssertionError, RuntimeError):
+    """What must be true of a tensor's elements is false."""
+
+
 class ArgumentError(GraphcError, TypeError, RuntimeError):
     """A call has wrong arguments: name, count, or kind."""
 

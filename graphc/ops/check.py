@@ -1,4 +1,4 @@
-"""The check of indices and labels: a call stops, before it has written to any state, where one is out of range."""
+"""Checks: a call stops, before it has written to any state, where an index is out of range or a condition is false."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 
 from graphc.base.dtypes import bool_, float32, int32, int64
-from graphc.base.errors import AttributeValueError, DTypeError, IndexRangeError
+from graphc.base.errors import AttributeValueError, ConditionError, DTypeError, IndexRangeError
 from graphc.base.size import is_size
 from graphc.base.size_relations import at_most
 from graphc.ir.kernel.lowering import LowerContext, OperandRef
 from graphc.ir.kernel.nest import Scalar
-from graphc.ir.op import Attr, ErrorSample, Sample, Trait
+from graphc.ir.op import Attr, Attrs, ErrorSample, Sample, Trait
 from graphc.ir.types import TensorType
 from graphc.ops.batch import leading
 from graphc.ops.define import define
 from graphc.ops.rules import check_kind, show
-from graphc.ops.samples import array, integers, plain
+from graphc.ops.samples import array, booleans, integers, plain
 
 _I = TensorType(int64, (4,))
 
@@ -120,4 +120,57 @@ check_index = define(
         ErrorSample((_I,), "range 4 to 2 is none", {"low": 4, "high": 2}, AttributeValueError),
         ErrorSample((TensorType(int32, (2,)),), "attribute 'high' is missing", {"low": 0}),
     ],
+)
+
+
+# ---- conditions
+
+
+def _infer_condition(x: TensorType, message: str) -> TensorType:
+    check_kind("check_true", 0, x.dtype, "b")
+    return TensorType(bool_, ())
+
+
+def require_true(x: np.ndarray, message: str) -> None:
+    """Raises ConditionError with the message unless all elements are true."""
+    if not x.all():
+        place = np.argwhere(~x)[0].tolist()
+        raise ConditionError(message or "a condition is false", where=f"element {show(place)}" if place else None)
+
+
+def _reference_condition(x: np.ndarray, message: str) -> np.ndarray:
+    require_true(x, message)
+    return np.zeros((), np.bool_)
+
+
+def _condition_nest(c: LowerContext, x: OperandRef, message: str) -> None:
+    """Sets the result where an element is false; what it was set to before stays."""
+    wrong = c.nest.accumulator(bool_, "or", False)
+    with c.nest.loops(x.shape, "reduce") as index:
+        c.nest.update(wrong, c.load(x, index).eq(False))
+    c.store((), c.nest.read(wrong, bool_), combine="or")
+
+
+def limits_of(attrs: Attrs) -> tuple[int, int, tuple[int, ...]]:
+    """The smallest and the largest element that a check lets pass, and others; true counts as 1."""
+    return (attrs["low"], attrs["high"], attrs["allowed"]) if "low" in attrs else (1, 1, ())
+
+
+check_true = define(
+    "check_true",
+    "False. Elements that are false stop the call with a ConditionError of that message; nothing has been written to "
+    "params and states then.",
+    "x",
+    _infer_condition,
+    attrs=[Attr("message", "str", "what is wrong then", "", False)],
+    reference=_reference_condition,
+    lower_nest=_condition_nest,
+    traits=Trait.EFFECT | Trait.CHECK | Trait.MATERIALIZE,
+    batch=leading,
+    samples=lambda: [
+        Sample((array(True, "bool"),), {"message": "the sum is not positive"}, False),
+        Sample((array([[True] * 40] * 3, "bool"),), {}, False),
+        Sample((booleans((0, 2)),), {"message": "none"}, False),
+    ],
+    error_samples=[ErrorSample((TensorType(float32, (4,)),), "floating-point (f32)", {}, DTypeError)],
 )

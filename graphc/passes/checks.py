@@ -13,7 +13,7 @@ from graphc.base.size import always, bounds, is_size
 from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value
 from graphc.ir.graph.interpret import Reemitter
 from graphc.ir.op import Bounds, Trait
-from graphc.ops.check import holds
+from graphc.ops.check import holds, limits_of
 from graphc.passes.base import PassResult
 
 
@@ -58,7 +58,7 @@ def _settled(graph: Graph, checks: list[Node]) -> set[Node]:
     known: set[Any] = set()
     for node in checks:
         (x,) = node.operands
-        limits = tuple(node.attrs[name] for name in ("low", "high", "allowed"))
+        limits = limits_of(node.attrs)
         if is_inside(node, ranges) or _is_constant_inside(x.node, *limits) or (x, limits) in known:
             found.add(node)
         known.add((x, limits))
@@ -69,7 +69,8 @@ def is_inside(check: Node, ranges: Mapping[Value, Bounds]) -> bool:
     """Whether a check cannot fail."""
     (x,) = check.operands
     low, high = ranges[x]
-    inside = always("<=", check.attrs["low"], low) and always("<=", high, check.attrs["high"])
+    least, most, _ = limits_of(check.attrs)
+    inside = always("<=", least, low) and always("<=", high, most)
     return inside or always("==", x.type.size, 0)
 
 

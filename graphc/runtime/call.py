@@ -299,7 +299,9 @@ class Executable(Checks):
     def _stopped(self, inputs: Sequence[Any], bound: Sequence[np.ndarray]) -> GraphcError:
         """The error of a call that a check has stopped."""
         found = None if self.explain is None else self.explain(inputs, dict(zip(self._paths, bound, strict=True)))
-        return found or IndexRangeError(f"an index or label is out of range in a call of {self.manifest.name}")
+        return found or IndexRangeError(
+            f"an index or label is out of range, or a condition false, in a call of {self.manifest.name}"
+        )
 
     def _new_frame(self) -> Frame:
         frame = Frame(len(self.manifest.buffers) + len(self.manifest.dims))

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from graphc.base.dims import common_shape, numpy_names
-from graphc.base.dtypes import int64
+from graphc.base.dtypes import bool_, int64
 from graphc.base.errors import ArgumentError, AttributeValueError
 from graphc.ops import elementwise as ew
 from graphc.ops import exact
+from graphc.ops.check import check_true
 from graphc.ops.define import common_type
 from graphc.tensors import sampling
 from graphc.tensors.methods import algebra, selection, shaping
@@ -55,6 +56,16 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     if input is None and other is None:
         return condition.nonzero(as_tuple=True)
     return ew.where(condition, input, other)
+
+
+def assert_true(condition: Tensor, message: str = "") -> None:
+    """Raises ConditionError with ``message`` unless all elements of a bool tensor are true: at once in eager mode, and
+    in compiled code in each call, before it has written to parameters and buffers. ``assert`` itself would ask for a
+    value, which a trace has not. ``GRAPHC_CHECK_INDICES=off`` leaves such checks out of compiled code."""
+    if not isinstance(condition, Tensor) or condition.dtype is not bool_:
+        given = condition.dtype.name if isinstance(condition, Tensor) else type(condition).__name__
+        raise ArgumentError(f"assert_true takes a bool tensor, got {given}", remedy="a comparison, such as x > 0")
+    check_true(condition, message=message)
 
 
 def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
@@ -225,6 +236,7 @@ def _check_weights(weights: np.ndarray) -> None:
 
 
 __all__ = [
+    "assert_true",
     "atleast_1d",
     "atleast_2d",
     "atleast_3d",

@@ -38,6 +38,7 @@ from graphc.tensors.placement import OnOneDevice
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import VOLATILE, any_volatile, check_writable, is_counted, refresh, too_large
 from graphc.tensors.views import view_of, write_tangents, write_through
+from graphc.tracing.constructs import advice
 
 Names = Mapping[int, tuple[str, str]]
 """Class (param or state) and path of tensors, by identity."""
@@ -594,6 +595,5 @@ def value_needed(value: Value, purpose: str) -> TraceError:
         f"{place}{purpose} needs the values of a traced tensor, which has none: {value.type}",
         where=f"%{value.name}: {value.type}, made by {made}",
         origin=location.describe(),
-        remedy="graphc.where(condition, a, b) to choose by value; a Python number or bool argument, which is static; "
-        "or do it outside of the traced function",
+        remedy=advice(purpose),
     )

@@ -334,7 +334,9 @@ class DeviceExecutable(Checks):
             found = self.explain([_on_host(x) for x in inputs], bound)
             if found is not None:
                 return found
-        return IndexRangeError(f"an index or label is out of range in a call of {self.manifest.name}")
+        return IndexRangeError(
+            f"an index or label is out of range, or a condition false, in a call of {self.manifest.name}"
+        )
 
     # ---- recordings
 

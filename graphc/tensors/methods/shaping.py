@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from math import prod
@@ -11,7 +12,7 @@ import numpy as np
 
 from graphc.base.dims import common_shape, dim_of, extent_of, same_sizes, sizes_of, view_shape
 from graphc.base.dtypes import DType, fitted
-from graphc.base.errors import ArgumentError, AttributeValueError, IndexRangeError, ShapeError
+from graphc.base.errors import ArgumentError, AttributeValueError, IndexRangeError, RecompileWarning, ShapeError
 from graphc.base.size import always, is_size
 from graphc.ops import elementwise as ew
 from graphc.ops import shape
@@ -427,6 +428,13 @@ class Shaping(Selection):
     def __iter__(self) -> Iterator[Tensor]:
         if not self.shape:
             raise ArgumentError("a tensor without dimensions cannot be iterated over")
+        if is_size(self.shape[0]):
+            warnings.warn(
+                f"a loop over a tensor with {self.shape[0]} slices is traced for the number that there are in this "
+                "call; graphc.scan(f, state, x) is one program for all numbers",
+                RecompileWarning,
+                stacklevel=2,
+            )
         return iter(self.unbind(0))
 
     def index_select(self, dim: int, index: Tensor) -> Tensor:

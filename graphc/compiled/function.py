@@ -14,6 +14,7 @@ from graphc.base.foreign import no_foreign_module
 from graphc.base.locks import Lock
 from graphc.base.mutation_epoch import EPOCH
 from graphc.compiled.bindings import Modules
+from graphc.compiled.bound_program import not_native
 from graphc.compiled.graph_module import as_callable
 from graphc.compiled.guards import Recompiles
 from graphc.compiled.machine import HOST, machine_named, machine_of
@@ -24,7 +25,7 @@ from graphc.compiled.program_table import ProgramTable, trim
 from graphc.compiled.recompile_warning import RecompileCount, argument_names
 from graphc.compiled.sized_traces import DimsOfCalls, SizedCall, SizedTrace, SizedTraces, keys_of, program_for
 from graphc.compiled.user_passes import passed
-from graphc.compiled.variant import Variant, Weights, not_native
+from graphc.compiled.variant import Variant, Weights
 from graphc.passes.base import Pass
 from graphc.passes.pipeline import arrange
 from graphc.passes.precision import check_precision

@@ -16,6 +16,7 @@ from graphc.base.interruptions import kept_outside
 from graphc.base.locks import Lock
 from graphc.base.mutation_epoch import EPOCH
 from graphc.compiled.bindings import Modules, Slot
+from graphc.compiled.bound_program import bind, binding_of, bound_values, build
 from graphc.compiled.function import no_class
 from graphc.compiled.graph_module import as_callable
 from graphc.compiled.guards import Recompiles
@@ -36,7 +37,7 @@ from graphc.compiled.sized_traces import (
     value_at,
 )
 from graphc.compiled.user_passes import passed
-from graphc.compiled.variant import bind, binding_of, bound_values, build, no_hooks
+from graphc.compiled.variant import no_hooks
 from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import Graph, Value, input_path
 from graphc.ir.op import Trait

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from graphc.base.errors import GradientError, TraceError
-from graphc.base.watch_words import Watch
+from graphc.compiled.backward import Backward, CompiledNode
 from graphc.compiled.bindings import (
     Binding,
     Frozen,
@@ -16,30 +16,26 @@ from graphc.compiled.bindings import (
     Modules,
     NarrowBinding,
     PrepackedBinding,
-    Slot,
 )
-from graphc.compiled.device_binding import DeviceBinding, DeviceProgram
-from graphc.compiled.machine import HOST, compile_on, is_device, load_on, machine_of, target_for
+from graphc.compiled.bound_program import BoundProgram, bind, binding_of, bound_values, build
+from graphc.compiled.device_binding import DeviceBinding
+from graphc.compiled.machine import compile_on, is_device, load_on, machine_of, target_for
 from graphc.compiled.number_places import GivenNumbers
 from graphc.compiled.outside import Outside
 from graphc.compiled.plan import Plan, plan_of
 from graphc.compiled.sized_traces import Sizes, structure_at, value_at
 from graphc.compiler.cache import Entry
 from graphc.compiler.freeze import freeze, watch
-from graphc.compiler.native_call import native
 from graphc.eager.record import Snapshot
 from graphc.files.manifest import PREPACKED, Recipe
-from graphc.ir.graph.graph import Graph, Value, input_class
+from graphc.ir.graph.graph import Graph
 from graphc.ops.autodiff import split_forward_backward, vjp_graph
 from graphc.passes.base import Pass
 from graphc.passes.pipeline import PIPELINE, optimize
 from graphc.passes.precision import narrow_weights
 from graphc.passes.scans import MergeScans
 from graphc.runtime.call import Executable
-from graphc.runtime.devices.program import DeviceExecutable
-from graphc.runtime.fast_call import REUSE_FROM, Gate
 from graphc.tape.grad_mode import is_grad_enabled
-from graphc.tape.node import Edge, Node, freed
 from graphc.tensors.placement import is_on_device, on_host
 from graphc.tensors.structure import Leaf, given_for, shape_of, unflatten
 from graphc.tensors.tensor import Tensor
@@ -47,137 +43,6 @@ from graphc.tensors.tensor_base import edge_of, is_counted
 from graphc.tracing.attributes import set_again
 from graphc.tracing.identity import check_apart
 from graphc.tracing.trace import Traced
-
-
-def build(graph: Graph, passes: Sequence[Pass] = PIPELINE, machine: str = HOST) -> Any:
-    """Code for a graph, loaded where it runs: an Executable, or a DeviceExecutable."""
-    return load_on(compile_on(graph, machine, passes), machine)
-
-
-def bind(program: Any, binding: Binding, words: Watch, results: int) -> BoundProgram | DeviceProgram:
-    """A program with its params and states, of whose outputs the first ``results`` are given to the caller."""
-    if isinstance(binding, DeviceBinding):
-        return DeviceProgram(program, binding, results)
-    return BoundProgram(program, binding, words)
-
-
-def binding_of(program: Any, slots: Sequence[Slot], written: Sequence[bool]) -> Binding:
-    """The binding that a program takes."""
-    if isinstance(program, DeviceExecutable):
-        return DeviceBinding(slots, written, program.device)
-    return Binding(slots, written)
-
-
-def bound_values(graph: Graph, program: Executable) -> list[Value]:
-    """The params and states of a graph in the order in which its program takes them."""
-    by_path = {v.node.attrs["path"]: v for v in graph.inputs if input_class(v) != "input"}
-    return [by_path[spec.path] for spec in program.bound]
-
-
-class _Backward(Node):
-    """The backward pass of one call of a compiled function."""
-
-    def __init__(
-        self,
-        variant: Variant,
-        edges: tuple[Edge | None, ...],
-        residuals: list[np.ndarray],
-        again: list[Any],
-        types: list[Any],
-        sizes: Mapping[str, int] | None,
-    ):
-        super().__init__()
-        self.sizes = sizes
-        """Those of named dimensions, where what the backward program reads does not tell them."""
-        self.types = types
-        """Shape and element type of each output."""
-        self.variant = variant
-        self.edges = edges
-        self.count = len(variant.output_types)
-        self.residuals: list[Any] | None = residuals
-        self.on_device: list[bool] = []
-        """Which of the tensors that get gradients lie on a device."""
-        self.again = again
-        """Snapshots of inputs and parameters that the backward program reads."""
-
-    def name(self) -> str:
-        """The function's name."""
-        return f"Compiled{self.variant.name}Backward"
-
-    def run(self, grads: list[Any]) -> Sequence[Any]:
-        """Calls the backward program."""
-        if self.residuals is None:
-            raise freed()
-        if is_grad_enabled():
-            raise GradientError(
-                f"a second derivative through the compiled {self.variant.name} is not available",
-                remedy="call the function that is not compiled, or compile one that computes the gradient inside",
-            )
-        given = [
-            np.zeros(shape, dtype) if grad is None else grad._data
-            for grad, (shape, dtype), wanted in zip(grads, self.types, self.variant.differentiable, strict=True)
-            if wanted
-        ]
-        again = [s.check() for s in self.again]
-        return self.variant.run_backward(self.residuals, again, given, self.sizes, self.on_device)
-
-    def release(self) -> None:
-        """Frees what the forward program left."""
-        self.residuals = None
-        self.again = []
-
-
-class BoundProgram:
-    """A program with its params and states, called natively where it can be."""
-
-    def __init__(self, program: Executable, binding: Binding, words: Watch, single: bool = False):
-        """``words`` must be what they were for a native call."""
-        self.program = program
-        self.binding = binding
-        self._words = words
-        self.single = single
-        """Whether the native callable returns the one output itself, not a list."""
-        self._native: tuple[Any, Callable[..., Any]] = (None, not_native)
-        self._gate = Gate() if any(spec.written for spec in program.bound) else None
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the program, and of the two blocks per large output that native calls use again."""
-        if self.program.manifest.dims:
-            return self.program.nbytes
-        blocks = (2 * spec.nbytes for spec in self.program.outputs if spec.nbytes >= REUSE_FROM)
-        return self.program.nbytes + sum(blocks)
-
-    def native(self) -> Callable[..., Any]:
-        """The native callable for the arrays of the binding as they are; it returns None where it does nothing."""
-        bound = self.binding.arrays()
-        source, call = self._native
-        if source is not bound:
-            kind = None if self.single else list
-            call = native(self.program, bound, not_native, kind, self._gate, self._words, apart=True)
-            self._native = (bound, call)
-        return call
-
-    def run(self, given: list[Any]) -> list[np.ndarray]:
-        """The outputs for these inputs, arrays and whole numbers; calls that write to the same states run one after the
-        other."""
-        found = self.native()(*given)
-        if found is None:
-            found = self._run_checked(given)
-        elif self.single:
-            found = [found]
-        self.binding.note_writes()
-        return found
-
-    def _run_checked(self, given: list[Any]) -> list[np.ndarray]:
-        if self._gate is None:
-            return self.program.run(given, self.binding.arrays())
-        with self._gate.alone():
-            return self.program.run(given, self.binding.arrays())
-
-
-def not_native(*_: Any, **__: Any) -> None:
-    """The fallback of native calls: the call is left to the Python way, which knows the tensors."""
 
 
 class Variant:
@@ -311,6 +176,9 @@ class Variant:
         """Inputs that backward reads, by number."""
         self.kept_bound = [numbers[path] for path in bound]
         """Params that backward reads, by number after the inputs."""
+        self.backward = Backward(
+            self.name, self.backward_program, self.binding, self.differentiable, len(self.kept_plain)
+        )
         self.sources = [position[v] if v in position else numbers[v.node.attrs["path"]] for v in wanted]
         """Where the gradients go: numbers of inputs, then of params in the order of the binding."""
 
@@ -421,28 +289,11 @@ class Variant:
         ]
         types = [(t._data.shape, dtype) for t, (_, dtype) in zip(results, self.output_types, strict=True)]
         sizes = self._sizes_of(leaves) if self.backward_program.sizes.are_given else None
-        node = _Backward(self, edges, residuals, again, types, sizes)
+        node = CompiledNode(self.backward, edges, residuals, again, types, sizes)
         node.on_device = [is_on_device(everything[i]._data) for i in self.sources]
         for i, result in enumerate(results):
             if self.differentiable[i]:
                 result._node, result._index, result._requires_grad = node, i, True
-
-    def run_backward(
-        self,
-        residuals: list[np.ndarray],
-        again: list[np.ndarray],
-        gradients: list[np.ndarray],
-        sizes: Mapping[str, int] | None = None,
-        on_device: Sequence[bool] = (),
-    ) -> list[Tensor]:
-        """Gradients of the sources; ``sizes`` are those of named dimensions that nothing given tells, ``on_device``
-        says which sources lie on the device of the program."""
-        plain, bound = again[: len(self.kept_plain)], again[len(self.kept_plain) :]
-        program, given = self.backward_program, [*residuals, *plain, *gradients]
-        if not isinstance(self.binding, DeviceBinding):
-            return [Tensor._wrap(a) for a in program.run(given, tuple(bound), None, sizes)]
-        found = program.run(given, tuple(map(self.binding.copy_of, bound)), None, sizes, host=False)
-        return [Tensor._wrap(a if d else a.get()) for a, d in zip(found, on_device, strict=True)]
 
 
 class Weights(NamedTuple):

@@ -122,6 +122,7 @@ class _Pass:
             if gradient is not None:
                 grads[index] = self._tensor_hooks(node, index, gradient)
         if node.pre_hooks:
+            _show(grads)
             grads = list(run_hooks(node.pre_hooks, tuple(grads)))
         for index, gradient in enumerate(grads):
             if gradient is None:
@@ -139,6 +140,8 @@ class _Pass:
             hooks = node.variable._hooks
         else:
             hooks = node.tensor_hooks.get(index) if node.tensor_hooks else None
+        if hooks:
+            _show([gradient])
         for hook in list(hooks.values()) if hooks else ():
             replaced = hook(gradient)
             if replaced is None:
@@ -152,12 +155,20 @@ class _Pass:
     def _step(self, node: Node, grads: list[Any], useful: set[Node] | None) -> None:
         found = _checked_run(node, grads) if is_anomaly_enabled() else node.run(grads)
         if node.post_hooks:
+            _show(found)
             found = run_hooks(node.post_hooks, tuple(found), tuple(grads))
         for edge, gradient in zip(node.edges, found, strict=True):
             if edge is not None and gradient is not None and (useful is None or edge[0] in useful):
                 self.send(edge, gradient)
         if not self.keep:
             node.release()
+
+
+def _show(gradients: Iterable[Any]) -> None:
+    """Notes that hooks see gradients, and may keep them."""
+    for gradient in gradients:
+        if gradient is not None:
+            gradient._fresh = False
 
 
 def _checked_run(node: Node, grads: list[Any]) -> Sequence[Any]:
@@ -217,6 +228,17 @@ def _accumulate(leaf: Any, gradient: Any, create: bool) -> None:
         gradient = ew.cast(gradient, dtype=leaf.dtype)
     if is_elsewhere(gradient._data, place_of(leaf._data)):
         gradient = front().moved(gradient, place_of(leaf._data))
+    if gradient._fresh and leaf._grad is None and not create:
+        gradient._fresh = False
+        leaf._grad = gradient
+    else:
+        _add(leaf, gradient, create)
+    if leaf._post_hooks:
+        for hook in list(leaf._post_hooks.values()):
+            hook(leaf)
+
+
+def _add(leaf: Any, gradient: Any, create: bool) -> None:
     old = leaf._grad
     data = gradient._data
     if not create and is_on_device(data):
@@ -231,9 +253,6 @@ def _accumulate(leaf: Any, gradient: Any, create: bool) -> None:
             old._counter[0] += 1
     else:
         leaf._grad = ew.add(old, gradient)
-    if leaf._post_hooks:
-        for hook in list(leaf._post_hooks.values()):
-            hook(leaf)
 
 
 def _add_on_device(leaf: Any, old: Any, gradient: Any) -> None:

@@ -147,6 +147,10 @@ class TensorBase:
     _tangents: dict[int, Any] | None = None
     """Tangents in forward mode, by level."""
     _keeps_grad = False
+    _fresh = False
+    """True for a gradient whose memory nobody else has seen, so that a leaf may keep it as its own."""
+    _in_compiled = False
+    """Whether compiled code computes gradients of this parameter."""
     _volatile = False
     """True for a variable that forbids gradients to whatever is computed from it."""
 

@@ -13,7 +13,7 @@ import pytest
 
 import graphc as gc
 from graphc import nn
-from graphc.compiled.variant import not_native
+from graphc.compiled.bound_program import not_native
 from graphc.errors import TraceError
 from graphc.tracing.facts import Account
 from tests.compiled.scaled import Options, Scaled, floats, same

@@ -12,7 +12,7 @@ from graphc.compiled.bindings import Binding
 from graphc.compiled.bound_program import GivenProgram
 from graphc.compiled.device_binding import DeviceBinding
 from graphc.tape.grad_mode import is_grad_enabled
-from graphc.tape.node import Edge, Node, freed
+from graphc.tape.node import AccumulateGrad, Edge, Node, freed
 from graphc.tensors.tensor import Tensor
 
 
@@ -99,6 +99,9 @@ class CompiledNode(Node):
             if wanted
         ]
         again = [s.check() for s in self.again]
+        for edge in self.edges:
+            if edge is not None and edge[0].__class__ is AccumulateGrad:
+                edge[0].variable._in_compiled = True
         return self.backward.run(self.residuals, again, given, self.sizes, self.on_device)
 
     def release(self) -> None:

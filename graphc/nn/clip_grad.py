@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
+
+import numpy as np
 
 from graphc.base.dtypes import float32
 from graphc.base.errors import GradientError, ShapeError
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
-from graphc.ops.shape import concat
+from graphc.ops.define import as_type, common_type
+from graphc.ops.shape import concat, reshape
 from graphc.tape.grad_mode import no_grad
 from graphc.tensors import composite
+from graphc.tensors.native import NativeLoop, native_loop
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
 
@@ -29,11 +33,22 @@ def get_total_norm(
     ``error_if_nonfinite`` raises GradientError when that is infinite or not a number.
     """
     given = [tensors] if isinstance(tensors, Tensor) else tensors
-    norms = [composite.norm(t.detach(), norm_type).reshape(1) for t in given]
-    if not norms:
+    given = [t.detach() for t in given]
+    if not given:
         return front().scalar(0.0, float32)
-    norm = composite.norm(concat(*norms, axis=0), norm_type)
-    if error_if_nonfinite and not bool(mathematics.isfinite(norm)):
+    norm = norm_of(given, norm_type)
+    return _finite(norm) if error_if_nonfinite else norm
+
+
+def norm_of(tensors: Sequence[Any], norm_type: float) -> Any:
+    """The norm of all elements of some tensors, at least one, in the wider of their element types."""
+    norms = [reshape(composite.norm(t, norm_type), shape=(1,)) for t in tensors]
+    dtype = common_type(norms, "get_total_norm")
+    return composite.norm(concat(*[as_type(n, dtype) for n in norms], axis=0), norm_type)
+
+
+def _finite(norm: Any) -> Any:
+    if not bool(mathematics.isfinite(norm)):
         raise GradientError(f"the norm of the gradients is {norm.item()}")
     return norm
 
@@ -49,26 +64,48 @@ def clip_grad_norm_(
     ``error_if_nonfinite`` raises GradientError when that is infinite or not a number.
     """
     held = _with_gradient(parameters)
-    with no_grad():
-        norm = get_total_norm([p.grad for p in held], norm_type, error_if_nonfinite)
-    clip_grads_with_norm_(held, max_norm, norm)
+    loop = native_loop(held)
+    found = None if loop is None else loop.total_norm([p.grad for p in held], norm_type)
+    if found is None:
+        with no_grad():
+            norm = get_total_norm([p.grad for p in held], norm_type, error_if_nonfinite)
+    else:
+        norm = _finite(found) if error_if_nonfinite else found
+    _scale(held, max_norm, norm, loop)
     return norm
 
 
 def clip_grads_with_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, total_norm: Tensor) -> None:
     """Scales all gradients, in place, as if their norm together were ``total_norm`` and had to be at most
     ``max_norm``."""
+    held = _with_gradient(parameters)
+    _scale(held, max_norm, total_norm, native_loop(held))
+
+
+def _scale(held: list[Any], max_norm: Any, norm: Any, loop: NativeLoop | None) -> None:
+    gradients = [p.grad for p in held]
+    if loop is not None and type(max_norm) in (int, float) and norm._data.__class__ is np.ndarray:
+        with np.errstate(all="ignore"):
+            one = norm._data.dtype.type
+            factor = np.minimum(one(max_norm) / (norm._data + one(1e-6)), one(1))
+        if factor == 1 or loop.scale(gradients, factor):
+            return
     with no_grad():
-        factor = ew.minimum(ew.div(max_norm, ew.add(total_norm, 1e-6)), 1.0)
-        for parameter in _with_gradient(parameters):
-            parameter.grad.copy_(ew.mul(parameter.grad, factor))
+        factor = ew.minimum(ew.div(max_norm, ew.add(norm, 1e-6)), 1.0)
+        for gradient in gradients:
+            gradient.copy_(ew.mul(gradient, factor))
 
 
 def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -> None:
     """Limits every element of every gradient, in place, to ``-clip_value``..``clip_value``."""
+    held = _with_gradient(parameters)
+    gradients = [p.grad for p in held]
+    loop = native_loop(held)
+    if loop is not None and type(clip_value) in (int, float) and loop.clamp(gradients, clip_value):
+        return
     with no_grad():
-        for parameter in _with_gradient(parameters):
-            parameter.grad.copy_(composite.clamp(parameter.grad, -clip_value, clip_value))
+        for gradient in gradients:
+            gradient.copy_(composite.clamp(gradient, -clip_value, clip_value))
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:

@@ -13,6 +13,7 @@ from graphc.base.errors import ArgumentError, AttributeValueError, StateDictErro
 from graphc.base.public import reduced
 from graphc.tape.grad_mode import enable_grad, no_grad
 from graphc.tape.hooks import RemovableHandle
+from graphc.tensors.native import native_loop
 from graphc.tensors.placement import is_on_device
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
@@ -32,6 +33,11 @@ class Optimizer:
 
     schedulable: ClassVar[tuple[str, ...]] = ("lr", "weight_decay")
     """Numbers of a group that may change between steps without a new trace."""
+    native: bool | None = None
+    """Whether ``step`` is one native call: True, False, or None: for optimizers of graphc, from the first step on in
+    which compiled code has computed a gradient. GRAPHC_EAGER=reference switches it off."""
+    updates: Any = None
+    """The native updates of this optimizer, kept by who made them."""
 
     def __init__(self, params: Any, defaults: Group):
         self.defaults = defaults
@@ -139,7 +145,8 @@ class Optimizer:
         """Updates every parameter that has a gradient, in place, and returns what ``closure()`` returned.
 
         All new values are computed before the first one is written, so an error leaves every parameter as it was.
-        Raises TraceError in a compiled function.
+        Where compiled code has computed gradients, or ``native`` is set, ``update`` is traced and the step is one
+        native call. Raises TraceError in a compiled function.
         """
         refuse_trace(f"{type(self).__name__}.step()")
         for hook in list(self._step_pre_hooks.values()):
@@ -156,8 +163,18 @@ class Optimizer:
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        self._write(self._compute())
+        if not self._run_natively():
+            self._write(self._compute())
         return loss
+
+    def _run_natively(self) -> bool:
+        """The update as one native call; False where operations do it."""
+        params = [p for group in self.param_groups for p in group["params"] if p._grad is not None]
+        wish = self.native
+        if wish is None and type(self).__module__.partition(".")[0] != "graphc":
+            return False
+        loop = native_loop(params, wish)
+        return loop is not None and loop.update(self, params)
 
     def _compute(self) -> list[tuple[Tensor, Tensor]]:
         """Pairs of a tensor and its new value, for all parameters with a gradient and their state."""
@@ -292,7 +309,7 @@ class Optimizer:
         return reduced(super().__reduce_ex__(max(2, protocol)))
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__.copy()
+        return {name: value for name, value in self.__dict__.items() if name != "updates"}
 
     def __repr__(self) -> str:
         lines = [f"{type(self).__name__} ("]

@@ -48,7 +48,9 @@ class Placement(Protocol):
 
 
 class OnOneDevice:
-    """What graphs say of places: all of a program is computed on one device."""
+    """What graphs say of places: all of a program is computed on one device, by what it will be compiled to."""
+
+    mode = "trace"
 
     def moved(self, tensor: Any, place: device) -> Any:
         """The tensor itself."""

@@ -55,6 +55,9 @@ class View(NamedTuple):
 class FrontEnd(dispatch.Dispatcher, Protocol):
     """What tensors ask of the active dispatcher besides applying ops."""
 
+    mode: str
+    """``auto`` where what is computed may be computed by any means, else what does it."""
+
     def constant(self, array: np.ndarray) -> Any:
         """A new tensor that owns ``array``."""
         ...

@@ -98,3 +98,13 @@ def test_vector_and_back():
 def test_the_import_path_that_users_know():
     assert nn.utils.clip_grad_norm_ is clip_grad_norm_ and nn.utils.vector_to_parameters is vector_to_parameters
     assert all(hasattr(nn.utils, name) for name in nn.utils.__all__)
+
+
+def test_norm_of_several_element_types():
+    held = parameters()
+    held[1] = nn.Parameter(graphc.zeros(4, dtype=graphc.float64))
+    held[1].grad = graphc.full((4,), 2.0, dtype=graphc.float64)
+    norm = clip_grad_norm_(held, 100.0)
+    expected = math.sqrt(float((held[0].grad.double() ** 2).sum().item()) + 16)
+    assert norm.dtype is graphc.float64
+    np.testing.assert_allclose(norm.item(), expected, rtol=1e-6)

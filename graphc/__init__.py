@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from graphc.ops.define_op import define_op
     from graphc.runtime.threads import get_num_threads, set_num_threads
     from graphc.serialize.state_file import load_state, save_state
+    from graphc.tracing.checkpoint import checkpoint, checkpoint_sequential
     from graphc.tracing.scan import scan
     from graphc.tracing.trace import is_tracing, trace
     from graphc.tracing.vmap import vmap
@@ -63,6 +64,8 @@ _LATER = {
     "autograd": "graphc.autograd",
     "check": "graphc.compiled.model_check:check",
     "check_op": "graphc.compiled.op_check:check_op",
+    "checkpoint": "graphc.tracing.checkpoint:checkpoint",
+    "checkpoint_sequential": "graphc.tracing.checkpoint:checkpoint_sequential",
     "compile": "graphc.compiled.function:compile",
     "compile_step": "graphc.compiled.step:compile_step",
     "cuda": "graphc.cuda",

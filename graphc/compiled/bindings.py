@@ -15,6 +15,7 @@ from graphc.compiled import prepacked_store
 from graphc.compiled.prepacked_store import Prepacked
 from graphc.runtime.arena import aligned
 from graphc.tensors.creation import get_default_dtype
+from graphc.tensors.journal import note_write
 from graphc.tensors.tensor import Tensor
 from graphc.tracing.facts import Table, broken
 
@@ -293,6 +294,12 @@ class Binding:
     def made(self) -> tuple[np.ndarray, ...]:
         """Arrays that it has made of those of the tensors, and keeps."""
         return ()
+
+    def tell_writes(self) -> None:
+        """Tells open journals what the program is about to write to."""
+        tensors = self._tensors or ()
+        for i in self.written:
+            note_write(tensors[i]._data, tensors[i]._counter)
 
     def note_writes(self) -> None:
         """Counts a write to every tensor that the program writes."""

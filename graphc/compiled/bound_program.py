@@ -19,6 +19,7 @@ from graphc.passes.pipeline import PIPELINE
 from graphc.runtime.call import Executable
 from graphc.runtime.devices.program import DeviceExecutable
 from graphc.runtime.fast_call import REUSE_FROM, Gate
+from graphc.tensors.journal import USED
 
 
 def build(graph: Graph, passes: Sequence[Pass] = PIPELINE, machine: str = HOST) -> Any:
@@ -80,6 +81,8 @@ class BoundProgram:
     def run(self, given: list[Any]) -> list[np.ndarray]:
         """The outputs for these inputs, arrays and whole numbers; calls that write to the same states run one after the
         other."""
+        if USED[0]:
+            self.binding.tell_writes()
         found = self.native()(*given)
         if found is None:
             found = self._run_checked(given)

@@ -22,6 +22,7 @@ from graphc.ops import dispatch, shape
 from graphc.ops.define import no_tensor
 from graphc.tape.grad_mode import is_grad_enabled, is_inference_mode_enabled
 from graphc.tape.tangents import USED, has_tangents
+from graphc.tensors import journal
 from graphc.tensors.placement import is_on_device, on_host, placement
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import (
@@ -207,6 +208,8 @@ class EagerDispatcher:
                 "the tensor cannot be written to: its elements share memory (it is expanded) or its array is read-only",
                 remedy="tensor.clone()",
             )
+        if journal.USED[0] and tensor._node is None and not tensor._requires_grad:
+            journal.note_write(data, tensor._counter)
         if is_grad_enabled() and (value._requires_grad or tensor._requires_grad):
             write_through(tensor, value)
         if USED[0]:

@@ -23,6 +23,14 @@ saving: ContextVar[tuple[Callable[[Any], Any], Callable[[Any], Any]] | None] = C
 """The innermost hooks through which saved tensors go: (pack, unpack)."""
 
 
+class Deferred:
+    """What a pack hook returns in the place of a tensor that it knows how to make again."""
+
+    def is_stale(self) -> bool:
+        """Whether the tensor was written to after it was saved."""
+        raise NotImplementedError
+
+
 class Snapshot:
     """What is kept of an operand or result: its data, its version at that time, and its place in the graph."""
 
@@ -52,21 +60,22 @@ class Snapshot:
 
     def is_stale(self) -> bool:
         """Whether the data was written to since."""
-        return self.unpack is None and self.counter[0] != self.version
+        if self.unpack is None:
+            return self.counter[0] != self.version
+        kept = self.data[0]
+        return isinstance(kept, Deferred) and kept.is_stale()
 
     def check(self) -> Any:
         """The data; raises GradientError when it is freed or was written to since."""
         if self.data is None:
             raise freed()
-        if self.unpack is not None:
-            return self._unpacked(self.unpack)
         if self.is_stale():
             raise GradientError(
                 f"a tensor needed for the gradient was modified by an in-place operation: {self.whose}, "
                 f"{self.dtype.name}{list(self.shape)}, is at version {self.counter[0]}, not {self.version} as expected",
                 remedy="the operation that returns a new tensor instead of the in-place one, or a clone()",
             )
-        return self.data
+        return self.data if self.unpack is None else self._unpacked(self.unpack)
 
     def _unpacked(self, unpack: Callable[[Any], Any]) -> Any:
         with no_grad():

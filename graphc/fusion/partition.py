@@ -95,6 +95,12 @@ class Partition:
                 readers = self.readers.setdefault(access.value.node, [])
                 if not readers or readers[-1] is not node:
                     readers.append(node)
+        self.awaited = self._awaited()
+        """Nodes that must be computed before a node, beside those that it reads."""
+        self.awaiting: dict[Node, list[Node]] = {}
+        for node, sources in self.awaited.items():
+            for source in sources:
+                self.awaiting.setdefault(source, []).append(node)
         self.call_invariant = call_invariant_nodes(graph, costs)
         """Nodes that run once for many calls: no group holds these and others."""
         self.escaping = {v.node for v in _kept_values(graph)}
@@ -125,6 +131,24 @@ class Partition:
         return [
             found for access in direct for found in look_through_views(access.value, access.index, self.pinned, access)
         ]
+
+    def _awaited(self) -> dict[Node, list[Node]]:
+        if not any(n.op.has(Trait.WAITS) for n in self.graph.nodes()):
+            return {}
+        found: dict[Node, dict[Node, None]] = {}
+        for node in self.materialized:
+            stack, seen = [node], {node}
+            while stack:
+                present = stack.pop()
+                if present.op.has(Trait.WAITS):
+                    reads = look_through_views(present.operands[1], domain_axes(present.operands[1].shape), self.pinned)
+                    waits = [a.value.node for a in reads if a.value.node in self.group_of and a.value.node is not node]
+                    found.setdefault(node, {}).update(dict.fromkeys(waits))
+                for value in present.operands[:1] if present.op.has(Trait.WAITS) else present.operands:
+                    if value.node not in seen and value.node not in self.group_of and value.node.op is not INPUT:
+                        seen.add(value.node)
+                        stack.append(value.node)
+        return {node: list(sources) for node, sources in found.items()}
 
     def is_incompatible(self, first: Group, second: Group) -> bool:
         """Whether one of two groups runs once for many calls and the other with each."""
@@ -164,9 +188,19 @@ class Partition:
         found = (g for r in self.readers.get(node, ()) for g in (self.group_of[r], *self.duplicated.get(r, ())))
         return [g for g in dict.fromkeys(found) if not self.holds(g, node)]
 
+    def _following(self, node: Node) -> list[Group]:
+        """Groups that read a node's results from memory, or wait for it."""
+        waiting = self.awaiting.get(node)
+        if not waiting:
+            return self.reading(node)
+        found = (g for r in waiting for g in (self.group_of[r], *self.duplicated.get(r, ())))
+        return list(dict.fromkeys((*self.reading(node), *(g for g in found if not self.holds(g, node)))))
+
     def before(self, group: Group) -> set[Group]:
-        """Groups of which this one reads results."""
+        """Groups of which this one reads results, or for which it waits."""
         nodes = {a.value.node for n in group.nodes for a in self.reads[n]}
+        if self.awaited:
+            nodes.update(source for n in group.nodes for source in self.awaited.get(n, ()))
         return {self.group_of[n] for n in nodes if n in self.group_of and not self.holds(group, n)}
 
     def is_stored(self, node: Node) -> bool:
@@ -215,7 +249,7 @@ class Partition:
         """Groups that read results of this one."""
         known = self._readers.get(group)
         if known is None:
-            known = dict.fromkeys(g for n in group.nodes if self.group_of[n] is group for g in self.reading(n))
+            known = dict.fromkeys(g for n in group.nodes if self.group_of[n] is group for g in self._following(n))
         elif not self._became.keys().isdisjoint(known):
             known = dict.fromkeys(present for g in known if (present := self._present(g)) is not group)
         if not self.duplicated:

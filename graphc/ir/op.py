@@ -60,6 +60,8 @@ class Trait(Flag):
     the next ``sequences`` operands each step takes a slice; the others are the same for all. See ops.loop."""
     RECOMPUTED = auto()
     """The result may be written to before a backward pass, whose rules then get it computed again from the operands."""
+    WAITS = auto()
+    """The result is operand 0, of which nothing is computed before operand 1 is known; that one is not read."""
 
 
 class ZeroSign(Enum):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from graphc.ops import (
     check,
+    checkpoint,
     control,
     convolution,
     elementary,
@@ -53,6 +54,7 @@ FAMILIES = (
     tap,
     check,
     control,
+    checkpoint,
     loop,
 )
 """The modules that define ops, in the order of the documentation."""

@@ -28,7 +28,10 @@ OPTIONAL_OWNERS = {
 
 FORBIDDEN_WORDS = frozenset({"util", "utils", "helper", "helpers", "common", "misc", "manager", "managers"})
 # An import path that users of PyTorch know.
-KNOWN_PATHS = ("graphc/nn/utils/", "tests/nn/utils/", "graphc/optim/swa_utils.py", "tests/optim/test_swa_utils.py")
+KNOWN_PATHS = (
+    *("graphc/nn/utils/", "tests/nn/utils/", "graphc/optim/swa_utils.py", "tests/optim/test_swa_utils.py"),
+    *("graphc/utils/", "tests/utils/"),
+)
 
 GRAPH_FILE = "graphc/ir/graph/graph.py"
 NETWORKX_WRITERS = frozenset(

@@ -1,0 +1,110 @@
+"""Checkpoints: functions whose intermediate values are not kept for the backward pass, but computed again by it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from graphc.base.errors import ArgumentError
+from graphc.eager import checkpoint as eager
+from graphc.ir.graph.graph import Graph
+from graphc.ops import dispatch
+from graphc.ops.checkpoint import checkpoint as checkpoint_op
+from graphc.ops.checkpoint import kept_values
+from graphc.ops.state import stop_gradient
+from graphc.tape.grad_mode import is_grad_enabled, no_grad
+from graphc.tensors.structure import flatten, unflatten
+from graphc.tensors.tensor import Tensor
+from graphc.tensors.tensor_base import front, refresh
+from graphc.tracing.tracer import Tracer
+
+
+def checkpoint(
+    function: Callable[..., Any],
+    *args: Any,
+    use_reentrant: bool | None = None,
+    preserve_rng_state: bool = True,
+    **kwargs: Any,
+) -> Any:
+    """``function(*args, **kwargs)``, of which nothing but its arguments is kept for the gradient: the backward pass
+    runs it once more, right before it needs what it computes.
+
+    The second run sees what the first one did: the same arguments, the same random numbers, buffers as they were
+    before; what it writes to buffers is undone. So it must depend on nothing else, or the backward pass raises
+    GradientError. ``preserve_rng_state=False`` leaves random numbers drawn outside of any module's call as they come.
+    Arguments must not be written to before the backward pass. Gradients of any order are those of the function itself.
+    In traced and compiled code the values are computed again inside of the backward part, bit for bit.
+
+    ``use_reentrant`` is accepted and changes nothing: there is one way, with the abilities of PyTorch's False.
+    """
+    if not callable(function):
+        raise ArgumentError(f"checkpoint takes a callable, got {type(function).__name__}")
+    if isinstance(front(), Tracer):
+        return _trace(function, args, kwargs)
+    return eager.run(function, args, kwargs, preserve_rng_state)
+
+
+def checkpoint_sequential(
+    functions: Any,
+    segments: int,
+    input: Any,
+    use_reentrant: bool | None = None,
+    preserve_rng_state: bool = True,
+) -> Any:
+    """Applies modules or functions one after the other (a ``Sequential`` or a list), in ``segments`` parts about as
+    long as each other, of which all but the last go through ``checkpoint``."""
+    steps = list(functions.children()) if hasattr(functions, "children") else list(functions)
+    if not 1 <= segments <= max(1, len(steps)):
+        raise ArgumentError(f"checkpoint_sequential: {segments} segments of {len(steps)} functions")
+    length = len(steps) // segments
+    for start in range(0, length * (segments - 1), length):
+        part = _Chain(steps[start : start + length])
+        input = checkpoint(part, input, use_reentrant=use_reentrant, preserve_rng_state=preserve_rng_state)
+    return _Chain(steps[length * (segments - 1) :])(input)
+
+
+class _Chain:
+    """Functions applied one after the other."""
+
+    def __init__(self, steps: Sequence[Callable[[Any], Any]]):
+        self.steps = steps
+
+    def __call__(self, value: Any) -> Any:
+        for step in self.steps:
+            value = step(value)
+        return value
+
+
+def _trace(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """One node; what the function reads from outside becomes operands, what it writes there further results."""
+    outer = front()
+    assert isinstance(outer, Tracer)
+    if not is_grad_enabled():
+        return function(*args, **kwargs)
+    inner = Tracer(Graph("checkpoint"), parent=outer)
+    inner.differentiable = outer.differentiable
+    with dispatch.use(inner):
+        leaves, structure = flatten(function(*args, **kwargs))
+        made = [refresh(inner.local(t)) for t in leaves]
+        written = [(entry.tensor, refresh(entry.image)) for entry in inner.written()]
+    outer.hooked += inner.hooked
+    results = [*made, *(image for _, image in written)]
+    if not results:
+        return unflatten(structure, [])
+    values = [t._data for t in results]
+    inner.graph.set_outputs([*values, *kept_values(inner.graph)])
+    found = outer.apply(checkpoint_op.op, inner.origins, {"body": inner.graph, "results": len(values)})
+    found = list(found) if isinstance(found, tuple) else [found]
+    given = [_connected(t, image) for t, image in zip(found, results, strict=False)]
+    for (tensor, image), value in zip(written, given[len(leaves) :], strict=True):
+        if image._requires_grad:
+            outer.assign(tensor, value)
+        else:
+            with no_grad():
+                outer.assign(tensor, value)
+    return unflatten(structure, given[: len(leaves)])
+
+
+def _connected(result: Any, image: Tensor) -> Any:
+    """A result, without gradient where the function gave none."""
+    return result if image._requires_grad or result.dtype.kind != "f" else stop_gradient(result)

@@ -359,6 +359,9 @@ def compile(
     training flags of the modules, and what requires gradients. Parameters and buffers are those of the live model, and
     results are part of eager autograd. Without a model it is a decorator.
 
+    A function may train: ``backward()`` adds to the gradients of parameters, and steps of optimizers update these, as
+    in eager mode, in one call (see docs/training.md). What such a function returns has no history.
+
     ``precision`` is what large weights are stored as: ``bf16``, ``f16``, ``int8``, ``int4``, or ``bf16_dot``,
     ``int8_dot`` and ``int4_dot``, which also round what they are multiplied by (see docs/precision.md). Copies
     of them are made at the first call and again after an operation has written to them; gradients are not available.

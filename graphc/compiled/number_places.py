@@ -119,9 +119,15 @@ class NumberPlaces:
         """
         while True:
             shape, given = self.opened(structure)
+            symbols = _Symbols(structure, shape, given, self._attributes, self._fixed)
             if not given and not self._attributes:
-                return shape, given, trace(TraceNumbers), GivenNumbers(None)
-            symbols = _Symbols(structure, shape, given, self._attributes)
+                found = trace(symbols)
+                if not symbols.places:
+                    return shape, given, found, GivenNumbers(None)
+                if not (needed := symbols.pinned() | found.attributes.pinned_reads):
+                    return shape, given, found, symbols.taken()
+                self.fix(needed)
+                continue
             try:
                 found = trace(symbols)
             # NOTE: Python code in C may refuse what stands for a number. What is wrong with the call itself is raised
@@ -131,7 +137,9 @@ class NumberPlaces:
                     raise
                 found, place = trace(TraceNumbers), f"{raised_at(error)}, {type(error).__name__}"
                 self.fix(dict.fromkeys(symbols.places, place))
-                return *self.opened(structure), found, GivenNumbers(None)
+                if found.training is None:
+                    return *self.opened(structure), found, GivenNumbers(None)
+                continue
             needed = symbols.pinned() | found.attributes.pinned_reads
             if place := found.attributes.asks_type:
                 needed = dict.fromkeys(symbols.places, f"{place}, type()")
@@ -143,17 +151,17 @@ class NumberPlaces:
 class _Symbols:
     """Makes new numbers for each trace of a call, where symbols stand for those that are open."""
 
-    def __init__(self, structure: Any, shape: Any, given: Given, opened: frozenset[ReadPlace]):
+    def __init__(self, structure: Any, shape: Any, given: Given, opened: frozenset[ReadPlace], fixed: set[Place]):
         self._all = list(zip(numbers(structure), numbers(shape), strict=True)) if given else []
         self._given = given
-        self._opened = opened
+        self._opened, self._fixed = opened, frozenset(fixed)
         self._traces: list[TraceNumbers] = []
 
     def __call__(self) -> TraceNumbers:
         record = NumberRecord([number for _, number in self._given])
         symbols = iter(record.symbols)
         arguments = tuple([next(symbols) if isinstance(b, Open) else a.value for (_, a), (_, b) in self._all])
-        self._traces.append(TraceNumbers(arguments, record, self._opened))
+        self._traces.append(TraceNumbers(arguments, record, self._opened, self._fixed))
         return self._traces[-1]
 
     def _places(self, trace: TraceNumbers) -> list[Place]:

@@ -28,8 +28,8 @@ class Outside:
         self._watched += [*_attributes_of_tensors(traced), *whole.tables()]
         numbers = [read.fact for read in reads.numbers.reads.values()]
         self._moving = [fact.table for fact in numbers if isinstance(fact, Entry)]
-        self._constants = traced.constants
-        places = whole.places()
+        self._constants = [*traced.constants, *(traced.training.facts if traced.training else ())]
+        places = {**(traced.training.places if traced.training else {}), **whole.places()}
         found = [(a.tensor, input_class(a.value), input_path(a.value)) for a in traced.arguments]
         self.slots = {path: Slot(t, places.get(id(t)), f"{cls} {path!r}") for t, cls, path in found}
         """The tensors outside that the trace uses, by path."""

@@ -176,6 +176,11 @@ class _Program:
         self.given = taken
         """How it takes numbers that each call gives."""
         no_hooks(step.name, traced)
+        if traced.training is not None:
+            raise TraceError(
+                f"{step.name}: the model or the loss calls backward or steps an optimizer itself",
+                remedy="graphc.compile of the whole training function, called with the batch",
+            )
         self.machine = machine_of(step.target, [*leaves, *[a.tensor for a in traced.arguments]])
         self.traced = passed(traced, step.passes.first, self.machine)
         self._effects = self.traced.effects

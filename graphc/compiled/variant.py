@@ -73,7 +73,9 @@ class Variant:
         """When ``shortcut`` was asked last, what the account had taken."""
         self.drawn: dict[Any, dict[str, int]] = {}
         """In the middle of a module's call: how often its modules have drawn after this part of it."""
-        self.output_types = [(v.shape, v.dtype.numpy) for v in traced.graph.outputs]
+        self.training = traced.training
+        kept = traced.graph.outputs[: len(traced.graph.outputs) - (self.training.kept if self.training else 0)]
+        self.output_types = [(v.shape, v.dtype.numpy) for v in kept]
         outside = outside or Outside(traced, modules)
         self.account = outside.account()
         self.assumptions = traced.assumptions
@@ -208,7 +210,9 @@ class Variant:
             set_again(effects)
         count = len(self.output_types)
         results = [Tensor._wrap(a) for a in arrays[:count]]
-        if self.sources:
+        if self.training is not None:
+            self.training.done(arrays[count:])
+        elif self.sources:
             self._record(leaves, results, arrays[count:])
         return results[0] if self.single else unflatten(structure, results)
 
@@ -217,6 +221,8 @@ class Variant:
         if not isinstance(self.calls, BoundProgram):
             return None
         if not self.calls.single or self.sources or self.binding.written or self._effects or self.drawn:
+            return None
+        if self.training is not None:
             return None
         if self._made or not self.account.is_certain or self.assumptions.found:
             return None

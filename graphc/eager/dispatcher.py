@@ -262,7 +262,7 @@ class EagerDispatcher:
         """The tensor's elements."""
         return on_host(tensor._data)
 
-    def leaf(self, tensor: Any) -> Any:
+    def leaf(self, tensor: Any, clears: bool = False) -> Any:
         """The tensor itself."""
         return tensor
 

@@ -187,11 +187,9 @@ class ModuleTree:
 
 def clear_gradient(parameter: Tensor, set_to_none: bool) -> None:
     """Removes the gradient of ``parameter``, or detaches it and fills it with zeros."""
-    if parameter.grad is None:
-        return
     if set_to_none:
         parameter.grad = None
-    else:
+    elif parameter.grad is not None:
         parameter.grad = parameter.grad.detach()
         parameter.grad.zero_()
 

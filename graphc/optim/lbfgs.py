@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from copy import deepcopy
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -25,6 +25,8 @@ class LBFGS(Optimizer):
     """
 
     schedulable = ("lr",)
+
+    is_compilable: ClassVar[bool] = False
 
     def __init__(
         self,

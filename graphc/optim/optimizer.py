@@ -11,6 +11,7 @@ import numpy as np
 
 from graphc.base.errors import ArgumentError, AttributeValueError, StateDictError, TraceError
 from graphc.base.public import reduced
+from graphc.optim.traced_step import step_in_trace
 from graphc.tape.grad_mode import enable_grad, no_grad
 from graphc.tape.hooks import RemovableHandle
 from graphc.tensors.native import native_loop
@@ -38,6 +39,8 @@ class Optimizer:
     which compiled code has computed a gradient. GRAPHC_EAGER=reference switches it off."""
     updates: Any = None
     """The native updates of this optimizer, kept by who made them."""
+    is_compilable: ClassVar[bool] = True
+    """Whether ``update`` says all that a step does, so that compiled code can hold it."""
 
     def __init__(self, params: Any, defaults: Group):
         self.defaults = defaults
@@ -146,9 +149,10 @@ class Optimizer:
 
         All new values are computed before the first one is written, so an error leaves every parameter as it was.
         Where compiled code has computed gradients, or ``native`` is set, ``update`` is traced and the step is one
-        native call. Raises TraceError in a compiled function.
+        native call. In a compiled function the update is a part of its code.
         """
-        refuse_trace(f"{type(self).__name__}.step()")
+        if is_tracing():
+            return step_in_trace(self, closure)
         for hook in list(self._step_pre_hooks.values()):
             hook(self, (closure,), {})
         with no_grad():
@@ -199,11 +203,9 @@ class Optimizer:
         """Removes the gradients of all parameters, or sets them to zero."""
         for group in self.param_groups:
             for param in group["params"]:
-                if param.grad is None:
-                    continue
                 if set_to_none:
                     param.grad = None
-                else:
+                elif param.grad is not None:
                     param.grad = param.grad.detach()
                     param.grad.zero_()
 
@@ -320,7 +322,7 @@ class Optimizer:
 
 
 def refuse_trace(what: str) -> None:
-    """Raises TraceError in a compiled function: what a step changes of an optimizer or schedule lives in Python."""
+    """Raises TraceError in a compiled function: what a step of a schedule changes lives in Python."""
     if is_tracing():
         raise TraceError(
             f"{what} runs in a compiled function, where it would take effect only once, while this is traced",

@@ -13,11 +13,13 @@ import numpy as np
 from graphc.base.errors import ArgumentError, AttributeValueError
 from graphc.nn.module import Module
 from graphc.nn.modules.normalization import _BatchNorm, _InstanceNorm
+from graphc.ops import elementwise as ew
 from graphc.optim.optimizer import Optimizer
 from graphc.optim.schedule import LRScheduler
 from graphc.tape.grad_mode import no_grad
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
+from graphc.tracing.trace import is_tracing
 
 Average = Callable[[Tensor, Tensor, Any], Tensor]
 """``average(mean so far, new value, how many are in it)``."""
@@ -103,13 +105,16 @@ class AveragedModel(Module):
         if self.use_buffers:
             means, values = [*chain(means, buffers)], [*chain(values, given)]
         means, values = [m.detach() for m in means], [v.detach() for v in values]
+        average = self.multi_avg_fn or get_swa_multi_avg_fn()
+        average = average if self.avg_fn is None else _in_place(self.avg_fn)
         with no_grad():
-            if self.n_averaged.item() == 0:
+            if is_tracing():
+                average(means, values, self.n_averaged)
+                _copy(means, [ew.where(self.n_averaged == 0, v, m) for m, v in zip(means, values, strict=True)])
+            elif self.n_averaged.item() == 0:
                 _copy(means, values)
-            elif self.avg_fn is None:
-                (self.multi_avg_fn or get_swa_multi_avg_fn())(means, values, self.n_averaged)
             else:
-                _in_place(self.avg_fn)(means, values, self.n_averaged)
+                average(means, values, self.n_averaged)
             if not self.use_buffers:
                 _copy(buffers, given)
             self.n_averaged.add_(1)

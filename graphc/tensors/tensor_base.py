@@ -70,8 +70,9 @@ class FrontEnd(dispatch.Dispatcher, Protocol):
         """Writes ``value`` (same shape and type) into ``tensor`` and everything that shares its memory."""
         ...
 
-    def leaf(self, tensor: Any) -> Any:
-        """What holds the ``grad`` of ``tensor``; raises TraceError in a trace for a tensor from outside of it."""
+    def leaf(self, tensor: Any, clears: bool = False) -> Any:
+        """What holds the ``grad`` of ``tensor``, which is about to become None where the caller ``clears`` it; raises
+        TraceError in a trace that cannot hold it."""
         ...
 
     def before_write(self, tensor: Any, *others: Any) -> Any:
@@ -269,7 +270,7 @@ class TensorBase:
                     f"grad is on {value.device}, the tensor on {self.device}",  # type: ignore[attr-defined]
                     remedy="grad.to(tensor.device)",
                 )
-        front().leaf(self)._grad = value
+        front().leaf(self, value is None)._grad = value
 
     @property
     def _version(self) -> int:

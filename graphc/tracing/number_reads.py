@@ -24,7 +24,8 @@ class NumberRead(NamedTuple):
     """A number that a trace has read, and each call reads once."""
 
     place: ReadPlace
-    fact: Entry | Slot
+    fact: Any
+    """With the number as ``value`` and ``key``; ``now`` gives that of a call."""
     symbol: Any
     """What stands for it in the trace."""
 
@@ -37,12 +38,15 @@ class TraceNumbers:
         arguments: Sequence[Any] = (),
         record: NumberRecord | None = None,
         opened: Collection[ReadPlace] = frozenset(),
+        fixed: Collection[Any] = frozenset(),
     ):
         self.arguments = arguments
         """What stands for each number among the arguments: itself, or a symbolic number of ``record``; nothing where
         each is itself."""
         self.record = record or NumberRecord()
         self.opened = opened
+        self.fixed = fixed
+        """Numbers whose values traces need, so that they are constants."""
         self.reads: dict[tuple[int, str], NumberRead] = {}
         """Attributes of which symbolic numbers were given, in the order of the record, after the arguments."""
 

@@ -47,6 +47,7 @@ from graphc.tracing.dims import Dims
 from graphc.tracing.identity import repeats
 from graphc.tracing.number_reads import TraceNumbers
 from graphc.tracing.tracer import Tracer, named_tensors
+from graphc.tracing.training import Training
 
 
 @dataclass(frozen=True)
@@ -109,6 +110,8 @@ class Traced:
     """Attributes that each call sets again."""
     assumptions: Assumptions = field(default_factory=Assumptions, compare=False)
     """What was assumed of the sizes of named dimensions."""
+    training: Training | None = field(default=None, compare=False)
+    """What it does to gradients and optimizers outside: further outputs are gradients, and none has a history."""
 
     def state(self) -> dict[str, np.ndarray]:
         """The arrays of params and states by path."""
@@ -221,6 +224,7 @@ def trace_function(
     tracer.arguments = frozenset(map(id, images))
     numbers = numbers or TraceNumbers()
     record = tracer.numbers = numbers.record
+    training = tracer.training = Training(numbers) if guarded else None
     if numbers.arguments:
         structure = with_numbers(structure, iter([Open(number) for number in numbers.arguments]))
     sized, recorded = assuming(assumed := assumptions or Assumptions()), recording(guarded, numbers)
@@ -233,6 +237,8 @@ def trace_function(
             if holds_objects(outputs):
                 record.pin_all()  # what they hold is that of the trace
             results = [refresh(tracer.local(t)) for t in found]
+            if training is not None and training.is_used:
+                results += [refresh(tracer.local(t)) for t in training.finish(tracer)]
         # NOTE: whatever ends the traced code, Ctrl-C too: what it has changed is put back, then that is raised again.
         except BaseException:
             reads.settle()
@@ -242,6 +248,8 @@ def trace_function(
     reached = _reached(tracer, dict(zip(map(id, images), values, strict=True)), results)
     traced = finish(tracer, (*values, *record.inputs.values()), results, outputs)
     effects = tuple(reads.effects)
+    if training is not None and training.is_used:
+        traced = replace(traced, training=training, differentiable=(False,) * len(results))
     return replace(traced, attributes=reads, written=written, reached=reached, effects=effects, assumptions=assumed)
 
 

@@ -39,6 +39,7 @@ from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import VOLATILE, any_volatile, check_writable, is_counted, refresh, too_large
 from graphc.tensors.views import view_of, write_tangents, write_through
 from graphc.tracing.constructs import advice
+from graphc.tracing.training import Training, gradient_outside
 
 Names = Mapping[int, tuple[str, str]]
 """Class (param or state) and path of tensors, by identity."""
@@ -90,6 +91,8 @@ class Tracer(OnOneDevice):
         self._by_image: dict[int, Captured] = {}
         self.arguments: frozenset[int] = frozenset()
         """By identity: the tensors that stand for the arguments of the function."""
+        self.training: Training | None = None
+        """What becomes of gradients of tensors outside; None where they are out of reach."""
         self.numbers: NumberRecord | None = None
         """What becomes of the numbers that each call gives."""
         self._asked: set[Node] = set()
@@ -445,19 +448,15 @@ class Tracer(OnOneDevice):
 
     # ---- gradients
 
-    def leaf(self, tensor: Any) -> Any:
+    def leaf(self, tensor: Any, clears: bool = False) -> Any:
         """The traced tensor; its ``grad`` is seen inside only, so those of tensors from outside raise TraceError."""
         image = self.local(tensor)
         known = self._by_image.get(id(image))
         if (known is None and id(image) not in self.arguments) or (known is not None and self.is_inside(known.tensor)):
             return image
-        name = "" if known is None or known.value.node.op is not INPUT else f" {known.value.name!r}"
-        raise TraceError(
-            f"the grad of a tensor from outside{name} is read, set or added to in a compiled function",
-            origin=capture(module_path.current_path()).describe(),
-            remedy="autograd.grad(loss, tensors) inside, backward() and zero_grad() outside; compile_step(model, loss, "
-            "optimizer) compiles a whole training step",
-        )
+        if self.training is not None and known is not None:
+            return self.training.leaf(self, known, clears)
+        raise gradient_outside("" if known is None or known.value.node.op is not INPUT else known.value.name)
 
     def backward(
         self, tensors: Any, gradients: Any, retain_graph: bool | None, create_graph: bool, inputs: Any

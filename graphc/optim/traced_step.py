@@ -1,0 +1,183 @@
+"""``Optimizer.step()`` in compiled code: the update rule as a part of the graph, its numbers given by each call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphc.base.errors import TraceError
+from graphc.base.symbolic import KINDS
+from graphc.base.values import key_of
+from graphc.ops import dispatch
+from graphc.tape.grad_mode import no_grad
+from graphc.tensors.tensor import Tensor
+from graphc.tensors.tensor_base import front
+from graphc.tracing.number_reads import NumberRead, ReadPlace
+from graphc.tracing.tracer import Tracer
+from graphc.tracing.training import Training
+
+
+class OptimizerNumber:
+    """A number of a parameter group that each call reads, and may find to be another one."""
+
+    def __init__(self, optimizer: Any, index: int, name: str):
+        self._optimizer, self._index, self._name = optimizer, index, name
+        self.title = f"{name} of group {index} of {type(optimizer).__name__}"
+        self.place = ""
+        self.value = self.now()
+        self.key = key_of(self.value)
+
+    def now(self) -> Any:
+        """The number at present; None where there is no such group any more."""
+        groups = self._optimizer.param_groups
+        return self._optimizer.number(groups[self._index], self._name) if self._index < len(groups) else None
+
+    def holds(self) -> bool:
+        """Whether it is still of the type that was traced."""
+        return type(self.now()) is type(self.value)
+
+    def why(self) -> str:
+        """What has changed."""
+        return f"{self.title}: {self.value!r} -> {self.now()!r}"
+
+
+class OptimizerSettings:
+    """What a graph depends on of an optimizer: its parameters, their state, hooks, and all numbers that are none of
+    the arguments."""
+
+    def __init__(self, optimizer: Any):
+        self._optimizer = optimizer
+        self._name = type(optimizer).__name__
+        self._settings = self._read()
+        self._states: list[tuple[Tensor, Any]] = []
+
+    def add_state(self, param: Tensor, state: Any) -> None:
+        """The state of one more parameter that the graph updates."""
+        self._states.append((param, state))
+
+    def _read(self) -> Any:
+        optimizer, found = self._optimizer, []
+        for group in optimizer.param_groups:
+            kept = {k: v for k, v in optimizer.hyper(group).items() if not _is_argument(optimizer, k, v)}
+            found.append((tuple(map(id, group["params"])), _value_of(kept)))
+        return found, bool(optimizer._step_pre_hooks)
+
+    def holds(self) -> bool:
+        """Whether they are as they were."""
+        state = self._optimizer.state
+        return all([state.get(p) is s for p, s in self._states]) and self._read() == self._settings
+
+    def why(self) -> str:
+        """What has changed."""
+        return f"a parameter, the state or a setting of {self._name} was replaced"
+
+
+def _value_of(settings: dict[str, Any]) -> Any:
+    return [(name, id(v) if isinstance(v, Tensor) else key_of(v)) for name, v in settings.items()]
+
+
+def _is_argument(optimizer: Any, name: str, value: Any) -> bool:
+    """Whether each call gives a number; one that is 0 switches off what it scales, and is part of the graph."""
+    return name in optimizer.schedulable and type(value) in KINDS and type(value) is not bool and value != 0
+
+
+def step_in_trace(optimizer: Any, closure: Any) -> None:
+    """Appends the update of every parameter that has a gradient. Raises TraceError where the trace cannot hold it."""
+    tracer = front()
+    training = tracer.training if isinstance(tracer, Tracer) else None
+    name = type(optimizer).__name__
+    if training is None:
+        raise TraceError(
+            f"{name}.step() runs in a trace where it would take effect only once, while this is traced",
+            remedy="graphc.compile of the whole training function, called with the batch; or step = "
+            "graphc.compile_step(model, loss, optimizer)",
+        )
+    if closure is not None or not optimizer.is_compilable:
+        raise TraceError(
+            f"{name}.step() evaluates the loss as often as its values ask for, which compiled code cannot",
+            remedy=f"{name}.step(closure) outside, with a closure that calls a compiled function",
+        )
+    if optimizer._step_pre_hooks:
+        raise TraceError(
+            f"{name}.step() has hooks that run before it, in the middle of what is one native call",
+            remedy="register_step_post_hook, or optimizer.step() outside of the compiled function",
+        )
+    _Step(optimizer, tracer, training).run()
+
+
+class _Step:
+    """One step in one trace."""
+
+    def __init__(self, optimizer: Any, tracer: Any, training: Training):
+        self.optimizer = optimizer
+        self.tracer = tracer
+        self.training = training
+        self.settings = OptimizerSettings(optimizer)
+
+    def run(self) -> None:
+        """Appends the update and notes what follows it."""
+        changes: list[tuple[Tensor, Any]] = []
+        with no_grad():
+            for index, group in enumerate(self.optimizer.param_groups):
+                present = [p for p in group["params"] if p.grad is not None]
+                hyper = self._hyper(index, group) if present else {}
+                for param in present:
+                    changes += self._changes(param, hyper)
+                self.training.stepped(present)
+            self.optimizer._write(changes)
+        self.training.facts.append(self.settings)
+        self.training.after.append(self._count)
+
+    def _changes(self, param: Tensor, hyper: dict[str, Any]) -> list[tuple[Tensor, Any]]:
+        with dispatch.use(dispatch.default()):
+            state = self.optimizer.state_of(param)
+        path = self.training.name_of(self.tracer, param)
+        for name, tensor in state.items():
+            self.training.bind(self.tracer, tensor, f"optimizer.{path}.{name}", (state, name))
+        if state:
+            self.settings.add_state(param, state)
+        value, new_state = self.optimizer.update(param, param.grad, state, hyper)
+        return [(param, value), *((state[name], new_state[name]) for name in state)]
+
+    def _hyper(self, index: int, group: dict[str, Any]) -> dict[str, Any]:
+        """The numbers of a group, with symbols for those that each call gives."""
+        hyper = dict(self.optimizer.hyper(group))
+        for name, value in hyper.items():
+            if _is_argument(self.optimizer, name, value):
+                hyper[name] = self._number(index, group, name)
+            elif isinstance(value, Tensor):
+                self.training.bind(self.tracer, value, f"group{index}.{name}", (group, name))
+        return hyper
+
+    def _number(self, index: int, group: dict[str, Any], name: str) -> Any:
+        numbers = self.training.numbers
+        key = (id(group), f"group.{name}")
+        if (known := numbers.reads.get(key)) is not None:
+            return known.symbol
+        fact = OptimizerNumber(self.optimizer, index, name)
+        place = ReadPlace(id(group), key[1], fact.title)
+        if place in numbers.fixed:
+            self.training.facts.append(_SameNumber(fact))
+            return fact.value
+        numbers.reads[key] = NumberRead(place, fact, numbers.record.add(fact.value))
+        return numbers.reads[key].symbol
+
+    def _count(self) -> None:
+        optimizer = self.optimizer
+        optimizer.step_count += 1
+        for hook in list(optimizer._step_post_hooks.values()):
+            hook(optimizer, (None,), {})
+
+
+class _SameNumber:
+    """A number whose value the graph holds, because the update rule asks for it."""
+
+    def __init__(self, number: OptimizerNumber):
+        self._number = number
+
+    def holds(self) -> bool:
+        """Whether it is the same."""
+        return key_of(self._number.now()) == self._number.key
+
+    def why(self) -> str:
+        """What has changed."""
+        return self._number.why()

@@ -1,0 +1,334 @@
+"""Training functions as a user writes them, compiled: gradients of parameters, clipping, several optimizers."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+
+import graphc as gc
+from graphc import nn
+from graphc.base.errors import GradientError, TraceError
+from graphc.nn import functional as F
+
+
+def network(*sizes):
+    layers = []
+    for before, after in zip(sizes, sizes[1:], strict=False):
+        layers += [nn.Linear(before, after), nn.Tanh()]
+    return nn.Sequential(*layers[:-1]).double()
+
+
+def largest_difference(first, second):
+    pairs = zip(first.parameters(), second.parameters(), strict=True)
+    return max(float((p.detach() - q.detach()).abs().max().item()) for p, q in pairs)
+
+
+def batches(count, *shapes):
+    gc.manual_seed(7)
+    return [[gc.randn(*shape, dtype=gc.float64) for shape in shapes] for _ in range(count)]
+
+
+def test_a_whole_step_with_dropout_batch_norm_clipping_and_a_schedule():
+    def make():
+        gc.manual_seed(0)
+        layers = nn.Linear(20, 16), nn.ReLU(), nn.Dropout(0.3), nn.BatchNorm1d(16), nn.Linear(16, 5)
+        net = nn.Sequential(*layers).double()
+        optimizer = gc.optim.AdamW(net.parameters(), lr=1e-2)
+        schedule = gc.optim.lr_scheduler.CosineAnnealingLR(optimizer, 10)
+
+        def train(x, y):
+            optimizer.zero_grad()
+            loss = F.cross_entropy(net(x), y)
+            loss.backward()
+            norm = nn.utils.clip_grad_norm_(net.parameters(), 0.5)
+            optimizer.step()
+            return loss, norm
+
+        return net, optimizer, schedule, train
+
+    eager, compiled = make(), make()
+    run = gc.compile(compiled[3])
+    labels = gc.tensor([0, 1, 2, 3, 4, 0, 1, 2])
+    for number, (x,) in enumerate(batches(8, (8, 20))):
+        results = []
+        for step, parts in ((eager[3], eager), (run, compiled)):
+            gc.manual_seed(number)
+            results.append([t.item() for t in step(x, labels)])
+            parts[2].step()
+        np.testing.assert_allclose(results[1], results[0], rtol=1e-12)
+    assert largest_difference(eager[0], compiled[0]) < 1e-12
+    np.testing.assert_allclose(compiled[0][3].running_mean.numpy(), eager[0][3].running_mean.numpy(), rtol=1e-12)
+    assert len(run.programs) == 1 and compiled[1].step_count == 8
+    assert all(p.grad is None for p in compiled[0].parameters())
+
+
+def test_two_models_with_two_optimizers_in_one_call():
+    def make():
+        gc.manual_seed(0)
+        generator, critic = network(4, 8, 6), network(6, 8, 1)
+        first = gc.optim.Adam(generator.parameters(), lr=1e-2, betas=(0.5, 0.999))
+        second = gc.optim.RMSprop(critic.parameters(), lr=1e-2)
+        ones, zeros = gc.ones(8, 1, dtype=gc.float64), gc.zeros(8, 1, dtype=gc.float64)
+
+        def train(real, noise):
+            second.zero_grad()
+            fake = generator(noise)
+            loss = F.binary_cross_entropy_with_logits
+            critic_loss = loss(critic(real), ones) + loss(critic(fake.detach()), zeros)
+            critic_loss.backward()
+            second.step()
+            first.zero_grad()
+            generator_loss = loss(critic(fake), ones)
+            generator_loss.backward()
+            first.step()
+            return {"critic": critic_loss, "generator": generator_loss}
+
+        return generator, critic, train
+
+    eager, compiled = make(), make()
+    run = gc.compile(compiled[2])
+    for real, noise in batches(5, (8, 6), (8, 4)):
+        expected, found = eager[2](real, noise), run(real, noise)
+        for name, value in expected.items():
+            assert abs(found[name].item() - value.item()) < 1e-13
+    assert largest_difference(eager[0], compiled[0]) < 1e-13
+    assert largest_difference(eager[1], compiled[1]) < 1e-13
+
+
+@pytest.mark.parametrize("set_to_none", [True, False])
+def test_gradients_accumulate_over_calls(set_to_none):
+    def make():
+        gc.manual_seed(0)
+        net = network(6, 8, 1)
+        optimizer = gc.optim.AdamW(net.parameters(), lr=1e-2)
+
+        def train(x, y, update):
+            loss = F.mse_loss(net(x), y) / 4
+            loss.backward()
+            if update:
+                nn.utils.clip_grad_value_(net.parameters(), 0.01)
+                optimizer.step()
+                optimizer.zero_grad(set_to_none)
+            return loss
+
+        return net, train
+
+    (eager, expected), (net, function) = make(), make()
+    run = gc.compile(function)
+    for number, (x, y) in enumerate(batches(12, (8, 6), (8, 1))):
+        update = number % 4 == 3
+        np.testing.assert_allclose(run(x, y, update).item(), expected(x, y, update).item(), rtol=1e-12)
+        for p, q in zip(net.parameters(), eager.parameters(), strict=True):
+            assert (p.grad is None) is (q.grad is None)
+            if p.grad is not None:
+                np.testing.assert_allclose(p.grad.numpy(), q.grad.numpy(), rtol=1e-10, atol=1e-15)
+    assert largest_difference(eager, net) < 1e-13
+    assert len(run.programs) <= 4
+
+
+def test_gradients_that_nobody_clears_are_kept_as_in_eager_mode():
+    def make():
+        gc.manual_seed(0)
+        net = network(6, 8, 1)
+        optimizer = gc.optim.SGD(net.parameters(), lr=1e-2, momentum=0.9)
+
+        def train(x, y):
+            loss = F.mse_loss(net(x), y)
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        return net, train
+
+    (eager, expected), (net, function) = make(), make()
+    run = gc.compile(function)
+    for x, y in batches(4, (8, 6), (8, 1)):
+        np.testing.assert_allclose(run(x, y).item(), expected(x, y).item(), rtol=1e-12)
+    assert largest_difference(eager, net) < 1e-13
+    first, second = net[0].weight.grad, eager[0].weight.grad
+    np.testing.assert_allclose(first.numpy(), second.numpy(), rtol=1e-10)
+
+
+def test_a_backward_pass_alone_sets_gradients():
+    net = network(3, 2)
+    x = gc.randn(4, 3, dtype=gc.float64)
+
+    @gc.compile
+    def gradients(x):
+        net.zero_grad()
+        loss = net(x).square().mean()
+        loss.backward()
+        return loss
+
+    for _ in range(3):
+        gradients(x)
+        found = [p.grad.numpy().copy() for p in net.parameters()]
+    net.zero_grad()
+    net(x).square().mean().backward()
+    for p, array in zip(net.parameters(), found, strict=True):
+        np.testing.assert_allclose(array, p.grad.numpy(), rtol=1e-12)
+
+
+def trained(optimizer_of, change=lambda optimizer: None, steps=3):
+    """Losses of a compiled training in which something changes after each step."""
+    gc.manual_seed(0)
+    net = network(6, 8, 1)
+    optimizer = optimizer_of(net)
+
+    def train(x):
+        optimizer.zero_grad()
+        loss = net(x).square().mean()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    losses = []
+    for run in (train, gc.compile(train)):
+        gc.manual_seed(0)
+        start = network(6, 8, 1).state_dict()
+        net.load_state_dict(start)
+        optimizer = optimizer_of(net)
+        found = []
+        for _ in range(steps):
+            found.append(run(gc.ones(2, 6, dtype=gc.float64)).item())
+            change(optimizer)
+        losses.append(found)
+    return losses
+
+
+OPTIMIZERS = [n for n in gc.optim.__all__ if isinstance(getattr(gc.optim, n), type) and n not in ("Optimizer", "LBFGS")]
+OPTIMIZERS = [n for n in OPTIMIZERS if issubclass(getattr(gc.optim, n), gc.optim.Optimizer)]
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_every_optimizer(name):
+    def parameters(net):
+        return [p for p in net.parameters() if p.ndim == 2] if name == "Muon" else net.parameters()
+
+    expected, found = trained(lambda net: getattr(gc.optim, name)(parameters(net), lr=1e-2))
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+def _rate(optimizer):
+    optimizer.param_groups[0]["lr"] *= 0.5
+
+
+def _rate_to_zero(optimizer):
+    optimizer.param_groups[0]["lr"] = 0.0
+
+
+def _nesterov(optimizer):
+    optimizer.param_groups[0]["nesterov"] = True
+
+
+def _load(optimizer):
+    optimizer.load_state_dict(copy.deepcopy(optimizer.state_dict()))
+
+
+def _no_momentum(optimizer):
+    optimizer.param_groups[0]["momentum"] = 0.5
+
+
+@pytest.mark.parametrize("change", [_rate, _rate_to_zero, _nesterov, _load, _no_momentum])
+def test_settings_that_change_between_calls(change):
+    expected, found = trained(lambda net: gc.optim.SGD(net.parameters(), lr=0.1, momentum=0.9), change, steps=5)
+    np.testing.assert_allclose(found, expected, rtol=1e-10)
+
+
+def test_groups_with_options_of_their_own():
+    def groups(net):
+        return [{"params": [net[0].weight], "weight_decay": 0.1}, {"params": [net[2].weight], "lr": 0.5}]
+
+    expected, found = trained(lambda net: gc.optim.AdamW(groups(net), lr=1e-2, weight_decay=0.0))
+    np.testing.assert_allclose(found, expected, rtol=1e-10)
+
+
+def test_numbers_of_optimizers_have_the_precision_of_the_parameters():
+    expected, found = trained(lambda net: gc.optim.SGD(net.parameters(), lr=0.1, momentum=0.9), _rate, steps=20)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_moving_averages_of_weights_are_part_of_the_call():
+    def make():
+        gc.manual_seed(0)
+        net = network(6, 8, 1)
+        optimizer = gc.optim.SGD(net.parameters(), lr=0.1)
+        averages = gc.optim.swa_utils.get_ema_multi_avg_fn(0.9)
+        mean = gc.optim.swa_utils.AveragedModel(net, multi_avg_fn=averages)
+
+        def train(x):
+            optimizer.zero_grad()
+            loss = net(x).square().mean()
+            loss.backward()
+            optimizer.step()
+            mean.update_parameters(net)
+            return loss
+
+        return mean, train
+
+    (eager, expected), (mean, function) = make(), make()
+    run = gc.compile(function)
+    for _ in range(4):
+        expected(gc.ones(2, 6, dtype=gc.float64))
+        run(gc.ones(2, 6, dtype=gc.float64))
+    assert largest_difference(eager, mean) < 1e-14
+    assert mean.n_averaged.item() == 4 and len(run.programs) == 1
+
+
+def test_hooks_after_the_step_run_after_each_call():
+    net = network(3, 2)
+    optimizer = gc.optim.SGD(net.parameters(), lr=0.1)
+    seen = []
+    optimizer.register_step_post_hook(lambda o, args, kwargs: seen.append(o.step_count))
+
+    @gc.compile
+    def train(x):
+        optimizer.zero_grad()
+        net(x).sum().backward()
+        optimizer.step()
+
+    for _ in range(3):
+        train(gc.ones(1, 3, dtype=gc.float64))
+    assert seen == [1, 2, 3]
+    handle = optimizer.register_step_pre_hook(lambda *_: None)
+    with pytest.raises(TraceError, match="register_step_post_hook"):
+        train(gc.ones(1, 3, dtype=gc.float64))
+    handle.remove()
+    train(gc.ones(1, 3, dtype=gc.float64))
+    assert len(seen) == 4
+
+
+def test_what_compiled_code_cannot_hold_is_refused():
+    net = network(3, 2)
+    lbfgs = gc.optim.LBFGS(net.parameters())
+    with pytest.raises(TraceError, match=r"LBFGS\.step\(closure\) outside"):
+        gc.compile(lambda x: lbfgs.step(lambda: net(x).sum()))(gc.ones(1, 3, dtype=gc.float64))
+    optimizer = gc.optim.SGD(net.parameters(), lr=0.1)
+
+    def train(x):
+        net(x).sum().backward()
+        optimizer.step()
+
+    with pytest.raises(TraceError, match="whole training function"):
+        gc.trace(lambda: optimizer.step())
+    with gc.no_grad(), pytest.raises(GradientError, match="does not require gradients"):
+        gc.compile(train)(gc.ones(1, 3, dtype=gc.float64))
+
+
+def test_a_trace_that_fails_leaves_everything_as_it_was():
+    net = network(3, 2)
+    optimizer = gc.optim.Adam(net.parameters(), lr=0.1)
+    before = [p.detach().numpy().copy() for p in net.parameters()]
+
+    def train(x):
+        net(x).sum().backward()
+        optimizer.step()
+        return x.sum().item()
+
+    with pytest.raises(TraceError, match="item"):
+        gc.compile(train)(gc.ones(1, 3, dtype=gc.float64))
+    assert optimizer.step_count == 0 and all(p.grad is None for p in net.parameters())
+    for p, array in zip(net.parameters(), before, strict=True):
+        np.testing.assert_array_equal(p.detach().numpy(), array)

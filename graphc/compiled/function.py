@@ -357,14 +357,12 @@ def compile(
 
     It traces at the first call of each signature: shapes and element types of tensors, values of all other arguments,
     training flags of the modules, and what requires gradients. Parameters and buffers are those of the live model, and
-    results are part of eager autograd. Without a model it is a decorator.
-
-    A function may train: ``backward()`` adds to the gradients of parameters, and steps of optimizers update these, as
-    in eager mode, in one call (see docs/training.md). What such a function returns has no history.
+    results are part of eager autograd. A function may train: ``backward()`` and steps of optimizers are part of the
+    call then (see docs/training.md). Without a model it is a decorator.
 
     ``precision`` is what large weights are stored as: ``bf16``, ``f16``, ``int8``, ``int4``, or ``bf16_dot``,
     ``int8_dot`` and ``int4_dot``, which also round what they are multiplied by (see docs/precision.md). Copies
-    of them are made at the first call and again after an operation has written to them; gradients are not available.
+    of them are made at the first call and after each write by an operation; gradients are not available.
 
     Without gradients, what is folded, packed and transformed of parameters and buffers is kept, and made again at the
     first call after one of them was replaced or written to. Memory that others than tensors can write to (``numpy()``,

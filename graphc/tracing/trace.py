@@ -224,7 +224,7 @@ def trace_function(
     tracer.arguments = frozenset(map(id, images))
     numbers = numbers or TraceNumbers()
     record = tracer.numbers = numbers.record
-    training = tracer.training = Training(numbers) if guarded else None
+    tracer.training = Training(numbers) if guarded else None
     if numbers.arguments:
         structure = with_numbers(structure, iter([Open(number) for number in numbers.arguments]))
     sized, recorded = assuming(assumed := assumptions or Assumptions()), recording(guarded, numbers)
@@ -237,8 +237,6 @@ def trace_function(
             if holds_objects(outputs):
                 record.pin_all()  # what they hold is that of the trace
             results = [refresh(tracer.local(t)) for t in found]
-            if training is not None and training.is_used:
-                results += [refresh(tracer.local(t)) for t in training.finish(tracer)]
         # NOTE: whatever ends the traced code, Ctrl-C too: what it has changed is put back, then that is raised again.
         except BaseException:
             reads.settle()
@@ -248,8 +246,6 @@ def trace_function(
     reached = _reached(tracer, dict(zip(map(id, images), values, strict=True)), results)
     traced = finish(tracer, (*values, *record.inputs.values()), results, outputs)
     effects = tuple(reads.effects)
-    if training is not None and training.is_used:
-        traced = replace(traced, training=training, differentiable=(False,) * len(results))
     return replace(traced, attributes=reads, written=written, reached=reached, effects=effects, assumptions=assumed)
 
 
@@ -306,7 +302,12 @@ def start(graph: Graph, modules: Sequence[tuple[str, Any]]) -> Tracer:
 
 def finish(tracer: Tracer, inputs: tuple[Value, ...], results: Sequence[Tensor], structure: Structure) -> Traced:
     """Ends a trace: writes of state are appended and outputs set."""
+    differentiable = tuple(t._requires_grad for t in results)
+    training = tracer.training if tracer.training is not None and tracer.training.is_used else None
     with dispatch.use(tracer):
+        if training is not None:
+            results = [*results, *(refresh(tracer.local(t)) for t in training.finish(tracer))]
+            differentiable = (False,) * len(results)
         written = {id(entry) for entry in tracer.written()}
         tracer.finish_writes()
     tracer.graph.set_outputs([t._data for t in results])
@@ -323,9 +324,9 @@ def finish(tracer: Tracer, inputs: tuple[Value, ...], results: Sequence[Tensor],
         if c.value.node.op is not INPUT and not tracer.is_inside(c.tensor) and not c.tensor.is_inference()
     )
     ordered = tuple(sorted(arguments, key=lambda a: order[a.value]))
-    differentiable = tuple(t._requires_grad for t in results)
     hooked = tuple(dict.fromkeys(map(str, tracer.hooked)))
-    return Traced(tracer.graph, inputs, ordered, constants, structure, differentiable, hooked=hooked)
+    graph = tracer.graph
+    return Traced(graph, inputs, ordered, constants, structure, differentiable, hooked=hooked, training=training)
 
 
 def _images(

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import copy
+import itertools
 
 import numpy as np
 import pytest
 
 import graphc as gc
 from graphc import nn
-from graphc.base.errors import GradientError, TraceError
+from graphc.base.errors import TraceError
 from graphc.nn import functional as F
 
 
 def network(*sizes):
     layers = []
-    for before, after in zip(sizes, sizes[1:], strict=False):
+    for before, after in itertools.pairwise(sizes):
         layers += [nn.Linear(before, after), nn.Tanh()]
     return nn.Sequential(*layers[:-1]).double()
 
@@ -171,85 +171,6 @@ def test_a_backward_pass_alone_sets_gradients():
         np.testing.assert_allclose(array, p.grad.numpy(), rtol=1e-12)
 
 
-def trained(optimizer_of, change=lambda optimizer: None, steps=3):
-    """Losses of a compiled training in which something changes after each step."""
-    gc.manual_seed(0)
-    net = network(6, 8, 1)
-    optimizer = optimizer_of(net)
-
-    def train(x):
-        optimizer.zero_grad()
-        loss = net(x).square().mean()
-        loss.backward()
-        optimizer.step()
-        return loss
-
-    losses = []
-    for run in (train, gc.compile(train)):
-        gc.manual_seed(0)
-        start = network(6, 8, 1).state_dict()
-        net.load_state_dict(start)
-        optimizer = optimizer_of(net)
-        found = []
-        for _ in range(steps):
-            found.append(run(gc.ones(2, 6, dtype=gc.float64)).item())
-            change(optimizer)
-        losses.append(found)
-    return losses
-
-
-OPTIMIZERS = [n for n in gc.optim.__all__ if isinstance(getattr(gc.optim, n), type) and n not in ("Optimizer", "LBFGS")]
-OPTIMIZERS = [n for n in OPTIMIZERS if issubclass(getattr(gc.optim, n), gc.optim.Optimizer)]
-
-
-@pytest.mark.parametrize("name", OPTIMIZERS)
-def test_every_optimizer(name):
-    def parameters(net):
-        return [p for p in net.parameters() if p.ndim == 2] if name == "Muon" else net.parameters()
-
-    expected, found = trained(lambda net: getattr(gc.optim, name)(parameters(net), lr=1e-2))
-    np.testing.assert_allclose(found, expected, rtol=1e-9)
-
-
-def _rate(optimizer):
-    optimizer.param_groups[0]["lr"] *= 0.5
-
-
-def _rate_to_zero(optimizer):
-    optimizer.param_groups[0]["lr"] = 0.0
-
-
-def _nesterov(optimizer):
-    optimizer.param_groups[0]["nesterov"] = True
-
-
-def _load(optimizer):
-    optimizer.load_state_dict(copy.deepcopy(optimizer.state_dict()))
-
-
-def _no_momentum(optimizer):
-    optimizer.param_groups[0]["momentum"] = 0.5
-
-
-@pytest.mark.parametrize("change", [_rate, _rate_to_zero, _nesterov, _load, _no_momentum])
-def test_settings_that_change_between_calls(change):
-    expected, found = trained(lambda net: gc.optim.SGD(net.parameters(), lr=0.1, momentum=0.9), change, steps=5)
-    np.testing.assert_allclose(found, expected, rtol=1e-10)
-
-
-def test_groups_with_options_of_their_own():
-    def groups(net):
-        return [{"params": [net[0].weight], "weight_decay": 0.1}, {"params": [net[2].weight], "lr": 0.5}]
-
-    expected, found = trained(lambda net: gc.optim.AdamW(groups(net), lr=1e-2, weight_decay=0.0))
-    np.testing.assert_allclose(found, expected, rtol=1e-10)
-
-
-def test_numbers_of_optimizers_have_the_precision_of_the_parameters():
-    expected, found = trained(lambda net: gc.optim.SGD(net.parameters(), lr=0.1, momentum=0.9), _rate, steps=20)
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
-
-
 def test_moving_averages_of_weights_are_part_of_the_call():
     def make():
         gc.manual_seed(0)
@@ -275,46 +196,6 @@ def test_moving_averages_of_weights_are_part_of_the_call():
         run(gc.ones(2, 6, dtype=gc.float64))
     assert largest_difference(eager, mean) < 1e-14
     assert mean.n_averaged.item() == 4 and len(run.programs) == 1
-
-
-def test_hooks_after_the_step_run_after_each_call():
-    net = network(3, 2)
-    optimizer = gc.optim.SGD(net.parameters(), lr=0.1)
-    seen = []
-    optimizer.register_step_post_hook(lambda o, args, kwargs: seen.append(o.step_count))
-
-    @gc.compile
-    def train(x):
-        optimizer.zero_grad()
-        net(x).sum().backward()
-        optimizer.step()
-
-    for _ in range(3):
-        train(gc.ones(1, 3, dtype=gc.float64))
-    assert seen == [1, 2, 3]
-    handle = optimizer.register_step_pre_hook(lambda *_: None)
-    with pytest.raises(TraceError, match="register_step_post_hook"):
-        train(gc.ones(1, 3, dtype=gc.float64))
-    handle.remove()
-    train(gc.ones(1, 3, dtype=gc.float64))
-    assert len(seen) == 4
-
-
-def test_what_compiled_code_cannot_hold_is_refused():
-    net = network(3, 2)
-    lbfgs = gc.optim.LBFGS(net.parameters())
-    with pytest.raises(TraceError, match=r"LBFGS\.step\(closure\) outside"):
-        gc.compile(lambda x: lbfgs.step(lambda: net(x).sum()))(gc.ones(1, 3, dtype=gc.float64))
-    optimizer = gc.optim.SGD(net.parameters(), lr=0.1)
-
-    def train(x):
-        net(x).sum().backward()
-        optimizer.step()
-
-    with pytest.raises(TraceError, match="whole training function"):
-        gc.trace(lambda: optimizer.step())
-    with gc.no_grad(), pytest.raises(GradientError, match="does not require gradients"):
-        gc.compile(train)(gc.ones(1, 3, dtype=gc.float64))
 
 
 def test_a_trace_that_fails_leaves_everything_as_it_was():

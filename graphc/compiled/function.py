@@ -364,18 +364,17 @@ def compile(
     ``int8_dot`` and ``int4_dot``, which also round what they are multiplied by (see docs/precision.md). Copies
     of them are made at the first call and after each write by an operation; gradients are not available.
 
-    Without gradients, what is folded, packed and transformed of parameters and buffers is kept, and made again at the
-    first call after one of them was replaced or written to. Memory that others than tensors can write to (``numpy()``,
-    ``from_numpy``) is read at each call.
+    Without gradients, what is folded, packed and transformed of parameters and buffers is kept, and made again after
+    one was replaced or written to. Memory that others can write to (``numpy()``, ``from_numpy``) is read at each call.
 
-    ``freeze`` makes constants of the parameters and buffers that are only read, as ``export`` does, at the price of
-    compiling again after one was replaced or written to by an operation. Gradients are not available. It and
-    ``precision`` do not see a write through ``parameter.numpy()``. Raises ArgumentError for another precision.
+    ``freeze`` makes constants of parameters and buffers that are only read, as ``export`` does; a write to one by an
+    operation compiles again. Gradients are not available. It and ``precision`` do not see a write through
+    ``parameter.numpy()``. Raises ArgumentError for another precision.
 
     ``passes`` are graph passes of one's own (see graphc.passes.base and docs/extending.md). They run first on the
-    graph as it was traced, in order, before it is differentiated and goes through the standard ones; one with an
-    attribute ``after`` runs behind the standard pass of that name, for the forward and the backward program. What each
-    leaves is verified, and must have the same inputs, types of outputs and written states: PassError otherwise.
+    graph as it was traced, in order, before it is differentiated and goes through the standard ones; one with ``after``
+    runs behind the standard pass of that name, for the forward and the backward program. What each leaves is verified,
+    and must have the same inputs, types of outputs and written states: PassError otherwise.
 
     ``target`` is what the code is made for: ``host``, this machine as it was found, or a machine with fixed facts, of
     which this one must have the instructions: ``sse2``, ``avx2``, ``avx512`` (x86-64), ``neon`` (aarch64); CompileError
@@ -385,15 +384,15 @@ def compile(
     without it where tensors of model and call lie. Those of the host are copied there, arguments in each call, others
     after writes, and results come back where all are of the host. DeviceError where there is no such device.
 
-    ``dims`` names sizes of the arguments that differ from call to call, so that one trace serves all of them:
-    ``dims={"x": (batch, time)}`` with ``batch = gc.Dim("batch", max=64)`` says what the first dimensions of argument
-    ``x`` are. Arguments are meant by name or position (or a list of all in order), nested ones as they are nested;
-    instead of a dimension there may be a size made of some (``16 * side``), a number, or None for one that is fixed at
-    what each call has. An int among the arguments may be a dimension itself: ``dims={"pos": gc.Dim("pos", 0, 511)}``
-    gives the function a size, and ``keys[:, :pos + 1]`` reads so much of the keys. Sizes that are read inside are
-    symbolic; where code branches on one, calls that go the other way get a trace of their own. ``dims="auto"`` names
-    each size that takes a second value. Raises ArgumentError where the arguments do not have what is named, at the call
-    ShapeError for sizes that are not equal or out of range, and ArgumentError for such numbers.
+    ``dims`` names sizes that differ from call to call, so that one trace serves all: ``dims={"x": (batch, time)}`` with
+    ``batch = gc.Dim("batch", max=64)`` says what the first dimensions of argument ``x`` are. Arguments are meant by
+    name or position (or a list of all in order), nested ones as they are nested; instead of a dimension there may be a
+    size made of some (``16 * side``), a number, or None for one fixed at what each call has. An int among the arguments
+    may be a dimension itself: ``dims={"pos": gc.Dim("pos", 0, 511)}`` gives the function a size, and ``keys[:, :pos +
+    1]`` reads so much of the keys. Sizes that are read inside are symbolic; where code branches on one, calls that go
+    the other way get a trace of their own. ``dims="auto"`` names each size that takes a second value. Raises
+    ArgumentError where the arguments do not have what is named, at the call ShapeError for sizes that are not equal or
+    out of range, and ArgumentError for such numbers.
 
     A graph (from ``graphc.trace``, parsed, or edited) is called on one tensor or array per input, in order, each of the
     type that it states; one output is given by itself, several as a tuple. Its params and states are the tensors of

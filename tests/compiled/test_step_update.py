@@ -1,0 +1,78 @@
+"""Update rules inside of compiled steps."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+
+import graphc
+import graphc.nn.functional as F
+from graphc import nn, optim
+from graphc.errors import TraceError
+
+ALL_RULES = ("SGD", "Adam", "AdamW", "NAdam", "RAdam", "RMSprop", "Rprop", "Adagrad", "Adadelta", "Adamax", "ASGD")
+
+
+@pytest.mark.parametrize("name", [*ALL_RULES, "Adafactor", "Muon"])
+def test_numbers_of_the_optimizer_are_as_precise_as_the_parameters(name):
+    graphc.manual_seed(0)
+    model = nn.Sequential(nn.Linear(5, 7, bias=False), nn.Tanh(), nn.Linear(7, 1, bias=False)).double()
+    other = copy.deepcopy(model)
+    more = {"momentum": 0.9, "weight_decay": 0.01} if name == "SGD" else {}
+    first, second = (getattr(optim, name)(m.parameters(), lr=0.0123, **more) for m in (model, other))
+    x, y = graphc.randn(16, 5, dtype=graphc.float64), graphc.randn(16, 1, dtype=graphc.float64)
+    step = graphc.compile_step(model, F.mse_loss, first)
+    for _ in range(20):
+        step(x, y)
+        second.zero_grad()
+        F.mse_loss(other(x), y).backward()
+        second.step()
+    for a, b in zip(model.parameters(), other.parameters(), strict=True):
+        np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=1e-12, atol=1e-14)
+
+
+def test_hooks_of_parameters_change_the_step_and_are_traced_again():
+    nets = [nn.Linear(2, 2), nn.Linear(2, 2)]
+    nets[1].load_state_dict(nets[0].state_dict())
+    optimizers = [graphc.optim.SGD(net.parameters(), lr=0.1) for net in nets]
+    step = graphc.compile_step(nets[0], lambda y: y.sum(), optimizers[0])
+    x, factor = graphc.ones(1, 2), [2.0]
+
+    def both() -> None:
+        step(x)
+        optimizers[1].zero_grad()
+        nets[1](x).sum().backward()
+        optimizers[1].step()
+        for a, b in zip(nets[0].parameters(), nets[1].parameters(), strict=True):
+            assert graphc.allclose(a, b, atol=1e-6)
+
+    both()
+    handles = [net.weight.register_hook(lambda g: g * factor[0]) for net in nets]
+    both()
+    factor[0] = 5.0
+    both()
+    for handle in handles:
+        handle.remove()
+    both()
+
+
+def test_hooks_after_accumulation_are_refused():
+    net = nn.Linear(2, 2)
+    step = graphc.compile_step(net, lambda y: y.sum(), graphc.optim.SGD(net.parameters(), lr=0.1))
+    step(graphc.ones(1, 2))
+    handle = net.weight.register_post_accumulate_grad_hook(lambda p: None)
+    with pytest.raises(TraceError, match="gradients are not kept"):
+        step(graphc.ones(1, 2))
+    handle.remove()
+    step(graphc.ones(1, 2))
+
+
+def test_hooks_of_parameters_that_note_what_they_see_are_refused():
+    net, seen = nn.Linear(2, 2), []
+    step = graphc.compile_step(net, lambda y: y.sum(), graphc.optim.SGD(net.parameters(), lr=0.1))
+    net.weight.register_hook(lambda g: seen.append(g))
+    with pytest.raises(TraceError, match="'seen': changed inside"):
+        step(graphc.ones(1, 2))
+    assert seen == []

@@ -13,23 +13,34 @@ from graphc.ops.checkpoint import later
 
 
 def recompute(
-    graph: Graph, place: Mapping[Node, int], until: int, again: Collection[Node], is_stored: Callable[[Value], bool]
+    graph: Graph,
+    place: Mapping[Node, int],
+    until: int,
+    again: Collection[Node],
+    is_stored: Callable[[Value], bool],
+    kept: Collection[Value] = (),
 ) -> Graph:
     """A new graph in which the nodes ``again`` exist twice: as they were for nodes with a place up to ``until``, and
     once more for those that come later, each right before its first reader.
 
-    ``place`` says when each node runs, and ``is_stored`` which values lie in memory then. What the second ones read
+    ``place`` says when each node runs, and ``is_stored`` which values lie in memory then; values in ``kept`` are read
+    where they are, even if their nodes are in ``again`` for others. What the second ones read
     goes through ``later``, so nothing merges them with the first. Nodes that nothing reads any more stay in the graph.
     """
-    return _Rewriter(place, until, frozenset(again), is_stored).transform(graph)
+    return _Rewriter(place, until, frozenset(again), is_stored, frozenset(kept)).transform(graph)
 
 
 class _Rewriter(Reemitter):
     def __init__(
-        self, place: Mapping[Node, int], until: int, again: frozenset[Node], is_stored: Callable[[Value], bool]
+        self,
+        place: Mapping[Node, int],
+        until: int,
+        again: frozenset[Node],
+        is_stored: Callable[[Value], bool],
+        kept: frozenset[Value],
     ):
         super().__init__()
-        self.place, self.until, self.again, self.is_stored = place, until, again, is_stored
+        self.place, self.until, self.again, self.is_stored, self.kept = place, until, again, is_stored, kept
         self.copies: dict[Value, Value] = {}
         """Values that exist twice, and the second ones."""
         self.held: dict[tuple[Value, Value], Value] = {}
@@ -54,11 +65,14 @@ class _Rewriter(Reemitter):
 
     def _seen_late(self, value: Value, reader: Node) -> Value:
         """What a late node reads in the place of a value."""
-        if value.node not in self.again:
+        if not self._is_again(value):
             return self.values[value]
         if value not in self.copies:
             self._copy(value.node, self._anchor(reader))
         return self.copies[value]
+
+    def _is_again(self, value: Value) -> bool:
+        return value.node in self.again and value not in self.kept
 
     def _anchor(self, reader: Node) -> Value | None:
         """The last value in memory that is there before the reader's group runs."""
@@ -70,7 +84,7 @@ class _Rewriter(Reemitter):
         stack = [root]
         while stack:
             node = stack[-1]
-            missing = [v.node for v in node.operands if v.node in self.again and v not in self.copies]
+            missing = [v.node for v in node.operands if self._is_again(v) and v not in self.copies]
             if missing:
                 stack += missing
                 continue
@@ -82,9 +96,9 @@ class _Rewriter(Reemitter):
 
     def _operands(self, node: Node, anchor: Value | None) -> list[Value]:
         found = []
-        waits = any(v.node in self.again for v in node.operands) or anchor is None
+        waits = any(map(self._is_again, node.operands)) or anchor is None
         for value in node.operands:
-            if value.node in self.again:
+            if self._is_again(value):
                 found.append(self.copies[value])
             elif value.node.op is CONSTANT or anchor is None or input_class(value) in ("param", "weight"):
                 found.append(self.values[value])
@@ -100,7 +114,9 @@ class _Rewriter(Reemitter):
         key = value, anchor
         if key not in self.held:
             here = self.values[value]
-            self.held[key] = emit(self.target, later.op, (here, anchor), {}, value.node.location, f"{value.name}.kept")[0]
+            self.held[key] = emit(self.target, later.op, (here, anchor), {}, value.node.location, f"{value.name}.kept")[
+                0
+            ]
         return self.held[key]
 
 

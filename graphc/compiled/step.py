@@ -13,8 +13,10 @@ from graphc.compiled.bindings import Modules
 from graphc.compiled.graph_module import as_callable
 from graphc.compiled.guards import Recompiles
 from graphc.compiled.machine import HOST, machine_named, machine_of
+from graphc.compiled.memory import Budget
 from graphc.compiled.number_places import MOST_ANSWERS, Fresh, Given, NumberPlaces
 from graphc.compiled.outside import Outside
+from graphc.compiled.plan import Plan, plan_of
 from graphc.compiled.program_table import ProgramTable, trim
 from graphc.compiled.recompile_warning import RecompileCount, argument_names
 from graphc.compiled.sized_traces import (
@@ -27,6 +29,7 @@ from graphc.compiled.sized_traces import (
 )
 from graphc.compiled.step_options import StepOptions
 from graphc.compiled.step_program import StepProgram
+from graphc.compiler.memory_report import MemoryReport
 from graphc.ir.graph.graph import Graph
 from graphc.passes.base import Pass
 from graphc.tape.grad_mode import enable_grad, is_grad_enabled, is_inference_mode_enabled
@@ -215,6 +218,14 @@ class CompiledStep:
         for hook in list(getattr(self.optimizer, table, {}).values()):
             hook(self.optimizer, (), {})
 
+    def plan(self) -> list[Plan]:
+        """What the programs of all signatures so far take: memory, code, the estimated time."""
+        return [plan_of(p.program) for p in self._programs]
+
+    def memory_report(self) -> list[MemoryReport]:
+        """What the memory budget has led to, for each signature so far; empty without a budget."""
+        return [p.memory_report for p in self._programs if p.memory_report is not None]
+
     @property
     def graphs(self) -> list[Graph]:
         """The graphs of all signatures so far, before optimization."""
@@ -230,6 +241,7 @@ def compile_step(
     target: str = HOST,
     device: Any = None,
     dims: Any = None,
+    memory: int | str | None = None,
 ) -> CompiledStep:
     """A callable ``step(x, y)`` that runs forward, ``loss(output, y)``, backward and the optimizer's update as one
     native call and returns what the loss returned: the loss, or a tuple or list that begins with it.
@@ -245,7 +257,19 @@ def compile_step(
     device the whole step is done there, and nothing but the results comes to the host. ``dims`` names sizes of ``x``
     and ``y`` as it does there, by the names that model and loss have for them: one trace serves the shorter last batch,
     too.
+
+    ``memory`` is the most temporary memory that a step may plan for: bytes, a text such as ``"200MB"``, or ``"70%"`` of
+    what it plans for without. Values are then computed twice until it fits, in the quickest way that is found;
+    ``step.memory_report()`` says which. Raises MemoryLimitError, with the least that was reached, where none fits.
     """
     return CompiledStep(
-        StepOptions(as_callable(model), loss, optimizer, tuple(passes), machine_named(target, device), dims)
+        StepOptions(
+            as_callable(model),
+            loss,
+            optimizer,
+            tuple(passes),
+            machine_named(target, device),
+            dims,
+            None if memory is None else Budget.parse(memory),
+        )
     )

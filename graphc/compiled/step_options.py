@@ -9,6 +9,7 @@ from typing import Any
 from graphc.base.errors import ArgumentError
 from graphc.compiled.function import no_class
 from graphc.compiled.machine import HOST
+from graphc.compiled.memory import Budget
 from graphc.passes.base import Pass
 from graphc.tracing.trace import graph_name
 
@@ -23,6 +24,8 @@ class StepOptions:
     passes: tuple[Pass, ...] = ()
     target: str = HOST
     dims: Any = None
+    memory: Budget | None = None
+    """The most temporary memory that a step may plan for."""
 
     def __post_init__(self) -> None:
         if not callable(self.model) or not callable(self.loss):

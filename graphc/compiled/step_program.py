@@ -14,6 +14,7 @@ from graphc.base.interruptions import kept_outside
 from graphc.compiled.bindings import Slot
 from graphc.compiled.bound_program import bind, binding_of, bound_values, build
 from graphc.compiled.machine import machine_of
+from graphc.compiled.memory import within_memory
 from graphc.compiled.number_places import GivenNumbers
 from graphc.compiled.outside import Outside
 from graphc.compiled.sized_traces import Sizes, structure_at, value_at
@@ -74,7 +75,10 @@ class StepProgram:
         """Arrays of them."""
         self.hyper = self._append_update(options.optimizer, graph, parameters)
         self.graph = graph
-        self.program = build(graph, passes.pipeline, self.machine)
+        within = within_memory(graph, options.memory, self.machine, passes.pipeline)
+        self.memory_report = within.report
+        """What the memory budget has led to; None without one."""
+        self.program = build(within.graph, within.passes, self.machine)
         order = [v.node.attrs["path"] for v in bound_values(graph, self.program)]
         written = {n.operands[0].node.attrs["path"] for n in graph.nodes() if n.op.has(Trait.STATE_WRITE)}
         self.binding = binding_of(self.program, [slots[p] for p in order], [p in written for p in order])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from graphc.base import config
@@ -73,8 +73,8 @@ def fit_memory(graph: Graph, budget: Budget, target: Target, passes: Sequence[Pa
     more than the budget; among the ways that were found the one that takes the least time, by estimate.
 
     Planned is the arena: all values between kernels, what products are packed into, scratch memory of kernels; not
-    parameters, states, inputs and outputs. With named dimensions for expected sizes. Raises MemoryLimitError with the least
-    that was reached when the budget cannot be met.
+    parameters, states, inputs and outputs. With named dimensions for expected sizes. Raises MemoryLimitError with the
+    least that was reached when the budget cannot be met.
     """
     return _Search(graph, budget, target, passes).run()
 
@@ -128,12 +128,12 @@ class _Search:
         most = float(self.limit)
         for _ in range(_ATTEMPTS):
             fitting = [c for c in choices.values() if c.peak <= most]
-            best: Callable[[Choice], tuple[float, float]] = lambda c: (c.nanoseconds, c.peak)
-            if not fitting:
-                fitting, best = list(choices.values()), lambda c: (c.peak, c.nanoseconds)
-            if not fitting:
+            if not choices:
                 return
-            choice = min(fitting, key=best)
+            if fitting:
+                choice = min(fitting, key=lambda c: (c.nanoseconds, c.peak))
+            else:
+                choice = min(choices.values(), key=lambda c: (c.peak, c.nanoseconds))
             del choices[choice.second]
             yield choice
             most = min(most, choice.peak * self.limit / reached[-1]) * _CLOSER

@@ -86,7 +86,7 @@ class Recomputation:
     # ---- what things cost
 
     def price(self, node: Node) -> float:
-        """Nanoseconds that computing a node again takes, roughly; those of views, and of what is fused, are nearly 0."""
+        """Nanoseconds that computing a node again takes, roughly."""
         if node not in self._prices:
             self._prices[node] = self._price(node)
         return self._prices[node]

@@ -113,4 +113,4 @@ def test_a_budget_is_checked_where_it_is_given_and_survives_pickling():
         _trained(_perceptron, "much")
     model = nn.Linear(2, 2)
     step = graphc.compile_step(model, nn.MSELoss(), graphc.optim.SGD(model.parameters(), lr=0.1), memory="50 %")
-    assert pickle.loads(pickle.dumps(step)).memory == step.memory
+    assert pickle.loads(pickle.dumps(step)).options.memory == step.options.memory

@@ -51,7 +51,7 @@ def test_late_readers_get_a_second_computation_of_the_same_value():
 
 
 def test_what_is_kept_is_read_where_it_lies():
-    graph, found = _again({"sin"})
+    _, found = _again({"sin"})
     ops = [node.op.name for node in found.nodes()]
     assert ops.count("exp") == 1 and ops.count("sin") == 2 and ops.count("later") == 1
 

@@ -18,6 +18,8 @@ from graphc.passes.operand_access import is_virtual
 
 _NEVER = 1e18
 """The capacity of an edge that no cut may go through."""
+_SOME = 1e-3
+"""Nanoseconds more for each node, so that nothing is computed again for no gain."""
 
 
 class Willingness(NamedTuple):
@@ -207,7 +209,7 @@ class Recomputation:
             if node in nodes:
                 continue
             nodes.add(node)
-            edges.append(("there", node, {"capacity": self.price(node) + 1e-3}))
+            edges.append(("there", node, {"capacity": self.price(node) + _SOME}))
             for source in dict.fromkeys(s for v in node.operands for s in self._sources(v)):
                 edges.append((source, node, {"capacity": _NEVER}))
                 if source not in seen:

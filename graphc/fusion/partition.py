@@ -205,7 +205,7 @@ class Partition:
 
     def is_stored(self, node: Node) -> bool:
         """Whether a node's results lie in memory."""
-        return is_repeated(node) or node in self.escaping or bool(self.reading(node))
+        return is_apart(node) or node in self.escaping or bool(self.reading(node))
 
     def reaches(self, producer: Group, consumer: Group, directly: bool) -> bool:
         """Whether the consumer needs the producer through other groups, or also ``directly``."""
@@ -278,9 +278,14 @@ def is_repeated(node: Node) -> bool:
     return node.op.has(Trait.LOOP)
 
 
+def is_apart(node: Node) -> bool:
+    """Whether operands and results of a node all lie in memory, in row-major order: of a scan, of a host call."""
+    return node.op.has(Trait.LOOP) or node.op.has(Trait.HOST)
+
+
 def _single(node: Node, costs: FusionCosts) -> Group:
     """The group of one node."""
-    if node.op.lower_nest is not None or is_repeated(node) or is_written_by_parts(node, costs):
+    if node.op.lower_nest is not None or is_apart(node) or is_written_by_parts(node, costs):
         return Group([node], "nest", node.results[0].shape)
     if node.op.has(Trait.REDUCTION):
         return Group([node], "row", node.operands[0].shape, node_axes(node))
@@ -306,7 +311,7 @@ def _pinned(graph: Graph, deep: set[Node]) -> set[Node]:
             continue
         for operand in node.operands:
             access = look_through_views(operand, domain_axes(operand.shape), pinned)
-            if is_repeated(node):
+            if is_apart(node):
                 pinned.update([operand.node] if is_virtual(operand.node) else [])
             elif is_virtual(operand.node) and not (
                 len(access) == 1 and access[0].plain and _takes_views(node, operand)

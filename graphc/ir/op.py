@@ -62,6 +62,9 @@ class Trait(Flag):
     """The result may be written to before a backward pass, whose rules then get it computed again from the operands."""
     WAITS = auto()
     """The result is operand 0, of which nothing is computed before operand 1 is known; that one is not read."""
+    HOST = auto()
+    """A call of a Python function, which gets the operands and gives the results. Operand 0 and result 0 are tokens:
+    the order of such calls is that of the tokens."""
 
 
 class ZeroSign(Enum):

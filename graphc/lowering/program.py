@@ -9,7 +9,7 @@ from typing import Any
 from graphc.base.dtypes import bool_
 from graphc.codegen.machine.costs import DEFAULT, FusionCosts
 from graphc.fusion.layout import LAYOUTS, image_values, strides_of, turned_strides
-from graphc.fusion.partition import Group, is_repeated
+from graphc.fusion.partition import Group, is_apart, is_repeated
 from graphc.fusion.vertical import FusionPlan, fuse
 from graphc.ir.graph.graph import CONSTANT, INPUT, Graph, Node, Value, input_class, input_equals, input_path
 from graphc.ir.kernel.index import Axis, Index, as_index, flatten
@@ -142,6 +142,9 @@ class _ProgramBuilder:
         if is_repeated(group.nodes[0]):
             self._repeat(group.nodes[0])
             return
+        if group.nodes[0].op.has(Trait.HOST):
+            self._call_host(group.nodes[0])
+            return
         if all(self._lies_there(node) for node in group.nodes):
             return
         kernel, args = self._lowered(group)
@@ -178,7 +181,7 @@ class _ProgramBuilder:
 
     def _place_temporaries(self, group: Group) -> None:
         # NOTE: the places of parts that calls write count in row-major order.
-        free = not any(is_repeated(node) or is_written_by_parts(node, self.costs) for node in group.nodes)
+        free = not any(is_apart(node) or is_written_by_parts(node, self.costs) for node in group.nodes)
         for value in group.outputs:
             if value not in self.place:
                 name = self._add(value, value.name, "temp")
@@ -222,6 +225,14 @@ class _ProgramBuilder:
             loops = (loop.axis, *(axes[a] for a in call.loops))
             values = tuple(f"{node.results[0].name}.{name}" for name in call.values)
             self._emit((kernels[call.kernel], tuple(p.storage for p in parts)), values, loops, offsets)
+
+    def _call_host(self, node: Node) -> None:
+        """The call of a Python function: a kernel without statements, of which the first buffer is the new token."""
+        token, *results = node.results
+        values = [(token, "out"), *((v, "in") for v in node.operands), *((v, "out") for v in results)]
+        buffers = tuple(Buffer(f"b{i}", v.dtype, v.type.size, role) for i, (v, role) in enumerate(values))
+        args = tuple(self._row_major(v) if role == "in" else self.place[v] for v, role in values)
+        self._emit((Kernel("host", buffers, (), host=node.attrs["number"]), args), tuple(v.name for v in node.results))
 
     def _loop_name(self) -> str:
         self.loops += 1
@@ -291,9 +302,9 @@ class _ProgramBuilder:
     ) -> str:
         """Appends a call; gives the kernel's name in the program, or none where there is nothing to do."""
         kernel, args = lowered
-        if not kernel.body:
+        if not kernel.body and kernel.host < 0:
             return ""
-        key = (kernel.buffers, kernel.body)
+        key = (kernel.buffers, kernel.body, kernel.host)
         if key not in self.kernels:
             self.kernels[key] = replace(kernel, name=f"k{len(self.kernels)}")
         self.calls.append(Call(self.kernels[key].name, args, values, loops, offsets))

@@ -63,7 +63,7 @@ def _check_gradient_graph(forward: Graph, backward: Graph, results: int) -> None
             _check_argument("gradient", i, gradient.type, operand.type)
 
 
-def _infer(*operands: TensorType, forward: Graph, backward: Graph, results: int) -> Types:
+def _infer(*operands: TensorType, forward: Graph, backward: Graph, results: int, ordered: bool) -> Types:
     if len(operands) != len(forward.inputs):
         raise ArgumentError(f"call: {len(operands)} operands for a sub-graph with {len(forward.inputs)} arguments")
     for i, (given, value) in enumerate(zip(operands, forward.inputs, strict=True)):
@@ -75,14 +75,23 @@ def _infer(*operands: TensorType, forward: Graph, backward: Graph, results: int)
     return tuple(value.type for value in forward.outputs)
 
 
-def _reference(*operands: np.ndarray, forward: Graph, backward: Graph, results: int) -> tuple[np.ndarray, ...]:
+def _reference(
+    *operands: np.ndarray, forward: Graph, backward: Graph, results: int, ordered: bool
+) -> tuple[np.ndarray, ...]:
     return tuple(np.array(array) for array in Evaluator().run(forward, operands))
 
 
-def _gradient(g: Any, result: Any, *operands: Any, forward: Graph, backward: Graph, results: int) -> tuple[Any, ...]:
+def _gradient(
+    g: Any, result: Any, *operands: Any, forward: Graph, backward: Graph, results: int, ordered: bool
+) -> tuple[Any, ...]:
     """Applies the backward graph. Saved operands and results stay connected to themselves, for higher orders."""
     gradients = g if isinstance(g, tuple) else (g,)
     values = result if isinstance(result, tuple) else (result,)
+    if ordered:
+        if all(gradient is None for gradient in gradients[1:]):
+            return (gradients[0], *(None for _ in operands[1:]))
+        # The first call of the backward pass waits for the last one of the forward pass.
+        gradients = (values[0] if gradients[0] is None else gradients[0], *gradients[1:])
     if any(gradient is not None for gradient in gradients[results:]):
         raise GradientError(
             "call: a second derivative would go through a value that forward computed and saved",
@@ -99,7 +108,7 @@ def _gradient(g: Any, result: Any, *operands: Any, forward: Graph, backward: Gra
     return inline(backward, [*saved, *given])
 
 
-def _decompose(*operands: Any, forward: Graph, backward: Graph, results: int) -> Any:
+def _decompose(*operands: Any, forward: Graph, backward: Graph, results: int, ordered: bool) -> Any:
     outputs = inline(forward, operands)
     return outputs[0] if len(outputs) == 1 else outputs
 
@@ -155,6 +164,8 @@ def _batched_call(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs)
     flags = [e.batched for e in operands]
     forward = batched_graph(attrs["forward"], size, flags)
     backward = batched_graph(attrs["backward"], size, [True] * len(attrs["backward"].inputs), flags)
+    if attrs["ordered"]:
+        raise ArgumentError("vmap: a function calls Python, which cannot be told of a batch", remedy="a loop instead")
     return call(*(e.value for e in operands), forward=forward, backward=backward, results=attrs["results"])
 
 
@@ -169,6 +180,7 @@ call = define(
         Attr("forward", "graph", "results and saved values from the operands"),
         Attr("backward", "graph", "gradients of the operands from saved values and gradients of the results"),
         Attr("results", "int", "how many outputs of the forward graph are results"),
+        Attr("ordered", "bool", "whether operand 0 and result 0 are tokens, see host_call", False, False),
     ],
     reference=_reference,
     vjp=_gradient,

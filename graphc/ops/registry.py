@@ -10,6 +10,7 @@ from graphc.ops import (
     elementary,
     elementwise,
     exact,
+    host,
     index,
     loop,
     masked_product,

@@ -27,7 +27,7 @@ def share_kernels(program: Program, products: Collection[str], costs: FusionCost
     forms = {k.name: _moved(k, parts[k.name]) for k in program.kernels}
     alike: dict[tuple, list[str]] = {}
     for name, kernel in forms.items():
-        alike.setdefault((kernel.buffers, kernel.body), []).append(name)
+        alike.setdefault((kernel.buffers, kernel.body, kernel.host), []).append(name)
     first = {name: names[0] for names in alike.values() if len(names) > most for name in names}
     kernels = tuple(
         forms[k.name] if k.name in first else k for k in program.kernels if first.get(k.name, k.name) == k.name

@@ -12,7 +12,7 @@ from graphc.base.errors import CompileError
 from graphc.base.locks import Lock
 from graphc.files.manifest import TargetSpec
 from graphc.files.object_archive import split_objects
-from graphc.runtime import interrupts, threads
+from graphc.runtime import host_calls, interrupts, threads
 
 Entry = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 """``void entry(void **buffers)``, called without the interpreter lock."""
@@ -62,7 +62,8 @@ def _new_engine() -> binding.LLJIT:
 
 def load_object(code: bytes, entry: str) -> Library:
     """Links object code into this process; symbols that it lacks are taken from the process (libc),
-    ``graphc_threads`` from runtime.threads, and ``graphc_interrupt`` from runtime.interrupts.
+    ``graphc_threads`` from runtime.threads, ``graphc_interrupt`` from runtime.interrupts, and ``graphc_host`` from
+    runtime.host_calls.
 
     ``code`` must be trusted: built here, or read from a file whose digest and origin were checked. Raises CompileError
     when it cannot be linked or does not define ``entry``.
@@ -90,6 +91,7 @@ def _link(code: bytes, names: tuple[str, ...]) -> tuple[binding.LLJIT, binding.R
             builder.add_object_img(part)
         builder.import_symbol(threads.SYMBOL, threads.ADDRESS)
         builder.import_symbol(interrupts.SYMBOL, interrupts.ADDRESS)
+        builder.import_symbol(host_calls.SYMBOL, host_calls.ADDRESS)
         for name in names:
             builder.export_symbol(name)
         try:

@@ -56,9 +56,29 @@ def emit_kernel(
     on which it depends, in order of name; with ``chunking`` also the number of the chunk to run and the number of
     chunks. With ``non_temporal`` (see memory.non_temporal) it is ``@name.streamed``, for buffers that start at a cache
     line."""
+    if kernel.host >= 0:
+        return emit_host(kernel)
     emitter = KernelEmitter(chunking.kernel if chunking else kernel, target, declarations, chunking)
     emitter.memory.non_temporal = non_temporal
     return emitter.emit()
+
+
+HOST = "graphc_host"
+"""Symbol that programs with host calls import: a pointer to ``void (i64 number, ptr addresses)``, which calls the
+Python function of that number on the buffers at these addresses (see runtime.host_calls)."""
+
+
+def emit_host(kernel: Kernel) -> Function:
+    """A kernel that is a Python function: the addresses of its buffers in a row, and the call."""
+    count = len(kernel.buffers)
+    lines = [f"  %addresses = alloca [{count} x ptr], align 8"]
+    for i in range(count):
+        lines.append(f"  %a{i} = getelementptr inbounds ptr, ptr %addresses, i64 {i}")
+        lines.append(f"  store ptr %b{i}, ptr %a{i}, align 8")
+    lines.append(f"  %host = load ptr, ptr @{HOST}, align 8")
+    lines.append(f"  call void %host(i64 {kernel.host}, ptr %addresses)")
+    parameters = tuple(("ptr", f"%b{i}") for i in range(count))
+    return Function(kernel.name, parameters, "\n".join(["entry:", *lines, "  ret void"]), calls=True)
 
 
 def non_temporal_name(kernel: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from graphc.base.errors import CompileError
 from graphc.base.size import bounds, is_size
-from graphc.codegen.llvm.emit import emit_kernel, non_temporal_name
+from graphc.codegen.llvm.emit import HOST, emit_kernel, non_temporal_name
 from graphc.codegen.llvm.module import Function, Item, Module, Parameter, text_of
 from graphc.codegen.llvm.sizes import SizeWriter, register_of
 from graphc.codegen.machine.target import Target
@@ -90,6 +90,8 @@ def _functions(
         declarations["ptrmask"] = "declare ptr @llvm.ptrmask.p0.i64(ptr, i64)"
     if execution.polls:
         functions += [_INTERRUPT, _LOOK]
+    if any(kernel.host >= 0 for kernel in program.kernels):
+        functions.append(f"@{HOST} = external global ptr\n")
     return [*functions, *_EntryWriter(program, execution, target.line_bytes, declarations, stamped).emit()]
 
 

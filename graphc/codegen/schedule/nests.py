@@ -94,7 +94,7 @@ class _Scheduler:
         for name in {c.kernel for c in calls}:
             kernel = self.kernels[name]
             touched = {s.buffer for s, _ in walk(kernel.body) if isinstance(s, Load | Store)}
-            stays = [b.role != "in" or b.name in touched for b in kernel.buffers]
+            stays = [b.role != "in" or b.name in touched or kernel.host >= 0 for b in kernel.buffers]
             if not all(stays):
                 kept[name] = [i for i, _ in enumerate(kernel.arguments) if stays[i]]
                 buffers = tuple(b for b, stay in zip(kernel.buffers, stays, strict=True) if stay)
@@ -102,6 +102,9 @@ class _Scheduler:
         return [_with_arguments(c, kept[c.kernel]) if c.kernel in kept else c for c in calls]
 
     def _schedule(self, kernel: Kernel) -> None:
+        if kernel.host >= 0:
+            self.kernels[kernel.name], self.packings[kernel.name] = kernel, []
+            return
         constants = constant_buffers(self.program, kernel, self.fixed)
         nest, runs = run_steps(Nest(kernel, Names(), constants), self.context)
         self.runs += [(kernel.name, run) for run in runs]

@@ -51,6 +51,8 @@ def run_kernel(kernel: Kernel, arrays: Mapping[str, np.ndarray]) -> None:
     if names != set(arrays):
         raise ArgumentError(f"@{kernel.name} takes {sorted(names)}, got {sorted(arrays)}")
     flat = [_flat(kernel, b, arrays[b.name]) for b in kernel.arguments]
+    if kernel.host >= 0:
+        raise ArgumentError(f"@{kernel.name} is a Python function, which the text does not hold")
     flat.extend(_poisoned(b.dtype, b.size) for b in kernel.buffers if b.role in OWN_ROLES)
     with np.errstate(all="ignore"):
         _compiled(kernel)(*flat)

@@ -169,13 +169,14 @@ class _Reader:
         name = c.name("symbol", "the kernel's name, @name")
         buffers = c.list_of(self.buffer, "(", ")")
         threads = c.integer() if c.accept("threads") else 0
+        host = c.integer() if c.accept("host") else -1
         origin: list[str] = []
         if c.accept("from"):
             origin.append(c.string())
             while c.accept(","):
                 origin.append(c.string())
         self.axes = {}
-        return Kernel(name, tuple(buffers), self.body(), tuple(origin), threads)
+        return Kernel(name, tuple(buffers), self.body(), tuple(origin), threads, host)
 
     def buffer(self) -> Buffer:
         c = self.cursor

@@ -203,6 +203,9 @@ class Kernel:
     """Module paths of the graph nodes it computes; for people only."""
     threads: int = 0
     """Threads of a block; 0 where loops are no business of threads."""
+    host: int = -1
+    """The number of the Python function that a call of the kernel is; -1 for a nest. Its body is empty: the function
+    gets what the ``in`` buffers hold and fills the ``out`` ones; the first of either kind is a token (see ops.host)."""
 
     def buffer(self, name: str) -> Buffer:
         """The buffer of that name."""

@@ -77,6 +77,7 @@ def kernel_lines(kernel: Kernel) -> list[tuple[str, Stmt | None]]:
     arguments = ", ".join(map(print_buffer, kernel.buffers))
     origin = " from " + ", ".join(map(json.dumps, kernel.origin)) if kernel.origin else ""
     threads = f" threads {kernel.threads}" if kernel.threads else ""
+    threads += f" host {kernel.host}" if kernel.host >= 0 else ""
     lines: list[tuple[str, Stmt | None]] = [
         (f"kernel {print_name('@', kernel.name)}({arguments}){threads}{origin} {{", None)
     ]

@@ -93,6 +93,7 @@ class _Verifier:
         try:
             self.head()
             self.body(self.kernel.body)
+            self.host()
             self.versions()
             verify_threads(self.kernel)
         except GraphcError as error:
@@ -120,6 +121,12 @@ class _Verifier:
             scratch_ended = buffer.role not in OWN_ROLES and any(b.role in OWN_ROLES for b in self.buffers.values())
             require(not scratch_ended, f"%{buffer.name} comes after a buffer of the kernel's own; those come last")
             self.buffers[buffer.name] = buffer
+
+    def host(self) -> None:
+        if self.kernel.host >= 0:
+            roles = {b.role for b in self.kernel.buffers}
+            require(not self.kernel.body, "a kernel that is a Python function has no statements")
+            require(roles <= {"in", "out"} and "out" in roles, "a Python function takes buffers and gives others")
 
     def body(self, body: Sequence[Stmt]) -> None:
         for position, stmt in enumerate(body):

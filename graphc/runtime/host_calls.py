@@ -1,0 +1,122 @@
+"""Calls from native code back into Python: which functions a running program may call, and what they get."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+SYMBOL = "graphc_host"
+"""Symbol by which programs know the function that host calls go to; see codegen.llvm.emit."""
+Spec = tuple[tuple[int, ...], np.dtype[Any]]
+"""Shape and element type of an array."""
+
+
+class HostFunction(NamedTuple):
+    """A Python function that compiled code calls."""
+
+    name: str
+    """What messages call it."""
+    function: Callable[..., Sequence[np.ndarray]]
+    """Takes the state of the run (a dictionary of its own for each call of compiled code, which the backward pass of
+    that call gets too) and read-only arrays, and returns arrays of the types of ``results``."""
+    operands: tuple[Spec, ...]
+    results: tuple[Spec, ...]
+
+
+class HostRun:
+    """One run of a program with host calls."""
+
+    def __init__(self, functions: Sequence[HostFunction], state: dict[Any, Any]):
+        self.functions = functions
+        self.state = state
+        self.error: BaseException | None = None
+        """What a function has raised; no other one is called then."""
+
+    def call(self, number: int, arrays: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
+        """What function ``number`` returns for read-only arrays; raises what it raises."""
+        found = self.functions[number]
+        for array in arrays:
+            array.flags.writeable = False
+        return found.function(self.state, *arrays)
+
+    def serve(self, number: int, addresses: int) -> None:
+        """Calls function ``number`` on the buffers at these addresses: new token, token, operands, results."""
+        if self.error is not None:
+            return
+        # NOTE: whatever it raises, Ctrl-C too: native code cannot pass it on, so the caller of the program does.
+        try:
+            # Copies: what a function keeps must not change when the memory is used for something else.
+            found = self.functions[number]
+            places = (ctypes.c_void_p * (2 + len(found.operands) + len(found.results))).from_address(addresses)
+            given = [_array(p, s).copy() for p, s in zip(places[2:], found.operands, strict=False)]
+            results = self.call(number, given)
+            for place, spec, array in zip(places[2 + len(given) :], found.results, results, strict=True):
+                np.copyto(_array(place, spec), array)
+            _token(addresses).value = 0.0
+        except BaseException as error:
+            self.error = error
+
+
+def _token(addresses: int) -> ctypes.c_float:
+    return ctypes.c_float.from_address(ctypes.c_void_p.from_address(addresses).value or 0)
+
+
+def _array(address: int | None, spec: Spec) -> np.ndarray:
+    """The array at an address; empty ones may have none."""
+    shape, dtype = spec
+    nbytes = prod(shape) * dtype.itemsize
+    if not nbytes:
+        return np.empty(shape, dtype)
+    memory = (ctypes.c_char * nbytes).from_address(address or 0)
+    return np.frombuffer(memory, dtype).reshape(shape)
+
+
+class _Present(threading.local):
+    """The runs of this thread, the innermost last."""
+
+    def __init__(self) -> None:
+        self.runs: list[HostRun] = []
+
+
+_present = _Present()
+
+
+@contextmanager
+def running(functions: Sequence[HostFunction], state: dict[Any, Any]) -> Iterator[HostRun]:
+    """While the block runs, programs that this thread calls may call these functions. What a function raises is raised
+    at the end of the block, in the place of what the program says of it."""
+    run = HostRun(functions, state)
+    _present.runs.append(run)
+    try:
+        yield run
+    except Exception:
+        if run.error is None:
+            raise
+    finally:
+        _present.runs.pop()
+    if run.error is not None:
+        raise run.error
+
+
+def current() -> HostRun | None:
+    """The innermost run of this thread."""
+    return _present.runs[-1] if _present.runs else None
+
+
+def _serve(number: int, addresses: int) -> None:
+    _token(addresses).value = 1.0
+    if _present.runs:
+        _present.runs[-1].serve(number, addresses)
+
+
+_Callback = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p)
+_callback = _Callback(_serve)
+_pointer = ctypes.c_void_p(ctypes.cast(_callback, ctypes.c_void_p).value)
+ADDRESS = ctypes.addressof(_pointer)
+"""Address of the pointer to what serves host calls. It takes the interpreter lock itself."""

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from graphc.runtime.threads import get_num_threads, set_num_threads
     from graphc.serialize.state_file import load_state, save_state
     from graphc.tracing.checkpoint import checkpoint, checkpoint_sequential
+    from graphc.tracing.host import opaque
     from graphc.tracing.scan import scan
     from graphc.tracing.trace import is_tracing, trace
     from graphc.tracing.vmap import vmap
@@ -88,6 +89,7 @@ _LATER = {
     "load_state": "graphc.serialize.state_file:load_state",
     "monitor": "graphc.monitor",
     "nn": "graphc.nn",
+    "opaque": "graphc.tracing.host:opaque",
     "optim": "graphc.optim",
     "picture": "graphc.drawing.show:picture",
     "save_state": "graphc.serialize.state_file:save_state",

@@ -88,6 +88,10 @@ class TraceError(GraphcError, RuntimeError):
     """Python code asked for something that a traced value cannot give."""
 
 
+class ValueNeededError(TraceError):
+    """Python code asked for the values of a traced tensor."""
+
+
 class UnsupportedError(GraphcError, NotImplementedError):
     """An operator, element type or form of another framework has no counterpart here."""
 

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from graphc.base.errors import GradientError
+from graphc.base.host_function import HostFunction
 from graphc.compiled.bindings import Binding
 from graphc.compiled.bound_program import GivenProgram
 from graphc.compiled.device_binding import DeviceBinding
+from graphc.runtime.host_calls import running
 from graphc.tape.grad_mode import is_grad_enabled
 from graphc.tape.node import AccumulateGrad, Edge, Node, freed
 from graphc.tensors.tensor import Tensor
@@ -77,6 +79,8 @@ class CompiledNode(Node):
         self.residuals: list[Any] | None = residuals
         self.on_device: list[bool] = []
         """Which of the tensors that get gradients lie on a device."""
+        self.host: tuple[Sequence[HostFunction], dict[Any, Any]] = ((), {})
+        """Python functions that the program calls, and what they left in the forward pass."""
         self.again = again
         """Snapshots of inputs and parameters that the backward program reads."""
 
@@ -102,9 +106,13 @@ class CompiledNode(Node):
         for edge in self.edges:
             if edge is not None and edge[0].__class__ is AccumulateGrad:
                 edge[0].variable._in_compiled = True
-        return self.backward.run(self.residuals, again, given, self.sizes, self.on_device)
+        if not self.host[0]:
+            return self.backward.run(self.residuals, again, given, self.sizes, self.on_device)
+        with running(*self.host):
+            return self.backward.run(self.residuals, again, given, self.sizes, self.on_device)
 
     def release(self) -> None:
         """Frees what the forward program left."""
         self.residuals = None
         self.again = []
+        self.host = ((), {})

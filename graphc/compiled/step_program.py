@@ -35,6 +35,7 @@ from graphc.ir.op import Trait
 from graphc.ops import dispatch
 from graphc.ops.autodiff import vjp_graph
 from graphc.passes.pipeline import arrange
+from graphc.runtime.host_calls import running
 from graphc.tape.grad_mode import no_grad
 from graphc.tensors.placement import on_host
 from graphc.tensors.structure import Branch, Leaf, given_for, unflatten
@@ -191,7 +192,12 @@ class StepProgram:
         if not (self._given and all(map(is_, given, self._given))):
             self._numbers = [_array(value, dtype) for value, (_, _, dtype) in zip(given, self.hyper, strict=True)]
             self._given = given if all([type(value) is float for value in given]) else []
-        found = [Tensor._wrap(a) for a in self.calls.run([*map(given_for, leaves), *self._numbers])]
+        given = [*map(given_for, leaves), *self._numbers]
+        if self.traced.host:
+            with running(self.traced.host, {}):
+                found = [Tensor._wrap(a) for a in self.calls.run(given)]
+        else:
+            found = [Tensor._wrap(a) for a in self.calls.run(given)]
         if self.single:
             return found[0], found[1]
         return unflatten(structure, found)

@@ -35,6 +35,7 @@ from graphc.passes.pipeline import PIPELINE, optimize
 from graphc.passes.precision import narrow_weights
 from graphc.passes.scans import MergeScans
 from graphc.runtime.call import Executable
+from graphc.runtime.host_calls import running
 from graphc.tape.grad_mode import is_grad_enabled
 from graphc.tensors.placement import is_on_device, on_host
 from graphc.tensors.structure import Leaf, given_for, shape_of, unflatten
@@ -201,7 +202,12 @@ class Variant:
         dimensions, if there are any."""
         if self.traced.written:
             check_apart(self.name, self.traced.written, leaves)
-        arrays = self.calls.run([*map(given_for, leaves)])
+        state: dict[Any, Any] = {}
+        if self.traced.host:
+            with running(self.traced.host, state):
+                arrays = self.calls.run([*map(given_for, leaves)])
+        else:
+            arrays = self.calls.run([*map(given_for, leaves)])
         structure, effects = self.structure, self._effects
         if sizes:
             structure = structure_at(structure, sizes)
@@ -213,7 +219,7 @@ class Variant:
         if self.training is not None:
             self.training.done(arrays[count:])
         elif self.sources:
-            self._record(leaves, results, arrays[count:])
+            self._record(leaves, results, arrays[count:], state)
         return results[0] if self.single else unflatten(structure, results)
 
     def shortcut(self) -> Callable[..., Any] | None:
@@ -222,7 +228,7 @@ class Variant:
             return None
         if not self.calls.single or self.sources or self.binding.written or self._effects or self.drawn:
             return None
-        if self.training is not None:
+        if self.training is not None or self.traced.host:
             return None
         if self._made or not self.account.is_certain or self.assumptions.found:
             return None
@@ -286,7 +292,9 @@ class Variant:
         """Whether it will not fit again, or should not."""
         return self.is_thrashing or (isinstance(self.binding, PrepackedBinding) and self.binding.is_escaped())
 
-    def _record(self, leaves: Sequence[Any], results: list[Tensor], residuals: list[np.ndarray]) -> None:
+    def _record(
+        self, leaves: Sequence[Any], results: list[Tensor], residuals: list[np.ndarray], state: dict[Any, Any]
+    ) -> None:
         everything = (*leaves, *self.binding.tensors())
         edges = tuple(edge_of(everything[i]) for i in self.sources)
         again = [
@@ -296,6 +304,7 @@ class Variant:
         types = [(t._data.shape, dtype) for t, (_, dtype) in zip(results, self.output_types, strict=True)]
         sizes = self._sizes_of(leaves) if self.backward_program.sizes.are_given else None
         node = CompiledNode(self.backward, edges, residuals, again, types, sizes)
+        node.host = (self.traced.host, state)
         node.on_device = [is_on_device(everything[i]._data) for i in self.sources]
         for i, result in enumerate(results):
             if self.differentiable[i]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import weakref
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import Any, NamedTuple
 
 from graphc.base.errors import ArgumentError, GradientError
@@ -196,7 +197,7 @@ class Function:
             forward = functools.partial(_with_setup, cls, context)
         else:
             forward = functools.partial(cls.forward, context)
-        return _run(cls, context, args, _Rules(forward, _backward_of(cls), cls.jvp))
+        return _run(cls, context, args, _Rules(forward, _backward_of(cls), cls.jvp), cls.apply)
 
     def __call__(self, *args: Any) -> Any:
         """Instance style: runs forward on tensors; the instance is the context."""
@@ -214,7 +215,7 @@ class Function:
             lambda context, *grads: cls.backward(self, *grads),
             lambda context, *tangents: cls.jvp(self, *tangents),
         )
-        return _run(cls, self._context, args, rules)
+        return _run(cls, self._context, args, rules, _Again(self))
 
     def __getattr__(self, name: str) -> Any:
         # The instance stands for the context, whose methods it offers.
@@ -222,6 +223,19 @@ class Function:
         if context is None or name.startswith("__"):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         return getattr(context, name)
+
+
+class _Again:
+    """Applies an instance that was called as a new one would be."""
+
+    def __init__(self, instance: Function):
+        self.__self__ = instance
+
+    def __call__(self, *args: Any) -> Any:
+        fresh = copy(self.__self__)
+        for name in ("_used", "_context"):
+            fresh.__dict__.pop(name, None)
+        return fresh(*args)
 
 
 def _attributes(cls: type) -> set[str]:
@@ -260,8 +274,10 @@ class _Rules(NamedTuple):
     jvp: Callable[..., Any]
 
 
-def _run(cls: type, context: Context, args: tuple[Any, ...], rules: _Rules) -> Any:
-    """Runs forward without recording, then records the results as one node."""
+def _run(
+    cls: type, context: Context, args: tuple[Any, ...], rules: _Rules, again: Callable[..., Any] | None = None
+) -> Any:
+    """Runs forward without recording, then records the results as one node. ``again`` applies the function anew."""
     operands = tuple(refresh(front().local(a)) if isinstance(a, Tensor) else a for a in args)
     needs = tuple(isinstance(a, Tensor) and a._requires_grad for a in operands)
     volatile = VOLATILE[0] and any_volatile([a for a in operands if isinstance(a, Tensor)], ())
@@ -277,7 +293,7 @@ def _run(cls: type, context: Context, args: tuple[Any, ...], rules: _Rules) -> A
     outer = getattr(front(), "custom", None)
     if outer is not None:
         with only(()):
-            output = outer(cls.__name__, context, operands, rules.forward, rules.backward)
+            output = outer(cls.__name__, context, operands, rules.forward, rules.backward, again)
             if pushed:
                 _forward_again(cls, context, operands, rules.forward, _listed(output))
         if pushed:

@@ -42,9 +42,9 @@ def text_of(types: Sequence[TensorType]) -> str:
 
 def _infer(token: TensorType, *operands: TensorType, number: int, name: str, results: str) -> Types:
     if token.dtype is not float32:
-        raise DTypeError(f"host_call: the token is {token.dtype.name}, not f32", remedy="the token of another host call")
+        raise DTypeError(f"host_call: the token is {token.dtype.name}, not f32", remedy="that of another host call")
     if token.shape:
-        raise ShapeError(f"host_call: the token has shape {list(token.shape)}", remedy="the token of another host call")
+        raise ShapeError(f"host_call: the token has shape {list(token.shape)}", remedy="that of another host call")
     if number < 0:
         raise AttributeValueError(f"host_call: number {number} is negative", remedy="the number of a host function")
     return (TOKEN, *types_of(results))

@@ -56,6 +56,7 @@ FAMILIES = (
     check,
     control,
     checkpoint,
+    host,
     loop,
 )
 """The modules that define ops, in the order of the documentation."""

@@ -28,10 +28,14 @@ class DeadCodeElimination:
 
     def run(self, graph: Graph) -> PassResult:
         """Counts the nodes that were removed."""
-        effects = [r for n in graph.nodes() if not n.op.has(Trait.PURE) for r in n.results]
+        effects = [r for n in graph.nodes() if _has_effect(n) for r in n.results]
         live = live_nodes(graph, [*graph.outputs, *effects])
         dead = sum(node not in live for node in graph.nodes())
         return PassResult(_Keep(live).transform(graph) if dead else graph, dead)
+
+
+def _has_effect(node: Node) -> bool:
+    return not node.op.has(Trait.PURE) or bool(node.attrs.get("ordered"))
 
 
 class _Keep(Reemitter):

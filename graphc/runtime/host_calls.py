@@ -4,29 +4,17 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from graphc.base.host_function import HostFunction, Spec
+
 SYMBOL = "graphc_host"
 """Symbol by which programs know the function that host calls go to; see codegen.llvm.emit."""
-Spec = tuple[tuple[int, ...], np.dtype[Any]]
-"""Shape and element type of an array."""
-
-
-class HostFunction(NamedTuple):
-    """A Python function that compiled code calls."""
-
-    name: str
-    """What messages call it."""
-    function: Callable[..., Sequence[np.ndarray]]
-    """Takes the state of the run (a dictionary of its own for each call of compiled code, which the backward pass of
-    that call gets too) and read-only arrays, and returns arrays of the types of ``results``."""
-    operands: tuple[Spec, ...]
-    results: tuple[Spec, ...]
 
 
 class HostRun:

@@ -399,6 +399,16 @@ def assigning(owner: Any, name: str) -> None:
 
 
 @contextmanager
+def not_recording() -> Iterator[None]:
+    """What runs inside of the block is no part of what a trace has seen."""
+    token = _recorder.set(None)
+    try:
+        yield
+    finally:
+        _recorder.reset(token)
+
+
+@contextmanager
 def recording(functions: bool = False, numbers: TraceNumbers | None = None) -> Iterator[Reads]:
     """Records in this thread which attributes of watched objects are read, and with ``functions`` also which variables
     the functions that run refer to; the classes get a slower way to read attributes for as long. ``numbers`` says what

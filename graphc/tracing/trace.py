@@ -18,6 +18,7 @@ from graphc.base.assumptions import Assumptions, assuming
 from graphc.base.dtypes import int64
 from graphc.base.errors import ArgumentError, GraphcError, TraceError
 from graphc.base.foreign import no_foreign_module
+from graphc.base.host_function import HostFunction
 from graphc.base.interruptions import kept_outside
 from graphc.base.shape_patterns import ShapePatterns
 from graphc.ir.graph.graph import INPUT, Graph, Value, input_path
@@ -44,6 +45,7 @@ from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import edge_of, is_counted, refresh
 from graphc.tracing.attributes import Effect, Reads, recording
 from graphc.tracing.dims import Dims
+from graphc.tracing.host import HostCalls
 from graphc.tracing.identity import repeats
 from graphc.tracing.number_reads import TraceNumbers
 from graphc.tracing.tracer import Tracer, named_tensors
@@ -110,6 +112,8 @@ class Traced:
     """Attributes that each call sets again."""
     assumptions: Assumptions = field(default_factory=Assumptions, compare=False)
     """What was assumed of the sizes of named dimensions."""
+    host: tuple[HostFunction, ...] = ()
+    """The Python functions that the graph calls, by number."""
     training: Training | None = field(default=None, compare=False)
     """What it does to gradients and optimizers outside: further outputs are gradients, and none has a history."""
 
@@ -224,7 +228,7 @@ def trace_function(
     tracer.arguments = frozenset(map(id, images))
     numbers = numbers or TraceNumbers()
     record = tracer.numbers = numbers.record
-    tracer.training = Training(numbers) if guarded else None
+    tracer.training, tracer.host = (Training(numbers), HostCalls()) if guarded else (None, None)
     if numbers.arguments:
         structure = with_numbers(structure, iter([Open(number) for number in numbers.arguments]))
     sized, recorded = assuming(assumed := assumptions or Assumptions()), recording(guarded, numbers)
@@ -325,8 +329,9 @@ def finish(tracer: Tracer, inputs: tuple[Value, ...], results: Sequence[Tensor],
     )
     ordered = tuple(sorted(arguments, key=lambda a: order[a.value]))
     hooked = tuple(dict.fromkeys(map(str, tracer.hooked)))
-    graph = tracer.graph
-    return Traced(graph, inputs, ordered, constants, structure, differentiable, hooked=hooked, training=training)
+    host = () if tracer.host is None else tuple(tracer.host.functions)
+    found = (tracer.graph, inputs, ordered, constants, structure, differentiable)
+    return Traced(*found, hooked=hooked, host=host, training=training)
 
 
 def _images(

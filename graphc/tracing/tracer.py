@@ -11,7 +11,7 @@ import numpy as np
 from graphc.base import module_path
 from graphc.base.assumptions import expected
 from graphc.base.dtypes import DType
-from graphc.base.errors import GradientError, TraceError
+from graphc.base.errors import TraceError, ValueNeededError
 from graphc.base.location import Location, capture
 from graphc.base.size import is_size
 from graphc.base.symbolic import NumberRecord, is_symbolic, place_of
@@ -20,16 +20,13 @@ from graphc.base.values import is_open
 from graphc.eager import engine
 from graphc.eager.dispatcher import check_tensors, escaped
 from graphc.eager.forward_ad import propagate
-from graphc.eager.function import reduced
 from graphc.eager.record import record
 from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import CONSTANT, INPUT, Graph, Node, Value
 from graphc.ir.graph.interpret import live_nodes
 from graphc.ir.op import OpDef, Trait
 from graphc.ir.types import TensorType
-from graphc.ops import dispatch
-from graphc.ops import elementwise as ew
-from graphc.ops.shape import filled, reshape
+from graphc.ops.shape import reshape
 from graphc.ops.size_numbers import number_of_sizes
 from graphc.ops.state import state_write, stop_gradient, straight_through
 from graphc.tape.grad_mode import is_grad_enabled, no_grad
@@ -39,6 +36,7 @@ from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import VOLATILE, any_volatile, check_writable, is_counted, refresh, too_large
 from graphc.tensors.views import view_of, write_tangents, write_through
 from graphc.tracing.constructs import advice
+from graphc.tracing.host import HostCalls
 from graphc.tracing.training import Training, gradient_outside
 
 Names = Mapping[int, tuple[str, str]]
@@ -91,6 +89,8 @@ class Tracer(OnOneDevice):
         self._by_image: dict[int, Captured] = {}
         self.arguments: frozenset[int] = frozenset()
         """By identity: the tensors that stand for the arguments of the function."""
+        self.host: HostCalls | None = None
+        """The Python functions that the graph calls; None where it must call none."""
         self.training: Training | None = None
         """What becomes of gradients of tensors outside; None where they are out of reach."""
         self.numbers: NumberRecord | None = None
@@ -471,94 +471,12 @@ class Tracer(OnOneDevice):
         operands: Sequence[Any],
         forward: Callable[..., Any],
         backward: Callable[..., Any],
+        again: Callable[..., Any] | None = None,
     ) -> Any:
-        """Applies a custom function as a ``call`` of two sub-graphs, its forward and its backward."""
-        if not is_grad_enabled() or not any(isinstance(a, Tensor) and a.dtype.kind == "f" for a in operands):
-            with no_grad():
-                return forward(*operands)
-        return _CustomCall(self, name, context).run(operands, forward, backward)
-
-
-class _CustomCall:
-    """Traces one application of a custom function."""
-
-    def __init__(self, tracer: Tracer, name: str, context: Any):
-        self.tracer = tracer
-        self.name = name
-        self.context = context
-        self.forward = Tracer(Graph(f"{name}.forward"), parent=tracer)
-        self.backward = Tracer(Graph(f"{name}.backward"), parent=self.forward)
-        self.forward.differentiable = False
-
-    def run(self, operands: Sequence[Any], forward: Callable[..., Any], backward: Callable[..., Any]) -> Any:
-        """The results of the function, nested as forward returned them."""
-        with dispatch.use(self.forward), no_grad():
-            tensors = [t for t in operands if isinstance(t, Tensor)]
-            for tensor in tensors:
-                self.forward.local(tensor)
-            self.context.needs_input_grad = tuple(isinstance(a, Tensor) and a.dtype.kind == "f" for a in operands)
-            output = forward(*operands)
-            results = list(output) if isinstance(output, tuple) else [output]
-            values = [refresh(self.forward.local(r))._data for r in results if isinstance(r, Tensor)]
-            self.context.keep_traced(lambda t: Tensor._wrap(refresh(self.forward.local(t))._data))
-        with dispatch.use(self.backward):
-            gradients = self._gradients(operands, results, backward)
-        self.context._for_forward = None
-        self._check_writes()
-        saved = [t._data for t in self.backward.origins]
-        arguments = list(self.backward.lifted.values())
-        self.backward.graph.inputs[:] = [*arguments, *(v for v in self.backward.graph.inputs if v not in arguments)]
-        self.backward.graph.set_outputs(gradients)
-        self.forward.graph.set_outputs([*values, *saved])
-        attrs = {"forward": self.forward.graph, "backward": self.backward.graph, "results": len(values)}
-        # Loaded here, since its samples are graphs, and graphs load networkx.
-        call = import_module("graphc.ops.control").call
-        found = self.tracer.apply(call.op, self.forward.origins, attrs)
-        found = list(found if isinstance(found, tuple) else (found,))[: len(values)]
-        made = [self._finish(r, found.pop(0)) if isinstance(r, Tensor) else r for r in results]
-        return tuple(made) if isinstance(output, tuple) else made[0]
-
-    def _gradients(self, operands: Sequence[Any], results: list[Any], backward: Callable[..., Any]) -> list[Value]:
-        """Gradients of the forward graph's arguments, as values of the backward graph."""
-        given: list[Any] = []
-        for i, result in enumerate(results):
-            if not isinstance(result, Tensor):
-                given.append(None)
-                continue
-            gradient = Tensor._wrap(self.backward.graph.add_input(TensorType(result.dtype, result.shape), f"grad.{i}"))
-            plain = result.dtype.kind == "f" and not self._has_no_gradient(result)
-            given.append(gradient if plain else filled(0, result.dtype, result.shape))
-        found = backward(self.context, *given)
-        found = list(found) if isinstance(found, (tuple, list)) else [found]
-        if len(found) < len(operands) or any(extra is not None for extra in found[len(operands) :]):
-            raise GradientError(f"{self.name}.backward returned {len(found)} gradients, expected {len(operands)}")
-        sums: dict[Value, Any] = {}
-        for i, (operand, gradient) in enumerate(zip(operands, found, strict=False)):
-            if isinstance(operand, Tensor) and gradient is not None and operand.dtype.kind == "f":
-                argument = self.forward.captured[id(operand)].value
-                gradient = reduced(f"{self.name}.backward", i, gradient, operand.shape)
-                sums[argument] = ew.add(sums[argument], gradient) if argument in sums else gradient
-        arguments = list(self.forward.graph.inputs)
-        made = [self.backward.local(sums[a] if a in sums else filled(0, a.dtype, a.shape))._data for a in arguments]
-        return [*made, *(filled(0, a.dtype, a.shape)._data for a in self.forward.graph.inputs[len(arguments) :])]
-
-    def _has_no_gradient(self, result: Any) -> bool:
-        return any(result is t for t in self.context._non_differentiable)
-
-    def _check_writes(self) -> None:
-        for entry in (*self.forward.written(), *self.backward.written()):
-            if not any(entry.tensor is t for t in self.context._dirty):
-                raise TraceError(
-                    f"{self.name} writes to a tensor from outside",
-                    origin=entry.origin.describe() if entry.origin else None,
-                    remedy="return the new value, or ctx.mark_dirty(tensor) for an argument that is returned",
-                )
-
-    def _finish(self, result: Any, made: Tensor) -> Any:
-        if any(result is t for t in self.context._dirty):
-            self.tracer.assign(result, made)
-            return result
-        return stop_gradient(made) if made.dtype.kind == "f" and self._has_no_gradient(result) else made
+        """Applies a custom function as a ``call`` of two sub-graphs, its forward and its backward; as a host call where
+        it is opaque or asks for values."""
+        # Loaded here, for it makes tracers.
+        return import_module("graphc.tracing.custom").apply(self, name, context, operands, (forward, backward), again)
 
 
 def _expected(attrs: Mapping[str, Any], exact: bool = False) -> dict[str, Any]:
@@ -585,12 +503,12 @@ def named_tensors(root: Any) -> list[tuple[Tensor, str, str]]:
     return [*found, *((b, "state", path) for path, b in root.named_buffers())]
 
 
-def value_needed(value: Value, purpose: str) -> TraceError:
+def value_needed(value: Value, purpose: str) -> ValueNeededError:
     """The error of code that asks for the values of a traced tensor: the user's line, the value, and the remedy."""
     location = capture(module_path.current_path())
     place = f"{location.file}:{location.line}: " if location.file else ""
     made = value.node.op.name if value.node.op is not INPUT else "an argument of the traced function"
-    return TraceError(
+    return ValueNeededError(
         f"{place}{purpose} needs the values of a traced tensor, which has none: {value.type}",
         where=f"%{value.name}: {value.type}, made by {made}",
         origin=location.describe(),

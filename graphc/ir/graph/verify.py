@@ -123,7 +123,8 @@ class _Verifier:
             self.scalar(node)
         if node.op.has(Trait.STATE_WRITE):
             self.state_write(node)
-        if node.op.has(Trait.EFFECT):
+        # NOTE: tokens order host calls, and all checks are made before anything is written.
+        if node.op.has(Trait.EFFECT) and not node.op.has(Trait.HOST) and not node.op.has(Trait.CHECK):
             self.effect(node)
 
     def operands(self, node: Node) -> None:

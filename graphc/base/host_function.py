@@ -1,0 +1,23 @@
+"""A Python function that compiled code calls: what it takes and gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+Spec = tuple[tuple[int, ...], np.dtype[Any]]
+"""Shape and element type of an array."""
+
+
+class HostFunction(NamedTuple):
+    """A Python function that compiled code calls."""
+
+    name: str
+    """What messages call it."""
+    function: Callable[..., Sequence[np.ndarray]]
+    """Takes the state of the run (a dictionary of its own for each call of compiled code, which the backward pass of
+    that call gets too) and read-only arrays, and returns arrays of the types of ``results``."""
+    operands: tuple[Spec, ...]
+    results: tuple[Spec, ...]

@@ -1,0 +1,275 @@
+"""Python functions that compiled code calls: what a trace notes of them, and what runs at each call."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from graphc.base import module_path
+from graphc.base.dtypes import float32
+from graphc.base.errors import DTypeError, GradientError, ShapeError, TraceError
+from graphc.base.host_function import HostFunction, Spec
+from graphc.base.location import capture
+from graphc.base.size import is_size
+from graphc.eager import engine
+from graphc.ir.graph.graph import Graph, Value
+from graphc.ir.types import TensorType
+from graphc.ops import dispatch
+from graphc.ops import elementwise as ew
+from graphc.ops.check import check_true
+from graphc.ops.dispatch import GraphDispatcher
+from graphc.ops.host import TOKEN, host_call, text_of
+from graphc.ops.shape import filled
+from graphc.tape.grad_mode import enable_grad, is_grad_enabled, no_grad
+from graphc.tape.node import leaves_behind
+from graphc.tensors.structure import flatten, unflatten
+from graphc.tensors.tensor import Tensor
+from graphc.tensors.tensor_base import edge_of, refresh
+from graphc.tracing.attributes import not_recording
+
+Run = Callable[..., Sequence[Any]]
+"""Takes tensors and gives tensors, in eager mode."""
+_MISSING = object()
+_FAILED = "a Python function that compiled code calls has failed"
+
+
+class HostCalls:
+    """The Python functions that a graph calls, by number, and the token of the last call."""
+
+    def __init__(self) -> None:
+        self.functions: list[HostFunction] = []
+        self.token: Tensor | None = None
+
+    def add(self, name: str, function: Callable[..., Any], operands: Sequence[Spec], results: Sequence[Spec]) -> int:
+        """The number of one more function."""
+        self.functions.append(HostFunction(name, function, tuple(operands), tuple(results)))
+        return len(self.functions) - 1
+
+
+def of(tracer: Any, name: str) -> HostCalls:
+    """The host calls of a trace; raises TraceError where the graph cannot call Python."""
+    if tracer.host is not None:
+        return tracer.host
+    inside = tracer.parent is not None
+    raise TraceError(
+        f"{name} runs in Python, which {'a step of a loop' if inside else 'a graph by itself'} cannot call",
+        origin=capture(module_path.current_path()).describe(),
+        remedy="call it outside of scan and of custom functions" if inside else "operations of graphc in its place",
+    )
+
+
+def call_python(
+    tracer: Any, name: str, run: Run, tensors: Sequence[Tensor], results: Sequence[TensorType]
+) -> list[Tensor]:
+    """What ``run(*tensors)`` gives at each call of the compiled code, with its gradient: that of the operations of
+    graphc, and custom functions, that it applies. ``run`` gets read-only tensors with memory of their own and returns
+    tensors of the types ``results``."""
+    host = of(tracer, name)
+    site = _Site(name, run, tracer, tensors, results)
+    if host.token is None:
+        host.token = tracer.scalar(0.0, float32)
+    if site.wanted:
+        # Loaded here, since its samples are graphs, and graphs load networkx.
+        call = import_module("graphc.ops.control").call
+        attrs = {**site.graphs(host), "results": 1 + len(results), "ordered": True}
+        found = tracer.apply(call.op, (host.token, *tensors), attrs)
+    else:
+        with no_grad():
+            attrs = site.attrs(host, site.forward, site.given, results)
+            found = tracer.apply(host_call.op, (host.token, *tensors), attrs)
+            found = found if isinstance(found, tuple) else (found,)
+            check_true(ew.eq(found[0], 0.0), message=_FAILED)
+    host.token = found[0]
+    return list(found[1:])
+
+
+class _Site:
+    """One place where compiled code calls a function."""
+
+    def __init__(self, name: str, run: Run, tracer: Any, tensors: Sequence[Tensor], results: Sequence[TensorType]):
+        self.name, self.run = name, run
+        local = [refresh(tracer.local(t)) for t in tensors]
+        self.given = [TensorType(t.dtype, tuple(t.shape)) for t in local]
+        self.results = tuple(results)
+        if any(map(is_size, [s for t in (*self.given, *self.results) for s in t.shape])):
+            raise TraceError(
+                f"{name} runs in Python and has arguments or results of named sizes",
+                origin=capture(module_path.current_path()).describe(),
+                remedy="compile without dims, so that each size has a program",
+            )
+        grad = is_grad_enabled()
+        self.wanted = [i for i, t in enumerate(local) if grad and t._requires_grad and t.dtype.kind == "f"]
+        """Which operands get gradients."""
+        self.made = [i for i, t in enumerate(self.results) if t.dtype.kind == "f"]
+        """Which results get some."""
+
+    def attrs(
+        self, host: HostCalls, function: Callable[..., Any], given: Sequence[TensorType], results: Sequence[TensorType]
+    ) -> dict[str, Any]:
+        """The attributes of a call of one of its functions."""
+        number = host.add(self.name, function, [_spec(t) for t in given], [_spec(t) for t in results])
+        return {"number": number, "name": self.name, "results": text_of(results)}
+
+    def graphs(self, host: HostCalls) -> dict[str, Graph]:
+        """Its forward and its backward."""
+        forward = Graph(f"{self.name}.forward")
+        inputs = [forward.add_input(t, f"x{i}") for i, t in enumerate((TOKEN, *self.given))]
+        forward.set_outputs(_emit(forward, inputs, self.attrs(host, self.forward, self.given, self.results)))
+        backward = Graph(f"{self.name}.backward")
+        gradients = [backward.add_input(t, f"g{i}") for i, t in enumerate((TOKEN, *self.results))]
+        given = [self.results[i] for i in self.made]
+        wanted = [self.given[i] for i in self.wanted]
+        attrs = self.attrs(host, self.backward, given, wanted)
+        found = _emit(backward, [gradients[0], *(gradients[1 + i] for i in self.made)], attrs)
+        known = dict(zip(self.wanted, found[1:], strict=True))
+        with dispatch.use(GraphDispatcher(backward)):
+            zeros = {i: filled(0, t.dtype, t.shape) for i, t in enumerate(self.given) if i not in known}
+        backward.set_outputs([found[0], *(known.get(i, zeros.get(i)) for i in range(len(self.given)))])
+        return {"forward": forward, "backward": backward}
+
+    # ---- what runs
+
+    def forward(self, state: dict[Any, Any], *arrays: np.ndarray) -> list[np.ndarray]:
+        """Runs the function, and keeps what its gradient needs."""
+        tensors = [Tensor._wrap(a) for a in arrays]
+        for i in self.wanted:
+            tensors[i]._requires_grad = True
+        with _outside_of_traces(), enable_grad() if self.wanted else no_grad():
+            found = [*self.run(*tensors)]
+            self._check(found)
+            if self.wanted:
+                self._check_leaves(tensors, found)
+                state[self] = ([tensors[i] for i in self.wanted], found)
+        return [t._data for t in found]
+
+    def backward(self, state: dict[Any, Any], *arrays: np.ndarray) -> list[np.ndarray]:
+        """Runs the backward pass of what ran before."""
+        leaves, found = state[self]
+        gradients = dict(zip(self.made, arrays, strict=True))
+        roots = [(found[i], Tensor._wrap(a)) for i, a in gradients.items() if refresh(found[i])._requires_grad]
+        with _outside_of_traces():
+            made = engine.grad(
+                [r for r, _ in roots], leaves, [g for _, g in roots], retain_graph=True, materialize_grads=True
+            )
+        return [t._data for t in made]
+
+    def _check(self, found: Sequence[Any]) -> None:
+        kinds = [(t.dtype, tuple(t.shape)) if isinstance(t, Tensor) else None for t in found]
+        expected = [(t.dtype, t.shape) for t in self.results]
+        if kinds == expected:
+            return
+        shown = [f"{k[0].name}{list(k[1])}" if k else "no tensor" for k in kinds]
+        wanted = [f"{t.dtype.name}{list(t.shape)}" for t in self.results]
+        kind = DTypeError if [k and k[1] for k in kinds] == [t.shape for t in self.results] else ShapeError
+        raise kind(
+            f"{self.name} returned {', '.join(shown) or 'nothing'}, the compiled code takes {', '.join(wanted)}",
+            remedy="results of the shapes and types of the call that was traced",
+        )
+
+    def _check_leaves(self, tensors: Sequence[Tensor], found: Sequence[Tensor]) -> None:
+        """Raises GradientError where a gradient would be lost."""
+        behind = leaves_behind([edge_of(t)[0] if refresh(t)._requires_grad else None for t in found])
+        known = {id(tensors[i]) for i in self.wanted}
+        if any(leaf not in known for leaf in behind):
+            raise GradientError(
+                f"{self.name} uses a tensor that requires gradients and is none of its arguments, so that the gradient "
+                "would be lost in compiled code",
+                remedy="give it as an argument, or use tensor.detach()",
+            )
+
+
+def _emit(graph: Graph, operands: Sequence[Value], attrs: dict[str, Any]) -> list[Value]:
+    with dispatch.use(GraphDispatcher(graph)):
+        found = host_call(*operands, **attrs)
+        found = list(found) if isinstance(found, tuple) else [found]
+        check_true(ew.eq(found[0], 0.0), message=_FAILED)
+    return found
+
+
+def _spec(kind: TensorType) -> Spec:
+    return kind.shape, kind.dtype.numpy
+
+
+@contextmanager
+def _outside_of_traces() -> Iterator[None]:
+    """Eager mode, also where a compiled function is called while another one is traced."""
+    with dispatch.use(dispatch.default()), module_path.outside(), not_recording():
+        yield
+
+
+def opaque_call(tracer: Any, name: str, function: Callable[..., Any], operands: Sequence[Any], like: Any = None) -> Any:
+    """The results of a Python function of tensors and other values, nested as it returns them. ``like`` holds tensors
+    of their shapes and types; without it the function is run once on zeros to see what it returns."""
+    leaves, structure = flatten(tuple(operands))
+    if like is None:
+        with _outside_of_traces(), no_grad():
+            try:
+                zeros = [Tensor._wrap(np.zeros(tuple(t.shape), t.dtype.numpy)) for t in leaves]
+                like = _as_tensors(function(*unflatten(structure, zeros)))
+            # NOTE: whatever Python code raises that was written for other values than zeros.
+            except Exception as error:
+                raise TraceError(
+                    f"{name} was run on zeros, to see what it returns, and raised {type(error).__name__}: {error}",
+                    origin=capture(module_path.current_path()).describe(),
+                    remedy="graphc.opaque(function, results=...), which says what it returns",
+                ) from error
+    shapes, nested = flatten(like)
+    types = [TensorType(t.dtype, tuple(t.shape)) for t in shapes]
+
+    def run(*tensors: Tensor) -> Sequence[Tensor]:
+        found, form = flatten(_as_tensors(function(*unflatten(structure, tensors))))
+        if form != nested:
+            raise ShapeError(f"{name} returned something nested otherwise than before", remedy="the same structure")
+        return found
+
+    return unflatten(nested, call_python(tracer, name, run, leaves, types))
+
+
+def _as_tensors(value: Any) -> Any:
+    """A result with tensors for arrays and numbers."""
+    if isinstance(value, (np.ndarray, np.generic, bool, int, float)):
+        return Tensor._wrap(np.array(value, order="C"))
+    if isinstance(value, (tuple, list)) and not hasattr(value, "_fields"):
+        return type(value)(map(_as_tensors, value))
+    return {k: _as_tensors(v) for k, v in value.items()} if type(value) is dict else value
+
+
+def opaque(function: Callable[..., Any] | None = None, *, results: Callable[..., Any] | None = None) -> Any:
+    """A function of tensors that compiled code calls as it is, in Python, at each of its calls; also a decorator.
+
+    It may do anything: numpy, files, random numbers of others, conditions on values. It gets tensors (read-only, with
+    memory of their own), other arguments as they were at the trace, and returns tensors, arrays or numbers, nested in
+    tuples, lists and dictionaries, always of the same shapes and types. Its gradient is that of the operations of
+    graphc and of the custom Functions in it; what it computes with numpy is constant.
+
+    ``results`` is a function of the same arguments that returns tensors of the shapes and types of the results, in
+    operations of graphc; nothing of it is computed. Without it the function runs once on zeros while it is traced.
+
+    In eager mode it is the function itself. What holds it cannot be exported. Raises TraceError inside of ``scan``, and
+    where the run on zeros fails; ShapeError and DTypeError at a call that returns something else than was traced.
+    """
+    if function is None:
+        return functools.partial(opaque, results=results)
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        tracer = dispatch.current()
+        if getattr(tracer, "host", _MISSING) is _MISSING:
+            return _as_tensors(function(*args, **kwargs))
+        given = functools.partial(_applied, function)
+        like = None
+        if results is not None:
+            with no_grad():
+                like = results(*args, **kwargs)
+        return opaque_call(tracer, getattr(function, "__name__", "a function"), given, (args, kwargs), like)
+
+    return call
+
+
+def _applied(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    return function(*args, **kwargs)

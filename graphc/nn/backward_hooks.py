@@ -10,6 +10,7 @@ from graphc.base import module_path
 from graphc.base.errors import HookError, TraceError
 from graphc.base.location import capture
 from graphc.eager.function import Function
+from graphc.nn.compiled_hooks import runs_at_calls, watched
 from graphc.tape.grad_mode import is_grad_enabled
 from graphc.tape.hooks import call_hook
 from graphc.tensors.tensor import Tensor
@@ -27,7 +28,8 @@ class BackwardHooks:
     """
 
     def __init__(self, module: Any, hooks: Sequence[Hook], pre_hooks: Sequence[Hook]):
-        if hooks and is_grad_enabled() and getattr(front(), "custom", None) is not None:
+        self._at_calls = runs_at_calls(*hooks, *pre_hooks)
+        if hooks and is_grad_enabled() and getattr(front(), "custom", None) is not None and not self._at_calls:
             raise TraceError(
                 f"full backward hook of {type(module).__name__} cannot run in a traced call",
                 origin=capture(module_path.current_path()).describe(),
@@ -52,7 +54,12 @@ class BackwardHooks:
         if not any(t.requires_grad for t in tensors):
             return args
         self.input_gradients = True
-        return _replace(args, self.input_slots, _Boundary.apply(self._at_inputs, *tensors))
+        return _replace(args, self.input_slots, self._boundary(self._at_inputs, tensors))
+
+    def _boundary(self, watch: Callable[[Grads], Grads], tensors: Sequence[Any]) -> Any:
+        if self._at_calls:
+            return watched(watch, self.module, tensors)
+        return _Boundary.apply(watch, *tensors)
 
     def wrap_outputs(self, output: Any) -> Any:
         """The output, a tensor or a tuple or list of some, behind an identity that notes the gradients in backward."""
@@ -64,7 +71,7 @@ class BackwardHooks:
         tensors = [items[i] for i in self.output_slots]
         if not any(t.requires_grad for t in tensors):
             return output
-        wrapped = _replace(tuple(items), self.output_slots, _Boundary.apply(self._at_outputs, *tensors))
+        wrapped = _replace(tuple(items), self.output_slots, self._boundary(self._at_outputs, tensors))
         if isinstance(output, Tensor):
             return wrapped[0]
         return _like(output, wrapped)

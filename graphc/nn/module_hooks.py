@@ -10,6 +10,7 @@ from typing import Any
 from graphc.base.errors import ArgumentError, HookError
 from graphc.base.mutation_epoch import COMMON_HOOKS, Members
 from graphc.nn.backward_hooks import BackwardHooks, attach_to_grad_fn
+from graphc.nn.compiled_hooks import call_forward_hook, call_pre_hook, runs_at_calls
 from graphc.nn.module_tree import ModuleTree
 from graphc.tape.hooks import RemovableHandle, call_hook
 
@@ -175,6 +176,9 @@ def call_with_hooks(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
         output = module.forward(*args, **kwargs)
         for hook_id, hook, with_kwargs in _forward_hooks_of(module):
             ran.add(hook_id)
+            if runs_at_calls(hook):
+                output = call_forward_hook(hook, module, args, kwargs if with_kwargs else None, output)
+                continue
             replaced = call_hook(hook, module, args, *((kwargs,) if with_kwargs else ()), output)
             output = output if replaced is None else replaced
     # NOTE: whatever forward or a hook raises is raised again; as in PyTorch, Ctrl-C and exits run no hooks.
@@ -193,9 +197,17 @@ def _run_pre_hooks(
     module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     for hook in list(_forward_pre.values()):
+        if runs_at_calls(hook):
+            args = call_pre_hook(hook, module, args, None)[0]
+            continue
         args = _new_args(call_hook(hook, module, args), args)
     for hook_id, hook in list(module._forward_pre_hooks.items()):
-        if hook_id not in module._forward_pre_hooks_with_kwargs:
+        with_kwargs = hook_id in module._forward_pre_hooks_with_kwargs
+        if runs_at_calls(hook):
+            args, given = call_pre_hook(hook, module, args, kwargs if with_kwargs else None)
+            kwargs = given if with_kwargs else kwargs
+            continue
+        if not with_kwargs:
             args = _new_args(call_hook(hook, module, args), args)
             continue
         result = call_hook(hook, module, args, kwargs)

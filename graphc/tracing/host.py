@@ -45,6 +45,11 @@ class HostCalls:
         self.functions: list[HostFunction] = []
         self.token: Tensor | None = None
 
+    def start(self, tracer: Any) -> None:
+        """Makes the first token."""
+        if self.token is None:
+            self.token = tracer.scalar(0.0, float32)
+
     def add(self, name: str, function: Callable[..., Any], operands: Sequence[Spec], results: Sequence[Spec]) -> int:
         """The number of one more function."""
         self.functions.append(HostFunction(name, function, tuple(operands), tuple(results)))
@@ -64,15 +69,20 @@ def of(tracer: Any, name: str) -> HostCalls:
 
 
 def call_python(
-    tracer: Any, name: str, run: Run, tensors: Sequence[Tensor], results: Sequence[TensorType]
+    tracer: Any,
+    name: str,
+    run: Run,
+    tensors: Sequence[Tensor],
+    results: Sequence[TensorType],
+    shown: Sequence[Tensor] = (),
 ) -> list[Tensor]:
     """What ``run(*tensors)`` gives at each call of the compiled code, with its gradient: that of the operations of
     graphc, and custom functions, that it applies. ``run`` gets read-only tensors with memory of their own and returns
-    tensors of the types ``results``."""
+    tensors of the types ``results``. It gets the tensors ``shown``, too, to which no gradient goes."""
     host = of(tracer, name)
-    site = _Site(name, run, tracer, tensors, results)
-    if host.token is None:
-        host.token = tracer.scalar(0.0, float32)
+    site = _Site(name, run, tracer, tensors, results, shown)
+    tensors = [*tensors, *shown]
+    host.start(tracer)
     if site.wanted:
         # Loaded here, since its samples are graphs, and graphs load networkx.
         call = import_module("graphc.ops.control").call
@@ -88,12 +98,44 @@ def call_python(
     return list(found[1:])
 
 
+def watch_gradients(
+    tracer: Any, name: str, watch: Callable[[tuple[Any, ...]], Sequence[Any]], tensors: Sequence[Tensor]
+) -> list[Tensor]:
+    """The tensors themselves, whose gradients go through ``watch(gradients)`` in each backward pass: it gets read-only
+    tensors and returns as many of the same shapes and types."""
+    host = of(tracer, name)
+    local = [refresh(tracer.local(t)) for t in tensors]
+    chosen = [t for t in local if t._requires_grad and t.dtype.kind == "f"]
+    if not chosen or not is_grad_enabled():
+        return list(tensors)
+    types = [TensorType(t.dtype, tuple(t.shape)) for t in chosen]
+    host.start(tracer)
+    site = _Site(name, lambda *given: watch(given), tracer, (), types)
+    forward, backward = Graph(f"{name}.forward"), Graph(f"{name}.backward")
+    forward.set_outputs([forward.add_input(t, f"x{i}") for i, t in enumerate((TOKEN, *types))])
+    gradients = [backward.add_input(t, f"g{i}") for i, t in enumerate((TOKEN, *types))]
+    backward.set_outputs(_emit(backward, gradients, site.attrs(host, site.forward, types, types)))
+    call = import_module("graphc.ops.control").call
+    attrs = {"forward": forward, "backward": backward, "results": 1 + len(types), "ordered": True}
+    host.token, *found = tracer.apply(call.op, (host.token, *chosen), attrs)
+    made = iter(found)
+    return [next(made) if any(t is c for c in chosen) else t for t in local]
+
+
 class _Site:
     """One place where compiled code calls a function."""
 
-    def __init__(self, name: str, run: Run, tracer: Any, tensors: Sequence[Tensor], results: Sequence[TensorType]):
+    def __init__(
+        self,
+        name: str,
+        run: Run,
+        tracer: Any,
+        tensors: Sequence[Tensor],
+        results: Sequence[TensorType],
+        shown: Sequence[Tensor] = (),
+    ):
         self.name, self.run = name, run
-        local = [refresh(tracer.local(t)) for t in tensors]
+        local = [refresh(tracer.local(t)) for t in (*tensors, *shown)]
         self.given = [TensorType(t.dtype, tuple(t.shape)) for t in local]
         self.results = tuple(results)
         if any(map(is_size, [s for t in (*self.given, *self.results) for s in t.shape])):
@@ -103,8 +145,11 @@ class _Site:
                 remedy="compile without dims, so that each size has a program",
             )
         grad = is_grad_enabled()
-        self.wanted = [i for i, t in enumerate(local) if grad and t._requires_grad and t.dtype.kind == "f"]
+        required = [i for i, t in enumerate(local) if grad and t._requires_grad and t.dtype.kind == "f"]
+        self.wanted = [i for i in required if i < len(tensors)]
         """Which operands get gradients."""
+        self.shown = [i for i in required if i >= len(tensors)] if self.wanted else []
+        """Which ones would in eager mode, but get none."""
         self.made = [i for i, t in enumerate(self.results) if t.dtype.kind == "f"]
         """Which results get some."""
 
@@ -137,7 +182,7 @@ class _Site:
     def forward(self, state: dict[Any, Any], *arrays: np.ndarray) -> list[np.ndarray]:
         """Runs the function, and keeps what its gradient needs."""
         tensors = [Tensor._wrap(a) for a in arrays]
-        for i in self.wanted:
+        for i in (*self.wanted, *self.shown):
             tensors[i]._requires_grad = True
         with _outside_of_traces(), enable_grad() if self.wanted else no_grad():
             found = [*self.run(*tensors)]
@@ -176,10 +221,11 @@ class _Site:
         behind = leaves_behind([edge_of(t)[0] if refresh(t)._requires_grad else None for t in found])
         known = {id(tensors[i]) for i in self.wanted}
         if any(leaf not in known for leaf in behind):
+            what = "what replaces the output depends on the inputs" if self.shown else "it uses other tensors"
             raise GradientError(
-                f"{self.name} uses a tensor that requires gradients and is none of its arguments, so that the gradient "
-                "would be lost in compiled code",
-                remedy="give it as an argument, or use tensor.detach()",
+                f"{self.name}: {what}, to which compiled code would not carry the gradient",
+                remedy="tensor.detach(), tensors that are arguments, or a function that is not opaque; "
+                "graphc.nn.traced_hook(hook) for a hook that computes the same at each call",
             )
 
 

@@ -1,0 +1,115 @@
+"""Hooks in compiled code: Python functions that each call runs on what the code has computed."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from graphc.base.errors import HookError
+from graphc.ir.types import TensorType
+from graphc.tape.hooks import call_hook
+from graphc.tensors.structure import flatten, unflatten
+from graphc.tensors.tensor import Tensor
+from graphc.tensors.tensor_base import front
+from graphc.tracing.host import call_python, watch_gradients
+from graphc.tracing.tracer import Tracer
+
+Hook = Callable[..., Any]
+
+
+def traced_hook(hook: Hook) -> Hook:
+    """A hook that compiled code holds as operations, as it holds ``forward``: it runs once, while the code is traced, and
+    costs no call of Python. For hooks that do nothing but compute what they return. Also a decorator."""
+
+    @functools.wraps(hook)
+    def traced(*args: Any, **kwargs: Any) -> Any:
+        return hook(*args, **kwargs)
+
+    traced.is_traced_hook = True  # type: ignore[attr-defined]
+    return traced
+
+
+def runs_at_calls(*hooks: Hook) -> bool:
+    """Whether hooks are called by compiled code: in a trace for it, unless they are traced themselves."""
+    tracer = front()
+    while isinstance(tracer, Tracer) and tracer.parent is not None:
+        tracer = tracer.parent
+    if not isinstance(tracer, Tracer) or tracer.host is None:
+        return False
+    return not all(getattr(hook, "is_traced_hook", False) for hook in hooks)
+
+
+def _name(kind: str, module: Any) -> str:
+    return f"{kind} of {type(module).__name__}"
+
+
+def call_forward_hook(hook: Hook, module: Any, args: Any, kwargs: dict[str, Any] | None, output: Any) -> Any:
+    """The output after a forward hook that each call of compiled code runs."""
+    given = (args, {} if kwargs is None else kwargs)
+    before, around = flatten(given)
+    after, nested = flatten(output)
+    name = _name("forward hook", module)
+
+    def run(*tensors: Tensor) -> Sequence[Tensor]:
+        inputs, keywords = unflatten(around, tensors[len(after) :])
+        shown = unflatten(nested, tensors[: len(after)])
+        more = () if kwargs is None else (keywords,)
+        found = call_hook(hook, module, inputs, *more, shown)
+        return tensors[: len(after)] if found is None else _replacement(name, found, nested)
+
+    # The inputs are shown only: what replaces the output has the gradient of the output.
+    found = call_python(front(), name, run, after, _types(after), shown=before)
+    return unflatten(nested, found)
+
+
+def call_pre_hook(hook: Hook, module: Any, args: Any, kwargs: dict[str, Any] | None) -> tuple[Any, Any]:
+    """The arguments after a forward pre-hook that each call of compiled code runs; ``kwargs`` are None for one that does
+    not see them."""
+    given = args if kwargs is None else (args, kwargs)
+    leaves, nested = flatten(given)
+    name = _name("forward pre-hook", module)
+
+    def run(*tensors: Tensor) -> Sequence[Tensor]:
+        present = unflatten(nested, tensors)
+        found = call_hook(hook, module, *((present,) if kwargs is None else present))
+        if found is None:
+            return tensors
+        if kwargs is None:
+            found = found if isinstance(found, tuple) else (found,)
+        elif not (isinstance(found, tuple) and len(found) == 2):
+            raise HookError(f"a forward pre-hook with kwargs returns None or (args, kwargs), got {found!r}")
+        return _replacement(name, found, nested)
+
+    found = unflatten(nested, call_python(front(), name, run, leaves, _types(leaves)))
+    return (found, {}) if kwargs is None else found
+
+
+def _replacement(name: str, found: Any, nested: Any) -> Sequence[Tensor]:
+    leaves, form = flatten(found)
+    if form != nested:
+        raise HookError(
+            f"{name}: what it returned is nested otherwise, or holds other numbers, than what it replaces",
+            remedy="tensors in the place of tensors, everything else as it was; graphc.nn.traced_hook(hook) for a hook "
+            "that computes the same at each call",
+        )
+    return leaves
+
+
+def _types(leaves: Sequence[Tensor]) -> list[TensorType]:
+    return [TensorType(t.dtype, tuple(t.shape)) for t in leaves]
+
+
+def watched(watch: Callable[[tuple[Any, ...]], tuple[Any, ...]], module: Any, tensors: Sequence[Tensor]) -> Any:
+    """The tensors, whose gradients go through ``watch`` in each backward pass of compiled code."""
+    return tuple(watch_gradients(front(), _name("backward hook", module), watch, tensors))
+
+
+def watch_tensor(hook: Hook, tensor: Tensor) -> Tensor:
+    """The tensor, whose gradient a hook sees, and may replace, in each backward pass of compiled code."""
+
+    def watch(grads: tuple[Any, ...]) -> tuple[Any, ...]:
+        found = call_hook(hook, grads[0])
+        return grads if found is None else (found,)
+
+    return watch_gradients(front(), "hook of a tensor", watch, [tensor])[0]

@@ -42,6 +42,7 @@ from graphc.tensors.structure import Branch, Leaf, given_for, unflatten
 from graphc.tensors.tensor import Tensor
 from graphc.tracing.attributes import recording, set_again
 from graphc.tracing.identity import check_apart
+from graphc.tracing.host import HostCalls
 from graphc.tracing.trace import Traced, graph_name, settled
 from graphc.tracing.tracer import Tracer
 
@@ -135,6 +136,7 @@ class StepProgram:
         by_param = {id(param): (value, gradient) for value, (gradient, param) in parameters.items()}
         tracer = Tracer(graph)
         tracer.differentiable = False
+        tracer.host = HostCalls(self.traced.host)
         contents = taken_writes(graph, parameters)
         with kept_outside(), dispatch.use(tracer), module_path.outside(), no_grad(), recording(True) as reads:
             reads.reach(optimizer, "")
@@ -147,6 +149,7 @@ class StepProgram:
                     argument, gradient = by_param[id(param)]
                     append_update(tracer, optimizer, param, (argument, contents[argument], gradient), rule)
         self.account.watched += tuple(settled(reads, f"{type(optimizer).__name__}.update"))
+        self.host = tuple(tracer.host.functions)
         return numbers
 
     def holds(self, optimizer: Any) -> bool:
@@ -193,8 +196,8 @@ class StepProgram:
             self._numbers = [_array(value, dtype) for value, (_, _, dtype) in zip(given, self.hyper, strict=True)]
             self._given = given if all([type(value) is float for value in given]) else []
         given = [*map(given_for, leaves), *self._numbers]
-        if self.traced.host:
-            with running(self.traced.host, {}):
+        if self.host:
+            with running(self.host, {}):
                 found = [Tensor._wrap(a) for a in self.calls.run(given)]
         else:
             found = [Tensor._wrap(a) for a in self.calls.run(given)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Sequence
 from operator import is_
 from typing import Any, NamedTuple
@@ -9,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from graphc.base.dtypes import float32, float64
-from graphc.base.errors import TraceError
+from graphc.base.errors import HookError
 from graphc.base.mutation_epoch import EPOCH
 from graphc.compiled.bindings import Slot
 from graphc.ir.graph.build import emit
@@ -18,11 +19,11 @@ from graphc.ir.op import Trait
 from graphc.ir.types import TensorType
 from graphc.ops.define import as_type
 from graphc.ops.state import state_write
-from graphc.tape.hooks import call_hook
 from graphc.tensors.structure import (
     flatten,
 )
 from graphc.tensors.tensor import Tensor
+from graphc.tracing.host import run_gradient_hook
 from graphc.tracing.tracer import Tracer
 
 
@@ -144,24 +145,37 @@ def append_update(
         path = state_path(argument, name)
         state[name] = tracer.graph.add_input(TensorType(tensor.dtype, tensor.shape), path, "state", path)
     images = {name: Tensor._wrap(value) for name, value in state.items()}
-    new, new_state = optimizer.update(Tensor._wrap(content), _hooked(param, gradient), images, rule.values)
+    new, new_state = optimizer.update(Tensor._wrap(content), _hooked(tracer, param, gradient), images, rule.values)
     _write(tracer, argument, new)
     for name, value in state.items():
         _write(tracer, value, new_state[name])
 
 
-def _hooked(param: Any, gradient: Value) -> Any:
-    """The gradient of a parameter after its hooks, which are part of the trace."""
-    if param._post_hooks:
-        raise TraceError(
-            "compile_step: a hook that runs after a gradient was added to `grad` has none to see, for gradients are "
-            "not kept",
-            remedy="param.register_hook(hook), whose result is the gradient; or loss.backward() and optimizer.step()",
-        )
+def _hooked(tracer: Tracer, param: Any, gradient: Value) -> Any:
+    """The gradient of a parameter after its hooks, which each step runs."""
     found = Tensor._wrap(gradient)
     for hook in list((param._hooks or {}).values()):
-        given = call_hook(hook, found)
-        found = found if given is None else given
+        found = run_gradient_hook(tracer, "hook of a parameter", hook, found)
+    for hook in list((param._post_hooks or {}).values()):
+        after = functools.partial(_accumulated, param, hook)
+        found = run_gradient_hook(tracer, "hook after accumulation", after, found)
+    return found
+
+
+def _accumulated(param: Any, hook: Any, gradient: Tensor) -> Tensor:
+    """What a hook leaves in ``grad``, which is the gradient while it runs."""
+    before, param._grad, version = param._grad, gradient, param._version
+    try:
+        hook(param)
+        found = param._grad
+    finally:
+        param._grad = before
+    if found is None or param._version != version:
+        raise HookError(
+            "compile_step: a hook after accumulation has written to the parameter or removed its gradient, while the step "
+            "goes on to update it",
+            remedy="change `grad` only; or loss.backward() and optimizer.step() in a loop",
+        )
     return found
 
 

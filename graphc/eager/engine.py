@@ -142,8 +142,9 @@ class _Pass:
             hooks = node.tensor_hooks.get(index) if node.tensor_hooks else None
         if hooks:
             _show([gradient])
+        run = getattr(front(), "run_hook", None) if hooks else None
         for hook in list(hooks.values()) if hooks else ():
-            replaced = hook(gradient)
+            replaced = hook(gradient) if run is None else run(hook, gradient)
             if replaced is None:
                 continue
             if not isinstance(replaced, Tensor) or replaced.shape != gradient.shape:

@@ -103,13 +103,3 @@ def _types(leaves: Sequence[Tensor]) -> list[TensorType]:
 def watched(watch: Callable[[tuple[Any, ...]], tuple[Any, ...]], module: Any, tensors: Sequence[Tensor]) -> Any:
     """The tensors, whose gradients go through ``watch`` in each backward pass of compiled code."""
     return tuple(watch_gradients(front(), _name("backward hook", module), watch, tensors))
-
-
-def watch_tensor(hook: Hook, tensor: Tensor) -> Tensor:
-    """The tensor, whose gradient a hook sees, and may replace, in each backward pass of compiled code."""
-
-    def watch(grads: tuple[Any, ...]) -> tuple[Any, ...]:
-        found = call_hook(hook, grads[0])
-        return grads if found is None else (found,)
-
-    return watch_gradients(front(), "hook of a tensor", watch, [tensor])[0]

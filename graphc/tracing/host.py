@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
@@ -26,6 +26,7 @@ from graphc.ops.dispatch import GraphDispatcher
 from graphc.ops.host import TOKEN, host_call, text_of
 from graphc.ops.shape import filled
 from graphc.tape.grad_mode import enable_grad, is_grad_enabled, no_grad
+from graphc.tape.hooks import call_hook
 from graphc.tape.node import leaves_behind
 from graphc.tensors.structure import flatten, unflatten
 from graphc.tensors.tensor import Tensor
@@ -41,8 +42,8 @@ _FAILED = "a Python function that compiled code calls has failed"
 class HostCalls:
     """The Python functions that a graph calls, by number, and the token of the last call."""
 
-    def __init__(self) -> None:
-        self.functions: list[HostFunction] = []
+    def __init__(self, functions: Sequence[HostFunction] = ()) -> None:
+        self.functions = list(functions)
         self.token: Tensor | None = None
 
     def start(self, tracer: Any) -> None:
@@ -120,6 +121,38 @@ def watch_gradients(
     host.token, *found = tracer.apply(call.op, (host.token, *chosen), attrs)
     made = iter(found)
     return [next(made) if any(t is c for c in chosen) else t for t in local]
+
+
+def run_gradient_hook(tracer: Any, name: str, hook: Callable[[Tensor], Any], gradient: Tensor) -> Tensor:
+    """The gradient after a hook that each call of compiled code runs on it, in the backward pass."""
+
+    def run(found: Tensor) -> Sequence[Tensor]:
+        given = call_hook(hook, found)
+        return [found if given is None else given]
+
+    with no_grad():
+        return call_python(tracer, name, run, [gradient], [TensorType(gradient.dtype, tuple(gradient.shape))])[0]
+
+
+def watch_tensor(tracer: Any, tensor: Tensor, hooks: Mapping[int, Callable[..., Any]]) -> bool:
+    """Lets hooks see, and replace, the gradient of a traced tensor in each backward pass. Raises TraceError for one
+    that was used before, whose gradient would come from there as well."""
+    if tracer.graph.is_used(tensor._data) or tensor._view is not None:
+        raise TraceError(
+            "a hook is given to a tensor that was used before, or is a view, in code that is compiled",
+            origin=capture(module_path.current_path()).describe(),
+            remedy="register the hook where the tensor is made, before anything else is done with it",
+        )
+
+    def watch(grads: tuple[Any, ...]) -> tuple[Any, ...]:
+        for hook in list(hooks.values()):
+            found = call_hook(hook, *grads)
+            grads = grads if found is None else (found,)
+        return grads
+
+    (found,) = watch_gradients(tracer, "hook of a tensor", watch, [tensor])
+    tensor._data, tensor._node, tensor._index = found._data, found._node, found._index
+    return True
 
 
 class _Site:

@@ -36,7 +36,7 @@ from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import VOLATILE, any_volatile, check_writable, is_counted, refresh, too_large
 from graphc.tensors.views import view_of, write_tangents, write_through
 from graphc.tracing.constructs import advice
-from graphc.tracing.host import HostCalls
+from graphc.tracing.host import HostCalls, run_gradient_hook, watch_tensor
 from graphc.tracing.training import Training, gradient_outside
 
 Names = Mapping[int, tuple[str, str]]
@@ -463,6 +463,16 @@ class Tracer(OnOneDevice):
     ) -> None:
         """Runs the backward pass by appending its operations."""
         engine.backward(tensors, gradients, retain_graph, create_graph, inputs)
+
+    def run_hook(self, hook: Callable[[Tensor], Any], gradient: Tensor) -> Any:
+        """What a hook makes of a gradient, at each call where the graph calls Python."""
+        if self.host is None:
+            return hook(gradient)
+        return run_gradient_hook(self, "hook of a tensor", hook, gradient)
+
+    def watch_tensor(self, tensor: Tensor, hooks: Mapping[int, Any]) -> bool:
+        """Lets hooks see the gradient of a traced tensor at each call; False where the graph calls no Python."""
+        return self.host is not None and watch_tensor(self, tensor, hooks)
 
     def custom(
         self,

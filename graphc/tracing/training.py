@@ -90,6 +90,12 @@ class Training:
     def leaf(self, tracer: Any, known: Any, clears: bool) -> Tensor:
         """The image of a captured tensor from outside, whose ``grad`` begins as that of the tensor."""
         image = known.image
+        if known.tensor._post_hooks:
+            raise TraceError(
+                "a hook that runs after a gradient was added to `grad` has none to see in a compiled training function",
+                origin=capture(module_path.current_path()).describe(),
+                remedy="param.register_hook(hook), which sees the gradient; or compile_step(model, loss, optimizer)",
+            )
         if id(image) not in self._gradients:
             name = known.value.node.attrs["path"] if known.value.node.op is INPUT else "a tensor"
             found = self._gradients[id(image)] = _Gradient(known.tensor, image, name)

@@ -1,5 +1,7 @@
-"""The import path that users know for handles of hooks, and for the mode in which a hook may only look."""
+"""The import path that users know for handles of hooks, for the mode in which a hook may only look, and for hooks that
+compiled code holds."""
 
+from graphc.nn.compiled_hooks import traced_hook as traced
 from graphc.tape.hooks import RemovableHandle, strict
 
-__all__ = ["RemovableHandle", "strict"]
+__all__ = ["RemovableHandle", "strict", "traced"]

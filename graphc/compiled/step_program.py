@@ -41,8 +41,8 @@ from graphc.tensors.placement import on_host
 from graphc.tensors.structure import Branch, Leaf, given_for, unflatten
 from graphc.tensors.tensor import Tensor
 from graphc.tracing.attributes import recording, set_again
-from graphc.tracing.identity import check_apart
 from graphc.tracing.host import HostCalls
+from graphc.tracing.identity import check_apart
 from graphc.tracing.trace import Traced, graph_name, settled
 from graphc.tracing.tracer import Tracer
 

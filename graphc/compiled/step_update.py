@@ -164,7 +164,7 @@ def _hooked(tracer: Tracer, param: Any, gradient: Value) -> Any:
 
 def _accumulated(param: Any, hook: Any, gradient: Tensor) -> Tensor:
     """What a hook leaves in ``grad``, which is the gradient while it runs."""
-    before, param._grad, version = param._grad, gradient, param._version
+    before, param._grad, version = param._grad, gradient.clone(), param._version
     try:
         hook(param)
         found = param._grad
@@ -172,8 +172,8 @@ def _accumulated(param: Any, hook: Any, gradient: Tensor) -> Tensor:
         param._grad = before
     if found is None or param._version != version:
         raise HookError(
-            "compile_step: a hook after accumulation has written to the parameter or removed its gradient, while the step "
-            "goes on to update it",
+            "compile_step: a hook after accumulation has written to the parameter or removed its gradient, while the "
+            "step goes on to update it",
             remedy="change `grad` only; or loss.backward() and optimizer.step() in a loop",
         )
     return found

@@ -19,8 +19,9 @@ Hook = Callable[..., Any]
 
 
 def traced_hook(hook: Hook) -> Hook:
-    """A hook that compiled code holds as operations, as it holds ``forward``: it runs once, while the code is traced, and
-    costs no call of Python. For hooks that do nothing but compute what they return. Also a decorator."""
+    """A hook that compiled code holds as operations, as it holds ``forward``.
+
+    It runs once, while the code is traced, and costs no call of Python. For hooks that do nothing but compute what they return. Also a decorator."""
 
     @functools.wraps(hook)
     def traced(*args: Any, **kwargs: Any) -> Any:
@@ -64,8 +65,8 @@ def call_forward_hook(hook: Hook, module: Any, args: Any, kwargs: dict[str, Any]
 
 
 def call_pre_hook(hook: Hook, module: Any, args: Any, kwargs: dict[str, Any] | None) -> tuple[Any, Any]:
-    """The arguments after a forward pre-hook that each call of compiled code runs; ``kwargs`` are None for one that does
-    not see them."""
+    """The arguments after a forward pre-hook that each call of compiled code runs; ``kwargs`` are None for a hook that
+    does not see them."""
     given = args if kwargs is None else (args, kwargs)
     leaves, nested = flatten(given)
     name = _name("forward pre-hook", module)
@@ -90,7 +91,7 @@ def _replacement(name: str, found: Any, nested: Any) -> Sequence[Tensor]:
     if form != nested:
         raise HookError(
             f"{name}: what it returned is nested otherwise, or holds other numbers, than what it replaces",
-            remedy="tensors in the place of tensors, everything else as it was; graphc.nn.traced_hook(hook) for a hook "
+            remedy="tensors in the place of tensors, everything else as it was; graphc.hooks.traced(hook) for a hook "
             "that computes the same at each call",
         )
     return leaves

@@ -309,9 +309,10 @@ class TensorBase:
                 "a hook needs a tensor that requires gradients", remedy="tensor.requires_grad_() before the operations"
             )
         if here._node is not None:
-            if (watched := getattr(front(), "watch_tensor", None)) is not None and watched(here, hooks := OrderedDict()):
-                handle = RemovableHandle(hooks)
-                hooks[handle.id] = hook
+            watched = getattr(front(), "watch_tensor", None)
+            if watched is not None and (inside := watched(here)) is not None:
+                handle = RemovableHandle(inside)
+                inside[handle.id] = hook
                 return handle
             hooks = here._node.hooks_of(here._index)
         else:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
@@ -36,6 +37,8 @@ from graphc.tracing.attributes import not_recording
 Run = Callable[..., Sequence[Any]]
 """Takes tensors and gives tensors, in eager mode."""
 _MISSING = object()
+UNKNOWN = object()
+"""In the place of results of which nobody says what they are like."""
 _FAILED = "a Python function that compiled code calls has failed"
 
 
@@ -45,6 +48,8 @@ class HostCalls:
     def __init__(self, functions: Sequence[HostFunction] = ()) -> None:
         self.functions = list(functions)
         self.token: Tensor | None = None
+        self.watched: dict[int, tuple[Tensor, OrderedDict[int, Callable[..., Any]]]] = {}
+        """Traced tensors with hooks, by identity."""
 
     def start(self, tracer: Any) -> None:
         """Makes the first token."""
@@ -134,15 +139,20 @@ def run_gradient_hook(tracer: Any, name: str, hook: Callable[[Tensor], Any], gra
         return call_python(tracer, name, run, [gradient], [TensorType(gradient.dtype, tuple(gradient.shape))])[0]
 
 
-def watch_tensor(tracer: Any, tensor: Tensor, hooks: Mapping[int, Callable[..., Any]]) -> bool:
-    """Lets hooks see, and replace, the gradient of a traced tensor in each backward pass. Raises TraceError for one
-    that was used before, whose gradient would come from there as well."""
+def watch_tensor(tracer: Any, tensor: Tensor) -> OrderedDict[int, Callable[..., Any]]:
+    """The hooks that see, and may replace, the gradient of a traced tensor in each backward pass. Raises TraceError for
+    a tensor that was used before, whose gradient would come from there as well."""
+    known = of(tracer, "hook of a tensor").watched.get(id(tensor))
+    if known is not None:
+        return known[1]
     if tracer.graph.is_used(tensor._data) or tensor._view is not None:
         raise TraceError(
             "a hook is given to a tensor that was used before, or is a view, in code that is compiled",
             origin=capture(module_path.current_path()).describe(),
             remedy="register the hook where the tensor is made, before anything else is done with it",
         )
+
+    hooks: OrderedDict[int, Callable[..., Any]] = OrderedDict()
 
     def watch(grads: tuple[Any, ...]) -> tuple[Any, ...]:
         for hook in list(hooks.values()):
@@ -152,7 +162,8 @@ def watch_tensor(tracer: Any, tensor: Tensor, hooks: Mapping[int, Callable[..., 
 
     (found,) = watch_gradients(tracer, "hook of a tensor", watch, [tensor])
     tensor._data, tensor._node, tensor._index = found._data, found._node, found._index
-    return True
+    tracer.host.watched[id(tensor)] = (tensor, hooks)
+    return hooks
 
 
 class _Site:
@@ -258,7 +269,7 @@ class _Site:
             raise GradientError(
                 f"{self.name}: {what}, to which compiled code would not carry the gradient",
                 remedy="tensor.detach(), tensors that are arguments, or a function that is not opaque; "
-                "graphc.nn.traced_hook(hook) for a hook that computes the same at each call",
+                "graphc.hooks.traced(hook) for a hook that computes the same at each call",
             )
 
 
@@ -281,11 +292,13 @@ def _outside_of_traces() -> Iterator[None]:
         yield
 
 
-def opaque_call(tracer: Any, name: str, function: Callable[..., Any], operands: Sequence[Any], like: Any = None) -> Any:
+def opaque_call(
+    tracer: Any, name: str, function: Callable[..., Any], operands: Sequence[Any], like: Any = UNKNOWN
+) -> Any:
     """The results of a Python function of tensors and other values, nested as it returns them. ``like`` holds tensors
     of their shapes and types; without it the function is run once on zeros to see what it returns."""
     leaves, structure = flatten(tuple(operands))
-    if like is None:
+    if like is UNKNOWN:
         with _outside_of_traces(), no_grad():
             try:
                 zeros = [Tensor._wrap(np.zeros(tuple(t.shape), t.dtype.numpy)) for t in leaves]
@@ -341,7 +354,7 @@ def opaque(function: Callable[..., Any] | None = None, *, results: Callable[...,
         if getattr(tracer, "host", _MISSING) is _MISSING:
             return _as_tensors(function(*args, **kwargs))
         given = functools.partial(_applied, function)
-        like = None
+        like: Any = UNKNOWN
         if results is not None:
             with no_grad():
                 like = results(*args, **kwargs)

@@ -470,9 +470,10 @@ class Tracer(OnOneDevice):
             return hook(gradient)
         return run_gradient_hook(self, "hook of a tensor", hook, gradient)
 
-    def watch_tensor(self, tensor: Tensor, hooks: Mapping[int, Any]) -> bool:
-        """Lets hooks see the gradient of a traced tensor at each call; False where the graph calls no Python."""
-        return self.host is not None and watch_tensor(self, tensor, hooks)
+    def watch_tensor(self, tensor: Tensor) -> Any:
+        """The table of hooks that see the gradient of a traced tensor at each call; None where the graph calls no
+        Python."""
+        return None if self.host is None else watch_tensor(self, tensor)
 
     def custom(
         self,

@@ -1,0 +1,126 @@
+"""Calls from native code into Python: what functions get, what their errors become."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+from graphc.base.dtypes import float32
+from graphc.base.errors import GraphcError
+from graphc.base.host_function import HostFunction
+from graphc.compiled.bound_program import build
+from graphc.ir.graph.graph import Graph
+from graphc.ir.types import TensorType
+from graphc.ops import dispatch
+from graphc.ops import elementwise as ew
+from graphc.ops.check import check_true
+from graphc.ops.dispatch import GraphDispatcher
+from graphc.ops.host import host_call
+from graphc.runtime import host_calls
+
+SPEC = ((4, 3), np.dtype(np.float32))
+
+
+@pytest.fixture(scope="module")
+def program():
+    graph = Graph("main")
+    x = graph.add_input(TensorType(float32, (4, 3)), "x")
+    with dispatch.use(GraphDispatcher(graph)):
+        token, turned = host_call(graph.scalar(0.0, float32), ew.mul(x, 2.0), number=0, name="f", results="f32[3,4]")
+        check_true(ew.eq(token, 0.0))
+        end = host_call(token, ew.add(turned, 1.0), number=1, name="g")
+        check_true(ew.eq(end, 0.0))
+        graph.set_outputs([ew.mul(turned, turned)])
+    return build(graph)
+
+
+def functions(first, second):
+    turned = ((3, 4), SPEC[1])
+    return [HostFunction("f", first, (SPEC,), (turned,)), HostFunction("g", second, (turned,), ())]
+
+
+X = np.arange(12, dtype=np.float32).reshape(4, 3)
+
+
+def test_functions_get_and_give_arrays_and_share_a_state(program):
+    seen = []
+
+    def first(state, array):
+        state["first"] = array
+        return [array.T]
+
+    def second(state, array):
+        seen.append((state["first"].copy(), array))
+        return []
+
+    for _ in range(2):
+        with host_calls.running(functions(first, second), {}):
+            (found,) = program.run([X], ())
+        np.testing.assert_array_equal(found, (2 * X.T) ** 2)
+    for kept, array in seen:
+        np.testing.assert_array_equal(kept, 2 * X)
+        np.testing.assert_array_equal(array, 2 * X.T + 1)
+        assert not array.flags.writeable
+
+
+def test_an_error_ends_the_call_and_is_raised_itself(program):
+    called = []
+
+    def first(state, array):
+        raise KeyError("no")
+
+    with pytest.raises(KeyError, match="no"), host_calls.running(functions(first, called.append), {}):
+        program.run([X], ())
+    assert not called
+
+    def interrupted(state, array):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), host_calls.running(functions(lambda s, a: [a.T], interrupted), {}):
+        program.run([X], ())
+
+
+def test_a_wrong_result_is_an_error(program):
+    with pytest.raises(ValueError, match="could not broadcast"):
+        with host_calls.running(functions(lambda s, a: [np.ones((2, 2))], lambda s, a: []), {}):
+            program.run([X], ())
+
+
+def test_a_program_alone_has_no_functions(program):
+    with pytest.raises(GraphcError, match="calls the Python function f"):
+        program.run([X], ())
+
+
+def test_runs_of_several_threads_are_apart(program):
+    results = {}
+
+    def work(factor):
+        def first(state, array):
+            return [array.T * factor]
+
+        for _ in range(20):
+            with host_calls.running(functions(first, lambda s, a: []), {}):
+                results.setdefault(factor, []).append(program.run([X], ())[0])
+
+    threads = [threading.Thread(target=work, args=(f,)) for f in (1.0, 2.0, 3.0)]
+    [t.start() for t in threads]
+    [t.join() for t in threads]
+    for factor, found in results.items():
+        for array in found:
+            np.testing.assert_array_equal(array, (2 * X.T * factor) ** 2)
+
+
+def test_runs_nest(program):
+    inner = []
+
+    def first(state, array):
+        with host_calls.running(functions(lambda s, a: [a.T], lambda s, a: []), {}):
+            inner.append(program.run([X], ())[0])
+        return [array.T * 3]
+
+    with host_calls.running(functions(first, lambda s, a: []), {}):
+        (found,) = program.run([X], ())
+    np.testing.assert_array_equal(found, (6 * X.T) ** 2)
+    np.testing.assert_array_equal(inner[0], (2 * X.T) ** 2)

@@ -21,7 +21,9 @@ Hook = Callable[..., Any]
 def traced_hook(hook: Hook) -> Hook:
     """A hook that compiled code holds as operations, as it holds ``forward``.
 
-    It runs once, while the code is traced, and costs no call of Python. For hooks that do nothing but compute what they return. Also a decorator."""
+    It runs once, while the code is traced, and costs no call of Python. For hooks that do nothing but compute what they
+    return. Also a decorator.
+    """
 
     @functools.wraps(hook)
     def traced(*args: Any, **kwargs: Any) -> Any:

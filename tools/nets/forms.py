@@ -294,7 +294,7 @@ NOT_CALLED = {
     "from_pt2", "from_torch", "hessian", "initial_seed",
     "is_grad_enabled", "is_inference_mode_enabled", "is_tracing", "jacfwd", "jacrev", "jvp", "load", "load_state",
     "manual_seed", "picture", "save_state", "scan", "seed", "set_num_threads", "set_rng_state", "summary",
-    "graphc.trace", "Dim", "assert_true", "opaque",
+    "graphc.trace", "Dim", "assert_true", "opaque", "checkpoint", "checkpoint_sequential",
     "value_and_grad", "vjp", "vmap", "multi_head_attention_forward",
 }  # fmt: skip
 """Public names that this net does not call, with the reason."""

@@ -93,7 +93,6 @@ class _Verifier:
         try:
             self.head()
             self.body(self.kernel.body)
-            self.host()
             self.versions()
             verify_threads(self.kernel)
         except GraphcError as error:
@@ -114,6 +113,8 @@ class _Verifier:
         return number
 
     def head(self) -> None:
+        plain = not self.kernel.body and all(b.role in ("in", "out") for b in self.kernel.buffers)
+        require(self.kernel.host < 0 or plain, "a Python function takes and gives buffers and has no statements")
         for buffer in self.kernel.buffers:
             require(buffer.name not in self.buffers, f"two buffers are called %{buffer.name}")
             require(buffer.role in ROLES, f"%{buffer.name}: role {buffer.role} is none of {', '.join(ROLES)}")
@@ -121,12 +122,6 @@ class _Verifier:
             scratch_ended = buffer.role not in OWN_ROLES and any(b.role in OWN_ROLES for b in self.buffers.values())
             require(not scratch_ended, f"%{buffer.name} comes after a buffer of the kernel's own; those come last")
             self.buffers[buffer.name] = buffer
-
-    def host(self) -> None:
-        if self.kernel.host >= 0:
-            roles = {b.role for b in self.kernel.buffers}
-            require(not self.kernel.body, "a kernel that is a Python function has no statements")
-            require(roles <= {"in", "out"} and "out" in roles, "a Python function takes buffers and gives others")
 
     def body(self, body: Sequence[Stmt]) -> None:
         for position, stmt in enumerate(body):

@@ -1,5 +1,4 @@
-"""The import path that users know for handles of hooks, for the mode in which a hook may only look, and for hooks that
-compiled code holds."""
+"""The import path that users know for handles of hooks, strict hooks, and hooks that compiled code holds."""
 
 from graphc.nn.compiled_hooks import traced_hook as traced
 from graphc.tape.hooks import RemovableHandle, strict

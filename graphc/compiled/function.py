@@ -18,6 +18,7 @@ from graphc.compiled.bound_program import not_native
 from graphc.compiled.graph_module import as_callable
 from graphc.compiled.guards import Recompiles
 from graphc.compiled.machine import HOST, machine_named, machine_of
+from graphc.compiled.memory import Budget
 from graphc.compiled.number_places import MOST_ANSWERS, Fresh, Given, NumberPlaces
 from graphc.compiled.outside import Outside
 from graphc.compiled.plan import Plan
@@ -26,6 +27,7 @@ from graphc.compiled.recompile_warning import RecompileCount, argument_names
 from graphc.compiled.sized_traces import DimsOfCalls, SizedCall, SizedTrace, SizedTraces, keys_of, program_for
 from graphc.compiled.user_passes import passed
 from graphc.compiled.variant import Variant, Weights
+from graphc.compiler.memory_report import MemoryReport
 from graphc.passes.base import Pass
 from graphc.passes.pipeline import arrange
 from graphc.passes.precision import check_precision
@@ -93,6 +95,7 @@ class Compiled:
         passes: Sequence[Pass] = (),
         machine: str = HOST,
         dims: Any = None,
+        memory: int | str | None = None,
     ):
         if not callable(target):
             raise ArgumentError(f"a module or a function can be compiled, not {type(target).__name__}")
@@ -100,7 +103,8 @@ class Compiled:
         no_foreign_module("compile", target)
         check_precision(precision)
         self._target = target
-        self._weights = Weights(precision, freeze)
+        self._memory = memory
+        self._weights = Weights(precision, freeze, memory=None if memory is None else Budget.parse(memory))
         self._passes = tuple(passes)
         self._machine = machine
         self._first, self._pipeline = arrange(self._passes)
@@ -318,6 +322,10 @@ class Compiled:
         """The plans of the programs that are kept in memory, the one that was used last at the end."""
         return [v.plan() for v in sorted(self._variants, key=lambda v: (v is self._variants.last, v.used))]
 
+    def memory_report(self) -> list[MemoryReport]:
+        """What the memory budget has led to in each program with gradients; empty without a budget."""
+        return [v.memory_report for v in self._variants if v.memory_report is not None]
+
     @property
     def variants(self) -> list[Variant]:
         """The programs that are kept, by signature and by what is outside."""
@@ -336,7 +344,7 @@ class Compiled:
         if functools.reduce(lambda found, part: getattr(found, part, None), name.split("."), owner) is self:
             return name
         weights = self._weights.precision, self._weights.freeze
-        return Compiled, (self._target, *weights, self._passes, self._machine, self._dims)
+        return Compiled, (self._target, *weights, self._passes, self._machine, self._dims, self._memory)
 
     def __repr__(self) -> str:
         return f"compiled({self._target!r})"
@@ -352,6 +360,7 @@ def compile(
     target: str = HOST,
     device: Any = None,
     dims: Any = None,
+    memory: int | str | None = None,
 ) -> Any:
     """A callable that computes what ``model``, a module, function or graph, does, as native code.
 
@@ -394,11 +403,17 @@ def compile(
     ArgumentError where the arguments do not have what is named, at the call ShapeError for sizes that are not equal or
     out of range, and ArgumentError for such numbers.
 
+    ``memory`` is the most that a call may keep for its backward pass, beside arguments, parameters and buffers: bytes,
+    a text such as ``"200MB"``, or ``"70%"`` of what it keeps without. The backward pass computes the rest again;
+    ``memory_report()`` of the result says what. Of a function that trains it is the temporary memory of the whole call,
+    as in ``compile_step``. Raises MemoryLimitError where that cannot be; without gradients it changes nothing.
+
     A graph (from ``graphc.trace``, parsed, or edited) is called on one tensor or array per input, in order, each of the
     type that it states; one output is given by itself, several as a tuple. Its params and states are the tensors of
     ``tensors``, by path; without it those that were traced (``graph.bound``): the very tensors of that module, which
     are read and written as they are at each call. Raises ArgumentError where the graph has a param that is in neither.
     """
     machine = machine_named(target, device)
-    options = {"precision": precision, "freeze": freeze, "passes": passes, "machine": machine, "dims": dims}
+    kept = {"precision": precision, "freeze": freeze, "memory": memory}
+    options = {**kept, "passes": passes, "machine": machine, "dims": dims}
     return functools.partial(Compiled, **options) if model is None else Compiled(as_callable(model, tensors), **options)

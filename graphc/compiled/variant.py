@@ -20,16 +20,19 @@ from graphc.compiled.bindings import (
 from graphc.compiled.bound_program import BoundProgram, bind, binding_of, bound_values, build
 from graphc.compiled.device_binding import DeviceBinding
 from graphc.compiled.machine import compile_on, is_device, load_on, machine_of, target_for
+from graphc.compiled.memory import Budget, within_memory
 from graphc.compiled.number_places import GivenNumbers
 from graphc.compiled.outside import Outside
 from graphc.compiled.plan import Plan, plan_of
 from graphc.compiled.sized_traces import Sizes, structure_at, value_at
 from graphc.compiler.cache import Entry
 from graphc.compiler.freeze import freeze, watch
+from graphc.compiler.memory_report import MemoryReport
+from graphc.compiler.residual_budget import split_within
 from graphc.eager.record import Snapshot
 from graphc.files.manifest import PREPACKED, Recipe
 from graphc.ir.graph.graph import Graph
-from graphc.ops.autodiff import split_forward_backward, vjp_graph
+from graphc.ops.autodiff import Split, split_forward_backward, vjp_graph
 from graphc.passes.base import Pass
 from graphc.passes.pipeline import PIPELINE, optimize
 from graphc.passes.precision import narrow_weights
@@ -75,6 +78,8 @@ class Variant:
         self.drawn: dict[Any, dict[str, int]] = {}
         """In the middle of a module's call: how often its modules have drawn after this part of it."""
         self.training = traced.training
+        self.memory_report: MemoryReport | None = None
+        """What the memory budget has led to; None without one, and where there are no gradients."""
         kept = traced.graph.outputs[: len(traced.graph.outputs) - (self.training.kept if self.training else 0)]
         self.output_types = [(v.shape, v.dtype.numpy) for v in kept]
         outside = outside or Outside(traced, modules)
@@ -93,8 +98,15 @@ class Variant:
                 )
             self._build_both(leaves)
         else:
-            self._build_forward(traced.graph)
+            self._build_forward(self._within(traced.graph))
             self.sources: list[int] = []
+
+    def _within(self, graph: Graph) -> Graph:
+        """The graph, where it trains one that fits the memory budget."""
+        if self.training is None or self.weights.memory is None:
+            return graph
+        graph, self._passes, self.memory_report = within_memory(graph, self.weights.memory, self._machine, self._passes)
+        return graph
 
     def _build_forward(self, graph: Graph) -> None:
         self._made: dict[str, tuple[str, Maker]] = {}
@@ -165,7 +177,7 @@ class Variant:
         wanted = [v for v in wanted if v in self.traced.reached]
         chosen = [i for i, d in enumerate(self.differentiable) if d]
         joint = MergeScans().run(vjp_graph(graph, wanted, chosen)).graph
-        split = split_forward_backward(joint, count, len(graph.outputs))
+        split = self._split(joint, count, len(graph.outputs))
         self._build_forward(split.forward)
         self.backward_program = build(split.backward, self._passes, self._machine)
         self.residual_count = split.residuals
@@ -184,6 +196,16 @@ class Variant:
         )
         self.sources = [position[v] if v in position else numbers[v.node.attrs["path"]] for v in wanted]
         """Where the gradients go: numbers of inputs, then of params in the order of the binding."""
+
+    def _split(self, joint: Graph, inputs: int, outputs: int) -> Split:
+        budget = self.weights.memory
+        if budget is None:
+            return split_forward_backward(joint, inputs, outputs)
+        found = split_within(joint, inputs, outputs, budget, target_for(self._machine), self._passes)
+        self.memory_report = found.report
+        if found.is_optimized:
+            self._passes = PIPELINE  # what they do is in the graphs
+        return found.split
 
     @staticmethod
     def _order(program: Executable) -> list[str]:
@@ -318,6 +340,8 @@ class Weights(NamedTuple):
     freeze: bool = False
     live: bool = False
     """Whether nothing that is made of them is kept from call to call."""
+    memory: Budget | None = None
+    """The most memory for values that wait for gradients."""
 
     @property
     def watched(self) -> bool:

@@ -114,3 +114,70 @@ def test_a_budget_is_checked_where_it_is_given_and_survives_pickling():
     model = nn.Linear(2, 2)
     step = graphc.compile_step(model, nn.MSELoss(), graphc.optim.SGD(model.parameters(), lr=0.1), memory="50 %")
     assert pickle.loads(pickle.dumps(step)).options.memory == step.options.memory
+
+
+def _loops(make, memory, steps=3):
+    """A loop over the compiled model, and what forward hands to backward."""
+    graphc.manual_seed(7)
+    model, shape = make()
+    model = model.to(graphc.float64)
+    compiled = graphc.compile(model, memory=memory)
+    optimizer = graphc.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+    rng = np.random.default_rng(0)
+    for _ in range(steps):
+        x = graphc.tensor(rng.standard_normal(shape))
+        optimizer.zero_grad()
+        F.cross_entropy(compiled(x), graphc.tensor(rng.integers(0, 5, shape[0]))).backward()
+        optimizer.step()
+    (variant,) = compiled.variants
+    handed = sum(spec.nbytes for spec in variant.program.outputs[len(variant.output_types) :])
+    return compiled, handed, {name: np.array(value) for name, value in model.state_dict().items()}
+
+
+@pytest.mark.parametrize(("name", "share"), [("mlp", 50), ("cnn", 30), ("gpt", 30), ("lstm", 50)])
+def test_what_a_compiled_model_keeps_for_backward_is_within_the_budget(name, share):
+    make, _ = MODELS[name]
+    _, before, state = _loops(make, None)
+    compiled, after, other = _loops(make, f"{share}%")
+    assert after <= share / 100 * before
+    (report,) = compiled.memory_report()
+    assert (report.before, report.after) == (before, after) and report.again
+    for key, value in state.items():
+        assert np.allclose(value, other[key], rtol=1e-10, atol=1e-13), key
+
+
+def test_residuals_that_cannot_be_met():
+    with pytest.raises(MemoryLimitError, match="of what forward keeps for backward"):
+        _loops(_convolutions, 8)
+
+
+def test_a_training_function_is_within_the_budget():
+    def trained(memory):
+        graphc.manual_seed(7)
+        model = _perceptron()[0].to(graphc.float64)
+        optimizer = graphc.optim.SGD(model.parameters(), lr=0.05)
+
+        @graphc.compile(memory=memory)
+        def train(x, y):
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(x), y)
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        rng = np.random.default_rng(0)
+        batches = [(rng.standard_normal((16, 32)), rng.integers(0, 5, 16)) for _ in range(3)]
+        return train, [train(graphc.tensor(x), graphc.tensor(y)).item() for x, y in batches]
+
+    train, losses = trained(None)
+    small, others = trained("70%")
+    assert np.allclose(losses, others, rtol=1e-12)
+    assert small.programs[0].arena <= 0.7 * train.programs[0].arena and small.memory_report()[0].again
+
+
+def test_without_gradients_a_budget_changes_nothing():
+    model = nn.Linear(3, 3)
+    compiled = graphc.compile(model, memory="50%")
+    with graphc.no_grad():
+        compiled(graphc.ones(2, 3))
+    assert compiled.memory_report() == [] and pickle.loads(pickle.dumps(compiled))._memory == "50%"

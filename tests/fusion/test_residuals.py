@@ -1,0 +1,50 @@
+"""What a forward program hands to its backward program."""
+
+from graphc.base.dtypes import float32
+from graphc.codegen.machine.target import host_target
+from graphc.fusion.recomputation_cut import LEVELS, Second
+from graphc.fusion.residuals import ResidualRecomputation, TwoParts
+from graphc.ir.graph.graph import Graph
+from graphc.ir.graph.interpret import live_nodes
+from graphc.ir.types import TensorType
+from graphc.ops.autodiff import vjp_graph
+from graphc.ops.dispatch import GraphDispatcher, use
+from graphc.ops.math import sin, tanh
+from graphc.ops.matrix_product import matmul
+from graphc.passes.pipeline import optimize
+
+
+def _found():
+    graph = Graph("chain")
+    x = graph.add_input(TensorType(float32, (32, 32)), "x")
+    with use(GraphDispatcher(graph)):
+        value = x
+        for _ in range(3):
+            value = tanh(sin(matmul(value, x)))
+        graph.set_outputs([value])
+    joint = optimize(vjp_graph(graph, [x]))
+    parts = TwoParts(joint, live_nodes(joint, joint.outputs[:1]))
+    return parts, ResidualRecomputation(parts, host_target().roofline)
+
+
+def test_the_forward_program_comes_first():
+    parts, _ = _found()
+    late = [n for n in parts.graph.nodes() if parts.place[n] > parts.until]
+    assert late and not live_nodes(parts.graph, parts.graph.outputs[:1]) & set(late)
+
+
+def test_elementwise_values_are_made_again_from_products():
+    parts, found = _found()
+    everything = found.choice(Second())
+    cheap = found.choose((), [LEVELS[2]])
+    assert {n.op.name for n in cheap.again} <= {"sin", "cos", "tanh", "mul", "sub"}
+    assert found.choice(cheap).peak < everything.peak
+    kept = [v.node.op.name for v in found.kept_values(cheap) if v not in parts.lasting]
+    assert kept and set(kept) == {"matmul"}
+
+
+def test_with_products_the_arguments_are_enough():
+    parts, found = _found()
+    second = found.choose((), [LEVELS[-1]])
+    assert all(v in parts.lasting or v.node.op.name != "tanh" for v in found.kept_values(second))
+    assert min(c.peak for c in found.choices(())) < found.choice(Second()).peak

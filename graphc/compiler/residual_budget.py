@@ -1,4 +1,4 @@
-"""Budgets of residuals: a forward and a backward program of which the one hands the other no more than so many bytes."""
+"""Budgets of residuals: a forward program that hands its backward program no more than so many bytes."""
 
 from __future__ import annotations
 

@@ -18,6 +18,7 @@ class TwoParts(Lifetimes):
 
     def __init__(self, graph: Graph, forward: set[Node], costs: FusionCosts = DEFAULT.fusion):
         super().__init__(graph, costs)
+        self.lasting = set()  # what is returned is handed over in memory of its own
         ordered = sorted(graph.nodes(), key=lambda node: node not in forward)
         self.place = {node: i for i, node in enumerate(ordered)}
         self.until = sum(node in forward for node in ordered) - 1
@@ -56,5 +57,5 @@ class ResidualRecomputation(Recomputation):
 
     def choice(self, second: Second) -> Choice:
         """The bytes that are handed over, and the time that it takes."""
-        handed = sum(hint(v.type.nbytes) for v in self.kept_values(second) if v not in self.lifetimes.lasting)
+        handed = sum(hint(v.type.nbytes) for v in self.kept_values(second))
         return Choice(second, handed, sum(map(self.price, second.again)))

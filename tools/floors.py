@@ -60,7 +60,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
     # Loads and calls what was compiled; needs no compiler.
     "runtime": ("base", "files"),
     "compiler": (
-        *("base", "files", "ir", "ir.kernel", "ir.graph", "passes", "fusion", "lowering"),
+        *("base", "files", "ir", "ir.kernel", "ir.graph", "ops", "passes", "fusion", "lowering"),
         *("codegen.machine", "codegen.schedule", "codegen.schedule.estimate", "codegen.schedule.memory"),
         *("codegen.schedule.contraction", "codegen.schedule.threads", "codegen.cuda", "codegen.llvm", "codegen.native"),
         "runtime",

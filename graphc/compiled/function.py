@@ -372,13 +372,13 @@ def compile(
     ``precision`` is what large weights are stored as: ``bf16``, ``f16``, ``int8``, ``int4``, or ``bf16_dot``,
     ``int8_dot`` and ``int4_dot``, which also round what they are multiplied by (see docs/precision.md). Copies
     of them are made at the first call and after each write by an operation; gradients are not available.
-
     Without gradients, what is folded, packed and transformed of parameters and buffers is kept, and made again after
     one was replaced or written to. Memory that others can write to (``numpy()``, ``from_numpy``) is read at each call.
 
     ``freeze`` makes constants of parameters and buffers that are only read, as ``export`` does; a write to one by an
     operation compiles again. Gradients are not available. It and ``precision`` do not see a write through
     ``parameter.numpy()``. Raises ArgumentError for another precision.
+    ``memory`` is the most that a call may keep for its backward pass, as ``"200MB"`` or ``"70%"`` (see docs/memory.md).
 
     ``passes`` are graph passes of one's own (see graphc.passes.base and docs/extending.md). They run first on the
     graph as it was traced, in order, before it is differentiated and goes through the standard ones; one with ``after``
@@ -403,17 +403,10 @@ def compile(
     ArgumentError where the arguments do not have what is named, at the call ShapeError for sizes that are not equal or
     out of range, and ArgumentError for such numbers.
 
-    ``memory`` is the most that a call may keep for its backward pass, beside arguments, parameters and buffers: bytes,
-    a text such as ``"200MB"``, or ``"70%"`` of what it keeps without. The backward pass computes the rest again;
-    ``memory_report()`` of the result says what. Of a function that trains it is the temporary memory of the whole call,
-    as in ``compile_step``. Raises MemoryLimitError where that cannot be; without gradients it changes nothing.
-
     A graph (from ``graphc.trace``, parsed, or edited) is called on one tensor or array per input, in order, each of the
     type that it states; one output is given by itself, several as a tuple. Its params and states are the tensors of
     ``tensors``, by path; without it those that were traced (``graph.bound``): the very tensors of that module, which
     are read and written as they are at each call. Raises ArgumentError where the graph has a param that is in neither.
     """
-    machine = machine_named(target, device)
-    kept = {"precision": precision, "freeze": freeze, "memory": memory}
-    options = {**kept, "passes": passes, "machine": machine, "dims": dims}
-    return functools.partial(Compiled, **options) if model is None else Compiled(as_callable(model, tensors), **options)
+    options = (precision, freeze, passes, machine_named(target, device), dims, memory)
+    return (lambda f: Compiled(f, *options)) if model is None else Compiled(as_callable(model, tensors), *options)

@@ -12,7 +12,7 @@ import graphc
 from benchmarks import framework as fw
 from benchmarks.workloads import WORKLOADS, Workload
 from examples import custom_optimizer, mlp, net
-from graphc.compiled import variant
+from graphc.compiled import bound_program
 from graphc.compiled.model_file import snapshot
 from graphc.compiler.freeze import freeze, freeze_narrow, watch
 from graphc.ir.graph.graph import Graph
@@ -53,7 +53,7 @@ def _capture(graph: Graph, *_options: Any) -> Any:
 
 def step_graph(model: Any, loss: Callable[..., Any], optimizer: Any, x: Any, y: Any) -> Graph:
     """The graph of a compiled training step, before it is optimized."""
-    with mock.patch.object(variant, "compile_on", _capture):
+    with mock.patch.object(bound_program, "compile_on", _capture):
         try:
             graphc.compile_step(model, loss, optimizer)(x, y)
         except _CapturedError as captured:

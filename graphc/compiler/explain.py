@@ -176,7 +176,7 @@ def modules_of(nodes: list[Node]) -> tuple[str, ...]:
 def _report(program: Program, number: int, call: Call, facts: KernelFacts, origins: _Origins) -> KernelReport:
     kernel = program.kernel(call.kernel)
     nodes = origins.of(call)
-    kind = "pack" if is_packing(call) else origins.kind(nodes)
+    kind = "pack" if is_packing(call) else "host" if kernel.host >= 0 else origins.kind(nodes)
     bound = list(zip(kernel.arguments, map(program.storage, call.args), strict=True))
     reads = tuple(_title(s) for b, s in bound if b.role != "out")
     writes = tuple(_title(s) for b, s in bound if b.role != "in")
@@ -187,7 +187,7 @@ def _report(program: Program, number: int, call: Call, facts: KernelFacts, origi
     flops = facts.flops * runs
     loops = tuple(hint(axis.extent) for axis in call.loops)
     shape = (
-        _schedule(kind, vectorization, packed),
+        _schedule(kind, vectorization, packed) if kind != "host" else f"calls Python: {_host_name(nodes)}",
         packed,
         vectorization.lanes,
         vectorization.copies,
@@ -198,6 +198,10 @@ def _report(program: Program, number: int, call: Call, facts: KernelFacts, origi
         kernel.versions,
     )
     return KernelReport(number, call.kernel, kind, _ops(nodes), modules_of(nodes), source, reads, writes, *shape)
+
+
+def _host_name(nodes: list[Node]) -> str:
+    return ", ".join(str(node.attrs["name"]) for node in nodes if "name" in node.attrs)
 
 
 def _schedule(kind: str, vectorization: Vectorization, packed: bool) -> str:
@@ -267,6 +271,9 @@ def _lines(explanation: Explanation) -> list[str]:
     if memory.formula:
         lines.append(f"arena for all sizes: {memory.formula} bytes")
     lines += [f"weight {line}" for line in explanation.weights]
+    hosts = [call.schedule for call in calls if call.kind == "host"]
+    if hosts:
+        lines.append(f"host calls: {len(hosts)}, in which native code waits for Python")
     unfused: dict[int, list[Unfused]] = {}
     for entry in explanation.unfused:
         unfused.setdefault(entry.reader, []).append(entry)

@@ -12,6 +12,7 @@ import pytest
 
 import graphc as gc
 from graphc import nn
+from graphc.base.dtypes import float32
 from graphc.codegen.machine.target import target_named
 from graphc.codegen.schedule.steps import STEPS
 from graphc.compiled.model_file import snapshot
@@ -19,7 +20,13 @@ from graphc.compiler.explain import Explanation, explain, memory_of
 from graphc.compiler.freeze import freeze
 from graphc.compiler.stages import PROGRAM_PASSES, Stages
 from graphc.errors import CompileError
+from graphc.ir.graph.graph import Graph
+from graphc.ir.types import TensorType
 from graphc.nn import functional as F
+from graphc.ops import dispatch
+from graphc.ops.dispatch import GraphDispatcher
+from graphc.ops.host import host_call
+from graphc.ops.math import exp
 
 
 class Block(nn.Module):
@@ -148,3 +155,18 @@ def test_passes_are_named_with_their_reasons():
     assert any(line.startswith("      contraction: ") for line in text.splitlines())
     (listed,) = (p for p in found.as_json()["passes"] if p["name"] == "nests")
     assert [s["name"] for s in listed["steps"]] == [s.name for s in STEPS]
+
+
+def test_host_calls_are_counted_and_named():
+    graph = Graph("main")
+    x = graph.add_input(TensorType(float32, (4, 3)), "x")
+    with dispatch.use(GraphDispatcher(graph)):
+        token, found = host_call(graph.scalar(0.0, float32), exp(x), number=0, name="look", results="f32[4,3]")
+        host_call(token, found, number=1, name="hook of Linear")
+        graph.set_outputs([exp(found)])
+    explanation = explain(Stages(graph))
+    assert [c.schedule for c in explanation.calls if c.kind == "host"] == [
+        "calls Python: look",
+        "calls Python: hook of Linear",
+    ]
+    assert "host calls: 2, in which native code waits for Python" in str(explanation)

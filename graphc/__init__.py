@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from graphc.compiled.model_summary import summary
     from graphc.compiled.op_check import check_op
     from graphc.compiled.step import compile_step
+    from graphc.compiled.step_options import DynamicScale
     from graphc.drawing.show import picture
     from graphc.interop.from_torch import from_torch
     from graphc.interop.pt2.program import from_pt2
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
 
 assert dispatcher.EAGER
 _LATER = {
+    "DynamicScale": "graphc.compiled.step_options:DynamicScale",
     "autograd": "graphc.autograd",
     "check": "graphc.compiled.model_check:check",
     "check_op": "graphc.compiled.op_check:check_op",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from graphc.base import config
 from graphc.base.errors import ArgumentError, GradientError, HookError
@@ -27,8 +27,10 @@ from graphc.compiled.sized_traces import (
     keys_of,
     program_for,
 )
-from graphc.compiled.step_options import StepOptions
+from graphc.compiled.step_forward import Inputs, forward_and_loss
+from graphc.compiled.step_options import DynamicScale, StepOptions
 from graphc.compiled.step_program import StepProgram
+from graphc.compiled.step_state import StepState
 from graphc.compiler.memory_report import MemoryReport
 from graphc.ir.graph.graph import Graph
 from graphc.passes.base import Pass
@@ -46,22 +48,24 @@ from graphc.tracing.identity import repeats
 from graphc.tracing.trace import Traced, modules_of, trace_function
 
 
-def _forward(model: Any, loss: Any, x: Any, y: Any) -> tuple[Any, Any]:
-    output = model(*x)
-    found = loss(output, *y)
-    first = found[0] if isinstance(found, (tuple, list)) and found else found
-    if not isinstance(first, Tensor):
-        raise ArgumentError(
-            f"compile_step: the loss returned {type(first).__name__} where the loss should be",
-            remedy="return the loss, or a tuple that begins with it: return loss, {'accuracy': accuracy}",
-        )
-    return found, output
+class _Batch(NamedTuple):
+    """The arguments of a call."""
 
+    x: tuple[Any, ...]
+    """Those of the model by position."""
+    y: tuple[Any, ...]
+    """Those of the loss, after the model's output; without a loss those of the model that follow."""
+    more: dict[str, Any]
+    """Those of the model by name."""
 
-def _by_position(args: Sequence[Any], more: Sequence[Any]) -> tuple[Structure, list[Tensor]]:
-    """The structure of a call with all of these by position, and its tensors."""
-    leaves, structure = flatten(((*args, *more), {}))
-    return structure, leaves
+    def by_position(self) -> tuple[Structure, list[Tensor]]:
+        """The structure of a call with ``x`` and ``y`` by position, and its tensors."""
+        leaves, structure = flatten(((*self.x, *self.y), self.more))
+        return structure, leaves
+
+    def parts(self) -> tuple[Any, ...]:
+        """What is traced with; without keyword arguments there is no place for them."""
+        return (self.x, self.y, self.more) if self.more else (self.x, self.y)
 
 
 class CompiledStep:
@@ -70,10 +74,16 @@ class CompiledStep:
     def __init__(self, options: StepOptions):
         self.options = options
         self.model, self.loss, self.optimizer = options.model, options.loss, options.optimizer
+        self._optimizers = options.optimizers
+        self._state = StepState(options)
+        self._inputs = Inputs(options.model)
         self.target, self.name = options.target, options.name
         self._recompiles = Recompiles(self.name)
         self.last_output: Any = None
         """What the model gave in the last step."""
+        self.last_grad_norm: Any = None
+        """The norm of the gradients in the last update before they were limited, with ``clip_norm`` or ``grad_norm``;
+        None after a call that only adds up gradients."""
         self._programs: ProgramTable[StepProgram] = ProgramTable(self._forget)
         self._count = RecompileCount(self.name, self._argument_names)
         self._modules: Modules | None = None
@@ -83,23 +93,28 @@ class CompiledStep:
         self._lock = Lock()
         self._log = config.logger("compile")
 
-    def __call__(self, x: Any, *y: Any) -> Any:
-        """Trains on one batch and returns what the loss returned. ``x`` is the model's input, a tuple for several;
-        ``y`` is given to ``loss(output, *y)``."""
-        args = x if isinstance(x, tuple) else (x,)
-        structure: Any = (len(args), len(y))
-        leaves: Sequence[Any] = (*args, *y)
+    def __call__(self, *args: Any, **more: Any) -> Any:
+        """Trains on one batch, ``step(x, *y)``, and returns what the loss returned; see ``compile_step``."""
+        x, y = args[:1], args[1:]
+        if x and isinstance(x[0], tuple):
+            x = x[0]
+        elif x and not more and self._inputs.are_keywords(x[0]):
+            x, more = (), x[0]
+        structure: Any = (len(x), len(y))
+        leaves: Sequence[Any] = (*x, *y)
+        batch = _Batch(x, y, more)
         # NOTE: loops, not comprehensions: each of those is a call of a function before Python 3.12.
+        is_plain = not more
         for leaf in leaves:
             if not isinstance(leaf, Tensor):
-                opened = self._calls.with_numbers((*args, *y), {})[0]
-                args, y = opened[: len(args)], opened[len(args) :]
-                leaves, structure = flatten((args, y))
-                break
+                is_plain = False
+        if not is_plain:
+            batch = self._opened(batch)
+            leaves, structure = flatten(batch.parts())
         shape, given = (structure, []) if type(structure) is tuple else self._numbers.opened(structure)
         modules = self._modules
         if modules is None or not modules.holds():
-            found = [m for t in (self.model, self.loss) for _, m in modules_of(t)]
+            found = [m for t in (self.model, self.loss) if t is not None for _, m in modules_of(t)]
             modules = self._modules = Modules(found)
             self._programs.clear()
             self._traces.clear()
@@ -110,16 +125,31 @@ class CompiledStep:
                 raise self._refusal(leaves)
         if not is_grad_enabled() or is_inference_mode_enabled():
             raise self._refusal(leaves)
-        call = self._calls.of(*_by_position(args, y)) if self._calls.is_any else None
-        program, numbers = self._find(key, given, call) or self._new(key, structure, modules, args, y, call)
-        optimizer = self.optimizer
-        if getattr(optimizer, "_step_pre_hooks", None):
-            self._run_pre_hooks(program)
-        loss, self.last_output = program.run([*leaves, *numbers] if numbers else leaves, call and call.sizes)
-        optimizer.step_count += 1
-        if getattr(optimizer, "_step_post_hooks", None):
-            self._run_hooks("_step_post_hooks")
-        return loss
+        call = self._calls.of(*batch.by_position()) if self._calls.is_any else None
+        program, numbers = self._find(key, given, call) or self._new(key, structure, modules, batch, call)
+        return self._run(program, [*leaves, *numbers] if numbers else leaves, call)
+
+    def _opened(self, batch: _Batch) -> _Batch:
+        """A batch with tensors in the places of whole numbers that are sizes."""
+        by_position, more = self._calls.with_numbers((*batch.x, *batch.y), batch.more)
+        return _Batch(by_position[: len(batch.x)], by_position[len(batch.x) :], more)
+
+    def _run(self, program: StepProgram, leaves: Sequence[Any], call: SizedCall | None) -> Any:
+        """One call of a program, with the hooks of the optimizers that it steps, and what is counted."""
+        if not program.updates:
+            result = program.run(leaves, call and call.sizes)
+        else:
+            for optimizer in self._optimizers:
+                if getattr(optimizer, "_step_pre_hooks", None):
+                    self._run_pre_hooks(optimizer, program)
+            result = program.run(leaves, call and call.sizes)
+            for optimizer in self._optimizers:
+                optimizer.step_count += 1
+                for hook in list(getattr(optimizer, "_step_post_hooks", {}).values()):
+                    hook(optimizer, (), {})
+        self._state.advance()
+        self.last_output, self.last_grad_norm = result.output, result.norm
+        return result.loss
 
     def _refusal(self, leaves: Sequence[Any]) -> GradientError:
         """Why there is no step, as eager mode has no gradient then."""
@@ -140,26 +170,29 @@ class CompiledStep:
         )
 
     def __reduce__(self) -> Any:
-        return CompiledStep, (self.options,)
+        return _copied, (self.options, self._state.copied())
 
     def _forget(self) -> None:
         """Nothing but the table refers to a program."""
 
     def _argument_names(self) -> list[str]:
-        return [*argument_names(self.model), *argument_names(self.loss)[1:]]
+        names = argument_names(self.model)
+        return names if self.loss is None else [*names, *argument_names(self.loss)[1:]]
 
     def _find(self, key: Any, given: Given, call: SizedCall | None) -> tuple[StepProgram, list[Tensor]] | None:
         """The program for a call, and the numbers that the call gives as tensors."""
         for program in (p for known in keys_of(call, key) for p in self._programs.find(known)):
             fits = call is None or program.traced.assumptions.broken(call.sizes) is None
-            if fits and program.holds(self.optimizer) and (numbers := program.given.tensors(given)) is not None:
+            if program.updates is not self._state.is_update:
+                continue
+            if fits and program.holds() and (numbers := program.given.tensors(given)) is not None:
                 if program is not self._programs.last:
                     self._programs.use(program)
                 return program, numbers
         return None
 
     def _new(
-        self, key: Any, structure: Any, modules: Modules, args: Any, target: Any, call: SizedCall | None
+        self, key: Any, structure: Any, modules: Modules, batch: _Batch, call: SizedCall | None
     ) -> tuple[StepProgram, list[Tensor]]:
         with self._lock:
             shape, given = self._numbers.learned(structure, self._programs)
@@ -167,12 +200,14 @@ class CompiledStep:
             if found := self._find(key, given, call):
                 return found
             known = call and self._traces.find(call.key(key), call.sizes, given)
+            known = known or self._sibling(key, given, call)
+            is_first = known is None
             if known is None:
                 check_static(structure if isinstance(structure, Branch) else LEAF)
                 before = self._programs.items() if call is None else self._traces.items()
                 self._recompiles.tell(call.key(key) if call else key, dict(before), modules, self._numbers.remarks)
                 shape, given, traced, taken = self._numbers.traced(
-                    structure, lambda fresh: self._trace(args, target, fresh, call)
+                    structure, lambda fresh: self._trace(batch, fresh, call)
                 )
                 key = (shape, *key[1:])
                 if taken.is_none and (found := self._find(key, given, call)):
@@ -182,30 +217,47 @@ class CompiledStep:
                     self._traces.add(call.key(key), trace)
                 known = trace, taken.of_trace()
             trace, numbers = known
-            taken, outside, leaves = trace.numbers, trace.outside, _by_position(args, target)[1]
-            program, key = program_for(
-                trace, call, key, lambda _, found: StepProgram(self.options, found, outside, taken, leaves), self.name
-            )
-            program.holds(self.optimizer)
+            leaves, updates = batch.by_position()[1], self._state.is_update
+
+            def make(_: Any, found: Traced) -> StepProgram:
+                return StepProgram(self.options, self._state, updates, trace, found, leaves)
+
+            program, key = program_for(trace, call, key, make, self.name)
+            program.holds()
             self._programs.add(key, program)
             if len([p for p in self._programs.find(key) if p.given.asks]) > MOST_ANSWERS:
-                self._numbers.fix(taken.asks)
+                self._numbers.fix(trace.numbers.asks)
             self._log.info("%s: variant %d", self.name, len(self._programs))
             trim()
-            self._count.note(key, 3)
+            if is_first:
+                self._count.note(key, 3)
             return program, numbers
 
-    def _trace(self, args: Any, target: Any, fresh: Fresh, call: SizedCall | None) -> Traced:
-        forward = functools.partial(_forward, self.model, self.loss)
-        named = [*modules_of(self.model), *((f"loss.{prefix}", m) for prefix, m in modules_of(self.loss))]
+    def _sibling(self, key: Any, given: Given, call: SizedCall | None) -> tuple[SizedTrace, list[Tensor]] | None:
+        """The trace of the other program for the same call: of the two for accumulation."""
+        if call is not None or self.options.accumulate == 1:
+            return None
+        for program in self._programs.find(key):
+            if program.updates is not self._state.is_update and program.holds():
+                numbers = program.given.tensors(given)
+                if numbers is not None:
+                    return program.trace, numbers
+        return None
+
+    def _trace(self, batch: _Batch, fresh: Fresh, call: SizedCall | None) -> Traced:
+        forward = functools.partial(forward_and_loss, self.model, self.loss, self.options.losses)
+        named = list(modules_of(self.model))
+        if self.loss is not None:
+            named += [(f"loss.{prefix}", m) for prefix, m in modules_of(self.loss)]
         sized = call.arguments() if call else {}
         with enable_grad():
-            return trace_function(forward, (args, target), {}, self.name, named, True, numbers=fresh(), **sized)
+            return trace_function(forward, batch.parts(), {}, self.name, named, True, numbers=fresh(), **sized)
 
-    def _run_pre_hooks(self, program: StepProgram) -> None:
+    def _run_pre_hooks(self, optimizer: Any, program: StepProgram) -> None:
         """Hooks that run before the update may look, but not write: forward and update are one here."""
         before = [(t._data, t._version) for t in program.binding.tensors()]
-        self._run_hooks("_step_pre_hooks")
+        for hook in list(optimizer._step_pre_hooks.values()):
+            hook(optimizer, (), {})
         after = [(t._data, t._version) for t in program.binding.tensors()]
         if any([a[0] is not b[0] or a[1] != b[1] for a, b in zip(before, after, strict=True)]):
             raise HookError(
@@ -213,10 +265,6 @@ class CompiledStep:
                 "the forward pass too: that is one with the update",
                 remedy="write in a hook after the step, or between steps",
             )
-
-    def _run_hooks(self, table: str) -> None:
-        for hook in list(getattr(self.optimizer, table, {}).values()):
-            hook(self.optimizer, (), {})
 
     def plan(self) -> list[Plan]:
         """What the programs of all signatures so far take: memory, code, the estimated time."""
@@ -227,29 +275,99 @@ class CompiledStep:
         return [p.memory_report for p in self._programs if p.memory_report is not None]
 
     @property
+    def ema(self) -> Any:
+        """The AveragedModel of ``ema=``; None without."""
+        return self._state.average
+
+    @property
+    def loss_scale(self) -> float:
+        """What the loss is multiplied by in the next update."""
+        scale = self.options.loss_scale
+        return self._state.scaling["scale"].item() if self._state.scaling else 1.0 if scale is None else float(scale)
+
+    def state_dict(self) -> dict[str, Any]:
+        """All that training needs to go on besides the model's own ``state_dict``: state and options of the optimizers,
+        their counts of steps, the random state, sums of gradients and how many micro-batches are in them, averaged
+        weights, and the loss scale. Tensors are not copied; ``graphc.save_state`` takes it."""
+        return self._state.state_dict()
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Goes on where ``state_dict`` was made: for a model with the weights of then every step gives the same bits.
+        The random state of the process is set. Raises StateDictError, and nothing has changed, where it is the state of
+        another kind of step."""
+        self._state.load_state_dict(state_dict)
+
+    @property
     def graphs(self) -> list[Graph]:
         """The graphs of all signatures so far, before optimization."""
         return [p.graph for p in self._programs]
 
 
+def _copied(options: StepOptions, begun: Mapping[str, Any]) -> CompiledStep:
+    step = CompiledStep(options)
+    step._state.begin(begun)
+    return step
+
+
 def compile_step(
     model: Any,
-    loss: Callable[..., Any],
-    optimizer: Any,
+    loss: Callable[..., Any] | None = None,
+    optimizer: Any = None,
     *,
     passes: Sequence[Pass] = (),
     target: str = HOST,
     device: Any = None,
     dims: Any = None,
     memory: int | str | None = None,
+    clip_norm: float | None = None,
+    clip_value: float | None = None,
+    norm_type: float = 2.0,
+    accumulate: int = 1,
+    ema: Any = None,
+    loss_scale: Any = None,
+    grad_norm: bool = False,
+    grads: bool = False,
 ) -> CompiledStep:
     """A callable ``step(x, y)`` that runs forward, ``loss(output, y)``, backward and the optimizer's update as one
-    native call and returns what the loss returned: the loss, or a tuple or list that begins with it.
+    native call and returns what the loss returned: the loss, or a tuple or list that begins with it, with metrics.
 
-    ``x`` is the model's input (a tuple for several). Parameters, buffers, random state and optimizer state are updated
-    in place. Numbers that schedulers change are arguments of the program, so a change needs no new trace. Gradients
-    are not kept in ``grad``. Inside ``no_grad`` and ``inference_mode``, and of tensors made in the latter, a step
-    raises GradientError, as ``backward`` does. Numbers among ``x`` and ``y`` are taken as ``compile`` takes them.
+    Arguments of a step
+        ``x`` is the model's input: a tuple for several, a dictionary for keyword arguments (where its keys are
+        parameters of ``forward``, with all that have no default; else it is one argument). ``step(x, y, mask=mask)``
+        gives the model keyword arguments, too. All that follows ``x`` goes to the loss. With ``loss=None`` the model
+        computes the loss itself, ``step(*args, **kwargs)`` are its arguments, and its loss is what it returns, the
+        entry or attribute ``loss`` of it, or the only number with a gradient in a tuple, as ``(logits, loss)``.
+        Numbers among them are taken as ``compile`` takes them. ``step.last_output`` is what the model returned.
+
+    What is updated
+        Parameters, buffers, random state and optimizer state, in place. Numbers that schedules change are arguments of
+        the program, in the precision of the parameters, so a change needs no new trace. ``optimizer`` is one of
+        graphc.optim (or of one's own) with any groups, but for L-BFGS; a list of them, which share the loss; or a
+        dictionary ``{"actor": first, "critic": second}``: then the loss returns a dictionary of losses by these names,
+        or a tuple that begins with one, and each optimizer follows its own loss, all from the same weights. Optimizers
+        hold different parameters. Where steps follow one another, as in a GAN, compile the training function instead.
+
+    Gradients
+        ``clip_value`` limits each element, ``clip_norm`` the ``norm_type``-norm of all gradients together, as
+        ``nn.utils.clip_grad_value_`` and ``clip_grad_norm_`` do; both, in this order. ``step.last_grad_norm`` is the
+        norm before, with ``grad_norm=True`` also where nothing is limited. Gradients are not kept, but
+        ``grads=True`` leaves what the optimizers saw in ``grad``.
+
+    Micro-batches
+        ``accumulate=N``: N - 1 calls add gradients to sums, each N-th also updates. The gradient is that of the mean of
+        the N losses, as of ``(loss / N).backward()`` N times; each call returns its own loss, not divided.
+
+    Averages of weights
+        ``ema=0.999`` is the share that a moving mean keeps at each update, or an ``optim.swa_utils.AveragedModel`` of
+        the model; ``step.ema`` is the AveragedModel. Buffers are copied, or averaged with ``use_buffers``.
+
+    Loss scale
+        ``loss_scale`` multiplies the loss for the backward pass, and gradients are divided by it before all else: a
+        number, or "dynamic" (``DynamicScale`` has its numbers): then an update with gradients that are not finite is
+        left out, and the scale follows, as with torch.amp.GradScaler.
+
+    ``step.state_dict()`` and ``load_state_dict`` save and restore all of this, bit for bit. Inside ``no_grad`` and
+    ``inference_mode``, and of tensors made in the latter, a step raises GradientError, as ``backward`` does.
 
     The model may be a graph, bound to the tensors that were traced, and ``passes`` are graph passes of one's own: both
     as ``compile`` takes them. Those without ``after`` see forward pass and loss, before gradients; others the whole
@@ -262,14 +380,26 @@ def compile_step(
     what it plans for without. Values are then computed twice until it fits, in the quickest way that is found;
     ``step.memory_report()`` says which. Raises MemoryLimitError, with the least that was reached, where none fits.
     """
-    return CompiledStep(
-        StepOptions(
-            as_callable(model),
-            loss,
-            optimizer,
-            tuple(passes),
-            machine_named(target, device),
-            dims,
-            None if memory is None else Budget.parse(memory),
+    if optimizer is None:
+        raise ArgumentError(
+            "compile_step takes a model, a callable loss (or None), and an optimizer",
+            remedy="graphc.compile(function) for a training function that calls backward and steps its optimizers",
         )
+    options = StepOptions(
+        as_callable(model),
+        loss,
+        optimizer,
+        tuple(passes),
+        machine_named(target, device),
+        dims,
+        None if memory is None else Budget.parse(memory),
+        clip_norm=clip_norm,
+        clip_value=clip_value,
+        norm_type=norm_type,
+        accumulate=accumulate,
+        ema=ema,
+        loss_scale=DynamicScale() if loss_scale == "dynamic" else loss_scale,
+        grad_norm=grad_norm,
+        grads=grads,
     )
+    return CompiledStep(options)

@@ -2,61 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Mapping, Sequence
 from operator import is_
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from graphc.base import module_path
 from graphc.base.errors import ArgumentError, GradientError, ShapeError, TraceError
-from graphc.base.interruptions import kept_outside
 from graphc.compiled.bindings import Slot
 from graphc.compiled.bound_program import bind, binding_of, bound_values, build
 from graphc.compiled.machine import machine_of
 from graphc.compiled.memory import within_memory
-from graphc.compiled.number_places import GivenNumbers
-from graphc.compiled.outside import Outside
-from graphc.compiled.sized_traces import Sizes, structure_at, value_at
+from graphc.compiled.sized_traces import SizedTrace, Sizes, structure_at, value_at
+from graphc.compiled.step_gradients import seed_of
 from graphc.compiled.step_options import StepOptions
-from graphc.compiled.step_update import (
-    GroupNumber,
-    GroupRule,
-    OptimizerSettings,
-    UpdatedParameters,
-    append_update,
-    state_path,
-    taken_writes,
-)
+from graphc.compiled.step_state import StepState
+from graphc.compiled.step_tail import Tail
+from graphc.compiled.step_update import OptimizerSettings, UpdatedParameters, state_path
 from graphc.compiled.user_passes import passed
 from graphc.compiled.variant import no_hooks
 from graphc.ir.graph.graph import Graph, Value, input_path
 from graphc.ir.op import Trait
-from graphc.ops import dispatch
-from graphc.ops.autodiff import vjp_graph
+from graphc.ops.autodiff import leads_to, vjp_graph
 from graphc.passes.pipeline import arrange
 from graphc.runtime.host_calls import running
-from graphc.tape.grad_mode import no_grad
 from graphc.tensors.placement import on_host
 from graphc.tensors.structure import Branch, Leaf, given_for, unflatten
 from graphc.tensors.tensor import Tensor
-from graphc.tracing.attributes import recording, set_again
-from graphc.tracing.host import HostCalls
+from graphc.tracing.attributes import set_again
 from graphc.tracing.identity import check_apart
-from graphc.tracing.trace import Traced, graph_name, settled
-from graphc.tracing.tracer import Tracer
+from graphc.tracing.trace import Argument, Traced, graph_name
+
+Gradients = Mapping[Value, tuple[Value, Tensor]]
+"""For each argument that stands for a parameter to update: its gradient, and the parameter."""
+
+
+class StepResult(NamedTuple):
+    """What one call of a program gives."""
+
+    loss: Any
+    """What the loss returned."""
+    output: Any
+    """What the model returned."""
+    norm: Tensor | None = None
+    """The norm of the gradients, where it is asked for."""
 
 
 class StepProgram:
-    """A training step for one signature."""
+    """A training step for one signature: one that updates parameters, or one that only adds up gradients."""
 
     def __init__(
-        self, options: StepOptions, traced: Traced, outside: Outside, taken: GivenNumbers, leaves: Sequence[Any]
+        self,
+        options: StepOptions,
+        state: StepState,
+        updates: bool,
+        trace: SizedTrace,
+        traced: Traced,
+        leaves: Sequence[Any],
     ):
-        passes = arrange(options.passes)
-        self.model = options.model
-        self.optimizer = options.optimizer
-        self.given = taken
+        """``traced`` is what ``trace`` has for the sizes of the program."""
+        self.options = options
+        self.updates = updates
+        self.trace = trace
+        self.given = trace.numbers
         """How it takes numbers that each call gives."""
         no_hooks(options.name, traced)
         if traced.training is not None:
@@ -64,18 +73,25 @@ class StepProgram:
                 f"{options.name}: the model or the loss calls backward or steps an optimizer itself",
                 remedy="graphc.compile of the whole training function, called with the batch",
             )
+        passes = arrange(options.passes)
         self.machine = machine_of(options.target, [*leaves, *[a.tensor for a in traced.arguments]])
         self.traced = passed(traced, passes.first, self.machine)
         self._effects = self.traced.effects
-        self._outside = outside
-        self.account = self._outside.account([OptimizerSettings(options.optimizer)])
-        graph, parameters = self._differentiate(options.optimizer)
-        slots = self._slots(options.optimizer, parameters)
+        self.account = trace.outside.account([OptimizerSettings(o) for o in options.optimizers])
+        count = len(self.traced.graph.outputs)
+        graph, parameters = self._differentiate()
+        slots = self._slots(parameters)
+        tail = Tail(options, state, self.traced, trace.outside, slots)
+        tail.append(graph, parameters, updates)
+        self.account.watched += tuple(tail.facts)
+        self.host = tail.host
+        """The Python functions that it calls."""
+        self.hyper, self._norms, self._kept = tail.numbers, tail.norms, tail.kept
         self._given: list[float] = []
-        """The optimizer's numbers of the last step, where they were plain ones."""
+        """The optimizers' numbers of the last step, where they were plain ones."""
         self._numbers: list[np.ndarray] = []
         """Arrays of them."""
-        self.hyper = self._append_update(options.optimizer, graph, parameters)
+        self._count = count
         self.graph = graph
         within = within_memory(graph, options.memory, self.machine, passes.pipeline)
         self.memory_report = within.report
@@ -85,78 +101,75 @@ class StepProgram:
         written = {n.operands[0].node.attrs["path"] for n in graph.nodes() if n.op.has(Trait.STATE_WRITE)}
         self.binding = binding_of(self.program, [slots[p] for p in order], [p in written for p in order])
         self.calls = bind(self.program, self.binding, self.account.words, len(graph.outputs))
-        self.single = self.traced.structure == Branch(tuple, (), (Leaf(), Leaf()))
+        plain = self.traced.structure == Branch(tuple, (), (Leaf(), Leaf()))
+        self.single = plain and count == len(graph.outputs) and options.losses is None
 
-    def _differentiate(self, optimizer: Any) -> tuple[Graph, dict[Value, tuple[Value, Tensor]]]:
-        """The graph with gradients; for each parameter to update its argument, with gradient and tensor."""
-        traced = self.traced
-        value = traced.graph.outputs[0]
-        if value.type.size != 1:
-            raise ShapeError(f"the loss must be one number, got {value.type}", remedy="loss.mean() or loss.sum()")
-        if not traced.differentiable[0]:
-            raise GradientError("the loss does not depend on any parameter that requires gradients")
-        known = {id(p) for group in optimizer.param_groups for p in group["params"]}
-        wanted = [a for a in traced.arguments if id(a.tensor) in known and traced.reached.get(a.value) == 0]
-        if not wanted:
-            raise ArgumentError(
-                "compile_step: the optimizer holds no parameter that the loss depends on",
-                remedy=f"an optimizer of the parameters of this {graph_name(self.model)}: model.parameters()",
-            )
-        joint = vjp_graph(traced.graph, [a.value for a in wanted], [0], unit=True)
-        position = {v: i for i, v in enumerate(traced.graph.inputs)}
-        count = len(traced.graph.outputs)
+    def _differentiate(self) -> tuple[Graph, Gradients]:
+        """The graph with gradients, and these."""
+        graph = self.traced.graph
+        count = len(graph.outputs)
+        wanted = self._wanted()
+        is_one = self.options.accumulate == 1 and self.options.loss_scale is None
+        seed: Any = True if is_one else functools.partial(seed_of, self.options)
+        position = {v: i for i, v in enumerate(graph.inputs)}
+        joint = graph
+        for number, arguments in wanted.items():
+            joint = vjp_graph(joint, [joint.inputs[position[a.value]] for a in arguments], [number], unit=seed)
         gradients = joint.outputs[count:]
         joint.set_outputs(joint.outputs[:count])
-        parameters = {
-            joint.inputs[position[a.value]]: (gradient, a.tensor) for a, gradient in zip(wanted, gradients, strict=True)
+        every = [a for arguments in wanted.values() for a in arguments]
+        found = {
+            joint.inputs[position[a.value]]: (gradient, a.tensor) for a, gradient in zip(every, gradients, strict=True)
         }
-        return joint, parameters
+        return joint, found
 
-    def _slots(self, optimizer: Any, parameters: dict[Value, tuple[Value, Tensor]]) -> dict[str, Slot]:
+    def _wanted(self) -> dict[int, list[Argument]]:
+        """By number of the loss among the outputs: the arguments that its gradient updates."""
+        traced, names = self.traced, self.options.losses
+        found: dict[int, list[Argument]] = {}
+        for number in range(len(names) if names else 1):
+            loss = traced.graph.outputs[number]
+            if loss.type.size != 1:
+                raise ShapeError(f"the loss must be one number, got {loss.type}", remedy="loss.mean() or loss.sum()")
+            if not traced.differentiable[number]:
+                raise GradientError("the loss does not depend on any parameter that requires gradients")
+            optimizers = self.options.optimizers if names is None else [self.options.optimizers[number]]
+            known = {id(p) for o in optimizers for group in o.param_groups for p in group["params"]}
+            met = None if names is None else leads_to(traced.graph, loss)
+            found[number] = [
+                a
+                for a in traced.arguments
+                if id(a.tensor) in known and (traced.reached.get(a.value) == 0 if met is None else a.value in met)
+            ]
+            if not found[number]:
+                raise ArgumentError(
+                    "compile_step: the optimizer holds no parameter that the loss depends on",
+                    remedy=f"an optimizer of the parameters of this {graph_name(self.options.model)}: "
+                    "model.parameters()",
+                )
+        return found
+
+    def _slots(self, parameters: Gradients) -> dict[str, Slot]:
         """The tensors that the program reads and writes, by path; optimizer state is made where it does not exist."""
-        slots = dict(self._outside.slots)
-        self.updated = UpdatedParameters(
-            [(slots[input_path(value)], param) for value, (_, param) in parameters.items()]
-        )
-        self.states: list[tuple[Any, Any]] = []
-        for argument, (_, param) in parameters.items():
+        slots = dict(self.trace.outside.slots)
+        pairs = [(slots[input_path(value)], param) for value, (_, param) in parameters.items()]
+        self.updated = UpdatedParameters(pairs)
+        self.states: list[tuple[Any, Any, Any]] = []
+        holders = {id(p): o for o in self.options.optimizers for group in o.param_groups for p in group["params"]}
+        for argument, (_, param) in parameters.items() if self.updates else ():
+            optimizer = holders[id(param)]
             state = optimizer.state_of(param)
             if state:
-                self.states.append((param, state))
+                self.states.append((optimizer, param, state))
             for name, tensor in state.items():
                 path = state_path(argument, name)
                 slots[path] = Slot(tensor, (state, name), f"state {path!r}")
         return slots
 
-    def _append_update(
-        self, optimizer: Any, graph: Graph, parameters: dict[Value, tuple[Value, Tensor]]
-    ) -> list[GroupNumber]:
-        """Traces the update rule for every parameter; returns the numbers that became arguments, in order."""
-        numbers: list[GroupNumber] = []
-        by_param = {id(param): (value, gradient) for value, (gradient, param) in parameters.items()}
-        tracer = Tracer(graph)
-        tracer.differentiable = False
-        tracer.host = HostCalls(self.traced.host)
-        contents = taken_writes(graph, parameters)
-        with kept_outside(), dispatch.use(tracer), module_path.outside(), no_grad(), recording(True) as reads:
-            reads.reach(optimizer, "")
-            for index, group in enumerate(optimizer.param_groups):
-                present = [p for p in group["params"] if id(p) in by_param]
-                rule = GroupRule(optimizer, index, graph) if present else None
-                numbers += rule.inputs if rule else []
-                for param in present:
-                    assert rule is not None
-                    argument, gradient = by_param[id(param)]
-                    append_update(tracer, optimizer, param, (argument, contents[argument], gradient), rule)
-        self.account.watched += tuple(settled(reads, f"{type(optimizer).__name__}.update"))
-        self.host = tuple(tracer.host.functions)
-        return numbers
-
-    def holds(self, optimizer: Any) -> bool:
+    def holds(self) -> bool:
         """Whether nothing outside has changed that the program depends on."""
-        state_of = optimizer.state.get
-        for param, state in self.states:
-            if state_of(param) is not state:
+        for optimizer, param, state in self.states:
+            if optimizer.state.get(param) is not state:
                 return False
         return self.binding.holds() and self.account.holds() and self.updated.holds()
 
@@ -180,8 +193,8 @@ class StepProgram:
         """Nothing that is made of weights outlives a step, which writes them."""
         return ()
 
-    def run(self, leaves: Sequence[Any], sizes: Sizes | None) -> tuple[Any, Any]:
-        """One step, for these sizes of named dimensions; what the loss and what the model returned."""
+    def run(self, leaves: Sequence[Any], sizes: Sizes | None) -> StepResult:
+        """One step, for these sizes of named dimensions."""
         if self.traced.written:
             check_apart(self.traced.graph.name, self.traced.written, leaves)
         structure, effects = self.traced.structure, self._effects
@@ -190,20 +203,23 @@ class StepProgram:
             effects = tuple([(table, name, value_at(value, sizes)) for table, name, value in effects])
         if effects:
             set_again(effects)
-        groups = self.optimizer.param_groups
-        given = [self.optimizer.number(groups[i], name) for i, name, _ in self.hyper]
+        given = [o.number(o.param_groups[i], name) for o, i, name, _ in self.hyper]
         if not (self._given and all(map(is_, given, self._given))):
-            self._numbers = [_array(value, dtype) for value, (_, _, dtype) in zip(given, self.hyper, strict=True)]
+            self._numbers = [_array(value, number.dtype) for value, number in zip(given, self.hyper, strict=True)]
             self._given = given if all([type(value) is float for value in given]) else []
-        given = [*map(given_for, leaves), *self._numbers]
+        arrays = [*map(given_for, leaves), *self._numbers]
         if self.host:
             with running(self.host, {}):
-                found = [Tensor._wrap(a) for a in self.calls.run(given)]
+                found = [Tensor._wrap(a) for a in self.calls.run(arrays)]
         else:
-            found = [Tensor._wrap(a) for a in self.calls.run(given)]
+            found = [Tensor._wrap(a) for a in self.calls.run(arrays)]
         if self.single:
-            return found[0], found[1]
-        return unflatten(structure, found)
+            return StepResult(found[0], found[1])
+        count = self._count
+        for param, gradient in zip(self._kept, found[count + self._norms :], strict=True):
+            param.grad = gradient
+        loss, output = unflatten(structure, found[:count])[-2:]
+        return StepResult(loss, output, found[count] if self._norms else None)
 
 
 def _array(value: Any, dtype: np.dtype) -> np.ndarray:

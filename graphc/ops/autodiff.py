@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,12 +18,18 @@ from graphc.ops.reduce import sum_to
 from graphc.ops.shape import broadcast_to, zeros_like
 from graphc.ops.state import stop_gradient
 
+Seed = Callable[[Graph, Value], Value]
+"""``seed(graph, output)`` makes the gradient of an output in a graph."""
 
-def vjp_graph(graph: Graph, wrt: Sequence[Value], outputs: Sequence[int] | None = None, unit: bool = False) -> Graph:
+
+def vjp_graph(
+    graph: Graph, wrt: Sequence[Value], outputs: Sequence[int] | None = None, unit: bool | Seed = False
+) -> Graph:
     """A new graph that computes what ``graph`` does and the gradients of its outputs with respect to ``wrt``.
 
     Inputs: those of ``graph``, then one gradient per chosen output, of its type, named ``grad.<output>``. With ``unit``
-    there are no such inputs: the only chosen output has one element and its gradient is the constant 1.
+    there are no such inputs: the only chosen output has one element and its gradient is the constant 1, or what
+    ``unit(the new graph, the output)`` makes there.
     Outputs: those of ``graph``, then the gradients in the order of ``wrt``, named ``grad.<path or name>``. A value on
     which no chosen output depends has gradient zeros.
 
@@ -37,7 +43,7 @@ def vjp_graph(graph: Graph, wrt: Sequence[Value], outputs: Sequence[int] | None 
             raise GradientError(f"%{value.name}: {value.type} has no gradient", remedy="cast it to f32 or f64")
     reverse = _Reverse(graph, wrt)
     for i in chosen:
-        reverse.seed(graph.outputs[i], _unit_gradient(reverse.target, graph, chosen) if unit else None)
+        reverse.seed(graph.outputs[i], _unit_gradient(reverse.target, graph, chosen, unit) if unit else None)
     reverse.run()
     reverse.target.set_outputs([*reverse.target.outputs, *reverse.gradients()])
     return reverse.target
@@ -52,7 +58,7 @@ def _choose(graph: Graph, outputs: Sequence[int] | None) -> list[int]:
     return list(outputs)
 
 
-def _unit_gradient(target: Graph, graph: Graph, chosen: Sequence[int]) -> Value:
+def _unit_gradient(target: Graph, graph: Graph, chosen: Sequence[int], unit: bool | Seed) -> Value:
     value = graph.outputs[chosen[0]]
     if len(chosen) != 1 or value.type.size != 1:
         shown = ", ".join(str(graph.outputs[i].type) for i in chosen)
@@ -60,6 +66,8 @@ def _unit_gradient(target: Graph, graph: Graph, chosen: Sequence[int]) -> Value:
             f"grad can be implicitly created only for scalar outputs, got {shown}",
             remedy="reduce the output to one number, e.g. with sum() or mean()",
         )
+    if not isinstance(unit, bool):
+        return unit(target, value)
     with use(GraphDispatcher(target, prefix=f"grad.{value.name}.")):
         one = target.scalar(1, value.dtype)
         return one if not value.shape else broadcast_to(one, shape=value.shape)
@@ -156,6 +164,18 @@ def _depending(graph: Graph, wrt: Sequence[Value]) -> set[Value]:
             if operand in active and not (isinstance(rules, tuple) and rules[i] is None):
                 active.update(r for r in node.results if r.dtype.kind == "f")
     return active
+
+
+def leads_to(graph: Graph, output: Value) -> set[Value]:
+    """Values on which a floating-point value depends, leaving out paths on which the gradient is zero by definition."""
+    found = {output}
+    for node in reversed(graph.nodes()):
+        if node.op is stop_gradient.op or not any(r in found for r in node.results):
+            continue
+        rules = node.op.vjp
+        skipped = [isinstance(rules, tuple) and rules[i] is None for i in range(len(node.operands))]
+        found.update(v for v, skip in zip(node.operands, skipped, strict=True) if not skip and v.dtype.kind == "f")
+    return found
 
 
 # ---- forward and backward as two graphs

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
@@ -29,31 +30,32 @@ Averages = Callable[[Sequence[Tensor], Sequence[Tensor], Any], None]
 
 def get_swa_avg_fn() -> Average:
     """The mean of all values."""
+    return _mean
 
-    def average(mean: Tensor, value: Tensor, count: Any) -> Tensor:
-        return mean + (value - mean) / (count + 1)
 
-    return average
+def _mean(mean: Tensor, value: Tensor, count: Any) -> Tensor:
+    return mean + (value - mean) / (count + 1)
 
 
 def get_ema_avg_fn(decay: float = 0.999) -> Average:
     """The moving mean that keeps the share ``decay`` of what it was."""
     if not 0.0 <= decay <= 1.0:
         raise AttributeValueError(f"decay {decay} is not between 0 and 1")
+    return functools.partial(_moving_mean, decay)
 
-    def average(mean: Tensor, value: Tensor, count: Any) -> Tensor:
-        return mean * decay + value * (1.0 - decay)
 
-    return average
+def _moving_mean(decay: float, mean: Tensor, value: Tensor, count: Any) -> Tensor:
+    return mean * decay + value * (1.0 - decay)
 
 
 def _in_place(average: Average) -> Averages:
-    def run(means: Sequence[Tensor], values: Sequence[Tensor], count: Any) -> None:
-        with no_grad():
-            for mean, value in zip(means, values, strict=True):
-                mean.copy_(average(mean, value, count))
+    return functools.partial(_average_in_place, average)
 
-    return run
+
+def _average_in_place(average: Average, means: Sequence[Tensor], values: Sequence[Tensor], count: Any) -> None:
+    with no_grad():
+        for mean, value in zip(means, values, strict=True):
+            mean.copy_(average(mean, value, count))
 
 
 def get_swa_multi_avg_fn() -> Averages:

@@ -197,7 +197,7 @@ def test_wrong_uses(net):
     with pytest.raises(ArgumentError, match="no update rule"):
         graphc.compile_step(net, F.cross_entropy, object())
     with pytest.raises(ArgumentError, match="a callable loss"):
-        graphc.compile_step(net, None, optimizer)
+        graphc.compile_step(net, "loss", optimizer)
 
 
 @pytest.mark.parametrize("kind", ["dictionary", "list", "model with several outputs"])

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from graphc.base import config
-from graphc.base.errors import ArgumentError, GradientError, HookError
+from graphc.base.errors import GradientError, HookError
 from graphc.base.locks import Lock
 from graphc.compiled.bindings import Modules
 from graphc.compiled.graph_module import as_callable
@@ -69,7 +69,23 @@ class _Batch(NamedTuple):
 
 
 class CompiledStep:
-    """One training step as one native call; see ``compile_step``."""
+    """One training step as one native call; ``compile_step`` makes them.
+
+    In ``step(x, *y)`` ``x`` is the model's input: a tuple for several, a dictionary for keyword arguments (where its
+    keys are parameters of ``forward``, and among them all that have no default; else it is one argument).
+    ``step(x, y, mask=mask)`` gives the model keyword arguments, too. All that follows ``x`` goes to the loss. Without a
+    loss ``step(*args, **kwargs)`` are the arguments of the model, and the loss is what that returns, the entry or
+    attribute ``loss`` of it, or the only number with a gradient in a tuple, as in ``(logits, loss)``. Numbers are taken
+    as ``compile`` takes them.
+
+    Parameters, buffers, random state and optimizer state are updated in place. Numbers that schedules change are
+    arguments of the program, in the precision of the parameters, so a change needs no new trace. With a dictionary of
+    optimizers the loss returns a dictionary of losses by the same names, or a tuple that begins with one, and each
+    optimizer follows its own loss, all from the same weights; no two hold the same parameter. Where steps follow one
+    another, as in a GAN, ``compile`` takes the whole training function.
+
+    Inside ``no_grad`` and ``inference_mode``, and of tensors made in the latter, a step raises GradientError, as
+    ``backward`` does."""
 
     def __init__(self, options: StepOptions):
         self.options = options
@@ -330,76 +346,31 @@ def compile_step(
 ) -> CompiledStep:
     """A callable ``step(x, y)`` that runs forward, ``loss(output, y)``, backward and the optimizer's update as one
     native call and returns what the loss returned: the loss, or a tuple or list that begins with it, with metrics.
+    CompiledStep says how batches reach the model, docs/training.md shows all of this.
 
-    Arguments of a step
-        ``x`` is the model's input: a tuple for several, a dictionary for keyword arguments (where its keys are
-        parameters of ``forward``, with all that have no default; else it is one argument). ``step(x, y, mask=mask)``
-        gives the model keyword arguments, too. All that follows ``x`` goes to the loss. With ``loss=None`` the model
-        computes the loss itself, ``step(*args, **kwargs)`` are its arguments, and its loss is what it returns, the
-        entry or attribute ``loss`` of it, or the only number with a gradient in a tuple, as ``(logits, loss)``.
-        Numbers among them are taken as ``compile`` takes them. ``step.last_output`` is what the model returned.
+    ``loss=None``: the model computes the loss. ``optimizer``: any of graphc.optim or of one's own with any groups and
+    schedules, but for L-BFGS; a list of them, which share the loss; or a dictionary of them by names of losses. The
+    model may be a graph, bound to the tensors that were traced. Raises ArgumentError.
 
-    What is updated
-        Parameters, buffers, random state and optimizer state, in place. Numbers that schedules change are arguments of
-        the program, in the precision of the parameters, so a change needs no new trace. ``optimizer`` is one of
-        graphc.optim (or of one's own) with any groups, but for L-BFGS; a list of them, which share the loss; or a
-        dictionary ``{"actor": first, "critic": second}``: then the loss returns a dictionary of losses by these names,
-        or a tuple that begins with one, and each optimizer follows its own loss, all from the same weights. Optimizers
-        hold different parameters. Where steps follow one another, as in a GAN, compile the training function instead.
-
-    Gradients
-        ``clip_value`` limits each element, ``clip_norm`` the ``norm_type``-norm of all gradients together, as
-        ``nn.utils.clip_grad_value_`` and ``clip_grad_norm_`` do; both, in this order. ``step.last_grad_norm`` is the
-        norm before, with ``grad_norm=True`` also where nothing is limited. Gradients are not kept, but
-        ``grads=True`` leaves what the optimizers saw in ``grad``.
-
-    Micro-batches
-        ``accumulate=N``: N - 1 calls add gradients to sums, each N-th also updates. The gradient is that of the mean of
-        the N losses, as of ``(loss / N).backward()`` N times; each call returns its own loss, not divided.
-
-    Averages of weights
-        ``ema=0.999`` is the share that a moving mean keeps at each update, or an ``optim.swa_utils.AveragedModel`` of
-        the model; ``step.ema`` is the AveragedModel. Buffers are copied, or averaged with ``use_buffers``.
-
-    Loss scale
-        ``loss_scale`` multiplies the loss for the backward pass, and gradients are divided by it before all else: a
-        number, or "dynamic" (``DynamicScale`` has its numbers): then an update with gradients that are not finite is
-        left out, and the scale follows, as with torch.amp.GradScaler.
-
-    ``step.state_dict()`` and ``load_state_dict`` save and restore all of this, bit for bit. Inside ``no_grad`` and
-    ``inference_mode``, and of tensors made in the latter, a step raises GradientError, as ``backward`` does.
-
-    The model may be a graph, bound to the tensors that were traced, and ``passes`` are graph passes of one's own: both
-    as ``compile`` takes them. Those without ``after`` see forward pass and loss, before gradients; others the whole
-    step. ``target`` is what the code is made for, and ``device`` where it runs, as for ``compile``: of a model on a
-    device the whole step is done there, and nothing but the results comes to the host. ``dims`` names sizes of ``x``
-    and ``y`` as it does there, by the names that model and loss have for them: one trace serves the shorter last batch,
-    too.
-
-    ``memory`` is the most temporary memory that a step may plan for: bytes, a text such as ``"200MB"``, or ``"70%"`` of
-    what it plans for without. Values are then computed twice until it fits, in the quickest way that is found;
+    ``passes``: graph passes as ``compile`` takes them; those without ``after`` see forward pass and loss, before
+    gradients, others the whole step. ``target``: what the code is made for. ``device``: where it runs; nothing but the
+    results comes to the host. ``dims``: sizes of ``x`` and ``y`` with names, by the names that model and loss have for
+    these: one trace serves the shorter last batch, too. ``memory``: the most temporary memory that a step may plan for:
+    bytes, ``"200MB"``, or ``"70%"`` of what it plans for without; values are then computed twice until it fits, and
     ``step.memory_report()`` says which. Raises MemoryLimitError, with the least that was reached, where none fits.
+
+    ``clip_value`` limits each element of the gradients, then ``clip_norm`` the ``norm_type``-norm of all together, as
+    ``nn.utils.clip_grad_value_`` and ``clip_grad_norm_`` do. ``grad_norm=True``: ``step.last_grad_norm`` is the norm
+    before, as with ``clip_norm``. ``grads=True`` leaves what the optimizers saw in ``grad``, where nothing is else.
+    ``accumulate=N``: N - 1 calls add gradients up, each N-th also updates, by the gradient of the mean of the N losses,
+    as of ``(loss / N).backward()`` N times; each call returns its own loss, not divided. ``ema``: the share that moving
+    means of the weights keep at each update, or an ``optim.swa_utils.AveragedModel`` of the model; ``step.ema`` is the
+    AveragedModel. ``loss_scale`` multiplies the loss for the backward pass, and is taken out of the gradients before
+    all else: a number, "dynamic" or a ``DynamicScale``: then updates with gradients that are not finite are left out,
+    and the scale follows as with torch.amp.GradScaler.
     """
-    if optimizer is None:
-        raise ArgumentError(
-            "compile_step takes a model, a callable loss (or None), and an optimizer",
-            remedy="graphc.compile(function) for a training function that calls backward and steps its optimizers",
-        )
-    options = StepOptions(
-        as_callable(model),
-        loss,
-        optimizer,
-        tuple(passes),
-        machine_named(target, device),
-        dims,
-        None if memory is None else Budget.parse(memory),
-        clip_norm=clip_norm,
-        clip_value=clip_value,
-        norm_type=norm_type,
-        accumulate=accumulate,
-        ema=ema,
-        loss_scale=DynamicScale() if loss_scale == "dynamic" else loss_scale,
-        grad_norm=grad_norm,
-        grads=grads,
-    )
-    return CompiledStep(options)
+    scale = DynamicScale() if loss_scale == "dynamic" else loss_scale
+    parts = as_callable(model), loss, optimizer, tuple(passes), machine_named(target, device), dims
+    budget = None if memory is None else Budget.parse(memory)
+    more = clip_norm, clip_value, norm_type, accumulate, ema, scale, grad_norm, grads
+    return CompiledStep(StepOptions(*parts, budget, *more))

@@ -56,6 +56,11 @@ class StepOptions:
     def __post_init__(self) -> None:
         if not callable(self.model) or not (self.loss is None or callable(self.loss)):
             raise ArgumentError("compile_step takes a model, a callable loss, and an optimizer")
+        if self.optimizer is None:
+            raise ArgumentError(
+                "compile_step takes a model, a callable loss or None, and an optimizer",
+                remedy="graphc.compile(function) for a function that calls backward and steps its optimizers itself",
+            )
         for value in (self.model, self.loss):
             no_class("compile_step", value)
         for optimizer in self.optimizers:

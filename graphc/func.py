@@ -1,8 +1,19 @@
 """The import path that users know for functions of functions: derivatives, and modules as functions of parameters."""
 
 from graphc.autograd.jacobian import hessian, jacfwd, jacrev
-from graphc.autograd.transforms import grad, grad_and_value, jvp, vjp
+from graphc.autograd.transforms import grad, grad_and_value, jvp, linearize, vjp
 from graphc.nn.utils.stateless import functional_call
 from graphc.tracing.vmap import vmap
 
-__all__ = ["functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "vjp", "vmap"]
+__all__ = [
+    "functional_call",
+    "grad",
+    "grad_and_value",
+    "hessian",
+    "jacfwd",
+    "jacrev",
+    "jvp",
+    "linearize",
+    "vjp",
+    "vmap",
+]

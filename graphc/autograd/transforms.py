@@ -223,3 +223,32 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple
 
     shown = call.finished(output)
     return (shown, pull, extra) if has_aux else (shown, pull)
+
+
+def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
+    """(output, push): ``push(*tangents)``, with tangents nested as the primals, is the tangent of the output, that of
+    ``jvp``. The function is called once, here; ``push`` is the reverse of its reverse."""
+    output, pull = vjp(func, *primals)
+    results, structure = flatten(output)
+    _, shape = flatten(tuple(primals))
+    with enable_grad():
+        weights = [zeros_like(r.detach()).requires_grad_() for r in results]
+        pulled = flatten(pull(unflatten(structure, weights)))[0]
+
+    def push(*tangents: Any) -> Any:
+        given, nested = flatten(tuple(tangents))
+        if nested != shape:
+            raise ArgumentError("the tangents of linearize must be tensors nested as the primals are")
+        pairs = [(p, t) for p, t in zip(pulled, given, strict=True) if p.requires_grad]
+        if not pairs:
+            return unflatten(structure, [zeros_like(r.detach()) for r in results])
+        found = engine.grad(
+            [p for p, _ in pairs],
+            weights,
+            [t for _, t in pairs],
+            retain_graph=True,
+            materialize_grads=True,
+        )
+        return unflatten(structure, list(found))
+
+    return output, push

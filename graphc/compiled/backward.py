@@ -11,10 +11,12 @@ from graphc.base.errors import GradientError
 from graphc.base.host_function import HostFunction
 from graphc.compiled.bindings import Binding
 from graphc.compiled.bound_program import GivenProgram
+from graphc.compiled.derivative import Derivative, Operand, gradient_operands, no_copy, no_host_calls, record
 from graphc.compiled.device_binding import DeviceBinding
 from graphc.runtime.host_calls import running
 from graphc.tape.grad_mode import is_grad_enabled
 from graphc.tape.node import AccumulateGrad, Edge, Node, freed
+from graphc.tape.tangents import USED
 from graphc.tensors.tensor import Tensor
 
 
@@ -30,6 +32,7 @@ class Backward:
         self._calls = GivenProgram(program)
         self._binding = binding
         self._plain = plain
+        self.higher: Higher | None = None
 
     def run(
         self,
@@ -56,8 +59,68 @@ def _fresh(array: Any) -> Tensor:
     return tensor
 
 
+class Call:
+    """What one call of a compiled function was given, for whoever differentiates its gradients."""
+
+    __slots__ = ("arrays", "counters", "sizes", "versions")
+
+    def __init__(self, arrays: Sequence[Any], counters: Sequence[Any], sizes: Any):
+        """``arrays`` are what the tensors of the call held, of written states copies; ``counters`` count their
+        versions."""
+        self.arrays, self.counters, self.sizes = arrays, counters, sizes
+        self.versions = [0 if c is None else c[0] for c in counters]
+
+    def operand(self, number: int, edge: Edge | None, name: str) -> Operand:
+        """One of the tensors; raises GradientError where it was written to since."""
+        counter, array = self.counters[number], self.arrays[number]
+        if counter is None:
+            return Operand(array, edge)
+        if counter[0] != self.versions[number]:
+            raise GradientError(
+                f"a tensor needed for the gradient was modified by an in-place operation: an argument or parameter of "
+                f"the compiled {name}, number {number}, is at version {counter[0]}, not {self.versions[number]}",
+                remedy="the operation that returns a new tensor instead of the in-place one, or a clone()",
+            )
+        tensor = Tensor._wrap(array)
+        tensor._counter = counter
+        return Operand.of(tensor, edge, f"an argument of the compiled {name}")
+
+
+class Higher:
+    """The derivatives of a compiled function's gradients, made when somebody asks for them."""
+
+    def __init__(self, traced: Derivative, order: Sequence[int], sources: Sequence[int], refused: str | None):
+        """``order`` says which tensor of a call each input of the graph is, ``sources`` which inputs have gradients;
+        ``refused`` names a state of which no copy is kept."""
+        self.traced = traced
+        self.order, self.sources, self.refused = tuple(order), tuple(sources), refused
+
+    def record(
+        self, call: Call, edges: Sequence[Any], needed: Sequence[bool], grads: Sequence[Any], found: list[Any]
+    ) -> list[Any]:
+        """The gradients ``found`` that are needed, None for others, as part of the autograd graph: functions of
+        everything in ``call`` and of the gradients of the outputs."""
+        name = self.traced.name
+        if self.refused is not None:
+            raise no_copy(name, self.refused)
+        chosen = tuple([i for i, g in enumerate(grads) if g is not None])
+        picked = [k for k, need in enumerate(needed) if need]
+        pulled = self.traced.pulled(tuple([self.sources[k] for k in picked]), chosen)
+        picked = [picked[number] for number in pulled.made[1]]
+        edge_at = dict(zip(self.sources, edges, strict=True))
+        operands = [call.operand(number, edge_at.get(i), name) for i, number in enumerate(self.order)]
+        operands += gradient_operands([grads[i] for i in chosen], name)
+        record(pulled, operands, [found[k] for k in picked], call.sizes)
+        kept = set(picked)
+        return [gradient if k in kept else None for k, gradient in enumerate(found)]
+
+
 class CompiledNode(Node):
     """The backward pass of one call of a compiled function."""
+
+    chooses = True
+    call: Call | None = None
+    """What the function was given."""
 
     def __init__(
         self,
@@ -90,29 +153,49 @@ class CompiledNode(Node):
 
     def run(self, grads: list[Any]) -> Sequence[Any]:
         """Calls the backward program."""
+        return self.run_for(grads, [edge is not None for edge in self.edges])
+
+    def run_for(self, grads: list[Any], needed: Sequence[bool]) -> Sequence[Any]:
+        """Calls the backward program; what is needed becomes part of the autograd graph where that is recorded."""
         if self.residuals is None:
             raise freed()
-        if is_grad_enabled():
-            raise GradientError(
-                f"a second derivative through the compiled {self.backward.name} is not available",
-                remedy="call the function that is not compiled, or compile one that computes the gradient inside",
-            )
-        given = [
-            np.zeros(shape, dtype) if grad is None else grad._data
-            for grad, (shape, dtype), wanted in zip(grads, self.types, self.backward.differentiable, strict=True)
-            if wanted
-        ]
-        again = [s.check() for s in self.again]
+        found = self._pull([None if g is None else g._data for g in grads])
         for edge in self.edges:
             if edge is not None and edge[0].__class__ is AccumulateGrad:
                 edge[0].variable._in_compiled = True
+        if USED[0]:
+            self._push(grads, found)
+        if is_grad_enabled() and self.call is not None and self.backward.higher is not None:
+            if self.host[0]:
+                raise no_host_calls(self.backward.name)
+            return self.backward.higher.record(self.call, self.edges, needed, grads, found)
+        return found
+
+    def _pull(self, arrays: Sequence[Any]) -> list[Tensor]:
+        given = [
+            np.zeros(shape, dtype) if array is None else array
+            for array, (shape, dtype), wanted in zip(arrays, self.types, self.backward.differentiable, strict=True)
+            if wanted
+        ]
+        again = [s.check() for s in self.again]
+        assert self.residuals is not None
         if not self.host[0]:
             return self.backward.run(self.residuals, again, given, self.sizes, self.on_device)
         with running(*self.host):
             return self.backward.run(self.residuals, again, given, self.sizes, self.on_device)
 
+    def _push(self, grads: Sequence[Any], found: Sequence[Tensor]) -> None:
+        """Takes tangents of the outputs' gradients along: the backward pass is linear in them."""
+        known = [None if g is None else g._tangents or {} for g in grads]
+        for level in {level for tangents in known for level in tangents or ()}:
+            along = [None if not t or level not in t else t[level]._data for t in known]
+            for gradient, tangent in zip(found, self._pull(along), strict=True):
+                gradient._tangents = {**(gradient._tangents or {}), level: tangent}
+                gradient._fresh = False
+
     def release(self) -> None:
         """Frees what the forward program left."""
         self.residuals = None
         self.again = []
+        self.call = None
         self.host = ((), {})

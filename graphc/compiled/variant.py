@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import is_
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from graphc.base.errors import GradientError, TraceError
-from graphc.compiled.backward import Backward, CompiledNode
+from graphc.base.size import hint
+from graphc.compiled.backward import Backward, Call, CompiledNode, Higher
 from graphc.compiled.bindings import (
     Binding,
     Frozen,
@@ -18,6 +20,7 @@ from graphc.compiled.bindings import (
     PrepackedBinding,
 )
 from graphc.compiled.bound_program import BoundProgram, bind, binding_of, bound_values, build
+from graphc.compiled.derivative import Derivative
 from graphc.compiled.device_binding import DeviceBinding
 from graphc.compiled.machine import compile_on, is_device, load_on, machine_of, target_for
 from graphc.compiled.memory import Budget, within_memory
@@ -32,7 +35,7 @@ from graphc.compiler.residual_budget import split_within
 from graphc.eager.record import Snapshot
 from graphc.files.manifest import PREPACKED, Recipe
 from graphc.ir.graph.graph import Graph
-from graphc.ops.autodiff import Split, split_forward_backward, vjp_graph
+from graphc.ops.autodiff import Split, read_before_written, split_forward_backward, vjp_graph
 from graphc.passes.base import Pass
 from graphc.passes.pipeline import PIPELINE, optimize
 from graphc.passes.precision import narrow_weights
@@ -47,6 +50,10 @@ from graphc.tensors.tensor_base import edge_of, is_counted
 from graphc.tracing.attributes import set_again
 from graphc.tracing.identity import check_apart
 from graphc.tracing.trace import Traced
+
+LARGEST_COPY = 1 << 20
+"""Bytes of written states that calls copy for derivatives of gradients; there is no such derivative where these need
+more."""
 
 
 class Variant:
@@ -194,6 +201,17 @@ class Variant:
         self.backward = Backward(
             self.name, self.backward_program, self.binding, self.differentiable, len(self.kept_plain)
         )
+        order = [position[v] if v in position else numbers[v.node.attrs["path"]] for v in graph.inputs]
+        early = read_before_written(graph, joint)
+        self._early = [order[i] - tensors for i in early]
+        """Params, by number in the binding, of which derivatives of gradients need what calls write over."""
+        large = sum(hint(graph.inputs[i].type.nbytes) for i in early) > LARGEST_COPY
+        refused = graph.inputs[early[0]].node.attrs["path"] if large else None
+        derivative = Derivative(self.name, lambda: (graph, []), self._passes, self._machine)
+        self.backward.higher = Higher(derivative, order, [graph.inputs.index(v) for v in wanted], refused)
+        if large:
+            self._early = []
+        self._counters: tuple[Any, list[Any]] = (None, [])
         self.sources = [position[v] if v in position else numbers[v.node.attrs["path"]] for v in wanted]
         """Where the gradients go: numbers of inputs, then of params in the order of the binding."""
 
@@ -225,11 +243,13 @@ class Variant:
         if self.traced.written:
             check_apart(self.name, self.traced.written, leaves)
         state: dict[Any, Any] = {}
+        given = [*map(given_for, leaves)]
+        early = [(i, self.binding.arrays()[i].copy()) for i in self._early] if self.sources else ()
         if self.traced.host:
             with running(self.traced.host, state):
-                arrays = self.calls.run([*map(given_for, leaves)])
+                arrays = self.calls.run(given)
         else:
-            arrays = self.calls.run([*map(given_for, leaves)])
+            arrays = self.calls.run(given)
         structure, effects = self.structure, self._effects
         if sizes:
             structure = structure_at(structure, sizes)
@@ -241,7 +261,8 @@ class Variant:
         if self.training is not None:
             self.training.done(arrays[count:])
         elif self.sources:
-            self._record(leaves, results, arrays[count:], state)
+            node = self._record(leaves, results, arrays[count:], state)
+            node.call = self._call(leaves, given, early)
         return results[0] if self.single else unflatten(structure, results)
 
     def shortcut(self) -> Callable[..., Any] | None:
@@ -316,7 +337,7 @@ class Variant:
 
     def _record(
         self, leaves: Sequence[Any], results: list[Tensor], residuals: list[np.ndarray], state: dict[Any, Any]
-    ) -> None:
+    ) -> CompiledNode:
         everything = (*leaves, *self.binding.tensors())
         edges = tuple(edge_of(everything[i]) for i in self.sources)
         again = [
@@ -331,6 +352,22 @@ class Variant:
         for i, result in enumerate(results):
             if self.differentiable[i]:
                 result._node, result._index, result._requires_grad = node, i, True
+        return node
+
+    def _call(self, leaves: Sequence[Any], given: Sequence[Any], early: Sequence[tuple[int, Any]]) -> Call:
+        """What this call was given."""
+        bound = tuple([t._data for t in self.binding.tensors()])
+        known, counters = self._counters
+        if known is None or len(known) != len(bound) or not all(map(is_, known, bound)):
+            written = set(self.binding.written)
+            counters = [None if i in written else t._counter for i, t in enumerate(self.binding.tensors())]
+            self._counters = bound, counters
+        arrays: Sequence[Any] = (*given, *bound)
+        if early:
+            copied = {len(given) + i: array for i, array in early}
+            arrays = [copied.get(i, array) for i, array in enumerate(arrays)]
+        sizes = self._sizes_of(leaves) if self.program.manifest.dims else None
+        return Call(arrays, [*[t._counter for t in leaves], *counters], sizes)
 
 
 class Weights(NamedTuple):

@@ -154,7 +154,13 @@ class _Pass:
         return gradient
 
     def _step(self, node: Node, grads: list[Any], useful: set[Node] | None) -> None:
-        found = _checked_run(node, grads) if is_anomaly_enabled() else node.run(grads)
+        if is_anomaly_enabled():
+            found = _checked_run(node, grads)
+        elif node.chooses:
+            needed = [edge is not None and (useful is None or edge[0] in useful) for edge in node.edges]
+            found = node.run_for(grads, needed)
+        else:
+            found = node.run(grads)
         if node.post_hooks:
             _show(found)
             found = run_hooks(node.post_hooks, tuple(found), tuple(grads))

@@ -9,7 +9,7 @@ from typing import Any
 from graphc.base.errors import ArgumentError, GradientError, GraphcError
 from graphc.base.size import hint
 from graphc.ir.graph.build import emit
-from graphc.ir.graph.graph import CONSTANT, INPUT, Graph, Node, Value, input_class, input_path, input_role
+from graphc.ir.graph.graph import CONSTANT, INPUT, Graph, Node, Value, input_class, input_equals, input_path, input_role
 from graphc.ir.graph.interpret import Reemitter, live_nodes
 from graphc.ir.op import Trait
 from graphc.ops.dispatch import GraphDispatcher, use
@@ -47,6 +47,37 @@ def vjp_graph(
     reverse.run()
     reverse.target.set_outputs([*reverse.target.outputs, *reverse.gradients()])
     return reverse.target
+
+
+def pullback_graph(graph: Graph, wrt: Sequence[int], outputs: Sequence[int]) -> tuple[Graph, list[int]]:
+    """The gradients of some outputs with respect to some inputs, by position, as a graph of their own, and for which of
+    ``wrt``, by number, it has one: no output depends on the others.
+
+    Inputs: those of ``graph``, all of class input, then one gradient per chosen output. Outputs: the gradients in the
+    order of ``wrt``. What ``graph`` writes is not written. Raises what ``vjp_graph`` raises.
+    """
+    values = [graph.inputs[i] for i in wrt]
+    reverse = _Reverse(graph, values)
+    for i in outputs:
+        reverse.seed(graph.outputs[i], None)
+    reverse.run()
+    found = [number for number, value in enumerate(values) if value in reverse.adjoints]
+    gradients = [reverse.adjoints[values[number]] for number in found]
+    part = _Part(f"{graph.name}.grad", live_nodes(reverse.target, gradients))
+    for value in reverse.target.inputs:
+        part.add_input(value, plain=True)
+    part.copy(reverse.target, gradients)
+    return part.target, found
+
+
+def read_before_written(graph: Graph, joint: Graph) -> list[int]:
+    """The inputs, by position, that ``graph`` writes and of which the gradients of ``joint``, its ``vjp_graph``, need
+    what they held before."""
+    written = {n.operands[0] for n in graph.nodes() if n.op.has(Trait.STATE_WRITE)}
+    if not written:
+        return []
+    live = live_nodes(joint, joint.outputs[len(graph.outputs) :])
+    return [i for i, old in enumerate(graph.inputs) if old in written and joint.inputs[i].node in live]
 
 
 def _choose(graph: Graph, outputs: Sequence[int] | None) -> list[int]:
@@ -286,7 +317,7 @@ class _Part:
 
     def add_input(self, value: Value, plain: bool = False) -> None:
         """Makes ``value`` an argument, of class input and without path when ``plain``."""
-        role = ("input", "", None) if plain else input_role(value)
+        role = ("input", "", input_equals(value)) if plain else input_role(value)
         self.values[value] = self.target.add_input(value.type, value.name, *role)
 
     def copy(self, graph: Graph, outputs: Sequence[Value]) -> None:

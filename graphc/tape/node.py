@@ -32,6 +32,8 @@ class Node:
     """Output tensors that keep their gradient, by output number."""
     pre_hooks: OrderedDict[int, Callable[..., Any]] | None = None
     post_hooks: OrderedDict[int, Callable[..., Any]] | None = None
+    chooses = False
+    """Whether the node computes only those gradients that are needed (``run_for``)."""
     origin: str | None = None
     """The user's line that applied the operation; known when it ran in anomaly mode."""
 
@@ -61,6 +63,10 @@ class Node:
     def run(self, grads: list[Any]) -> Sequence[Any]:
         """Gradients of the operands for those of the outputs (None: zero). Runs in the caller's grad mode."""
         raise NotImplementedError
+
+    def run_for(self, grads: list[Any], needed: Sequence[bool]) -> Sequence[Any]:
+        """As ``run``, where gradients of some operands only are needed; the others may be None."""
+        return self.run(grads)
 
     def release(self) -> None:
         """Frees what was saved for ``run``."""

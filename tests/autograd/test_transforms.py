@@ -89,3 +89,22 @@ def test_under_trace():
     assert evaluate(graph, [X.numpy()])[0].tolist() == [6, 12, 18]
     graph = graphc.trace(lambda x: graphc.vjp(cube, x)[1](graphc.tensor(2.0))[0], X)
     np.testing.assert_allclose(evaluate(graph, [X.numpy()])[0], [6, 24, 54])
+
+
+def test_linearize():
+    def function(x, tree):
+        return {"a": graphc.sin(x) * tree[0], "b": (x * x).sum()}
+
+    x, y = graphc.linspace(0, 1, 3).double(), graphc.ones(3, dtype=graphc.float64)
+    output, push = graphc.func.linearize(function, x, [y])
+    for seed in (1.0, 2.0):
+        along = (x * seed, [y * seed])
+        expected, tangent = graphc.jvp(function, (x, [y]), along)
+        found = push(*along)
+        for key in ("a", "b"):
+            np.testing.assert_allclose(output[key].numpy(), expected[key].numpy(), rtol=1e-12)
+            np.testing.assert_allclose(found[key].numpy(), tangent[key].numpy(), rtol=1e-12)
+    with pytest.raises(graphc.errors.ArgumentError, match="nested as the primals"):
+        push(x)
+    _, constant = graphc.func.linearize(lambda x: graphc.ones(2), x)
+    np.testing.assert_array_equal(constant(x).numpy(), [0, 0])

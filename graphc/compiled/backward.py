@@ -118,7 +118,7 @@ class Higher:
 class CompiledNode(Node):
     """The backward pass of one call of a compiled function."""
 
-    chooses = True
+    chooses = is_compiled = True
     call: Call | None = None
     """What the function was given."""
 

@@ -11,6 +11,7 @@ from graphc.base import config
 from graphc.base.dtypes import DType, float32, float64
 from graphc.base.errors import GraphcError
 from graphc.base.locks import Lock
+from graphc.compiled.function import Compiled
 from graphc.compiled.in_place import InPlace, Norm, addresses
 from graphc.compiled.update import Update, is_plain
 from graphc.nn.clip_grad import norm_of
@@ -38,12 +39,20 @@ class _Updates:
         """Whether its rule cannot be traced: then it runs as it is from now on."""
 
 
+class _Silent:
+    """In the place of what warns of many programs: those of a loss follow the sizes of the model's."""
+
+    def note(self, key: Any, level: int) -> None:
+        """Nothing to tell."""
+
+
 class Loop:
     """See tensors.native.NativeLoop."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._programs: dict[Any, Any] = {}
+        self._functions: dict[Any, Compiled] = {}
         self._log = config.logger("compile")
 
     # ---- optimizers
@@ -85,6 +94,21 @@ class Loop:
                 return None
             updates.known = [made, *updates.known[: UPDATES - 1]]
             return made
+
+    # ---- losses
+
+    def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any | None:
+        """What a function without effects gives, as compiled code; None where that raises, as the function itself may
+        then do."""
+        compiled = self._functions.get(function)
+        if compiled is None:
+            compiled = self._functions[function] = Compiled(function)
+            compiled._count = _Silent()  # type: ignore[assignment]
+        try:
+            return compiled(*args, **kwargs)
+        except GraphcError as error:
+            self._log.info("%s goes through operations: %s", function.__name__, error)
+            return None
 
     # ---- gradients
 

@@ -34,6 +34,8 @@ class Node:
     post_hooks: OrderedDict[int, Callable[..., Any]] | None = None
     chooses = False
     """Whether the node computes only those gradients that are needed (``run_for``)."""
+    is_compiled = False
+    """Whether it is the backward pass of compiled code."""
     origin: str | None = None
     """The user's line that applied the operation; known when it ran in anomaly mode."""
 

@@ -129,3 +129,61 @@ def test_a_loop_over_a_compiled_model(name):
     np.testing.assert_allclose(found[0][0], found[1][0], rtol=1e-10)
     for a, b in zip(found[0][1], found[1][1], strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
+
+
+LOSSES = [
+    ("cross_entropy", {"label_smoothing": 0.1}, "labels"),
+    ("cross_entropy", {"reduction": "none", "ignore_index": 1}, "labels"),
+    ("nll_loss", {}, "labels"),
+    ("mse_loss", {"reduction": "sum"}, "values"),
+    ("smooth_l1_loss", {}, "values"),
+    ("binary_cross_entropy_with_logits", {}, "values"),
+]
+
+
+@pytest.mark.parametrize(("name", "options", "kind"), LOSSES)
+@pytest.mark.parametrize("viewed", [False, True])
+def test_losses_of_what_compiled_code_gave(name, options, kind, viewed):
+    function = getattr(nn.functional, name)
+    model = nn.Linear(3, 4).double()
+    compiled = graphc.compile(model)
+    x = graphc.randn(5, 3, dtype=graphc.float64)
+    y = graphc.randint(0, 4, (5,)) if kind == "labels" else graphc.rand(5, 4, dtype=graphc.float64)
+    found = []
+    for run in (compiled, model):
+        model.zero_grad()
+        out = run(x)
+        loss = function(out.view(-1, 4) if viewed else out, y, **options)
+        assert loss.grad_fn.is_compiled is (run is compiled)
+        loss.sum().backward()
+        found.append([loss.detach().numpy(), *[p.grad.numpy().copy() for p in model.parameters()]])
+    for a, b in zip(*found, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-14)
+
+
+def test_losses_raise_what_they_raise():
+    compiled = graphc.compile(nn.Linear(3, 4))
+    out = compiled(graphc.ones(5, 3))
+    with pytest.raises(graphc.errors.GraphcError, match="targets have shape"):
+        nn.functional.cross_entropy(out, graphc.zeros(4, dtype=graphc.int64))
+    with pytest.raises(graphc.errors.IndexRangeError):
+        nn.functional.cross_entropy(out, graphc.full((5,), 9, dtype=graphc.int64))
+    with graphc.autograd.detect_anomaly():
+        loss = nn.functional.mse_loss(compiled(graphc.ones(5, 3)), graphc.ones(5, 4))
+    assert not loss.grad_fn.is_compiled
+
+
+def test_a_penalty_of_gradients_through_a_native_loss():
+    model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2)).double()
+    compiled = graphc.compile(model)
+    x, y = graphc.randn(5, 3, dtype=graphc.float64), graphc.randint(0, 2, (5,))
+    found = []
+    for run in (compiled, model):
+        model.zero_grad()
+        x = x.detach().requires_grad_()
+        loss = nn.functional.cross_entropy(run(x), y)
+        (g,) = graphc.autograd.grad(loss, x, create_graph=True)
+        (loss + (g**2).sum()).backward()
+        found.append([p.grad.numpy().copy() for p in model.parameters()])
+    for a, b in zip(*found, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-9)

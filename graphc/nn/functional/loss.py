@@ -16,6 +16,7 @@ from graphc.ops import math as mathematics
 from graphc.ops.define import no_tensor
 from graphc.tensors import composite
 from graphc.tensors.indexing import require
+from graphc.tensors.native import native_after_compiled
 from graphc.tensors.tensor import Tensor
 
 REDUCTIONS = ("mean", "sum", "none")
@@ -40,6 +41,7 @@ def reduced(loss: Tensor, reduction: str) -> Tensor:
     return composite.mean(loss) if reduction == "mean" else composite.total(loss)
 
 
+@native_after_compiled
 def cross_entropy(
     input: Tensor,
     target: Tensor,
@@ -68,6 +70,7 @@ def cross_entropy(
     return _likelihood(logs, target, weight, ignore_index, label_smoothing, how, axis)
 
 
+@native_after_compiled
 def nll_loss(
     input: Tensor,
     target: Tensor,
@@ -157,6 +160,7 @@ def _soft_cross_entropy(
     return reduced(loss, reduction)
 
 
+@native_after_compiled
 def binary_cross_entropy(
     input: Tensor,
     target: Tensor,
@@ -179,6 +183,7 @@ def binary_cross_entropy(
     return reduced(loss if weight is None else ew.mul(loss, weight), how)
 
 
+@native_after_compiled
 def binary_cross_entropy_with_logits(
     input: Tensor,
     target: Tensor,
@@ -205,6 +210,7 @@ def check_same_shape(name: str, input: Tensor, target: Tensor) -> None:
         raise ShapeError(f"{name}: the input is {list(input.shape)}, the target {list(target.shape)}")
 
 
+@native_after_compiled
 def kl_div(
     input: Tensor,
     target: Tensor,
@@ -227,6 +233,7 @@ def kl_div(
     return ew.mul(result, 1.0 / input.shape[0]) if reduction == "batchmean" and input.shape else result
 
 
+@native_after_compiled
 def gaussian_nll_loss(
     input: Tensor, target: Tensor, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
 ) -> Tensor:

@@ -10,6 +10,7 @@ from graphc.nn.functional.loss import reduced, reduction_of
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.tensors import composite
+from graphc.tensors.native import native_after_compiled
 from graphc.tensors.tensor import Tensor
 
 
@@ -33,6 +34,7 @@ def _weighted(loss: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
     return reduced(loss, reduction)
 
 
+@native_after_compiled
 def mse_loss(
     input: Tensor,
     target: Tensor,
@@ -46,6 +48,7 @@ def mse_loss(
     return _weighted(ew.mul(difference, difference), weight, reduction_of(reduction, size_average, reduce))
 
 
+@native_after_compiled
 def l1_loss(
     input: Tensor,
     target: Tensor,
@@ -59,6 +62,7 @@ def l1_loss(
     return _weighted(ew.abs(_difference("l1_loss", input, target)), weight, how)
 
 
+@native_after_compiled
 def smooth_l1_loss(
     input: Tensor,
     target: Tensor,
@@ -76,6 +80,7 @@ def smooth_l1_loss(
     return reduced(_huber(_difference("smooth_l1_loss", input, target), beta, 1.0 / beta), how)
 
 
+@native_after_compiled
 def huber_loss(
     input: Tensor,
     target: Tensor,
@@ -102,6 +107,7 @@ def _huber(difference: Tensor, delta: float, scale: float) -> Tensor:
     return ew.where(large, outer, inner)
 
 
+@native_after_compiled
 def poisson_nll_loss(
     input: Tensor,
     target: Tensor,

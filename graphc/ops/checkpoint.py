@@ -105,7 +105,7 @@ def _gradient(g: Any, result: Any, *operands: Any, body: Graph, results: int) ->
     kept: dict[Node, Sequence[Any]] = {}
     for node, copied in zip(body.nodes(), joint.nodes(), strict=False):
         assert node.op is copied.op
-        if not node.op.has(Trait.PURE) and node.op.decompose is None:
+        if _runs_once(node):
             kept[copied] = [outputs.get(v) for v in node.results]
     found = _Located(kept).run(joint, [*held, *(gradients[i] for i in chosen)])[len(body.outputs) :]
     made = dict(zip(wanted, found, strict=True))
@@ -115,8 +115,15 @@ def _gradient(g: Any, result: Any, *operands: Any, body: Graph, results: int) ->
 def kept_values(body: Graph) -> list[Value]:
     """What a checkpoint hands on beside its results: the results of nodes that must not run again, where something
     reads them."""
-    again = [n for n in body.nodes() if not n.op.has(Trait.PURE) and n.op.decompose is None]
-    return [v for n in again for v in n.results if body.is_used(v)]
+    return [v for n in body.nodes() if _runs_once(n) for v in n.results if body.is_used(v)]
+
+
+def _runs_once(node: Node) -> bool:
+    """Whether a node does something beside computing its results, itself or in a sub-graph."""
+    if node.op.decompose is None:
+        return not node.op.has(Trait.PURE)
+    inner = [value for value in node.attrs.values() if isinstance(value, Graph)]
+    return any(_runs_once(n) for graph in inner for n in graph.nodes())
 
 
 def _decompose(*operands: Any, body: Graph, results: int) -> Any:

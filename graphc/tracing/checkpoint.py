@@ -82,13 +82,19 @@ def _trace(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[st
     if not is_grad_enabled():
         return function(*args, **kwargs)
     inner = Tracer(Graph("checkpoint"), parent=outer)
-    inner.differentiable = outer.differentiable
-    with dispatch.use(inner):
-        leaves, structure = flatten(function(*args, **kwargs))
-        made = [refresh(inner.local(t)) for t in leaves]
-        written = [(entry.tensor, refresh(entry.image)) for entry in inner.written()]
-    outer.hooked += inner.hooked
-    results = [*made, *(image for _, image in written)]
+    inner.differentiable, inner.host = outer.differentiable, outer.host
+    before = None if outer.host is None else outer.host.token
+    try:
+        with dispatch.use(inner):
+            leaves, structure = flatten(function(*args, **kwargs))
+            made = [refresh(inner.local(t)) for t in leaves]
+            written = [(entry.tensor, refresh(entry.image)) for entry in inner.written()]
+            after = None if outer.host is None else outer.host.token
+            calls = [] if after is before else [refresh(inner.local(after))]
+    finally:
+        if outer.host is not None:
+            outer.host.token = before
+    results = [*made, *(image for _, image in written), *calls]
     if not results:
         return unflatten(structure, [])
     values = [t._data for t in results]
@@ -96,7 +102,9 @@ def _trace(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[st
     found = outer.apply(checkpoint_op.op, inner.origins, {"body": inner.graph, "results": len(values)})
     found = list(found) if isinstance(found, tuple) else [found]
     given = [_connected(t, image) for t, image in zip(found, results, strict=False)]
-    for (tensor, image), value in zip(written, given[len(leaves) :], strict=True):
+    if calls and outer.host is not None:
+        outer.host.token = given[-1]
+    for (tensor, image), value in zip(written, given[len(leaves) :], strict=False):
         if image._requires_grad:
             outer.assign(tensor, value)
         else:

@@ -149,3 +149,48 @@ def test_what_the_function_writes_to_and_reads_from_outside():
 def test_no_function_is_an_error():
     with pytest.raises(ArgumentError, match="takes a callable"):
         graphc.checkpoint(graphc.ones(2))
+
+
+class _Hooked(nn.Module):
+    def __init__(self, through):
+        super().__init__()
+        self.first, self.second, self.through = nn.Linear(4, 4), nn.Linear(4, 4), through
+
+    def block(self, x):
+        hidden = self.first(x).tanh()
+        return self.second(hidden * _larger(hidden.detach()))
+
+    def forward(self, x):
+        return self.through(self.block, x).tanh()
+
+
+@graphc.opaque
+def _larger(x):
+    return np.abs(x.numpy()) + 1.0
+
+
+@pytest.mark.parametrize("how", ["compile", "step"])
+def test_python_functions_and_hooks_inside_are_called_once(how):
+    def events(through):
+        graphc.manual_seed(2)
+        found, net = [], _Hooked(through).to(graphc.float64)
+        net.first.register_forward_hook(lambda module, args, output: found.append(("forward", output.sum().item())))
+        net.second.register_full_backward_hook(lambda module, gi, go: found.append(("backward", go[0].sum().item())))
+        x, y = graphc.ones(3, 4, dtype=graphc.float64), graphc.zeros(3, 4, dtype=graphc.float64)
+        optimizer = graphc.optim.SGD(net.parameters(), lr=0.1)
+        if how == "step":
+            step = graphc.compile_step(net, nn.MSELoss(), optimizer)
+            return found, [step(x, y).item() for _ in range(3)]
+        call, losses = graphc.compile(net), []
+        for _ in range(3):
+            optimizer.zero_grad()
+            loss = nn.functional.mse_loss(call(x), y)
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+        return found, losses
+
+    (plain, losses), (again, others) = events(_plain), events(graphc.checkpoint)
+    assert [name for name, _ in plain] == [name for name, _ in again] == ["forward", "backward"] * 3
+    assert np.allclose([v for _, v in plain], [v for _, v in again], rtol=1e-12)
+    assert np.allclose(losses, others, rtol=1e-12)

@@ -42,13 +42,15 @@ def _parts(batch: Any, like: Sequence[Any]) -> list[Any]:
     return found
 
 
-def _each(function: Callable[..., Any], batches: Sequence[Any], like: Sequence[Any]) -> Any:
+def _each(
+    function: Callable[..., Any], batches: Sequence[Any], like: Sequence[Any], chunk_size: int | None = None
+) -> Any:
     """``function`` of every entry of the batches, its results stacked: by vmap in a trace. Eagerly one after the other,
     so that the function may ask for values. Without entries, there are empty batches of tensors ``like``."""
     if not batches or not batches[0].shape[0]:
         return [beside(front().constant(np.empty((0, *x.shape), x.dtype.numpy)), x) for x in like]
     if is_tracing():
-        return vmap(function)(*batches)
+        return vmap(function, chunk_size=chunk_size)(*batches)
     rows = [function(*(b[i] for b in batches)) for i in range(batches[0].shape[0])]
     return [stacked(column) for column in zip(*rows, strict=True)]
 
@@ -66,13 +68,19 @@ def _split(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Any, arg
     return of_chosen, [args[n] for n in chosen]
 
 
-def jacrev(func: Callable[..., Any], argnums: int | Sequence[int] = 0, *, has_aux: bool = False) -> Callable[..., Any]:
+def jacrev(
+    func: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    *,
+    has_aux: bool = False,
+    chunk_size: int | None = None,
+) -> Callable[..., Any]:
     """A function that returns the Jacobian of ``func`` with respect to argument ``argnums`` (a tuple for several).
 
     For every tensor that the function returns, nested as it returns them, there is one tensor of shape
     ``output.shape + input.shape`` per tensor of the argument, nested as in the argument. With ``has_aux`` the function
     returns (output, anything), and the result is (Jacobian, anything). One backward pass per element of the output; in
-    a trace, one for all.
+    a trace, one for all, or for ``chunk_size`` elements at a time.
     """
 
     @functools.wraps(func, updated=())
@@ -85,7 +93,7 @@ def jacrev(func: Callable[..., Any], argnums: int | Sequence[int] = 0, *, has_au
         def row(*weights: Any) -> list[Any]:
             return flatten(pull(unflatten(outer, weights)))[0]
 
-        pulled = _each(row, _bases(results), inputs)
+        pulled = _each(row, _bases(results), inputs, chunk_size)
         found: list[list[Any]] = [[] for _ in results]
         for rows, x in zip(pulled, inputs, strict=True):
             for blocks, part, result in zip(found, _parts(rows, results), results, strict=True):

@@ -15,7 +15,7 @@ from graphc.ir.types import TensorType
 from graphc.ops import dispatch
 from graphc.ops.batch import Entry, spread
 from graphc.ops.batching import run_batched
-from graphc.ops.shape import transpose
+from graphc.ops.shape import concat, transpose
 from graphc.tape.tangents import has_tangents
 from graphc.tensors.structure import Branch, Leaf, Structure, flatten, unflatten
 from graphc.tensors.tensor import Tensor
@@ -46,6 +46,8 @@ def vmap(
     in_dims: Any = 0,
     out_dims: Any = 0,
     randomness: str = "error",
+    *,
+    chunk_size: int | None = None,
 ) -> Callable[..., Any]:
     """A function that computes ``func`` for every entry of a batch, without a loop.
 
@@ -56,7 +58,11 @@ def vmap(
 
     The function is traced at every call: code that asks for values raises TraceError, and so do writes to tensors from
     outside that differ between the entries. Gradients, tangents and compilation go through, both ways.
+
+    ``chunk_size``: so many entries are computed at once, the last ones in a smaller chunk, which takes less memory.
     """
+    if chunk_size is not None:
+        return _in_chunks(func, in_dims, out_dims, randomness, chunk_size)
     if randomness not in RANDOMNESS:
         raise AttributeValueError(f"vmap: randomness is one of {', '.join(RANDOMNESS)}, got {randomness!r}")
 
@@ -192,3 +198,42 @@ def _placed(output: Entry, dim: int | None, size: int) -> Any:
         return output.value
     value = spread(output, size)
     return _moved(value, 0, dim_of(dim, len(value.shape)))
+
+
+def _in_chunks(func: Callable[..., Any], in_dims: Any, out_dims: Any, randomness: str, size: int) -> Callable[..., Any]:
+    """See ``vmap``: the batch in pieces of ``size``, whose results are put together."""
+    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+        raise AttributeValueError(f"vmap: chunk_size is None or at least 1, got {size!r}")
+    if randomness == "same":
+        raise AttributeValueError(
+            "vmap: chunks draw random numbers of their own, which are not the same for all entries"
+        )
+    whole = vmap(func, in_dims, out_dims, randomness)
+
+    @functools.wraps(func, updated=())
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        leaves, structure = flatten((args, kwargs))
+        dims = _dims_of(structure, in_dims, len(args), len(leaves))
+        _, count = _entries(leaves, dims)
+        if count <= size:
+            return whole(*args, **kwargs)
+        found, shape = [], None
+        for start in range(0, count, size):
+            parts = [_part(x, d, start, min(start + size, count)) for x, d in zip(leaves, dims, strict=True)]
+            inputs, keywords = unflatten(structure, parts)
+            results, shape = flatten(whole(*inputs, **keywords))
+            found.append(results)
+        assert shape is not None
+        places = _out_dims_of(shape, out_dims, len(found[0]))
+        columns = zip(*found, strict=True)
+        return unflatten(shape, [_joined(pieces, dim) for pieces, dim in zip(columns, places, strict=True)])
+
+    return wrapped
+
+
+def _part(tensor: Any, dim: int | None, start: int, stop: int) -> Any:
+    return tensor if dim is None else tensor.narrow(dim, start, stop - start)
+
+
+def _joined(pieces: Sequence[Any], dim: int | None) -> Any:
+    return pieces[0] if dim is None else concat(*pieces, axis=dim_of(dim, len(pieces[0].shape)))

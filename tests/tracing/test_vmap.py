@@ -251,3 +251,31 @@ def test_the_same_as_pytorch():
     from_graphc = run(graphc, graphc.func)
     for a, b in zip(from_graphc, run(torch, torch.func), strict=True):
         close(a, b.numpy())
+
+
+@pytest.mark.parametrize("size", [1, 3, 4, 20])
+def test_chunks(size):
+    x, w = graphc.randn(3, 10), graphc.randn(3)
+
+    def function(tree, w):
+        return (tree["x"] * w).sum(), tree["x"] + w
+
+    expected = graphc.vmap(function, in_dims=({"x": 1}, None), out_dims=(0, 1))({"x": x}, w)
+    found = graphc.vmap(function, in_dims=({"x": 1}, None), out_dims=(0, 1), chunk_size=size)({"x": x}, w)
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-6)
+    compiled = graphc.compile(graphc.vmap(lambda x: (x**2).sum(), chunk_size=size))
+    np.testing.assert_allclose(compiled(x).numpy(), (x.numpy() ** 2).sum(1), rtol=1e-5)
+
+
+def test_chunks_pass_gradients_and_refuse_what_they_cannot_do():
+    x = graphc.randn(5, 2).requires_grad_()
+    graphc.vmap(lambda v: (v**3).sum(), chunk_size=2)(x).sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), 3 * x.detach().numpy() ** 2, rtol=1e-5)
+    for wrong in (0, -1, 1.5, True):
+        with pytest.raises(AttributeValueError, match="chunk_size"):
+            graphc.vmap(lambda v: v, chunk_size=wrong)
+    with pytest.raises(AttributeValueError, match="random numbers of their own"):
+        graphc.vmap(lambda v: v, randomness="same", chunk_size=2)
+    jacobian = graphc.compile(graphc.jacrev(lambda v: v**2, chunk_size=2))
+    np.testing.assert_allclose(jacobian(graphc.ones(5)).numpy(), 2 * np.eye(5), rtol=1e-6)

@@ -13,6 +13,7 @@ from graphc.compiled.bindings import Binding
 from graphc.compiled.bound_program import GivenProgram
 from graphc.compiled.derivative import Derivative, Operand, gradient_operands, no_copy, no_host_calls, record
 from graphc.compiled.device_binding import DeviceBinding
+from graphc.eager.record import Snapshot
 from graphc.runtime.host_calls import running
 from graphc.tape.grad_mode import is_grad_enabled
 from graphc.tape.node import AccumulateGrad, Edge, Node, freed
@@ -126,7 +127,7 @@ class CompiledNode(Node):
         self,
         backward: Backward,
         edges: tuple[Edge | None, ...],
-        residuals: list[np.ndarray],
+        residuals: list[Any],
         again: list[Any],
         types: list[Any],
         sizes: Mapping[str, int] | None,
@@ -179,10 +180,11 @@ class CompiledNode(Node):
         ]
         again = [s.check() for s in self.again]
         assert self.residuals is not None
+        residuals = [r.check() if isinstance(r, Snapshot) else r for r in self.residuals]
         if not self.host[0]:
-            return self.backward.run(self.residuals, again, given, self.sizes, self.on_device)
+            return self.backward.run(residuals, again, given, self.sizes, self.on_device)
         with running(*self.host):
-            return self.backward.run(self.residuals, again, given, self.sizes, self.on_device)
+            return self.backward.run(residuals, again, given, self.sizes, self.on_device)
 
     def _push(self, grads: Sequence[Any], found: Sequence[Tensor]) -> None:
         """Takes tangents of the outputs' gradients along: the backward pass is linear in them."""

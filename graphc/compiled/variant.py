@@ -32,7 +32,7 @@ from graphc.compiler.cache import Entry
 from graphc.compiler.freeze import freeze, watch
 from graphc.compiler.memory_report import MemoryReport
 from graphc.compiler.residual_budget import split_within
-from graphc.eager.record import Snapshot
+from graphc.eager.record import Snapshot, saving
 from graphc.files.manifest import PREPACKED, Recipe
 from graphc.ir.graph.graph import Graph
 from graphc.ops.autodiff import Split, read_before_written, split_forward_backward, vjp_graph
@@ -336,7 +336,7 @@ class Variant:
         return self.is_thrashing or (isinstance(self.binding, PrepackedBinding) and self.binding.is_escaped())
 
     def _record(
-        self, leaves: Sequence[Any], results: list[Tensor], residuals: list[np.ndarray], state: dict[Any, Any]
+        self, leaves: Sequence[Any], results: list[Tensor], residuals: list[Any], state: dict[Any, Any]
     ) -> CompiledNode:
         everything = (*leaves, *self.binding.tensors())
         edges = tuple(edge_of(everything[i]) for i in self.sources)
@@ -344,6 +344,8 @@ class Variant:
             Snapshot(everything[i], None, f"an argument of the compiled {self.name}")
             for i in (*self.kept_plain, *self.kept_bound)
         ]
+        if saving.get() is not None:
+            residuals = [Snapshot(Tensor._wrap(a), None, f"a value of the compiled {self.name}") for a in residuals]
         types = [(t._data.shape, dtype) for t, (_, dtype) in zip(results, self.output_types, strict=True)]
         sizes = self._sizes_of(leaves) if self.backward_program.sizes.are_given else None
         node = CompiledNode(self.backward, edges, residuals, again, types, sizes)

@@ -198,3 +198,20 @@ def test_buffers_of_a_compiled_function_are_written_once():
 
     plain, again = trained(lambda block, x: block(x)), trained(graphc.checkpoint)
     assert all(np.array_equal(plain[name], again[name]) for name in plain)
+
+
+def test_what_a_compiled_function_keeps_for_its_gradient_is_dropped_too():
+    def residuals(tensor):
+        return tensor.grad_fn.residuals
+
+    compiled = graphc.compile(lambda x: (x.exp() * x.sin()).tanh())
+    x = _x().requires_grad_()
+    plain = compiled(x)
+    again = graphc.checkpoint(compiled, x)
+    assert residuals(plain) and all(isinstance(r, np.ndarray) for r in residuals(plain))
+    assert not any(isinstance(r.data[0], (np.ndarray, graphc.Tensor)) for r in residuals(again))
+    plain.sum().backward()
+    found = np.array(x.grad)
+    x.grad = None
+    again.sum().backward()
+    assert np.array_equal(found, x.grad)

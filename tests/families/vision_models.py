@@ -200,9 +200,9 @@ def diffusion_block(t: Any, width: int = 8) -> Any:
             self.down, self.up = nn.Conv2d(2 * width, width, 3, 2, 1), nn.Conv2d(3 * width, 3, 3, padding=1)
 
         def embed(self, step):
-            half = width // 2
-            speed = t.exp(-t.arange(half).float() * (9.21 / half))
-            angle = step[:, None].float() * speed
+            half, dtype = width // 2, self.norm1.weight.dtype
+            speed = t.exp(-t.arange(half).to(dtype) * (9.21 / half))
+            angle = step[:, None].to(dtype) * speed
             return self.time(t.cat([t.sin(angle), t.cos(angle)], dim=-1))
 
         def attend(self, x):

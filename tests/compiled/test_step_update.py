@@ -92,3 +92,31 @@ def test_hooks_of_parameters_see_the_gradient_of_each_step():
     for i in range(3):
         step(graphc.full((1, 2), float(i)))
     assert seen == [[[i, i], [i, i]] for i in range(3)]
+
+
+@pytest.mark.parametrize("name", [*ALL_RULES, "Adafactor", "Muon"])
+def test_every_rule_takes_limited_sums_of_scaled_gradients(name):
+    graphc.manual_seed(0)
+    model = nn.Sequential(nn.Linear(5, 7, bias=False), nn.Tanh(), nn.Linear(7, 1, bias=False)).double()
+    other = copy.deepcopy(model)
+    first, second = (getattr(optim, name)(m.parameters(), lr=0.0123) for m in (model, other))
+    options = {"accumulate": 2, "clip_norm": 0.05, "loss_scale": "dynamic", "ema": 0.9}
+    step = graphc.compile_step(model, F.mse_loss, first, **options)
+    for i in range(8):
+        x, y = graphc.randn(16, 5, dtype=graphc.float64), graphc.randn(16, 1, dtype=graphc.float64)
+        step(x, y)
+        (F.mse_loss(other(x), y) / 2).backward()
+        if i % 2:
+            nn.utils.clip_grad_norm_(other.parameters(), 0.05)
+            second.step()
+            second.zero_grad()
+    before = [p.detach().clone() for p in model.parameters()]
+    states = {i: {k: v.clone() for k, v in s.items()} for i, s in first.state_dict()["state"].items()}
+    for a, b in zip(model.parameters(), other.parameters(), strict=True):
+        np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=1e-11, atol=1e-13)
+    for value in (float("inf"), 1.0):
+        step(x * value, y)
+    assert all(p.equal(q) for p, q in zip(model.parameters(), before, strict=True)) and step.loss_scale == 32768.0
+    for i, state in first.state_dict()["state"].items():
+        for key, tensor in state.items():
+            assert tensor.equal(states[i][key]), key

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from graphc import autograd, cuda, data, errors, func, hooks, monitor, nn, optim, serialize
     from graphc.autograd.jacobian import hessian, jacfwd, jacrev
     from graphc.autograd.transforms import grad, jvp, value_and_grad, vjp
+    from graphc.compiled.check_case import load_case
     from graphc.compiled.function import compile
     from graphc.compiled.model_check import check
     from graphc.compiled.model_file import export, load
@@ -88,6 +89,7 @@ _LATER = {
     "jacrev": "graphc.autograd.jacobian:jacrev",
     "jvp": "graphc.autograd.transforms:jvp",
     "load": "graphc.compiled.model_file:load",
+    "load_case": "graphc.compiled.check_case:load_case",
     "load_state": "graphc.serialize.state_file:load_state",
     "monitor": "graphc.monitor",
     "nn": "graphc.nn",

@@ -24,6 +24,8 @@ DAMAGED = 4
 """A file is damaged, foreign, or of another version."""
 MISMATCH = 5
 """Inputs or weights do not fit the model."""
+WRONG = 6
+"""What was checked is wrong."""
 INTERRUPTED = 130
 PIPE = 141
 """Whoever read stdout went away."""

@@ -33,6 +33,7 @@ COMMANDS = {
     "profile": "show where the time of a model goes",
     "tune": "find the fastest register blocks for a model",
     "explain": "show what the compiler decided and why",
+    "check": "check every pass of compiling a model against what it means",
     "inspect": "show what a model file holds",
     "summary": "show the layers of a model",
     "viz": "draw the graph of a model",
@@ -69,7 +70,7 @@ def build_parser(used: str | None = None) -> argparse.ArgumentParser:
         prog="graphc",
         description="Compiles modules to native code and runs them.",
         epilog="Exit codes: 0 done, 1 internal error, 2 usage, 3 compile error, 4 damaged or foreign file, "
-        "5 inputs or weights that do not fit.",
+        "5 inputs or weights that do not fit, 6 a check that found something wrong.",
     )
     parser.add_argument("--version", action="version", version=f"graphc {config.VERSION}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=Parser)

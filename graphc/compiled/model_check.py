@@ -2,15 +2,45 @@
 
 from __future__ import annotations
 
-from typing import Any
+import os
+from typing import Any, Literal, overload
 
 import numpy as np
 
+from graphc.base.errors import ArgumentError
+from graphc.compiled.check_parts import check_model_passes
 from graphc.compiled.model_file import snapshot
+from graphc.compiled.step import CompiledStep
 from graphc.compiler.check import Report, check_graph, check_narrow, graph_arguments
+from graphc.compiler.pass_check import PassReport
 from graphc.ir.graph.interpret import settle
 from graphc.tensors.structure import flatten
 from graphc.tracing.dims import Dims
+
+
+@overload
+def check(
+    model: Any,
+    *examples: Any,
+    rtol: float | None = None,
+    atol: float | None = None,
+    precision: str | None = None,
+    dims: Any = None,
+    passes: Literal[False] = False,
+    gradients: Literal[False] = False,
+    folder: None = None,
+) -> Report: ...
+
+
+@overload
+def check(
+    model: Any,
+    *examples: Any,
+    dims: Any = None,
+    passes: bool = False,
+    gradients: bool = False,
+    folder: str | os.PathLike[str] | None = None,
+) -> PassReport: ...
 
 
 def check(
@@ -20,7 +50,10 @@ def check(
     atol: float | None = None,
     precision: str | None = None,
     dims: Any = None,
-) -> Report:
+    passes: bool = False,
+    gradients: bool = False,
+    folder: str | os.PathLike[str] | None = None,
+) -> Report | PassReport:
     """Traces a module or function on example tensors or arrays and compares the optimized graph, the kernels and the
     native code with the numpy meaning of the trace, on these examples.
 
@@ -32,7 +65,21 @@ def check(
     ``dims`` names sizes of the examples as for ``compile``: the stages are those of the program for all sizes, called
     with those of the examples. Nothing is written to the model. Raises what tracing raises; ArgumentError for an
     unknown precision; UndecidedSize where there is no program for all sizes.
+
+    With ``passes`` there is a line for each graph pass, the lowering, each program pass, each step on nests, and the
+    native code. ``gradients`` does the same for the graph with gradients, its two halves and the rules of its ops; the
+    model may also be a step of ``compile_step``, whose parameters and state are compared after one update of a copy.
+    The first pass that is wrong is shown on a graph of few nodes; ``folder`` is where a file with it is written, which
+    ``load_case`` and ``graphc check FILE`` read.
     """
+    if isinstance(model, CompiledStep):
+        passes = True
+    if passes or gradients:
+        if precision is not None or rtol is not None or atol is not None:
+            raise ArgumentError(
+                "check of every pass takes no precision and no tolerances", remedy="without passes=True"
+            )
+        return check_model_passes(model, examples, gradients=gradients, dims=dims, folder=folder)
     traced = snapshot(model, examples, dims=dims)
     graph = settle(traced.graph)
     if dims is not None:

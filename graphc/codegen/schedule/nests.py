@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from graphc.base.pass_runner import PassRun, added_up
-from graphc.codegen.schedule.base import Context, Nest, PassResult, Scheduled, count_changes
+from graphc.codegen.schedule.base import Context, Nest, NestStep, PassResult, Scheduled, count_changes
 from graphc.codegen.schedule.contraction.pack import Packing, pack_body
 from graphc.codegen.schedule.forms import common_loops, constant_buffers, fixed_inside
 from graphc.codegen.schedule.loops.transform import merge_loops, split_loops
 from graphc.codegen.schedule.memory.prepacking import call_invariant_storages
-from graphc.codegen.schedule.steps import put_lanes, run_steps
+from graphc.codegen.schedule.steps import STEPS, put_lanes, run_steps
 from graphc.codegen.schedule.versions import with_least_version
 from graphc.ir.kernel.dims import dims_of_kernel
 from graphc.ir.kernel.index import Axis, Div, Index, Mod
@@ -29,10 +29,12 @@ class Nests:
     ``@k(x, w, y)`` -> ``@k_pack(w, w.packed0); @k(x, w.packed0, y)``."""
 
     name: str = "nests"
+    steps: tuple[NestStep, ...] = STEPS
+    """What every kernel goes through; fewer of them leave an equivalent program, too."""
 
     def run(self, given: Scheduled, context: Context) -> PassResult:
         """Schedules each kernel once, however often it is called."""
-        scheduler = _Scheduler(given.program, context)
+        scheduler = _Scheduler(given.program, context, self.steps)
         program = scheduler.run()
         changed = count_changes(given.program, program)
         reasons = tuple(f"{kernel}: {reason}" for kernel, run in scheduler.runs for reason in run.reasons)
@@ -46,9 +48,10 @@ _Place = tuple[str, str, tuple[Axis, ...], Index]
 
 
 class _Scheduler:
-    def __init__(self, program: Program, context: Context):
+    def __init__(self, program: Program, context: Context, steps: tuple[NestStep, ...] = STEPS):
         self.program = program
         self.context = context
+        self.steps = steps
         self.runs: list[tuple[str, PassRun]] = []
         """What the steps did, with the name of the kernel."""
         self.storages = list(program.storages)
@@ -106,7 +109,7 @@ class _Scheduler:
             self.kernels[kernel.name], self.packings[kernel.name] = kernel, []
             return
         constants = constant_buffers(self.program, kernel, self.fixed)
-        nest, runs = run_steps(Nest(kernel, Names(), constants), self.context)
+        nest, runs = run_steps(Nest(kernel, Names(), constants), self.context, self.steps)
         self.runs += [(kernel.name, run) for run in runs]
         self.kernels[kernel.name] = nest.kernel
         packings = [] if nest.packing is None else [(nest.packing, self._pack_kernel(kernel, nest.packing))]

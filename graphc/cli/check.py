@@ -1,0 +1,101 @@
+"""``graphc check``: every pass of compiling a model against what the model means; or a file that such a check wrote."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+
+from graphc.cli import compile, console, exported, sources, targets
+from graphc.cli.arrays import random_array
+from graphc.compiled.check_case import CheckCase, is_case, load_case
+from graphc.compiled.check_parts import check_model_passes, checked_part
+from graphc.compiler.pass_check import Part, PassReport
+from graphc.files.manifest import TensorSpec
+from graphc.ir.graph.graph import Graph, input_class, input_path
+from graphc.passes.base import Pass
+from graphc.passes.pipeline import PIPELINE
+
+
+def add_to(parser: argparse.ArgumentParser) -> None:
+    """Gives the command's parser its arguments."""
+    compile.add_model_arguments(parser, "source")
+    compile.add_passes_argument(parser)
+    parser.add_argument("--gradients", action="store_true", help="check the graphs with gradients too (a TARGET only)")
+    parser.add_argument(
+        "-o", "--output", metavar="FOLDER", default=".", help="where a file that shows a fault is written (default: .)"
+    )
+    parser.add_argument("--json", action="store_true", help="print it as JSON")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Runs the command."""
+    path = Path(options.source)
+    if is_case(path):
+        return _case(load_case(path), options)
+    if Path(options.output).exists() and not Path(options.output).is_dir():
+        raise console.UsageError(f"{options.output!r} is no folder", remedy="-o FOLDER")
+    report = _checked(options, path)
+    if options.json:
+        console.emit_json(report.as_json())
+    else:
+        console.emit(str(report))
+    return console.OK if report.good else console.WRONG
+
+
+def _case(case: CheckCase, options: argparse.Namespace) -> int:
+    """Runs again what a file shows."""
+    passes: tuple[Pass, ...] = PIPELINE
+    if options.passes:
+        arranged = targets.resolve_passes(options.passes, "")
+        passes = (*arranged.first, *arranged.pipeline)
+    with targets.compiling():
+        found = case.fault(passes)
+    if options.json:
+        kind, name = case.point.kind, case.point.name
+        console.emit_json({"good": not found, "kind": kind, "pass": name, "what": found, "was": case.what})
+    else:
+        console.emit(f"{case.point.kind} pass {case.point.name}: " + (f"BAD: {found}" if found else "ok"))
+    return console.WRONG if found else console.OK
+
+
+def _checked(options: argparse.Namespace, path: Path) -> PassReport:
+    if not path.exists() and targets.is_target(options.source) and not exported.is_exported(path.name):
+        if options.passes:
+            return _checked_graph(options)
+        model, examples, dims = compile.prepare(options, "source")
+        with targets.compiling():
+
+            def check() -> PassReport:
+                gradients = options.gradients
+                return check_model_passes(model, examples, gradients=gradients, dims=dims, folder=options.output)
+
+            return targets.guarded(check, f"checking {options.source}")
+    if options.gradients:
+        raise console.UsageError("--gradients needs a model in Python", remedy=targets.FORMS)
+    return _checked_graph(options)
+
+
+def _checked_graph(options: argparse.Namespace) -> PassReport:
+    """A graph from a file, or with passes of a user; its arguments are random where they are not known."""
+    if options.gradients:
+        raise console.UsageError("--gradients does not go with --passes", remedy="one of the two")
+    source = sources.open_source(options)
+    if source.graph is None:
+        raise console.UsageError("a .gck file holds a lowered program, without the graph to compare it with")
+    arguments = _arguments(source.graph, source.weights)
+    with targets.compiling():
+        return checked_part(Part("forward", source.graph, arguments, source.pipeline), options.output)
+
+
+def _arguments(graph: Graph, weights: dict[str, np.ndarray]) -> tuple[np.ndarray, ...]:
+    found = []
+    for i, value in enumerate(graph.inputs):
+        path = input_path(value)
+        if input_class(value) != "input" and path in weights:
+            found.append(np.array(weights[path]))
+        else:
+            found.append(random_array(TensorSpec(value.name, value.dtype.name, value.shape), i))
+    return tuple(found)

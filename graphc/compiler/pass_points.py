@@ -1,0 +1,137 @@
+"""What stands after every pass of a compile: graphs after graph passes, programs after lowering and program passes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from graphc.codegen.machine.target import Target
+from graphc.codegen.schedule.base import Context, ProgramPass, Scheduled
+from graphc.codegen.schedule.forms import Forms
+from graphc.codegen.schedule.nests import Nests
+from graphc.codegen.schedule.pipeline import PIPELINE as SCHEDULE
+from graphc.codegen.schedule.pipeline import print_scheduled, verify_scheduled
+from graphc.compiler.compile import compile_stages, load_compiled
+from graphc.compiler.stages import Stages
+from graphc.ir.graph.graph import Graph, input_class, input_path
+from graphc.ir.graph.interpret import Evaluator
+from graphc.ir.kernel.dims import bind as bind_program
+from graphc.ir.kernel.dims import dims_of_program
+from graphc.ir.kernel.interpret import run_program
+from graphc.ir.kernel.statements import Program
+from graphc.passes.base import Pass
+from graphc.passes.pipeline import run_passes
+
+Results = tuple[list[np.ndarray], dict[str, np.ndarray]]
+"""Outputs, and the new content of each written param and state by path."""
+GRAPH, PROGRAM, NATIVE = "graph", "program", "native"
+LOWERING = "lowering"
+
+
+@dataclass(frozen=True)
+class Point:
+    """A place behind one pass."""
+
+    kind: str
+    """GRAPH, PROGRAM or NATIVE."""
+    number: int
+    """Its place among those of its kind."""
+    name: str
+    """The name of the pass; of a step on nests ``nests/step``."""
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def after_graph_pass(step: Pass, graph: Graph, target: Target) -> tuple[Graph, int]:
+    """What a graph pass leaves of a graph, and how many changes it says it made."""
+    found, runs = run_passes(graph, (step,), target.costs)
+    return found, runs[0].changed
+
+
+def evaluated(graph: Graph, arguments: Sequence[np.ndarray]) -> Results:
+    """What a graph means for these arguments."""
+    evaluator = Evaluator()
+    with np.errstate(all="ignore"):
+        outputs = evaluator.run(graph, list(arguments))
+    return [np.array(o) for o in outputs], {path: np.array(a) for path, a in evaluator.state.items()}
+
+
+@dataclass(frozen=True)
+class Stop:
+    """A program behind one pass."""
+
+    point: Point
+    changed: int
+    program: Program | None
+    """None where the pass fails."""
+    text: str
+    """Of the program: equal texts are equal programs; or how the pass fails."""
+
+
+def program_stops(stages: Stages) -> Iterator[Stop]:
+    """The program of an optimized graph after lowering, after every program pass, and after every step on nests. Each
+    is made when it is asked for; the last one is that of a pass that fails."""
+    context = Context(Forms(stages.target))
+    scheduled = None
+    for number, step in enumerate([None, *chain.from_iterable(map(_with_parts, SCHEDULE))]):
+        point = Point(PROGRAM, number, LOWERING if step is None else step.name)
+        try:
+            if step is None or scheduled is None:
+                scheduled = found = Scheduled(stages.lowered)
+                changed = len(found.program.kernels)
+            else:
+                result = step.run(scheduled, context)
+                found, changed = result.scheduled, result.changed
+            verify_scheduled(found)
+        except Exception as error:
+            yield Stop(point, 0, None, failure(error))
+            return
+        if "/" not in point.name:
+            scheduled = found
+        yield Stop(point, changed, found.program, print_scheduled(found))
+
+
+def _with_parts(step: ProgramPass) -> list[ProgramPass]:
+    """A pass behind what it does in steps."""
+    if not isinstance(step, Nests):
+        return [step]
+    return [*(Nests(f"nests/{last.name}", step.steps[: i + 1]) for i, last in enumerate(step.steps)), step]
+
+
+def failure(error: Exception) -> str:
+    """The first line of an error, with its class."""
+    return f"{type(error).__name__}: {error}".splitlines()[0]
+
+
+def program_runner(stages: Stages, sizes: dict[str, int]) -> Callable[[Program, Sequence[np.ndarray]], Results]:
+    """Runs programs of a graph by the kernel interpreter."""
+
+    def run(program: Program, arguments: Sequence[np.ndarray]) -> Results:
+        names = dims_of_program(program)
+        bound = bind_program(program, {n: sizes[n] for n in names}) if names else program
+        given = [a.copy() for a in arguments]
+        outputs = run_program(bound, given)
+        return list(outputs), changed_states(stages.optimized, given)
+
+    return run
+
+
+def run_native(stages: Stages, arguments: Sequence[np.ndarray]) -> Results:
+    """Compiles and runs native code."""
+    program = load_compiled(compile_stages(stages))
+    given = [a.copy() for a in arguments]
+    pairs = list(zip(stages.optimized.inputs, given, strict=True))
+    inputs = [a for v, a in pairs if input_class(v) == "input"]
+    bound = tuple(a for v, a in pairs if input_class(v) != "input")
+    return program.run(inputs, bound), changed_states(stages.optimized, given)
+
+
+def changed_states(graph: Graph, arguments: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
+    """What params and states hold, by path."""
+    pairs: Any = zip(graph.inputs, arguments, strict=True)
+    return {input_path(v): a for v, a in pairs if input_class(v) != "input"}

@@ -1,0 +1,77 @@
+"""The meaning of a graph with all f32 values computed in f64: what roundings are measured against."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphc.base.errors import GraphcError
+from graphc.ir.graph.graph import Graph, Node, Value, input_path
+from graphc.ir.graph.interpret import Evaluator, bound_attrs, bound_sizes
+from graphc.ir.op import Trait
+
+_BY_BITS = frozenset({"bitcast", "view_dtype"})
+"""Ops that look at the bits of their operand."""
+
+
+class WideEvaluator(Evaluator):
+    """Evaluates with f64 in the place of f32. Where an op cannot, it gets its operands in the types of the graph.
+
+    With the values that a run of the graph in its own types gave, all values that are no floats are those: the two runs
+    take the same side of every comparison.
+    """
+
+    def __init__(self, followed: Mapping[Value, Any] | None = None):
+        super().__init__()
+        self._followed = followed
+
+    def run(self, graph: Graph, arguments: Sequence[Any]) -> tuple[Any, ...]:
+        """The outputs for numpy arrays, f64 where the graph says f32. Arguments may be wide already."""
+        return super().run(graph, [_widened(np.asarray(a)) for a in arguments])
+
+    def apply(self, node: Node, operands: list[Any]) -> Sequence[Any]:
+        """Evaluates one node."""
+        followed = self._followed
+        if followed is not None and not any(v.dtype.is_floating_point for v in node.results):
+            results: Sequence[Any] = [followed[v] for v in node.results]
+        elif _keeps(node):
+            results = [operands[0]]
+        else:
+            results = self._evaluated(node, operands)
+        if node.op.has(Trait.STATE_WRITE):
+            self.state[input_path(node.operands[0])] = results[0]
+        return results
+
+    def _evaluated(self, node: Node, operands: list[Any]) -> Sequence[Any]:
+        attrs = bound_attrs(node, self.sizes) if self.sizes else node.attrs
+        if node.op.name not in _BY_BITS:
+            try:
+                with np.errstate(all="ignore"):
+                    results = [_widened(a) for a in node.op.evaluate(operands, attrs)]
+            except (GraphcError, TypeError, ValueError):
+                results = []
+            if results and all(self._fits(v, a) for v, a in zip(node.results, results, strict=True)):
+                return results
+        pairs = zip(node.operands, operands, strict=True)
+        with np.errstate(all="ignore"):
+            narrow = [np.asarray(a, v.dtype.numpy) if v.dtype.is_floating_point else a for v, a in pairs]
+            return [_widened(a) for a in node.op.evaluate(narrow, attrs)]
+
+    def _fits(self, value: Value, array: np.ndarray) -> bool:
+        shape = bound_sizes(value.shape, self.sizes) if self.sizes else value.shape
+        dtype = np.dtype(np.float64) if value.dtype.is_floating_point else value.dtype.numpy
+        return array.shape == shape and array.dtype == dtype
+
+
+def _keeps(node: Node) -> bool:
+    """Whether the node only rounds a float to another precision."""
+    if node.op.name != "cast":
+        return False
+    return node.operands[0].dtype.is_floating_point and node.results[0].dtype.is_floating_point
+
+
+def _widened(array: Any) -> Any:
+    array = np.asarray(array)
+    return array.astype(np.float64) if array.dtype == np.float32 else array

@@ -11,8 +11,7 @@ from graphc.base.errors import GraphcError
 from graphc.compiler.wide import WideEvaluator
 from graphc.ir.graph.graph import Graph, Node, Value
 from graphc.ir.graph.interpret import Evaluator
-from graphc.ops.autodiff import vjp_graph
-from graphc.ops.state import stop_gradient
+from graphc.ops.autodiff import stops_gradient, vjp_graph
 
 STEPS = (1e-6, 3e-6, 1e-5)
 """Of central differences, relative to the largest element; a kink that lies between the points of one does not lie
@@ -29,7 +28,7 @@ def may_compare(graph: Graph) -> bool:
 
 
 def _holds_back(graph: Graph) -> bool:
-    return any(n.op is stop_gradient.op for n in graph.nodes()) or not may_compare(graph)
+    return any(map(stops_gradient, graph.nodes())) or not may_compare(graph)
 
 
 class _Held(WideEvaluator):
@@ -41,7 +40,7 @@ class _Held(WideEvaluator):
 
     def apply(self, node: Node, operands: list[Any]) -> Sequence[Any]:
         """Evaluates one node."""
-        return [self._held[node.results[0]]] if node.op is stop_gradient.op else super().apply(node, operands)
+        return [self._held[node.results[0]]] if stops_gradient(node) else super().apply(node, operands)
 
 
 def gradient_fault(

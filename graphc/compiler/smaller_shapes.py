@@ -62,7 +62,7 @@ def _resized(graph: Graph, arguments: Arguments, old: int, new: int) -> tuple[Gr
 
 
 def _first(array: np.ndarray, old: int, new: int) -> np.ndarray:
-    return np.ascontiguousarray(array[tuple(slice(new) if n == old else slice(None) for n in array.shape)])
+    return np.array(array[tuple(slice(new) if n == old else slice(None) for n in array.shape)], order="C")
 
 
 class _Resizer(Reemitter):

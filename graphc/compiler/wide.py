@@ -12,9 +12,6 @@ from graphc.ir.graph.graph import Graph, Node, Value, input_path
 from graphc.ir.graph.interpret import Evaluator, bound_attrs, bound_sizes
 from graphc.ir.op import Trait
 
-_BY_BITS = frozenset({"bitcast", "view_dtype"})
-"""Ops that look at the bits of their operand."""
-
 
 class WideEvaluator(Evaluator):
     """Evaluates with f64 in the place of f32. Where an op cannot, it gets its operands in the types of the graph.
@@ -46,14 +43,13 @@ class WideEvaluator(Evaluator):
 
     def _evaluated(self, node: Node, operands: list[Any]) -> Sequence[Any]:
         attrs = bound_attrs(node, self.sizes) if self.sizes else node.attrs
-        if node.op.name not in _BY_BITS:
-            try:
-                with np.errstate(all="ignore"):
-                    results = [_widened(a) for a in node.op.evaluate(operands, attrs)]
-            except (GraphcError, TypeError, ValueError):
-                results = []
-            if results and all(self._fits(v, a) for v, a in zip(node.results, results, strict=True)):
-                return results
+        try:
+            with np.errstate(all="ignore"):
+                results = [_widened(a) for a in node.op.evaluate(operands, attrs)]
+        except (GraphcError, TypeError, ValueError):
+            results = []
+        if results and all(self._fits(v, a) for v, a in zip(node.results, results, strict=True)):
+            return results
         pairs = zip(node.operands, operands, strict=True)
         with np.errstate(all="ignore"):
             narrow = [np.asarray(a, v.dtype.numpy) if v.dtype.is_floating_point else a for v, a in pairs]
@@ -66,10 +62,12 @@ class WideEvaluator(Evaluator):
 
 
 def _keeps(node: Node) -> bool:
-    """Whether the node only rounds a float to another precision."""
-    if node.op.name != "cast":
+    """Whether the node only takes a float to another precision."""
+    if len(node.operands) != 1 or len(node.results) != 1:
         return False
-    return node.operands[0].dtype.is_floating_point and node.results[0].dtype.is_floating_point
+    old, new = node.operands[0].type, node.results[0].type
+    both = old.dtype.is_floating_point and new.dtype.is_floating_point
+    return both and old.dtype is not new.dtype and old.shape == new.shape
 
 
 def _widened(array: Any) -> Any:

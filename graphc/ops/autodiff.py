@@ -80,6 +80,11 @@ def read_before_written(graph: Graph, joint: Graph) -> list[int]:
     return [i for i, old in enumerate(graph.inputs) if old in written and joint.inputs[i].node in live]
 
 
+def stops_gradient(node: Node) -> bool:
+    """Whether no gradient flows through a node that only hands its operand on."""
+    return node.op is stop_gradient.op
+
+
 def _choose(graph: Graph, outputs: Sequence[int] | None) -> list[int]:
     if outputs is None:
         return [i for i, v in enumerate(graph.outputs) if v.dtype.kind == "f"]
@@ -188,7 +193,7 @@ def _depending(graph: Graph, wrt: Sequence[Value]) -> set[Value]:
     """Floating-point values that depend on ``wrt``, leaving out paths on which the gradient is zero by definition."""
     active = set(wrt)
     for node in graph.nodes():
-        if node.op is stop_gradient.op:
+        if stops_gradient(node):
             continue
         rules = node.op.vjp
         for i, operand in enumerate(node.operands):

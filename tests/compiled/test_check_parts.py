@@ -100,7 +100,7 @@ def test_dtypes_that_are_no_floats_are_the_same_bit_for_bit():
 
 def test_an_error_of_the_caller_is_one():
     with pytest.raises(ArgumentError, match="no precision"):
-        gc.check(Net(), examples()[0], passes=True, precision="int8")
+        gc.check(Net(), examples()[0], passes=True, precision="int8")  # type: ignore[call-overload]  # pyright: ignore
     with pytest.raises(ArgumentError, match="requires gradients"):
         gc.check(lambda x: x * 2, examples()[0], gradients=True)
 

@@ -105,6 +105,8 @@ class Explanation:
     """The named dimensions with their ranges; all figures are for the sizes that are expected (``hint``)."""
     weights: tuple[str, ...] = ()
     """What large weights are stored as, where a precision was asked for, and why those are not that are not."""
+    held: tuple[str, ...] = ()
+    """Values that are held back for second computations (see docs/memory.md), with their bytes."""
 
     @property
     def layout(self) -> str:
@@ -131,7 +133,13 @@ def explain(stages: Stages) -> Explanation:
         calls = tuple(_on_device(r, run_of(stages, c)) for r, c in zip(calls, program.calls, strict=True))
     unfused, passes = _unfused(program, plan, origin), tuple(run for runs in stages.passes.values() for run in runs)
     dims = tuple(print_dim(d).removeprefix("dim ") for d in dims_of_program(program).values())
-    return Explanation(program.name, calls, unfused, dict(stages.layouts), memory_of(program), passes, dims)
+    layouts, held = dict(stages.layouts), () if graph is None else _held(graph)
+    return Explanation(program.name, calls, unfused, layouts, memory_of(program), passes, dims, held=held)
+
+
+def _held(graph: Graph) -> tuple[str, ...]:
+    values = dict.fromkeys(n.operands[0] for n in graph.nodes() if n.op.has(Trait.WAITS))
+    return tuple(f"%{v.name}: {hint(v.type.nbytes)} bytes" for v in values)
 
 
 def _on_device(report: KernelReport, found: OnDevice) -> KernelReport:
@@ -270,6 +278,8 @@ def _lines(explanation: Explanation) -> list[str]:
     )
     if memory.formula:
         lines.append(f"arena for all sizes: {memory.formula} bytes")
+    if explanation.held:
+        lines.append(f"computed a second time, behind `later`: what is made of {', '.join(explanation.held)}")
     lines += [f"weight {line}" for line in explanation.weights]
     hosts = [call.schedule for call in calls if call.kind == "host"]
     if hosts:

@@ -170,3 +170,12 @@ def test_host_calls_are_counted_and_named():
         "calls Python: hook of Linear",
     ]
     assert "host calls: 2, in which native code waits for Python" in str(explanation)
+
+
+def test_second_computations_are_named():
+    net = nn.Sequential(nn.Linear(4, 4), nn.Tanh())
+    step = gc.compile_step(lambda x: gc.checkpoint(net, x), nn.MSELoss(), gc.optim.SGD(net.parameters(), lr=0.1))
+    step(gc.ones(3, 4), gc.zeros(3, 4))
+    found = explain(Stages(step.graphs[0]))
+    assert any(line.endswith(": 48 bytes") for line in found.held) and "computed a second time" in str(found)
+    assert explain(Stages(gc.trace(net, gc.ones(3, 4)))).held == ()

@@ -23,6 +23,7 @@ PAGES = [
     "README.md",
     "docs/index.md",
     "docs/tutorial.md",
+    "docs/derivatives.md",
     "docs/extending.md",
     "docs/coming_from_pytorch.md",
     "docs/grammar.md",

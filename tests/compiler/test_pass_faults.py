@@ -44,7 +44,7 @@ def test_a_wrong_pass_is_made_small(monkeypatch: pytest.MonkeyPatch):
     fault = made_small("forward", POINT, graph, arguments(graph), wrong)
     assert fault.graph is not None and fault.nodes == count_nodes(fault.graph) == 1
     assert fault.what.startswith("output 0 differs") and all(a.size == 1 for a in fault.arguments)
-    assert place_of(fault) == "where  %y = minimum(%h1, f32(0.0)) : f32[1,1]\nfrom   model.py:13"
+    assert place_of(fault) == "where  %y = minimum(%h1, f32(0.0)) : f32[1,1]\nfrom   act, model.py:13"
 
 
 def test_passes_are_found_by_place_and_name():

@@ -12,7 +12,7 @@ from graphc.base.size import hint
 from graphc.codegen.machine.target import Target
 from graphc.compiler.memory_report import MemoryReport, report_of
 from graphc.compiler.stages import Stages
-from graphc.fusion.lifetimes import Lifetimes
+from graphc.fusion.lifetimes import Lifetimes, profile
 from graphc.fusion.recomputation_cut import Choice, Recomputation, Second
 from graphc.ir.graph.graph import Graph
 from graphc.passes.base import Pass
@@ -28,6 +28,8 @@ _ATTEMPTS = 12
 """How many ways to meet a budget are planned in full before it is given up."""
 _CLOSER = 0.99
 """By how much more than a plan was too large the next estimate has to be smaller."""
+_LOW = 2
+"""Where a loss is computed at least the most that is alive anywhere, divided by this, is alive."""
 
 
 @dataclass(frozen=True)
@@ -140,7 +142,13 @@ class _Search:
 
 
 def _forward_end(lifetimes: Lifetimes) -> int:
-    """The group that computes the first output, the loss of a training step: what it needs has been computed then."""
-    graph = lifetimes.graph
-    value = written_value(graph.outputs[0])
-    return max((lifetimes.place.get(v.node, -1) for v in lifetimes.behind(value)), default=-1)
+    """The group behind which values are late: the one that computes the first output, which is the loss of a training
+    step, where most is alive then; else the one at which most is."""
+    alive = profile(lifetimes.spans(), len(lifetimes.plan.groups))
+    most = max(alive, default=0)
+    for output in lifetimes.graph.outputs[:1]:
+        behind = lifetimes.behind(written_value(output))
+        end = max((lifetimes.place.get(v.node, -1) for v in behind), default=-1)
+        if end >= 0 and alive[end] * _LOW > most:
+            return end
+    return alive.index(most) if alive else -1

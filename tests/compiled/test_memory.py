@@ -175,6 +175,26 @@ def test_a_training_function_is_within_the_budget():
     assert small.programs[0].arena <= 0.7 * train.programs[0].arena and small.memory_report()[0].again
 
 
+def test_a_training_function_that_returns_nothing():
+    def trained(memory):
+        graphc.manual_seed(7)
+        model = _perceptron()[0].to(graphc.float64)
+        optimizer = graphc.optim.SGD(model.parameters(), lr=0.05)
+
+        @graphc.compile(memory=memory)
+        def train(x, y):
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+
+        rng = np.random.default_rng(0)
+        for _ in range(3):
+            train(graphc.tensor(rng.standard_normal((16, 32))), graphc.tensor(rng.integers(0, 5, 16)))
+        return [np.array(p.detach()) for p in model.parameters()]
+
+    assert all(np.allclose(a, b, rtol=1e-10) for a, b in zip(trained(None), trained("75%"), strict=True))
+
+
 def test_without_gradients_a_budget_changes_nothing():
     model = nn.Linear(3, 3)
     compiled = graphc.compile(model, memory="50%")

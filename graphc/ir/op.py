@@ -58,6 +58,9 @@ class Trait(Flag):
     """Applies the graph in its attribute ``body`` in a row, ``length`` times, backwards where ``reverse`` says so. The
     first ``carries`` operands are what the first step takes over and the first results what the last one leaves; of
     the next ``sequences`` operands each step takes a slice; the others are the same for all. See ops.loop."""
+    BRANCH = auto()
+    """Applies one of the graphs in its attributes ``then`` and ``otherwise`` to the operands behind the first, which is
+    the condition. See ops.branch."""
     RECOMPUTED = auto()
     """The result may be written to before a backward pass, whose rules then get it computed again from the operands."""
     WAITS = auto()

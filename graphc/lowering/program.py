@@ -22,7 +22,7 @@ from graphc.lowering.group import lower_group, lower_part, origin_of
 from graphc.lowering.group_key import group_key
 from graphc.lowering.in_place import StateMemory, overwrites_own_element
 from graphc.lowering.moving_rows import in_order_of_rows
-from graphc.lowering.scan_steps import Repetition, Subview
+from graphc.lowering.scan_steps import Branch, Repetition, Subview
 from graphc.passes.long_views import is_written_by_parts
 from graphc.passes.operand_access import written_value
 from graphc.passes.shared_kernels import share_kernels
@@ -142,6 +142,9 @@ class _ProgramBuilder:
         if is_repeated(group.nodes[0]):
             self._repeat(group.nodes[0])
             return
+        if group.nodes[0].op.has(Trait.BRANCH):
+            self._branch(group.nodes[0])
+            return
         if group.nodes[0].op.has(Trait.HOST):
             self._call_host(group.nodes[0])
             return
@@ -212,19 +215,36 @@ class _ProgramBuilder:
             if source != target:
                 self._emit(self._copy(value, source, target))
         body = lower_graph(loop.body, costs=self.costs)
-        bound = loop.bind(body, operands, results)
+        self._insert(node, body, loop.bind(body, operands, results), loop.axis)
+
+    def _insert(self, node: Node, body: Program, bound: dict[str, Subview], around: Axis) -> None:
+        """The calls of a lowered graph that a node holds, in a loop."""
         for storage in body.storages[len(bound) :]:
             name = self._unused(f"{node.results[0].name}.{storage.name}")
             self.storages[name] = replace(storage, name=name)
             bound[storage.name] = Subview(name)
-        axes = {a: Axis(self._loop_name(), a.extent) for a in loop_spans(body.calls)}
+        axes = {
+            a: Axis(self._loop_name(), a.extent, a.flag and bound[a.flag].storage) for a in loop_spans(body.calls)
+        }
         kernels = {k.name: k for k in body.kernels}
         for call in body.calls:
             parts = [bound[a].inside(call.offset(i), axes) for i, a in enumerate(call.args)]
             offsets = tuple(p.offset for p in parts) if call.offsets or any(p.offset.terms for p in parts) else ()
-            loops = (loop.axis, *(axes[a] for a in call.loops))
+            loops = (around, *(axes[a] for a in call.loops))
             values = tuple(f"{node.results[0].name}.{name}" for name in call.values)
             self._emit((kernels[call.kernel], tuple(p.storage for p in parts)), values, loops, offsets)
+
+    def _branch(self, node: Node) -> None:
+        """The kernels of both branches, each in a loop of one iteration or none: both write to the same results."""
+        pred, *operands = (self._row_major(v) for v in node.operands)
+        results = [self.place[v] for v in node.results]
+        for name in ("then", "otherwise"):
+            flag = self._unused(f"{node.results[0].name}.{name}")
+            self.storages[flag] = Storage(flag, bool_, (), "temp")
+            self._emit((_flag_kernel(name == "then"), (pred, flag)))
+            branch = Branch(node.attrs[name])
+            body = lower_graph(branch.body, costs=self.costs)
+            self._insert(node, body, branch.bind(body, operands, results), Axis(self._loop_name(), 1, flag))
 
     def _call_host(self, node: Node) -> None:
         """The call of a Python function: a kernel without statements, of which the first buffer is the new token."""
@@ -309,3 +329,11 @@ class _ProgramBuilder:
             self.kernels[key] = replace(kernel, name=f"k{len(self.kernels)}")
         self.calls.append(Call(self.kernels[key].name, args, values, loops, offsets))
         return self.kernels[key].name
+
+
+def _flag_kernel(is_then: bool) -> Kernel:
+    """Whether a branch is taken: the condition, or that it does not hold."""
+    nest = NestBuilder()
+    found = nest.load_at("b0", as_index(0), bool_)
+    nest.store_at("b1", as_index(0), found.eq(is_then))
+    return Kernel("flag", (Buffer("b0", bool_, 1, "in"), Buffer("b1", bool_, 1, "out")), nest.body())

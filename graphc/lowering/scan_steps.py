@@ -62,6 +62,18 @@ class Repetition:
         return (self.axis.extent - 1) * size - step if self.reverse else step
 
 
+class Branch:
+    """One branch of a cond as calls that run where a flag is set."""
+
+    def __init__(self, graph: Graph):
+        self.body: Graph = _Stateful(0).transform(graph)
+
+    def bind(self, body: Program, operands: Sequence[str], results: Sequence[str]) -> dict[str, Subview]:
+        """What the arguments and outputs of the lowered branch stand for in the program around it."""
+        places = [*operands, *results]
+        return {s.name: Subview(p) for s, p in zip(body.storages[: len(places)], places, strict=True)}
+
+
 class _Stateful(Reemitter):
     """The body with carries as states that it writes. What lies in several places is computed into each of them by the
     kernel that computes it, as a reshape that changes nothing."""

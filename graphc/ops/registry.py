@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from graphc.ops import (
+    branch,
     check,
     checkpoint,
     control,
@@ -57,6 +58,7 @@ FAMILIES = (
     control,
     checkpoint,
     host,
+    branch,
     loop,
 )
 """The modules that define ops, in the order of the documentation."""

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol, cast
 
 from graphc.codegen.machine.costs import Costs
-from graphc.ir.graph.graph import Graph
+from graphc.ir.graph.graph import Graph, Node
+from graphc.ir.op import Trait
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,13 @@ class Pass(Protocol):
     def run(self, graph: Graph) -> PassResult:
         """Transforms a valid graph into a valid graph of the same inputs, outputs and effects."""
         ...
+
+
+def held_graphs(node: Node) -> tuple[str, ...]:
+    """The attributes of a node with graphs that are compiled as a part of this one: the step of a scan, branches."""
+    if node.op.has(Trait.LOOP):
+        return ("body",)
+    return ("then", "otherwise") if node.op.has(Trait.BRANCH) else ()
 
 
 def with_costs(step: Pass, costs: Costs) -> Pass:

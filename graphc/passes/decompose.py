@@ -11,7 +11,7 @@ from graphc.ir.graph.interpret import copy
 from graphc.ir.graph.rewrite import Rule, apply_rules
 from graphc.ir.op import REGISTRY, Trait
 from graphc.ops.dispatch import GraphDispatcher, use
-from graphc.passes.base import PassResult
+from graphc.passes.base import PassResult, held_graphs
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,9 @@ class Decompose:
         """Changes the graph in place; counts decomposed nodes."""
         changed = apply_rules(graph, _rules())
         for node in graph.nodes():
-            if node.op.has(Trait.LOOP):
-                result = self.run(copy(node.attrs["body"]))
-                node.attrs = {**node.attrs, "body": result.graph}
+            for name in held_graphs(node):
+                result = self.run(copy(node.attrs[name]))
+                node.attrs = {**node.attrs, name: result.graph}
                 changed += result.changed
         for node in reversed(list(graph.nodes())):
             # What is not pure the rules leave in place, as if its effects were still needed; they are inlined by now.

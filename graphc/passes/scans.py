@@ -13,7 +13,7 @@ from graphc.ir.graph.interpret import copy, live_nodes
 from graphc.ir.op import Trait
 from graphc.ops.control import inline
 from graphc.ops.dispatch import GraphDispatcher, current, use
-from graphc.passes.base import Pass, PassResult, with_costs
+from graphc.passes.base import Pass, PassResult, held_graphs, with_costs
 from graphc.passes.cse import CommonSubexpressionElimination
 
 
@@ -195,7 +195,7 @@ def _partial(graph: Graph, arguments: Sequence[Any], outputs: Sequence[Value]) -
 
 @dataclass(frozen=True)
 class OptimizeSteps:
-    """Runs passes over the step of every scan, steps of scans inside of steps too.
+    """Runs passes over the step of every scan and the branches of every cond, those inside of them too.
 
     Needs: what the passes need. Does: replaces the step by its optimised form. Leaves: operands and results.
 
@@ -209,11 +209,11 @@ class OptimizeSteps:
     def run(self, graph: Graph) -> PassResult:
         """Adds up what the passes count."""
         changed = 0
-        for node in _scans(graph):
-            inner = self.run(copy(node.attrs["body"]))
+        for node, name in [(node, name) for node in graph.nodes() for name in held_graphs(node)]:
+            inner = self.run(copy(node.attrs[name]))
             body, changed = inner.graph, changed + inner.changed
             for step in (with_costs(step, self.costs) for step in self.passes):
                 result = step.run(body)
                 body, changed = result.graph, changed + result.changed
-            node.attrs = {**node.attrs, "body": body}
+            node.attrs = {**node.attrs, name: body}
         return PassResult(graph, changed)

@@ -341,6 +341,7 @@ class _EntryWriter:
     def addresses(self, calls: Sequence[Call]) -> None:
         """Loads the addresses of all storages that some of these calls use."""
         used = {self.owners[a].name for call in calls for a in call.args}
+        used |= {self.owners[axis.flag].name for call in calls for axis in call.loops if axis.flag}
         for i in sorted(self.bound[name] for name in used if name in self.bound):
             self.lines.append(f"  %p{i} = getelementptr inbounds ptr, ptr %table, i64 {i}")
             self.lines.append(f"  %s{i} = load ptr, ptr %p{i}, align 8")
@@ -381,7 +382,9 @@ class _EntryWriter:
             label = f"{number}.{len(self.loops)}"
             self.lines.insert(0, f"  %c{label} = alloca i64, align 8")
             self.lines.append(f"  store i64 0, ptr %c{label}, align 8")
-            if bounds(axis.extent)[0] < 1:
+            if axis.flag:
+                self.lines.append(f"  br i1 {self.flag(axis, 'f' + label)}, label %L{label}, label %E{label}")
+            elif bounds(axis.extent)[0] < 1:
                 self.lines.append(f"  %e{label} = icmp eq i64 {self.sizes.value(axis.extent)}, 0")
                 self.lines.append(f"  br i1 %e{label}, label %E{label}, label %L{label}")
             else:
@@ -391,6 +394,25 @@ class _EntryWriter:
                 f"  %i{label} = load i64, ptr %c{label}, align 8",
             ]
             self.loops.append((axis, label))
+
+    def flag(self, axis: Axis, name: str) -> str:
+        """The register, of type i1, that says whether there is one more iteration; appends what loads it."""
+        place = self.names[self.owners[axis.flag].name]
+        self.lines.append(f"  %{name} = load i8, ptr {place}, align 1")
+        self.lines.append(f"  %{name}.on = icmp ne i8 %{name}, 0")
+        return f"%{name}.on"
+
+    def unless_set(self, axis: Axis, label: str) -> list[str]:
+        """The branch at the end of an iteration."""
+        if not axis.flag:
+            return [f"  br i1 %d{label}, label %E{label}, label %L{label}"]
+        place, name = self.names[self.owners[axis.flag].name], f"%g{label}"
+        return [
+            f"  {name} = load i8, ptr {place}, align 1",
+            f"  {name}.off = icmp eq i8 {name}, 0",
+            f"  {name}.end = or i1 {name}.off, %d{label}",
+            f"  br i1 {name}.end, label %E{label}, label %L{label}",
+        ]
 
     def stop_where_set(self, number: int) -> None:
         """Appends the return before call ``number`` that is taken when a check has failed."""
@@ -421,7 +443,7 @@ class _EntryWriter:
                 f"  %n{label} = add nuw nsw i64 %i{label}, 1",
                 f"  store i64 %n{label}, ptr %c{label}, align 8",
                 f"  %d{label} = icmp eq i64 %n{label}, {self.sizes.value(axis.extent)}",
-                f"  br i1 %d{label}, label %E{label}, label %L{label}",
+                *self.unless_set(axis, label),
                 f"E{label}:",
             ]
         if not self.loops:

@@ -151,7 +151,7 @@ class _Binder:
         return tuple(Bound(self.index(b.index), self.size(b.low), self.size(b.high)) for b in guard)
 
     def axis(self, axis: Axis) -> Axis:
-        return Axis(axis.name, self.size(axis.extent)) if is_size(axis.extent) else axis
+        return replace(axis, extent=self.size(axis.extent)) if is_size(axis.extent) else axis
 
     def index(self, index: Index) -> Index:
         parts = [self.atom(atom) * self.size(coefficient) for atom, coefficient in index.terms]

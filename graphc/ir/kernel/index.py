@@ -21,6 +21,9 @@ class Axis:
 
     name: str
     extent: int
+    flag: str = ""
+    """Of a loop around calls: the name of a bool storage without dimensions that says before each iteration whether
+    there is one more."""
 
     def __str__(self) -> str:
         return self.name

@@ -102,7 +102,7 @@ def run_program(program: Program, arguments: Sequence[np.ndarray]) -> tuple[np.n
 
 
 def _run_calls(kernels: Mapping[str, Kernel], calls: Sequence[Call], memory: Mapping[str, np.ndarray]) -> None:
-    for call, at in executions(calls):
+    for call, at in executions(calls, lambda flag: bool(memory[flag])):
         kernel = kernels[call.kernel]
         arrays = {}
         for i, (buffer, name) in enumerate(zip(kernel.arguments, call.args, strict=True)):

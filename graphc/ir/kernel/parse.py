@@ -117,7 +117,8 @@ class _Reader:
         c.expect("repeat")
         name = c.expect_kind("word", "the name of a loop")
         c.expect("in")
-        axis = Axis(name.text, c.size())
+        extent = c.size()
+        axis = Axis(name.text, extent, c.name("value", "a storage, %name") if c.accept("while") else "")
         if name.text in self.loops:
             c.refuse(f"{name.text} is a loop already", name)
         self.loops.add(name.text)

@@ -8,21 +8,22 @@ from graphc.ir.kernel.index import Axis, Index
 from graphc.ir.kernel.statements import Call, Program
 
 
-def executions(calls: Sequence[Call]) -> Iterator[tuple[Call, dict[Axis, int]]]:
-    """Every run of a kernel in order, with the iteration of each loop around it."""
-    stack: list[tuple[Sequence[Call], int, dict[Axis, int]]] = [(calls, 0, {})]
+def executions(
+    calls: Sequence[Call], goes_on: Callable[[str], bool] = lambda flag: True
+) -> Iterator[tuple[Call, dict[Axis, int]]]:
+    """Every run of a kernel in order, with the iteration of each loop around it. ``goes_on`` says whether the storage of
+    a flag is true at present."""
+    stack: list[tuple[Sequence[Call], int, dict[Axis, int], Axis | None]] = [(calls, 0, {}, None)]
     while stack:
-        present, depth, at = stack.pop()
-        pending: list[tuple[Sequence[Call], int, dict[Axis, int]]] = []
-        for axis, block in blocks(present, depth):
-            if axis is None:
-                pending.append((block, -1, at))
-            else:
-                pending += [(block, depth + 1, {**at, axis: i}) for i in range(axis.extent)]
+        present, depth, at, axis = stack.pop()
         if depth < 0:
             yield present[0], at
+        elif axis is not None:
+            if at[axis] < axis.extent and (not axis.flag or goes_on(axis.flag)):
+                stack += [(present, depth, {**at, axis: at[axis] + 1}, axis), (present, depth + 1, at, None)]
         else:
-            stack += reversed(pending)
+            found = [(b, -1, at, None) if a is None else (b, depth, {**at, a: 0}, a) for a, b in blocks(present, depth)]
+            stack += reversed(found)
 
 
 def blocks(calls: Sequence[Call], depth: int = 0) -> Iterator[tuple[Axis | None, Sequence[Call]]]:
@@ -71,7 +72,11 @@ def live_spans(program: Program, root: Callable[[str], str] = lambda name: name)
         for i, name in enumerate(call.args):
             fresh = i < len(arguments) and arguments[i].role == "out" and program.is_whole(call, i)
             uses.setdefault(root(name), []).append((number, fresh))
-    loops = loop_spans(program.calls).values()
+    spans = loop_spans(program.calls)
+    for axis, (start, stop) in spans.items():
+        if axis.flag:
+            uses[root(axis.flag)] = sorted([*uses.get(root(axis.flag), []), (start, False), (stop, False)])
+    loops = spans.values()
     return {name: _extended(found, loops) for name, found in uses.items()}
 
 

@@ -118,7 +118,8 @@ def _call_lines(calls: Sequence[Call]) -> Iterator[tuple[str, Call | None]]:
         for depth in range(len(around), same, -1):
             yield "  " * depth + "}", None
         for depth in range(same, len(loops)):
-            yield "  " * (depth + 1) + f"repeat {loops[depth].name} in {loops[depth].extent} {{", None
+            flag = f" while {print_name('%', loops[depth].flag)}" if loops[depth].flag else ""
+            yield "  " * (depth + 1) + f"repeat {loops[depth].name} in {loops[depth].extent}{flag} {{", None
         around = loops
         if call is not None:
             yield "  " * (len(around) + 1) + print_call(call), call

@@ -45,7 +45,7 @@ class ThreadPlan:
 
 def plan_threads(program: Program, target: Target) -> ThreadPlan:
     """The plan for a scheduled program whose memory is planned."""
-    if not target.has_pool:
+    if not target.has_pool or any(axis.flag for call in program.calls for axis in call.loops):
         return ThreadPlan()
     costs, roofline = target.costs.threads, target.roofline
     runs: Counter[str] = Counter()

@@ -1,0 +1,178 @@
+"""``cond`` and ``switch``: one of several functions, chosen by a value of the call; one node of a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from graphc.base import module_path
+from graphc.base.dtypes import bool_
+from graphc.base.errors import ArgumentError, DTypeError, ShapeError, TraceError
+from graphc.base.location import capture
+from graphc.ir.graph.graph import Graph, Value
+from graphc.ir.op import Trait
+from graphc.ir.types import TensorType
+from graphc.ops import dispatch
+from graphc.ops import elementwise as ew
+from graphc.ops.branch import cond as cond_op
+from graphc.ops.check import check_true, limits_of
+from graphc.tape.grad_mode import no_grad
+from graphc.tensors.structure import Structure, flatten, unflatten
+from graphc.tensors.tensor import Tensor
+from graphc.tensors.tensor_base import front, refresh
+from graphc.tracing.tracer import Tracer
+
+Function = Callable[..., Any]
+
+
+def cond(pred: Any, true_fn: Function, false_fn: Function, operands: Any = ()) -> Any:
+    """``true_fn(*operands)`` where ``pred`` is true, else ``false_fn(*operands)``; only that one is computed.
+
+    ``pred`` is a bool or a bool tensor of one element. ``operands`` is a tuple or list of tensors, or of nested tuples,
+    lists and dictionaries of tensors. Both functions return the same nesting, shapes and element types; they may use
+    tensors from outside, and gradients go to these, too. What is compiled holds both functions and a branch; its
+    gradient computes the chosen one again. Under ``vmap`` with conditions that differ, both are computed.
+
+    Raises ShapeError, DTypeError and ArgumentError where the results differ, TraceError in a trace where a function
+    writes to tensors from outside or draws random numbers.
+    """
+    if not isinstance(operands, (tuple, list)):
+        raise ArgumentError(f"cond: operands are a tuple or a list, got {type(operands).__name__}", remedy="(x,)")
+    if not callable(true_fn) or not callable(false_fn):
+        raise ArgumentError("cond takes a condition and two functions", remedy="cond(pred, f, g, (x,))")
+    if not isinstance(pred, Tensor):
+        return (true_fn if pred else false_fn)(*operands)
+    if pred.dtype is not bool_:
+        raise DTypeError(f"cond: the condition is {pred.dtype.name}", remedy="a comparison, such as x.sum() > 0")
+    if pred.numel() != 1:
+        raise ShapeError(f"cond: the condition has shape {list(pred.shape)}", remedy=".any() or .all() of it")
+    tracer = front()
+    if not isinstance(tracer, Tracer) or tracer.known(pred) is not None:
+        return (true_fn if bool(pred) else false_fn)(*operands)
+    return _Branches(tracer, operands).trace(pred.reshape(()), true_fn, false_fn)
+
+
+def switch(index: Any, branches: Sequence[Function], operands: Any = ()) -> Any:
+    """``branches[index](*operands)``, of which only that one is computed; the index is limited to those that there are.
+
+    As ``cond``, with an integer, or an integer tensor of one element, in the place of the condition.
+    """
+    functions = list(branches)
+    if not functions:
+        raise ArgumentError("switch needs at least one function")
+    if not isinstance(index, Tensor):
+        return functions[min(max(index, 0), len(functions) - 1)](*operands)
+    if index.dtype.kind not in "iu" or index.numel() != 1:
+        what = f"{index.dtype.name}{list(index.shape)}"
+        raise DTypeError(f"switch: the index is {what}, not one integer", remedy="argmax(), or .long() of a number")
+    return _choose(index.reshape(()), functions, 0, operands)
+
+
+def _choose(index: Tensor, functions: Sequence[Function], first: int, operands: Any) -> Any:
+    """Halves the functions until one is left."""
+    if len(functions) == 1:
+        return functions[0](*operands)
+    middle = len(functions) // 2
+    return cond(
+        index < first + middle,
+        lambda *given: _choose(index, functions[:middle], first, given),
+        lambda *given: _choose(index, functions[middle:], first + middle, given),
+        operands,
+    )
+
+
+class _Branches:
+    """The two functions as graphs over the same arguments."""
+
+    def __init__(self, tracer: Tracer, operands: Sequence[Any]):
+        self.tracer = tracer
+        self.leaves, self.nested = flatten(tuple(operands))
+        self.inner: list[Tracer] = []
+        self.results: list[list[Value]] = []
+        self.checks: list[list[tuple[Value, str]]] = []
+        self.form: Structure | None = None
+
+    def trace(self, pred: Tensor, *functions: Function) -> Any:
+        """The node, and what it gives."""
+        for name, function in zip(("then", "otherwise"), functions, strict=True):
+            self._run(name, function)
+        graphs = self._graphs()
+        operands = [pred, *self.leaves, *(t for inner in self.inner for t in inner.origins)]
+        found = self.tracer.apply(cond_op.op, operands, dict(zip(("then", "otherwise"), graphs, strict=True)))
+        found = list(found) if isinstance(found, tuple) else [found]
+        count = len(self.results[0])
+        with no_grad():
+            for held, (_, message) in zip(found[count:], [c for checks in self.checks for c in checks], strict=True):
+                check_true(held, message=message)
+        assert self.form is not None
+        return unflatten(self.form, found[:count])
+
+    def _run(self, name: str, function: Function) -> None:
+        inner = Tracer(Graph(f"cond.{name}"), parent=self.tracer)
+        with dispatch.use(inner):
+            given = [self._argument(inner, t, f"x{i}") for i, t in enumerate(self.leaves)]
+            found, form = flatten(function(*unflatten(self.nested, given)))
+            results = [refresh(inner.local(t))._data for t in found]
+            self._check(inner)
+            self.checks.append(self._taken_checks(inner))
+        if self.form is not None and form != self.form:
+            raise ArgumentError(
+                "cond: the two functions return results that are nested otherwise, or hold other numbers",
+                remedy="the same tuples, lists and dictionaries of tensors",
+            )
+        self.form = form
+        self.inner.append(inner)
+        self.results.append(results)
+
+    def _argument(self, inner: Tracer, outer: Tensor, name: str) -> Tensor:
+        tensor = Tensor._wrap(inner.graph.add_input(TensorType(outer.dtype, tuple(outer.shape)), name))
+        tensor._requires_grad = outer.requires_grad and outer.dtype.kind == "f"
+        return tensor
+
+    def _graphs(self) -> list[Graph]:
+        """Both graphs with all arguments and results of both."""
+        graphs = []
+        for number, inner in enumerate(self.inner):
+            graph, count = inner.graph, len(self.leaves)
+            own = {id(v): v for v in inner.lifted.values()}
+            arguments = list(graph.inputs[:count])
+            for other in self.inner:
+                for i, tensor in enumerate(other.origins):
+                    lifted = list(inner.lifted.values())[i] if other is inner else None
+                    kind = TensorType(tensor.dtype, tuple(tensor.shape))
+                    arguments.append(lifted if lifted is not None else graph.add_input(kind, f"unused{i}"))
+            assert all(id(v) in own or v in arguments for v in graph.inputs)
+            graph.inputs[:] = arguments
+            held = []
+            for place, checks in enumerate(self.checks):
+                held += [v if place == number else graph.scalar(True, bool_) for v, _ in checks]
+            graph.set_outputs([*self.results[number], *held])
+            graphs.append(graph)
+        return graphs
+
+    def _taken_checks(self, inner: Tracer) -> list[tuple[Value, str]]:
+        """The checks of a branch, taken out of it: whether each holds, and what is said where it does not."""
+        found = []
+        for node in [n for n in inner.graph.nodes() if n.op.has(Trait.CHECK)]:
+            low, high, allowed = limits_of(node.attrs)
+            x = Tensor._wrap(node.operands[0])
+            with no_grad():
+                holds = x if x.dtype is bool_ else ew.logical_and(ew.ge(x, low), ew.le(x, high))
+                for value in allowed:
+                    holds = ew.logical_or(holds, ew.eq(x, value))
+                message = node.attrs.get("message") or f"{node.attrs.get('what', 'a value')} is out of range in a branch"
+                found.append((refresh(inner.local(holds.all()))._data, message))
+            inner.graph.erase(node)
+        return found
+
+    def _check(self, inner: Tracer) -> None:
+        for node in inner.graph.nodes():
+            if node.op.has(Trait.RANDOM):
+                raise TraceError(
+                    "cond: a function draws random numbers, of which eager mode would draw only those of one function",
+                    origin=node.location.describe() or capture(module_path.current_path()).describe(),
+                    remedy="draw them before, and pass them as operands",
+                )
+        for entry in inner.written():
+            origin = entry.origin.describe() if entry.origin else None
+            raise TraceError("cond: a function writes to a tensor from outside", origin=origin, remedy="return it")

@@ -56,11 +56,13 @@ if TYPE_CHECKING:
     from graphc.ops.define_op import define_op
     from graphc.runtime.threads import get_num_threads, set_num_threads
     from graphc.serialize.state_file import load_state, save_state
+    from graphc.tracing.branch import cond, switch
     from graphc.tracing.checkpoint import checkpoint, checkpoint_sequential
     from graphc.tracing.host import opaque
     from graphc.tracing.scan import scan
     from graphc.tracing.trace import is_tracing, trace
     from graphc.tracing.vmap import vmap
+    from graphc.tracing.while_loop import associative_scan, fori_loop, map, while_loop
 
 assert dispatcher.EAGER
 _LATER = {
@@ -97,7 +99,13 @@ _LATER = {
     "optim": "graphc.optim",
     "picture": "graphc.drawing.show:picture",
     "save_state": "graphc.serialize.state_file:save_state",
+    "associative_scan": "graphc.tracing.while_loop:associative_scan",
+    "cond": "graphc.tracing.branch:cond",
+    "fori_loop": "graphc.tracing.while_loop:fori_loop",
+    "map": "graphc.tracing.while_loop:map",
     "scan": "graphc.tracing.scan:scan",
+    "switch": "graphc.tracing.branch:switch",
+    "while_loop": "graphc.tracing.while_loop:while_loop",
     "serialize": "graphc.serialize",
     "set_num_threads": "graphc.runtime.threads:set_num_threads",
     "summary": "graphc.compiled.model_summary:summary",
@@ -136,7 +144,7 @@ __all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
     "set_grad_enabled",
     "set_rng_state",
     "uint8",
-    *_LATER,
+    *(name for name in _LATER if name != "map"),
     *creation.__all__,
     *functions.__all__,
     *free_functions.__all__,

@@ -65,10 +65,25 @@ def compile_graph_for(graph: Graph, device: Device, passes: Sequence[Pass] = PIP
 def compile_stages_for(stages: Stages, device: Device) -> CompiledGraph:
     """The rest of a compile that may have been looked at on its way."""
     with watched(stages):
+        _check(stages.lowered, device)
         manifest, constants = manifest_of(stages.scheduled, ENTRY, stages.target)
         plan = plan_launches(stages.scheduled, stages.source, manifest, stages.execution.products)
         code = _binary(stages, device)
         return CompiledGraph(manifest, code, constants, stages, on_device=cache.OnDevice(plan, stages.source.text))
+
+
+def _check(program: Program, device: Device) -> None:
+    """Raises CompileError for what only programs of the CPU can do."""
+    if any(axis.flag for call in program.calls for axis in call.loops):
+        raise CompileError(
+            f"{program.name} has branches or loops that values decide, which {device.name} cannot run yet",
+            remedy="where for both ways, scan for a known number of steps, or the CPU",
+        )
+    if any(kernel.host >= 0 for kernel in program.kernels):
+        raise CompileError(
+            f"{program.name} calls Python (a hook or an opaque function), which {device.name} cannot do yet",
+            remedy="graphc.hooks.traced for hooks that only compute, no hooks, or the CPU",
+        )
 
 
 def target_of(device: Device) -> Target:

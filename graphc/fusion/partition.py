@@ -279,8 +279,9 @@ def is_repeated(node: Node) -> bool:
 
 
 def is_apart(node: Node) -> bool:
-    """Whether operands and results of a node all lie in memory, in row-major order: of a scan, of a host call."""
-    return node.op.has(Trait.LOOP) or node.op.has(Trait.HOST) or node.op.has(Trait.BRANCH)
+    """Whether operands and results of a node all lie in memory, in row-major order: of what holds graphs, of host
+    calls."""
+    return any(node.op.has(trait) for trait in (Trait.LOOP, Trait.HOST, Trait.BRANCH, Trait.WHILE))
 
 
 def _single(node: Node, costs: FusionCosts) -> Group:

@@ -61,6 +61,8 @@ class Trait(Flag):
     BRANCH = auto()
     """Applies one of the graphs in its attributes ``then`` and ``otherwise`` to the operands behind the first, which is
     the condition. See ops.branch."""
+    WHILE = auto()
+    """Applies the graph in its attribute ``body`` as long as that in ``test`` gives true. See ops.while_loop."""
     RECOMPUTED = auto()
     """The result may be written to before a backward pass, whose rules then get it computed again from the operands."""
     WAITS = auto()

@@ -9,7 +9,7 @@ from typing import Any
 from graphc.base.dtypes import bool_
 from graphc.codegen.machine.costs import DEFAULT, FusionCosts
 from graphc.fusion.layout import LAYOUTS, image_values, strides_of, turned_strides
-from graphc.fusion.partition import Group, is_apart, is_repeated
+from graphc.fusion.partition import Group, is_apart
 from graphc.fusion.vertical import FusionPlan, fuse
 from graphc.ir.graph.graph import CONSTANT, INPUT, Graph, Node, Value, input_class, input_equals, input_path
 from graphc.ir.kernel.index import Axis, Index, as_index, flatten
@@ -139,14 +139,8 @@ class _ProgramBuilder:
             return
         self.place.update({value: self.place[state] for value, state in in_place.items()})
         self._place_temporaries(group)
-        if is_repeated(group.nodes[0]):
-            self._repeat(group.nodes[0])
-            return
-        if group.nodes[0].op.has(Trait.BRANCH):
-            self._branch(group.nodes[0])
-            return
-        if group.nodes[0].op.has(Trait.HOST):
-            self._call_host(group.nodes[0])
+        if is_apart(group.nodes[0]):
+            self._apart(group.nodes[0])
             return
         if all(self._lies_there(node) for node in group.nodes):
             return
@@ -163,6 +157,16 @@ class _ProgramBuilder:
         name = self._emit((kernel, args), tuple(v.name for n in group.nodes for v in n.results))
         if group.kind == "contraction":
             self.products.add(name)
+
+    def _apart(self, node: Node) -> None:
+        """The calls of a node whose operands and results all lie in memory."""
+        kinds = {
+            Trait.LOOP: self._repeat,
+            Trait.WHILE: self._while,
+            Trait.BRANCH: self._branch,
+            Trait.HOST: self._call_host,
+        }
+        next(emit for trait, emit in kinds.items() if node.op.has(trait))(node)
 
     def _lies_there(self, node: Node) -> bool:
         """Whether a view takes over the memory of what it shows, element for element, as one of a state that is
@@ -217,30 +221,48 @@ class _ProgramBuilder:
         body = lower_graph(loop.body, costs=self.costs)
         self._insert(node, body, loop.bind(body, operands, results), loop.axis)
 
-    def _insert(self, node: Node, body: Program, bound: dict[str, Subview], around: Axis) -> None:
-        """The calls of a lowered graph that a node holds, in a loop."""
+    def _insert(self, node: Node, body: Program, bound: dict[str, Subview], around: Axis | None) -> None:
+        """The calls of a lowered graph that a node holds, in a loop or in none."""
         for storage in body.storages[len(bound) :]:
             name = self._unused(f"{node.results[0].name}.{storage.name}")
             self.storages[name] = replace(storage, name=name)
             bound[storage.name] = Subview(name)
-        axes = {
-            a: Axis(self._loop_name(), a.extent, a.flag and bound[a.flag].storage) for a in loop_spans(body.calls)
-        }
+        axes = {a: Axis(self._loop_name(), a.extent, a.flag and bound[a.flag].storage) for a in loop_spans(body.calls)}
         kernels = {k.name: k for k in body.kernels}
         for call in body.calls:
             parts = [bound[a].inside(call.offset(i), axes) for i, a in enumerate(call.args)]
             offsets = tuple(p.offset for p in parts) if call.offsets or any(p.offset.terms for p in parts) else ()
-            loops = (around, *(axes[a] for a in call.loops))
+            loops = (*(() if around is None else (around,)), *(axes[a] for a in call.loops))
             values = tuple(f"{node.results[0].name}.{name}" for name in call.values)
             self._emit((kernels[call.kernel], tuple(p.storage for p in parts)), values, loops, offsets)
+
+    def _flag(self, node: Node, name: str) -> str:
+        flag = self._unused(f"{node.results[0].name}.{name}")
+        self.storages[flag] = Storage(flag, bool_, (), "temp")
+        return flag
+
+    def _while(self, node: Node) -> None:
+        """The condition, then a loop over the kernels of a step and of the condition, which sets the loop's flag.
+        Carries lie where they shall be in the end, and are changed there."""
+        carries, flag = node.attrs["carries"], self._flag(node, "more")
+        operands = [self._row_major(v) for v in node.operands]
+        results = [self.place[v] for v in node.results]
+        for value, source, target in zip(node.operands[:carries], operands, results, strict=False):
+            if source != target:
+                self._emit(self._copy(value, source, target))
+        present = [*results, *operands[carries:]]
+        test, step = Branch(node.attrs["test"]), Branch(node.attrs["body"], carries)
+        axis = Axis(self._loop_name(), MOST_STEPS, flag)
+        for graph, around in ((test, None), (step, axis), (test, axis)):
+            body = lower_graph(graph.body, costs=self.costs)
+            self._insert(node, body, graph.bind(body, present, [] if graph is step else [flag]), around)
 
     def _branch(self, node: Node) -> None:
         """The kernels of both branches, each in a loop of one iteration or none: both write to the same results."""
         pred, *operands = (self._row_major(v) for v in node.operands)
         results = [self.place[v] for v in node.results]
         for name in ("then", "otherwise"):
-            flag = self._unused(f"{node.results[0].name}.{name}")
-            self.storages[flag] = Storage(flag, bool_, (), "temp")
+            flag = self._flag(node, name)
             self._emit((_flag_kernel(name == "then"), (pred, flag)))
             branch = Branch(node.attrs[name])
             body = lower_graph(branch.body, costs=self.costs)
@@ -329,6 +351,10 @@ class _ProgramBuilder:
             self.kernels[key] = replace(kernel, name=f"k{len(self.kernels)}")
         self.calls.append(Call(self.kernels[key].name, args, values, loops, offsets))
         return self.kernels[key].name
+
+
+MOST_STEPS = 2**40
+"""Steps of a loop that only its flag ends, which it would take days to make."""
 
 
 def _flag_kernel(is_then: bool) -> Kernel:

@@ -63,13 +63,13 @@ class Repetition:
 
 
 class Branch:
-    """One branch of a cond as calls that run where a flag is set."""
+    """A graph as calls that run where a flag is set; it changes the first operands, ``carries``, in place."""
 
-    def __init__(self, graph: Graph):
-        self.body: Graph = _Stateful(0).transform(graph)
+    def __init__(self, graph: Graph, carries: int = 0):
+        self.body: Graph = _Stateful(carries).transform(graph)
 
-    def bind(self, body: Program, operands: Sequence[str], results: Sequence[str]) -> dict[str, Subview]:
-        """What the arguments and outputs of the lowered branch stand for in the program around it."""
+    def bind(self, body: Program, operands: Sequence[str], results: Sequence[str] = ()) -> dict[str, Subview]:
+        """What the arguments and outputs of the lowered graph stand for in the program around it."""
         places = [*operands, *results]
         return {s.name: Subview(p) for s, p in zip(body.storages[: len(places)], places, strict=True)}
 

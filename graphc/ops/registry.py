@@ -28,6 +28,7 @@ from graphc.ops import (
     special,
     state,
     tap,
+    while_loop,
     window,
     winograd,
 )
@@ -59,6 +60,7 @@ FAMILIES = (
     checkpoint,
     host,
     branch,
+    while_loop,
     loop,
 )
 """The modules that define ops, in the order of the documentation."""

@@ -36,9 +36,11 @@ class Pass(Protocol):
 
 
 def held_graphs(node: Node) -> tuple[str, ...]:
-    """The attributes of a node with graphs that are compiled as a part of this one: the step of a scan, branches."""
+    """The attributes of a node with graphs that are compiled as a part of this one: steps, branches."""
     if node.op.has(Trait.LOOP):
         return ("body",)
+    if node.op.has(Trait.WHILE):
+        return ("test", "body")
     return ("then", "otherwise") if node.op.has(Trait.BRANCH) else ()
 
 

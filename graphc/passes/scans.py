@@ -209,7 +209,8 @@ class OptimizeSteps:
     def run(self, graph: Graph) -> PassResult:
         """Adds up what the passes count."""
         changed = 0
-        for node, name in [(node, name) for node in graph.nodes() for name in held_graphs(node)]:
+        held = [(node, name) for node in graph.nodes() for name in held_graphs(node)]
+        for node, name in held:
             inner = self.run(copy(node.attrs[name]))
             body, changed = inner.graph, changed + inner.changed
             for step in (with_costs(step, self.costs) for step in self.passes):

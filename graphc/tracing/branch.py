@@ -87,6 +87,7 @@ class _Branches:
     def __init__(self, tracer: Tracer, operands: Sequence[Any]):
         self.tracer = tracer
         self.leaves, self.nested = flatten(tuple(operands))
+        self.required = [refresh(tracer.local(t))._requires_grad for t in self.leaves]
         self.inner: list[Tracer] = []
         self.results: list[list[Value]] = []
         self.checks: list[list[tuple[Value, str]]] = []
@@ -110,7 +111,7 @@ class _Branches:
     def _run(self, name: str, function: Function) -> None:
         inner = Tracer(Graph(f"cond.{name}"), parent=self.tracer)
         with dispatch.use(inner):
-            given = [self._argument(inner, t, f"x{i}") for i, t in enumerate(self.leaves)]
+            given = [self._argument(inner, i) for i in range(len(self.leaves))]
             found, form = flatten(function(*unflatten(self.nested, given)))
             results = [refresh(inner.local(t))._data for t in found]
             self._check(inner)
@@ -124,9 +125,10 @@ class _Branches:
         self.inner.append(inner)
         self.results.append(results)
 
-    def _argument(self, inner: Tracer, outer: Tensor, name: str) -> Tensor:
-        tensor = Tensor._wrap(inner.graph.add_input(TensorType(outer.dtype, tuple(outer.shape)), name))
-        tensor._requires_grad = outer.requires_grad and outer.dtype.kind == "f"
+    def _argument(self, inner: Tracer, number: int) -> Tensor:
+        outer = self.leaves[number]
+        tensor = Tensor._wrap(inner.graph.add_input(TensorType(outer.dtype, tuple(outer.shape)), f"x{number}"))
+        tensor._requires_grad = self.required[number] and outer.dtype.kind == "f"
         return tensor
 
     def _graphs(self) -> list[Graph]:
@@ -134,14 +136,12 @@ class _Branches:
         graphs = []
         for number, inner in enumerate(self.inner):
             graph, count = inner.graph, len(self.leaves)
-            own = {id(v): v for v in inner.lifted.values()}
+            own = list(inner.lifted.values())
             arguments = list(graph.inputs[:count])
             for other in self.inner:
                 for i, tensor in enumerate(other.origins):
-                    lifted = list(inner.lifted.values())[i] if other is inner else None
                     kind = TensorType(tensor.dtype, tuple(tensor.shape))
-                    arguments.append(lifted if lifted is not None else graph.add_input(kind, f"unused{i}"))
-            assert all(id(v) in own or v in arguments for v in graph.inputs)
+                    arguments.append(own[i] if other is inner else graph.add_input(kind, f"unused{i}"))
             graph.inputs[:] = arguments
             held = []
             for place, checks in enumerate(self.checks):
@@ -160,7 +160,9 @@ class _Branches:
                 holds = x if x.dtype is bool_ else ew.logical_and(ew.ge(x, low), ew.le(x, high))
                 for value in allowed:
                     holds = ew.logical_or(holds, ew.eq(x, value))
-                message = node.attrs.get("message") or f"{node.attrs.get('what', 'a value')} is out of range in a branch"
+                message = (
+                    node.attrs.get("message") or f"{node.attrs.get('what', 'a value')} is out of range in a branch"
+                )
                 found.append((refresh(inner.local(holds.all()))._data, message))
             inner.graph.erase(node)
         return found

@@ -298,3 +298,13 @@ def test_a_plan_that_is_damaged_is_not_taken(disk: cache.Cache, section: str):
     with pytest.warns(RuntimeWarning, match="cannot be used as it should"):
         assert disk.load(key(1), TARGET) is None
     assert not disk.path(key(1)).exists()
+
+
+def test_what_only_the_cpu_can_run_is_refused():
+    branch = gc.compile(lambda x: gc.cond(x.sum() > 0, gc.exp, gc.tanh, (x,)), device="cuda-emu")
+    with pytest.raises(CompileError, match="branches or loops that values decide"):
+        branch(gc.ones(2))
+    net = gc.nn.Linear(2, 2)
+    net.register_forward_hook(lambda module, args, output: None)
+    with gc.no_grad(), pytest.raises(CompileError, match=r"calls Python[\s\S]*hooks.traced"):
+        gc.compile(net, device="cuda-emu")(gc.ones(1, 2))

@@ -11,8 +11,8 @@ from graphc.ir.kernel.statements import Call, Program
 def executions(
     calls: Sequence[Call], goes_on: Callable[[str], bool] = lambda flag: True
 ) -> Iterator[tuple[Call, dict[Axis, int]]]:
-    """Every run of a kernel in order, with the iteration of each loop around it. ``goes_on`` says whether the storage of
-    a flag is true at present."""
+    """Every run of a kernel in order, with the iteration of each loop around it. ``goes_on`` says whether the flag of
+    that name is true at present."""
     stack: list[tuple[Sequence[Call], int, dict[Axis, int], Axis | None]] = [(calls, 0, {}, None)]
     while stack:
         present, depth, at, axis = stack.pop()

@@ -1,0 +1,178 @@
+"""Loops whose length values decide, maps, and scans of associative functions: eager and compiled."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import graphc as gc
+from graphc.base.errors import ArgumentError, DTypeError, GradientError, ShapeError, TraceError
+
+
+def newton(a):
+    state = (a, a)
+    return gc.while_loop(
+        lambda s: (s[0] * s[0] - s[1]).abs() > 1e-12, lambda s: ((s[0] + s[1] / s[0]) / 2, s[1]), state
+    )[0]
+
+
+def test_a_loop_runs_as_often_as_values_ask_for():
+    compiled = gc.compile(newton)
+    with gc.no_grad():
+        for value in (1.0, 2.0, 100.0, 1e6):
+            a = gc.tensor(value, dtype=gc.float64)
+            assert compiled(a).item() == newton(a).item()
+            np.testing.assert_allclose(compiled(a).item(), np.sqrt(value), rtol=1e-12)
+    assert len(compiled.programs) == 1
+
+
+def test_greedy_decoding_until_a_token_ends_it():
+    gc.manual_seed(0)
+    table = gc.rand(10, 10)
+
+    def decode(first):
+        def more(s):
+            token, _, count = s
+            return (token != 3) & (count < 12)
+
+        def step(s):
+            token, out, count = s
+            token = table[token].argmax().reshape(())
+            return token, gc.where(gc.arange(12) == count, token, out), count + 1
+
+        return gc.while_loop(more, step, (first, gc.zeros(12, dtype=gc.int64), gc.tensor(0)))[1:]
+
+    for first in range(10):
+        with pytest.raises(TraceError, match="checks an index"):
+            gc.compile(decode)(gc.tensor(first))
+        break
+    bounded = gc.compile(lambda t: gc.while_loop(lambda s: s.sum() < 50, lambda s: s + table[2], t))
+    expected = gc.while_loop(lambda s: s.sum() < 50, lambda s: s + table[2], gc.zeros(10))
+    np.testing.assert_allclose(bounded(gc.zeros(10)).numpy(), expected.numpy(), rtol=1e-5)
+
+
+@pytest.mark.parametrize("scale", [0.01, 0.3, 100.0])
+def test_gradients_with_a_bound(scale):
+    weight = gc.tensor(np.random.default_rng(0).random((3, 3)), requires_grad=True)
+
+    def f(x):
+        found = gc.while_loop(
+            lambda s: s[0].sum() < 10, lambda s: (s[0] * 1.5 + gc.tanh(s[1] @ weight), s[1] * 0.9), (x, x), max_steps=20
+        )
+        return (found[0] ** 2).sum()
+
+    results = []
+    for function in (f, gc.compile(f)):
+        x = gc.full((3,), scale, dtype=gc.float64, requires_grad=True)
+        weight.grad = None
+        value = function(x)
+        value.backward()
+        gradient = np.zeros((3, 3)) if weight.grad is None else weight.grad.numpy().copy()
+        results.append((value.item(), x.grad.numpy(), gradient))
+    for expected, found in zip(*results, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-14)
+
+
+def test_a_gradient_without_a_bound_is_refused():
+    x = gc.tensor(2.0, requires_grad=True)
+    with pytest.raises(GradientError, match="max_steps=N"):
+        gc.compile(newton)(x)
+
+
+@pytest.mark.parametrize("bound", [0, 1, 7])
+def test_fori_loops(bound):
+    weight = gc.rand(4, 4, dtype=gc.float64)
+
+    def f(x, n):
+        return gc.fori_loop(0, n, lambda i, s: gc.tanh(s @ weight) + i * 0.01, x)
+
+    x = gc.rand(2, 4, dtype=gc.float64)
+    expected = x
+    for i in range(bound):
+        expected = gc.tanh(expected @ weight) + i * 0.01
+    compiled = gc.compile(f)
+    # A whole number in a tensor times 0.01 is f32, as in eager mode.
+    np.testing.assert_allclose(f(x, bound).numpy(), expected.numpy(), rtol=1e-6)
+    np.testing.assert_allclose(compiled(x, gc.tensor(bound)).numpy(), f(x, bound).numpy(), rtol=1e-12)
+    np.testing.assert_allclose(f(x, gc.tensor(bound)).numpy(), f(x, bound).numpy(), rtol=1e-12)
+    known = gc.compile(lambda x: f(x, bound))
+    y = gc.tensor(x.numpy(), requires_grad=True)
+    known(y).sum().backward()
+    gradient, y.grad = y.grad, None
+    f(y, bound).sum().backward()
+    np.testing.assert_allclose(gradient.numpy(), y.grad.numpy(), rtol=1e-10)
+
+
+def test_loops_in_loops():
+    def f(x):
+        def outer(s):
+            inner = gc.while_loop(lambda t: t[0] < 5, lambda t: (t[0] + 1, t[1] * 1.01 + x), (gc.tensor(0), s[1]))
+            return s[0] + 1, inner[1]
+
+        return gc.while_loop(lambda s: s[0] < 4, outer, (gc.tensor(0), x))[1]
+
+    x = gc.rand(5, dtype=gc.float64)
+    with gc.no_grad():
+        np.testing.assert_allclose(gc.compile(f)(x).numpy(), f(x).numpy(), rtol=1e-12)
+
+
+def test_map_holds_its_function_once():
+    f = lambda r: {"sum": r["a"].sum() * r["b"], "row": r["a"] * 2}  # noqa: E731
+    xs = {"a": gc.rand(50, 3), "b": gc.rand(50)}
+    compiled = gc.compile(lambda xs: gc.map(f, xs))
+    found = compiled(xs)
+    np.testing.assert_allclose(found["sum"].numpy(), (xs["a"].sum(1) * xs["b"]).numpy(), rtol=1e-5)
+    np.testing.assert_allclose(found["row"].numpy(), xs["a"].numpy() * 2)
+    assert len(list(gc.trace(lambda xs: gc.map(f, xs), xs).nodes())) < 10
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 8, 13])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_associative_scans(count, reverse):
+    def linear(p, q):
+        return p[0] * q[0], p[1] * q[0] + q[1]
+
+    a = gc.tensor(np.random.default_rng(0).random((2, count)), requires_grad=True)
+    b = gc.tensor(np.random.default_rng(1).random((2, count)))
+    h, rows = np.zeros(2), []
+    for i in reversed(range(count)) if reverse else range(count):
+        h = h * a.detach().numpy()[:, i] + b.numpy()[:, i]
+        rows.append(h)
+    expected = np.stack(rows[::-1] if reverse else rows, 1)
+    f = lambda a, b: gc.associative_scan(linear, (a, b), dim=1, reverse=reverse)[1]  # noqa: E731
+    np.testing.assert_allclose(f(a, b).detach().numpy(), expected, rtol=1e-12)
+    compiled = gc.compile(f)
+    np.testing.assert_allclose(compiled(a, b).detach().numpy(), expected, rtol=1e-12)
+    if count == 1:
+        return  # nothing depends on a
+    compiled(a, b).sum().backward()
+    gradient, a.grad = a.grad, None
+    f(a, b).sum().backward()
+    np.testing.assert_allclose(gradient.numpy(), a.grad.numpy(), rtol=1e-10)
+
+
+def test_wrong_calls():
+    x = gc.ones(2)
+    for run in (lambda f: f(), lambda f: gc.compile(lambda _: f())(gc.ones(1))):
+        with pytest.raises(ShapeError, match=r"had shape \[2\] and gets \[4\]"):
+            run(lambda: gc.while_loop(lambda s: s.sum() < 9, lambda s: gc.cat([s, s]), x))
+        with pytest.raises(DTypeError, match="was f32 and becomes f64"):
+            run(lambda: gc.while_loop(lambda s: s.sum() < 9, lambda s: s.double(), x))
+        with pytest.raises(DTypeError, match="not one bool"):
+            run(lambda: gc.while_loop(lambda s: s < 9, lambda s: s * 2, x))
+    with pytest.raises(ArgumentError, match="holds no tensor"):
+        gc.while_loop(lambda s: s < 9, lambda s: s + 1, 0)
+    with pytest.raises(ArgumentError, match="would never end"):
+        gc.compile(lambda x: gc.while_loop(lambda s: True, lambda s: s + 1, x))(x)
+    with pytest.raises(ShapeError, match="sizes along dimension"):
+        gc.associative_scan(lambda a, b: a, gc.ones(0))
+
+
+def test_the_gradient_of_a_branch_in_a_loop_does_not_touch_the_other_one():
+    def f(x):
+        return gc.while_loop(lambda s: s > 1, lambda s: gc.log(s), x, max_steps=8)
+
+    x = gc.tensor(20.0, dtype=gc.float64, requires_grad=True)
+    gc.compile(f)(x).backward()
+    assert np.isfinite(x.grad.item())
+    np.testing.assert_allclose(x.grad.item(), 1 / (20.0 * np.log(20.0) * np.log(np.log(20.0))), rtol=1e-10)

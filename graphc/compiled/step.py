@@ -152,6 +152,8 @@ class CompiledStep:
 
     def _run(self, program: StepProgram, leaves: Sequence[Any], call: SizedCall | None) -> Any:
         """One call of a program, with the hooks of the optimizers that it steps, and what is counted."""
+        if self.options.accumulate > 1:
+            self._state.meet(program.params, program.updates)
         if not program.updates:
             result = program.run(leaves, call and call.sizes)
         else:
@@ -163,7 +165,7 @@ class CompiledStep:
                 optimizer.step_count += 1
                 for hook in list(getattr(optimizer, "_step_post_hooks", {}).values()):
                     hook(optimizer, (), {})
-        self._state.advance()
+        self._state.advance(program.params)
         self.last_output, self.last_grad_norm = result.output, result.norm
         return result.loss
 
@@ -361,7 +363,7 @@ def compile_step(
 
     ``clip_value`` limits each element of the gradients, then ``clip_norm`` the ``norm_type``-norm of all together, as
     ``nn.utils.clip_grad_value_`` and ``clip_grad_norm_`` do. ``grad_norm=True``: ``step.last_grad_norm`` is the norm
-    before, as with ``clip_norm``. ``grads=True`` leaves what the optimizers saw in ``grad``, where nothing is else.
+    before, as with ``clip_norm``. ``grads=True``: each update leaves what the optimizers saw in ``grad``.
     ``accumulate=N``: N - 1 calls add gradients up, each N-th also updates, by the gradient of the mean of the N losses,
     as of ``(loss / N).backward()`` N times; each call returns its own loss, not divided. ``ema``: the share that moving
     means of the weights keep at each update, or an ``optim.swa_utils.AveragedModel`` of the model; ``step.ema`` is the

@@ -112,12 +112,6 @@ class StepOptions:
         """The names of the losses, one for each optimizer; None where one loss serves all."""
         return tuple(self.optimizer) if isinstance(self.optimizer, Mapping) else None
 
-    @property
-    def is_plain(self) -> bool:
-        """Whether gradients go to the optimizers as they are, and nothing follows the update."""
-        asked = (self.clip_norm, self.clip_value, self.ema, self.loss_scale)
-        return self.accumulate == 1 and not any([v is not None for v in asked]) and not (self.grad_norm or self.grads)
-
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)

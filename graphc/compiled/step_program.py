@@ -81,6 +81,8 @@ class StepProgram:
         count = len(self.traced.graph.outputs)
         graph, parameters = self._differentiate()
         slots = self._slots(parameters)
+        self.params = frozenset(id(param) for _, param in parameters.values())
+        """The parameters that it has gradients of, by identity."""
         tail = Tail(options, state, self.traced, trace.outside, slots)
         tail.append(graph, parameters, updates)
         self.account.watched += tuple(tail.facts)

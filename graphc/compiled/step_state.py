@@ -30,6 +30,8 @@ class StepState:
         """How many micro-batches have been added up since the last update."""
         self.sums: dict[int, Tensor] = {}
         """Sums of gradients, by identity of the parameter."""
+        self.pending: frozenset[int] = frozenset()
+        """The parameters whose gradients are in sums since the last update."""
         self.scaling: dict[str, Tensor] = {}
         """The loss scale, and how many updates in a row were finite, where the scale is dynamic."""
         if isinstance(options.loss_scale, DynamicScale):
@@ -51,8 +53,21 @@ class StepState:
         """Whether the next call updates the parameters."""
         return self.position + 1 >= self.options.accumulate
 
-    def advance(self) -> None:
-        """Counts a call."""
+    def meet(self, params: frozenset[int], updates: bool) -> None:
+        """Raises ArgumentError before an update that has no gradient of a parameter for which there is one in a sum."""
+        if updates and not self.pending <= params:
+            count = len(self.pending - params)
+            raise ArgumentError(
+                f"compile_step: micro-batches since the last update have gradients of {count} parameters that the loss "
+                "of this one, which updates, does not depend on",
+                remedy="the same parts of the model in each micro-batch; or graphc.compile of a training function",
+            )
+
+    def advance(self, params: frozenset[int]) -> None:
+        """Counts a call that had gradients of these parameters."""
+        if self.options.accumulate == 1:
+            return
+        self.pending = frozenset() if self.is_update else self.pending | params
         self.position = 0 if self.is_update else self.position + 1
 
     def sum_of(self, param: Tensor) -> Tensor:
@@ -68,12 +83,15 @@ class StepState:
     def copied(self) -> dict[str, Any]:
         """What a copy of the step begins with."""
         sums = [(p, self.sums[id(p)]) for p in self._parameters() if id(p) in self.sums]
-        return {"position": self.position, "sums": sums, "scaling": self.scaling, "average": self.average}
+        pending = [p for p in self._parameters() if id(p) in self.pending]
+        state = {"position": self.position, "scaling": self.scaling, "average": self.average}
+        return {**state, "sums": sums, "pending": pending}
 
     def begin(self, copied: Mapping[str, Any]) -> None:
         """Begins as the step of which ``copied`` tells."""
         self.position, self.scaling, self.average = copied["position"], copied["scaling"], copied["average"]
         self.sums = {id(param): found for param, found in copied["sums"]}
+        self.pending = frozenset(map(id, copied["pending"]))
 
     def state_dict(self) -> dict[str, Any]:
         """See ``CompiledStep.state_dict``."""
@@ -84,7 +102,7 @@ class StepState:
             "step_counts": [o.step_count for o in self.options.optimizers],
             "random": get_rng_state(),
             "position": self.position,
-            "sums": {numbers[key]: found for key, found in self.sums.items() if key in numbers},
+            "sums": {numbers[key]: found for key, found in self.sums.items() if key in self.pending & numbers.keys()},
             "loss_scale": dict(self.scaling),
             "ema": None if self.average is None else dict(self.average.state_dict()),
         }
@@ -103,6 +121,7 @@ class StepState:
                 found.zero_()
             for number, found in saved["sums"].items():
                 self.sum_of(parameters[int(number)]).copy_(found)
+            self.pending = frozenset(id(parameters[int(number)]) for number in saved["sums"])
             for name, found in self.scaling.items():
                 found.copy_(saved["loss_scale"][name])
         if self.average is not None:
@@ -145,7 +164,7 @@ class StepState:
 def _source(options: StepOptions) -> Any:
     if options.ema is None:
         return None
-    roots = [m for _, m in modules_of(options.model)]
+    roots = [getattr(m, "_target", m) for _, m in modules_of(options.model)]
     if len(roots) != 1 or not isinstance(roots[0], Module):
         raise ArgumentError(
             "compile_step: ema averages the weights of one module, and the model is a function of "

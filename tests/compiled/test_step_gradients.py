@@ -7,6 +7,7 @@ import pytest
 
 import graphc
 from graphc import nn, optim
+from graphc.errors import ArgumentError
 from graphc.nn import functional as F
 from tests.compiled.step_loops import batch, both, classifier, difference
 
@@ -150,3 +151,26 @@ def test_a_rate_that_begins_at_0_makes_no_second_program():
     schedule.step()
     step(*batch(1))
     assert len(step.graphs) == 1 and not model[0].weight.equal(before)
+
+
+def test_an_update_that_would_forget_a_gradient_is_refused():
+    class Two(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.b = nn.Linear(2, 1), nn.Linear(2, 1)
+
+        def forward(self, x, both):
+            return self.a(x).sum() + (self.b(x).sum() if both else 0.0)
+
+    model = Two()
+    step = graphc.compile_step(model, None, optim.SGD(model.parameters(), lr=0.1), accumulate=2)
+    x = graphc.ones(1, 2)
+    step(x, False)
+    step(x, True)
+    step(x, True)
+    before = model.a.weight.detach().clone()
+    with pytest.raises(ArgumentError, match="2 parameters that the loss of this one"):
+        step(x, False)
+    assert model.a.weight.equal(before)
+    step(x, True)
+    assert not model.a.weight.equal(before)

@@ -59,6 +59,13 @@ def test_what_the_forward_pass_does_not_use_is_taken_as_it_is_at_each_call():
     assert step.ema.module.unused.weight.tolist() == [[1.25, 1.25]] and len(step.graphs) == 1
 
 
+def test_a_compiled_model_is_averaged_as_the_model():
+    net = nn.Linear(2, 1)
+    step = graphc.compile_step(graphc.compile(net), lambda y: y.sum(), optim.SGD(net.parameters(), lr=0.1), ema=0.9)
+    step(graphc.ones(1, 2))
+    assert step.ema.module.weight.equal(net.weight) and type(step.ema.module) is nn.Linear
+
+
 def test_what_cannot_be_averaged_is_refused():
     net = nn.Linear(2, 1)
     optimizer = optim.SGD(net.parameters(), lr=0.1)

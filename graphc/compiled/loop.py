@@ -17,7 +17,7 @@ from graphc.compiled.update import Update, is_plain
 from graphc.nn.clip_grad import norm_of
 from graphc.ops import elementwise as ew
 from graphc.tape.grad_mode import is_inference_mode_enabled
-from graphc.tape.tangents import USED
+from graphc.tape.tangents import USED, levels
 from graphc.tensors import composite
 from graphc.tensors.native import use_native_loop
 from graphc.tensors.tensor import Tensor
@@ -59,7 +59,7 @@ class Loop:
 
     def update(self, optimizer: Any, params: Sequence[Any]) -> bool:
         """One step of an optimizer for these parameters, whose gradients are known."""
-        if not params or USED[0] or is_inference_mode_enabled():
+        if not params or _takes_tangents() or is_inference_mode_enabled():
             return False
         updates = optimizer.updates
         if updates is None:
@@ -144,7 +144,11 @@ class Loop:
         return True
 
     def _places(self, tensors: Sequence[Any]) -> list[int] | None:
-        if not tensors or USED[0] or any([t.dtype is not float32 and t.dtype is not float64 for t in tensors]):
+        if (
+            not tensors
+            or _takes_tangents()
+            or any([t.dtype is not float32 and t.dtype is not float64 for t in tensors])
+        ):
             return None
         return addresses(tensors)
 
@@ -157,6 +161,10 @@ class Loop:
                     self._programs.pop(next(iter(self._programs)))
                 self._programs[key] = found
         return found
+
+
+def _takes_tangents() -> bool:
+    return USED[0] and bool(levels.get())
 
 
 def _types(tensors: Sequence[Any]) -> list[tuple[DType, tuple[int, ...]]]:

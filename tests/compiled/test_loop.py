@@ -187,3 +187,12 @@ def test_a_penalty_of_gradients_through_a_native_loss():
         found.append([p.grad.numpy().copy() for p in model.parameters()])
     for a, b in zip(*found, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-9)
+
+
+def test_tangents_switch_it_off_while_they_are_taken_along(runs):
+    params = parameters(True)
+    with graphc.autograd.forward_ad.dual_level():
+        clip_grad_norm_(params, 0.5)
+    assert not runs
+    clip_grad_norm_(params, 0.1)
+    assert runs == ["norm", "scale"]

@@ -120,3 +120,41 @@ def test_every_rule_takes_limited_sums_of_scaled_gradients(name):
     for i, state in first.state_dict()["state"].items():
         for key, tensor in state.items():
             assert tensor.equal(states[i][key]), key
+
+
+SCHEDULES = {
+    "StepLR": {"step_size": 2},
+    "MultiStepLR": {"milestones": [2, 4]},
+    "ConstantLR": {"total_iters": 2},
+    "LinearLR": {"start_factor": 0.1, "total_iters": 4},
+    "ExponentialLR": {"gamma": 0.9},
+    "PolynomialLR": {"total_iters": 5},
+    "CosineAnnealingLR": {"T_max": 6},
+    "CosineAnnealingWarmRestarts": {"T_0": 3},
+    "CyclicLR": {"base_lr": 1e-3, "max_lr": 1e-2, "step_size_up": 2, "cycle_momentum": False},
+    "OneCycleLR": {"max_lr": 1e-2, "total_steps": 8},
+    "LambdaLR": {"lr_lambda": lambda i: i / 4},
+    "MultiplicativeLR": {"lr_lambda": lambda i: 0.9},
+}
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_every_schedule_changes_the_numbers_of_one_program(name):
+    graphc.manual_seed(0)
+    model = nn.Sequential(nn.Linear(5, 7), nn.Tanh(), nn.Linear(7, 1)).double()
+    other = copy.deepcopy(model)
+    first, second = (optim.AdamW(m.parameters(), lr=0.0123) for m in (model, other))
+    schedules = [getattr(optim.lr_scheduler, name)(o, **SCHEDULES[name]) for o in (first, second)]
+    x, y = graphc.randn(16, 5, dtype=graphc.float64), graphc.randn(16, 1, dtype=graphc.float64)
+    step = graphc.compile_step(model, F.mse_loss, first, clip_norm=0.1)
+    for _ in range(7):
+        step(x, y)
+        second.zero_grad()
+        F.mse_loss(other(x), y).backward()
+        nn.utils.clip_grad_norm_(other.parameters(), 0.1)
+        second.step()
+        for schedule in schedules:
+            schedule.step()
+    for a, b in zip(model.parameters(), other.parameters(), strict=True):
+        np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=1e-11, atol=1e-14)
+    assert len(step.graphs) == 1

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 FLOW, SOURCE, SINK = "flow", "source", "sink"
 """How a box finds its group: by its path, with the first box that reads it, with the box that it reads."""
+_MOST_TYPES = 2
+"""Most types that stand on a group."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,17 @@ class Group:
     parent: Group | None = None
     members: list[int | Group] = field(default_factory=list)
     """Numbers of boxes, and groups, in order."""
+
+    kind: str = ""
+    """The class of the module, where it is known."""
+    leaves: str = ""
+    """Types of what others read of it."""
+
+    @property
+    def title(self) -> str:
+        """What stands on it: its name, the class of its module, and the types of what leaves it."""
+        name = f"{self.label}: {self.kind}" if self.kind else self.label
+        return f"{name} → {self.leaves}" if self.leaves else name
 
     @property
     def depth(self) -> int:
@@ -71,7 +86,9 @@ class Builder:
     gives two groups, and groups never depend on each other in a circle.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, kinds: Mapping[str, str] = MappingProxyType({})) -> None:
+        """``kinds`` are the classes of modules by path."""
+        self._kinds = kinds
         self._boxes: list[Box] = []
         self._paths: list[tuple[str, ...]] = []
         self._places: list[str] = []
@@ -105,6 +122,7 @@ class Builder:
             if self._places[number] != FLOW:
                 home.members.append(number)
         whole = Diagram(self._boxes, lines, root, placed)
+        _note_types(whole)
         return whole if depth is None else _collapse(whole, depth)
 
     def _place_flow(self, root: Group, homes: list[Group | None]) -> None:
@@ -117,11 +135,31 @@ class Builder:
             while len(present.path) < len(path):
                 part = path[len(present.path)]
                 label = f"{present.label}.{part}" if part.isdigit() and present.label else part
-                child = Group(label, path[: len(present.path) + 1], present)
+                inside = path[: len(present.path) + 1]
+                child = Group(label, inside, present, kind=self._kinds.get(".".join(inside), ""))
                 present.members.append(child)
                 present = child
             present.members.append(number)
             homes[number] = present
+
+
+def _note_types(diagram: Diagram) -> None:
+    """Tells every group the types of what boxes outside of it read."""
+    found: dict[Group, dict[int, None]] = {}
+    for source, target in diagram.lines:
+        around = set(_around(diagram.homes[target]))
+        for group in _around(diagram.homes[source]):
+            if group not in around:
+                found.setdefault(group, {})[source] = None
+    for group, boxes in found.items():
+        details = [diagram.boxes[i].detail for i in boxes if diagram.boxes[i].detail]
+        group.leaves = ", ".join(details[:_MOST_TYPES]) + (", …" if len(details) > _MOST_TYPES else "")
+
+
+def _around(group: Group | None) -> Iterator[Group]:
+    while group is not None and group.parent is not None:
+        yield group
+        group = group.parent
 
 
 def _collapse(diagram: Diagram, depth: int) -> Diagram:
@@ -135,8 +173,9 @@ def _collapse(diagram: Diagram, depth: int) -> Diagram:
         if group.depth == depth and group.parent is not None:
             numbers.update(dict.fromkeys(_inside(group), len(builder_boxes)))
             group.parent.members[group.parent.members.index(group)] = len(builder_boxes)
-            tip = ".".join(group.path)
-            builder_boxes.append(Box(group.label, f"{diagram.count(group)} nodes", "module", tip))
+            tip, count = ".".join(group.path), f"{diagram.count(group)} nodes"
+            detail = group.leaves or count
+            builder_boxes.append(Box(_closed_title(group), detail, "module", f"{tip}: {count}"))
             homes.append(group.parent)
             continue
         for place, member in enumerate(group.members):
@@ -148,6 +187,10 @@ def _collapse(diagram: Diagram, depth: int) -> Diagram:
     ends = ((numbers[a], numbers[b]) for a, b in diagram.lines)
     lines = list(dict.fromkeys((a, b) for a, b in ends if a != b))
     return Diagram(builder_boxes, lines, diagram.root, homes)
+
+
+def _closed_title(group: Group) -> str:
+    return f"{group.label}: {group.kind}" if group.kind else group.label
 
 
 def _inside(group: Group) -> list[int]:

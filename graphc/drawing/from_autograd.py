@@ -8,7 +8,7 @@ from typing import Any
 
 from graphc.base.errors import ArgumentError
 from graphc.drawing.diagram import SOURCE, Box, Builder, Diagram
-from graphc.drawing.from_graph import kind_of
+from graphc.drawing.from_graph import class_names, kind_of
 from graphc.eager.record import OpNode
 from graphc.tape.node import AccumulateGrad, Node
 from graphc.tensors.tensor import Tensor
@@ -31,7 +31,7 @@ def autograd_diagram(results: Iterable[Tensor], module: Any = None, depth: int |
     nodes = _nodes(roots)
     names = {id(p): name for name, p in module.named_parameters()} if module is not None else {}
     paths = _paths(nodes, names)
-    builder = Builder()
+    builder = Builder(class_names(module))
     numbers: dict[Node, int] = {}
     for node in nodes:
         leaf = isinstance(node, AccumulateGrad)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import linecache
+import re
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 
+from graphc.base.location import Location
 from graphc.drawing.diagram import SINK, SOURCE, Box, Builder, Diagram
 from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value, input_class, input_path
 from graphc.ir.op import OpDef, Trait
@@ -13,30 +17,93 @@ from graphc.ir.op import OpDef, Trait
 _LONGEST = 200
 
 
-def graph_diagram(graph: Graph, depth: int | None = None) -> Diagram:
-    """The diagram of a graph, grouped by module path; with ``depth``, modules that deep are one box each."""
-    builder = Builder()
+def graph_diagram(graph: Graph, depth: int | None = None, module: Any = None) -> Diagram:
+    """The diagram of a graph, grouped by module path, and inside of modules by the functions that one line calls; with
+    ``depth``, groups that deep are one box each. ``module`` is the traced one, whose parts are named by class."""
+    builder = Builder(class_names(module))
     numbers: dict[Value, int] = {}
     for value in graph.inputs:
         cls = input_class(value)
         place = SOURCE if cls != "input" else "flow"
         numbers[value] = builder.add(Box(input_path(value) or value.name, str(value.type), cls, repr(value)), (), place)
-    for node in graph.nodes():
-        if node.results and node.results[0].is_scalar_constant:
-            continue
-        path = tuple(node.location.module.split(".")) if node.location.module else ()
-        place = SOURCE if node.op is CONSTANT else SINK if node.op.has(Trait.STATE_WRITE) else "flow"
-        number = builder.add(_box(node), path, place)
-        numbers.update(dict.fromkeys(node.results, number))
-        for operand in node.operands:
-            if operand in numbers:
-                builder.connect(numbers[operand], number)
+    _add_nodes(builder, graph, numbers, ())
     for index, value in enumerate(graph.outputs):
         name = "output" if len(graph.outputs) == 1 else f"output {index}"
         number = builder.add(Box(name, str(value.type), "output", repr(value)))
         if value in numbers:
             builder.connect(numbers[value], number)
     return builder.finish(depth)
+
+
+def _add_nodes(builder: Builder, graph: Graph, numbers: dict[Value, int], around: tuple[str, ...]) -> None:
+    """Adds the nodes of a graph inside of a group, those of the bodies of loops and branches in groups of their own."""
+    paths = _paths(graph)
+    for node in graph.nodes():
+        if node.results and node.results[0].is_scalar_constant:
+            continue
+        place = SOURCE if node.op is CONSTANT else SINK if node.op.has(Trait.STATE_WRITE) else "flow"
+        bodies = {name: value for name, value in node.attrs.items() if isinstance(value, Graph)}
+        path = (*around, *paths.get(node, ()), *((f"{node.op.name} %{node.results[0].name}",) if bodies else ()))
+        number = builder.add(_box(node), path, place)
+        for operand in node.operands:
+            if operand in numbers:
+                builder.connect(numbers[operand], number)
+        for name, body in bodies.items():
+            number = _add_body(builder, body, number, (*path, name))
+        numbers.update(dict.fromkeys(node.results, number))
+
+
+def _add_body(builder: Builder, body: Graph, before: int, path: tuple[str, ...]) -> int:
+    """Adds the body of a loop or branch behind a box; returns the box of its results."""
+    numbers: dict[Value, int] = {}
+    for value in body.inputs:
+        numbers[value] = builder.add(Box(value.name, str(value.type), "input", repr(value)), path)
+        builder.connect(before, numbers[value])
+    _add_nodes(builder, body, numbers, path)
+    types = ", ".join(str(v.type) for v in body.outputs)
+    end = builder.add(Box("results", types, "output"), path)
+    for source in dict.fromkeys([*(numbers[v] for v in body.outputs if v in numbers), before]):
+        builder.connect(source, end)
+    return end
+
+
+def class_names(module: Any) -> dict[str, str]:
+    """The classes of the parts of a module by path; none for None."""
+    if module is None:
+        return {}
+    return {path: type(part).__name__ for path, part in module.named_modules() if path}
+
+
+def _paths(graph: Graph) -> dict[Node, tuple[str, ...]]:
+    """The path of each node: that of its module, and where that has several lines, the function which its line calls
+    if that makes several nodes in a row."""
+    nodes = [n for n in graph.nodes() if not (n.op is CONSTANT or (n.results and n.results[0].is_scalar_constant))]
+    lines: dict[str, set[tuple[str, int]]] = {}
+    for node in nodes:
+        lines.setdefault(node.location.module, set()).add((node.location.file, node.location.line))
+    found: dict[Node, tuple[str, ...]] = {}
+    for location, run in groupby(nodes, key=lambda n: n.location):
+        called = list(run)
+        path = tuple(location.module.split(".")) if location.module else ()
+        several = len(called) > 1 and (len(lines[location.module]) > 1 or not path)
+        name = _function(location) if several else ""
+        found.update(dict.fromkeys(called, (*path, name) if name else path))
+    return found
+
+
+def _function(location: Location) -> str:
+    """The function that the line of the user calls, such as ``F.relu``; empty unless there is exactly one."""
+    text = linecache.getline(location.file, location.line) if location.file else ""
+    names = dict.fromkeys(name for name in _CALL.findall(text) if name.rpartition(".")[2] not in _WITH_BODIES)
+    return next(iter(names)) if len(names) == 1 else ""
+
+
+_WITH_BODIES = frozenset(
+    {"scan", "map", "cond", "switch", "while_loop", "fori_loop", "associative_scan", "vmap", "checkpoint", "grad"}
+)
+"""Functions that are given functions, and have boxes of their own."""
+_CALL = re.compile(r"\b((?:F|functional|nn\.functional|gc|graphc)\.[a-z_]\w*)\(")
+"""A call of a function of graphc by the names that its modules usually have."""
 
 
 def _box(node: Node) -> Box:

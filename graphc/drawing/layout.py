@@ -135,7 +135,7 @@ class _Arrangement:
         for element in level.elements:
             element.x -= left
         right = max((e.x + e.width / 2 for e in level.elements), default=0.0) + PADDING
-        level.width = max(right, text_width(self.group.label) + 4 * PADDING)
+        level.width = max(right, text_width(self.group.title) + 4 * PADDING)
         return level
 
     def _add(self, rank: int, width: float, item: int | Group | None) -> int:

@@ -20,13 +20,13 @@ from graphc.tensors.tensor import Tensor
 def diagram_of(target: Any, module: Any = None, depth: int | None = None) -> Diagram:
     """The diagram of a Graph, or of the autograd graph of a tensor or of several in a tuple or list.
 
-    ``module`` names the parameters in an autograd graph; ``depth`` makes modules that deep one box each. Raises
-    ArgumentError for anything else, and for tensors without an autograd graph.
+    ``module`` names the parameters in an autograd graph, and the classes of modules in both; ``depth`` makes groups
+    that deep one box each. Raises ArgumentError for anything else, and for tensors without an autograd graph.
     """
     if depth is not None and depth < 1:
         raise ArgumentError(f"depth is at least 1, got {depth}")
     if isinstance(target, Graph):
-        return graph_diagram(target, depth)
+        return graph_diagram(target, depth, module)
     tensors = [target] if isinstance(target, Tensor) else target
     if isinstance(tensors, list | tuple) and tensors and all(isinstance(t, Tensor) for t in tensors):
         return autograd_diagram(tensors, module, depth)

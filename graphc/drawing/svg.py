@@ -143,7 +143,7 @@ class _Drawing:
             f'<rect id="{name}r" class="g" rx="7" width="{width:.1f}" height="{height:.1f}"/>'
             f'<g id="{name}h" class="h"><title>{escape(tip)}</title>'
             f'<rect width="{width:.1f}" height="22" fill="transparent"/>'
-            f'<text class="l" x="8" y="16">{escape(item.label)}</text></g>'
+            f'<text class="l" x="8" y="16">{escape(item.title)}</text></g>'
             f'<g id="{name}"{" display=" + chr(34) + "none" + chr(34) if shut else ""}>{self.group(item)}</g>'
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import graphc as gc
 from graphc import nn
 from graphc.drawing.from_graph import graph_diagram
+from graphc.nn import functional as F
 
 
 def make() -> nn.Module:
@@ -52,3 +53,41 @@ def test_writes_of_state_stand_with_their_module():
 def test_depth():
     graph = gc.trace(make(), gc.zeros(5, 3))
     assert [b.title for b in graph_diagram(graph, depth=1).boxes if b.kind == "module"] == ["0", "1", "2", "3"]
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(6, 8)
+        self.act = nn.GELU()
+
+    def forward(self, x):
+        h = self.act(self.fc(x))
+        h = F.silu(h)
+        return F.log_softmax(h, dim=1)
+
+
+def test_layers_and_functions_are_groups_with_classes_and_shapes():
+    model = nn.Sequential(Block(), nn.Linear(8, 3))
+    graph = gc.trace(model, gc.randn(2, 6))
+    opened = graph_diagram(graph, module=model)
+    assert [g.title for g in opened.groups()] == [
+        *("", "0: Block → f32[2,8]", "1: Linear → f32[2,3]", "fc: Linear → f32[2,8]", "act: GELU → f32[2,8]"),
+        *("F.silu → f32[2,8]", "F.log_softmax → f32[2,8]"),
+    ]
+    assert [(b.title, b.detail) for b in graph_diagram(graph, 1, model).boxes if b.kind == "module"] == [
+        *(("0: Block", "f32[2,8]"), ("1: Linear", "f32[2,3]")),
+    ]
+    assert [g.label for g in graph_diagram(graph).groups()][1:3] == ["0", "1"]
+
+
+def test_bodies_of_loops_are_groups():
+    def loop(x):
+        return gc.scan(lambda c, v: (c * v, c + v), x[0], x)[0]
+
+    found = graph_diagram(gc.trace(loop, gc.randn(5, 3)))
+    (scan,) = [g for g in found.groups() if g.label.startswith("scan")]
+    inside = [g for g in found.groups() if g.parent is scan]
+    assert inside and {"mul", "add", "results"} <= {found.boxes[m].title for m in inside[0].members if type(m) is int}
+    closed = graph_diagram(gc.trace(loop, gc.randn(5, 3)), 1)
+    assert any(b.kind == "module" and b.title.startswith("scan") for b in closed.boxes)

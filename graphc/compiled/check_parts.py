@@ -157,7 +157,7 @@ def _rules(graph: Graph, arguments: tuple[np.ndarray, ...], wanted: Sequence[Val
     """Gradients against difference quotients: what the joint graph means is itself made by the rules of its ops."""
     point = Point(GRADIENT, 0, RULES)
     if not may_compare(graph):
-        note = "a loop holds gradients back inside of its step"
+        note = "bodies of loops and branches are not computed in f64"
         return PassReport((PassLine("gradients", point, 0, note=note, compared=False),)), []
     what = gradient_fault(graph, arguments, wanted, chosen)
     line = PassLine("gradients", point, 0, 0.0, not what, what)

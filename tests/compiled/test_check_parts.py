@@ -105,6 +105,14 @@ def test_an_error_of_the_caller_is_one():
         gc.check(lambda x: x * 2, examples()[0], gradients=True)
 
 
+def test_gradients_of_loops_are_checked_but_for_difference_quotients():
+    def loop(x: Any) -> Any:
+        return gc.scan(lambda c, v: (c * v + gc.tanh(c), c + v), x[0], x)[0]
+
+    report = gc.check(loop, gc.randn(5, 3, requires_grad=True), passes=True, gradients=True)
+    assert report.good and [x.point.name for x in report.lines if not x.compared] == ["gradient-rules"]
+
+
 # ---- planted faults
 
 

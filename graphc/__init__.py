@@ -53,6 +53,8 @@ if TYPE_CHECKING:
     from graphc.drawing.show import picture
     from graphc.interop.from_torch import from_torch
     from graphc.interop.pt2.program import from_pt2
+    from graphc.monitor.compare import compare
+    from graphc.monitor.debug import debug
     from graphc.ops.define_op import define_op
     from graphc.runtime.threads import get_num_threads, set_num_threads
     from graphc.serialize.state_file import load_state, save_state
@@ -75,7 +77,9 @@ _LATER = {
     "compile": "graphc.compiled.function:compile",
     "compile_step": "graphc.compiled.step:compile_step",
     "cuda": "graphc.cuda",
+    "compare": "graphc.monitor.compare:compare",
     "data": "graphc.data",
+    "debug": "graphc.monitor.debug:debug",
     "define_op": "graphc.ops.define_op:define_op",
     "errors": "graphc.errors",
     "export": "graphc.compiled.model_file:export",

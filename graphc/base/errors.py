@@ -76,6 +76,10 @@ class ConditionError(GraphcError, AssertionError, RuntimeError):
     """What must be true of a tensor's elements is false."""
 
 
+class NonFiniteError(GraphcError, ArithmeticError, RuntimeError):
+    """A NaN or an infinity was made of finite numbers."""
+
+
 class ArgumentError(GraphcError, TypeError, RuntimeError):
     """A call has wrong arguments: name, count, or kind."""
 

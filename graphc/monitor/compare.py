@@ -31,7 +31,7 @@ class Layer(NamedTuple):
     def __str__(self) -> str:
         name = f"{self.path or '(model)'} ({self.module})"
         verdict = "" if self.is_within else "  <- differs"
-        return f"{name:40} {str(list(self.shape)):18} {self.absolute:10.3g} {self.relative:10.3g}{verdict}"
+        return f"{name:40} {list(self.shape)!s:18} {self.absolute:10.3g} {self.relative:10.3g}{verdict}"
 
 
 class Comparison:
@@ -63,13 +63,13 @@ class Comparison:
 def compare(model: Module, other: Any, *args: Any, tolerance: float | None = None, **kwargs: Any) -> Comparison:
     """Calls ``model(*args, **kwargs)`` and ``other`` with the same arguments and compares the outputs of their modules.
 
-    ``other`` is a compiled ``model``, or another model whose modules have the same paths (compiled or not), such as one
-    with other weights or another implementation of a layer. Both begin with the same random numbers, and buffers are what
-    they were before. A layer differs where the largest difference, divided by the largest element, is beyond ``tolerance``:
-    by default 1e-4 for f32, 1e-10 for f64, and anything for whole numbers.
+    ``other`` is a compiled ``model``, or another model whose modules have the same paths (compiled or not), such as
+    one with other weights or another implementation of a layer. Both begin with the same random numbers, and
+    buffers are what they were before. A layer differs where the largest difference, divided by the largest element,
+    is beyond ``tolerance``: by default 1e-4 for f32, 1e-10 for f64, and anything for whole numbers.
 
-    In compiled code the layers are seen by hooks, so its kernels are not fused across them. Raises ShapeError where the
-    outputs of a layer have different shapes, ArgumentError where ``other`` is no model.
+    In compiled code the layers are seen by hooks, so its kernels are not fused across them. Raises ShapeError where
+    the outputs of a layer have different shapes, ArgumentError where ``other`` is no model.
     """
     target = getattr(other, "_target", other)
     for name, value in (("model", model), ("other", target)):

@@ -64,14 +64,14 @@ class Event(NamedTuple):
 class debug:
     """Writes down what every module computes while the block runs, in eager mode and in compiled code.
 
-    ``with graphc.debug(model) as log:`` gives one ``Event`` for each module and call in ``log.events``, in the order in which
-    they end: path and class, shapes, element types, ranges and counts of NaN and infinities of what went in and came out,
-    and the time since the event before. With ``backward``, also of gradients. Without a model, modules of all models are
-    logged, without paths. ``print(log)`` shows the last events.
+    ``with graphc.debug(model) as log:`` gives one ``Event`` for each module and call in ``log.events``, in the
+    order in which they end: path and class, shapes, element types, ranges and counts of NaN and infinities of what
+    went in and came out, and the time since the event before. With ``backward``, also of gradients. Without a
+    model, modules of all models are logged, without paths. ``print(log)`` shows the last events.
 
-    ``stop_at_nan`` raises NonFiniteError at the first module that makes a NaN, or an infinity of finite numbers, with
-    what went into it. ``stop_at`` names a module (its path): ``on_stop(module, inputs, outputs)`` is called there, which
-    is ``breakpoint`` by default. ``limit`` is how many events are kept.
+    ``stop_at_nan`` raises NonFiniteError at the first module that makes a NaN, or an infinity of finite numbers,
+    with what went into it. ``stop_at`` names a module (its path): ``on_stop(module, inputs, outputs)`` is called
+    there, which is ``breakpoint`` by default. ``limit`` is how many events are kept.
 
     Compiled code gets hooks for as long, so its kernels are not fused across modules, and the first call of each
     signature is compiled once more.
@@ -149,8 +149,9 @@ class debug:
         if any(t.nans or t.infinities for t in event.inputs):
             return
         name = f"{event.path} ({event.module})" if event.path else event.module
+        made = " and ".join(str(t) for t in event.outputs if t.nans or t.infinities)
         raise NonFiniteError(
-            f"{name} made {' and '.join(str(t) for t in event.outputs if t.nans or t.infinities)} in its {event.kind} pass",
+            f"{name} made {made} in its {event.kind} pass",
             where=f"{'gradients of its outputs' if event.kind == 'backward' else 'inputs'}: "
             f"{', '.join(map(str, event.inputs)) or 'none'}",
             remedy="look at its parameters; a logarithm or root of 0, a division by 0, an overflow of exp",

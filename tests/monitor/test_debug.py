@@ -101,7 +101,7 @@ def test_stopping_at_a_module():
         net(gc.ones(3, 4))
         gc.compile(net)(gc.ones(5, 4))
     assert seen == [("ReLU", (3, 8)), ("ReLU", (5, 8))]
-    with pytest.raises(ArgumentError, match="there is no module 'block.7'"):
+    with pytest.raises(ArgumentError, match=r"there is no module 'block\.7'"):
         gc.debug(net, stop_at="block.7")
 
 

@@ -75,6 +75,8 @@ class KernelByKernel(Interpreter):
         if node.op is scan.op:
             run = partial(KernelByKernel().run, node.attrs["body"])
             return run_steps(run, operands, node.attrs)
+        if node.op.has(Trait.BRANCH) or node.op.has(Trait.WHILE):
+            return self._held(node, operands)
         if not node.result.type.size:
             return (np.zeros(node.result.shape, node.result.dtype.numpy),)
         kernel = lower_op(node.op, tuple(v.type for v in node.operands), node.attrs)
@@ -83,6 +85,16 @@ class KernelByKernel(Interpreter):
         arrays = {f"in{i}": np.ascontiguousarray(a) for i, a in enumerate(operands)}
         run_kernel(kernel, arrays | {"out": result})
         return (result,)
+
+    def _held(self, node: Node, operands: list[np.ndarray]) -> Sequence[np.ndarray]:
+        """The results of a branch, or of a loop, whose graphs run kernel by kernel."""
+        attrs = node.attrs
+        if node.op.has(Trait.BRANCH):
+            return KernelByKernel().run(attrs["then" if operands[0] else "otherwise"], operands[1:])
+        present, rest = operands[: attrs["carries"]], operands[attrs["carries"] :]
+        while KernelByKernel().run(attrs["test"], [*present, *rest])[0]:
+            present = list(KernelByKernel().run(attrs["body"], [*present, *rest]))
+        return present
 
 
 def decomposed(node: Node) -> Graph | None:

@@ -44,5 +44,5 @@ def test_weights_change() -> None:
     assert any(
         np.abs(a - b).max() > 0
         for x, y in zip(before, run.weights(), strict=True)
-        for a, b in zip(x.values(), y.values())
+        for a, b in zip(x.values(), y.values(), strict=True)
     )

@@ -80,9 +80,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     """The options."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", metavar="TEXT", help="loops whose name contains this")
-    parser.add_argument(
-        "--contenders", default=",".join(n for n in NAMES if n != NARROW), metavar="NAMES", help="separated by commas"
-    )
+    parser.add_argument("--contenders", default=",".join(NAMES), metavar="NAMES", help="separated by commas")
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1, metavar="N", help="of every contender")
     parser.add_argument("--rounds", type=int, default=5, metavar="R")
     parser.add_argument("--seconds", type=float, default=1.0, help="length of one contender's turn in a round")

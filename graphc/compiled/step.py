@@ -345,6 +345,7 @@ def compile_step(
     loss_scale: Any = None,
     grad_norm: bool = False,
     grads: bool = False,
+    precision: str | None = None,
 ) -> CompiledStep:
     """A callable ``step(x, y)`` that runs forward, ``loss(output, y)``, backward and the optimizer's update as one
     native call and returns what the loss returned: the loss, or a tuple or list that begins with it, with metrics.
@@ -369,10 +370,11 @@ def compile_step(
     means of the weights keep at each update, or an ``optim.swa_utils.AveragedModel`` of the model; ``step.ema`` is the
     AveragedModel. ``loss_scale`` multiplies the loss for the backward pass, and is taken out of the gradients before
     all else: a number, "dynamic" or a ``DynamicScale``: then updates with gradients that are not finite are left out,
-    and the scale follows as with torch.amp.GradScaler.
+    and the scale follows as with torch.amp.GradScaler. ``precision="bf16"`` rounds what large products multiply to
+    bf16; sums, weights, gradients and slots stay as they are (see docs/precision.md).
     """
     scale = DynamicScale() if loss_scale == "dynamic" else loss_scale
     parts = as_callable(model), loss, optimizer, tuple(passes), machine_named(target, device), dims
     budget = None if memory is None else Budget.parse(memory)
-    more = clip_norm, clip_value, norm_type, accumulate, ema, scale, grad_norm, grads
+    more = clip_norm, clip_value, norm_type, accumulate, ema, scale, grad_norm, grads, precision
     return CompiledStep(StepOptions(*parts, budget, *more))

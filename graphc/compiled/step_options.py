@@ -11,6 +11,7 @@ from graphc.compiled.function import no_class
 from graphc.compiled.machine import HOST
 from graphc.compiled.memory import Budget
 from graphc.passes.base import Pass
+from graphc.passes.precision import check_training_precision
 from graphc.tracing.trace import graph_name
 
 
@@ -52,6 +53,8 @@ class StepOptions:
     loss_scale: Any = None
     grad_norm: bool = False
     grads: bool = False
+    precision: str | None = None
+    """What factors of large products are rounded to."""
 
     def __post_init__(self) -> None:
         if not callable(self.model) or not (self.loss is None or callable(self.loss)):
@@ -73,6 +76,7 @@ class StepOptions:
         if not (isinstance(self.accumulate, int) and self.accumulate >= 1):
             raise ArgumentError(f"compile_step: accumulate is a number of micro-batches, got {self.accumulate!r}")
         self._check_scale()
+        check_training_precision(self.precision)
 
     def _check_scale(self) -> None:
         scale = self.loss_scale

@@ -25,7 +25,7 @@ from graphc.compiled.variant import no_hooks
 from graphc.ir.graph.graph import Graph, Value, input_path
 from graphc.ir.op import Trait
 from graphc.ops.autodiff import leads_to, vjp_graph
-from graphc.passes.pipeline import arrange
+from graphc.passes.pipeline import arrange, with_narrow_products
 from graphc.runtime.host_calls import running
 from graphc.tensors.placement import on_host
 from graphc.tensors.structure import Branch, Leaf, given_for, unflatten
@@ -74,6 +74,7 @@ class StepProgram:
                 remedy="graphc.compile of the whole training function, called with the batch",
             )
         passes = arrange(options.passes)
+        pipeline = passes.pipeline if options.precision is None else with_narrow_products(passes.pipeline)
         self.machine = machine_of(options.target, [*leaves, *[a.tensor for a in traced.arguments]])
         self.traced = passed(traced, passes.first, self.machine)
         self._effects = self.traced.effects
@@ -95,7 +96,7 @@ class StepProgram:
         """Arrays of them."""
         self._count = count
         self.graph = graph
-        within = within_memory(graph, options.memory, self.machine, passes.pipeline)
+        within = within_memory(graph, options.memory, self.machine, pipeline)
         self.memory_report = within.report
         """What the memory budget has led to; None without one."""
         self.program = build(within.graph, within.passes, self.machine)

@@ -37,8 +37,8 @@ from graphc.files.manifest import PREPACKED, Recipe
 from graphc.ir.graph.graph import Graph
 from graphc.ops.autodiff import Split, read_before_written, split_forward_backward, vjp_graph
 from graphc.passes.base import Pass
-from graphc.passes.pipeline import PIPELINE, optimize
-from graphc.passes.precision import narrow_weights
+from graphc.passes.pipeline import PIPELINE, optimize, with_narrow_products
+from graphc.passes.precision import check_training_precision, narrow_weights
 from graphc.passes.scans import MergeScans
 from graphc.runtime.call import Executable
 from graphc.runtime.host_calls import running
@@ -85,6 +85,9 @@ class Variant:
         self.drawn: dict[Any, dict[str, int]] = {}
         """In the middle of a module's call: how often its modules have drawn after this part of it."""
         self.training = traced.training
+        if self.training is not None and self.weights.precision is not None:
+            check_training_precision(self.weights.precision)
+            self.weights, self._passes = self.weights._replace(precision=None), with_narrow_products(self._passes)
         self.memory_report: MemoryReport | None = None
         """What the memory budget has led to; None without one, and where there are no gradients."""
         kept = traced.graph.outputs[: len(traced.graph.outputs) - (self.training.kept if self.training else 0)]

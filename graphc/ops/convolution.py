@@ -27,7 +27,7 @@ GROUPS = Attr("groups", "int", "number of independent slices of the channels", 1
 
 
 def _check_types(op: str, a: TensorType, b: TensorType, groups: int) -> None:
-    if a.dtype is not b.dtype or a.dtype.kind not in ("fiup" if op == "conv" else "fiu"):
+    if a.dtype is not b.dtype or a.dtype.kind not in ("fiu" if op == "conv_grad_input" else "fiup"):
         raise DTypeError(f"{op}: operands must have one numeric element type, got {a.dtype} and {b.dtype}")
     if a.rank < 3 or a.rank != b.rank:
         raise ShapeError(f"{op}: operands need the same number of dimensions, at least 3, got {a} and {b}")
@@ -68,7 +68,7 @@ def _infer_grad_weight(
     _check_types("conv_grad_weight", x, g, groups)
     weight = TensorType(g.dtype, (g.shape[1], x.shape[1] // groups, *kernel))
     _check_result("conv_grad_weight", g, x, weight, stride, padding, dilation, groups)
-    return weight
+    return TensorType(summed_type(g.dtype), weight.shape)
 
 
 def _check_result(op: str, g: TensorType, x: TensorType, weight: TensorType, *attrs: Any) -> None:
@@ -128,6 +128,7 @@ def _grad_input_reference(
     return np.ascontiguousarray(slide.add_windows(values, size))
 
 
+@of_halves
 def _grad_weight_reference(
     x: np.ndarray, g: np.ndarray, kernel: Ints, stride: Ints, padding: Pairs, dilation: Ints, groups: int
 ) -> np.ndarray:
@@ -353,9 +354,9 @@ def _lower_grad_weight(
     def product(n: Index, *window: Index) -> Scalar:
         place = slide.position(window, at)
         value = c.load(x, (n, first + channel, *place), guard=inside(place, x.shape[2:]))
-        return value * c.load(g, (n, out, *window))
+        return product_of(c.nest, value, c.load(g, (n, out, *window)))
 
-    return c.nest.reduce("add", 0, x.dtype, [g.shape[0], *g.shape[2:]], product)
+    return c.nest.reduce("add", 0, summed_type(x.dtype), [g.shape[0], *g.shape[2:]], product)
 
 
 # ---- samples: input shape, weight shape, stride, padding, dilation, groups

@@ -25,6 +25,7 @@ from graphc.passes.dce import DeadCodeElimination
 from graphc.passes.decompose import Decompose
 from graphc.passes.fold import ConstantFolding
 from graphc.passes.masked_products import MaskedProducts
+from graphc.passes.narrow_products import NarrowProducts
 from graphc.passes.padded_sums import JoinPaddedParts
 from graphc.passes.rematerialize import Rematerialize
 from graphc.passes.scans import MergeScans, OptimizeSteps, PruneScans
@@ -70,7 +71,14 @@ PIPELINE: tuple[Pass, ...] = (
     Rematerialize(),
 )
 """What ``optimize`` does, top to bottom."""
-_OWN = frozenset(map(type, PIPELINE))
+_NARROW: tuple[Pass, ...] = (NarrowProducts(), OptimizeSteps((NarrowProducts(),), "narrow-products-in-steps"))
+_OWN = frozenset(map(type, (*PIPELINE, *_NARROW)))
+
+
+def with_narrow_products(passes: Sequence[Pass]) -> tuple[Pass, ...]:
+    """A pipeline in which large products take factors of bf16: right before convolutions become other products."""
+    place = next((i for i, step in enumerate(passes) if isinstance(step, Winograd)), len(passes))
+    return (*passes[:place], *_NARROW, *passes[place:])
 
 
 def optimize(graph: Graph, passes: Sequence[Pass] = PIPELINE, costs: Costs = DEFAULT) -> Graph:

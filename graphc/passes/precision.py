@@ -132,11 +132,25 @@ class Narrowed:
     """For each f32 weight of at least SMALLEST elements a line: what it is stored as, and why not as it was asked."""
 
 
+TRAINING = "bf16"
+"""The precision of the factors of products in training."""
+
+
 def check_precision(precision: str | None) -> None:
     """Raises ArgumentError for a precision that does not exist."""
     if precision is not None and precision not in PRECISIONS:
         raise ArgumentError(
             f"there is no precision {precision!r}", remedy=f"one of {', '.join(PRECISIONS)}, or None for f32"
+        )
+
+
+def check_training_precision(precision: str | None) -> None:
+    """Raises ArgumentError for a precision in which nothing trains."""
+    check_precision(precision)
+    if precision not in (None, TRAINING):
+        raise ArgumentError(
+            f"precision {precision!r} is for weights that stay as they are",
+            remedy=f"{TRAINING!r} for training: weights are f32, and large products round their factors",
         )
 
 

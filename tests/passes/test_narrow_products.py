@@ -1,0 +1,138 @@
+"""Products with bf16 factors: which, along what, and what they give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graphc as gc
+from graphc.base.dtypes import halves, pair
+from graphc.compiler.stages import Stages
+from graphc.ir.graph.graph import Graph
+from graphc.ir.graph.interpret import Evaluator
+from graphc.ir.graph.text import print_graph
+from graphc.nn import functional as F
+from graphc.passes.narrow_products import NarrowProducts
+from graphc.passes.pipeline import PIPELINE, optimize, with_narrow_products
+from tests.passes.graph_text import graph_of
+
+NARROW = with_narrow_products(PIPELINE)
+SPECIAL = np.array([1e-40, -0.0, 3.3e38, 1.00390625, 1.01171875, -2.0078125], np.float32)
+
+
+def normal(*shape: int) -> np.ndarray:
+    return np.random.default_rng(sum(shape)).standard_normal(shape).astype(np.float32)
+
+
+def rounded(x: np.ndarray) -> np.ndarray:
+    """To bf16, and wider again."""
+    return halves(pair(x, x))[0].astype(np.float64)
+
+
+def ops(graph: Graph) -> list[str]:
+    return [n.op.name for n in graph.nodes()]
+
+
+def test_a_product_takes_pairs():
+    graph = graph_of("""
+        graph @g(%x: f32[64,32], %w: f32[48,32]) -> (f32[64,48]) {
+          %y = matmul(%x, %w) {transpose_b=true} : f32[64,48]
+          return %y
+        }""")
+    result = NarrowProducts().run(graph)
+    assert result.changed == 1 and result.reasons == ("y: matmul of pairs of bf16, sums of f32",)
+    assert "matmul(%bf16_pairs, %bf16_pairs.1) {transpose_b=true} : f32[64,48]" in print_graph(result.graph)
+    assert NarrowProducts().run(result.graph).changed == 0
+
+
+PRODUCTS: dict[str, tuple[Callable[..., Any], tuple[np.ndarray, ...]]] = {
+    "rows": (lambda a, b: a @ b, (normal(64, 40), normal(40, 48))),
+    "first transposed": (lambda a, b: a.T @ b, (normal(40, 64), normal(40, 48))),
+    "second transposed": (lambda a, b: a @ b.T, (normal(64, 40), normal(48, 40))),
+    "odd": (lambda a, b: a @ b, (normal(64, 41), normal(41, 48))),
+    "batches": (lambda a, b: a @ b.transpose(-1, -2), (normal(6, 20, 32), normal(6, 30, 32))),
+    "batches and a matrix": (lambda a, b: a @ b, (normal(6, 20, 33), normal(33, 30))),
+}
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_factors_are_rounded_and_sums_are_not(name: str):
+    function, arrays = PRODUCTS[name]
+    graph = optimize(gc.trace(function, *map(gc.tensor, arrays)), NARROW)
+    assert ops(graph).count("bf16_pairs") == 2
+    expected = function(*(gc.tensor(rounded(a)) for a in arrays)).numpy()
+    (found,) = Evaluator().run(graph, arrays)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+    compiled = gc.compile(graph)(*map(gc.tensor, arrays))
+    np.testing.assert_allclose(compiled.numpy(), expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(("channels", "groups", "images"), [(4, 1, 2), (3, 1, 3), (8, 2, 1)])
+def test_a_convolution_and_its_gradients(channels: int, groups: int, images: int):
+    x, weight = normal(images, channels, 22, 22), normal(16, channels // groups, 3, 3)
+    g = normal(images, 16, 11, 11)
+
+    def gradients(x: Any, weight: Any, g: Any) -> Any:
+        y = F.conv2d(x, weight, stride=2, padding=1, groups=groups)
+        return (y, *gc.autograd.grad(y, [x, weight], g))
+
+    def traced(x: Any, weight: Any, g: Any) -> Any:
+        return gradients(x.requires_grad_(), weight.requires_grad_(), g)
+
+    given = [gc.tensor(a) for a in (x, weight, g)]
+    narrow = Stages(gc.trace(traced, *given), passes=NARROW).optimized
+    assert ops(narrow).count("bf16_pairs") >= 4
+    wide = [gc.tensor(rounded(a), requires_grad=i < 2) for i, a in enumerate((x, weight, g))]
+    for found, expected in zip(Evaluator().run(narrow, [x, weight, g]), gradients(*wide), strict=True):
+        np.testing.assert_allclose(found, expected.detach().numpy(), rtol=1e-3, atol=1e-3)
+    for found, expected in zip(gc.compile(narrow)(*given), gradients(*wide), strict=True):
+        np.testing.assert_allclose(found.numpy(), expected.detach().numpy(), rtol=1e-3, atol=1e-3)
+
+
+def test_numbers_that_are_hard_to_round():
+    a, b = np.tile(SPECIAL[[0, 1, 3, 4, 5]], (64, 8)), normal(40, 48)
+    graph = optimize(gc.trace(lambda a, b: a @ b, gc.tensor(a), gc.tensor(b)), NARROW)
+    np.testing.assert_allclose(Evaluator().run(graph, [a, b])[0], rounded(a) @ rounded(b), rtol=1e-4, atol=1e-4)
+    a[0, 0], a[1, 0], a[2, 0] = np.nan, np.inf, 3.4e38
+    found = gc.compile(graph)(gc.tensor(a), gc.tensor(b)).numpy()
+    assert np.isnan(found[0]).all() and np.isinf(found[1]).all() and np.isinf(found[2]).all()
+    assert np.isfinite(found[3:]).all()
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x[:8, :8] @ x[:8, :8],
+        lambda x: x.double() @ x.double(),
+        lambda x: F.conv2d(x.reshape(1, 4, 32, 32), gc.ones(4, 1, 7, 7), groups=4),
+    ],
+    ids=["small", "f64", "one channel per group"],
+)
+def test_what_stays_as_it_is(function: Callable[[Any], Any]):
+    graph = optimize(gc.trace(function, gc.tensor(normal(64, 64))), NARROW)
+    assert "bf16_pairs" not in ops(graph)
+
+
+def test_products_of_sizes_known_at_run_time_stay_as_they_are():
+    rows = gc.Dim("rows", max=64)
+    traced = gc.trace(lambda x: x @ gc.ones(64, 64), gc.tensor(normal(20, 64)), dims={"x": (rows, 64)})
+    assert "bf16_pairs" not in ops(optimize(traced, NARROW))
+
+
+def test_steps_of_scans_take_pairs():
+    def run(xs: Any, w: Any) -> Any:
+        def step(h: Any, x: Any) -> Any:
+            h = ((h + x) @ w).tanh()
+            return h, h
+
+        return gc.scan(step, gc.zeros(32, 64), xs)[1]
+
+    arrays = [normal(3, 32, 64), normal(64, 64) / 8]
+    graph = optimize(gc.trace(run, *map(gc.tensor, arrays)), NARROW)
+    assert "bf16_pairs" in str(graph)
+    narrow = gc.compile(graph)(*map(gc.tensor, arrays)).numpy()
+    wide = run(*map(gc.tensor, arrays)).numpy()
+    assert 0 < np.abs(narrow - wide).max() < 0.1

@@ -370,9 +370,8 @@ def compile(
     call then (see docs/training.md). Without a model it is a decorator.
 
     ``precision`` is what large weights are stored as: ``bf16``, ``f16``, ``int8``, ``int4``, or ``bf16_dot``,
-    ``int8_dot`` and ``int4_dot``, which also round what they are multiplied by (see docs/precision.md). Copies
-    of them are made at the first call and after each write by an operation; gradients are not available. In a function
-    that trains ``bf16`` is what large products round their factors to, and all else stays as it is.
+    ``int8_dot`` and ``int4_dot``, which also round what they are multiplied by (see docs/precision.md); in copies, made
+    anew after writes by operations; no gradients. In a function that trains ``bf16`` rounds factors of large products.
     Without gradients, what is folded, packed and transformed of parameters and buffers is kept, and made again after
     one was replaced or written to. Memory that others can write to (``numpy()``, ``from_numpy``) is read at each call.
 

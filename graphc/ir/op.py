@@ -270,6 +270,9 @@ class OpDef:
     """For views whose result consists of their operands, each as it is, and of no more: where each of them begins."""
     multiply_adds: Callable[[Types, Types, Attrs], int] | None = None
     """For CONTRACTION: multiply-adds of an application, from the types of operands and results."""
+    pairs: Callable[[Types, Attrs], tuple[int, int] | None] | None = None
+    """For CONTRACTION of pairs of bf16 too: along which dimensions of the operands neighbours become pairs; None where
+    that cannot be."""
     runs: Callable[[Attrs], tuple[Any, int]] | None = None
     """For ops that apply a sub-graph: the sub-graph, and how many times it is applied."""
     samples: Callable[[], Sequence[Sample]] | None = None

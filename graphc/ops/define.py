@@ -150,6 +150,7 @@ class Rules(TypedDict, total=False):
     halo: Callable[[Attrs], Halo | None] | None
     parts: Callable[[Types, Attrs], tuple[tuple[int, ...], ...]] | None
     multiply_adds: Callable[[Types, Types, Attrs], int] | None
+    pairs: Callable[[Types, Attrs], tuple[int, int] | None] | None
     runs: Callable[[Attrs], tuple[Any, int]] | None
     samples: Callable[[], Sequence[Sample]] | None
     module: str

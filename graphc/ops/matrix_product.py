@@ -148,6 +148,11 @@ def matmul_multiply_adds(types: Types, results: Types, attrs: Attrs) -> int:
     return results[0].size * types[0].shape[-2 if attrs.get("transpose_a") else -1]
 
 
+def _pairs_of_matmul(types: Types, attrs: Attrs) -> tuple[int, int]:
+    a, b = (t.rank for t in types)
+    return (a - 2 if attrs["transpose_a"] else a - 1, b - 1 if attrs["transpose_b"] else b - 2)
+
+
 def _batched_matmul(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs) -> Any:
     rank = max(len(e.shape) for e in operands)
     values = [
@@ -171,6 +176,7 @@ matmul = define(
     lower=lower_matmul,
     traits=Trait.PURE | Trait.CONTRACTION,
     multiply_adds=matmul_multiply_adds,
+    pairs=_pairs_of_matmul,
     batch=_batched_matmul,
     samples=_samples,
     error_samples=[

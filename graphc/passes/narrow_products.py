@@ -11,9 +11,8 @@ from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import Graph, Node, Value
 from graphc.ir.graph.rewrite import Rule, apply_rules
 from graphc.ir.op import Trait
-from graphc.ops.convolution import conv, conv_grad_weight
 from graphc.ops.dispatch import GraphDispatcher, use
-from graphc.ops.matrix_product import bf16_pairs, matmul
+from graphc.ops.matrix_product import bf16_pairs
 from graphc.ops.shape import pad
 from graphc.passes.base import PassResult
 
@@ -55,19 +54,10 @@ class NarrowProducts:
 
 def _axes(node: Node) -> tuple[int, int] | None:
     """Along which axes of the operands neighbours become pairs; None for a product that stays as it is."""
-    if node.op not in (matmul.op, conv.op, conv_grad_weight.op):
+    types = [x.type for x in (*node.operands, *node.results)]
+    if node.op.pairs is None or types[0].dtype is not float32 or any(is_size(n) for t in types for n in t.shape):
         return None
-    types = [x.type for x in node.operands]
-    extents = [n for t in (*types, node.results[0].type) for n in t.shape]
-    if types[0].dtype is not float32 or any(map(is_size, extents)) or _multiply_adds(node) < SMALLEST:
-        return None
-    if node.op is conv.op:
-        odd = types[1].shape[1] % 2
-        return None if odd and node.attrs["groups"] > 1 else (1, 1)
-    if node.op is conv_grad_weight.op:
-        return (0, 0)
-    a, b = (t.rank for t in types)
-    return (a - 2 if node.attrs["transpose_a"] else a - 1, b - 1 if node.attrs["transpose_b"] else b - 2)
+    return node.op.pairs(types[:2], node.attrs) if _multiply_adds(node) >= SMALLEST else None
 
 
 def _multiply_adds(node: Node) -> int:

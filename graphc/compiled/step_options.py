@@ -55,6 +55,7 @@ class StepOptions:
     grads: bool = False
     precision: str | None = None
     """What factors of large products are rounded to."""
+    first_nan: bool = False
 
     def __post_init__(self) -> None:
         if not callable(self.model) or not (self.loss is None or callable(self.loss)):

@@ -12,6 +12,7 @@ import numpy as np
 from graphc.base.errors import ArgumentError, GradientError, ShapeError, TraceError
 from graphc.compiled.bindings import Slot
 from graphc.compiled.bound_program import bind, binding_of, bound_values, build
+from graphc.compiled.first_nan import FirstNan, append_flag, class_names
 from graphc.compiled.machine import machine_of
 from graphc.compiled.memory import within_memory
 from graphc.compiled.sized_traces import SizedTrace, Sizes, structure_at, value_at
@@ -85,7 +86,10 @@ class StepProgram:
         self.params = frozenset(id(param) for _, param in parameters.values())
         """The parameters that it has gradients of, by identity."""
         tail = Tail(options, state, self.traced, trace.outside, slots)
+        first_update = 1 + max(n.id for n in graph.nodes())
         tail.append(graph, parameters, updates)
+        if options.first_nan:
+            append_flag(graph)
         self.account.watched += tuple(tail.facts)
         self.host = tail.host
         """The Python functions that it calls."""
@@ -103,6 +107,10 @@ class StepProgram:
         order = [v.node.attrs["path"] for v in bound_values(graph, self.program)]
         written = {n.operands[0].node.attrs["path"] for n in graph.nodes() if n.op.has(Trait.STATE_WRITE)}
         self.binding = binding_of(self.program, [slots[p] for p in order], [p in written for p in order])
+        self.first_nan = None
+        if options.first_nan:
+            self.first_nan = FirstNan(options.name, graph, first_update, self.binding, order)
+            self.first_nan.classes = class_names(options.model)
         self.calls = bind(self.program, self.binding, self.account.words, len(graph.outputs))
         plain = self.traced.structure == Branch(tuple, (), (Leaf(), Leaf()))
         self.single = plain and count == len(graph.outputs) and options.losses is None
@@ -211,11 +219,7 @@ class StepProgram:
             self._numbers = [_array(value, number.dtype) for value, number in zip(given, self.hyper, strict=True)]
             self._given = given if all([type(value) is float for value in given]) else []
         arrays = [*map(given_for, leaves), *self._numbers]
-        if self.host:
-            with running(self.host, {}):
-                found = [Tensor._wrap(a) for a in self.calls.run(arrays)]
-        else:
-            found = [Tensor._wrap(a) for a in self.calls.run(arrays)]
+        found = [Tensor._wrap(a) for a in self._call(arrays)]
         if self.single:
             return StepResult(found[0], found[1])
         count = self._count
@@ -223,6 +227,18 @@ class StepProgram:
             param.grad = gradient
         loss, output = unflatten(structure, found[:count])[-2:]
         return StepResult(loss, output, found[count] if self._norms else None)
+
+    def _call(self, arrays: list[Any]) -> list[Any]:
+        if self.first_nan is not None:
+            self.first_nan.keep()
+        if self.host:
+            with running(self.host, {}):
+                found = self.calls.run(arrays)
+        else:
+            found = self.calls.run(arrays)
+        if self.first_nan is not None:
+            self.first_nan.check(found.pop(), arrays, self.host, 1 + self.options.optimizers[0].step_count)
+        return found
 
 
 def _array(value: Any, dtype: np.dtype) -> np.ndarray:

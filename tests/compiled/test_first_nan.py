@@ -1,0 +1,171 @@
+"""Numbers that are not finite are found at the node that makes them, and the step that made them leaves no trace."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import graphc
+from graphc import nn
+from graphc.errors import NonFiniteError
+
+KINDS = {
+    # What is injected: the buffer, its value, the op that is to blame, the phase.
+    "overflow": ("over", 1000.0, "exp", "forward"),
+    "log of 0": ("argument", 0.0, "log", "forward"),
+    "log of -1": ("argument", -1.0, "log", "forward"),
+    "0 / 0": ("parts", 0.0, "div", "forward"),
+    "slope of a root": ("root", 0.0, None, "backward"),
+}
+
+
+class Fault(nn.Module):
+    """Returns what it is given as long as nothing is injected."""
+
+    def __init__(self):
+        super().__init__()
+        for name, value in (("over", 0.0), ("argument", 1.0), ("parts", 1.0), ("root", 1.0)):
+            self.register_buffer(name, graphc.tensor(value))
+
+    def forward(self, x):
+        root = (self.root + 0.0 * x.mean()).sqrt() - self.root
+        return x * self.over.exp() * (self.parts / self.parts) + self.argument.log() + root
+
+
+class Recurrent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.cells, self.fault, self.head = Fault(), nn.LSTM(4, 6), Fault(), nn.Linear(6, 1)
+
+    def forward(self, x):
+        return self.head(self.fault(self.cells(self.first(x))[0])[-1])
+
+
+def perceptron():
+    layers = [layer for _ in range(4) for layer in (nn.Linear(8, 8), Fault(), nn.Tanh())]
+    return nn.Sequential(*layers, nn.Linear(8, 1)), (16, 8)
+
+
+def convolution():
+    block = [nn.Conv2d(2, 4, 3), Fault(), nn.BatchNorm2d(4), nn.ReLU(), Fault()]
+    return nn.Sequential(*block, nn.Flatten(), nn.Linear(4 * 16, 1), Fault()), (3, 2, 6, 6)
+
+
+def recurrent():
+    return Recurrent(), (5, 3, 4)
+
+
+def _batch(random, shape):
+    rows = shape[1] if len(shape) == 3 else shape[0]
+    return random.normal(size=shape).astype(np.float32), random.normal(size=(rows, 1)).astype(np.float32)
+
+
+def _state(model, optimizer):
+    tensors = [*model.state_dict().values(), *(t for s in optimizer.state.values() for t in s.values())]
+    return [t.numpy().copy() for t in tensors]
+
+
+def _is_found(step, model, batch, message):
+    """Whether the next call raises, says this, and changes nothing."""
+    before = _state(model, step.optimizer)
+    with pytest.raises(NonFiniteError) as caught:
+        step(*map(graphc.tensor, batch))
+    for old, new in zip(before, _state(model, step.optimizer), strict=True):
+        np.testing.assert_array_equal(old, new)
+    return all(part in str(caught.value) for part in message)
+
+
+@pytest.mark.parametrize(("make", "count"), [(perceptron, 40), (convolution, 40), (recurrent, 20)])
+def test_all_of_100_injections_are_found_where_they_are(make, count):
+    graphc.manual_seed(1)
+    model, shape = make()
+    step = graphc.compile_step(
+        model, nn.MSELoss(), graphc.optim.Adam(model.parameters(), lr=1e-3), first_nan=True
+    )
+    random = np.random.default_rng(count)
+    faults = [(path, m) for path, m in model.named_modules() if isinstance(m, Fault)]
+    weights = list(model.named_parameters())
+    for number in range(20):
+        step(*map(graphc.tensor, _batch(random, shape)))
+    for number in range(count):
+        batch = _batch(random, shape)
+        kind = [*KINDS, "weight", "input"][random.integers(len(KINDS) + 2)]
+        message: tuple[str, ...]
+        if kind == "input":
+            batch[0].flat[random.integers(batch[0].size)] = np.nan
+            held, message = None, ("input", "1 NaN")
+        elif kind == "weight":
+            path, held = weights[random.integers(len(weights))]
+            value, message = random.choice([np.nan, np.inf, -np.inf]), (f"{path} is not finite",)
+        else:
+            path, module = faults[random.integers(len(faults))]
+            name, value, op, phase = KINDS[kind]
+            held, message = getattr(module, name), (f"in {path} (Fault), {phase}", f"by {op} " if op else "")
+        kept = None if held is None else held.numpy().copy()
+        if held is not None:
+            with graphc.no_grad():
+                changed = kept.copy()
+                changed.flat[random.integers(changed.size)] = value
+                held.copy_(graphc.tensor(changed))
+        assert _is_found(step, model, batch, message), (number, kind, message)
+        if held is not None:
+            with graphc.no_grad():
+                held.copy_(graphc.tensor(kept))
+        step(*map(graphc.tensor, _batch(random, shape)))
+
+
+def test_masks_of_infinities_are_no_fault():
+    class Attention(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.scores = nn.Linear(4, 4)
+            self.register_buffer("mask", graphc.tensor(np.triu(np.full((4, 4), -np.inf, np.float32), 1)))
+
+        def forward(self, x):
+            masked = self.scores(x) + self.mask
+            return masked.softmax(-1) @ x, masked
+
+    model = Attention()
+    optimizer = graphc.optim.SGD(model.parameters(), lr=0.1)
+    step = graphc.compile_step(model, lambda out, y: ((out[0] - y) ** 2).mean(), optimizer, first_nan=True)
+    for number in range(3):
+        step(graphc.randn(4, 4), graphc.randn(4, 4))
+    with graphc.no_grad():
+        model.mask.fill_(-np.inf)
+    with pytest.raises(NonFiniteError, match=r"forward: f32\[4,4\].* 16 NaN"):
+        step(graphc.randn(4, 4), graphc.randn(4, 4))
+
+
+def test_a_learning_rate_and_an_update_that_overflow_are_named():
+    model = nn.Linear(3, 1)
+    optimizer = graphc.optim.SGD(model.parameters(), lr=0.1)
+    step = graphc.compile_step(model, nn.MSELoss(), optimizer, first_nan=True)
+    batch = graphc.ones(2, 3), graphc.zeros(2, 1)
+    step(*batch)
+    optimizer.param_groups[0]["lr"] = 1e39
+    with pytest.raises(NonFiniteError, match=r"step 2: .*lr.* is not finite"):
+        step(*batch)
+    optimizer.param_groups[0]["lr"] = 3e38
+    before = model.weight.numpy().copy()
+    with pytest.raises(NonFiniteError, match="update"):
+        step(100 * batch[0], 100 + batch[1])
+    np.testing.assert_array_equal(model.weight.numpy(), before)
+
+
+def test_a_dynamic_loss_scale_may_overflow():
+    model = nn.Linear(3, 1)
+    optimizer = graphc.optim.SGD(model.parameters(), lr=1e-3)
+    scale = graphc.DynamicScale(start=1e38)
+    step = graphc.compile_step(model, nn.MSELoss(), optimizer, first_nan=True, loss_scale=scale)
+    step(100 * graphc.ones(2, 3), graphc.zeros(2, 1))
+    assert step.loss_scale == 5e37 or step.loss_scale < 1e38
+
+
+def test_arguments_with_named_sizes_and_accumulation_are_evaluated_again():
+    model = nn.Linear(3, 1)
+    optimizer = graphc.optim.SGD(model.parameters(), lr=1e-3)
+    options = {"first_nan": True, "accumulate": 2}
+    step = graphc.compile_step(model, nn.MSELoss(), optimizer, dims={"input": {0: "n"}, "target": {0: "n"}}, **options)
+    step(graphc.ones(2, 3), graphc.zeros(2, 1))
+    with pytest.raises(NonFiniteError, match=r"input .* is not finite: f32\["):
+        step(graphc.full((5, 3), np.nan), graphc.zeros(5, 1))

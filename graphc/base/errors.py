@@ -17,6 +17,7 @@ __all__ = [
     "MemberError",
     "MemberNameError",
     "MemoryLimitError",
+    "NonFiniteError",
     "ParseError",
     "PassError",
     "RecompileWarning",

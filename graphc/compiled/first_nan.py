@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,22 +24,26 @@ from graphc.tensors.tensor import Tensor
 from graphc.tracing.tracer import Tracer
 
 
-def append_flag(graph: Graph) -> None:
+def append_flag(graph: Graph, unseen: Collection[str]) -> None:
     """Appends an output that says whether a call is fine: the first output (the loss) and all that is written are
-    finite, and no other output holds a NaN."""
+    finite, and no other output holds a NaN. States at the paths ``unseen`` are not looked at."""
     tracer = Tracer(graph)
     tracer.differentiable = False
     written = {input_path(n.operands[0]): n.operands[1] for n in graph.nodes() if n.op.has(Trait.STATE_WRITE)}
-    finite = [v for v in [graph.outputs[0], *written.values()] if v.dtype.is_floating_point]
+    seen = [value for path, value in written.items() if path not in unseen]
+    finite = {v: True for v in [graph.outputs[0], *seen] if v.dtype.is_floating_point}
     others = [v for v in graph.outputs[1:] if v.dtype.is_floating_point]
     with kept_outside(), use(tracer), no_grad():
-        found: Any = None
+        found: list[Any] = []
         for value in dict.fromkeys([*finite, *others]):
-            tensor = Tensor._wrap(value)
-            good = mathematics.isfinite(tensor) if value in finite else ew.eq(tensor, tensor)
-            one = good.all()
-            found = one if found is None else ew.logical_and(found, one)
-    graph.set_outputs([*graph.outputs, found._data])
+            tensor: Any = Tensor._wrap(value)
+            good: Any = mathematics.isfinite(tensor) if value in finite else ew.eq(tensor, tensor)
+            found.append(good.all())
+        while len(found) > 1:
+            # NOTE: a tree, not a chain: passes walk along operands.
+            pairs = [ew.logical_and(a, b) for a, b in zip(found[::2], found[1::2], strict=False)]
+            found = [*pairs, *found[2 * len(pairs) :]]
+    graph.set_outputs([*graph.outputs, found[0]._data])
 
 
 class FirstNan:
@@ -90,7 +94,7 @@ class FirstNan:
         found = search.first()
         if found is None:
             return NonFiniteError(
-                f"{head}: the loss or an updated tensor is not finite, but is so when computed in the order of the graph",
+                f"{head}: the loss or an updated tensor is not finite, but is when each node is evaluated alone",
                 remedy="graphc.check of the step",
             )
         if isinstance(found, Value):
@@ -119,8 +123,8 @@ class FirstNan:
 class Search(Evaluator):
     """Evaluates a graph and finds where numbers that are not finite begin.
 
-    A NaN begins where none of the operands has one, an infinity where all operands are finite. Infinities that come from
-    constants and inputs (masks) are none of these as long as no NaN is made of them, nor are values that nothing
+    A NaN begins where none of the operands has one, an infinity where all operands are finite. Infinities that come
+    from constants and inputs (masks) are none of these as long as no NaN is made of them, nor are values that nothing
     non-finite in the outputs or the written tensors is made of."""
 
     def run(self, graph: Graph, arguments: Sequence[Any]) -> tuple[Any, ...]:

@@ -89,7 +89,7 @@ class StepProgram:
         first_update = 1 + max(n.id for n in graph.nodes())
         tail.append(graph, parameters, updates)
         if options.first_nan:
-            append_flag(graph)
+            append_flag(graph, self._optimizer_paths if updates else ())
         self.account.watched += tuple(tail.facts)
         self.host = tail.host
         """The Python functions that it calls."""
@@ -166,6 +166,7 @@ class StepProgram:
         pairs = [(slots[input_path(value)], param) for value, (_, param) in parameters.items()]
         self.updated = UpdatedParameters(pairs)
         self.states: list[tuple[Any, Any, Any]] = []
+        self._optimizer_paths: set[str] = set()
         holders = {id(p): o for o in self.options.optimizers for group in o.param_groups for p in group["params"]}
         for argument, (_, param) in parameters.items() if self.updates else ():
             optimizer = holders[id(param)]
@@ -174,6 +175,7 @@ class StepProgram:
                 self.states.append((optimizer, param, state))
             for name, tensor in state.items():
                 path = state_path(argument, name)
+                self._optimizer_paths.add(path)
                 slots[path] = Slot(tensor, (state, name), f"state {path!r}")
         return slots
 

@@ -49,14 +49,21 @@ def append_flag(graph: Graph, unseen: Collection[str]) -> None:
 class FirstNan:
     """Guards the calls of one program whose last output is the flag of ``append_flag``."""
 
-    def __init__(self, name: str, graph: Graph, first_update: int, binding: Binding, paths: Sequence[str]):
-        """``first_update`` is the id of the first node of the update; ``paths`` are those of the binding."""
+    def __init__(
+        self,
+        name: str,
+        graph: Graph,
+        first_update: int,
+        binding: Binding,
+        paths: Sequence[str],
+        classes: Mapping[str, str],
+    ):
+        """``first_update`` is the id of the first node of the update; ``paths`` are those of the binding; ``classes``
+        are the names of the modules' classes by path."""
         if isinstance(binding, DeviceBinding):
             raise ArgumentError(f"{name}: first_nan on a device", remedy="first_nan=False, or a step on the host")
         self.name, self.graph, self.first_update = name, graph, first_update
-        self.binding, self.paths = binding, paths
-        self.classes: Mapping[str, str] = {}
-        """Names of the classes of modules, by path."""
+        self.binding, self.paths, self.classes = binding, paths, classes
         self._kept: list[np.ndarray] = []
 
     def _written(self) -> list[np.ndarray]:

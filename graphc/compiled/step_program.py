@@ -107,13 +107,15 @@ class StepProgram:
         order = [v.node.attrs["path"] for v in bound_values(graph, self.program)]
         written = {n.operands[0].node.attrs["path"] for n in graph.nodes() if n.op.has(Trait.STATE_WRITE)}
         self.binding = binding_of(self.program, [slots[p] for p in order], [p in written for p in order])
-        self.first_nan = None
-        if options.first_nan:
-            self.first_nan = FirstNan(options.name, graph, first_update, self.binding, order)
-            self.first_nan.classes = class_names(options.model)
+        self.first_nan = self._guard(first_update, order) if options.first_nan else None
         self.calls = bind(self.program, self.binding, self.account.words, len(graph.outputs))
         plain = self.traced.structure == Branch(tuple, (), (Leaf(), Leaf()))
         self.single = plain and count == len(graph.outputs) and options.losses is None
+
+    def _guard(self, first_update: int, paths: Sequence[str]) -> FirstNan:
+        """What looks for numbers that are not finite; ``first_update`` is the id of the update's first node."""
+        classes = class_names(self.options.model)
+        return FirstNan(self.options.name, self.graph, first_update, self.binding, paths, classes)
 
     def _differentiate(self) -> tuple[Graph, Gradients]:
         """The graph with gradients, and these."""

@@ -39,7 +39,7 @@ from graphc.tensors.generator import (
 from graphc.tensors.tensor import Tensor, is_tensor
 
 if TYPE_CHECKING:
-    from graphc import autograd, cuda, data, errors, func, hooks, monitor, nn, optim, serialize
+    from graphc import autograd, cuda, data, errors, func, hooks, monitor, nn, optim, serialize, utils
     from graphc.autograd.jacobian import hessian, jacfwd, jacrev
     from graphc.autograd.transforms import grad, jvp, value_and_grad, vjp
     from graphc.compiled.check_case import load_case
@@ -116,6 +116,7 @@ _LATER = {
     "trace": "graphc.tracing.trace:trace",
     "value_and_grad": "graphc.autograd.transforms:value_and_grad",
     "vjp": "graphc.autograd.transforms:vjp",
+    "utils": "graphc.utils",
     "vmap": "graphc.tracing.vmap:vmap",
 }
 """Loaded at first use, to keep the import of graphc short; the imports above say the same to type checkers."""

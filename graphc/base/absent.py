@@ -22,7 +22,6 @@ PACKAGE = {
     "onnx": "graphc.export",
     "save": _SAVE,
     "short": "int32",
-    "utils": "graphc.data and graphc.nn.utils",
     "FloatTensor": "graphc.tensor(data, dtype=graphc.float32)",
     "LongTensor": "graphc.tensor(data, dtype=graphc.int64)",
 }

@@ -40,6 +40,7 @@ class Monitor:
         names: Sequence[str] | None = None,
         histograms: bool = False,
         parameters: bool = True,
+        classes: bool = False,
     ):
         if not isinstance(model, Module) or every < 1:
             raise ArgumentError(
@@ -55,7 +56,8 @@ class Monitor:
         self._handles: list[Any] = []
         for name, module in model.named_modules():
             if _is_watched(name, module, names):
-                hook = self._forward_hook(name or type(module).__name__)
+                kind = type(module).__name__
+                hook = self._forward_hook(f"{name} ({kind})" if name and classes else name or kind)
                 self._handles.append(module.register_forward_hook(hook))
         for name, parameter in model.named_parameters() if parameters else ():
             if parameter.requires_grad and _is_watched(name, None, names):

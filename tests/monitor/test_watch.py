@@ -160,3 +160,31 @@ def test_wrong_arguments():
         Monitor(lambda x: x)
     with pytest.raises(ArgumentError):
         Monitor(make(), every=0)
+
+
+@pytest.mark.parametrize("kind", ["compile", "compile_step"])
+def test_compiled_code_is_watched_as_eager_code(kind):
+    def run(kind):
+        model, memory = make(), Memory()
+        optimizer, loss_of = gc.optim.SGD(model.parameters(), lr=0.1), nn.MSELoss()
+        step = gc.compile_step(model, loss_of, optimizer)
+        call = gc.compile(model) if kind == "compile" else model
+        with Monitor(model, memory, every=2, classes=True, histograms=True) as monitor:
+            for _ in range(4):
+                x, y = gc.randn(5, 3), gc.randn(5, 2)
+                if kind == "compile_step":
+                    loss = step(x, y)
+                else:
+                    optimizer.zero_grad()
+                    loss = loss_of(call(x), y)
+                    loss.backward()
+                    optimizer.step()
+                monitor.step(loss=loss)
+        return memory
+
+    expected, found = run("eager"), run(kind)
+    assert ("0 (Linear)/gradient", 2) in expected.scalars
+    assert expected.scalars.keys() == found.scalars.keys()
+    assert expected.tables.keys() == found.tables.keys()
+    for key, value in expected.scalars.items():
+        assert found.scalars[key] == pytest.approx(value, rel=1e-4, abs=1e-6)

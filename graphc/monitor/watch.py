@@ -26,7 +26,9 @@ class Monitor:
     (the share of values that are 0), ``NAME/gradient`` (its norm), and for each parameter ``NAME/gradient``. Values
     that are no finite numbers are counted in ``.../nonfinite``. With ``histograms``, every such tensor is also shown as
     a histogram. ``names`` are patterns such as ``features.*`` of the modules to watch; by default these are all that
-    hold no others. Compiled code is watched too: its hooks run at each call (see docs/hooks.md), which costs more than
+    hold no others. ``classes`` puts the name of the class behind a module's, as in ``encoder.0 (Linear)/mean``.
+
+    Compiled code is watched too: its hooks run at each call (see docs/hooks.md), which costs more than
     what is watched is worth where steps are short; ``close`` brings back the code without hooks.
 
     A context manager: ``close`` takes the hooks off and closes the writers.

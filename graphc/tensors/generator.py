@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -91,14 +93,15 @@ class Generator:
         """State and stream number for one random operation; steps on where a new step begins.
 
         Inside the call of a module, all draws share one step, and the stream comes from the path of the innermost
-        module and how often it has drawn; elsewhere every draw is a step of its own.
+        module and how often it has drawn; elsewhere every draw is a step of its own. The steps of a ``scan`` that draw
+        are steps here too.
         """
         scope = module_path.scope()
         if scope is None:
             self._advance()
             return self.state, stream_of("", 0)
         counts = scope.memory.get((self, DRAWS))
-        if counts is None:
+        if not counts:
             counts = scope.memory[(self, DRAWS)] = {}
             self._advance()
         path = module_path.current_path()
@@ -114,6 +117,25 @@ class Generator:
 def drawn(scope: module_path.Scope) -> dict[Any, dict[str, int]]:
     """How often the modules of a scope have drawn, by generator."""
     return {key: value for key, value in scope.memory.items() if isinstance(key, tuple) and key[1] is DRAWS}
+
+
+@contextmanager
+def own_step() -> Iterator[None]:
+    """Draws inside are those of one step of a loop: each generator goes on at the first one, and at the next behind."""
+    scope = module_path.scope()
+    if scope is None:
+        with module_path.open_scope():
+            yield
+        return
+    before = drawn(scope)
+    fresh: dict[Any, dict[str, int]] = {key: {} for key in before}
+    scope.memory.update(fresh)
+    try:
+        yield
+    finally:
+        for key, counts in drawn(scope).items():
+            unused = not counts and counts is fresh.get(key)
+            scope.memory[key] = before[key] if unused else {}
 
 
 def stream_of(path: str, occurrence: int) -> int:

@@ -9,7 +9,7 @@ from graphc.base import module_path
 from graphc.base.errors import ArgumentError, ShapeError, TraceError
 from graphc.base.location import capture
 from graphc.ir.graph.build import emit
-from graphc.ir.graph.graph import Graph, Node
+from graphc.ir.graph.graph import Graph, Node, Value
 from graphc.ir.op import Trait
 from graphc.ir.types import TensorType
 from graphc.ops import dispatch
@@ -17,10 +17,12 @@ from graphc.ops.loop import scan as scan_op
 from graphc.ops.loop import steps
 from graphc.ops.shape import concat
 from graphc.passes.checks import integer_ranges, is_inside
+from graphc.tape.grad_mode import no_grad
+from graphc.tensors.generator import PATH, own_step
 from graphc.tensors.structure import Structure, flatten, unflatten
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front, refresh
-from graphc.tracing.tracer import Tracer
+from graphc.tracing.tracer import Captured, Tracer
 
 Step = Callable[[Any, Any], tuple[Any, Any]]
 
@@ -32,7 +34,8 @@ def scan(f: Step, init: Any, xs: Any = None, length: int | None = None, reverse:
 
     Carries, ``xs`` and ``y`` are tensors or nested tuples, lists and dictionaries of tensors; carries keep their shapes
     and types. Without ``xs``, ``length`` says how many steps there are and ``x`` is None. What is traced or compiled
-    holds f once, whatever the length: it must not write to tensors from outside or draw random numbers there.
+    holds f once, whatever the length: it must not write to tensors from outside there. Random numbers differ from step
+    to step, and are the same in eager mode and compiled.
     """
     sequences, structure = flatten(xs)
     count = _length(sequences, length)
@@ -67,7 +70,8 @@ class _Loop:
 
     def step(self, carries: Sequence[Tensor], slices: Sequence[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
         """The tensors of the next carry and of what is stacked."""
-        result = self.f(unflatten(self.carry, carries), unflatten(self.x, slices))
+        with own_step():
+            result = self.f(unflatten(self.carry, carries), unflatten(self.x, slices))
         if not isinstance(result, tuple) or len(result) != 2:
             raise ArgumentError("scan: the function must return a pair, the next carry and what is stacked")
         after, structure = flatten(result[0])
@@ -97,20 +101,25 @@ class _Loop:
             slices = [_argument(inner, t, f"x.{i}", t.shape[1:]) for i, t in enumerate(sequences)]
             after, ys = self.step(given, slices)
             results = [refresh(inner.local(t))._data for t in (*after, *ys)]
-        _check_step(inner)
+        generators = _generators(inner)
         checks = _taken_checks(inner.graph)
         operands = [*carries, *sequences, *inner.origins]
-        whole = dict(zip(inner.graph.inputs[len(carries) :], operands[len(carries) :], strict=True))
+        _carry(inner.graph, operands, results, len(carries), generators)
+        taken = len(carries) + len(generators)
+        whole = dict(zip(inner.graph.inputs[taken:], operands[taken:], strict=True))
         stacked = [c.operands[0] for c in checks if c.operands[0] not in whole]
         inner.graph.set_outputs([*results, *stacked])
-        counts = {"carries": len(carries), "sequences": len(sequences), "length": length, "reverse": reverse}
+        counts = {"carries": taken, "sequences": len(sequences), "length": length, "reverse": reverse}
         found = outer.apply(scan_op.op, operands, {"body": inner.graph, **counts})
         found = list(found) if isinstance(found, tuple) else [found]
         whole.update(zip(stacked, found[len(results) :], strict=True))
         for check in checks:
             value = refresh(outer.local(whole[check.operands[0]]))._data
             emit(outer.graph, check.op, [value], check.attrs, check.location)
-        return found[: len(carries)], found[len(carries) : len(results)]
+        with no_grad():
+            for entry, state in zip(generators, found[len(carries) : taken], strict=True):
+                outer.assign(entry.tensor, state)
+        return found[: len(carries)], found[taken : len(results)]
 
 
 def _argument(inner: Tracer, outer: Tensor, name: str, shape: Sequence[int]) -> Tensor:
@@ -128,15 +137,29 @@ def _taken_checks(step: Graph) -> list[Node]:
     return [node for node in found if not is_inside(node, ranges)]
 
 
-def _check_step(inner: Tracer) -> None:
-    """Raises TraceError for what would be another thing when it is done once instead of in every step."""
-    for node in inner.graph.nodes():
-        if node.op.has(Trait.RANDOM):
-            raise TraceError(
-                "scan: the function draws random numbers, which would be the same in every step",
-                origin=node.location.describe() or capture(module_path.current_path()).describe(),
-                remedy="draw them for all steps before, and pass them as a sequence",
-            )
+def _generators(inner: Tracer) -> list[Captured]:
+    """The states of generators that a step draws from; raises TraceError for other tensors that it writes to."""
+    found = []
     for entry in inner.written():
-        origin = entry.origin.describe() if entry.origin else None
-        raise TraceError("scan: the function writes to a tensor from outside", origin=origin, remedy="make it a carry")
+        if getattr(entry.tensor, "_capture_path", None) != PATH:
+            origin = entry.origin.describe() if entry.origin else None
+            what = "scan: the function writes to a tensor from outside"
+            raise TraceError(what, origin=origin, remedy="make it a carry")
+        found.append(entry)
+    drawing = [node for node in inner.graph.nodes() if node.op.has(Trait.RANDOM)]
+    if drawing and not found:
+        raise TraceError(
+            "scan: the function draws random numbers, which would be the same in every step",
+            origin=drawing[0].location.describe() or capture(module_path.current_path()).describe(),
+            remedy="draw them for all steps before, and pass them as a sequence",
+        )
+    return found
+
+
+def _carry(graph: Graph, operands: list[Tensor], results: list[Value], place: int, states: Sequence[Captured]) -> None:
+    """Makes arguments of a step that it changes its last carries."""
+    for number, entry in enumerate(states, place):
+        index = graph.inputs.index(entry.value)
+        graph.inputs.insert(number, graph.inputs.pop(index))
+        operands.insert(number, operands.pop(index))
+        results.insert(number, refresh(entry.image)._data)

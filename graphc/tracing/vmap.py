@@ -20,6 +20,7 @@ from graphc.tape.tangents import has_tangents
 from graphc.tensors.structure import Branch, Leaf, Structure, flatten, unflatten
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front, refresh
+from graphc.tracing.trace import draws
 from graphc.tracing.tracer import Captured, Tracer
 
 RANDOMNESS = ("error", "same", "different")
@@ -165,6 +166,9 @@ def _moved(tensor: Any, source: int, target: int) -> Any:
 
 
 def _check_random(graph: Graph, randomness: str) -> None:
+    if any(node.op.has(Trait.LOOP) and draws(node.attrs["body"]) for node in graph.nodes()):
+        what = "vmap: the function draws random numbers inside of a loop"
+        raise TraceError(what, remedy="draw them before, and pass them as an argument")
     for node in graph.nodes():
         if node.op.has(Trait.RANDOM) and randomness == "error":
             raise TraceError(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from graphc.base.errors import HookError
@@ -47,14 +48,44 @@ def _name(kind: str, module: Any) -> str:
     return f"{kind} of {type(module).__name__}"
 
 
-def call_forward_hook(hook: Hook, module: Any, args: Any, kwargs: dict[str, Any] | None, output: Any) -> Any:
-    """The output after a forward hook that each call of compiled code runs."""
+class Presence:
+    """Which hooks of one table run at one place of the code: those that are there when the first of them runs.
+
+    As in eager mode: one that was removed earlier in the same call is not called again, one that is removed by its
+    neighbour is.
+    """
+
+    __slots__ = ("_first", "_present", "_table")
+
+    def __init__(self, table: Mapping[int, Hook]) -> None:
+        self._table = table
+        self._first: int | None = None
+        self._present: dict[int, frozenset[int]] = {}
+
+    def of(self, hook_id: int) -> Callable[[], bool]:
+        """Whether a hook is called, asked for when its place is reached."""
+        self._first = hook_id if self._first is None else self._first
+        return functools.partial(self._there, hook_id)
+
+    def _there(self, hook_id: int) -> bool:
+        thread = threading.get_ident()
+        if hook_id == self._first:
+            self._present[thread] = frozenset(self._table)
+        return hook_id in self._present[thread]
+
+
+def call_forward_hook(
+    hook: Hook, module: Any, args: Any, kwargs: dict[str, Any] | None, output: Any, there: Callable[[], bool]
+) -> Any:
+    """The output after a forward hook that each call of compiled code runs while the hook is ``there``."""
     given = (args, {} if kwargs is None else kwargs)
     before, around = flatten(given)
     after, nested = flatten(output)
     name = _name("forward hook", module)
 
     def run(*tensors: Tensor) -> Sequence[Tensor]:
+        if not there():
+            return tensors[: len(after)]
         inputs, keywords = unflatten(around, tensors[len(after) :])
         shown = unflatten(nested, tensors[: len(after)])
         more = () if kwargs is None else (keywords,)
@@ -66,14 +97,18 @@ def call_forward_hook(hook: Hook, module: Any, args: Any, kwargs: dict[str, Any]
     return unflatten(nested, found)
 
 
-def call_pre_hook(hook: Hook, module: Any, args: Any, kwargs: dict[str, Any] | None) -> tuple[Any, Any]:
-    """The arguments after a forward pre-hook that each call of compiled code runs; ``kwargs`` are None for a hook that
-    does not see them."""
+def call_pre_hook(
+    hook: Hook, module: Any, args: Any, kwargs: dict[str, Any] | None, there: Callable[[], bool]
+) -> tuple[Any, Any]:
+    """The arguments after a forward pre-hook that each call of compiled code runs while the hook is ``there``;
+    ``kwargs`` are None for a hook that does not see them."""
     given = args if kwargs is None else (args, kwargs)
     leaves, nested = flatten(given)
     name = _name("forward pre-hook", module)
 
     def run(*tensors: Tensor) -> Sequence[Tensor]:
+        if not there():
+            return tensors
         present = unflatten(nested, tensors)
         found = call_hook(hook, module, *((present,) if kwargs is None else present))
         if found is None:

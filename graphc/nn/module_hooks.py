@@ -10,7 +10,7 @@ from typing import Any
 from graphc.base.errors import ArgumentError, HookError
 from graphc.base.mutation_epoch import COMMON_HOOKS, Members
 from graphc.nn.backward_hooks import BackwardHooks, attach_to_grad_fn
-from graphc.nn.compiled_hooks import call_forward_hook, call_pre_hook, runs_at_calls
+from graphc.nn.compiled_hooks import Presence, call_forward_hook, call_pre_hook, runs_at_calls
 from graphc.nn.module_tree import ModuleTree
 from graphc.tape.hooks import RemovableHandle, call_hook
 
@@ -174,10 +174,12 @@ def call_with_hooks(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     ran: set[int] = set()
     try:
         output = module.forward(*args, **kwargs)
+        common, own = Presence(_forward), Presence(module._forward_hooks)
         for hook_id, hook, with_kwargs in _forward_hooks_of(module):
             ran.add(hook_id)
             if runs_at_calls(hook):
-                output = call_forward_hook(hook, module, args, kwargs if with_kwargs else None, output)
+                there = (common if hook_id in _forward else own).of(hook_id)
+                output = call_forward_hook(hook, module, args, kwargs if with_kwargs else None, output, there)
                 continue
             replaced = call_hook(hook, module, args, *((kwargs,) if with_kwargs else ()), output)
             output = output if replaced is None else replaced
@@ -196,15 +198,16 @@ def call_with_hooks(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
 def _run_pre_hooks(
     module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    for hook in list(_forward_pre.values()):
+    common, own = Presence(_forward_pre), Presence(module._forward_pre_hooks)
+    for hook_id, hook in list(_forward_pre.items()):
         if runs_at_calls(hook):
-            args = call_pre_hook(hook, module, args, None)[0]
+            args = call_pre_hook(hook, module, args, None, common.of(hook_id))[0]
             continue
         args = _new_args(call_hook(hook, module, args), args)
     for hook_id, hook in list(module._forward_pre_hooks.items()):
         with_kwargs = hook_id in module._forward_pre_hooks_with_kwargs
         if runs_at_calls(hook):
-            args, given = call_pre_hook(hook, module, args, kwargs if with_kwargs else None)
+            args, given = call_pre_hook(hook, module, args, kwargs if with_kwargs else None, own.of(hook_id))
             kwargs = given if with_kwargs else kwargs
             continue
         if not with_kwargs:

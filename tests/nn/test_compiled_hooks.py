@@ -229,6 +229,28 @@ def test_hooks_that_remove_themselves_and_hooks_of_all_modules():
     assert log == ["once", "Linear", "ReLU", "Sequential"]
 
 
+@pytest.mark.parametrize("register", ["register_forward_hook", "register_forward_pre_hook"])
+def test_a_hook_that_was_removed_earlier_in_the_same_call_is_not_called_again(register):
+    logs = []
+    for compiled in (False, True):
+        layer, log, handles = nn.Linear(3, 3), [], []
+        net = nn.Sequential(layer, layer)
+
+        def alone(*seen, log=log, handles=handles):
+            log.append("once")
+            for handle in handles:
+                handle.remove()
+
+        handles.append(getattr(layer, register)(alone))
+        handles.append(getattr(layer, register)(lambda *seen, log=log: log.append("neighbour")))
+        model = gc.compile(net) if compiled else net
+        with gc.no_grad():
+            model(gc.ones(1, 3))
+            model(gc.ones(1, 3))
+        logs.append(log)
+    assert logs[0] == logs[1] == ["once", "neighbour"]
+
+
 def test_errors_of_hooks_are_raised_as_they_are():
     net = nn.Linear(3, 3)
     net.register_forward_hook(lambda m, a, o: 1 // 0)

@@ -176,3 +176,15 @@ def test_the_gradient_of_a_branch_in_a_loop_does_not_touch_the_other_one():
     gc.compile(f)(x).backward()
     assert np.isfinite(x.grad.item())
     np.testing.assert_allclose(x.grad.item(), 1 / (20.0 * np.log(20.0) * np.log(np.log(20.0))), rtol=1e-10)
+
+
+def test_steps_that_draw():
+    x = gc.ones(3)
+    for function in (
+        lambda x: gc.map(lambda v: v + gc.rand(2), x),
+        lambda x: gc.fori_loop(0, 3, lambda i, s: s + gc.rand(3), x),
+    ):
+        gc.manual_seed(0)
+        expected = function(x).numpy()
+        gc.manual_seed(0)
+        np.testing.assert_allclose(gc.compile(function)(x).numpy(), expected, rtol=1e-6)

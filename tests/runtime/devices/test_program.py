@@ -159,7 +159,7 @@ def test_a_failed_check_writes_no_state(device):
     written = 0
     for call in range(8):
         if call % 2:
-            with pytest.raises(IndexRangeError, match="out of range in a call of main"):
+            with pytest.raises(IndexRangeError, match="out of range, or a condition false, in a call of main"):
                 program.run([-X], (total,))
         else:
             program.run([X], (total,))

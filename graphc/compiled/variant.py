@@ -249,7 +249,7 @@ class Variant:
         given = [*map(given_for, leaves)]
         early = [(i, self.binding.arrays()[i].copy()) for i in self._early] if self.sources else ()
         if self.traced.host:
-            with running(self.traced.host, state):
+            with running(self.traced.host, state, self if self.binding.written else None):
                 arrays = self.calls.run(given)
         else:
             arrays = self.calls.run(given)

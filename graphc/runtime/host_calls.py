@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from graphc.base.errors import ArgumentError
 from graphc.base.host_function import HostFunction, Spec
 
 SYMBOL = "graphc_host"
@@ -20,9 +21,11 @@ SYMBOL = "graphc_host"
 class HostRun:
     """One run of a program with host calls."""
 
-    def __init__(self, functions: Sequence[HostFunction], state: dict[Any, Any]):
+    def __init__(self, functions: Sequence[HostFunction], state: dict[Any, Any], owner: object = None):
         self.functions = functions
         self.state = state
+        self.owner = owner
+        """The program that runs."""
         self.error: BaseException | None = None
         """What a function has raised; no other one is called then."""
 
@@ -76,10 +79,16 @@ _present = _Present()
 
 
 @contextmanager
-def running(functions: Sequence[HostFunction], state: dict[Any, Any]) -> Iterator[HostRun]:
+def running(functions: Sequence[HostFunction], state: dict[Any, Any], owner: object = None) -> Iterator[HostRun]:
     """While the block runs, programs that this thread calls may call these functions. What a function raises is raised
-    at the end of the block, in the place of what the program says of it."""
-    run = HostRun(functions, state)
+    at the end of the block, in the place of what the program says of it. Raises ArgumentError where ``owner``, which
+    writes to states, is running already: it would wait for itself."""
+    if owner is not None and any(run.owner is owner for run in _present.runs):
+        raise ArgumentError(
+            "a hook or an opaque function calls the compiled code that calls it, which writes to parameters or buffers",
+            remedy="call the module that is not compiled, or another compiled function",
+        )
+    run = HostRun(functions, state, owner)
     _present.runs.append(run)
     try:
         yield run

@@ -162,11 +162,14 @@ class _While:
 def _check(inner: Tracer) -> None:
     for node in inner.graph.nodes():
         if node.op.has(Trait.RANDOM) or node.op.has(Trait.CHECK):
-            what = "draws random numbers" if node.op.has(Trait.RANDOM) else "checks an index or a condition"
+            draws = node.op.has(Trait.RANDOM)
+            what = "draws random numbers" if draws else "checks an index or a condition"
             raise TraceError(
                 f"while_loop: a function {what}, which would be done once instead of in each step",
                 origin=node.location.describe() or capture(module_path.current_path()).describe(),
-                remedy="do it before the loop, or while_loop(..., max_steps=N)",
+                remedy="scan or fori_loop with whole numbers, whose steps may draw"
+                if draws
+                else "do it before the loop, or while_loop(..., max_steps=N)",
             )
     for entry in inner.written():
         origin = entry.origin.describe() if entry.origin else None

@@ -7,7 +7,7 @@ import pytest
 
 import graphc as gc
 from graphc import nn
-from graphc.base.errors import GradientError, ShapeError, TraceError
+from graphc.base.errors import ArgumentError, GradientError, ShapeError, TraceError
 
 
 def numpy_softplus(x):
@@ -148,3 +148,27 @@ def test_with_threads(threads):
         np.testing.assert_allclose(compiled(x).numpy(), ((e + 1)[:, ::-1] @ e.T).sum(0), rtol=1e-4)
     finally:
         gc.set_num_threads(before)
+
+
+def test_code_that_writes_to_states_cannot_call_itself():
+    class Counting(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("count", gc.zeros(()))
+
+        def forward(self, x):
+            self.count += 1
+            return again(x) + self.count
+
+    depth = []
+
+    @gc.opaque(results=lambda x: x)
+    def again(x):
+        depth.append(1)
+        return compiled(x) if len(depth) < 3 else x
+
+    model = Counting()
+    compiled = gc.compile(model)
+    with gc.no_grad(), pytest.raises(ArgumentError, match="calls the compiled code that calls it"):
+        compiled(gc.zeros(2))
+    assert model.count.item() == 0

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
 
+from graphc.base.errors import HookError
+from graphc.base.host_function import HostFunction
+from graphc.base.values import key_of
 from graphc.compiled.bindings import DefaultType, ModuleHooks, Modules, Sharing, Slot, TensorHooks
 from graphc.compiler.native_call import unchanged
 from graphc.ir.graph.graph import input_class, input_path
@@ -28,12 +33,28 @@ class Outside:
         self._watched += [*_attributes_of_tensors(traced), *whole.tables()]
         numbers = [read.fact for read in reads.numbers.reads.values()]
         self._moving = [fact.table for fact in numbers if isinstance(fact, Entry)]
+        self._reads: list[Any] = [f for f in (*facts, *numbers) if hasattr(f, "now")]
         self._constants = [*traced.constants, *(traced.training.facts if traced.training else ())]
         places = {**(traced.training.places if traced.training else {}), **whole.places()}
         found = [(a.tensor, input_class(a.value), input_path(a.value)) for a in traced.arguments]
         self.slots = {path: Slot(t, places.get(id(t)), f"{cls} {path!r}") for t, cls, path in found}
         """The tensors outside that the trace uses, by path."""
         self.written = {input_path(a.value): a.written for a in traced.arguments}
+
+    @contextmanager
+    def unchanged_by(self, functions: Sequence[HostFunction]) -> Iterator[None]:
+        """Raises HookError behind a call in which Python functions have changed an attribute or a variable that the
+        trace has read: eager mode would have read the new value."""
+        before = [fact.now() for fact in self._reads] if functions else []
+        yield
+        for fact, value in zip(self._reads, before, strict=False):
+            now = fact.now()
+            if now is not value and key_of(now) != key_of(value):
+                raise HookError(
+                    f"a hook or an opaque function has changed what the compiled code had read before: {fact.title}, "
+                    f"{value!r} -> {now!r}; the call has used the old value",
+                    remedy="change it between calls, or return what forward needs",
+                )
 
     def account(self, more: Sequence[Fact] = ()) -> Account:
         """All facts but those about tensors in ``slots``; ``more`` is looked at with each call."""

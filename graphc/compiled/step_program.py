@@ -236,7 +236,7 @@ class StepProgram:
         if self.first_nan is not None:
             self.first_nan.keep()
         if self.host:
-            with running(self.host, {}, self):
+            with self.trace.outside.unchanged_by(self.host), running(self.host, {}, self):
                 found = self.calls.run(arrays)
         else:
             found = self.calls.run(arrays)

@@ -93,6 +93,7 @@ class Variant:
         kept = traced.graph.outputs[: len(traced.graph.outputs) - (self.training.kept if self.training else 0)]
         self.output_types = [(v.shape, v.dtype.numpy) for v in kept]
         outside = outside or Outside(traced, modules)
+        self._outside = outside
         self.account = outside.account()
         self.assumptions = traced.assumptions
         self._effects = traced.effects
@@ -249,7 +250,8 @@ class Variant:
         given = [*map(given_for, leaves)]
         early = [(i, self.binding.arrays()[i].copy()) for i in self._early] if self.sources else ()
         if self.traced.host:
-            with running(self.traced.host, state, self if self.binding.written else None):
+            owner = self if self.binding.written else None
+            with self._outside.unchanged_by(self.traced.host), running(self.traced.host, state, owner):
                 arrays = self.calls.run(given)
         else:
             arrays = self.calls.run(given)

@@ -14,7 +14,7 @@ import pytest
 import graphc as gc
 from graphc import nn
 from graphc.compiled.bound_program import not_native
-from graphc.errors import TraceError
+from graphc.errors import HookError
 from graphc.tracing.facts import Account
 from tests.compiled.scaled import Options, Scaled, floats, same
 
@@ -126,7 +126,7 @@ def test_an_attribute_that_a_library_assigns_is_what_it_was_assigned():
         assert options.real == (0.25 if reset else value)
 
 
-def test_a_number_that_is_read_and_assigned_is_refused_with_the_line():
+def test_a_number_that_a_hook_assigns_and_the_code_had_read_is_refused():
     model, x = Scaled(), floats(2, 3)
 
     def count(module: Any, args: Any) -> None:
@@ -137,9 +137,8 @@ def test_a_number_that_is_read_and_assigned_is_refused_with_the_line():
         model.shift = value
         fast(x)
     model.register_forward_pre_hook(count)
-    with pytest.raises(TraceError, match=r"attribute 'shift' of Scaled is assigned at .*test_number_places_changes"):
+    with pytest.raises(HookError, match=r"attribute 'shift' of Scaled, 3 -> 4; the call has used the old value"):
         fast(x)
-    assert model.shift == 3
 
 
 def test_eager_hooks_see_plain_numbers():

@@ -53,7 +53,7 @@ def main() -> None:
     step = gc.compile_step(agent, losses, optimizers, clip_norm=1.0)
     entropy = gc.tensor(0.0)
     for episode in range(60):
-        state = rng.uniform(-1, 1, (BALLS, 2)).astype(np.float32) * np.float32([1, 0.1])
+        state = rng.uniform(-1, 1, (BALLS, 2)).astype(np.float32) * np.array([1, 0.1], np.float32)
         total = np.zeros(BALLS, np.float32)
         for _ in range(20):
             with gc.no_grad():

@@ -7,6 +7,7 @@ __all__ = [
     "ArtifactError",
     "AttributeValueError",
     "CompileError",
+    "ConditionError",
     "DTypeError",
     "DeviceError",
     "FallbackWarning",
@@ -26,6 +27,7 @@ __all__ = [
     "TargetError",
     "TraceError",
     "UnsupportedError",
+    "ValueNeededError",
     "VerifyError",
 ]
 

@@ -162,7 +162,7 @@ class CompiledNode(Node):
             raise freed()
         found = self._pull([None if g is None else g._data for g in grads])
         for edge in self.edges:
-            if edge is not None and edge[0].__class__ is AccumulateGrad:
+            if edge is not None and isinstance(edge[0], AccumulateGrad):
                 edge[0].variable._in_compiled = True
         if USED[0]:
             self._push(grads, found)

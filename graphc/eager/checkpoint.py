@@ -70,7 +70,7 @@ class _Slot(Deferred):
         outside = counter is not None and counter is self.counter
         if outside and self.frame.journal.holds(counter):
             tensor = Tensor._wrap(tensor._data.copy())
-        elif outside and counter[0] != self.version:
+        elif outside and counter is not None and counter[0] != self.version:
             raise GradientError(
                 f"a tensor of {tensor.dtype.name}{list(tensor.shape)} that {self.frame.title} reads under checkpoint "
                 "was modified by an in-place operation before the backward pass, which computes with it again",

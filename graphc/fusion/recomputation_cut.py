@@ -100,8 +100,8 @@ class Recomputation:
         nbytes = sum(hint(v.type.nbytes) for v in (*node.results, *node.operands))
         operations = weight(node) * size
         if node.op.multiply_adds is not None:
-            types = (tuple(v.type for v in values) for values in (node.operands, node.results))
-            operations = hint(node.op.multiply_adds(*types, node.attrs))
+            given, made = (tuple(v.type for v in values) for values in (node.operands, node.results))
+            operations = hint(node.op.multiply_adds(given, made, node.attrs))
         if node.op.runs is not None:
             body, times = node.op.runs(node.attrs)
             return hint(times) * sum(self._price(n) for n in body.nodes())

@@ -15,7 +15,7 @@ from graphc.ir.graph.graph import Graph, Node, Value
 from graphc.ir.graph.interpret import Evaluator
 from graphc.ir.op import REGISTRY, Attr, Attrs, ErrorSample, OpDef, Sample, Trait, Types
 from graphc.ir.types import TensorType
-from graphc.ops import dispatch
+from graphc.ops import bounds, dispatch
 from graphc.ops.autodiff import vjp_graph
 from graphc.ops.batch import Entry
 from graphc.ops.batching import batched_graph
@@ -43,6 +43,7 @@ later = define(
     vjp=(lambda g, result, x, after: g, None),
     lower=lambda c, index, x, after: c.load(x, index),
     traits=Trait.PURE | Trait.VIEW | Trait.WAITS,
+    bounds=bounds.of_first,
     batch=_batched_later,
     samples=lambda: [
         Sample((floats((2, 3)), floats((4,), seed=1))),

@@ -54,7 +54,7 @@ class NarrowProducts:
 
 def _axes(node: Node) -> tuple[int, int] | None:
     """Along which axes of the operands neighbours become pairs; None for a product that stays as it is."""
-    types = [x.type for x in (*node.operands, *node.results)]
+    types = tuple(x.type for x in (*node.operands, *node.results))
     if node.op.pairs is None or types[0].dtype is not float32 or any(is_size(n) for t in types for n in t.shape):
         return None
     return node.op.pairs(types[:2], node.attrs) if _multiply_adds(node) >= SMALLEST else None
@@ -62,7 +62,7 @@ def _axes(node: Node) -> tuple[int, int] | None:
 
 def _multiply_adds(node: Node) -> int:
     assert node.op.multiply_adds is not None
-    return node.op.multiply_adds([x.type for x in node.operands], [node.results[0].type], node.attrs)
+    return node.op.multiply_adds(tuple(x.type for x in node.operands), (node.results[0].type,), node.attrs)
 
 
 def _paired(graph: Graph, node: Node, x: Value, axis: int) -> Any:

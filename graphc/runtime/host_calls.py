@@ -64,7 +64,7 @@ def _array(address: int | None, spec: Spec) -> np.ndarray:
     nbytes = prod(shape) * dtype.itemsize
     if not nbytes:
         return np.empty(shape, dtype)
-    memory = (ctypes.c_char * nbytes).from_address(address or 0)
+    memory: Any = (ctypes.c_char * nbytes).from_address(address or 0)
     return np.frombuffer(memory, dtype).reshape(shape)
 
 

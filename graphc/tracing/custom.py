@@ -28,7 +28,7 @@ def apply(
     tracer: Tracer, name: str, context: Any, operands: Sequence[Any], rules: Rules, again: Callable[..., Any] | None
 ) -> Any:
     """The results of a custom function. ``again`` applies it anew in eager mode; None where it is not opaque."""
-    if again is not None and getattr(again.__self__, "opaque", False):
+    if again is not None and getattr(getattr(again, "__self__", None), "opaque", False):
         return opaque_call(tracer, name, again, operands)
     try:
         if not is_grad_enabled() or not any(isinstance(a, Tensor) and a.dtype.kind == "f" for a in operands):

@@ -217,8 +217,8 @@ class _Site:
         found = _emit(backward, [gradients[0], *(gradients[1 + i] for i in self.made)], attrs)
         known = dict(zip(self.wanted, found[1:], strict=True))
         with dispatch.use(GraphDispatcher(backward)):
-            zeros = {i: filled(0, t.dtype, t.shape) for i, t in enumerate(self.given) if i not in known}
-        backward.set_outputs([found[0], *(known.get(i, zeros.get(i)) for i in range(len(self.given)))])
+            made = [known[i] if i in known else filled(0, t.dtype, t.shape) for i, t in enumerate(self.given)]
+        backward.set_outputs([found[0], *made])
         return {"forward": forward, "backward": backward}
 
     # ---- what runs

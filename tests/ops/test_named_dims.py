@@ -118,7 +118,7 @@ def test_a_batch_may_have_any_size(op: OpDef):
     for sample in (op.samples() if op.samples else ())[:SAMPLES]:
         graph = sample_graph(op, sample.operands, sample.attrs)
         for flags in ([True] * len(graph.inputs), [i == 0 for i in range(len(graph.inputs))]):
-            if not any(flags) or op.has(Trait.RANDOM):
+            if not any(flags) or op.has(Trait.RANDOM) or op.has(Trait.WHILE):
                 continue
             with assuming(Assumptions()) as assumptions:
                 batched_graph(graph, count, flags)

@@ -38,9 +38,8 @@ WITHOUT = {
     "gradcheck": {"check_undefined_grad", "check_grad_dtypes", "check_batched_forward_grad", "check_backward_ad"},
     "backward": {"grad_variables"},
     "jacfwd": {"randomness"},
-    "jacrev": {"chunk_size", "_preallocate_and_copy"},
+    "jacrev": {"_preallocate_and_copy"},
     "jvp": {"strict"},
-    "vmap": {"chunk_size"},
 }
 WITHOUT["gradcheck"] |= {"fast_mode", "masked"}
 """Arguments of single functions that docs/coming_from_pytorch.md names as missing."""

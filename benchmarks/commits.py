@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import shutil
 import subprocess
-import tarfile
+import zipfile
 from pathlib import Path
 
 from benchmarks.process import ROOT
@@ -28,11 +28,11 @@ def resolve(commit: str, root: Path = ROOT) -> str:
 def extract(commit: str, folder: Path, root: Path = ROOT) -> Path:
     """Makes ``folder`` a tree from which ``python -m benchmarks`` and ``python -m tools.x`` measure that commit's
     graphc; returns it."""
-    command = ["git", "-C", str(root), "archive", "--format=tar", resolve(commit, root), *MEASURED]
+    command = ["git", "-C", str(root), "archive", "--format=zip", resolve(commit, root), *MEASURED]
     archive = subprocess.run(command, capture_output=True, check=True).stdout
     folder.mkdir(parents=True)
-    with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
-        tar.extractall(folder, filter="data")
+    with zipfile.ZipFile(io.BytesIO(archive)) as packed:
+        packed.extractall(folder)
     _copy(MEASURING, folder, root)
     return folder
 

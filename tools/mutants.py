@@ -17,9 +17,9 @@ import resource
 import shutil
 import subprocess
 import sys
-import tarfile
 import tempfile
 import time
+import zipfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -110,8 +110,8 @@ class Copy:
     def __init__(self, archive: bytes, folder: Path, original: Copy | None = None):
         self.folder = folder
         self.original = original
-        with tarfile.open(fileobj=BytesIO(archive)) as tar:
-            tar.extractall(folder, filter="data")
+        with zipfile.ZipFile(BytesIO(archive)) as packed:
+            packed.extractall(folder)
         shutil.copy2(first_failure.__file__, folder / "tools")
         # NOTE: compiled files are matched by hash. Their usual match by time misses a change within one second.
         command = [sys.executable, "-m", "compileall", "-q", "--invalidation-mode", "checked-hash", "."]
@@ -218,7 +218,7 @@ class Run:
         else:
             self.commit = _git("rev-parse", "HEAD").decode().strip()
             self._append({"commit": self.commit, "seed": options.seed})
-        self.archive = _git("archive", "--format=tar", self.commit)
+        self.archive = _git("archive", "--format=zip", self.commit)
 
     def _append(self, record: dict[str, object]) -> None:
         with self.file.open("a", encoding="utf-8") as out:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import io
 import json
-import tarfile
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -69,11 +69,9 @@ def quick_start_of_pytest(monkeypatch: pytest.MonkeyPatch):
 @pytest.fixture
 def archive() -> bytes:
     data = io.BytesIO()
-    with tarfile.open(fileobj=data, mode="w") as tar:
+    with zipfile.ZipFile(data, "w") as packed:
         for name, text in FILES.items():
-            entry = tarfile.TarInfo(name)
-            entry.size = len(text)
-            tar.addfile(entry, io.BytesIO(text.encode()))
+            packed.writestr(name, text)
     return data.getvalue()
 
 

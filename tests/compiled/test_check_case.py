@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import re
+import tracemalloc
+import zlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -65,6 +69,19 @@ def test_arrays_of_all_types_are_kept(value: np.ndarray):
     case = parse_case(case_text(given))
     assert case.arguments[0].dtype == value.dtype and case.arguments[0].tobytes() == value.tobytes()
     assert case.expected[0].tobytes() == value.tobytes() and case.fault() == ""
+
+
+def test_no_more_is_unpacked_than_the_shape_says():
+    graph = Graph("same")
+    graph.set_outputs([graph.add_input(array_type(np.zeros(100, np.int8)), "x")])
+    text = case_text(replace(fault(), graph=graph, arguments=(np.zeros(100, np.int8),)))
+    packed = base64.b64encode(zlib.compress(bytes(1 << 28))).decode()
+    forged = re.sub(r'"zlib": "[^"]*"', f'"zlib": "{packed}"', text)
+    tracemalloc.start()
+    with pytest.raises(ValueError, match="reshape"):
+        parse_case(forged)
+    assert tracemalloc.get_traced_memory()[1] < 1 << 24
+    tracemalloc.stop()
 
 
 def test_what_is_no_case_is_refused(tmp_path: Path):

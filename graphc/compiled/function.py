@@ -32,7 +32,7 @@ from graphc.passes.base import Pass
 from graphc.passes.pipeline import arrange
 from graphc.passes.precision import check_precision
 from graphc.tape.grad_mode import is_grad_enabled
-from graphc.tensors.generator import drawn
+from graphc.tensors.generator import UNCERTAIN, drawn
 from graphc.tensors.structure import Structure, check_static, flatten, shape_of
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import refresh
@@ -281,8 +281,9 @@ class Compiled:
         """Structure and open numbers of the call, its trace, and where random numbers are drawn in the middle of a
         module's call the place (else None)."""
         scope, place, after = module_path.scope(), None, {}
+        first = None if scope is None else module_path.Scope(None, explicit=True)
 
-        def trace(fresh: Fresh, inside: Any = None) -> Traced:
+        def trace(fresh: Fresh, inside: Any = first) -> Traced:
             sized = call.arguments() if call else {}
             return trace_function(self._target, args, kwargs, guarded=True, scope=inside, numbers=fresh(), **sized)
 
@@ -295,7 +296,7 @@ class Compiled:
             return traced
 
         found = self._numbers.traced(structure, trace)
-        if scope is not None and draws(found[2].graph):
+        if scope is not None and first is not None and (draws(found[2].graph) or UNCERTAIN in first.memory):
             self._draws, place = True, self._place(scope)
             found = self._numbers.traced(structure, trace_inside)
         shape, given, traced, taken = found

@@ -20,9 +20,11 @@ from graphc.ops.batching import batched_graph
 from graphc.ops.control import inline
 from graphc.ops.define import define
 from graphc.ops.dispatch import GraphDispatcher
-from graphc.ops.rules import show
+from graphc.ops.rules import check_type, show
 from graphc.ops.samples import array, floats
 from graphc.ops.shape import reshape
+
+_REMEDY = "both branches take and give the same shapes"
 
 
 def _infer(pred: TensorType, *operands: TensorType, then: Graph, otherwise: Graph) -> Types:
@@ -34,20 +36,12 @@ def _infer(pred: TensorType, *operands: TensorType, then: Graph, otherwise: Grap
         if len(branch.inputs) != len(operands):
             raise ArgumentError(f"cond: {len(operands)} operands for a branch with {len(branch.inputs)} arguments")
         for i, (given, value) in enumerate(zip(operands, branch.inputs, strict=True)):
-            _check(f"operand {i}", given, value.type)
+            check_type(f"cond: operand {i}", given, value.type, _REMEDY)
     if len(then.outputs) != len(otherwise.outputs) or not then.outputs:
         raise ArgumentError(f"cond: the branches give {len(then.outputs)} and {len(otherwise.outputs)} results")
     for i, (first, second) in enumerate(zip(then.outputs, otherwise.outputs, strict=True)):
-        _check(f"result {i} of one branch", first.type, second.type)
+        check_type(f"cond: result {i} of one branch", first.type, second.type, _REMEDY)
     return tuple(v.type for v in then.outputs)
-
-
-def _check(what: str, given: TensorType, expected: TensorType) -> None:
-    if given.dtype is not expected.dtype:
-        raise DTypeError(f"cond: {what} is {given.dtype.name}, not {expected.dtype.name}", remedy="cast it")
-    if given.shape != expected.shape:
-        text = f"cond: {what} has shape {show(given.shape)}, not {show(expected.shape)}"
-        raise ShapeError(text, remedy="both branches take and give the same shapes")
 
 
 def _reference(pred: np.ndarray, *operands: np.ndarray, then: Graph, otherwise: Graph) -> tuple[np.ndarray, ...]:

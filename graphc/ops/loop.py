@@ -21,9 +21,11 @@ from graphc.ops.batching import batched_graph
 from graphc.ops.control import inline
 from graphc.ops.define import define
 from graphc.ops.dispatch import GraphDispatcher
-from graphc.ops.rules import show
+from graphc.ops.rules import check_type, show
 from graphc.ops.samples import floats, integers, plain
 from graphc.ops.shape import filled, reshape
+
+_REMEDY = "a step gives carries of the types that it takes"
 
 
 def _step_types(operands: Sequence[TensorType], carries: int, sequences: int) -> list[TensorType]:
@@ -43,22 +45,14 @@ def _infer(*operands: TensorType, body: Graph, carries: int, sequences: int, len
             what = f"scan: sequence {i - carries} has shape {show(operands[i].shape)}, not {length} steps"
             raise ShapeError(what, remedy="steps are the first dimension of every sequence")
     for i, (given, value) in enumerate(zip(_step_types(operands, carries, sequences), body.inputs, strict=True)):
-        _check(f"argument {i} of a step", given, value.type)
+        check_type(f"scan: argument {i} of a step", given, value.type, _REMEDY)
     for i in range(carries):
-        _check(f"new carry {i}", body.outputs[i].type, operands[i])
+        check_type(f"scan: new carry {i}", body.outputs[i].type, operands[i], _REMEDY)
     for node in body.nodes():
         if not node.op.has(Trait.PURE):
             raise AttributeValueError(f"scan: a step has an effect: {node.op.name}", remedy="move it out of the step")
     stacked = (TensorType(v.dtype, (length, *v.shape)) for v in body.outputs[carries:])
     return (*operands[:carries], *stacked)
-
-
-def _check(what: str, given: TensorType, expected: TensorType) -> None:
-    if given.dtype is not expected.dtype:
-        raise DTypeError(f"scan: {what} is {given.dtype.name}, not {expected.dtype.name}", remedy="cast it")
-    if given.shape != expected.shape:
-        what = f"scan: {what} has shape {show(given.shape)}, not {show(expected.shape)}"
-        raise ShapeError(what, remedy="a step gives carries of the types that it takes")
 
 
 def steps(length: int, reverse: bool) -> Iterator[int]:

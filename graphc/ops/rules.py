@@ -109,3 +109,11 @@ def check_sizes(name: str, shape: Sequence[int]) -> None:
     """Raises ShapeError when a dimension is negative."""
     if any(extent < 0 for extent in shape):
         raise ShapeError(f"{name}: shape {show(shape)} has a negative dimension", remedy="dimensions are 0 or more")
+
+
+def check_type(what: str, given: TensorType, expected: TensorType, remedy: str) -> None:
+    """Raises DTypeError and ShapeError where a value that a sub-graph takes or gives is of another type."""
+    if given.dtype is not expected.dtype:
+        raise DTypeError(f"{what} is {given.dtype.name}, not {expected.dtype.name}", remedy="cast it")
+    if given.shape != expected.shape:
+        raise ShapeError(f"{what} has shape {show(given.shape)}, not {show(expected.shape)}", remedy=remedy)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from graphc.base.dtypes import bool_, float32, float64
-from graphc.base.errors import ArgumentError, AttributeValueError, DTypeError, GradientError, ShapeError
+from graphc.base.errors import ArgumentError, AttributeValueError, DTypeError, GradientError
 from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.interpret import Evaluator
 from graphc.ir.op import Attr, Attrs, ErrorSample, OpDef, Sample, Trait, Types
@@ -17,8 +17,10 @@ from graphc.ops import dispatch, elementwise
 from graphc.ops.batch import Entry
 from graphc.ops.define import define
 from graphc.ops.dispatch import GraphDispatcher
-from graphc.ops.rules import show
+from graphc.ops.rules import check_type
 from graphc.ops.samples import array
+
+_REMEDY = "a step gives values of the types that it takes"
 
 
 def _infer(*operands: TensorType, test: Graph, body: Graph, carries: int) -> Types:
@@ -28,22 +30,14 @@ def _infer(*operands: TensorType, test: Graph, body: Graph, carries: int) -> Typ
         if len(graph.inputs) != len(operands):
             raise ArgumentError(f"while_loop: {len(operands)} operands for a graph with {len(graph.inputs)} arguments")
         for i, (given, value) in enumerate(zip(operands, graph.inputs, strict=True)):
-            _check(f"operand {i}", given, value.type)
+            check_type(f"while_loop: operand {i}", given, value.type, _REMEDY)
     if [v.type for v in test.outputs] != [TensorType(bool_)]:
         raise DTypeError("while_loop: the condition is not one bool", remedy="a comparison of single elements")
     if len(body.outputs) != carries:
         raise ArgumentError(f"while_loop: a step gives {len(body.outputs)} values for {carries} carries")
     for i, (after, before) in enumerate(zip(body.outputs, operands, strict=False)):
-        _check(f"new carry {i}", after.type, before)
+        check_type(f"while_loop: new carry {i}", after.type, before, _REMEDY)
     return operands[:carries]
-
-
-def _check(what: str, given: TensorType, expected: TensorType) -> None:
-    if given.dtype is not expected.dtype:
-        raise DTypeError(f"while_loop: {what} is {given.dtype.name}, not {expected.dtype.name}", remedy="cast it")
-    if given.shape != expected.shape:
-        text = f"while_loop: {what} has shape {show(given.shape)}, not {show(expected.shape)}"
-        raise ShapeError(text, remedy="a step gives values of the types that it takes")
 
 
 def _reference(*operands: np.ndarray, test: Graph, body: Graph, carries: int) -> tuple[np.ndarray, ...]:

@@ -22,6 +22,8 @@ PATH = "graphc.random"
 """Where the state of the default generator is found among the state arguments of a graph."""
 DRAWS = "draws"
 """With a generator, the key under which a scope remembers how often each of its modules has drawn."""
+UNCERTAIN = "uncertain"
+"""The key under which a scope remembers that what may or may not have run ended steps of its generators."""
 _STEP = np.array([0, 1], np.int64)
 _STEP.flags.writeable = False
 
@@ -94,7 +96,8 @@ class Generator:
 
         Inside the call of a module, all draws share one step, and the stream comes from the path of the innermost
         module and how often it has drawn; elsewhere every draw is a step of its own. The steps of a ``scan`` that draw
-        are steps here too.
+        are steps here too, and so are the branches of ``cond`` and the steps of ``while_loop``, behind which the next
+        draw begins a new one, whatever has run.
         """
         scope = module_path.scope()
         if scope is None:
@@ -120,8 +123,11 @@ def drawn(scope: module_path.Scope) -> dict[Any, dict[str, int]]:
 
 
 @contextmanager
-def own_step() -> Iterator[None]:
-    """Draws inside are those of one step of a loop: each generator goes on at the first one, and at the next behind."""
+def own_step(uncertain: bool = False) -> Iterator[None]:
+    """Draws inside are those of one step of a loop: each generator goes on at the first one, and at the next behind.
+
+    ``uncertain``: a value decides whether the block runs, so generators go on at the next draw behind it in any case.
+    """
     scope = module_path.scope()
     if scope is None:
         with module_path.open_scope():
@@ -134,8 +140,10 @@ def own_step() -> Iterator[None]:
         yield
     finally:
         for key, counts in drawn(scope).items():
-            unused = not counts and counts is fresh.get(key)
+            unused = not uncertain and not counts and counts is fresh.get(key)
             scope.memory[key] = before[key] if unused else {}
+        if uncertain:
+            scope.memory[UNCERTAIN] = True
 
 
 def stream_of(path: str, occurrence: int) -> int:

@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from graphc.base import module_path
 from graphc.base.dtypes import bool_
-from graphc.base.errors import ArgumentError, DTypeError, ShapeError, TraceError
-from graphc.base.location import capture
+from graphc.base.errors import ArgumentError, DTypeError, ShapeError
 from graphc.ir.graph.graph import Graph, Value
 from graphc.ir.op import Trait
-from graphc.ir.types import TensorType
 from graphc.ops import dispatch
 from graphc.ops import elementwise as ew
 from graphc.ops.branch import cond as cond_op
 from graphc.ops.check import check_true, limits_of
 from graphc.tape.grad_mode import no_grad
+from graphc.tensors.generator import own_step
 from graphc.tensors.structure import Structure, flatten, unflatten
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front, refresh
+from graphc.tracing.sub_graphs import argument, as_they_were, held, join_arguments, put_back, written_states
 from graphc.tracing.tracer import Tracer
 
 Function = Callable[..., Any]
@@ -33,8 +32,11 @@ def cond(pred: Any, true_fn: Function, false_fn: Function, operands: Any = ()) -
     tensors from outside, and gradients go to these, too. What is compiled holds both functions and a branch; its
     gradient computes the chosen one again. Under ``vmap`` with conditions that differ, both are computed.
 
-    Raises ShapeError, DTypeError and ArgumentError where the results differ, TraceError in a trace where a function
-    writes to tensors from outside or draws random numbers.
+    A function may draw random numbers and write to tensors from outside, such as buffers: that happens where it is the
+    chosen one. Draws in it are those of a step of its own, and what is drawn behind it is another step, whichever was
+    chosen (see ``Generator.draw``); so numbers are the same in eager mode and compiled.
+
+    Raises ShapeError, DTypeError and ArgumentError where the results differ.
     """
     if not isinstance(operands, (tuple, list)):
         raise ArgumentError(f"cond: operands are a tuple or a list, got {type(operands).__name__}", remedy="(x,)")
@@ -48,7 +50,9 @@ def cond(pred: Any, true_fn: Function, false_fn: Function, operands: Any = ()) -
         raise ShapeError(f"cond: the condition has shape {list(pred.shape)}", remedy=".any() or .all() of it")
     tracer = front()
     if not isinstance(tracer, Tracer) or tracer.known(pred) is not None:
-        return (true_fn if bool(pred) else false_fn)(*operands)
+        chosen = true_fn if bool(pred) else false_fn
+        with own_step(uncertain=True):
+            return chosen(*operands)
     return _Branches(tracer, operands).trace(pred.reshape(()), true_fn, false_fn)
 
 
@@ -97,24 +101,27 @@ class _Branches:
         """The node, and what it gives."""
         for name, function in zip(("then", "otherwise"), functions, strict=True):
             self._run(name, function)
-        graphs = self._graphs()
-        operands = [pred, *self.leaves, *(t for inner in self.inner for t in inner.origins)]
-        found = self.tracer.apply(cond_op.op, operands, dict(zip(("then", "otherwise"), graphs, strict=True)))
+        states = self._states()
+        others = join_arguments(self.inner, len(self.leaves))
+        operands = [pred, *as_they_were([*self.leaves, *others], [tensor for tensor, _ in states])]
+        graphs = dict(zip(("then", "otherwise"), self._graphs(), strict=True))
+        found = self.tracer.apply(cond_op.op, operands, graphs)
         found = list(found) if isinstance(found, tuple) else [found]
         count = len(self.results[0])
+        for (tensor, recorded), value in zip(states, found[count - len(states) :], strict=False):
+            put_back(tensor, value, recorded)
         with no_grad():
-            for held, (_, message) in zip(found[count:], [c for checks in self.checks for c in checks], strict=True):
-                check_true(held, message=message)
+            for holds, (_, message) in zip(found[count:], [c for checks in self.checks for c in checks], strict=True):
+                check_true(holds, message=message)
         assert self.form is not None
-        return unflatten(self.form, found[:count])
+        return unflatten(self.form, found[: count - len(states)])
 
     def _run(self, name: str, function: Function) -> None:
         inner = Tracer(Graph(f"cond.{name}"), parent=self.tracer)
-        with dispatch.use(inner):
-            given = [self._argument(inner, i) for i in range(len(self.leaves))]
+        with dispatch.use(inner), own_step(uncertain=True):
+            given = [argument(inner, t, f"x{i}", self.required[i]) for i, t in enumerate(self.leaves)]
             found, form = flatten(function(*unflatten(self.nested, given)))
             results = [refresh(inner.local(t))._data for t in found]
-            self._check(inner)
             self.checks.append(self._taken_checks(inner))
         if self.form is not None and form != self.form:
             raise ArgumentError(
@@ -125,28 +132,28 @@ class _Branches:
         self.inner.append(inner)
         self.results.append(results)
 
-    def _argument(self, inner: Tracer, number: int) -> Tensor:
-        outer = self.leaves[number]
-        tensor = Tensor._wrap(inner.graph.add_input(TensorType(outer.dtype, tuple(outer.shape)), f"x{number}"))
-        tensor._requires_grad = self.required[number] and outer.dtype.kind == "f"
-        return tensor
+    def _states(self) -> list[tuple[Tensor, bool]]:
+        """The tensors from outside that one of the functions writes to, whose contents become further results of both;
+        each with whether it has a gradient."""
+        found = []
+        for tensor in written_states(self.inner):
+            images = []
+            for inner, results in zip(self.inner, self.results, strict=True):
+                with dispatch.use(inner):
+                    images.append(held(inner, tensor))
+                results.append(images[-1]._data)
+            found.append((tensor, any(image._requires_grad for image in images)))
+        return found
 
     def _graphs(self) -> list[Graph]:
-        """Both graphs with all arguments and results of both."""
+        """Both graphs with the results of both."""
         graphs = []
         for number, inner in enumerate(self.inner):
-            graph, count = inner.graph, len(self.leaves)
-            own = list(inner.lifted.values())
-            arguments = list(graph.inputs[:count])
-            for other in self.inner:
-                for i, tensor in enumerate(other.origins):
-                    kind = TensorType(tensor.dtype, tuple(tensor.shape))
-                    arguments.append(own[i] if other is inner else graph.add_input(kind, f"unused{i}"))
-            graph.inputs[:] = arguments
-            held = []
+            graph = inner.graph
+            checked = []
             for place, checks in enumerate(self.checks):
-                held += [v if place == number else graph.scalar(True, bool_) for v, _ in checks]
-            graph.set_outputs([*self.results[number], *held])
+                checked += [v if place == number else graph.scalar(True, bool_) for v, _ in checks]
+            graph.set_outputs([*self.results[number], *checked])
             graphs.append(graph)
         return graphs
 
@@ -166,15 +173,3 @@ class _Branches:
                 found.append((refresh(inner.local(holds.all()))._data, message))
             inner.graph.erase(node)
         return found
-
-    def _check(self, inner: Tracer) -> None:
-        for node in inner.graph.nodes():
-            if node.op.has(Trait.RANDOM):
-                raise TraceError(
-                    "cond: a function draws random numbers, of which eager mode would draw only those of one function",
-                    origin=node.location.describe() or capture(module_path.current_path()).describe(),
-                    remedy="draw them before, and pass them as operands",
-                )
-        for entry in inner.written():
-            origin = entry.origin.describe() if entry.origin else None
-            raise TraceError("cond: a function writes to a tensor from outside", origin=origin, remedy="return it")

@@ -16,6 +16,7 @@ from graphc.tape.grad_mode import is_grad_enabled, no_grad
 from graphc.tensors.structure import flatten, unflatten
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front, refresh
+from graphc.tracing.sub_graphs import as_they_were
 from graphc.tracing.tracer import Tracer
 
 
@@ -99,7 +100,8 @@ def _trace(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[st
         return unflatten(structure, [])
     values = [t._data for t in results]
     inner.graph.set_outputs([*values, *kept_values(inner.graph)])
-    found = outer.apply(checkpoint_op.op, inner.origins, {"body": inner.graph, "results": len(values)})
+    operands = as_they_were(inner.origins, [tensor for tensor, _ in written])
+    found = outer.apply(checkpoint_op.op, operands, {"body": inner.graph, "results": len(values)})
     found = list(found) if isinstance(found, tuple) else [found]
     given = [_connected(t, image) for t, image in zip(found, results, strict=False)]
     if calls and outer.host is not None:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from graphc.base import module_path
-from graphc.base.errors import ArgumentError, ShapeError, TraceError
-from graphc.base.location import capture
+from graphc.base.errors import ArgumentError, ShapeError
 from graphc.ir.graph.build import emit
-from graphc.ir.graph.graph import Graph, Node, Value
+from graphc.ir.graph.graph import Graph, Node
 from graphc.ir.op import Trait
 from graphc.ir.types import TensorType
 from graphc.ops import dispatch
@@ -18,11 +16,12 @@ from graphc.ops.loop import steps
 from graphc.ops.shape import concat
 from graphc.passes.checks import integer_ranges, is_inside
 from graphc.tape.grad_mode import no_grad
-from graphc.tensors.generator import PATH, own_step
+from graphc.tensors.generator import own_step
 from graphc.tensors.structure import Structure, flatten, unflatten
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front, refresh
-from graphc.tracing.tracer import Captured, Tracer
+from graphc.tracing.sub_graphs import as_they_were, carry_states, generator_states
+from graphc.tracing.tracer import Tracer
 
 Step = Callable[[Any, Any], tuple[Any, Any]]
 
@@ -101,10 +100,10 @@ class _Loop:
             slices = [_argument(inner, t, f"x.{i}", t.shape[1:]) for i, t in enumerate(sequences)]
             after, ys = self.step(given, slices)
             results = [refresh(inner.local(t))._data for t in (*after, *ys)]
-        generators = _generators(inner)
+        generators = generator_states(inner, "scan", "make it a carry")
         checks = _taken_checks(inner.graph)
-        operands = [*carries, *sequences, *inner.origins]
-        _carry(inner.graph, operands, results, len(carries), generators)
+        operands = [*carries, *sequences, *as_they_were(inner.origins, [entry.tensor for entry in generators])]
+        carry_states(inner.graph, operands, results, len(carries), generators)
         taken = len(carries) + len(generators)
         whole = dict(zip(inner.graph.inputs[taken:], operands[taken:], strict=True))
         stacked = [c.operands[0] for c in checks if c.operands[0] not in whole]
@@ -135,31 +134,3 @@ def _taken_checks(step: Graph) -> list[Node]:
     for node in reversed(found):
         step.erase(node)
     return [node for node in found if not is_inside(node, ranges)]
-
-
-def _generators(inner: Tracer) -> list[Captured]:
-    """The states of generators that a step draws from; raises TraceError for other tensors that it writes to."""
-    found = []
-    for entry in inner.written():
-        if getattr(entry.tensor, "_capture_path", None) != PATH:
-            origin = entry.origin.describe() if entry.origin else None
-            what = "scan: the function writes to a tensor from outside"
-            raise TraceError(what, origin=origin, remedy="make it a carry")
-        found.append(entry)
-    drawing = [node for node in inner.graph.nodes() if node.op.has(Trait.RANDOM)]
-    if drawing and not found:
-        raise TraceError(
-            "scan: the function draws random numbers, which would be the same in every step",
-            origin=drawing[0].location.describe() or capture(module_path.current_path()).describe(),
-            remedy="draw them for all steps before, and pass them as a sequence",
-        )
-    return found
-
-
-def _carry(graph: Graph, operands: list[Tensor], results: list[Value], place: int, states: Sequence[Captured]) -> None:
-    """Makes arguments of a step that it changes its last carries."""
-    for number, entry in enumerate(states, place):
-        index = graph.inputs.index(entry.value)
-        graph.inputs.insert(number, graph.inputs.pop(index))
-        operands.insert(number, operands.pop(index))
-        results.insert(number, refresh(entry.image)._data)

@@ -16,6 +16,7 @@ from graphc.ops import dispatch
 from graphc.ops.batch import Entry, spread
 from graphc.ops.batching import run_batched
 from graphc.ops.shape import concat, transpose
+from graphc.passes.base import held_graphs
 from graphc.tape.tangents import has_tangents
 from graphc.tensors.structure import Branch, Leaf, Structure, flatten, unflatten
 from graphc.tensors.tensor import Tensor
@@ -166,8 +167,8 @@ def _moved(tensor: Any, source: int, target: int) -> Any:
 
 
 def _check_random(graph: Graph, randomness: str) -> None:
-    if any(node.op.has(Trait.LOOP) and draws(node.attrs["body"]) for node in graph.nodes()):
-        what = "vmap: the function draws random numbers inside of a loop"
+    if any(draws(node.attrs[name]) for node in graph.nodes() for name in held_graphs(node)):
+        what = "vmap: the function draws random numbers inside of a loop or a branch"
         raise TraceError(what, remedy="draw them before, and pass them as an argument")
     for node in graph.nodes():
         if node.op.has(Trait.RANDOM) and randomness == "error":

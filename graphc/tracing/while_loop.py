@@ -5,22 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from graphc.base import module_path
 from graphc.base.dtypes import bool_, int64
 from graphc.base.errors import ArgumentError, DTypeError, ShapeError, TraceError
-from graphc.base.location import capture
-from graphc.ir.graph.graph import Graph, Value
 from graphc.ir.op import Trait
-from graphc.ir.types import TensorType
-from graphc.ops import dispatch
 from graphc.ops.index import iota
 from graphc.ops.shape import concat
 from graphc.ops.while_loop import while_loop as while_op
+from graphc.tensors.generator import own_step
 from graphc.tensors.structure import flatten, unflatten
 from graphc.tensors.tensor import Tensor
-from graphc.tensors.tensor_base import front, refresh
+from graphc.tensors.tensor_base import front
 from graphc.tracing.branch import cond
 from graphc.tracing.scan import scan
+from graphc.tracing.sub_graphs import (
+    as_they_were,
+    generator_states,
+    held,
+    join_arguments,
+    place_of,
+    put_back,
+    sub_trace,
+)
 from graphc.tracing.tracer import Tracer
 
 
@@ -34,12 +39,14 @@ def while_loop(
     values ask for. Its gradient needs ``max_steps``, the largest number of steps that there may be: then so many states
     are kept, and the loop ends there.
 
+    Both functions may draw random numbers: each call of one draws those of a step of its own, and what is drawn behind
+    the loop is another step, however often it ran; so numbers are the same in eager mode and compiled.
+
     Raises ShapeError and DTypeError where a step changes types, GradientError where a gradient would go through a loop
-    without ``max_steps``, TraceError in a trace where a function writes to tensors from outside, draws random numbers,
-    or checks an index.
+    without ``max_steps``, TraceError in a trace where a function writes to tensors from outside or, without
+    ``max_steps``, checks an index.
     """
-    leaves, form = flatten(init)
-    if not leaves:
+    if not flatten(init)[0]:
         raise ArgumentError("while_loop: the state holds no tensor", remedy="graphc.tensor(0) as a counter")
     if max_steps is not None and max_steps < 0:
         raise ArgumentError(f"while_loop: max_steps is {max_steps}")
@@ -47,30 +54,62 @@ def while_loop(
         return _in_python(cond_fn, body_fn, init, max_steps)
     if max_steps is not None:
         return _bounded(cond_fn, body_fn, init, max_steps)
-    return unflatten(form, _While(cond_fn, body_fn, leaves, form).trace())
+    return _unbounded(cond_fn, body_fn, init)
 
 
 def _in_python(cond_fn: Any, body_fn: Any, state: Any, max_steps: int | None) -> Any:
     steps = 0
-    while (max_steps is None or steps < max_steps) and bool(_condition(cond_fn(state))):
+    while (max_steps is None or steps < max_steps) and bool(_asked(cond_fn, state)):
         before, form = flatten(state)
-        state = body_fn(state)
+        state = _stepped(body_fn, state)
         after, new = flatten(state)
         _same(before, form, after, new)
         steps += 1
     return state
 
 
+def _asked(cond_fn: Any, state: Any) -> Any:
+    """The condition of a state, which may draw."""
+    with own_step(uncertain=True):
+        return _condition(cond_fn(state))
+
+
+def _stepped(body_fn: Any, state: Any) -> Any:
+    """The next state, for which random numbers may be drawn."""
+    with own_step(uncertain=True):
+        return body_fn(state)
+
+
 def _bounded(cond_fn: Any, body_fn: Any, init: Any, max_steps: int) -> Any:
     """So many steps, of which those behind the last one hand on what they get."""
     if not max_steps:
         return init
+    if _draws(cond_fn, init):
+        return _bounded_draws(cond_fn, body_fn, init, max_steps)
 
     def step(state: Any, _: Any) -> tuple[Any, Any]:
-        more = _condition(cond_fn(state))
-        return cond(more, lambda s: _like(s, body_fn(s)), lambda s: s, (state,)), None
+        more = _asked(cond_fn, state)
+        return cond(more, lambda s: _like(s, _stepped(body_fn, s)), lambda s: s, (state,)), None
 
     return scan(step, init, length=max_steps)[0]
+
+
+def _bounded_draws(cond_fn: Any, body_fn: Any, init: Any, max_steps: int) -> Any:
+    """As ``_bounded`` for a condition that draws, which is not asked again behind the last step."""
+
+    def step(given: Any, _: Any) -> tuple[Any, Any]:
+        more, state = given
+        more = cond(more, lambda s: _condition(cond_fn(s)), lambda s: more, (state,))
+        return (more, cond(more, lambda s: _like(s, _stepped(body_fn, s)), lambda s: s, (state,))), None
+
+    return scan(step, (front().scalar(True, bool_), init), length=max_steps)[0][1]
+
+
+def _draws(cond_fn: Any, init: Any) -> bool:
+    """Whether a condition draws random numbers."""
+    leaves, form = flatten(init)
+    inner, _ = sub_trace("while.test", lambda state: _asked(cond_fn, state), leaves, form)
+    return bool(generator_states(inner, "while_loop", _REMEDY))
 
 
 def _like(before: Any, after: Any) -> Any:
@@ -100,81 +139,63 @@ def _same(before: Sequence[Tensor], form: Any, after: Sequence[Tensor], new: Any
             raise ShapeError(what, remedy="a buffer of the largest size, of which a part is used")
 
 
-class _While:
+_REMEDY = "make it a part of the state"
+
+
+def _unbounded(cond_fn: Any, body_fn: Any, init: Any) -> Any:
     """The loop as one node of a trace."""
+    leaves, form = flatten(init)
+    test, more = sub_trace("while.test", lambda state: _asked(cond_fn, state), leaves, form)
+    if generator_states(test, "while_loop", _REMEDY):
+        return _asked_before(cond_fn, body_fn, init)
+    if not more:
+        raise ArgumentError(
+            "while_loop: the condition does not depend on the state, so that the loop would never end",
+            remedy="a comparison of tensors of the state",
+        )
 
-    def __init__(self, cond_fn: Any, body_fn: Any, leaves: Sequence[Tensor], form: Any):
-        tracer = front()
-        assert isinstance(tracer, Tracer)
-        self.tracer, self.leaves, self.form = tracer, leaves, form
-        self.required = [refresh(tracer.local(t))._requires_grad for t in leaves]
-        self.functions = (lambda state: _condition(cond_fn(state)), body_fn)
+    def step(state: Any) -> Any:
+        return _like(state, _stepped(body_fn, state))
 
-    def trace(self) -> list[Tensor]:
-        """The last state."""
-        inner, results = [], []
-        for name, function in zip(("test", "body"), self.functions, strict=True):
-            one, values = self._run(name, function)
-            inner.append(one)
-            results.append(values)
-        graphs = self._graphs(inner, results)
-        operands = [*self.leaves, *(t for one in inner for t in one.origins)]
-        attrs = {"test": graphs[0], "body": graphs[1], "carries": len(self.leaves)}
-        found = self.tracer.apply(while_op.op, operands, attrs)
-        return list(found) if isinstance(found, tuple) else [found]
-
-    def _run(self, name: str, function: Callable[[Any], Any]) -> tuple[Tracer, list[Value]]:
-        inner = Tracer(Graph(f"while.{name}"), parent=self.tracer)
-        with dispatch.use(inner):
-            given = []
-            for i, leaf in enumerate(self.leaves):
-                kind = TensorType(leaf.dtype, tuple(leaf.shape))
-                given.append(Tensor._wrap(inner.graph.add_input(kind, f"state.{i}")))
-                given[-1]._requires_grad = self.required[i] and leaf.dtype.kind == "f"
-            found = function(unflatten(self.form, given))
-            leaves, form = flatten(found)
-            if name == "body":
-                _same(self.leaves, self.form, leaves, form)
-            elif not leaves:
-                raise ArgumentError(
-                    "while_loop: the condition does not depend on the state, so that the loop would never end",
-                    remedy="a comparison of tensors of the state",
-                )
-            values = [refresh(inner.local(t))._data for t in leaves]
-        _check(inner)
-        return inner, values
-
-    def _graphs(self, inner: Sequence[Tracer], results: Sequence[list[Value]]) -> list[Graph]:
-        graphs = []
-        for one, values in zip(inner, results, strict=True):
-            graph = one.graph
-            arguments, own = list(graph.inputs[: len(self.leaves)]), list(one.lifted.values())
-            for other in inner:
-                for i, tensor in enumerate(other.origins):
-                    kind = TensorType(tensor.dtype, tuple(tensor.shape))
-                    arguments.append(own[i] if other is one else graph.add_input(kind, f"unused{i}"))
-            graph.inputs[:] = arguments
-            graph.set_outputs(values)
-            graphs.append(graph)
-        return graphs
+    body, after = sub_trace("while.body", step, leaves, form)
+    drawn = generator_states(body, "while_loop", _REMEDY)
+    others = join_arguments((test, body), len(leaves))
+    operands = [*leaves, *as_they_were(others, [entry.tensor for entry in drawn])]
+    for number, entry in enumerate(drawn, len(leaves)):
+        index = body.graph.inputs.index(entry.value)
+        for arguments in (test.graph.inputs, body.graph.inputs, operands):
+            arguments.insert(number, arguments.pop(index))
+        after.append(held(body, entry.tensor)._data)
+    test.graph.set_outputs(more)
+    body.graph.set_outputs(after)
+    for inner in (test, body):
+        _check_effects(inner)
+    attrs = {"test": test.graph, "body": body.graph, "carries": len(after)}
+    found = front().apply(while_op.op, operands, attrs)
+    found = list(found) if isinstance(found, tuple) else [found]
+    for entry, value in zip(drawn, found[len(leaves) :], strict=True):
+        put_back(entry.tensor, value, recorded=False)
+    return unflatten(form, found[: len(leaves)])
 
 
-def _check(inner: Tracer) -> None:
+def _asked_before(cond_fn: Any, body_fn: Any, init: Any) -> Any:
+    """The loop of a condition that draws: each step also makes the condition of the next one."""
+
+    def step(given: Any) -> Any:
+        state = _like(given[1], _stepped(body_fn, given[1]))
+        return _asked(cond_fn, state), state
+
+    return _unbounded(lambda given: given[0], step, (_asked(cond_fn, init), init))[1]
+
+
+def _check_effects(inner: Tracer) -> None:
     for node in inner.graph.nodes():
-        if node.op.has(Trait.RANDOM) or node.op.has(Trait.CHECK):
-            draws = node.op.has(Trait.RANDOM)
-            what = "draws random numbers" if draws else "checks an index or a condition"
+        if node.op.has(Trait.CHECK):
             raise TraceError(
-                f"while_loop: a function {what}, which would be done once instead of in each step",
-                origin=node.location.describe() or capture(module_path.current_path()).describe(),
-                remedy="scan or fori_loop with whole numbers, whose steps may draw"
-                if draws
-                else "do it before the loop, or while_loop(..., max_steps=N)",
+                "while_loop: a function checks an index or a condition, which would be done once, not in each step",
+                origin=place_of(node),
+                remedy="do it before the loop, or while_loop(..., max_steps=N)",
             )
-    for entry in inner.written():
-        origin = entry.origin.describe() if entry.origin else None
-        remedy = "make it a part of the state"
-        raise TraceError("while_loop: a function writes to a tensor from outside", origin=origin, remedy=remedy)
 
 
 def fori_loop(

@@ -194,3 +194,22 @@ def test_python_functions_and_hooks_inside_are_called_once(how):
     assert [name for name, _ in plain] == [name for name, _ in again] == ["forward", "backward"] * 3
     assert np.allclose([v for _, v in plain], [v for _, v in again], rtol=1e-12)
     assert np.allclose(losses, others, rtol=1e-12)
+
+
+def test_random_numbers_and_buffers_in_a_compiled_training_function():
+    def trained(compiled):
+        graphc.manual_seed(0)
+        net = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Dropout(0.5)).to(graphc.float64)
+        optimizer = graphc.optim.SGD(net.parameters(), lr=0.1)
+
+        def train(x):
+            optimizer.zero_grad()
+            loss = (graphc.checkpoint(net, x) * x).sum()
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        step = graphc.compile(train) if compiled else train
+        return [step(graphc.randn(5, 4, dtype=graphc.float64)).item() for _ in range(4)]
+
+    assert np.allclose(trained(True), trained(False), rtol=1e-12)

@@ -288,5 +288,5 @@ def test_vmap_of_steps_that_draw_is_refused():
     def function(x):
         return graphc.scan(lambda c, _: (c + graphc.rand(3), None), x, length=2)[0]
 
-    with pytest.raises(TraceError, match="random numbers inside of a loop"):
+    with pytest.raises(TraceError, match="random numbers inside of a loop or a branch"):
         graphc.vmap(function, randomness="different")(tensor(4, 3))

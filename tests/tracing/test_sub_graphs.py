@@ -1,0 +1,304 @@
+"""Random numbers and writes in branches and loops: the same numbers, gradients and states eager and compiled."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import graphc as gc
+from graphc import nn
+from graphc.base.errors import TraceError
+
+f64 = gc.float64
+
+
+class Noisy(nn.Module):
+    """Draws in branches and loops within each other, and between them."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer, self.drop = nn.Linear(4, 4), nn.Dropout(0.5)
+
+    def mix(self, x):
+        return self.drop(self.layer(x)).tanh() + gc.rand(4, dtype=f64)
+
+    def choose(self, x):
+        ways = [self.mix, lambda x: x * 2, lambda x: self.mix(self.mix(x))]
+        return gc.switch((x.sum() * 7).abs().long() % 3, ways, (x,))
+
+    def step(self, state, x):
+        state = gc.cond(x.sum() > 0, self.choose, lambda x: -x, (self.drop(state),))
+        more = lambda s: (s[0] < 2) & (gc.rand(()) < 0.8)  # noqa: E731
+        walk = lambda s: (s[0] + 1, gc.cond(s[1].sum() > 0, self.mix, self.drop, (s[1],)))  # noqa: E731
+        state = gc.while_loop(more, walk, (gc.tensor(0), state), max_steps=3)[1]
+        return state, self.drop(state)
+
+    def forward(self, xs):
+        last, stacks = gc.scan(self.step, xs[0], self.drop(xs))
+        return self.drop(stacks).sum() + last.sum()
+
+
+def batches(count):
+    return [gc.tensor(np.random.default_rng(k).standard_normal((5, 4))) for k in range(count)]
+
+
+def made(kind):
+    gc.manual_seed(0)
+    model = kind().double()
+    gc.manual_seed(1)
+    return model
+
+
+def random_state():
+    return gc.get_rng_state().numpy().copy()
+
+
+def gradient(tensor):
+    """What compiled code leaves as zeros where eager mode leaves None, behind a branch that was not taken."""
+    return np.zeros(tensor.shape) if tensor.grad is None else tensor.grad.numpy().copy()
+
+
+def same(found, expected):
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-11, atol=1e-13)
+
+
+def test_numbers_gradients_and_states_are_those_of_eager_mode():
+    results = []
+    for compiled in (False, True):
+        model = made(Noisy)
+        function = gc.compile(model) if compiled else model
+        values = []
+        for x in batches(4):
+            model.zero_grad()
+            x.requires_grad_()
+            loss = function(x)
+            loss.backward()
+            values += [loss.item(), *map(gradient, (x, model.layer.weight)), random_state()]
+        results.append([*values, gc.rand(3).numpy()])
+    same(results[1], results[0])
+
+
+class Loop(nn.Module):
+    """A loop without a bound, of which the body draws, and the condition where ``asks``."""
+
+    def __init__(self, asks):
+        super().__init__()
+        self.asks, self.layer, self.drop = asks, nn.Linear(4, 4), nn.Dropout(0.5)
+
+    def forward(self, x, count):
+        def more(s):
+            return (s[0] < count) & (gc.rand(()) < 0.9) if self.asks else s[0] < count
+
+        def step(s):
+            return s[0] + 1, self.drop(self.layer(s[1])) + gc.rand(4, dtype=f64)
+
+        x = gc.while_loop(more, step, (gc.tensor(0), self.drop(x)))[1]
+        return self.drop(x)
+
+
+@pytest.mark.parametrize("asks", [False, True])
+def test_loops_without_a_bound(asks):
+    results = []
+    for compiled in (False, True):
+        model = made(lambda: Loop(asks))
+        function = gc.compile(model) if compiled else model
+        values = []
+        with gc.no_grad():
+            for count in (3, 0, 1, 7, 2):
+                values += [function(gc.ones(3, 4, dtype=f64), gc.tensor(count)).numpy(), random_state()]
+        results.append(values)
+        if compiled:
+            assert len(function.programs) == 1
+    same(results[1], results[0])
+    moved = np.diff([state[1] for state in results[0][1::2]])
+    assert len(set(moved)) > 1, "how far the generator moves depends on the number of steps"
+
+
+@pytest.mark.parametrize("asks", [False, True])
+def test_each_step_draws_other_numbers(asks):
+    def more(s):
+        return (s[0] < 6) & (gc.rand(()) < 2) if asks else s[0] < 6
+
+    def run():
+        step = lambda s: (s[0] + 1, gc.where(gc.arange(6) == s[0], gc.rand(()), s[1]))  # noqa: E731
+        return gc.while_loop(more, step, (gc.tensor(0), gc.zeros(6)))[1]
+
+    gc.manual_seed(0)
+    expected = run().numpy()
+    gc.manual_seed(0)
+    found = gc.compile(run)().numpy()
+    np.testing.assert_array_equal(found, expected)
+    assert len(np.unique(found)) == 6
+
+
+class Loss(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = Noisy()
+
+    def forward(self, x, y):
+        return (self.inner(x) - y) ** 2
+
+
+def trained(way):
+    """Losses of six steps and the random state behind them."""
+    model = made(Loss)
+    optimizer = gc.optim.Adam(model.parameters(), lr=0.01)
+    target = gc.tensor(1.0, dtype=f64)
+
+    def train(x):
+        optimizer.zero_grad()
+        loss = model(x, target)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    if way == "function":
+        train = gc.compile(train)
+    found, step = [], None
+    for i, x in enumerate(batches(6)):
+        if way in ("step", "resumed"):
+            if i == 3 and way == "resumed":
+                assert step is not None
+                saved, weights = step.state_dict(), model.state_dict()
+                gc.manual_seed(99)
+                model = Loss().double()
+                optimizer = gc.optim.Adam(model.parameters(), lr=0.01)
+                model.load_state_dict(weights)
+                step = gc.compile_step(model, None, optimizer)
+                step.load_state_dict(saved)
+            step = step or gc.compile_step(model, None, optimizer)
+            found.append(step(x, target).item())
+        else:
+            found.append(train(x).item())
+    return [*found, random_state()]
+
+
+@pytest.mark.parametrize("way", ["function", "step", "resumed"])
+def test_training(way):
+    same(trained(way), trained("eager"))
+
+
+def test_a_scan_that_draws_in_a_compiled_training_function():
+    losses = []
+    for compiled in (False, True):
+        model = made(lambda: nn.Linear(4, 4))
+        optimizer = gc.optim.SGD(model.parameters(), lr=0.1)
+
+        def train(x, model=model, optimizer=optimizer):
+            optimizer.zero_grad()
+            loss = gc.scan(lambda h, _: (nn.functional.dropout(model(h)), None), x, length=3)[0].sum()
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        function = gc.compile(train) if compiled else train
+        losses.append([function(gc.ones(2, 4, dtype=f64)).item() for _ in range(3)])
+    same(losses[1], losses[0])
+
+
+class Normed(nn.Module):
+    """Writes to buffers in a branch."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm, self.drop = nn.BatchNorm1d(4), nn.Dropout(0.5)
+        self.register_buffer("calls", gc.tensor(0))
+
+    def forward(self, x, pred):
+        def count(x):
+            self.calls.add_(1)
+            return x * self.calls
+
+        y = gc.cond(pred, lambda x: self.drop(self.norm(x)), count, (x,))
+        return y + self.calls
+
+
+def test_buffers_that_a_branch_writes_to():
+    results = []
+    for compiled in (False, True):
+        model = made(Normed)
+        function = gc.compile(model) if compiled else model
+        values = []
+        for i, x in enumerate(batches(5)):
+            x.requires_grad_()
+            function(x, gc.tensor(i % 3 != 1)).sum().backward()
+            values += [gradient(x), *(b.numpy().copy() for b in model.buffers()), random_state()]
+        results.append(values)
+        assert model.calls.item() == 2
+    same(results[1], results[0])
+
+
+def test_a_part_that_is_compiled_draws_like_the_whole():
+    class Outer(nn.Module):
+        def __init__(self, part):
+            super().__init__()
+            self.part, self.drop = part, nn.Dropout(0.5)
+
+        def forward(self, x):
+            return self.drop(self.part(self.drop(x)))
+
+    class Quiet(nn.Module):
+        """Draws nothing, but might."""
+
+        def forward(self, x):
+            return gc.cond(x.sum() > 0, lambda x: x + 1, lambda x: x, (x,))
+
+    class Settled(nn.Module):
+        """A condition that a trace knows."""
+
+        def forward(self, x):
+            return gc.cond(gc.tensor(True), lambda x: x + 1, lambda x: x, (x,))
+
+    for part in (Noisy().double(), Quiet(), Settled()):
+        found = []
+        for model in (Outer(part), Outer(gc.compile(part))):
+            gc.manual_seed(5)
+            found.append([model(gc.ones(3, 4, dtype=f64)).detach().numpy() for _ in range(2)] + [random_state()])
+        same(found[1], found[0])
+
+
+def test_what_is_drawn_behind_does_not_depend_on_the_branch():
+    drop = nn.Dropout(0.5)
+
+    class Model(nn.Module):
+        def forward(self, pred, x):
+            x = drop(x)
+            gc.cond(pred, lambda x: x + gc.rand(4), lambda x: x, (x,))
+            return drop(x)
+
+    for pred in (True, False):
+        results = []
+        for function in (Model(), gc.compile(Model())):
+            gc.manual_seed(2)
+            results.append([function(gc.tensor(pred), gc.ones(8, 4)).numpy(), random_state()])
+        same(results[1], results[0])
+
+
+def test_generators_of_ones_own():
+    results = []
+    for compiled in (False, True):
+        generator = gc.Generator().manual_seed(7)
+
+        def run(p, x, generator=generator):
+            y = gc.cond(p, lambda x: x + gc.rand(3, generator=generator), lambda x: x + gc.rand(3), (x,))
+            return y + gc.rand(3, generator=generator)
+
+        gc.manual_seed(0)
+        function = gc.compile(run) if compiled else run
+        values = [function(gc.tensor(i % 2 == 0), gc.zeros(3)).numpy() for i in range(4)]
+        results.append([*values, generator.get_state().numpy(), random_state()])
+    same(results[1], results[0])
+
+
+def test_writes_in_loops_are_refused():
+    count = gc.tensor(0)
+    step = lambda x: (count.add_(1), x * 2)[1]  # noqa: E731
+    for loop in (
+        lambda x: gc.while_loop(lambda x: x.sum() < 9, step, x),
+        lambda x: gc.while_loop(lambda x: x.sum() < 9, step, x, max_steps=4),
+        lambda x: gc.scan(lambda x, _: (step(x), None), x, length=3)[0],
+    ):
+        with pytest.raises(TraceError, match="writes to a tensor from outside"):
+            gc.compile(loop)(gc.ones(2))

@@ -58,13 +58,14 @@ if TYPE_CHECKING:
     from graphc.ops.define_op import define_op
     from graphc.runtime.threads import get_num_threads, set_num_threads
     from graphc.serialize.state_file import load_state, save_state
+    from graphc.tracing.associative_scan import associative_scan
     from graphc.tracing.branch import cond, switch
     from graphc.tracing.checkpoint import checkpoint, checkpoint_sequential
     from graphc.tracing.host import opaque
     from graphc.tracing.scan import scan
     from graphc.tracing.trace import is_tracing, trace
     from graphc.tracing.vmap import vmap
-    from graphc.tracing.while_loop import associative_scan, fori_loop, map, while_loop
+    from graphc.tracing.while_loop import fori_loop, map, while_loop
 
 assert dispatcher.EAGER
 _LATER = {
@@ -103,7 +104,7 @@ _LATER = {
     "optim": "graphc.optim",
     "picture": "graphc.drawing.show:picture",
     "save_state": "graphc.serialize.state_file:save_state",
-    "associative_scan": "graphc.tracing.while_loop:associative_scan",
+    "associative_scan": "graphc.tracing.associative_scan:associative_scan",
     "cond": "graphc.tracing.branch:cond",
     "fori_loop": "graphc.tracing.while_loop:fori_loop",
     "map": "graphc.tracing.while_loop:map",

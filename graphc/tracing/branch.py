@@ -104,8 +104,8 @@ class _Branches:
         states = self._states()
         others = join_arguments(self.inner, len(self.leaves))
         operands = [pred, *as_they_were([*self.leaves, *others], [tensor for tensor, _ in states])]
-        graphs = dict(zip(("then", "otherwise"), self._graphs(), strict=True))
-        found = self.tracer.apply(cond_op.op, operands, graphs)
+        then, otherwise = self._graphs()
+        found = self.tracer.apply(cond_op.op, operands, {"then": then, "otherwise": otherwise})
         found = list(found) if isinstance(found, tuple) else [found]
         count = len(self.results[0])
         for (tensor, recorded), value in zip(states, found[count - len(states) :], strict=False):

@@ -1,4 +1,4 @@
-"""Loops whose number of steps a value decides, ``while_loop`` and ``fori_loop``; ``map`` and ``associative_scan``."""
+"""Loops whose number of steps a value decides, ``while_loop`` and ``fori_loop``; ``map``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from graphc.base.dtypes import bool_, int64
 from graphc.base.errors import ArgumentError, DTypeError, ShapeError, TraceError
 from graphc.ir.op import Trait
 from graphc.ops.index import iota
-from graphc.ops.shape import concat
 from graphc.ops.while_loop import while_loop as while_op
 from graphc.tensors.generator import own_step
 from graphc.tensors.structure import flatten, unflatten
@@ -163,8 +162,9 @@ def _unbounded(cond_fn: Any, body_fn: Any, init: Any) -> Any:
     operands = [*leaves, *as_they_were(others, [entry.tensor for entry in drawn])]
     for number, entry in enumerate(drawn, len(leaves)):
         index = body.graph.inputs.index(entry.value)
-        for arguments in (test.graph.inputs, body.graph.inputs, operands):
-            arguments.insert(number, arguments.pop(index))
+        operands.insert(number, operands.pop(index))
+        for inner in (test, body):
+            inner.graph.inputs.insert(number, inner.graph.inputs.pop(index))
         after.append(held(body, entry.tensor)._data)
     test.graph.set_outputs(more)
     body.graph.set_outputs(after)
@@ -224,60 +224,3 @@ def map(f: Callable[[Any], Any], xs: Any) -> Any:
     ``f`` once; ``vmap`` computes all slices at once instead. Raises what ``scan`` raises.
     """
     return scan(lambda carry, x: (carry, f(x)), (), xs)[1]
-
-
-def associative_scan(f: Callable[[Any, Any], Any], xs: Any, dim: int = 0, reverse: bool = False) -> Any:
-    """All partial results of an associative function: ``y[i] = f(y[i - 1], x[i])`` along ``dim``, ``y[0] = x[0]``.
-
-    ``f`` takes and gives many elements at once: two nested structures like ``xs``, of the same shapes but for the size
-    of ``dim``. It is called about ``2 log2(n)`` times, for halves of what is left (Blelloch 1990), so what is compiled
-    grows with the logarithm of the length. ``reverse`` begins at the end. Raises ShapeError where sizes along ``dim``
-    differ or are 0.
-    """
-    leaves, form = flatten(xs)
-    if not leaves or not leaves[0].shape:
-        raise ShapeError("associative_scan needs tensors with a dimension to go along")
-    axis = dim % len(leaves[0].shape)
-    sizes = {t.shape[axis] if axis < len(t.shape) else -1 for t in leaves}
-    if len(sizes) != 1 or sizes <= {0, -1}:
-        raise ShapeError(
-            f"associative_scan: sizes along dimension {dim} are {sorted(sizes)}", remedy="one size, 1 or more"
-        )
-    given = [t.flip(axis) for t in leaves] if reverse else list(leaves)
-
-    def combine(first: Sequence[Tensor], second: Sequence[Tensor]) -> list[Tensor]:
-        return flatten(f(unflatten(form, first), unflatten(form, second)))[0]
-
-    found = _partial(combine, given, axis)
-    return unflatten(form, [t.flip(axis) for t in found] if reverse else found)
-
-
-def _partial(
-    combine: Callable[[Sequence[Tensor], Sequence[Tensor]], list[Tensor]], xs: Sequence[Tensor], axis: int
-) -> list[Tensor]:
-    """Combines neighbours, solves for these pairs, and makes the places between them of the results."""
-    count = xs[0].shape[axis]
-    if count < 2:
-        return list(xs)
-
-    def part(tensors: Sequence[Tensor], start: int, stop: int, step: int) -> list[Tensor]:
-        index = (*(slice(None) for _ in range(axis)), slice(start, stop, step))
-        return [t[index] for t in tensors]
-
-    pairs = combine(part(xs, 0, count - 1, 2), part(xs, 1, count, 2))
-    odd = _partial(combine, pairs, axis)
-    left = odd if count % 2 else part(odd, 0, odd[0].shape[axis] - 1, 1)
-    first, others = part(xs, 0, 1, 1), part(xs, 2, count, 2)
-    rest = combine(left, others) if others[0].shape[axis] else others
-    even = [concat(a, b, axis=axis) for a, b in zip(first, rest, strict=True)]
-    return [_interleaved(a, b, axis) for a, b in zip(even, odd, strict=True)]
-
-
-def _interleaved(even: Tensor, odd: Tensor, axis: int) -> Tensor:
-    """Elements of both in turn; the first may have one more."""
-    pairs, more = odd.shape[axis], even.shape[axis] - odd.shape[axis]
-    shape = list(even.shape)
-    both = concat(even.narrow(axis, 0, pairs).unsqueeze(axis + 1), odd.unsqueeze(axis + 1), axis=axis + 1).reshape(
-        *shape[:axis], 2 * pairs, *shape[axis + 1 :]
-    )
-    return concat(both, even.narrow(axis, pairs, 1), axis=axis) if more else both

@@ -1,4 +1,4 @@
-"""Loops whose length values decide, maps, and scans of associative functions: eager and compiled."""
+"""Loops whose length values decide, and maps: eager and compiled."""
 
 from __future__ import annotations
 
@@ -126,31 +126,6 @@ def test_map_holds_its_function_once():
     assert len(list(gc.trace(lambda xs: gc.map(f, xs), xs).nodes())) < 10
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 8, 13])
-@pytest.mark.parametrize("reverse", [False, True])
-def test_associative_scans(count, reverse):
-    def linear(p, q):
-        return p[0] * q[0], p[1] * q[0] + q[1]
-
-    a = gc.tensor(np.random.default_rng(0).random((2, count)), requires_grad=True)
-    b = gc.tensor(np.random.default_rng(1).random((2, count)))
-    h, rows = np.zeros(2), []
-    for i in reversed(range(count)) if reverse else range(count):
-        h = h * a.detach().numpy()[:, i] + b.numpy()[:, i]
-        rows.append(h)
-    expected = np.stack(rows[::-1] if reverse else rows, 1)
-    f = lambda a, b: gc.associative_scan(linear, (a, b), dim=1, reverse=reverse)[1]  # noqa: E731
-    np.testing.assert_allclose(f(a, b).detach().numpy(), expected, rtol=1e-12)
-    compiled = gc.compile(f)
-    np.testing.assert_allclose(compiled(a, b).detach().numpy(), expected, rtol=1e-12)
-    if count == 1:
-        return  # nothing depends on a
-    compiled(a, b).sum().backward()
-    gradient, a.grad = a.grad, None
-    f(a, b).sum().backward()
-    np.testing.assert_allclose(gradient.numpy(), a.grad.numpy(), rtol=1e-10)
-
-
 def test_wrong_calls():
     x = gc.ones(2)
     for run in (lambda f: f(), lambda f: gc.compile(lambda _: f())(gc.ones(1))):
@@ -164,8 +139,6 @@ def test_wrong_calls():
         gc.while_loop(lambda s: s < 9, lambda s: s + 1, 0)
     with pytest.raises(ArgumentError, match="would never end"):
         gc.compile(lambda x: gc.while_loop(lambda s: True, lambda s: s + 1, x))(x)
-    with pytest.raises(ShapeError, match="sizes along dimension"):
-        gc.associative_scan(lambda a, b: a, gc.ones(0))
 
 
 def test_the_gradient_of_a_branch_in_a_loop_does_not_touch_the_other_one():

@@ -75,7 +75,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "optim": ("base", "ir", "ops", "tape", "tensors", "tracing", "nn"),
     "data": ("base", "files", "tensors"),
     "serialize": ("base", "files", "tensors", "nn"),
-    "monitor": ("base", "files", "tape", "tensors", "tracing", "nn"),
+    "monitor": ("base", "files", "ir", "ops", "tape", "tensors", "eager", "tracing", "nn", "optim", "serialize"),
     "drawing": ("base", "files", "ir", "ir.graph", "tape", "tensors", "eager"),
     "compiled": (
         *("base", "files", "ir", "ir.graph", "ops", "codegen.machine", "passes", "compiler", "runtime"),

@@ -24,6 +24,7 @@ __all__ = [
     "RecompileWarning",
     "ShapeError",
     "StateDictError",
+    "StoppedError",
     "TargetError",
     "TraceError",
     "UnsupportedError",
@@ -81,6 +82,10 @@ class ConditionError(GraphcError, AssertionError, RuntimeError):
 
 class NonFiniteError(GraphcError, ArithmeticError, RuntimeError):
     """A NaN or an infinity was made of finite numbers."""
+
+
+class StoppedError(GraphcError, RuntimeError):
+    """``debug`` has stopped where it was asked to."""
 
 
 class ArgumentError(GraphcError, TypeError, RuntimeError):

@@ -60,6 +60,14 @@ def user_frame() -> FrameType | None:
     return frame
 
 
+def package_files() -> Iterator[str]:
+    """The files of graphc, relative to the package, whose code runs now, innermost first, up to the user's code."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        yield frame.f_code.co_filename[len(_PACKAGE) :].replace(os.sep, "/")
+        frame = frame.f_back
+
+
 _relative: dict[str, str] = {}
 
 

@@ -28,6 +28,7 @@ from graphc.compiled.sized_traces import DimsOfCalls, SizedCall, SizedTrace, Siz
 from graphc.compiled.user_passes import passed
 from graphc.compiled.variant import Variant, Weights
 from graphc.compiler.memory_report import MemoryReport
+from graphc.ops import dispatch
 from graphc.passes.base import Pass
 from graphc.passes.pipeline import arrange
 from graphc.passes.precision import check_precision
@@ -149,7 +150,7 @@ class Compiled:
 
     def _find_and_run(self, args: tuple[Any, ...], kwargs: dict[str, Any], only_find: bool = False) -> Any:
         epoch = EPOCH[0]
-        if runs_as_python():
+        if runs_as_python() or dispatch.runs_python():
             return self._target(*args, **kwargs)
         structure: Structure | int
         if not kwargs and all([isinstance(a, Tensor) for a in args]):

@@ -228,6 +228,11 @@ def current_pass() -> _Pass:
     return running
 
 
+def is_running() -> bool:
+    """Whether the caller runs in a backward pass."""
+    return _running.get() is not None
+
+
 def _accumulate(leaf: Any, gradient: Any, create: bool) -> None:
     """Adds to the gradient of a leaf; the memory of the gradient belongs to the leaf alone."""
     leaf = front().leaf(leaf)

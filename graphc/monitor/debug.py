@@ -1,179 +1,339 @@
-"""``debug``: a log of what modules compute, eager or compiled, that stops at the first NaN or at a named module."""
+"""``debug``: a log of modules and ops, eager or compiled, that stops at the first NaN or at a named module."""
 
 from __future__ import annotations
 
+import functools
+import os
+import sys
 import time
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, nullcontext
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-import numpy as np
-
-from graphc.base.errors import ArgumentError, NonFiniteError
+from graphc.base import module_path, mutation_epoch
+from graphc.base.array_report import ArrayReport, report_of
+from graphc.base.errors import ArgumentError
+from graphc.monitor.call_log import CALL, GRADIENT, MODULE, NOTE, OP, CallLog, Event, Filter, matches
+from graphc.monitor.op_watch import OpDone, OpWatch
+from graphc.monitor.stops import Stop, Stops
 from graphc.nn.module import Module
 from graphc.nn.module_hooks import (
     register_module_forward_hook,
     register_module_forward_pre_hook,
     register_module_full_backward_hook,
 )
+from graphc.ops import dispatch
+from graphc.tensors.placement import on_host
 from graphc.tensors.structure import flatten
 from graphc.tensors.tensor import Tensor
+from graphc.tensors.tensor_base import refresh
+from graphc.tracing.trace import is_tracing
+
+_COMPILED = (
+    "compiled code: its modules are seen, the ops inside of its kernels are not (debug(eager=True) runs its Python "
+    "code; first_nan=True and graphc.compare look into the code itself)"
+)
 
 
-class TensorReport(NamedTuple):
-    """What a log says of one tensor."""
+class _Running(NamedTuple):
+    """A module whose call has begun."""
 
-    dtype: str
-    shape: tuple[int, ...]
-    low: float | None
-    """The smallest finite element; None where there is none."""
-    high: float | None
-    nans: int
-    infinities: int
-
-    def __str__(self) -> str:
-        text = f"{self.dtype}[{','.join(map(str, self.shape))}]"
-        if self.low is not None:
-            text += f" {self.low:.4g}..{self.high:.4g}"
-        counts = [f"{n} {what}" for n, what in ((self.nans, "NaN"), (self.infinities, "inf")) if n]
-        return " ".join([text, *counts])
-
-
-class Event(NamedTuple):
-    """One line of a log."""
-
-    kind: str
-    """``forward`` or ``backward``."""
-    path: str
-    """The module's path in the model that is debugged; empty where that is not known."""
-    module: str
-    """Its class."""
-    inputs: tuple[TensorReport, ...]
-    """Of ``backward`` the gradients of the outputs."""
-    outputs: tuple[TensorReport, ...]
-    """Of ``backward`` the gradients of the inputs."""
-    seconds: float
-    """Since the event before."""
-
-    def __str__(self) -> str:
-        name = f"{self.path} ({self.module})" if self.path else self.module
-        shown = " ".join(map(str, self.outputs))
-        return f"{self.kind:8} {name}: {', '.join(map(str, self.inputs))} -> {shown}  {1e3 * self.seconds:.2f} ms"
+    module: Any
+    event: Event
+    start: float
+    spent: float
+    """What logging had taken until then."""
 
 
 class debug:
-    """Writes down what every module computes while the block runs, in eager mode and in compiled code.
+    """Writes down what happens while the block runs: every module and op, forward and backward.
 
-    ``with graphc.debug(model) as log:`` gives one ``Event`` for each module and call in ``log.events``, in the
-    order in which they end: path and class, shapes, element types, ranges and counts of NaN and infinities of what
-    went in and came out, and the time since the event before. With ``backward``, also of gradients. Without a
-    model, modules of all models are logged, without paths. ``print(log)`` shows the last events.
+    ``with graphc.debug():`` prints each call on stderr as it happens: modules as headings (path, class, inputs,
+    outputs), below them ops, with shapes, element types, ranges, counts of NaN and infinities, time in microseconds,
+    and the user's line; in the backward pass gradients of ops, with module and line of the op in the forward pass.
+    ``with graphc.debug(model, stream=False) as log:`` keeps them: iterate over ``log``, ``log.text()``,
+    ``log.to_dict()``. Paths are those in ``model``, or in the outermost module that is called.
 
-    ``stop_at_nan`` raises NonFiniteError at the first module that makes a NaN, or an infinity of finite numbers,
-    with what went into it. ``stop_at`` names a module (its path): ``on_stop(module, inputs, outputs)`` is called
-    there, which is ``breakpoint`` by default. ``limit`` is how many events are kept.
+    ``ops=False``: modules only; ``backward=True``: gradients at modules, too. ``modules`` and ``names`` are patterns
+    (or several) of paths or classes of modules, and of names of ops: only what fits is logged. ``stream``: a file or
+    True, to print; as a default it is True where neither ``stop``, ``log`` nor ``record`` is given. ``log``: a file of
+    JSON lines. ``limit``: how many events are kept; the last ones are.
 
-    Compiled code gets hooks for as long, so its kernels are not fused across modules, and the first call of each
-    signature is compiled once more.
+    ``stop="nan"`` raises NonFiniteError at the first op, module or gradient that makes a NaN, or an infinity of finite
+    numbers, with the ranges of what went in. Any other ``stop`` is a pattern of paths or classes of modules, at whose
+    call StoppedError is raised; several may be given. ``on_stop`` is called with a ``Stop`` instead, which has the
+    tensors (``stop.inputs``, ``stop.outputs``, ``stop.module``, ``stop.event``); ``on_stop=breakpoint`` opens the
+    debugger.
+
+    In compiled code modules are seen by hooks, so its kernels are not fused across modules and the first call of each
+    signature is compiled once more; ops are not seen. With ``eager=True`` compiled functions run their Python code
+    while the block runs. What other threads do is not seen. Raises ArgumentError inside of a trace.
     """
 
     def __init__(
         self,
         model: Module | None = None,
         *,
-        stop_at_nan: bool = False,
-        stop_at: str = "",
-        on_stop: Callable[[Any, Any, Any], Any] | None = None,
+        ops: bool = True,
         backward: bool = False,
+        modules: str | Sequence[str] = (),
+        names: str | Sequence[str] = (),
+        stop: str | Sequence[str] = (),
+        on_stop: Callable[[Stop], Any] | None = None,
+        eager: bool = False,
+        stream: Any = None,
+        log: str | os.PathLike[str] | None = None,
         limit: int = 100_000,
     ):
-        self.events: list[Event] = []
-        self._paths = {id(m): name for name, m in model.named_modules()} if model is not None else None
-        if stop_at and (self._paths is None or stop_at not in self._paths.values()):
-            raise ArgumentError(f"debug: there is no module {stop_at!r} to stop at", remedy="a path of named_modules()")
-        self._stop_at_nan, self._stop_at, self._on_stop = stop_at_nan, stop_at, on_stop
-        self._backward, self._limit = backward, limit
-        self._handles: list[Any] = []
-        self._before = 0.0
+        if model is not None and not isinstance(model, Module):
+            model = getattr(model, "_target", model)
+            if not isinstance(model, Module):
+                raise ArgumentError(f"debug: {type(model).__name__} is no Module", remedy="debug() without a model")
+        self._model = model
+        self._paths = {} if model is None else {id(m): name for name, m in model.named_modules()}
+        self._ops, self._backward, self._eager = ops, backward, eager
+        self._stops = Stops(_several(stop), on_stop)
+        self._check_patterns(self._stops.modules)
+        self._wanted = Filter(_several(modules), _several(names))
+        self._limit, self._file = limit, log
+        self._stream = stream if stream is not None else not (stop or log)
+        self._log = CallLog(limit, self._wanted, None, None)
+        self._exit: ExitStack | None = None
+        self._watch: OpWatch | None = None
+        self._running: list[_Running] = []
+        self._known: dict[int, tuple[Any, str]] = {}
+        """By identity modules that were called, and their paths."""
+        self._spent = 0.0
+        self._noted = False
+
+    def _check_patterns(self, patterns: Sequence[str]) -> None:
+        """Raises ArgumentError where there is no module in the model to stop at."""
+        if self._model is None:
+            return
+        named = [(path, type(m).__name__) for path, m in self._model.named_modules()]
+        for pattern in patterns:
+            if not any(matches((pattern,), *names) for names in named):
+                raise ArgumentError(
+                    f"debug: there is no module {pattern!r} to stop at",
+                    remedy="a path of named_modules(), a class, or a pattern of these",
+                )
 
     def __enter__(self) -> Self:
-        self._before = time.perf_counter()
-        self._handles = [register_module_forward_hook(self._forward)]
-        if self._stop_at:
-            self._handles.append(register_module_forward_pre_hook(self._check_stop))
-        if self._backward:
-            self._handles.append(register_module_full_backward_hook(self._gradients))
+        if is_tracing():
+            raise ArgumentError("debug inside of a function that is compiled", remedy="debug around its call")
+        if self._exit is not None:
+            raise ArgumentError("debug: this session is running already", remedy="another gc.debug(...)")
+        stream = sys.stderr if self._stream is True else self._stream
+        write = (lambda line: print(line, file=stream)) if stream else None
+        with ExitStack() as stack:
+            file = stack.enter_context(open(self._file, "w", encoding="utf-8")) if self._file is not None else None
+            self._log = CallLog(self._limit, self._wanted, write, file)
+            stack.callback(self._log.flush)
+            self._hook(stack)
+            if self._eager:
+                # Shortcuts of compiled functions end with the epoch.
+                mutation_epoch.note()
+                dispatch.AS_PYTHON[0] += 1
+                stack.callback(_no_longer_as_python)
+            if self._ops or self._eager:
+                watch = OpWatch(dispatch.current(), self, native=not self._eager)
+                self._watch = stack.enter_context(dispatch.use(watch))  # type: ignore[assignment]
+            self._exit = stack.pop_all()
+        self._running, self._spent, self._noted = [], 0.0, False
         return self
+
+    def _hook(self, stack: ExitStack) -> None:
+        handles = [
+            register_module_forward_pre_hook(self._begin),
+            register_module_forward_hook(self._end),
+        ]
+        if self._backward:
+            handles.append(register_module_full_backward_hook(self._gradients))
+        for handle in handles:
+            stack.callback(handle.remove)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for handle in self._handles:
-            handle.remove()
-        self._handles = []
+        stack, self._exit = self._exit, None
+        if stack is None:
+            return
+        stack.close()
+        self._watch = None
+        if kind is None:
+            self._stops.at_end()
+            for pattern in set(self._stops.modules) - self._stops.met:
+                warnings.warn(f"debug: no module {pattern!r} was called to stop at", stacklevel=2)
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """As a decorator: each call of the function is a session of its own."""
+
+        @functools.wraps(function)
+        def called(*args: Any, **kwargs: Any) -> Any:
+            with self:
+                return function(*args, **kwargs)
+
+        return called
+
+    # ---- what was logged
+
+    @property
+    def events(self) -> list[Event]:
+        """Modules (when they end), ops and gradients, in the order in which they happened; the last ``limit`` ones."""
+        return list(self._log)
 
     def __iter__(self) -> Iterator[Event]:
-        return iter(self.events)
+        return iter(self._log)
 
     def __str__(self) -> str:
-        return "\n".join(map(str, self.events[-100:]))
+        return self.text(100)
 
-    def _check_stop(self, module: Any, args: Any) -> None:
-        if self._path(module) == self._stop_at:
-            (self._on_stop or _breakpoint)(module, args, None)
+    def text(self, last: int | None = None) -> str:
+        """The log as text, or its last entries."""
+        return self._log.text(last)
 
-    def _forward(self, module: Any, args: Any, output: Any) -> None:
-        self._note("forward", module, args, output)
+    def to_dict(self) -> dict[str, Any]:
+        """The log as numbers and texts, for JSON."""
+        return {"count": self._log.count, "events": [e.to_dict() for e in self._log.entries]}
+
+    # ---- modules
+
+    def _path(self, module: Any) -> str:
+        """The path of a module in the model, or in the outermost one that runs."""
+        if self._model is not None and id(module) in self._paths:
+            return self._paths[id(module)]
+        scope = module_path.scope()
+        if scope is not None and module in scope.stack:
+            return scope.path(scope.stack.index(module))
+        if not self._running:
+            return ""
+        root = self._running[0].module
+        known = {id(m): name for name, m in root.named_modules()}
+        caller = self._running[-1].event.path
+        return known.get(id(module), f"{caller}.{type(module).__name__}" if caller else type(module).__name__)
+
+    def _is_wanted(self, module: Any) -> bool:
+        return self._model is None or id(module) in self._paths
+
+    def _begin(self, module: Any, args: Any) -> None:
+        now = time.perf_counter()
+        if not self._is_wanted(module):
+            return
+        scope = module_path.scope()
+        is_eager = scope is not None and bool(scope.stack) and scope.stack[-1] is module
+        self._unwind(module, scope.stack if is_eager and scope is not None else None)
+        if not is_eager and self._ops and not self._noted:
+            self._noted = True
+            self._log.add(_note(_COMPILED, len(self._running)))
+        tensors = _tensors(args)
+        event = Event(
+            CALL, "forward", self._path(module), type(module).__name__, "", "", self._reports(tensors), (), 0.0,
+            len(self._running),
+        )  # fmt: skip
+        self._known[id(module)] = module, event.path
+        self._log.add(event)
+        self._running.append(_Running(module, event, time.perf_counter(), self._spent + time.perf_counter() - now))
+        self._spent += time.perf_counter() - now
+        found = [p for p in self._stops.modules if matches((p,), event.path, event.module)]
+        if found:
+            self._stops.met.update(found)
+            with self._paused():
+                self._stops.at_module(event, module, tensors)
+
+    def _unwind(self, module: Any, stack: Sequence[Any] | None) -> None:
+        """Forgets modules whose call an error has ended."""
+        kept = self._running
+        if stack is not None:
+            kept = [r for r in self._running if any(r.module is m for m in stack[:-1])]
+        else:
+            again = next((i for i, r in enumerate(self._running) if r.module is module), len(self._running))
+            kept = self._running[:again]
+        self._running = kept
+
+    def _end(self, module: Any, args: Any, output: Any) -> None:
+        now = time.perf_counter()
+        place = next((i for i in reversed(range(len(self._running))) if self._running[i].module is module), None)
+        if place is None:
+            return
+        begun, self._running = self._running[place], self._running[:place]
+        outputs = _tensors(output)
+        seconds = max(0.0, now - begun.start - (self._spent - begun.spent))
+        event = begun.event._replace(kind=MODULE, outputs=self._reports(outputs), seconds=seconds)
+        self._log.add(event)
+        self._spent += time.perf_counter() - now
+        if self._stops.wants_finite:
+            with self._paused():
+                self._stops.after_module(event, module, _tensors(args), outputs)
 
     def _gradients(self, module: Any, grad_input: Any, grad_output: Any) -> None:
-        self._note("backward", module, grad_output, grad_input)
-
-    def _path(self, module: Any) -> str | None:
-        return "" if self._paths is None else self._paths.get(id(module))
-
-    def _note(self, kind: str, module: Any, given: Any, made: Any) -> None:
-        path = self._path(module)
-        if path is None:
+        if not self._is_wanted(module):
             return
+        given, made = _tensors(grad_output), _tensors(grad_input)
+        name = type(module).__name__
+        path = self._known.get(id(module), (module, ""))[1]
+        event = Event(MODULE, "backward", path, name, "", "", self._reports(given), self._reports(made), 0.0)
+        self._log.add(event)
+        if self._stops.wants_finite:
+            with self._paused():
+                self._stops.after_module(event, module, given, made)
+
+    # ---- ops
+
+    def after_op(self, done: OpDone) -> Callable[..., Any] | None:
+        """Takes an op in; returns what takes its gradient in."""
         now = time.perf_counter()
-        inputs, outputs = (tuple(map(report, _tensors(v))) for v in (given, made))
-        event = Event(kind, path, type(module).__name__, inputs, outputs, now - self._before)
-        if len(self.events) < self._limit:
-            self.events.append(event)
-        if self._stop_at_nan and any(t.nans or t.infinities for t in outputs):
-            self._raise_if_new(event)
-        self._before = time.perf_counter()
+        scope = module_path.scope()
+        module = scope.stack[-1] if scope is not None and scope.stack else None
+        if module is not None and not self._is_wanted(module):
+            return None
+        phase = "backward" if done.is_backward else "forward"
+        event = Event(
+            OP, phase, self._path(module) if module is not None else "", type(module).__name__ if module else "",
+            done.op.name, f"{done.file}:{done.line}" if done.file else "", self._reports(done.operands),
+            self._reports(done.results), done.seconds, len(self._running),
+        )  # fmt: skip
+        if self._ops:
+            self._log.add(event)
+        self._spent += time.perf_counter() - now
+        if self._stops.wants_finite and not done.is_backward:
+            self._stops.after_op(event, done.operands, done.results, done.attrs)
+        return functools.partial(self._after_gradient, event)
 
-    def _raise_if_new(self, event: Event) -> None:
-        """Raises NonFiniteError unless what is no number was there before."""
-        if any(t.nans or t.infinities for t in event.inputs):
+    def _after_gradient(self, forward: Event, inputs: Any, outputs: Any, seconds: float) -> None:
+        if self._exit is None:
             return
-        name = f"{event.path} ({event.module})" if event.path else event.module
-        made = " and ".join(str(t) for t in event.outputs if t.nans or t.infinities)
-        raise NonFiniteError(
-            f"{name} made {made} in its {event.kind} pass",
-            where=f"{'gradients of its outputs' if event.kind == 'backward' else 'inputs'}: "
-            f"{', '.join(map(str, event.inputs)) or 'none'}",
-            remedy="look at its parameters; a logarithm or root of 0, a division by 0, an overflow of exp",
-        )
+        given, made = _tensors(inputs), _tensors(outputs)
+        event = forward._replace(
+            kind=GRADIENT, phase="backward", inputs=self._reports(given), outputs=self._reports(made), seconds=seconds,
+            depth=0,
+        )  # fmt: skip
+        if self._ops:
+            self._log.add(event)
+        if self._stops.wants_finite:
+            self._stops.after_gradient(event, forward, given, made)
+
+    def _reports(self, tensors: Sequence[Tensor]) -> tuple[ArrayReport, ...]:
+        with self._paused():
+            return tuple([report_of(on_host(refresh(t)._data)) for t in tensors])
+
+    def _paused(self) -> Any:
+        """While this session computes something itself, ops are none of the program's."""
+        return nullcontext() if self._watch is None else self._watch.paused()
 
 
-def _breakpoint(module: Any, inputs: Any, outputs: Any) -> None:
-    breakpoint()
+def _no_longer_as_python() -> None:
+    dispatch.AS_PYTHON[0] -= 1
+
+
+def _several(given: str | Sequence[str]) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
+def _note(text: str, depth: int) -> Event:
+    return Event(NOTE, "forward", "", "", text, "", (), (), 0.0, depth)
 
 
 def _tensors(value: Any) -> list[Tensor]:
     return [t for t in flatten(value)[0] if isinstance(t, Tensor)]
-
-
-def report(tensor: Tensor) -> TensorReport:
-    """Type, shape, range, and counts of what is no finite number."""
-    array = tensor.detach().cpu().numpy()
-    if not np.issubdtype(array.dtype, np.floating):
-        low, high = (float(array.min()), float(array.max())) if array.size else (None, None)
-        return TensorReport(tensor.dtype.name, tuple(tensor.shape), low, high, 0, 0)
-    finite = np.isfinite(array)
-    some = array[finite]
-    low, high = (float(some.min()), float(some.max())) if some.size else (None, None)
-    nans = int(np.isnan(array).sum())
-    return TensorReport(tensor.dtype.name, tuple(tensor.shape), low, high, nans, int(array.size - finite.sum()) - nans)

@@ -18,13 +18,14 @@ from graphc.nn.module_hooks import ModuleHooks, call_with_hooks, run_registratio
 from graphc.nn.module_state import ModuleState
 from graphc.nn.module_tree import check_member_name
 from graphc.nn.parameter import Buffer, Parameter
+from graphc.ops import dispatch
 from graphc.ops.define import no_tensor
 from graphc.tape.grad_mode import no_grad
 from graphc.tensors.creation import empty_like
 from graphc.tensors.placement import placement
 from graphc.tensors.tensor import Tensor
 from graphc.tracing import attributes
-from graphc.tracing.trace import is_tracing
+from graphc.tracing.trace import runs_as_python
 
 compile_module = deferred("graphc.compiled.function:compile")
 
@@ -82,7 +83,7 @@ class Module(ModuleState, ModuleHooks):
         raise NotImplementedError(f'module {type(self).__name__} does not define "forward"')
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self._compiled is not None and not is_tracing():
+        if self._compiled is not None and not (runs_as_python() or dispatch.runs_python()):
             return self._compiled(*args, **kwargs)
         module_path.enter(self)
         try:

@@ -65,6 +65,15 @@ def current() -> Dispatcher:
     return active
 
 
+AS_PYTHON = [0]
+"""How many sessions there are, in all threads, in which compiled functions run their Python code."""
+
+
+def runs_python() -> bool:
+    """Whether the active dispatcher wants to see what compiled functions do, op by op."""
+    return AS_PYTHON[0] > 0 and bool(getattr(_current.get(), "runs_python", False))
+
+
 @contextmanager
 def use(dispatcher: Dispatcher) -> Iterator[Dispatcher]:
     """Makes ``dispatcher`` the active one inside the block (per thread and task)."""

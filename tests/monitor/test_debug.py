@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+
 import numpy as np
 import pytest
 
 import graphc as gc
 from graphc import nn
-from graphc.base.errors import ArgumentError, NonFiniteError
+from graphc.base.errors import ArgumentError, NonFiniteError, StoppedError
 from graphc.nn import functional as F
 
 
@@ -30,7 +33,7 @@ def test_the_log_names_modules_classes_and_ranges(compiled):
     gc.manual_seed(0)
     net = Net()
     model = gc.compile(net) if compiled else net
-    with gc.no_grad(), gc.debug(net) as log:
+    with gc.no_grad(), gc.debug(net, ops=False, stream=False) as log:
         out = model(gc.ones(3, 4))
     assert [e.path for e in log] == ORDER
     assert [e.module for e in log][:3] == ["Linear", "Linear", "ReLU"]
@@ -47,9 +50,9 @@ def test_the_log_names_modules_classes_and_ranges(compiled):
 def test_gradients_are_logged(compiled):
     net = Net()
     model = gc.compile(net) if compiled else net
-    with gc.debug(net, backward=True) as log:
+    with gc.debug(net, ops=False, backward=True, stream=False) as log:
         model(gc.ones(3, 4, requires_grad=True)).sum().backward()
-    assert [e.path for e in log if e.kind == "backward"] == ["last", "block.1", "block.0", "block", "first", ""]
+    assert [e.path for e in log if e.phase == "backward"] == ["last", "block.1", "block.0", "block", "first", ""]
 
 
 def spoil_weight(net, rng):
@@ -66,9 +69,9 @@ def test_injected_numbers_are_found_where_they_are(compiled):
         net = Net()
         place = spoil_weight(net, rng)
         model = gc.compile(net) if compiled else net
-        with gc.no_grad(), pytest.raises(NonFiniteError) as caught, gc.debug(net, stop_at_nan=True):
+        with gc.no_grad(), pytest.raises(NonFiniteError) as caught, gc.debug(net, stop="nan"):
             model(gc.rand(3, 4) + 0.5)
-        assert str(caught.value).startswith(f"{place} (Linear) made f32[3,") and "inputs: f32[3," in str(caught.value)
+        assert f"{place} (Linear)" in caught.value.what and "f32[3," in caught.value.where
 
 
 def test_the_first_nan_of_a_training_step():
@@ -78,7 +81,7 @@ def test_the_first_nan_of_a_training_step():
 
     net = nn.Sequential(nn.Linear(2, 2), nn.ReLU(), Loss())
     train = gc.compile(lambda x: net(x))
-    with pytest.raises(NonFiniteError, match=r"2 \(Loss\) made"), gc.debug(net, stop_at_nan=True):
+    with pytest.raises(NonFiniteError, match=r"2 \(Loss\)"), gc.debug(net, stop="nan"):
         train(gc.zeros(1, 2))
 
 
@@ -86,26 +89,152 @@ def test_models_that_are_well_raise_nothing():
     net = Net()
     compiled = gc.compile(net)
     optimizer = gc.optim.SGD(net.parameters(), lr=0.1)
-    with gc.debug(net, stop_at_nan=True, backward=True, limit=10) as log:
+    with gc.debug(net, stop="nan", backward=True, ops=False, limit=10) as log:
         for _ in range(5):
             optimizer.zero_grad()
             F.cross_entropy(compiled(gc.randn(3, 4)), gc.tensor([0, 1, 0])).backward()
             optimizer.step()
-    assert len(log.events) == 10
+    assert len(log.text().splitlines()) <= 11 and "events before" in log.text()
 
 
 def test_stopping_at_a_module():
     net, seen = Net(), []
-    stop = lambda module, inputs, outputs: seen.append((type(module).__name__, tuple(inputs[0].shape)))  # noqa: E731
-    with gc.no_grad(), gc.debug(net, stop_at="block.1", on_stop=stop):
+    stop = lambda stop: seen.append((type(stop.module).__name__, tuple(stop.inputs[0].shape)))  # noqa: E731
+    with gc.no_grad(), gc.debug(net, stop="block.1", on_stop=stop):
         net(gc.ones(3, 4))
         gc.compile(net)(gc.ones(5, 4))
     assert seen == [("ReLU", (3, 8)), ("ReLU", (5, 8))]
     with pytest.raises(ArgumentError, match=r"there is no module 'block\.7'"):
-        gc.debug(net, stop_at="block.7")
+        gc.debug(net, stop="block.7")
 
 
 def test_without_a_model_all_modules_are_logged():
-    with gc.no_grad(), gc.debug() as log:
+    with gc.no_grad(), gc.debug(ops=False, stream=False) as log:
         nn.Sequential(nn.Linear(2, 2), nn.Tanh())(gc.ones(1, 2))
-    assert [e.module for e in log] == ["Linear", "Tanh", "Sequential"] and log.events[0].path == ""
+    assert [e.module for e in log] == ["Linear", "Tanh", "Sequential"] and log.events[0].path == "0"
+
+
+def test_ops_are_logged_with_module_line_ranges_and_time():
+    net = Net()
+    with gc.debug(net, stream=False) as log:
+        loss = net(gc.ones(3, 4)).square().sum()
+        loss.backward()
+    ops = [e for e in log if e.kind == "op" and e.phase == "forward"]
+    assert [e.op for e in ops if e.path == "first"] == ["matmul", "add"]
+    tanh = next(e for e in ops if e.op == "tanh")
+    assert (tanh.path, tanh.module) == ("", "Net") and tanh.line.rpartition(":")[0].endswith("test_debug.py")
+    assert all(-1 <= r.low <= r.high <= 1 for r in tanh.outputs) and all(e.seconds > 0 for e in ops)
+    gradients = [e for e in log if e.kind == "gradient"]
+    assert [e.op for e in gradients if e.path == "last"] == ["add", "matmul"]
+    assert gradients[0].op == "sum" and gradients[0].inputs[0].low == 1.0
+    back = next(e for e in gradients if e.op == "tanh")
+    assert (back.module, back.line) == ("Net", tanh.line) and back.outputs[0].shape == (3, 8)
+    assert "    matmul f32[3,4] 1..1, f32[8,4]" in log.text()
+
+
+def test_logging_changes_no_number():
+    def train():
+        gc.manual_seed(3)
+        net = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.5), nn.Linear(8, 1))
+        optimizer = gc.optim.Adam(net.parameters(), lr=0.1)
+        for _ in range(3):
+            optimizer.zero_grad()
+            net(gc.randn(5, 4)).square().mean().backward()
+            optimizer.step()
+        return [p.detach().numpy().copy() for p in net.parameters()]
+
+    expected = train()
+    with gc.debug(stream=False, stop="nan") as log:
+        found = train()
+    assert log.events and all(np.array_equal(a, b) for a, b in zip(expected, found, strict=True))
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+def test_compiled_functions_run_their_python_code(in_place):
+    net = Net()
+    fast = net if in_place else gc.compile(net)
+    if in_place:
+        net.compile()
+    with gc.no_grad():
+        expected = fast(gc.ones(3, 4))
+        with gc.debug(eager=True, stream=False) as log:
+            found = fast(gc.ones(3, 4))
+        assert [e.path for e in log if e.kind == "module"] == ORDER
+        assert {"matmul", "tanh"} <= {e.op for e in log}
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+        count = len(log.events)
+        fast(gc.ones(3, 4))
+        assert len(log.events) == count
+
+
+def test_compiled_code_says_what_is_not_seen():
+    fast = gc.compile(Net())
+    with gc.no_grad(), gc.debug(stream=False) as log:
+        fast(gc.ones(3, 4))
+        fast(gc.ones(3, 4))
+    assert log.text().count("# compiled code") == 1 and "eager=True" in log.text()
+
+
+def test_the_gradient_that_is_infinite_is_named():
+    scale = gc.zeros(2, requires_grad=True)
+    with pytest.raises(NonFiniteError, match="made by the gradient of sqrt, backward") as caught, gc.debug(stop="nan"):
+        (gc.ones(2) * scale.sqrt()).sum().backward()
+    assert "operands of sqrt: f32[2] 0..0" in caught.value.where and "scale.sqrt()" in caught.value.origin
+    assert caught.value.stop.event.op == "sqrt" and not np.isfinite(caught.value.stop.outputs[0].numpy()).any()
+
+
+def test_infinities_on_the_way_to_finite_numbers_stop_nothing():
+    with gc.debug(stop="nan"):
+        F.binary_cross_entropy(gc.tensor([0.0, 1.0]), gc.tensor([0.0, 1.0]))
+        F.max_pool2d(gc.ones(1, 1, 4, 4), 3, padding=1)
+        gc.softmax(gc.zeros(2, 2).masked_fill(gc.tensor([[True, False], [False, True]]), float("-inf")), -1)
+    with pytest.raises(NonFiniteError, match="made by log"), gc.debug(stop="nan"):
+        loss = F.nll_loss(gc.zeros(1, 2).log(), gc.tensor([0]))
+        assert loss is not None
+
+
+def test_what_is_infinite_when_it_leaves_a_function_is_found():
+    with pytest.raises(NonFiniteError) as caught, gc.debug(stop="nan"):
+        kept = F.mse_loss(gc.full((2,), 3e38), gc.zeros(2))
+    assert "made by " in str(caught.value) and kept is not None
+
+
+def test_patterns_of_stops_and_those_that_were_not_met():
+    net = Net()
+    with pytest.raises(StoppedError, match=r"block\.0 \(Linear\) is called") as caught, gc.debug(stop="block.*"):
+        net(gc.ones(3, 4))
+    assert caught.value.stop.module is net.block[0]
+    with pytest.raises(StoppedError, match=r"block\.1"), gc.debug(net, stop=("nan", "ReLU")):
+        gc.compile(net)(gc.ones(3, 4))
+    with pytest.warns(UserWarning, match="no module 'Conv2d' was called"), gc.debug(stop="Conv2d"):
+        net(gc.ones(3, 4))
+
+
+def test_a_log_goes_on_after_an_error():
+    net = Net()
+    with gc.debug(net, stream=False) as log:
+        for width in (5, 4):
+            with contextlib.suppress(gc.errors.ShapeError):
+                net(gc.ones(3, width))
+    assert [e.path for e in log if e.kind == "module"] == ORDER and log.events[-1].depth == 0
+
+
+def test_logs_are_printed_and_written(capsys, tmp_path):
+    with gc.debug(modules="Linear", names="mat*"):
+        Net()(gc.ones(3, 4))
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "  first (Linear): f32[3,4] 1..1" and len([x for x in lines if "matmul" in x]) == 3
+    with gc.debug(log=tmp_path / "calls.jsonl") as log:
+        Net()(gc.ones(3, 4))
+    found = [json.loads(line) for line in (tmp_path / "calls.jsonl").read_text().splitlines()]
+    assert found == log.to_dict()["events"] and not capsys.readouterr().err
+
+
+def test_a_session_as_a_decorator_and_wrong_uses():
+    session = gc.debug(stream=False)
+    session(lambda: gc.ones(2).exp())()
+    assert [e.op for e in session] == ["exp"]
+    with pytest.raises(ArgumentError, match="running already"), session, session:
+        pass
+    with pytest.raises(ArgumentError, match="inside of a function that is compiled"):
+        gc.compile(session(lambda x: x.exp()))(gc.ones(2))

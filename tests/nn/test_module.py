@@ -11,6 +11,7 @@ import pytest
 
 import graphc
 from graphc import nn
+from graphc.autograd import forward_ad
 from graphc.base import module_path
 from graphc.errors import ArgumentError, DTypeError, MemberError, MemberNameError, ShapeError
 
@@ -465,3 +466,12 @@ def test_a_copy_of_a_module_with_a_compiled_child_shares_nothing():
             p.mul_(2.0)
     assert model(x).tolist() == before != other(x).tolist()
     np.testing.assert_allclose(other(x).tolist(), graphc.compile(other)(x).tolist(), rtol=1e-5)
+
+
+def test_a_module_that_is_compiled_in_place_takes_tangents_along():
+    net = nn.Linear(3, 2)
+    net.compile()
+    with forward_ad.dual_level():
+        out = net(forward_ad.make_dual(graphc.ones(1, 3), graphc.ones(1, 3)))
+        tangent = forward_ad.unpack_dual(out).tangent
+    np.testing.assert_allclose(tangent.detach().numpy(), net.weight.detach().numpy().sum(1)[None], rtol=1e-6)

@@ -67,7 +67,7 @@ class Loop:
         found = self._known(updates, optimizer, params)
         if found is None and not updates.refused and all(map(is_plain, params)):
             found = self._made(updates, optimizer, params)
-        return found is not None and found.run(optimizer)
+        return found is not None and found.run()
 
     def _known(self, updates: _Updates, optimizer: Any, params: Sequence[Any]) -> Update | None:
         known = updates.known

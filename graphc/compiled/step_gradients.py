@@ -11,7 +11,6 @@ from graphc.base.errors import HookError
 from graphc.compiled.bindings import Slot
 from graphc.compiled.step_options import DynamicScale, StepOptions
 from graphc.compiled.step_state import StepState
-from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import Graph, Value, input_path
 from graphc.ir.types import TensorType
 from graphc.nn.clip_grad import norm_of
@@ -20,7 +19,6 @@ from graphc.ops import math as mathematics
 from graphc.ops.define import as_type
 from graphc.ops.dispatch import GraphDispatcher, use
 from graphc.ops.shape import broadcast_to, filled
-from graphc.ops.state import state_write
 from graphc.tensors import composite
 from graphc.tensors.tensor import Tensor
 from graphc.tracing.host import run_gradient_hook
@@ -80,7 +78,7 @@ class Gradients:
                 found = run_gradient_hook(self.tracer, "hook after accumulation", after, found)
             self.found[argument] = found
             if known is not None:
-                write(self.tracer, known, filled(0, known.dtype, known.shape) if updates else found)
+                self.tracer.write(known, filled(0, known.dtype, known.shape) if updates else found)
 
     def _sum(self, argument: Value, param: Any) -> Value:
         """The sum of the gradients of a parameter as an argument of the graph."""
@@ -127,9 +125,9 @@ class Gradients:
         grown = ew.mul(now, rule.growth_factor)
         grows = ew.logical_and(count >= rule.growth_interval, mathematics.isfinite(grown))
         after = ew.where(self.finite, ew.where(grows, grown, now), ew.mul(now, rule.backoff_factor))
-        write(self.tracer, scale, after)
+        self.tracer.write(scale, after)
         goes_on = ew.logical_and(self.finite, count < rule.growth_interval)
-        write(self.tracer, tracker, ew.where(goes_on, count, count * 0))
+        self.tracer.write(tracker, ew.where(goes_on, count, count * 0))
 
 
 def _accumulated(param: Any, hook: Any, gradient: Tensor) -> Tensor:
@@ -147,12 +145,3 @@ def _accumulated(param: Any, hook: Any, gradient: Tensor) -> Tensor:
             remedy="change `grad` only; or loss.backward() and optimizer.step() in a loop",
         )
     return found
-
-
-def write(tracer: Tracer, argument: Value, tensor: Tensor) -> Value:
-    """Appends the write of a state or parameter; returns what it holds then."""
-    tensor = tracer.local(tensor)
-    value = as_type(tensor, argument.dtype)._data
-    if value is not argument:
-        emit(tracer.graph, state_write.op, (argument, value), {}, name=f"{argument.name}.next")
-    return value

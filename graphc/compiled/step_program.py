@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from operator import is_
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,15 +19,15 @@ from graphc.compiled.step_gradients import seed_of
 from graphc.compiled.step_options import StepOptions
 from graphc.compiled.step_state import StepState
 from graphc.compiled.step_tail import Tail
-from graphc.compiled.step_update import OptimizerSettings, UpdatedParameters, state_path
+from graphc.compiled.step_update import UpdatedParameters, state_path
 from graphc.compiled.user_passes import passed
 from graphc.compiled.variant import no_hooks
 from graphc.ir.graph.graph import Graph, Value, input_path
 from graphc.ir.op import Trait
 from graphc.ops.autodiff import leads_to, vjp_graph
+from graphc.optim.settings import OptimizerSettings
 from graphc.passes.pipeline import arrange, with_narrow_products
 from graphc.runtime.host_calls import running
-from graphc.tensors.placement import on_host
 from graphc.tensors.structure import Branch, Leaf, given_for, unflatten
 from graphc.tensors.tensor import Tensor
 from graphc.tracing.attributes import set_again
@@ -93,11 +92,7 @@ class StepProgram:
         self.account.watched += tuple(tail.facts)
         self.host = tail.host
         """The Python functions that it calls."""
-        self.hyper, self._norms, self._kept = tail.numbers, tail.norms, tail.kept
-        self._given: list[float] = []
-        """The optimizers' numbers of the last step, where they were plain ones."""
-        self._numbers: list[np.ndarray] = []
-        """Arrays of them."""
+        self._numbers, self._norms, self._kept = tail.numbers, tail.norms, tail.kept
         self._count = count
         self.graph = graph
         within = within_memory(graph, options.memory, self.machine, pipeline)
@@ -218,11 +213,7 @@ class StepProgram:
             effects = tuple([(table, name, value_at(value, sizes)) for table, name, value in effects])
         if effects:
             set_again(effects)
-        given = [o.number(o.param_groups[i], name) for o, i, name, _ in self.hyper]
-        if not (self._given and all(map(is_, given, self._given))):
-            self._numbers = [_array(value, number.dtype) for value, number in zip(given, self.hyper, strict=True)]
-            self._given = given if all([type(value) is float for value in given]) else []
-        arrays = [*map(given_for, leaves), *self._numbers]
+        arrays = [*map(given_for, leaves), *self._numbers.arrays()]
         found = [Tensor._wrap(a) for a in self._call(arrays)]
         if self.single:
             return StepResult(found[0], found[1])
@@ -243,7 +234,3 @@ class StepProgram:
         if self.first_nan is not None:
             self.first_nan.check(found.pop(), arrays, self.host, 1 + self.options.optimizers[0].step_count)
         return found
-
-
-def _array(value: Any, dtype: np.dtype) -> np.ndarray:
-    return np.asarray(on_host(value._data) if isinstance(value, Tensor) else value, dtype)

@@ -12,9 +12,10 @@ from graphc.compiled.outside import Outside
 from graphc.compiled.step_gradients import Gradients
 from graphc.compiled.step_options import StepOptions
 from graphc.compiled.step_state import StepState
-from graphc.compiled.step_update import GroupNumber, GroupRule, append_update, taken_writes
+from graphc.compiled.step_update import append_update, taken_writes
 from graphc.ir.graph.graph import INPUT, Graph, Value, input_path
 from graphc.ops import dispatch
+from graphc.optim.settings import GivenNumbers, GroupRule
 from graphc.tape.grad_mode import no_grad
 from graphc.tensors.tensor import Tensor
 from graphc.tracing.attributes import recording
@@ -45,8 +46,8 @@ class Tail:
         self._traced = traced
         self._outside = outside
         self._slots = slots
-        self.numbers: list[GroupNumber] = []
-        """The optimizers' numbers that became arguments, in order."""
+        self.numbers = GivenNumbers()
+        """The optimizers' numbers that became arguments."""
         self.norms = 0
         """How many outputs behind those of the trace are norms of the gradients: one or none."""
         self.kept: list[Tensor] = []
@@ -91,7 +92,7 @@ class Tail:
                 for param in [p for p in group["params"] if id(p) in by_param]:
                     if param.dtype not in rules:
                         rule = rules[param.dtype] = GroupRule(optimizer, index, param.dtype, tracer.graph)
-                        self.numbers += rule.inputs
+                        self.numbers.add(rule.inputs)
                     argument = by_param[id(param)]
                     values = argument, contents[argument], gradients.found[argument]
                     contents[argument] = append_update(

@@ -3,99 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from operator import is_
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-
-from graphc.base.dtypes import DType, float32, float64
 from graphc.base.mutation_epoch import EPOCH
 from graphc.compiled.bindings import Slot
-from graphc.compiled.step_gradients import write
-from graphc.compiled.update import is_static
 from graphc.ir.graph.graph import Graph, Value
 from graphc.ir.op import Trait
 from graphc.ir.types import TensorType
 from graphc.ops import elementwise as ew
-from graphc.tensors.structure import (
-    flatten,
-)
+from graphc.optim.settings import GroupRule
 from graphc.tensors.tensor import Tensor
 from graphc.tracing.tracer import Tracer
-
-
-class GroupNumber(NamedTuple):
-    """A number of an optimizer's group that is an argument of the program."""
-
-    optimizer: Any
-    group: int
-    """Number of the group."""
-    name: str
-    dtype: np.dtype
-
-
-class GroupRule:
-    """The numbers of one parameter group for the parameters of one element type: those that are arguments of the
-    program, in that precision, and those that are part of it."""
-
-    def __init__(self, optimizer: Any, index: int, dtype: DType, graph: Graph):
-        group = optimizer.param_groups[index]
-        self.values: dict[str, Any] = dict(optimizer.hyper(group))
-        self.inputs: list[GroupNumber] = []
-        """The numbers that are arguments, in order."""
-        dtype = float64 if dtype is float64 else float32
-        for name in optimizer.schedulable:
-            value = self.values.get(name)
-            if _is_part(name, value):
-                continue
-            argument = graph.add_input(TensorType(dtype), f"group{index}.{name}")
-            self.values[name] = Tensor._wrap(argument)
-            self.inputs.append(GroupNumber(optimizer, index, name, dtype.numpy))
-
-
-def _is_part(name: str, value: Any) -> bool:
-    """Whether a schedulable number is part of the program."""
-    return value is None or is_static(name, value)
-
-
-class OptimizerSettings:
-    """What a program depends on of the optimizer: its parameters, and all numbers that are no arguments."""
-
-    def __init__(self, optimizer: Any):
-        self._optimizer = optimizer
-        self._settings = self._read(optimizer)
-        self._seen = self._values(optimizer)
-
-    @staticmethod
-    def _read(optimizer: Any) -> tuple[Any, ...]:
-        found = []
-        for group in optimizer.param_groups:
-            kept = {k: v for k, v in optimizer.hyper(group).items() if k not in optimizer.schedulable or _is_part(k, v)}
-            found.append((tuple(map(id, group["params"])), flatten(kept)[1]))
-        return tuple(found)
-
-    @staticmethod
-    def _values(optimizer: Any) -> list[Any]:
-        values: list[Any] = []
-        for group in optimizer.param_groups:
-            values += group.values()
-            values += group["params"]
-        return values
-
-    def holds(self) -> bool:
-        """Whether they are as they were; nearly always nothing was assigned at all."""
-        optimizer = self._optimizer
-        values = self._values(optimizer)
-        if len(values) == len(self._seen) and all(map(is_, values, self._seen)):
-            return True
-        if self._read(optimizer) != self._settings:
-            return False
-        self._seen = values
-        return True
-
-    def why(self) -> str:
-        """What has changed."""
-        return "a parameter or a setting of the optimizer was replaced"
 
 
 class UpdatedParameters:
@@ -150,7 +68,7 @@ def append_update(
     if finite is not None:
         new = ew.where(finite, new, Tensor._wrap(content))
         new_state = {name: ew.where(finite, new_state[name], image) for name, image in images.items()}
-    after = write(tracer, argument, new)
+    after = tracer.write(argument, new)
     for name, value in state.items():
-        write(tracer, value, new_state[name])
+        tracer.write(value, new_state[name])
     return after

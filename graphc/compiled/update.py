@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import is_
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -16,16 +16,12 @@ from graphc.compiled.bindings import Binding, Slot
 from graphc.compiled.bound_program import BoundProgram, bound_values, build
 from graphc.compiled.in_place import can_be_written
 from graphc.compiler.native_call import unchanged
-from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import Graph, Value
 from graphc.ir.op import Trait
 from graphc.ir.types import TensorType
 from graphc.ops import dispatch
-from graphc.ops.define import as_type
-from graphc.ops.state import state_write
+from graphc.optim.settings import GivenNumbers, GroupRule, OptimizerSettings
 from graphc.tape.grad_mode import no_grad
-from graphc.tensors.placement import on_host
-from graphc.tensors.structure import flatten
 from graphc.tensors.tensor import Tensor
 from graphc.tracing.attributes import recording
 from graphc.tracing.facts import Account
@@ -34,53 +30,6 @@ from graphc.tracing.tracer import Tracer
 
 TYPES = ("f32", "f64")
 """Element types of parameters that programs update."""
-
-
-class _Number(NamedTuple):
-    """A number of a group that is an argument of the program."""
-
-    group: int
-    name: str
-    dtype: np.dtype
-
-
-def is_static(name: str, value: Any) -> bool:
-    """Whether a schedulable number is part of the program: absent ones, and those that are 0, which switch off what
-    they scale. A rate switches nothing off."""
-    if isinstance(value, Tensor) or name == "lr":
-        return False
-    return not isinstance(value, (int, float)) or value == 0
-
-
-class Settings:
-    """What an optimizer's program depends on besides its parameters: all numbers that are no arguments."""
-
-    def __init__(self, optimizer: Any):
-        self._settings = self._read(optimizer)
-        self._seen = self._values(optimizer)
-
-    @staticmethod
-    def _read(optimizer: Any) -> list[Any]:
-        found = []
-        for group in optimizer.param_groups:
-            numbers = optimizer.hyper(group)
-            kept = {k: v for k, v in numbers.items() if k not in optimizer.schedulable or is_static(k, v)}
-            found.append(flatten(kept)[1])
-        return found
-
-    @staticmethod
-    def _values(optimizer: Any) -> list[Any]:
-        return [value for group in optimizer.param_groups for name, value in group.items() if name != "params"]
-
-    def holds(self, optimizer: Any) -> bool:
-        """Whether they are what they were; nearly always nothing was assigned at all."""
-        values = self._values(optimizer)
-        if len(values) == len(self._seen) and all(map(is_, values, self._seen)):
-            return True
-        if self._read(optimizer) != self._settings:
-            return False
-        self._seen = values
-        return True
 
 
 class Update:
@@ -92,11 +41,8 @@ class Update:
     def __init__(self, optimizer: Any, params: Sequence[Any]):
         """Raises what the rule raises when it is traced, and TraceError where a program would not do the same."""
         self.params = list(params)
-        self.settings = Settings(optimizer)
-        self._numbers: list[_Number] = []
-        self._given: list[Any] = []
-        """The numbers of the last step, where they were plain ones."""
-        self._arrays: list[np.ndarray] = []
+        self.settings = OptimizerSettings(optimizer)
+        self._numbers = GivenNumbers()
         self._checked: tuple[Any, bool] = (None, False)
         """The arrays of parameters and states in the call before, and whether a program may write to them."""
         self.states = [(p, optimizer.state_of(p)) for p in self.params]
@@ -120,12 +66,13 @@ class Update:
                 reads.reach(optimizer, "")
                 try:
                     for index, group in enumerate(optimizer.param_groups):
-                        rules: dict[DType, dict[str, Any]] = {}
+                        rules: dict[DType, GroupRule] = {}
                         for i in [number[id(p)] for p in group["params"] if id(p) in number]:
                             dtype = self.params[i].dtype
                             if dtype not in rules:
-                                rules[dtype] = self._rule(optimizer, graph, index, dtype)
-                            self._append(tracer, optimizer, i, gradients[i], rules[dtype], slots)
+                                rules[dtype] = GroupRule(optimizer, index, dtype, graph)
+                                self._numbers.add(rules[dtype].inputs)
+                            self._append(tracer, optimizer, i, gradients[i], rules[dtype].values, slots)
                 # NOTE: whatever ends the traced code: what it has changed is put back, then that is raised again.
                 except BaseException:
                     reads.settle()
@@ -136,16 +83,6 @@ class Update:
         self._account = Account((), facts, (), unchanged)
         graph.set_outputs([])
         return graph, slots
-
-    def _rule(self, optimizer: Any, graph: Graph, index: int, dtype: DType) -> dict[str, Any]:
-        """The numbers of a group for parameters of one element type."""
-        values = dict(optimizer.hyper(optimizer.param_groups[index]))
-        for name in optimizer.schedulable:
-            if name in values and not is_static(name, values[name]):
-                argument = graph.add_input(TensorType(dtype), f"group{index}.{name}.{dtype.name}")
-                values[name] = Tensor._wrap(argument)
-                self._numbers.append(_Number(index, name, dtype.numpy))
-        return values
 
     def _append(
         self, tracer: Tracer, optimizer: Any, i: int, gradient: Value, rule: dict[str, Any], slots: dict[str, Slot]
@@ -162,9 +99,7 @@ class Update:
         images = {name: Tensor._wrap(value) for name, value in values.items()}
         new, after = optimizer.update(Tensor._wrap(own), Tensor._wrap(gradient), images, rule)
         for target, tensor in [(own, new), *((value, after[name]) for name, value in values.items())]:
-            result = as_type(tracer.local(tensor), target.dtype)._data
-            if result is not target:
-                emit(tracer.graph, state_write.op, (target, result), {}, name=f"{target.name}.next")
+            tracer.write(target, tensor)
 
     def fits(self, optimizer: Any, params: Sequence[Any]) -> bool:
         """Whether it is the update of these parameters, as all that it depends on is now."""
@@ -174,32 +109,24 @@ class Update:
         for param, state in self.states:
             if state and state_of(param) is not state:
                 return False
-        return self.settings.holds(optimizer) and self._binding.holds() and self._account.holds()
+        return self.settings.holds() and self._binding.holds() and self._account.holds()
 
-    def run(self, optimizer: Any) -> bool:
+    def run(self) -> bool:
         """One step; False, and nothing has changed, where gradients or parameters are none that a program takes."""
         bound = self._binding.arrays()
         if bound is not self._checked[0]:
             self._checked = bound, can_be_written(bound)
         if not self._checked[1]:
             return False
-        groups = optimizer.param_groups
-        given = [optimizer.number(groups[i], name) for i, name, _ in self._numbers]
-        if not (self._given and all(map(is_, given, self._given))):
-            self._arrays = [_array(value, dtype) for value, (_, _, dtype) in zip(given, self._numbers, strict=True)]
-            self._given = given if all([type(value) is float for value in given]) else []
+        numbers = self._numbers.arrays()
         gradients = [p._grad._data for p in self.params]
-        if self._calls.native()(*gradients, *self._arrays) is None:
+        if self._calls.native()(*gradients, *numbers) is None:
             if [(getattr(g, "dtype", None), g.shape) for g in gradients] != self.types:
                 return False
-            self._calls.run([*gradients, *self._arrays])
+            self._calls.run([*gradients, *numbers])
         else:
             self._binding.note_writes()
         return True
-
-
-def _array(value: Any, dtype: np.dtype) -> np.ndarray:
-    return np.asarray(on_host(value._data) if isinstance(value, Tensor) else value, dtype)
 
 
 def is_plain(param: Any) -> bool:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from graphc.base.errors import TraceError
-from graphc.base.symbolic import KINDS
 from graphc.base.values import key_of
 from graphc.ops import dispatch
+from graphc.optim.settings import OptimizerSettings, is_argument
 from graphc.tape.grad_mode import no_grad
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
@@ -27,9 +29,10 @@ class OptimizerNumber:
         self.key = key_of(self.value)
 
     def now(self) -> Any:
-        """The number at present; None where there is no such group any more."""
+        """The number at present, as a float; None where there is no such group any more."""
         groups = self._optimizer.param_groups
-        return self._optimizer.number(groups[self._index], self._name) if self._index < len(groups) else None
+        number = self._optimizer.number(groups[self._index], self._name) if self._index < len(groups) else None
+        return float(number) if isinstance(number, (int, np.number)) else number
 
     def holds(self) -> bool:
         """Whether it is still of the type that was traced."""
@@ -40,44 +43,27 @@ class OptimizerNumber:
         return f"{self.title}: {self.value!r} -> {self.now()!r}"
 
 
-class OptimizerSettings:
-    """What a graph depends on of an optimizer: its parameters, their state, hooks, and all numbers that are none of
-    the arguments."""
+class _Settings(OptimizerSettings):
+    """Also the states of the parameters that the graph updates, and that no hook runs before the step."""
 
     def __init__(self, optimizer: Any):
-        self._optimizer = optimizer
-        self._name = type(optimizer).__name__
-        self._settings = self._read()
+        super().__init__(optimizer)
         self._states: list[tuple[Tensor, Any]] = []
 
     def add_state(self, param: Tensor, state: Any) -> None:
         """The state of one more parameter that the graph updates."""
         self._states.append((param, state))
 
-    def _read(self) -> Any:
-        optimizer, found = self._optimizer, []
-        for group in optimizer.param_groups:
-            kept = {k: v for k, v in optimizer.hyper(group).items() if not _is_argument(optimizer, k, v)}
-            found.append((tuple(map(id, group["params"])), _value_of(kept)))
-        return found, bool(optimizer._step_pre_hooks)
-
     def holds(self) -> bool:
         """Whether they are as they were."""
-        state = self._optimizer.state
-        return all([state.get(p) is s for p, s in self._states]) and self._read() == self._settings
+        optimizer: Any = self._optimizer()
+        if optimizer is None or optimizer._step_pre_hooks:
+            return False
+        return all([optimizer.state.get(p) is s for p, s in self._states]) and super().holds()
 
     def why(self) -> str:
         """What has changed."""
         return f"a parameter, the state or a setting of {self._name} was replaced"
-
-
-def _value_of(settings: dict[str, Any]) -> Any:
-    return [(name, id(v) if isinstance(v, Tensor) else key_of(v)) for name, v in settings.items()]
-
-
-def _is_argument(optimizer: Any, name: str, value: Any) -> bool:
-    """Whether each call gives a number; one that is 0 switches off what it scales, and is part of the graph."""
-    return name in optimizer.schedulable and type(value) in KINDS and type(value) is not bool and value != 0
 
 
 def step_in_trace(optimizer: Any, closure: Any) -> None:
@@ -111,7 +97,7 @@ class _Step:
         self.optimizer = optimizer
         self.tracer = tracer
         self.training = training
-        self.settings = OptimizerSettings(optimizer)
+        self.settings = _Settings(optimizer)
 
     def run(self) -> None:
         """Appends the update and notes what follows it."""
@@ -142,10 +128,10 @@ class _Step:
         """The numbers of a group, with symbols for those that each call gives."""
         hyper = dict(self.optimizer.hyper(group))
         for name, value in hyper.items():
-            if _is_argument(self.optimizer, name, value):
-                hyper[name] = self._number(index, group, name)
-            elif isinstance(value, Tensor):
+            if isinstance(value, Tensor):
                 self.training.bind(self.tracer, value, f"group{index}.{name}", (group, name))
+            elif is_argument(self.optimizer, name, value):
+                hyper[name] = self._number(index, group, name)
         return hyper
 
     def _number(self, index: int, group: dict[str, Any], name: str) -> Any:

@@ -26,6 +26,7 @@ from graphc.ir.graph.graph import CONSTANT, INPUT, Graph, Node, Value
 from graphc.ir.graph.interpret import live_nodes
 from graphc.ir.op import OpDef, Trait
 from graphc.ir.types import TensorType
+from graphc.ops.define import as_type
 from graphc.ops.shape import reshape
 from graphc.ops.size_numbers import number_of_sizes
 from graphc.ops.state import state_write, stop_gradient, straight_through
@@ -423,6 +424,13 @@ class Tracer(OnOneDevice):
             location = entry.origin or Location()
             value = entry.image._data
             emit(self.graph, state_write.op, (entry.value, value), {}, location, f"{entry.value.name}.next")
+
+    def write(self, argument: Value, tensor: Tensor) -> Value:
+        """Appends the write of a param or state of the graph; returns what it holds then, in its own type."""
+        value = as_type(self.local(tensor), argument.dtype)._data
+        if value is not argument:
+            emit(self.graph, state_write.op, (argument, value), {}, name=f"{argument.name}.next")
+        return value
 
     # ---- values
 

@@ -11,7 +11,15 @@ from graphc.base.errors import GradientError
 from graphc.base.host_function import HostFunction
 from graphc.compiled.bindings import Binding
 from graphc.compiled.bound_program import GivenProgram
-from graphc.compiled.derivative import Derivative, Operand, gradient_operands, no_copy, no_host_calls, record
+from graphc.compiled.derivative import (
+    Derivative,
+    Operand,
+    gradient_operands,
+    no_copy,
+    no_host_calls,
+    push_through,
+    record,
+)
 from graphc.compiled.device_binding import DeviceBinding
 from graphc.eager.record import Snapshot
 from graphc.runtime.host_calls import running
@@ -63,19 +71,22 @@ def _fresh(array: Any) -> Tensor:
 class Call:
     """What one call of a compiled function was given, for whoever differentiates its gradients."""
 
-    __slots__ = ("arrays", "counters", "sizes", "versions")
+    __slots__ = ("arrays", "counters", "sizes", "tangents", "versions")
 
     def __init__(self, arrays: Sequence[Any], counters: Sequence[Any], sizes: Any):
         """``arrays`` are what the tensors of the call held, of written states copies; ``counters`` count their
         versions."""
         self.arrays, self.counters, self.sizes = arrays, counters, sizes
         self.versions = [0 if c is None else c[0] for c in counters]
+        self.tangents: Mapping[int, Any] = {}
+        """What the tensors carried along, by number."""
 
     def operand(self, number: int, edge: Edge | None, name: str) -> Operand:
         """One of the tensors; raises GradientError where it was written to since."""
         counter, array = self.counters[number], self.arrays[number]
+        tangents = self.tangents.get(number)
         if counter is None:
-            return Operand(array, edge)
+            return Operand(array, edge, tangents)
         if counter[0] != self.versions[number]:
             raise GradientError(
                 f"a tensor needed for the gradient was modified by an in-place operation: an argument or parameter of "
@@ -83,7 +94,7 @@ class Call:
                 remedy="the operation that returns a new tensor instead of the in-place one, or a clone()",
             )
         tensor = Tensor._wrap(array)
-        tensor._counter = counter
+        tensor._counter, tensor._tangents = counter, tangents
         return Operand.of(tensor, edge, f"an argument of the compiled {name}")
 
 
@@ -100,7 +111,7 @@ class Higher:
         self, call: Call, edges: Sequence[Any], needed: Sequence[bool], grads: Sequence[Any], found: list[Any]
     ) -> list[Any]:
         """The gradients ``found`` that are needed, None for others, as part of the autograd graph: functions of
-        everything in ``call`` and of the gradients of the outputs."""
+        everything in ``call`` and of the gradients of the outputs. Tangents are taken along."""
         name = self.traced.name
         if self.refused is not None:
             raise no_copy(name, self.refused)
@@ -111,7 +122,10 @@ class Higher:
         edge_at = dict(zip(self.sources, edges, strict=True))
         operands = [call.operand(number, edge_at.get(i), name) for i, number in enumerate(self.order)]
         operands += gradient_operands([grads[i] for i in chosen], name)
-        record(pulled, operands, [found[k] for k in picked], call.sizes)
+        results = [found[k] for k in picked]
+        push_through(pulled, operands, results, call.sizes)
+        if is_grad_enabled():
+            record(pulled, operands, results, call.sizes)
         kept = set(picked)
         return [gradient if k in kept else None for k, gradient in enumerate(found)]
 
@@ -164,9 +178,10 @@ class CompiledNode(Node):
         for edge in self.edges:
             if edge is not None and isinstance(edge[0], AccumulateGrad):
                 edge[0].variable._in_compiled = True
-        if USED[0]:
+        along = USED[0] and self.call is not None and bool(self.call.tangents)
+        if USED[0] and not along:
             self._push(grads, found)
-        if is_grad_enabled() and self.call is not None and self.backward.higher is not None:
+        if (along or is_grad_enabled()) and self.call is not None and self.backward.higher is not None:
             if self.host[0]:
                 raise no_host_calls(self.backward.name)
             return self.backward.higher.record(self.call, self.edges, needed, grads, found)

@@ -8,13 +8,15 @@ from typing import Any, NamedTuple
 from graphc.base.errors import GradientError
 from graphc.base.locks import Lock
 from graphc.compiled.bound_program import GivenProgram, build
+from graphc.eager.forward_ad import propagate_by
 from graphc.eager.record import Snapshot
 from graphc.ir.graph.graph import Graph
-from graphc.ops.autodiff import pullback_graph
+from graphc.ops.autodiff import pullback_graph, pushforward_graph
 from graphc.passes.base import Pass
 from graphc.passes.scans import MergeScans
 from graphc.tape.grad_mode import is_grad_enabled
 from graphc.tape.node import Edge, Node, freed
+from graphc.tape.tangents import USED
 from graphc.tensors.placement import is_on_device
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import edge_of
@@ -34,6 +36,7 @@ class Derivative:
         self._made: tuple[Graph, list[int]] | None = None
         self._calls: GivenProgram | None = None
         self._pulled: dict[Choice, Derivative] = {}
+        self._pushed: dict[tuple[int, ...], Derivative] = {}
         self._lock = Lock()
 
     @property
@@ -58,6 +61,14 @@ class Derivative:
             found = self._pulled.setdefault(key, made)
         return found
 
+    def pushed(self, moving: tuple[int, ...]) -> Derivative:
+        """Its forward derivative: of its inputs, and tangents of the inputs ``moving``, to those of its outputs."""
+        found = self._pushed.get(moving)
+        if found is None:
+            made = Derivative(self.name, lambda: pushforward_graph(self.made[0], moving), self._passes, self._machine)
+            found = self._pushed.setdefault(moving, made)
+        return found
+
     def run(self, arrays: Sequence[Any], sizes: Mapping[str, int] | None) -> list[Any]:
         """The outputs; ``sizes`` are those of named dimensions where no input tells them."""
         if self._calls is None:
@@ -75,11 +86,13 @@ class Operand(NamedTuple):
     held: Any
     """A snapshot of a tensor; an array or a number that nobody else has."""
     edge: Edge | None = None
+    tangents: Mapping[int, Any] | None = None
+    """What the tensor carried along, by level."""
 
     @staticmethod
     def of(tensor: Any, edge: Edge | None, whose: str) -> Operand:
         """A tensor as it is now."""
-        return Operand(Snapshot(tensor, None, whose), edge)
+        return Operand(Snapshot(tensor, None, whose), edge, tensor._tangents)
 
     def array(self) -> Any:
         """Its elements; raises GradientError where they were written to since."""
@@ -94,6 +107,33 @@ def record(derivative: Derivative, operands: Sequence[Operand], results: Sequenc
     for i, result in enumerate(results):
         result._fresh = False
         result._node, result._index, result._requires_grad = node, i, True
+
+
+def push_through(derivative: Derivative, operands: Sequence[Operand], results: Sequence[Any], sizes: Any) -> None:
+    """Gives results of a derivative the tangents that follow from those of its operands, at all open levels."""
+    if not USED[0] or all(not o.tangents for o in operands):
+        return
+    carriers = []
+    for operand in operands:
+        carriers.append(Tensor._wrap(operand.array()))
+        carriers[-1]._tangents = operand.tangents
+
+    def push(tangents: Sequence[Any]) -> Sequence[Any]:
+        moving = tuple(i for i, tangent in enumerate(tangents) if tangent is not None)
+        pushed = derivative.pushed(moving)
+        everything = [*operands, *gradient_operands([tangents[i] for i in moving], derivative.name)]
+        made = [Tensor._wrap(a) for a in pushed.run([o.array() for o in everything], sizes)] if pushed.made[1] else []
+        push_through(pushed, everything, made, sizes)
+        if is_grad_enabled():
+            record(pushed, everything, made, sizes)
+        found: list[Any] = [None] * len(results)
+        for i, tangent in zip(pushed.made[1], made, strict=True):
+            found[i] = tangent
+        return found
+
+    propagate_by(push, carriers, results)
+    for result in results:
+        result._fresh = result._fresh and result._tangents is None
 
 
 class DerivativeNode(Node):
@@ -129,6 +169,7 @@ class DerivativeNode(Node):
         wanted = tuple([wanted[k] for k in pulled.made[1]])
         pairs = zip(pulled.run(arrays, self.sizes) if wanted else (), wanted, strict=True)
         results = [Tensor._wrap(_where(a, arrays[i])) for a, i in pairs]
+        push_through(pulled, operands, results, self.sizes)
         if is_grad_enabled():
             record(pulled, operands, results, self.sizes)
         found: list[Any] = [None] * len(self.edges)

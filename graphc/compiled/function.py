@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from graphc.base import config, module_path
 from graphc.base.dtypes import DType, float32
-from graphc.base.errors import ArgumentError
+from graphc.base.errors import ArgumentError, GraphcError
 from graphc.base.foreign import no_foreign_module
 from graphc.base.locks import Lock
 from graphc.base.mutation_epoch import EPOCH
@@ -32,13 +32,23 @@ from graphc.ops import dispatch
 from graphc.passes.base import Pass
 from graphc.passes.pipeline import arrange
 from graphc.passes.precision import check_precision
-from graphc.tape.grad_mode import is_grad_enabled
+from graphc.tape.grad_mode import enable_grad, is_grad_enabled
+from graphc.tape.tangents import only
 from graphc.tensors.generator import UNCERTAIN, drawn
 from graphc.tensors.structure import Structure, check_static, flatten, shape_of
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import refresh
 from graphc.tracing.identity import repeats
-from graphc.tracing.trace import Traced, draws, graph_name, is_module, modules_of, runs_as_python, trace_function
+from graphc.tracing.trace import (
+    Traced,
+    draws,
+    graph_name,
+    is_module,
+    is_tracing,
+    modules_of,
+    runs_as_python,
+    trace_function,
+)
 
 
 class _Shortcut(NamedTuple):
@@ -151,7 +161,7 @@ class Compiled:
     def _find_and_run(self, args: tuple[Any, ...], kwargs: dict[str, Any], only_find: bool = False) -> Any:
         epoch = EPOCH[0]
         if runs_as_python() or dispatch.runs_python():
-            return self._target(*args, **kwargs)
+            return self._along(args, kwargs)
         structure: Structure | int
         if not kwargs and all([isinstance(a, Tensor) for a in args]):
             leaves: Sequence[Any] = args
@@ -178,7 +188,7 @@ class Compiled:
         if made is None and variant is not self._variants.last:
             self._variants.use(variant)
         if only_find:
-            return variant
+            return variant, [*leaves, *numbers]
         result = variant.run([*leaves, *numbers] if numbers else leaves, call and call.sizes)
         if variant.drawn and (scope := module_path.scope()):
             scope.memory.update({generator: dict(counts) for generator, counts in variant.drawn.items()})
@@ -189,6 +199,31 @@ class Compiled:
             trim()
             self._count.note(key, 3)
         return result
+
+    def _along(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What a call gives where tangents are taken along: by programs, or by the Python code where they cannot. In
+        a trace, and where functions are to run as Python, that is what runs."""
+        if is_tracing() or dispatch.runs_python():
+            return self._target(*args, **kwargs)
+        with only(()):
+            try:
+                # NOTE: what is computed without gradients has tangents all the same, so all of it has to be traced.
+                with enable_grad():
+                    variant, leaves = self._find_and_run(args, kwargs, only_find=True)
+            except GraphcError:
+                # NOTE: Python code may do what cannot be traced; what is wrong with the call it says itself.
+                variant, leaves = None, []
+        if variant is None:
+            return self._target(*args, **kwargs)
+        along = variant.along(leaves)
+        if not along.moves:
+            with only(()):
+                return self._find_and_run(args, kwargs)
+        if not variant.pushes or not along.prepare():
+            return self._target(*args, **kwargs)
+        with only(()), enable_grad():
+            result = self._find_and_run(args, kwargs)
+        return along.give(result)
 
     def _opened(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -315,7 +350,7 @@ class Compiled:
         runs, and ArgumentError inside of a trace."""
         if runs_as_python():
             raise ArgumentError("plan: inside of a trace there is no program", remedy="call it outside")
-        variant = self._find_and_run(args, kwargs, only_find=True)
+        variant, _ = self._find_and_run(args, kwargs, only_find=True)
         trim()
         return variant.plan(flatten(self._calls.with_numbers(args, kwargs))[0])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from operator import is_
 from typing import Any, NamedTuple
@@ -22,6 +23,7 @@ from graphc.compiled.bindings import (
 from graphc.compiled.bound_program import BoundProgram, bind, binding_of, bound_values, build
 from graphc.compiled.derivative import Derivative
 from graphc.compiled.device_binding import DeviceBinding
+from graphc.compiled.forward_mode import Along, pushes
 from graphc.compiled.machine import compile_on, is_device, load_on, machine_of, target_for
 from graphc.compiled.memory import Budget, within_memory
 from graphc.compiled.number_places import GivenNumbers
@@ -34,7 +36,7 @@ from graphc.compiler.memory_report import MemoryReport
 from graphc.compiler.residual_budget import split_within
 from graphc.eager.record import Snapshot, saving
 from graphc.files.manifest import PREPACKED, Recipe
-from graphc.ir.graph.graph import Graph
+from graphc.ir.graph.graph import Graph, input_path
 from graphc.ops.autodiff import Split, read_before_written, split_forward_backward, vjp_graph
 from graphc.passes.base import Pass
 from graphc.passes.pipeline import PIPELINE, optimize, with_narrow_products
@@ -72,7 +74,6 @@ class Variant:
     ):
         """``outside`` is what the trace relies on, as it was then; None where that is now."""
         self.name = name
-        self._machine = machine
         self.weights = weights or Weights()
         self._passes = passes
         self.traced = traced
@@ -110,6 +111,7 @@ class Variant:
             self._build_both(leaves)
         else:
             self._build_forward(self._within(traced.graph))
+            self.derivative = self._derivative()
             self.sources: list[int] = []
 
     def _within(self, graph: Graph) -> Graph:
@@ -211,13 +213,36 @@ class Variant:
         """Params, by number in the binding, of which derivatives of gradients need what calls write over."""
         large = sum(hint(graph.inputs[i].type.nbytes) for i in early) > LARGEST_COPY
         refused = graph.inputs[early[0]].node.attrs["path"] if large else None
-        derivative = Derivative(self.name, lambda: (graph, []), self._passes, self._machine)
-        self.backward.higher = Higher(derivative, order, [graph.inputs.index(v) for v in wanted], refused)
+        self.derivative = self._derivative()
+        self.backward.higher = Higher(self.derivative, order, [graph.inputs.index(v) for v in wanted], refused)
         if large:
             self._early = []
         self._counters: tuple[Any, list[Any]] = (None, [])
         self.sources = [position[v] if v in position else numbers[v.node.attrs["path"]] for v in wanted]
         """Where the gradients go: numbers of inputs, then of params in the order of the binding."""
+
+    def _derivative(self) -> Derivative:
+        """What it computes, for whoever asks for derivatives."""
+        graph = self.traced.graph
+        return Derivative(self.name, lambda: (graph, []), self._passes, self._machine)
+
+    @functools.cached_property
+    def pushes(self) -> bool:
+        """Whether programs can take tangents along."""
+        if self.weights.for_inference or is_device(self._machine):
+            return False
+        written = (self._slots[path].tensor() for path, written in self._written.items() if written)
+        return pushes(self.traced) and all(tensor.dtype.kind != "f" for tensor in written)
+
+    def along(self, leaves: Sequence[Any]) -> Along:
+        """A call on tensors that may have tangents, before it runs."""
+        position = {v: i for i, v in enumerate(self.traced.inputs)}
+        inputs = self.traced.graph.inputs
+        paths = ["" if v in position else input_path(v) for v in inputs]
+        tensors = [self._slots[p].tensor() if p else leaves[position[v]] for v, p in zip(inputs, paths, strict=True)]
+        written = [bool(p) and self._written[p] for p in paths]
+        sizes = self._sizes_of(leaves) if self.program.manifest.dims else None
+        return Along(self.derivative, tensors, written, sizes)
 
     def _split(self, joint: Graph, inputs: int, outputs: int) -> Split:
         budget = self.weights.memory

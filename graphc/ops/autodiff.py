@@ -70,6 +70,34 @@ def pullback_graph(graph: Graph, wrt: Sequence[int], outputs: Sequence[int]) -> 
     return part.target, found
 
 
+def pushforward_graph(graph: Graph, moving: Sequence[int]) -> tuple[Graph, list[int]]:
+    """The tangents of the outputs that follow from those of some inputs, by position, as a graph of their own, and for
+    which outputs, by position, it has one: the others do not depend on these inputs.
+
+    Inputs: those of ``graph``, all of class input, then one tangent per input in ``moving``. What ``graph`` writes is
+    not written. The gradient of ``w J t`` with respect to w is ``J t``: it is the pullback of the pullback, which is
+    linear in w, so that nothing is left of w. Raises what ``vjp_graph`` raises.
+    """
+    floats = [i for i, v in enumerate(graph.outputs) if v.dtype.kind == "f"]
+    pulled, found = pullback_graph(graph, moving, floats)
+    first = len(graph.inputs)
+    weights = list(range(first, first + len(floats)))
+    pushed, reached = pullback_graph(pulled, weights, list(range(len(found))))
+    part = _Part(f"{graph.name}.tangents", live_nodes(pushed, pushed.outputs))
+    for value in pushed.inputs[:first]:
+        part.add_input(value, plain=True)
+    with use(GraphDispatcher(part.target)):
+        part.values.update((value, zeros_like(value)) for value in pushed.inputs[first : first + len(floats)])
+    tangents = dict(zip(found, pushed.inputs[first + len(floats) :], strict=True))
+    for number, i in enumerate(moving):
+        if number in tangents:
+            part.add_input(tangents[number], plain=True)
+        else:
+            part.target.add_input(graph.inputs[i].type, f"tangent.{i}")
+    part.copy(pushed, pushed.outputs)
+    return part.target, [floats[k] for k in reached]
+
+
 def read_before_written(graph: Graph, joint: Graph) -> list[int]:
     """The inputs, by position, that ``graph`` writes and of which the gradients of ``joint``, its ``vjp_graph``, need
     what they held before."""

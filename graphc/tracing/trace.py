@@ -123,7 +123,7 @@ class Traced:
 
 
 def runs_as_python() -> bool:
-    """True where compiled functions run their Python code: in a trace, and where tangents are taken along."""
+    """True where compiled functions may run their Python code: in a trace, and where tangents are taken along."""
     return isinstance(dispatch.current(), Tracer) or (USED[0] and bool(levels.get()))
 
 

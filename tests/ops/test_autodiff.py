@@ -13,7 +13,7 @@ from graphc.ir.graph.interpret import Evaluator, bind, evaluate
 from graphc.ir.op import REGISTRY
 from graphc.ir.types import TensorType
 from graphc.ops import elementwise, index, math, reduce, shape, state, tap
-from graphc.ops.autodiff import split_forward_backward, vjp_graph
+from graphc.ops.autodiff import pushforward_graph, split_forward_backward, vjp_graph
 from graphc.ops.dispatch import GraphDispatcher, use
 from graphc.ops.matrix_product import matmul
 from graphc.passes.pipeline import optimize
@@ -253,3 +253,29 @@ def test_graphs_with_named_dimensions_are_differentiated_once_for_all_sizes(name
 
 def _bound(graph, sizes):
     return bind(graph, {name: size for name, size in sizes.items() if name in graph.dims})
+
+
+def test_tangents_of_outputs_follow_from_those_of_inputs():
+    def function(x, y, z):
+        product = matmul(math.tanh(x), y)
+        return elementwise.mul(product, z), elementwise.gt(product, z), math.exp(z)
+
+    graph = build(function, ("x", (2, 3)), ("y", (3, 2), "param", "w"), ("z", (2, 2)))
+    pushed, outputs = pushforward_graph(graph, [0, 2])
+    assert outputs == [0, 2] and len(pushed.inputs) == 5
+    assert [input_class(v) for v in pushed.inputs] == ["input"] * 5
+    arrays = arrays_for(graph)
+    tangents = {i: np.random.default_rng(5 + i).standard_normal(arrays[i].shape) for i in (0, 2)}
+    found = Evaluator().run(pushed, [*arrays, *tangents.values()])
+
+    def moved(step):
+        return Evaluator().run(graph, [a + step * tangents.get(i, 0) for i, a in enumerate(arrays)])
+
+    for i, tangent in zip(outputs, found, strict=True):
+        np.testing.assert_allclose(tangent, (moved(1e-6)[i] - moved(-1e-6)[i]) / 2e-6, rtol=1e-7, atol=1e-8)
+
+
+def test_what_does_not_depend_on_the_moving_inputs_has_no_tangent():
+    graph = build(lambda x, y: (math.exp(y), elementwise.mul(y, 2.0)), ("x", (2,)), ("y", (2,)))
+    pushed, outputs = pushforward_graph(graph, [0])
+    assert outputs == [] and not pushed.outputs and len(pushed.inputs) == 3

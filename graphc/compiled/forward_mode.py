@@ -1,0 +1,84 @@
+"""Forward mode through compiled functions: the tangents of a call's results are computed by a program, too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from graphc.base.errors import GradientError
+from graphc.compiled.backward import CompiledNode
+from graphc.compiled.derivative import Derivative, Operand, push_through
+from graphc.ir.graph.graph import Graph, Node
+from graphc.ops.autodiff import stops_gradient
+from graphc.ops.control import call
+from graphc.tape.grad_mode import is_grad_enabled
+from graphc.tape.tangents import has_tangents
+from graphc.tensors.structure import flatten, unflatten
+from graphc.tensors.tensor import Tensor
+from graphc.tensors.tensor_base import edge_of
+from graphc.tracing.trace import Traced
+
+
+def pushes(traced: Traced) -> bool:
+    """Whether the derivative of a graph takes tangents along as the Python code does that was traced.
+
+    It does not where the graph knows only gradients: of custom Functions, which have rules of their own for tangents;
+    of what is computed under ``no_grad``, which has tangents all the same; and of Python functions.
+    """
+    if traced.host or traced.training is not None or traced.written:
+        return False
+    return not any(n.op is call.op or n.op.jvp is not None or stops_gradient(n) for n in _nodes(traced.graph))
+
+
+def _nodes(graph: Graph) -> Iterator[Node]:
+    """The nodes of a graph, and of the graphs within."""
+    for node in graph.nodes():
+        yield node
+        for value in node.attrs.values():
+            if isinstance(value, Graph):
+                yield from _nodes(value)
+
+
+class Along:
+    """A call of a compiled function that takes tangents along."""
+
+    def __init__(
+        self, derivative: Derivative, tensors: Sequence[Any], written: Sequence[bool], sizes: Mapping[str, int] | None
+    ):
+        """``tensors`` are what stands for the inputs of the graph, some of which the call writes to."""
+        self.derivative, self.tensors, self.sizes = derivative, tensors, sizes
+        self._written = written
+        self._operands: list[Operand] = []
+
+    @property
+    def moves(self) -> bool:
+        """Whether a tensor has a tangent."""
+        return has_tangents(self.tensors)
+
+    def prepare(self) -> bool:
+        """Looks for a program for the tangents, and keeps what the call writes over; False where there is none."""
+        moving = tuple(i for i, tensor in enumerate(self.tensors) if has_tangents([tensor]))
+        try:
+            self.derivative.pushed(moving).made  # noqa: B018
+        except GradientError:
+            return False
+        for tensor, written in zip(self.tensors, self._written, strict=True):
+            if written:
+                self._operands.append(Operand(tensor._data.copy()))
+            else:
+                edge = edge_of(tensor) if tensor._requires_grad else None
+                self._operands.append(Operand.of(tensor, edge, f"an argument of the compiled {self.derivative.name}"))
+        return True
+
+    def give(self, result: Any) -> Any:
+        """What the call has returned, with tangents; without a history where none is recorded."""
+        results, structure = flatten(result)
+        if not is_grad_enabled():
+            results = [Tensor._wrap(r._data) for r in results]
+        tangents = [operand.tangents for operand in self._operands]
+        for result in results:
+            node = result._node
+            if isinstance(node, CompiledNode) and node.call is not None and node.backward.higher is not None:
+                node.call.tangents = dict(zip(node.backward.higher.order, tangents, strict=True))
+        push_through(self.derivative, self._operands, results, self.sizes)
+        return unflatten(structure, results)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from graphc.base.errors import GradientError
 from graphc.compiled.backward import CompiledNode
 from graphc.compiled.derivative import Derivative, Operand, push_through
-from graphc.ir.graph.graph import Graph, Node
-from graphc.ops.autodiff import stops_gradient
-from graphc.ops.control import call
+from graphc.ops.control import has_all_tangents
 from graphc.tape.grad_mode import is_grad_enabled
 from graphc.tape.tangents import has_tangents
 from graphc.tensors.structure import flatten, unflatten
@@ -20,23 +18,9 @@ from graphc.tracing.trace import Traced
 
 
 def pushes(traced: Traced) -> bool:
-    """Whether the derivative of a graph takes tangents along as the Python code does that was traced.
-
-    It does not where the graph knows only gradients: of custom Functions, which have rules of their own for tangents;
-    of what is computed under ``no_grad``, which has tangents all the same; and of Python functions.
-    """
-    if traced.host or traced.training is not None or traced.written:
-        return False
-    return not any(n.op is call.op or n.op.jvp is not None or stops_gradient(n) for n in _nodes(traced.graph))
-
-
-def _nodes(graph: Graph) -> Iterator[Node]:
-    """The nodes of a graph, and of the graphs within."""
-    for node in graph.nodes():
-        yield node
-        for value in node.attrs.values():
-            if isinstance(value, Graph):
-                yield from _nodes(value)
+    """Whether the derivative of a graph takes tangents along as the Python code does that was traced."""
+    plain = not traced.host and traced.training is None and not traced.written
+    return plain and has_all_tangents(traced.graph)
 
 
 class Along:

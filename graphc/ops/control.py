@@ -21,6 +21,7 @@ from graphc.ops.define import define
 from graphc.ops.rules import show
 from graphc.ops.samples import floats
 from graphc.ops.shape import filled
+from graphc.ops.state import stop_gradient
 
 
 class Inliner(Interpreter):
@@ -197,3 +198,17 @@ call = define(
         ErrorSample((_F,), "gives 2 gradients for 1 operands", _identity(1, "a", "aa"), ArgumentError),
     ),
 )
+
+
+def has_all_tangents(graph: Graph) -> bool:
+    """Whether tangents that follow from the gradient rules of a graph are those of the code that it was traced from.
+
+    They are not where it holds only a gradient: of a custom Function, which has a rule of its own for tangents, and of
+    what is computed without gradients, which has tangents all the same.
+    """
+    for node in graph.nodes():
+        if node.op is call.op or node.op is stop_gradient.op or node.op.jvp is not None:
+            return False
+        if not all(has_all_tangents(value) for value in node.attrs.values() if isinstance(value, Graph)):
+            return False
+    return True

@@ -209,7 +209,7 @@ def _report(program: Program, number: int, call: Call, facts: KernelFacts, origi
 
 
 def _host_name(nodes: list[Node]) -> str:
-    return ", ".join(str(node.attrs["name"]) for node in nodes if "name" in node.attrs)
+    return ", ".join(node.attrs["name"] for node in nodes if node.op.has(Trait.HOST))
 
 
 def _schedule(kind: str, vectorization: Vectorization, packed: bool) -> str:

@@ -68,8 +68,11 @@ class Trait(Flag):
     WAITS = auto()
     """The result is operand 0, of which nothing is computed before operand 1 is known; that one is not read."""
     HOST = auto()
-    """A call of a Python function, which gets the operands and gives the results. Operand 0 and result 0 are tokens:
-    the order of such calls is that of the tokens."""
+    """A call of a Python function, which the attribute ``name`` names: it gets the operands and gives the results.
+    Operand 0 and result 0 are tokens: the order of such calls is that of the tokens."""
+    ORDERED = auto()
+    """Calls Python where the attribute ``ordered`` says so. Then operand 0 and result 0 are tokens, as those of HOST,
+    and it is an effect."""
 
 
 class ZeroSign(Enum):

@@ -12,7 +12,7 @@ from graphc.base.errors import ArgumentError, AttributeValueError, DTypeError, G
 from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import Graph, Node
 from graphc.ir.graph.interpret import Evaluator, Interpreter
-from graphc.ir.op import REGISTRY, Attr, Attrs, ErrorSample, OpDef, Sample, Types
+from graphc.ir.op import REGISTRY, Attr, Attrs, ErrorSample, OpDef, Sample, Trait, Types
 from graphc.ir.types import TensorType
 from graphc.ops import dispatch
 from graphc.ops.batch import Entry
@@ -185,6 +185,7 @@ call = define(
     ],
     reference=_reference,
     vjp=_gradient,
+    traits=Trait.PURE | Trait.ORDERED,
     decompose=_decompose,
     runs=lambda attrs: (attrs["forward"], 1),
     batch=_batched_call,

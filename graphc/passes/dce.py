@@ -35,7 +35,7 @@ class DeadCodeElimination:
 
 
 def _has_effect(node: Node) -> bool:
-    return not node.op.has(Trait.PURE) or bool(node.attrs.get("ordered"))
+    return not node.op.has(Trait.PURE) or (node.op.has(Trait.ORDERED) and node.attrs["ordered"])
 
 
 class _Keep(Reemitter):

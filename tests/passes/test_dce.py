@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
+from graphc.ir.graph.build import emit
+from graphc.ir.graph.graph import Graph
+from graphc.ops.control import call
+from graphc.ops.host import TOKEN
 from graphc.passes.dce import DeadCodeElimination
 from tests.passes.check_pass import check_pass
 
@@ -41,3 +47,15 @@ def test_effects_and_what_they_need_stay():
         }
         """,
     )
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_a_call_of_a_sub_graph_stays_where_it_calls_python(ordered):
+    body = Graph("body")
+    body.set_outputs([body.add_input(TOKEN, "token")])
+    graph = Graph("f")
+    token = graph.add_input(TOKEN, "token")
+    emit(graph, call.op, [token], {"forward": body, "backward": body, "results": 1, "ordered": ordered})
+    graph.set_outputs([token])
+    result = DeadCodeElimination().run(graph)
+    assert result.changed == (0 if ordered else 1)

@@ -76,6 +76,7 @@ def _program_wrong(point: Point, graph: Graph, arguments: Sequence[np.ndarray], 
 def _caught(run: Callable[[], str]) -> str:
     try:
         return run()
+    # NOTE: whatever a pass, or a program that it has made, raises is how it is wrong.
     except Exception as error:
         return failure(error)
 
@@ -89,7 +90,8 @@ def made_small(
     def fails(candidate: Graph, given: Sequence[np.ndarray] | None) -> bool:
         try:
             return given is not None and bool(wrong(candidate, given))
-        except Exception:  # a part of the graph that has no meaning shows nothing
+        # NOTE: whatever a graph without some of its nodes raises where nothing is wrong: it shows nothing.
+        except Exception:
             return False
 
     found, given = reduced(graph, list(arguments), fails, budget)
@@ -151,8 +153,10 @@ def place_of(fault: Fault, passes: Sequence[Pass] = PIPELINE, target: Target | N
     assert fault.graph is not None
     machine = target or host_target()
     if fault.point.kind == GRAPH:
+        step = named_pass(fault.point, passes)
         try:
-            after = after_graph_pass(named_pass(fault.point, passes), fault.graph, machine)[0]
+            after = after_graph_pass(step, fault.graph, machine)[0]
+        # NOTE: whatever the pass raises is the fault, as its text says; it has left no graph with a wrong node.
         except Exception:
             return described(last_node(fault.graph))
         return described(_first_difference(fault.graph, after, fault.arguments) or last_node(fault.graph))

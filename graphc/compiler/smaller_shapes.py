@@ -47,16 +47,18 @@ def _smaller(size: int) -> Iterator[int]:
 
 
 def _still(fails: Callable[[Graph, Arguments], bool], found: tuple[Graph, Arguments]) -> bool:
+    # NOTE: whatever is raised where sizes have no meaning: they show nothing.
     try:
         return fails(*found)
-    except Exception:  # what has no meaning at these sizes shows nothing
+    except Exception:
         return False
 
 
 def _resized(graph: Graph, arguments: Arguments, old: int, new: int) -> tuple[Graph, Arguments] | None:
     try:
         resized = _Resizer(old, new).transform(graph)
-    except Exception:  # a type rule refuses these sizes
+    # NOTE: whatever a type rule raises of numbers that need not be sizes: these are not taken.
+    except Exception:
         return None
     return resized, [_first(a, old, new) for a in arguments]
 

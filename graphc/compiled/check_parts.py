@@ -100,14 +100,11 @@ def _arguments(name: str, traced: Traced, graph: Graph, given: list[np.ndarray])
 
 def _model_parts(model: Any, examples: Sequence[Any], gradients: bool, dims: Any) -> Iterator[Part | Found]:
     examples, given = _given(examples, dims, model)
-    if not gradients:
-        traced = snapshot(model, examples, dims=dims)
-        graph = settle(traced.graph)
-        yield Part("forward", graph, _arguments("the forward pass", traced, graph, given))
-        return
     traced = snapshot(model, examples, dims=dims)
     graph = settle(traced.graph)
     yield Part("forward", graph, _arguments("the forward pass", traced, graph, given))
+    if not gradients:
+        return
     with enable_grad():
         traced = trace_sized(model, examples, {}, dims)
     if traced.training is not None:

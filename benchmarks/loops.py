@@ -8,6 +8,7 @@ framework's ``compile``. ``part`` is a step as loops write it, gradients, limits
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
@@ -17,7 +18,7 @@ Wrap = Callable[[Any], Any]
 Batch = tuple[np.ndarray, ...]
 
 
-class Loop:
+class Loop(ABC):
     """What all loops have."""
 
     parts = 1
@@ -34,17 +35,18 @@ class Loop:
         self.modules.append(module)
         return self.wrap(module)
 
-    def part(self, *batch: Any) -> Any:
-        """A step, or one of the parts of one; its loss."""
-        raise NotImplementedError
+    @abstractmethod
+    def part(self, *args: Any, **kwargs: Any) -> Any:
+        """A step of the arrays of a batch, or one of the parts of one; its loss."""
 
     def rest(self) -> None:
-        """What follows a step."""
+        """What follows a step: nothing, unless a loop says so."""
+        return
 
-    @staticmethod
-    def batch(random: np.random.Generator) -> Batch:
+    @classmethod
+    @abstractmethod
+    def batch(cls, random: np.random.Generator) -> Batch:
         """The arrays that one call of ``part`` takes."""
-        raise NotImplementedError
 
 
 # ---- GPT

@@ -22,7 +22,7 @@ from graphc.compiled.derivative import (
 )
 from graphc.compiled.device_binding import DeviceBinding
 from graphc.eager.record import Snapshot
-from graphc.runtime.host_calls import running
+from graphc.runtime.host_calls import serving
 from graphc.tape.grad_mode import is_grad_enabled
 from graphc.tape.node import AccumulateGrad, Edge, Node, freed
 from graphc.tape.tangents import USED
@@ -196,10 +196,10 @@ class CompiledNode(Node):
         again = [s.check() for s in self.again]
         assert self.residuals is not None
         residuals = [r.check() if isinstance(r, Snapshot) else r for r in self.residuals]
-        if not self.host[0]:
-            return self.backward.run(residuals, again, given, self.sizes, self.on_device)
-        with running(*self.host):
-            return self.backward.run(residuals, again, given, self.sizes, self.on_device)
+        run = self.backward.run
+        if self.host[0]:
+            run = serving(run, *self.host)
+        return run(residuals, again, given, self.sizes, self.on_device)
 
     def _push(self, grads: Sequence[Any], found: Sequence[Tensor]) -> None:
         """Takes tangents of the outputs' gradients along: the backward pass is linear in them."""

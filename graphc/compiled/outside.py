@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,6 +12,7 @@ from graphc.base.values import key_of
 from graphc.compiled.bindings import DefaultType, ModuleHooks, Modules, Sharing, Slot, TensorHooks
 from graphc.compiler.native_call import unchanged
 from graphc.ir.graph.graph import input_class, input_path
+from graphc.runtime.host_calls import serving
 from graphc.tracing.facts import Account, ClassOf, Entry, Fact
 from graphc.tracing.trace import Traced, is_module
 
@@ -41,13 +42,25 @@ class Outside:
         """The tensors outside that the trace uses, by path."""
         self.written = {input_path(a.value): a.written for a in traced.arguments}
 
+    def serving(
+        self, run: Callable[..., Any], functions: Sequence[HostFunction], state: dict[Any, Any], owner: object
+    ) -> Callable[..., Any]:
+        """``run`` as a function that calls Python functions, which leave what the trace has read as it is."""
+        served = serving(run, functions, state, owner)
+
+        def call(*args: Any) -> Any:
+            with self._unchanged():
+                return served(*args)
+
+        return call
+
     @contextmanager
-    def unchanged_by(self, functions: Sequence[HostFunction]) -> Iterator[None]:
+    def _unchanged(self) -> Iterator[None]:
         """Raises HookError behind a call in which Python functions have changed an attribute or a variable that the
         trace has read: eager mode would have read the new value."""
-        before = [fact.now() for fact in self._reads] if functions else []
+        before = [fact.now() for fact in self._reads]
         yield
-        for fact, value in zip(self._reads, before, strict=False):
+        for fact, value in zip(self._reads, before, strict=True):
             now = fact.now()
             if now is not value and key_of(now) != key_of(value):
                 raise HookError(

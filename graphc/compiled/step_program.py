@@ -27,7 +27,6 @@ from graphc.ir.op import Trait
 from graphc.ops.autodiff import leads_to, vjp_graph
 from graphc.optim.settings import OptimizerSettings
 from graphc.passes.pipeline import arrange, with_narrow_products
-from graphc.runtime.host_calls import running
 from graphc.tensors.structure import Branch, Leaf, given_for, unflatten
 from graphc.tensors.tensor import Tensor
 from graphc.tracing.attributes import set_again
@@ -226,11 +225,10 @@ class StepProgram:
     def _call(self, arrays: list[Any]) -> list[Any]:
         if self.first_nan is not None:
             self.first_nan.keep()
+        run = self.calls.run
         if self.host:
-            with self.trace.outside.unchanged_by(self.host), running(self.host, {}, self):
-                found = self.calls.run(arrays)
-        else:
-            found = self.calls.run(arrays)
+            run = self.trace.outside.serving(run, self.host, {}, self)
+        found = run(arrays)
         if self.first_nan is not None:
             self.first_nan.check(found.pop(), arrays, self.host, 1 + self.options.optimizers[0].step_count)
         return found

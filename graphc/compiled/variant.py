@@ -43,7 +43,6 @@ from graphc.passes.pipeline import PIPELINE, optimize, with_narrow_products
 from graphc.passes.precision import check_training_precision, narrow_weights
 from graphc.passes.scans import MergeScans
 from graphc.runtime.call import Executable
-from graphc.runtime.host_calls import running
 from graphc.tape.grad_mode import is_grad_enabled
 from graphc.tensors.placement import is_on_device, on_host
 from graphc.tensors.structure import Leaf, given_for, shape_of, unflatten
@@ -274,12 +273,10 @@ class Variant:
         state: dict[Any, Any] = {}
         given = [*map(given_for, leaves)]
         early = [(i, self.binding.arrays()[i].copy()) for i in self._early] if self.sources else ()
+        run = self.calls.run
         if self.traced.host:
-            owner = self if self.binding.written else None
-            with self._outside.unchanged_by(self.traced.host), running(self.traced.host, state, owner):
-                arrays = self.calls.run(given)
-        else:
-            arrays = self.calls.run(given)
+            run = self._outside.serving(run, self.traced.host, state, self if self.binding.written else None)
+        arrays = run(given)
         structure, effects = self.structure, self._effects
         if sizes:
             structure = structure_at(structure, sizes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from math import prod
 from typing import Any
@@ -99,6 +99,18 @@ def running(functions: Sequence[HostFunction], state: dict[Any, Any], owner: obj
         _present.runs.pop()
     if run.error is not None:
         raise run.error
+
+
+def serving(
+    run: Callable[..., Any], functions: Sequence[HostFunction], state: dict[Any, Any], owner: object = None
+) -> Callable[..., Any]:
+    """``run`` as a function that calls these functions, see ``running``."""
+
+    def call(*args: Any) -> Any:
+        with running(functions, state, owner):
+            return run(*args)
+
+    return call
 
 
 def current() -> HostRun | None:

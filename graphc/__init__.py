@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from graphc.interop.pt2.program import from_pt2
     from graphc.monitor.compare import compare
     from graphc.monitor.debug import debug
+    from graphc.monitor.replay import replay
     from graphc.ops.define_op import define_op
     from graphc.runtime.threads import get_num_threads, set_num_threads
     from graphc.serialize.state_file import load_state, save_state
@@ -103,6 +104,7 @@ _LATER = {
     "opaque": "graphc.tracing.host:opaque",
     "optim": "graphc.optim",
     "picture": "graphc.drawing.show:picture",
+    "replay": "graphc.monitor.replay:replay",
     "save_state": "graphc.serialize.state_file:save_state",
     "associative_scan": "graphc.tracing.associative_scan:associative_scan",
     "cond": "graphc.tracing.branch:cond",

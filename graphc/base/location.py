@@ -60,6 +60,11 @@ def user_frame() -> FrameType | None:
     return frame
 
 
+def is_of_package(file: str) -> bool:
+    """Whether a source file is one of graphc."""
+    return file.startswith(_PACKAGE)
+
+
 def package_files() -> Iterator[str]:
     """The files of graphc, relative to the package, whose code runs now, innermost first, up to the user's code."""
     frame: FrameType | None = sys._getframe(1)

@@ -46,7 +46,7 @@ class Event(NamedTuple):
         if self.kind == NOTE:
             return f"# {self.op}"
         if self.kind == CALL:
-            return f"{self.place}: {_shown(self.inputs)}"
+            return f"{self.place}: {_shown(self.inputs)}" if self.inputs else f"{self.place}:"
         head = f"{self.phase} {self.place}:" if self.kind == MODULE else self.op
         if self.kind == GRADIENT:
             head = f"gradient of {head}{f' in {self.place}' if self.place else ''}:"

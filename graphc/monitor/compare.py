@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from graphc.base.errors import ArgumentError, ShapeError
+from graphc.monitor.difference import Difference, difference
 from graphc.nn.module import Module
 from graphc.tape.grad_mode import no_grad
 from graphc.tensors.generator import get_rng_state, set_rng_state
@@ -15,33 +16,14 @@ from graphc.tensors.structure import flatten
 from graphc.tensors.tensor import Tensor
 
 
-class Layer(NamedTuple):
-    """How the outputs of one module differ."""
-
-    path: str
-    module: str
-    """Its class."""
-    shape: tuple[int, ...]
-    absolute: float
-    """The largest difference; infinity where only one of the two is a finite number."""
-    relative: float
-    """That, divided by the largest element."""
-    is_within: bool
-
-    def __str__(self) -> str:
-        name = f"{self.path or '(model)'} ({self.module})"
-        verdict = "" if self.is_within else "  <- differs"
-        return f"{name:40} {list(self.shape)!s:18} {self.absolute:10.3g} {self.relative:10.3g}{verdict}"
-
-
 class Comparison:
     """The layers in the order in which they were called."""
 
-    def __init__(self, layers: list[Layer]):
+    def __init__(self, layers: list[Difference]):
         self.layers = layers
 
     @property
-    def first(self) -> Layer | None:
+    def first(self) -> Difference | None:
         """The first layer that differs by more than the tolerance; None where all are the same."""
         return next((layer for layer in self.layers if not layer.is_within), None)
 
@@ -114,20 +96,11 @@ def _outputs(model: Module, call: Any, args: Any, kwargs: Any) -> dict[_Key, tup
     return found
 
 
-def _layer(key: _Key, first: tuple[str, np.ndarray], second: tuple[str, np.ndarray], tolerance: float | None) -> Layer:
+def _layer(
+    key: _Key, first: tuple[str, np.ndarray], second: tuple[str, np.ndarray], tolerance: float | None
+) -> Difference:
     (kind, a), (_, b) = first, second
     path = key[0] + (f" call {key[1] + 1}" if key[1] else "") + (f" output {key[2]}" if key[2] else "")
     if a.shape != b.shape:
         raise ShapeError(f"compare: {path or 'the model'} returns {list(a.shape)} and {list(b.shape)}")
-    floating = np.issubdtype(a.dtype, np.floating)
-    limit = tolerance if tolerance is not None else (1e-10 if a.dtype == np.float64 else 1e-4) if floating else 0.0
-    same = (a == b) | (np.isnan(a) & np.isnan(b)) if floating else a == b
-    if bool(np.all(same)):
-        return Layer(path, kind, a.shape, 0.0, 0.0, True)
-    with np.errstate(all="ignore"):
-        difference = np.where(same, 0.0, np.abs(a.astype(np.float64) - b.astype(np.float64)))
-    absolute = float(np.nan_to_num(difference, nan=np.inf, posinf=np.inf).max())
-    finite = np.abs(a[np.isfinite(a)]) if floating else np.abs(a)
-    largest = float(finite.max()) if finite.size else 0.0
-    relative = absolute / largest if largest else (0.0 if not absolute else float("inf"))
-    return Layer(path, kind, a.shape, absolute, relative, relative <= limit)
+    return difference(path, kind, a, b, tolerance)

@@ -14,9 +14,11 @@ from typing import Any, NamedTuple, Self
 
 from graphc.base import module_path, mutation_epoch
 from graphc.base.array_report import ArrayReport, report_of
-from graphc.base.errors import ArgumentError
+from graphc.base.errors import ArgumentError, NonFiniteError
 from graphc.monitor.call_log import CALL, GRADIENT, MODULE, NOTE, OP, CallLog, Event, Filter, matches
 from graphc.monitor.op_watch import OpDone, OpWatch
+from graphc.monitor.outermost_call import Begun, OutermostCall
+from graphc.monitor.recording import Recorder
 from graphc.monitor.stops import Stop, Stops
 from graphc.nn.module import Module
 from graphc.nn.module_hooks import (
@@ -29,7 +31,7 @@ from graphc.tensors.placement import on_host
 from graphc.tensors.structure import flatten
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import refresh
-from graphc.tracing.trace import is_tracing
+from graphc.tracing.trace import graph_name, is_tracing
 
 _COMPILED = (
     "compiled code: its modules are seen, the ops inside of its kernels are not (debug(eager=True) runs its Python "
@@ -69,7 +71,15 @@ class debug:
 
     In compiled code modules are seen by hooks, so its kernels are not fused across modules and the first call of each
     signature is compiled once more; ops are not seen. With ``eager=True`` compiled functions run their Python code
-    while the block runs. What other threads do is not seen. Raises ArgumentError inside of a trace.
+    while the block runs. What other threads do is not seen.
+
+    ``record="step.gcr"`` writes what is needed to run a step again, bit for bit, in another process: the first call of
+    a function, module or compiled step in the block (or, as a decorator, of the function), its arguments, and contents
+    of the modules, optimizers, generators and tensors that it refers to, before and after; ``graphc.replay`` reads it.
+    With ``stop`` it is written only where that was met or an error raised. No hooks are set then, so that compiled code
+    runs as ever. Raises ArgumentError for arguments that a file cannot hold.
+
+    Raises ArgumentError inside of a trace.
     """
 
     def __init__(
@@ -86,6 +96,7 @@ class debug:
         stream: Any = None,
         log: str | os.PathLike[str] | None = None,
         limit: int = 100_000,
+        record: str | os.PathLike[str] | None = None,
     ):
         if model is not None and not isinstance(model, Module):
             model = getattr(model, "_target", model)
@@ -98,9 +109,15 @@ class debug:
         self._check_patterns(self._stops.modules)
         self._wanted = Filter(_several(modules), _several(names))
         self._limit, self._file = limit, log
-        self._stream = stream if stream is not None else not (stop or log)
+        self._stream = stream if stream is not None else not (stop or log or record)
+        self._record = record
+        self._recorder = None if record is None else Recorder(_several(stop))
+        self._tap: OutermostCall | None = None
         self._log = CallLog(limit, self._wanted, None, None)
         self._exit: ExitStack | None = None
+        self._is_decorator = False
+        self._name = ""
+        """Of the call that is recorded, where it is not that of the function."""
         self._watch: OpWatch | None = None
         self._running: list[_Running] = []
         self._known: dict[int, tuple[Any, str]] = {}
@@ -137,14 +154,19 @@ class debug:
                 mutation_epoch.note()
                 dispatch.AS_PYTHON[0] += 1
                 stack.callback(_no_longer_as_python)
-            if self._ops or self._eager:
+            if self._ops or self._eager or self._recorder is not None:
                 watch = OpWatch(dispatch.current(), self, native=not self._eager)
                 self._watch = stack.enter_context(dispatch.use(watch))  # type: ignore[assignment]
             self._exit = stack.pop_all()
         self._running, self._spent, self._noted = [], 0.0, False
+        if self._recorder is not None and not self._is_decorator:
+            self._tap = OutermostCall(sys._getframe(1), self._begin_call, self._recorder.end)
+            self._tap.start()
         return self
 
     def _hook(self, stack: ExitStack) -> None:
+        if self._recorder is not None:
+            return  # hooks would change the kernels of compiled code, and with these its bits
         handles = [
             register_module_forward_pre_hook(self._begin),
             register_module_forward_hook(self._end),
@@ -160,8 +182,12 @@ class debug:
         stack, self._exit = self._exit, None
         if stack is None:
             return
+        if self._tap is not None:
+            self._tap.stop()
         stack.close()
         self._watch = None
+        if self._recorder is not None:
+            self._write(self._recorder, error)
         if kind is None:
             self._stops.at_end()
             for pattern in set(self._stops.modules) - self._stops.met:
@@ -172,10 +198,59 @@ class debug:
 
         @functools.wraps(function)
         def called(*args: Any, **kwargs: Any) -> Any:
-            with self:
-                return function(*args, **kwargs)
+            self._is_decorator = True
+            try:
+                with self:
+                    recorder = self._recorder
+                    if recorder is None:
+                        return function(*args, **kwargs)
+                    name = self._name or graph_name(function)
+                    self._begin_call(Begun(name, args, kwargs, [(name, function)]))
+                    found = function(*args, **kwargs)
+                    recorder.end(found)
+                    return found
+            finally:
+                self._is_decorator = False
 
         return called
+
+    # ---- recording
+
+    def _begin_call(self, begun: Begun) -> bool:
+        assert self._recorder is not None
+        with self._paused():
+            return self._recorder.begin(begun.name, begun.args, begun.kwargs, begun.refers)
+
+    def following(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
+        """As a decorator that looks at a call as one that is recorded is looked at, without writing it."""
+        self._recorder, self._name = Recorder(self._stops.patterns), name
+        return self(function)
+
+    @property
+    def ops_seen(self) -> list[Any]:
+        """What a recording has of ops."""
+        return [] if self._recorder is None else self._recorder.ops
+
+    def _write(self, recorder: Recorder, error: BaseException | None) -> None:
+        """Writes the recording: with ``stop`` where there is a reason; raises where the result is not finite."""
+        if error is not None:
+            recorder.fail(error)
+        what = self._bad(recorder) if error is None and self._stops.wants_finite else None
+        if what is not None:
+            recorder.fail(what)
+        ended = error is not None or what is not None
+        if self._record is not None and (recorder.has_begun if ended else not self._stops.is_any):
+            size = recorder.write(self._record)
+            print(f"debug: recorded {recorder.name} in {os.fspath(self._record)}, {size:,} bytes", file=sys.stderr)
+        if what is not None:
+            raise what
+
+    def _bad(self, recorder: Recorder) -> NonFiniteError | None:
+        found = recorder.bad()
+        if not found:
+            return None
+        call = f"graphc.replay({os.fspath(self._record or 'step.gcr')!r}, function, eager=True)"
+        return NonFiniteError(f"{recorder.name}: {found} is not finite after the call", remedy=f"{call} finds the op")
 
     # ---- what was logged
 
@@ -288,18 +363,38 @@ class debug:
         module = scope.stack[-1] if scope is not None and scope.stack else None
         if module is not None and not self._is_wanted(module):
             return None
+        if self._recorder is not None:
+            self._follow(scope.stack if scope is not None else ())
         phase = "backward" if done.is_backward else "forward"
         event = Event(
             OP, phase, self._path(module) if module is not None else "", type(module).__name__ if module else "",
             done.op.name, f"{done.file}:{done.line}" if done.file else "", self._reports(done.operands),
             self._reports(done.results), done.seconds, len(self._running),
         )  # fmt: skip
+        if self._recorder is not None:
+            self._recorder.add(event, done.results)
         if self._ops:
             self._log.add(event)
         self._spent += time.perf_counter() - now
         if self._stops.wants_finite and not done.is_backward:
             self._stops.after_op(event, done.operands, done.results, done.attrs)
         return functools.partial(self._after_gradient, event)
+
+    def _follow(self, stack: Sequence[Any]) -> None:
+        """Headings of modules without hooks: those whose call the op lies in."""
+        same = 0
+        while same < min(len(stack), len(self._running)) and self._running[same].module is stack[same]:
+            same += 1
+        self._running = self._running[:same]
+        for module in stack[same:]:
+            name, depth = type(module).__name__, len(self._running)
+            event = Event(CALL, "forward", self._path(module), name, "", "", (), (), 0.0, depth)
+            self._log.add(event)
+            self._running.append(_Running(module, event, 0.0, 0.0))
+            found = [p for p in self._stops.modules if matches((p,), event.path, event.module)]
+            if found:
+                self._stops.met.update(found)
+                self._stops.at_module(event, module, ())
 
     def _after_gradient(self, forward: Event, inputs: Any, outputs: Any, seconds: float) -> None:
         if self._exit is None:
@@ -309,6 +404,8 @@ class debug:
             kind=GRADIENT, phase="backward", inputs=self._reports(given), outputs=self._reports(made), seconds=seconds,
             depth=0,
         )  # fmt: skip
+        if self._recorder is not None:
+            self._recorder.add(event, made)
         if self._ops:
             self._log.add(event)
         if self._stops.wants_finite:

@@ -41,6 +41,8 @@ class Stops:
         self.wants_finite = NAN in patterns
         self.modules = tuple(p for p in patterns if p != NAN)
         """Patterns of paths and classes of modules to stop at."""
+        self.patterns = tuple(patterns)
+        self.is_any = bool(patterns)
         self.met: set[str] = set()
         """Those that were met."""
         self._on_stop = on_stop

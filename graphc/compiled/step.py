@@ -30,9 +30,11 @@ from graphc.compiled.sized_traces import (
 from graphc.compiled.step_forward import Inputs, forward_and_loss
 from graphc.compiled.step_options import DynamicScale, StepOptions
 from graphc.compiled.step_program import StepProgram
+from graphc.compiled.step_python import PythonStep
 from graphc.compiled.step_state import StepState
 from graphc.compiler.memory_report import MemoryReport
 from graphc.ir.graph.graph import Graph
+from graphc.ops import dispatch
 from graphc.passes.base import Pass
 from graphc.tape.grad_mode import enable_grad, is_grad_enabled, is_inference_mode_enabled
 from graphc.tensors.structure import (
@@ -124,6 +126,7 @@ class CompiledStep:
         for leaf in leaves:
             if not isinstance(leaf, Tensor):
                 is_plain = False
+        plain = batch
         if not is_plain:
             batch = self._opened(batch)
             leaves, structure = flatten(batch.parts())
@@ -136,11 +139,12 @@ class CompiledStep:
             self._traces.clear()
         types = tuple([(t.dtype, shape_of(t)) for t in leaves])
         key = (shape, types, modules.training(), True, repeats(leaves), machine_of(self.target, leaves))
+        is_apart = not is_grad_enabled() or is_inference_mode_enabled() or dispatch.runs_python()
         for leaf in leaves:
             if leaf._counter is None or (leaf._node is not None and leaf._requires_grad):
-                raise self._refusal(leaves)
-        if not is_grad_enabled() or is_inference_mode_enabled():
-            raise self._refusal(leaves)
+                is_apart = True
+        if is_apart:
+            return self._run_apart(leaves, plain)
         call = self._calls.of(*batch.by_position()) if self._calls.is_any else None
         program, numbers = self._find(key, given, call) or self._new(key, structure, modules, batch, call)
         return self._run(program, [*leaves, *numbers] if numbers else leaves, call)
@@ -150,7 +154,7 @@ class CompiledStep:
         by_position, more = self._calls.with_numbers((*batch.x, *batch.y), batch.more)
         return _Batch(by_position[: len(batch.x)], by_position[len(batch.x) :], more)
 
-    def _run(self, program: StepProgram, leaves: Sequence[Any], call: SizedCall | None) -> Any:
+    def _run(self, program: StepProgram | PythonStep, leaves: Sequence[Any], call: SizedCall | None) -> Any:
         """One call of a program, with the hooks of the optimizers that it steps, and what is counted."""
         if self.options.accumulate > 1:
             self._state.meet(program.params, program.updates)
@@ -168,6 +172,13 @@ class CompiledStep:
         self._state.advance(program.params)
         self.last_output, self.last_grad_norm = result.output, result.norm
         return result.loss
+
+    def _run_apart(self, leaves: Sequence[Any], batch: _Batch) -> Any:
+        """A call that no program is for: it raises, or runs as Python for who wants to see it."""
+        has_history = any([t._counter is None or (t._node is not None and t._requires_grad) for t in leaves])
+        if has_history or not is_grad_enabled() or is_inference_mode_enabled():
+            raise self._refusal(leaves)
+        return self._run(PythonStep(self.options, self._state, batch), leaves, None)
 
     def _refusal(self, leaves: Sequence[Any]) -> GradientError:
         """Why there is no step, as eager mode has no gradient then."""
@@ -271,7 +282,7 @@ class CompiledStep:
         with enable_grad():
             return trace_function(forward, batch.parts(), {}, self.name, named, True, numbers=fresh(), **sized)
 
-    def _run_pre_hooks(self, optimizer: Any, program: StepProgram) -> None:
+    def _run_pre_hooks(self, optimizer: Any, program: StepProgram | PythonStep) -> None:
         """Hooks that run before the update may look, but not write: forward and update are one here."""
         before = [(t._data, t._version) for t in program.binding.tensors()]
         for hook in list(optimizer._step_pre_hooks.values()):

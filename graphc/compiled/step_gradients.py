@@ -74,7 +74,7 @@ class Gradients:
             if known is not None:
                 found = Tensor._wrap(known) + found
             for hook in list((param._post_hooks or {}).values()):
-                after = functools.partial(_accumulated, param, hook)
+                after = functools.partial(accumulated, param, hook)
                 found = run_gradient_hook(self.tracer, "hook after accumulation", after, found)
             self.found[argument] = found
             if known is not None:
@@ -130,7 +130,7 @@ class Gradients:
         self.tracer.write(tracker, ew.where(goes_on, count, count * 0))
 
 
-def _accumulated(param: Any, hook: Any, gradient: Tensor) -> Tensor:
+def accumulated(param: Any, hook: Any, gradient: Tensor) -> Tensor:
     """What a hook leaves in ``grad``, which is the gradient while it runs."""
     before, param._grad, version = param._grad, gradient.clone(), param._version
     try:

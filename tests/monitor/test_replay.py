@@ -39,7 +39,7 @@ def test_steps_are_replayed_bit_for_bit_in_another_process(folder):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("kind", ["function", "loop"])
+@pytest.mark.parametrize("kind", ["function", "loop", "step"])
 def test_what_was_recorded_compiled_is_replayed_eagerly(folder, kind):
     gc.manual_seed(1)
     step, net, _, _ = make(kind)

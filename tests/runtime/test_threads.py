@@ -13,10 +13,13 @@ import numpy as np
 import pytest
 
 import graphc
+from graphc.codegen.llvm.entry import THREADS
+from graphc.compiler.compile import compile_stages, load_compiled
+from graphc.compiler.stages import Stages
 from graphc.errors import ArgumentError
 from graphc.runtime import pool, threads
 from tests.architecture.scan import ROOT
-from tests.runtime.threaded import MODEL, model, thread_count
+from tests.runtime.threaded import MODEL, SHARED, model, thread_count
 
 COUNTS = (1, 2, 3, 4, 7)
 
@@ -35,6 +38,32 @@ def test_every_number_of_threads_gives_the_same_bits():
             with thread_count(count):
                 assert same(program.run(arrays), expected), count
     assert pool.workers() >= max(COUNTS) - 1
+
+
+def _settling(x, w):
+    """Branches and a loop until a value says so, with products and sums in them."""
+
+    def step(state):
+        count, x = state
+        x = graphc.cond((x.sum() > 0) & (count < 40), lambda x: (x @ w).tanh(), lambda x: x * 0.5 - x.mean(), (x,))
+        return count + 1, graphc.cond(x[0, 0] > 0, lambda x: x - x.mean(0), lambda x: graphc.softmax(x, 1), (x,))
+
+    return graphc.while_loop(lambda s: (s[0] < 60) & (s[1].abs().sum() > 1e-3), step, (graphc.tensor(0), x))
+
+
+def test_branches_and_loops_give_the_same_bits():
+    random = np.random.default_rng(0)
+    x, w = (random.standard_normal(shape).astype(np.float32) for shape in ((30, 40), (40, 40)))
+    with graphc.no_grad():
+        graph = graphc.trace(_settling, graphc.tensor(x), graphc.tensor(w))
+    compiled = compile_stages(Stages(graph, target=SHARED))
+    assert THREADS.encode() in compiled.object
+    program = load_compiled(compiled)
+    with thread_count(1):
+        expected = program.run([x, w])
+    for count in (2, 3, 4):
+        with thread_count(count):
+            assert all(same(program.run([x, w]), expected) for _ in range(20))
 
 
 def test_a_program_may_be_compiled_under_any_number_of_threads():

@@ -383,7 +383,7 @@ class _EntryWriter:
             self.lines.insert(0, f"  %c{label} = alloca i64, align 8")
             self.lines.append(f"  store i64 0, ptr %c{label}, align 8")
             if axis.flag:
-                self.lines.append(f"  br i1 {self.flag(axis, 'f' + label)}, label %L{label}, label %E{label}")
+                self.lines.append(f"  br i1 {self.flag(axis, 'f' + label)}.on, label %L{label}, label %E{label}")
             elif bounds(axis.extent)[0] < 1:
                 self.lines.append(f"  %e{label} = icmp eq i64 {self.sizes.value(axis.extent)}, 0")
                 self.lines.append(f"  br i1 %e{label}, label %E{label}, label %L{label}")
@@ -396,23 +396,27 @@ class _EntryWriter:
             self.loops.append((axis, label))
 
     def flag(self, axis: Axis, name: str) -> str:
-        """The register, of type i1, that says whether there is one more iteration; appends what loads it."""
-        place = self.names[self.owners[axis.flag].name]
-        self.lines.append(f"  %{name} = load i8, ptr {place}, align 1")
-        self.lines.append(f"  %{name}.on = icmp ne i8 %{name}, 0")
-        return f"%{name}.on"
-
-    def unless_set(self, axis: Axis, label: str) -> list[str]:
-        """The branch at the end of an iteration."""
-        if not axis.flag:
-            return [f"  br i1 %d{label}, label %E{label}, label %L{label}"]
-        place, name = self.names[self.owners[axis.flag].name], f"%g{label}"
-        return [
-            f"  {name} = load i8, ptr {place}, align 1",
-            f"  {name}.off = icmp eq i8 {name}, 0",
-            f"  {name}.end = or i1 {name}.off, %d{label}",
-            f"  br i1 {name}.end, label %E{label}, label %L{label}",
+        """The register that ends in ``.on``, of type i1, says whether there is one more iteration, the other that there
+        is none; appends what loads it, between two barriers where threads share the loop: none may look before it is
+        set, nor set it again before all have looked."""
+        barrier = ["  call void @graphc_meet(ptr %barrier)"] if axis in self.shared else []
+        self.lines += [
+            *barrier,
+            f"  %{name} = load i8, ptr {self.names[self.owners[axis.flag].name]}, align 1",
+            f"  %{name}.on = icmp ne i8 %{name}, 0",
+            f"  %{name}.off = icmp eq i8 %{name}, 0",
+            *barrier,
         ]
+        return f"%{name}"
+
+    def repeat(self, axis: Axis, label: str) -> None:
+        """Appends the branch at the end of an iteration."""
+        end = f"%d{label}"
+        if axis.flag:
+            flag = self.flag(axis, f"g{label}")
+            end = f"{flag}.end"
+            self.lines.append(f"  {end} = or i1 {flag}.off, %d{label}")
+        self.lines.append(f"  br i1 {end}, label %E{label}, label %L{label}")
 
     def stop_where_set(self, number: int) -> None:
         """Appends the return before call ``number`` that is taken when a check has failed."""
@@ -443,9 +447,9 @@ class _EntryWriter:
                 f"  %n{label} = add nuw nsw i64 %i{label}, 1",
                 f"  store i64 %n{label}, ptr %c{label}, align 8",
                 f"  %d{label} = icmp eq i64 %n{label}, {self.sizes.value(axis.extent)}",
-                *self.unless_set(axis, label),
-                f"E{label}:",
             ]
+            self.repeat(axis, label)
+            self.lines.append(f"E{label}:")
         if not self.loops:
             self.stamp_repeated()
 
@@ -559,7 +563,7 @@ class _EntryWriter:
                 lines += [f"  br i1 %first, label %P{number}, label %Q{number}", f"P{number}:"]
                 self.look(number)
                 lines += [f"  br label %Q{number}", f"Q{number}:"]
-            if barrier:
+            if barrier or number in self.polls:
                 lines.append("  call void @graphc_meet(ptr %barrier)")
             if number in self.polls:
                 self.end_if_cut(number)

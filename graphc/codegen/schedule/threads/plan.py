@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import prod
 from typing import Any
 
 from graphc.base.size import always, bounds, hint, is_size
@@ -45,12 +46,12 @@ class ThreadPlan:
 
 def plan_threads(program: Program, target: Target) -> ThreadPlan:
     """The plan for a scheduled program whose memory is planned."""
-    if not target.has_pool or any(axis.flag for call in program.calls for axis in call.loops):
+    if not target.has_pool:
         return ThreadPlan()
     costs, roofline = target.costs.threads, target.roofline
     runs: Counter[str] = Counter()
     for call in program.calls:
-        runs[call.kernel] += hint(call.runs)
+        runs[call.kernel] += hint(_expected_runs(call))
     repeated = {call.kernel for call in program.calls if call.loops}
     tiles = {call.kernel for call in program.calls if call.sizes}
     """Kernels of tiles, which were chosen for ample sizes."""
@@ -79,6 +80,13 @@ def plan_threads(program: Program, target: Target) -> ThreadPlan:
     return ThreadPlan(chunked, barriers, max(2, min(costs.most, shared // costs.part_ns)))
 
 
+def _expected_runs(call: Call) -> Any:
+    """How often a kernel runs, where flags end some of the loops around it."""
+    return prod(min(axis.extent, _FLAGGED_RUNS) if axis.flag else axis.extent for axis in call.loops)
+
+
+_FLAGGED_RUNS = 8
+"""Assumed iterations of a loop that its flag ends."""
 _SCALE = 256
 """Parts of a nanosecond in which the time of a grain is counted."""
 
@@ -90,7 +98,7 @@ def _parts(program: Program, chunked: Mapping[str, Chunking], times: Mapping[str
         if call.kernel in chunked:
             grains = chunked[call.kernel].grains
             each = max(1, _SCALE * times[call.kernel] // max(1, hint(grains)))
-            work = work + call.runs * call.size(grains) * each
+            work = work + _expected_runs(call) * call.size(grains) * each
     return work // (_SCALE * costs.part_ns)
 
 
@@ -125,6 +133,13 @@ class _Barriers:
         self.chunked = chunked
         self.owners = owners(program)
         self.kernels = {k.name: k for k in program.kernels}
+        self.looking = {
+            axis
+            for axis, (first, last) in loop_spans(self.calls).items()
+            if axis.flag and any(call.kernel in chunked for call in self.calls[first : last + 1])
+        }
+        """Loops with flags that all threads go through. Barriers stand before and behind each look at the flag, so
+        nothing is to be waited for where such a loop begins, goes on or ends."""
 
     def find(self) -> set[int]:
         """Calls before which a barrier stands: they touch what calls after the barrier before have written, or write
@@ -132,8 +147,12 @@ class _Barriers:
         since: _Uses = {}
         found: set[int] = set()
         skipped: list[tuple[Axis, _Uses]] = []
-        for number, calls in self.units():
-            _follow(self.calls[number].loops, since, skipped)
+        around: list[tuple[Axis, int]] = []
+        for number, calls, at in self.units():
+            before, around = around, [(a, at.get(a.name, 0)) for a in self.calls[number].loops if a in self.looking]
+            if around != before:
+                since.clear()
+            self.follow(self.calls[number].loops, since, skipped)
             uses = [use for call in calls for use in self.uses(call)]
             waits = any(a.waits_for(earlier) for a in uses for earlier in since.get(a.place, ()))
             if waits or number in found or number == self.checked:
@@ -143,42 +162,44 @@ class _Barriers:
                 since.setdefault(use.place, []).append(use)
         return found
 
-    def units(self) -> Iterator[tuple[int, Sequence[Call]]]:
-        """Calls with their numbers in the order in which they run. What one iteration leaves for the next shows in two
-        iterations; a loop that the first thread runs alone is one unit."""
+    def follow(self, loops: tuple[Axis, ...], since: _Uses, skipped: list[tuple[Axis, _Uses]]) -> None:
+        """Enters and leaves loops that may have no iteration in a call: the barriers in one do not count behind it.
+        ``skipped``: those that are open, each with what has been used since the barrier before it."""
+        while skipped and skipped[-1][0] not in loops:
+            for place, uses in skipped.pop()[1].items():
+                since[place] = [*uses, *since.get(place, ())]
+        for axis in loops:
+            may_be_skipped = axis not in self.looking and (axis.flag or bounds(axis.extent)[0] < 1)
+            if may_be_skipped and all(axis != known for known, _ in skipped):
+                skipped.append((axis, {place: [*uses] for place, uses in since.items()}))
+
+    def units(self) -> Iterator[tuple[int, Sequence[Call], dict[str, int]]]:
+        """Calls with their numbers, and iterations by names of loops, in the order in which they run. What one
+        iteration leaves for the next shows in two iterations; a loop that the first thread runs alone is one unit."""
         number = 0
         for axis, block in blocks(self.calls):
             if axis is None or not any(call.kernel in self.chunked for call in block):
-                yield number, block
+                yield number, block, {}
             else:
                 numbered = [
                     replace(call, kernel=str(i), loops=tuple(Axis(a.name, 2) for a in call.loops))
                     for i, call in enumerate(block, number)
                 ]
-                for call, _ in executions(numbered):
-                    yield int(call.kernel), (self.calls[int(call.kernel)],)
+                for call, at in executions(numbered):
+                    yield int(call.kernel), (self.calls[int(call.kernel)],), {a.name: i for a, i in at.items()}
             number += len(block)
 
     def uses(self, call: Call) -> Iterator[_MemoryUse]:
         """What one call reads and writes."""
-        kernel = self.kernels[call.kernel]
-        for buffer, name in zip(kernel.arguments, call.args, strict=True):
+        kernel, alone = self.kernels[call.kernel], call.kernel not in self.chunked
+        touched = [(name, buffer.role != "in") for buffer, name in zip(kernel.arguments, call.args, strict=True)]
+        if alone:
+            touched += [(axis.flag, False) for axis in call.loops if axis.flag]
+        for name, writes in touched:
             storage = self.owners[name]
             place = "" if storage.cls == "temp" else storage.name
             start = storage.offset if storage.cls == "temp" else 0
-            alone = call.kernel not in self.chunked
-            yield _MemoryUse(place, start, start + storage.nbytes, buffer.role != "in", alone)
-
-
-def _follow(loops: tuple[Axis, ...], since: _Uses, skipped: list[tuple[Axis, _Uses]]) -> None:
-    """Enters and leaves loops that may have no iteration in a call: the barriers in one do not count behind it.
-    ``skipped``: those that are open, each with what has been used since the barrier before it."""
-    while skipped and skipped[-1][0] not in loops:
-        for place, uses in skipped.pop()[1].items():
-            since[place] = [*uses, *since.get(place, ())]
-    for axis in loops:
-        if bounds(axis.extent)[0] < 1 and all(axis != known for known, _ in skipped):
-            skipped.append((axis, {place: [*uses] for place, uses in since.items()}))
+            yield _MemoryUse(place, start, start + storage.nbytes, writes, alone)
 
 
 def owners(program: Program) -> dict[str, Storage]:

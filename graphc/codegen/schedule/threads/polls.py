@@ -7,13 +7,13 @@ from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.estimate.cost import StatementCounts, kernel_ns
 from graphc.codegen.schedule.threads.plan import ThreadPlan, owners
 from graphc.files.manifest import INTERRUPTIBLE_NS
-from graphc.ir.kernel.repeat import blocks
+from graphc.ir.kernel.repeat import blocks, loop_spans
 from graphc.ir.kernel.statements import Call, Program
 
 
 def find_polls(program: Program, threads: ThreadPlan, target: Target) -> frozenset[int]:
     """The numbers of the calls before which a scheduled program polls. None of them comes after a write to a parameter
-    or state; threads poll only at barriers, and not in loops that they share."""
+    or state. Threads poll only at barriers, and in loops that they share where a flag ends them."""
     kernels = {k.name: k for k in program.kernels}
     times = {k.name: kernel_ns(k, StatementCounts().body(k.body), target.roofline) for k in program.kernels}
     if sum(times[call.kernel] * hint(call.runs) for call in program.calls) < INTERRUPTIBLE_NS:
@@ -25,6 +25,12 @@ def find_polls(program: Program, threads: ThreadPlan, target: Target) -> frozens
         return any(b.role != "in" and owner[name].cls not in ("temp", "output") for b, name in arguments)
 
     found: set[int] = set()
+    shared = threads.shared_loops(program.calls)
+    endless = {
+        first
+        for axis, (first, _) in loop_spans(program.calls).items()
+        if axis.flag and axis.extent > 1 and axis in shared
+    }
     number, since = 0, 0
     for axis, unit in blocks(program.calls):
         if since >= poll_ns and (not threads.chunked or (axis is None and number in threads.barriers)):
@@ -35,6 +41,7 @@ def find_polls(program: Program, threads: ThreadPlan, target: Target) -> frozens
         spent = sum(times[call.kernel] * hint(call.runs) for call in unit)
         if axis is not None and spent >= poll_ns and not threads.chunked:
             found.add(number)
+        found |= endless.intersection(range(number, number + len(unit)))
         since += spent
         number += len(unit)
     return frozenset(found)

@@ -145,6 +145,60 @@ def test_barriers_of_a_loop_that_a_call_may_skip_do_not_count_behind_it():
         assert plan_threads(made, SHARED).barriers == expected
 
 
+TAKEN, OTHER, MORE = Axis("r2", 1, "f"), Axis("r3", 1, "g"), Axis("r4", 1 << 40, "f")
+
+
+def flagged(calls: str, loops: dict[int, tuple[Axis, ...]], **places: int) -> Program:
+    """``repeated`` with flags: those of ``TAKEN`` and ``OTHER`` are arrays that calls may write to."""
+    made = repeated(calls, loops, **places)
+    known = {s.name for s in made.storages}
+    flags = [Storage(n, float32, (N,), "temp", offset=1 << 15) for n in ("f", "g") if n not in known]
+    return replace(made, storages=(*made.storages, *flags))
+
+
+@pytest.mark.parametrize(
+    ("calls", "loops", "expected", "meets"),
+    [
+        # Threads meet before and behind both looks at a flag, and need no barrier more around the loop.
+        ("p x a,p a b,p b c", {1: (TAKEN,)}, set(), 4),
+        # They also meet where a loop without an end looks for Ctrl-C.
+        ("p x a,p a b,p b c", {1: (MORE,)}, set(), 5),
+        ("p x a,p a b,p b c,p c d", {1: (TAKEN,), 2: (OTHER,)}, set(), 8),
+        ("p x a,p a b,p b c", {0: (TAKEN,), 1: (TAKEN,)}, {1}, 5),
+        # What one iteration leaves for the next: the flag is looked at in between.
+        ("p x a,p a b", {0: (MORE,), 1: (MORE,)}, {1}, 6),
+        # A loop inside whose first call is the first one around it, too, begins again without a look at the flag.
+        ("p x a,s a b", {0: (TAKEN, INNER), 1: (TAKEN, INNER)}, {0, 1}, 6),
+        # A loop that the first thread runs alone, behind which the barrier before it counts: it stands before the flag.
+        ("p x a,s a b,p b c", {1: (TAKEN,)}, {1, 2}, 2),
+        # One inside of a loop of all threads is skipped with its barriers.
+        ("p x a,s x d,s a b,p a c", {i: (OUTER, TAKEN) if i in (1, 2) else (OUTER,) for i in range(4)}, {0, 2, 3}, 7),
+        # The flag that the first thread looks at is made by all of them.
+        ("p x f,s x b", {1: (TAKEN,)}, {1}, 1),
+    ],
+)
+def test_loops_with_flags(calls: str, loops: dict, expected: set[int], meets: int):
+    made = flagged(calls, loops)
+    plan = plan_threads(made, SHARED)
+    assert plan.barriers == expected
+    assert emitted(made, SHARED).count("call void @graphc_meet(") == meets
+
+
+def test_all_threads_look_at_a_flag_between_two_barriers():
+    made = flagged("p x a,p a b", {0: (MORE,), 1: (MORE,)})
+    lines = [line.strip() for line in emitted(made, SHARED).splitlines()]
+    looks = [i for i, line in enumerate(lines) if line.startswith(("%f0.0 = load i8", "%g0.0 = load i8"))]
+    assert len(looks) == 2
+    for look in looks:
+        assert "@graphc_meet" in lines[look - 1] and "@graphc_meet" in lines[look + 3]
+
+
+def test_steps_that_a_flag_ends_are_few_in_an_estimate():
+    made = flagged("p x a", {0: (MORE,)})
+    target = priced(SHARED, threads={"part_ns": 1 << 40})
+    assert plan_threads(made, target).most == 2
+
+
 def test_small_kernels_of_loops_are_left_to_one_thread():
     repeated_ns = host_target().costs.threads.repeated_ns
     target = priced(SHARED, threads={"repeated_ns": repeated_ns})

@@ -9,7 +9,7 @@ import pytest
 
 import graphc as gc
 from graphc import nn
-from graphc.codegen.llvm.entry import ARMED, CUT, INTERRUPT
+from graphc.codegen.llvm.entry import ARMED, CUT, INTERRUPT, LOOK
 from graphc.codegen.machine.target import host_target
 from graphc.codegen.schedule.threads.plan import ThreadPlan, owners, plan_threads
 from graphc.codegen.schedule.threads.polls import find_polls
@@ -97,3 +97,17 @@ def test_a_program_ends_at_the_poll_and_leaves_parameters(threads: int):
     finally:
         interrupts._signals.word.value = 0
         gc.set_num_threads(before_threads)
+
+
+def test_threads_poll_in_each_step_of_a_loop_that_a_flag_ends():
+    w = gc.rand(256, 256)
+    with gc.no_grad():
+        loop = lambda x: gc.while_loop(lambda s: s.sum() < 9, lambda s: (s @ w).tanh(), x)  # noqa: E731
+        program = Stages(gc.trace(loop, gc.rand(256, 256))).scheduled
+    threads = plan_threads(program, host_target())
+    (loop,) = threads.shared_loops(program.calls)
+    first = next(i for i, call in enumerate(program.calls) if loop in call.loops)
+    assert first in find_polls(program, threads, host_target())
+    text = emitted(program, host_target())
+    look = text.index(f"call void @{LOOK}(ptr %v{first}, i64 {first + CUT})")
+    assert text.index(f"L{first}.0:") < look < text.index("call void @graphc_meet(", look) < text.index(f"U{first}:")

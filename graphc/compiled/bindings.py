@@ -15,6 +15,7 @@ from graphc.compiled import prepacked_store
 from graphc.compiled.prepacked_store import Prepacked
 from graphc.runtime.arena import aligned
 from graphc.tensors.creation import get_default_dtype
+from graphc.tensors.generator import PATH as RANDOM
 from graphc.tensors.journal import note_write
 from graphc.tensors.tensor import Tensor
 from graphc.tracing.facts import Table, broken
@@ -296,10 +297,10 @@ class Binding:
         return ()
 
     def tell_writes(self) -> None:
-        """Tells open journals what the program is about to write to."""
-        tensors = self._tensors or ()
-        for i in self.written:
-            note_write(tensors[i]._data, tensors[i]._counter)
+        """Tells open journals what the program is about to write to, and the random states that it draws from."""
+        for i, tensor in enumerate(self._tensors or ()):
+            if i in self.written or getattr(tensor, "_capture_path", None) == RANDOM:
+                note_write(tensor._data, tensor._counter)
 
     def note_writes(self) -> None:
         """Counts a write to every tensor that the program writes."""

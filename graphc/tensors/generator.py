@@ -16,6 +16,7 @@ from graphc.base.public import reduced
 from graphc.ops import dispatch
 from graphc.ops import elementwise as ew
 from graphc.tape.grad_mode import no_grad
+from graphc.tensors.journal import USED, note_write
 from graphc.tensors.tensor_base import expose, front
 
 PATH = "graphc.random"
@@ -99,6 +100,8 @@ class Generator:
         are steps here too, and so are the branches of ``cond`` and the steps of ``while_loop``, behind which the next
         draw begins a new one, whatever has run.
         """
+        if USED[0]:  # what runs again draws again, where it takes over the step that others began, too
+            note_write(self.state._data, self.state._counter)
         scope = module_path.scope()
         if scope is None:
             self._advance()

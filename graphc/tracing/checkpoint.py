@@ -7,6 +7,7 @@ from typing import Any
 
 from graphc.base.errors import ArgumentError
 from graphc.eager import checkpoint as eager
+from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import Graph
 from graphc.ops import dispatch
 from graphc.ops.checkpoint import checkpoint as checkpoint_op
@@ -16,7 +17,7 @@ from graphc.tape.grad_mode import is_grad_enabled, no_grad
 from graphc.tensors.structure import flatten, unflatten
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front, refresh
-from graphc.tracing.sub_graphs import as_they_were
+from graphc.tracing.sub_graphs import as_they_were, taken_checks
 from graphc.tracing.tracer import Tracer
 
 
@@ -95,7 +96,9 @@ def _trace(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[st
     finally:
         if outer.host is not None:
             outer.host.token = before
-    results = [*made, *(image for _, image in written), *calls]
+    # A check of a branch or a step is made behind it, so it must not be hidden here.
+    checks = [] if outer.parent is None else taken_checks(inner.graph)
+    results = [*made, *(image for _, image in written), *calls, *(Tensor._wrap(c.operands[0]) for c in checks)]
     if not results:
         return unflatten(structure, [])
     values = [t._data for t in results]
@@ -104,8 +107,10 @@ def _trace(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[st
     found = outer.apply(checkpoint_op.op, operands, {"body": inner.graph, "results": len(values)})
     found = list(found) if isinstance(found, tuple) else [found]
     given = [_connected(t, image) for t, image in zip(found, results, strict=False)]
+    for check, value in zip(reversed(checks), reversed(given), strict=False):
+        emit(outer.graph, check.op, [refresh(value)._data], check.attrs, check.location)
     if calls and outer.host is not None:
-        outer.host.token = given[-1]
+        outer.host.token = given[len(made) + len(written)]
     for (tensor, image), value in zip(written, given[len(leaves) :], strict=False):
         if image._requires_grad:
             outer.assign(tensor, value)

@@ -7,20 +7,18 @@ from typing import Any
 
 from graphc.base.errors import ArgumentError, ShapeError
 from graphc.ir.graph.build import emit
-from graphc.ir.graph.graph import Graph, Node
-from graphc.ir.op import Trait
+from graphc.ir.graph.graph import Graph
 from graphc.ir.types import TensorType
 from graphc.ops import dispatch
 from graphc.ops.loop import scan as scan_op
 from graphc.ops.loop import steps
 from graphc.ops.shape import concat
-from graphc.passes.checks import integer_ranges, is_inside
 from graphc.tape.grad_mode import no_grad
 from graphc.tensors.generator import own_step
 from graphc.tensors.structure import Structure, flatten, unflatten
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front, refresh
-from graphc.tracing.sub_graphs import as_they_were, carry_states, generator_states
+from graphc.tracing.sub_graphs import as_they_were, carry_states, generator_states, taken_checks
 from graphc.tracing.tracer import Tracer
 
 Step = Callable[[Any, Any], tuple[Any, Any]]
@@ -101,7 +99,7 @@ class _Loop:
             after, ys = self.step(given, slices)
             results = [refresh(inner.local(t))._data for t in (*after, *ys)]
         generators = generator_states(inner, "scan", "make it a carry")
-        checks = _taken_checks(inner.graph)
+        checks = taken_checks(inner.graph)
         operands = [*carries, *sequences, *as_they_were(inner.origins, [entry.tensor for entry in generators])]
         carry_states(inner.graph, operands, results, len(carries), generators)
         taken = len(carries) + len(generators)
@@ -125,12 +123,3 @@ def _argument(inner: Tracer, outer: Tensor, name: str, shape: Sequence[int]) -> 
     tensor = Tensor._wrap(inner.graph.add_input(TensorType(outer.dtype, tuple(shape)), name))
     tensor._requires_grad = outer.dtype.kind == "f"
     return tensor
-
-
-def _taken_checks(step: Graph) -> list[Node]:
-    """The checks of a step, taken out of it: they are made of what all steps check, behind the loop."""
-    ranges = integer_ranges(step)
-    found = [node for node in step.nodes() if node.op.has(Trait.CHECK)]
-    for node in reversed(found):
-        step.erase(node)
-    return [node for node in found if not is_inside(node, ranges)]

@@ -12,6 +12,7 @@ from graphc.ir.graph.graph import Graph, Node, Value
 from graphc.ir.op import Trait
 from graphc.ir.types import TensorType
 from graphc.ops import dispatch
+from graphc.passes.checks import integer_ranges, is_inside
 from graphc.tape.grad_mode import no_grad
 from graphc.tensors.generator import PATH
 from graphc.tensors.structure import Structure, flatten, unflatten
@@ -82,6 +83,15 @@ def check_draws(inner: Tracer, name: str, moves: bool) -> None:
             origin=place_of(drawing[0]),
             remedy="draw them for all steps before, and pass them as a sequence",
         )
+
+
+def taken_checks(step: Graph) -> list[Node]:
+    """The checks of a sub-graph, taken out of it: they are made behind it, of what it gives for them."""
+    ranges = integer_ranges(step)
+    found = [node for node in step.nodes() if node.op.has(Trait.CHECK)]
+    for node in reversed(found):
+        step.erase(node)
+    return [node for node in found if not is_inside(node, ranges)]
 
 
 def place_of(node: Node) -> str | None:

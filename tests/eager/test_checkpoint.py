@@ -215,3 +215,28 @@ def test_what_a_compiled_function_keeps_for_its_gradient_is_dropped_too():
     x.grad = None
     again.sum().backward()
     assert np.array_equal(found, x.grad)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_numbers_of_a_step_that_began_before_are_drawn_again(compiled):
+    class Net(nn.Module):
+        def __init__(self, through):
+            super().__init__()
+            self.drop, self.through = nn.Dropout(0.5), through
+            self.part = graphc.compile(self.twice) if compiled else self.twice
+
+        def twice(self, x):
+            return self.drop(x * x)
+
+        def forward(self, x):
+            return self.through(self.part, self.drop(x))
+
+    found = []
+    for through in (lambda f, x: f(x), graphc.checkpoint):
+        graphc.manual_seed(0)
+        net, x = Net(through), graphc.ones(64, dtype=graphc.float64, requires_grad=True)
+        y, _ = net(x), net(x)
+        y.sum().backward()
+        assert x.grad is not None
+        found.append(np.array(x.grad))
+    np.testing.assert_array_equal(*found)

@@ -1,0 +1,349 @@
+"""Random programs of branches, loops and random numbers: compiled code gives what eager mode gives, state by state.
+
+``python -m tools.nets.control --seconds N --seed S --results FILE``; a case is named ``way:number``.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+import graphc as gc
+from graphc import nn
+from graphc.errors import GradientError, TraceError
+from tools.nets.run import DIFFERENT, EQUAL, FAILED, REFUSED, Net, Outcome, main
+
+WAYS = ("call", "loop", "function", "step", "twice", "batch")
+"""Calls without gradients (loops need no bound then), with gradients, a compiled training function, a compiled step,
+second derivatives, and calls of ``vmap``."""
+CALLS = 4
+TOLERANCE = 1e-9
+"""Relative to the largest element."""
+REFUSALS = ("while_loop: a function checks an index", "the loss does not depend on any parameter")
+"""What compiled code does not do: check in loops without a bound, and take a step that changes nothing."""
+f64 = gc.float64
+
+State = tuple[Any, Any]
+"""f64[3,4] and an i64 number."""
+Part = Callable[[State], State]
+
+
+class Model(nn.Module):
+    """A random program of parts that take and give a state."""
+
+    def __init__(self, number: int, way: str):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(4, 4) for _ in range(3)])
+        self.drop, self.norm = nn.Dropout(0.4), nn.BatchNorm1d(4)
+        self.register_buffer("seen", gc.zeros(4, dtype=f64))
+        self.choice = random.Random(number)
+        self.way = way
+        self.bounded = way != "call"
+        self.draws = way != "batch" and self.choice.random() < 0.8
+        self.part = self.sequence(3, writes=way != "batch")
+
+    def forward(self, x: Any, n: Any) -> Any:
+        x, n = self.part((x, n))
+        return x + 0.01 * n.to(f64)
+
+    # ---- parts
+
+    def sequence(self, depth: int, writes: bool = False) -> Part:
+        """A few parts one after the other."""
+        parts = [self.any_part(depth, writes) for _ in range(self.choice.randint(1, 3))]
+
+        def run(state: State) -> State:
+            for part in parts:
+                state = part(state)
+            return state
+
+        return run
+
+    def any_part(self, depth: int, writes: bool) -> Part:
+        """A construct with parts of its own, or at the end of the depth an operation."""
+        if depth and self.choice.random() < 0.7:
+            return self.choice.choice(CONSTRUCTS)(self, depth - 1, writes)
+        return self.operation(writes)
+
+    def operation(self, writes: bool) -> Part:
+        """A change of the state."""
+        layer, scale = self.choice.choice(list(self.layers)), self.choice.uniform(-1.2, 1.2)
+        found: list[Part] = [
+            lambda s: (layer(s[0]).tanh(), s[1] + 1),
+            lambda s: (s[0] * scale + s[0].mean(1, keepdim=True), s[1] * 3 % 7),
+            lambda s: (gc.sin(s[0]) + s[1].to(f64) * 0.1, s[1]),
+            lambda s: (s[0].flip(1) - s[0].sum() * 0.05, (s[0][0, 0] * 3).to(gc.int64).abs()),
+            lambda s: (gc.softmax(s[0], 1) + scale, s[1] + (s[0].sum() > scale).to(gc.int64)),
+            lambda s: (s[0][s[1].abs() % 3] * 0.3 + s[0], s[1]),
+        ]
+        if self.draws:
+            found += [
+                lambda s: (self.drop(s[0]), s[1]),
+                lambda s: (s[0] + gc.rand(3, 4, dtype=f64), s[1]),
+                lambda s: (s[0] * gc.randn(4, dtype=f64) * 0.5, s[1] + gc.randint(0, 3, ()).to(gc.int64)),
+            ]
+        if writes:
+            found += [lambda s: (self.norm(s[0]), s[1]), self.count]
+        return self.choice.choice(found)
+
+    def count(self, state: State) -> State:
+        """Writes to a buffer, and reads it."""
+        with gc.no_grad():
+            self.seen.mul_(0.5).add_(state[0].mean(0))
+        return state[0] + self.seen, state[1]
+
+    def test(self) -> Callable[[State], Any]:
+        """A condition."""
+        limit = self.choice.uniform(-0.5, 1.5)
+        found: list[Callable[[State], Any]] = [
+            lambda s: s[0].sum() > limit,
+            lambda s: s[1] % 2 == 0,
+            lambda s: (s[0].mean() < limit) & (s[1] < 5),
+        ]
+        if self.draws:
+            found.append(lambda s: gc.rand(()) < 0.5)
+        return self.choice.choice(found)
+
+
+def _cond(m: Model, depth: int, writes: bool) -> Part:
+    test, f, g = m.test(), m.sequence(depth, writes), m.sequence(depth, writes)
+    # NOTE: a branch is called with its operands one by one.
+    return lambda s: gc.cond(test(s), lambda x, n: f((x, n)), lambda x, n: g((x, n)), s)
+
+
+def _switch(m: Model, depth: int, writes: bool) -> Part:
+    parts = [m.sequence(depth, writes) for _ in range(m.choice.randint(2, 4))]
+    return lambda s: gc.switch(s[1] % 4, [lambda x, n, p=p: p((x, n)) for p in parts], s)
+
+
+def _while(m: Model, depth: int, writes: bool) -> Part:
+    body, test, most = m.sequence(depth), m.test(), m.choice.randint(0, 4)
+    bound = m.choice.randint(0, 5) if m.bounded or m.choice.random() < 0.3 else None
+    more = lambda s: (s[0] < most) & test(s[1])  # noqa: E731
+    return lambda s: gc.while_loop(more, lambda t: (t[0] + 1, body(t[1])), (gc.tensor(0), s), max_steps=bound)[1]
+
+
+def _fori(m: Model, depth: int, writes: bool) -> Part:
+    body, last = m.sequence(depth), m.choice.randint(0, 4)
+    if m.choice.random() < 0.5:
+        return lambda s: gc.fori_loop(0, last, lambda i, t: _moved(body(t), i), s)
+    bound = 3 if m.bounded else None
+    return lambda s: gc.fori_loop(0, s[1] % 4, lambda i, t: _moved(body(t), i), s, max_steps=bound)
+
+
+def _moved(state: State, i: Any) -> State:
+    return state[0] + i.to(f64) * 0.01, state[1]
+
+
+def _scan(m: Model, depth: int, writes: bool) -> Part:
+    body, reverse = m.sequence(depth), m.choice.random() < 0.5
+
+    def step(state: State, row: Any) -> tuple[State, Any]:
+        x, n = body((state[0] * 0.7 + row, state[1]))
+        return (x, n), x[0]
+
+    def run(state: State) -> State:
+        (x, n), rows = gc.scan(step, state, state[0], reverse=reverse)
+        return x + rows, n
+
+    return run
+
+
+def _map(m: Model, depth: int, writes: bool) -> Part:
+    body = m.sequence(depth)
+    return lambda s: (gc.map(lambda row: body((row.expand(3, 4), s[1]))[0].mean(0), s[0]), s[1])
+
+
+def _partial_sums(m: Model, depth: int, writes: bool) -> Part:
+    reverse = m.choice.random() < 0.5
+    combine = lambda p, q: (p[0] * q[0], p[1] * q[0] + q[1])  # noqa: E731
+
+    def run(state: State) -> State:
+        x = gc.cat([state[0]] * 4)
+        found = gc.associative_scan(combine, (gc.tanh(x), x), reverse=reverse)[1]
+        return found[4:7].tanh(), state[1]
+
+    return run
+
+
+def _checkpoint(m: Model, depth: int, writes: bool) -> Part:
+    body = m.sequence(depth, writes)
+    return lambda s: gc.checkpoint(body, s)
+
+
+CONSTRUCTS = (_cond, _cond, _switch, _while, _while, _fori, _scan, _map, _partial_sums, _checkpoint)
+
+
+# ---- judging
+
+
+def inputs(number: int, way: str) -> Iterator[tuple[Any, Any]]:
+    """The arguments of the calls."""
+    chance = np.random.default_rng(number)
+    for _ in range(CALLS):
+        shape = (2, 3, 4) if way == "batch" else (3, 4)
+        count = chance.integers(0, 5, 2) if way == "batch" else chance.integers(0, 5)
+        yield gc.tensor(chance.standard_normal(shape)), gc.tensor(count)
+
+
+def run(number: int, way: str, compiled: bool) -> list[np.ndarray]:
+    """What the calls give, with gradients, buffers and the random state behind each."""
+    gc.manual_seed(number)
+    model = Model(number, way).double()
+    gc.manual_seed(number + 1)
+    call = RUNS[way](model, compiled)
+    found: list[np.ndarray] = []
+    for x, n in inputs(number, way):
+        found += call(x, n)
+        found += [b.numpy().copy() for b in model.buffers()]
+        found.append(gc.get_rng_state().numpy().copy())
+    return [*found, *(p.detach().numpy().copy() for p in model.parameters()), gc.rand(2, dtype=f64).numpy()]
+
+
+Calls = Callable[[Any, Any], list[np.ndarray]]
+
+
+def _call(model: Model, compiled: bool) -> Calls:
+    function = gc.compile(model) if compiled else model
+
+    def call(x: Any, n: Any) -> list[np.ndarray]:
+        with gc.no_grad():
+            return [function(x, n).numpy()]
+
+    return call
+
+
+def _batch(model: Model, compiled: bool) -> Calls:
+    # Each entry by itself in eager mode; buffers and random numbers are left out.
+    def each(x: Any, n: Any) -> Any:
+        return gc.stack([model(a, b) for a, b in zip(x, n, strict=True)])
+
+    function = gc.compile(gc.vmap(model)) if compiled else each
+
+    def call(x: Any, n: Any) -> list[np.ndarray]:
+        with gc.no_grad():
+            return [function(x, n).numpy()]
+
+    return call
+
+
+def _gradients(model: Model, x: Any) -> list[np.ndarray]:
+    """Compiled code gives zeros where eager mode gives none, behind a branch that was not taken."""
+    tensors = [x, *model.parameters()]
+    return [np.zeros(t.shape) if t.grad is None else t.grad.numpy().copy() for t in tensors]
+
+
+def _loop(model: Model, compiled: bool) -> Calls:
+    function = gc.compile(model) if compiled else model
+
+    def call(x: Any, n: Any) -> list[np.ndarray]:
+        model.zero_grad()
+        x.requires_grad_()
+        y = function(x, n)
+        (y * y).sum().backward()
+        return [y.detach().numpy(), *_gradients(model, x)]
+
+    return call
+
+
+def _twice(model: Model, compiled: bool) -> Calls:
+    function = gc.compile(model) if compiled else model
+
+    def call(x: Any, n: Any) -> list[np.ndarray]:
+        model.zero_grad()
+        x.requires_grad_()
+        y = function(x, n)
+        (first,) = gc.autograd.grad((y * y).sum(), [x], create_graph=True)
+        if first.requires_grad:
+            (first * first).sum().backward()
+        return [first.detach().numpy(), *_gradients(model, x)]
+
+    return call
+
+
+def _trainer(model: Model) -> tuple[Any, Callable[[Any, Any], Any]]:
+    # Without momentum, since a gradient of zeros moves what none does not.
+    optimizer = gc.optim.SGD(model.parameters(), lr=0.05)
+
+    def train(x: Any, n: Any) -> Any:
+        optimizer.zero_grad()
+        loss = (model(x, n) ** 2).mean()
+        if loss.requires_grad:
+            loss.backward()
+        optimizer.step()
+        return loss
+
+    return optimizer, train
+
+
+def _function(model: Model, compiled: bool) -> Calls:
+    train = _trainer(model)[1]
+    step = gc.compile(train) if compiled else train
+    return lambda x, n: [step(x, n).detach().numpy()]
+
+
+def _step(model: Model, compiled: bool) -> Calls:
+    optimizer, train = _trainer(model)
+    step = gc.compile_step(model, lambda y: (y**2).mean(), optimizer) if compiled else None
+
+    def call(x: Any, n: Any) -> list[np.ndarray]:
+        found = train(x, n) if step is None else step((x, n))
+        return [found.detach().numpy()]
+
+    return call
+
+
+RUNS: dict[str, Callable[[Model, bool], Calls]] = {
+    "call": _call,
+    "loop": _loop,
+    "function": _function,
+    "step": _step,
+    "twice": _twice,
+    "batch": _batch,
+}
+
+
+def cases(seed: int) -> Iterator[str]:
+    """Each way in turn, with new programs."""
+    for number in itertools.count(seed * 1_000_000):
+        yield f"{WAYS[number % len(WAYS)]}:{number}"
+
+
+def judge(case: str) -> Outcome:
+    """Eager against compiled; what only eager mode can do must be refused by a typed error."""
+    way, number = case.split(":")
+    with np.errstate(all="ignore"):
+        expected = run(int(number), way, False)
+        try:
+            found = run(int(number), way, True)
+        except (TraceError, GradientError) as error:
+            known = any(text in str(error) for text in REFUSALS)
+            return Outcome(REFUSED if known else FAILED, str(error))
+        except Exception:
+            return Outcome(FAILED, traceback.format_exc())
+    for i, (a, b) in enumerate(zip(expected, found, strict=True)):
+        if not _close(a, b):
+            return Outcome(DIFFERENT, f"array {i}: {a.ravel()[:4]} in eager mode, {b.ravel()[:4]} compiled")
+    return Outcome(EQUAL)
+
+
+def _close(a: np.ndarray, b: np.ndarray) -> bool:
+    if a.shape != b.shape or a.dtype != b.dtype:
+        return False
+    if a.dtype.kind != "f":
+        return np.array_equal(a, b)
+    return bool(
+        np.all(np.isclose(a, b, rtol=TOLERANCE, atol=TOLERANCE * max(1.0, float(np.abs(a).max())), equal_nan=True))
+    )
+
+
+NET = Net("control", __doc__ or "", cases, judge)
+
+if __name__ == "__main__":
+    sys.exit(main(NET))

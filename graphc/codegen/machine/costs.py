@@ -159,6 +159,9 @@ class ContractionCosts:
     """Cycles that a call which packs an operand takes beside its elements, where these are copied as they lie."""
     pack_element: float = 0.6
     """Cycles to pack an element that is copied as it lies. Measured by ``python -m benchmarks.machine``."""
+    rows_pack_gain: float = 2.0
+    """Times as long as packing its rows a product waits for them, at least, for them to be packed. Measured: sums of
+    1024 and 2048 products with 65 to 3072 rows and columns; what lies in L2 gains nothing."""
     pack_turned_start: float = 400.0
     """Cycles that a call takes which packs an operand whose lanes lie apart."""
     pack_turned_element: float = 1.2

@@ -86,6 +86,8 @@ class Nest:
     """The register block that it was cut into; steps that choose plain lanes have nothing to do then."""
     packing: Packing | None = None
     """What must be packed for the register block, which is read from the argument ``packed``."""
+    row_packing: Packing | None = None
+    """The same of the operand whose elements are broadcast, which is read from ``packed_rows``."""
     narrow: frozenset[Axis] = frozenset()
     """Loops that read in pieces of less than a cache line."""
 

@@ -112,7 +112,10 @@ class _Scheduler:
         nest, runs = run_steps(Nest(kernel, Names(), constants), self.context, self.steps)
         self.runs += [(kernel.name, run) for run in runs]
         self.kernels[kernel.name] = nest.kernel
-        packings = [] if nest.packing is None else [(nest.packing, self._pack_kernel(kernel, nest.packing))]
+        packings: list[tuple[Packing, Kernel]] = []
+        for packing in (nest.packing, nest.row_packing):
+            if packing is not None:
+                packings.append((packing, self._pack_kernel(kernel, packing, len(packings))))
         version = with_least_version(kernel, nest, self.context)
         if version is not None:
             self.kernels[kernel.name] = version.kernel

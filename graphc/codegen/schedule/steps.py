@@ -9,8 +9,10 @@ from graphc.base.pass_runner import Outcome, PassRun, Runner
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.base import Context, Nest, NestStep, StepResult
 from graphc.codegen.schedule.contraction.for_sizes import suit_small_sizes
+from graphc.codegen.schedule.contraction.match import Contraction
 from graphc.codegen.schedule.contraction.nest import apply_tile
-from graphc.codegen.schedule.contraction.pack import make_packing
+from graphc.codegen.schedule.contraction.pack import Packed, make_packing, make_row_packing
+from graphc.codegen.schedule.contraction.register_block import Tile
 from graphc.codegen.schedule.expansion.expand import expand
 from graphc.codegen.schedule.forms import register_block
 from graphc.codegen.schedule.lanes.choose import vectorise
@@ -27,6 +29,8 @@ from graphc.ir.kernel.verify import verify_kernel
 
 PACKED = "packed"
 """Name of the argument from which a register block reads its packed operand."""
+PACKED_ROWS = "packed_rows"
+"""The same of the operand whose elements are broadcast."""
 
 
 @dataclass(frozen=True)
@@ -68,15 +72,20 @@ class Contract:
         contraction, tile = tiled
         if not context.tuned:
             tile = suit_small_sizes(nest.kernel, tile, context.target, nest.constants)
-        packing, kernel = None, nest.kernel
-        if tile.pack is not None:
-            packing = make_packing(contraction, tile, context.target, PACKED)
-            extra = Buffer(PACKED, tile.pack.dtype, packing.size, "in")
-            scratch = tuple(b for b in kernel.buffers if b.role == "scratch")
-            kernel = replace(kernel, buffers=(*kernel.arguments, extra, *scratch))
-        blocked = apply_tile(contraction, tile, kernel, context.target, nest.names, packing)
+        packed = _packed(contraction, tile, context.target)
+        extra = [Buffer(p.buffer, p.load.dtype, p.size, "in") for p in packed if p is not None]
+        scratch = tuple(b for b in nest.kernel.buffers if b.role == "scratch")
+        kernel = replace(nest.kernel, buffers=(*nest.kernel.arguments, *extra, *scratch)) if extra else nest.kernel
+        blocked = apply_tile(contraction, tile, kernel, context.target, nest.names, packed)
         reason = f"register block {tile.label}: {tile.cycles:.3g} cycles estimated, the least"
-        return StepResult(replace(nest, kernel=blocked, tile=tile, packing=packing), 1, (reason,))
+        done = replace(nest, kernel=blocked, tile=tile, packing=packed.panels, row_packing=packed.rows)
+        return StepResult(done, 1, (reason,))
+
+
+def _packed(c: Contraction, tile: Tile, target: Target) -> Packed:
+    """What is copied for a register block."""
+    panels = make_packing(c, tile, target, PACKED) if tile.pack is not None else None
+    return Packed(panels, make_row_packing(c, tile, target, PACKED_ROWS))
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -9,7 +10,7 @@ from graphc.base.size import bounds as size_bounds
 from graphc.base.size import hint, is_one, is_size
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.contraction.match import Contraction
-from graphc.codegen.schedule.contraction.pack import Packing
+from graphc.codegen.schedule.contraction.pack import Packed, Packing
 from graphc.codegen.schedule.contraction.register_block import Tile, rows_exceed_l2
 from graphc.codegen.schedule.contraction.runs import (
     LeftOver,
@@ -65,15 +66,13 @@ class Piece:
         return self.offset == Index()
 
 
-def apply_tile(
-    c: Contraction, tile: Tile, kernel: Kernel, target: Target, names: Names, packed: Packing | None
-) -> Kernel:
+def apply_tile(c: Contraction, tile: Tile, kernel: Kernel, target: Target, names: Names, packed: Packed) -> Kernel:
     """The kernel with its nest cut into register blocks."""
     body: list[Stmt] = []
     buffers = kernel.buffers
     if tile.last and (tile.row is None or not c.is_repeatable(tile.row)):
         tile = replace(tile, last=())
-    parts = _row_groups(c, tile, target, names)
+    parts = [(c, tile)] if packed.rows else _row_groups(c, tile, target, names)  # what is packed comes in order
     for part, block in parts:
         body += _nest(part, block, target, names, packed)
     if tile.vector in c.outer and any(_through_scratch(part, block, target) for part, block in parts):
@@ -82,7 +81,7 @@ def apply_tile(
     return replace(kernel, buffers=buffers, body=tuple(body))
 
 
-def _nest(c: Contraction, tile: Tile, target: Target, names: Names, packed: Packing | None) -> tuple[Stmt, ...]:
+def _nest(c: Contraction, tile: Tile, target: Target, names: Names, packed: Packed) -> tuple[Stmt, ...]:
     across = tile.vector in c.outer
     rest = [x for x in c.outer if x not in (tile.vector, tile.row, tile.column)]
     near = [x for x in rest if across and _is_near(c, x, tile.vector)]
@@ -161,7 +160,7 @@ def _span(load: Load) -> int:
 
 
 def _lane_nest(
-    c: Contraction, tile: Tile, target: Target, names: Names, packed: Packing | None, near: list[Axis]
+    c: Contraction, tile: Tile, target: Target, names: Names, packed: Packed, near: list[Axis]
 ) -> tuple[Stmt, ...]:
     """Register blocks over rows and panels. Panels are outside, so that one stays in L1 while all rows pass by it.
     Where several panels stay in L2 together, rows are outside of these, and what is written (and read beside the sum)
@@ -198,8 +197,13 @@ class _Blocks:
     tile: Tile
     target: Target
     names: Names
-    packed: Packing | None
+    operands: Packed
     near: list[Axis]
+
+    @property
+    def packed(self) -> Packing | None:
+        """The operand whose panels are packed."""
+        return self.operands.panels
 
     def rows_outside(self, panels: list[tuple[Run, int, Index]]) -> tuple[Stmt, ...]:
         """Panels, given as (run, how many, first one), for each block of rows."""
@@ -309,7 +313,9 @@ class _Blocks:
             axis = self.names.axis("v", piece.around.extent)
             piece = replace(piece, offset=substitute_axes(piece.offset, {piece.around: axis}), around=axis)
             around.append((axis, "parallel"))
-        body = _block(c, self.tile, self.target, self.names, run, panel, piece, row_run, block, self.packed, self.near)
+        body = _block(
+            c, self.tile, self.target, self.names, run, panel, piece, row_run, block, self.operands, self.near
+        )
         return wrap(around, body)
 
 
@@ -382,7 +388,7 @@ def _block(
     piece: Piece,
     row_run: RowRun,
     block: Axis,
-    packed: Packing | None,
+    packed: Packed,
     near: list[Axis],
 ) -> tuple[Stmt, ...]:
     """One register block inside loops over ``near``; ``panel`` and ``block`` are the loops around it."""
@@ -397,19 +403,27 @@ def _block(
     around = {x: names.axis("n", x.extent) for x in near}
     mapping.update({x: as_index(axis) for x, axis in around.items()})
     reads = {}
-    if packed is not None:
-
-        def read(load: Load, copier: BodyCopier) -> tuple[str, Index]:
-            point = {x: as_index(copier.axes.get(x, x)) for x in (*packed.outer, *packed.reduced)}
-            return packed.buffer, packed.index(run, panel, within, point)
-
-        reads = {packed.load.name: read}
+    if packed.panels is not None:
+        reads[packed.panels.load.name] = _reader(packed.panels, run, panel, within)
+    if packed.rows is not None:
+        rows = (row_run.start, row_run.number, row_run.size)
+        reads[packed.rows.load.name] = _reader(packed.rows, rows, as_index(block), as_index(row))
     if _through_scratch(c, tile, target):
         body = _block_through_scratch(c, tile, target, names, mapping, reads, (row, side, lane))
     else:
         body = _written_out(c, tile, target, BodyCopier(names, mapping, reads).body(c.body), names)
         body = wrap([(row, "unroll"), (side, "unroll"), (lane, "vector")], body)
     return wrap([(axis, "parallel") for axis in around.values()], body)
+
+
+def _reader(packing: Packing, run: Run, panel: Index, lane: Index) -> Callable[[Load, BodyCopier], tuple[str, Index]]:
+    """Where a packed operand is read instead of where it lies."""
+
+    def read(load: Load, copier: BodyCopier) -> tuple[str, Index]:
+        point = {x: as_index(copier.axes.get(x, x)) for x in packing.axes}
+        return packing.buffer, packing.index(run, panel, lane, point)
+
+    return read
 
 
 def _through_scratch(c: Contraction, tile: Tile, target: Target) -> bool:

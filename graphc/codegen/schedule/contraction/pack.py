@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import gcd, prod
+from typing import NamedTuple
 
 from graphc.base.size import is_size
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.contraction.match import Contraction
 from graphc.codegen.schedule.contraction.register_block import Tile
-from graphc.codegen.schedule.contraction.runs import Run, column_runs, is_partial
+from graphc.codegen.schedule.contraction.runs import Run, column_runs, is_partial, row_runs
 from graphc.codegen.schedule.loops.transform import block_index, wrap
-from graphc.ir.kernel.access import UNIT, access
+from graphc.ir.kernel.access import UNIFORM, UNIT, access
 from graphc.ir.kernel.index import Axis, Index, as_index, axes_of
 from graphc.ir.kernel.map import BodyCopier, Names
 from graphc.ir.kernel.statements import Load, Stmt, Store
@@ -103,6 +105,49 @@ def make_packing(c: Contraction, tile: Tile, target: Target, buffer: str) -> Pac
         tuple(panels),
         _room(c, tile, panels[-1][2], lanes) if target.masked else 0,
     )
+
+
+class Packed(NamedTuple):
+    """What a contraction reads from packed copies."""
+
+    panels: Packing | None = None
+    """The operand whose lanes are neighbours."""
+    rows: Packing | None = None
+    """The one whose elements are broadcast."""
+
+
+def make_row_packing(c: Contraction, tile: Tile, target: Target, buffer: str) -> Packing | None:
+    """The packed layout of the rows of a tile, those of a block next to each other for each step of the sum; None where
+    they are read as they lie. A block that reads another line in each step, of so many that the L1 cache does not hold
+    them until the next block reads their other parts, waits for these as often as there are panels."""
+    other = c.b if tile.vector in axes_of(c.a.index) else c.a
+    if tile.row is None or tile.vector not in c.outer or c.a.name == c.b.name:
+        return None
+    used = axes_of(other.index)
+    axes = (*c.outer, *c.reduced)
+    sized = any(is_size(x.extent) for x in axes) or c.unpacked or c.dtype != other.dtype
+    if sized or other.guard or access(other.index, tile.row) != UNIT or access(other.index, tile.vector) != UNIFORM:
+        return None
+    if tile.row.extent < 2 * tile.rows or not set(c.reduced) <= used or not _rows_wait(c, tile, other, target):
+        return None
+    outer = tuple(x for x in c.outer if x in used and x != tile.row)
+    return Packing(other, buffer, outer, c.reduced, tile.row, tuple(row_runs(tile.row, tile.rows)), 0)
+
+
+def _rows_wait(c: Contraction, tile: Tile, rows: Load, target: Target) -> bool:
+    """Whether to wait for lines of the rows from beyond the L2 cache takes longer than packing them."""
+    k, size = target.costs.contraction, rows.dtype.itemsize
+    step = min(abs(access(rows.index, x).stride) for x in c.reduced) * size
+    if step < target.line_bytes:
+        return False
+    depth = prod(x.extent for x in c.reduced)
+    sets = max(1, target.l1_bytes // target.l1_ways // target.line_bytes)
+    reached = sets // gcd(sets, step // target.line_bytes) if step % target.line_bytes == 0 else sets
+    if depth <= reached * target.l1_ways * k.ways_used:
+        return False
+    panels = -(-tile.vector.extent // (tile.vectors * target.lanes(c.dtype)))
+    far = tile.row is not None and size * depth * tile.row.extent > target.l2_bytes // 2
+    return far and panels * k.llc_read > k.rows_pack_gain * k.pack_element * tile.rows
 
 
 def _room(c: Contraction, tile: Tile, last: int, lanes: int) -> int:

@@ -10,7 +10,7 @@ from graphc.codegen.llvm.build import emit_assembly
 from graphc.codegen.machine.target import Target, target_named
 from graphc.codegen.schedule.contraction.match import find_contraction
 from graphc.codegen.schedule.contraction.nest import SCRATCH, apply_tile
-from graphc.codegen.schedule.contraction.pack import make_packing
+from graphc.codegen.schedule.contraction.pack import Packed, make_packing
 from graphc.codegen.schedule.contraction.register_block import Tile, choose_tile
 from graphc.codegen.schedule.memory.bufferize import plan_memory
 from graphc.codegen.schedule.pipeline import find_blocks, schedule_program
@@ -89,7 +89,7 @@ def test_results_that_lie_apart_are_changed_through_a_scratch_tile(places: str, 
     c = find_contraction(kernel)
     assert c is not None
     tile = Tile(0.0, c.outer[1], c.outer[0], None, 14, 2)
-    tiled = apply_tile(c, tile, kernel, WIDE, Names(), None)
+    tiled = apply_tile(c, tile, kernel, WIDE, Names(), Packed())
     after = next(s for s, _ in walk(tiled.body) if isinstance(s, Loop) and s.kind == "serial")
     assert [after.kind, *(s.kind for s, _ in walk(after.body) if isinstance(s, Loop))][: len(kinds)] == kinds
     check_equivalent(kernel, tiled)
@@ -105,7 +105,7 @@ def test_the_next_panel_of_a_large_operand_is_asked_for(rows: int, depth: int, a
     assert c is not None
     tile = replace(choose_tile(c, WIDE, frozenset({"b"})), pack=c.b, vector=c.outer[1], row=c.outer[0])
     packing = make_packing(c, tile, WIDE, "packed")
-    tiled = apply_tile(c, tile, kernel, WIDE, Names(), packing)
+    tiled = apply_tile(c, tile, kernel, WIDE, Names(), Packed(packing))
     assert any(isinstance(s, Prefetch) for s, _ in walk(tiled.body)) is asks
 
 
@@ -122,7 +122,7 @@ def test_an_operand_that_is_read_once_is_prefetched_line_by_line(columns: int, d
     tile = replace(
         choose_tile(c, WIDE, frozenset({"b"})), pack=c.b, vector=c.outer[1], row=c.outer[0], rows=3, vectors=vectors
     )
-    tiled = apply_tile(c, tile, kernel, WIDE, Names(), make_packing(c, tile, WIDE, "packed"))
+    tiled = apply_tile(c, tile, kernel, WIDE, Names(), Packed(make_packing(c, tile, WIDE, "packed")))
     places = [s.index.constant for s, _ in walk(tiled.body) if isinstance(s, Prefetch)]
     distance = WIDE.costs.contraction.prefetch_bytes // 4
     assert places == [distance + 16 * line for line in range(lines)]
@@ -153,7 +153,7 @@ def test_the_panels_of_the_next_product_are_asked_for(points: int, asks: bool):
     assert c is not None
     tile = choose_tile(c, WIDE, frozenset({"b"}))
     assert tile is not None and tile.pack is not None
-    tiled = apply_tile(c, tile, kernel, WIDE, Names(), make_packing(c, tile, WIDE, "packed"))
+    tiled = apply_tile(c, tile, kernel, WIDE, Names(), Packed(make_packing(c, tile, WIDE, "packed")))
     asked = [s.index.constant for s, _ in walk(tiled.body) if isinstance(s, Prefetch)]
     assert bool(asked) is asks
     assert all(place >= 6400 for place in asked), "what lies a whole product further on"
@@ -278,7 +278,7 @@ def test_images_pass_by_a_panel_when_that_moves_less_memory(channels: int, insid
     assert c is not None
     tile = choose_tile(c, WIDE)
     assert tile is not None
-    tiled = apply_tile(c, replace(tile, pack=None), kernel, WIDE, Names(), None)
+    tiled = apply_tile(c, replace(tile, pack=None), kernel, WIDE, Names(), Packed())
     loops = next(around for s, around in walk(tiled.body) if isinstance(s, Update))
     extents = [x.axis.extent for x in loops if x.kind == "parallel"]
     assert (extents[0] != 7) is inside, extents
@@ -291,7 +291,7 @@ def test_panels_of_short_sums_are_walked_along_in_groups():
     assert c is not None
     tile = choose_tile(c, WIDE)
     assert tile is not None
-    tiled = apply_tile(c, replace(tile, pack=None), kernel, WIDE, Names(), None)
+    tiled = apply_tile(c, replace(tile, pack=None), kernel, WIDE, Names(), Packed())
     loops = next(around for s, around in walk(tiled.body) if isinstance(s, Update))
     group, rows, panel = (x.axis for x in loops if x.kind == "parallel")
     width = tile.vectors * 16

@@ -122,13 +122,17 @@ def holders_of(roots: Iterable[tuple[str, Any]]) -> list[Holder]:
 
     for name, value in roots:
         visit(name, value, 0)
-    # Modules stand first: what an optimizer says of their parameters is known by the names of these then.
-    found = sorted([h for h in found if h.kind != MODULE or _tensors_of(h.value)], key=lambda h: h.kind != MODULE)
+    # What stands first gives the names: of parameters the modules, of slots the optimizers.
+    found = sorted([h for h in found if h.kind != MODULE or _tensors_of(h.value)], key=_rank)
     owned = {id(t) for h in found if h.kind == MODULE for t in _tensors_of(h.value).values()}
     inner = {id(m) for h in found if h.kind == MODULE for n, m in h.value.named_modules() if n}
     owned |= {id(p) for h in found if h.kind == OPTIMIZER for p in _params_of(h.value)}
     owned |= {id(h.value.state) for h in found if h.kind == GENERATOR}
     return [h for h in found if not ((h.kind == TENSOR and id(h.value) in owned) or id(h.value) in inner)]
+
+
+def _rank(holder: Holder) -> int:
+    return {MODULE: 0, OPTIMIZER: 1}.get(holder.kind, 2)
 
 
 def _kind_of(value: Any) -> str | None:

@@ -15,6 +15,7 @@ from graphc.base.config import VERSION
 from graphc.base.errors import ArgumentError, ArtifactError
 from graphc.files.numpy_file import read_npz, write_npz
 from graphc.monitor.call_log import OP, Event
+from graphc.monitor.contents import contents_of
 from graphc.monitor.holders import TENSOR, Holder, holders_of
 from graphc.monitor.packing import Packer, Unpacker, arrays_in
 from graphc.serialize.tree import join, split
@@ -149,11 +150,10 @@ def described(event: Event, results: Sequence[Any]) -> list[str]:
 
 def after_call(holders: Sequence[Holder], result: Any) -> dict[str, Any]:
     """Result and contents of the holders after a call, as packed trees."""
-    packer = Packer(lenient=True)
     with no_grad():
         return {
             "result": Packer([h.value for h in holders], lenient=True).pack(result, "the result"),
-            "holders": [[h.kind, h.name, packer.pack(h.contents(), h.name)] for h in holders],
+            "holders": [list(found) for found in contents_of(holders)],
         }
 
 

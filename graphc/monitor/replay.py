@@ -6,12 +6,10 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
+from graphc.monitor.contents import compared
 from graphc.monitor.debug import debug
-from graphc.monitor.difference import Difference, difference, largest
+from graphc.monitor.difference import Difference
 from graphc.monitor.holders import Holder, holders_of, matched
-from graphc.monitor.packing import arrays_in
 from graphc.monitor.recording import Recording, after_call, read, set_random_state, unpacked, versions
 from graphc.monitor.stops import Stop
 
@@ -171,37 +169,14 @@ def _compared(
     """All values that there are in both, and the names of those that are not."""
     now = after_call([h for h in found if h is not None], result)
     after = {(kind, name): tree for kind, name, tree in recording.after}
-    pairs = [] if recording.error else [("result", recording.result, now["result"])]
+    pairs = [] if recording.error else [(("", "result", recording.result), ("", "result", now["result"]))]
     contents = iter(now["holders"])
     for (kind, name, _), holder in zip(recording.holders, found, strict=True):
         if holder is not None:
-            tree = next(contents)[2]
+            present = next(contents)
             if (kind, name) in after:
-                pairs.append((name, after[kind, name], tree))
-    values: list[Difference] = []
-    missing: list[str] = []
-    for name, before, tree in pairs:
-        a, b = arrays_in(before), arrays_in(tree)
-        missing += [_name(name, key) for key in sorted(set(a) ^ set(b))]
-        scales: dict[str, float] = {}
-        for key, array in a.items():
-            group = key.partition("]")[0]
-            scales[group] = max(scales.get(group, 0.0), largest(np.asarray(array)))
-        for key in [k for k in a if k in b]:
-            arrays = np.asarray(a[key]), np.asarray(b[key])
-            values.append(difference(_name(name, key), "", *arrays, tolerance, scales[key.partition("]")[0]]))
-    return values, missing
-
-
-def _name(holder: str, key: str) -> str:
-    """The name of ``['gradients']['0.weight']`` of a holder."""
-    words = [part.strip("'") for part in key.removeprefix("[").removesuffix("]").split("][")] if key else []
-    if holder == "result" or not words:
-        return holder + key
-    rest = ".".join(words[1:])
-    if words[0] == "gradients":
-        return f"gradient of {holder}.{rest}".removesuffix(".")
-    return f"{holder}.{rest}".removesuffix(".") if words[0] == "tensors" else f"{holder} {words[0]} {rest}".rstrip()
+                pairs.append(((kind, name, after[kind, name]), present))
+    return compared(pairs, tolerance)
 
 
 def _first_op(recorded: Sequence[Any], now: Sequence[Any]) -> OpDifference | None:

@@ -64,7 +64,185 @@ def test_a_nan_on_one_side_differs():
 
 
 def test_wrong_calls():
-    with pytest.raises(ArgumentError, match="other is a function"):
-        gc.compare(network(), lambda x: x, gc.ones(1, 4))
+    with pytest.raises(ArgumentError, match="no module of the same path"):
+        gc.compare(network(), lambda x: x, gc.ones(3, 4))
+    with pytest.raises(ArgumentError, match="other is a int"):
+        gc.compare(network(), 3, gc.ones(3, 4))
+    with pytest.raises(ArgumentError, match="no output has a gradient"), gc.no_grad():
+        gc.compare(lambda x: x + 1, lambda x: x + 1, gc.ones(3, 4), backward=True)
     with pytest.raises(ShapeError, match=r"returns \[1, 2\] and \[1, 3\]"):
         gc.compare(nn.Sequential(nn.Linear(4, 2)), nn.Sequential(nn.Linear(4, 3)), gc.ones(1, 4))
+
+
+def training(net, kind="function"):
+    optimizer = gc.optim.AdamW(net.parameters(), lr=0.01)
+    loss_of = nn.CrossEntropyLoss()
+
+    def train(x, y):
+        optimizer.zero_grad()
+        loss = loss_of(net(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return train, gc.compile(train), gc.compile_step(net, loss_of, optimizer)
+
+
+def state_of(net):
+    tensors = [*net.parameters(), *net.buffers(), *(p.grad for p in net.parameters() if p.grad is not None)]
+    return [t.detach().numpy().copy() for t in tensors]
+
+
+BATCH = (6, 4)
+
+
+def test_gradients_of_compiled_models():
+    net = network()
+    x = gc.randn(*BATCH, requires_grad=True)
+    before = state_of(net)
+    found = gc.compare(net, gc.compile(net), x, backward=True)
+    names = [v.path for v in found.values if v.path.startswith("gradient")]
+    assert found and names[:2] == ["gradient of model.4.bias", "gradient of model.4.weight"], names
+    assert "gradient of input 0" in names and "gradient of model.0.weight" in names
+    assert "model.1.running_mean" in [v.path for v in found.values]
+    assert all(np.array_equal(a, b) for a, b in zip(before, state_of(net), strict=True)) and x.grad is None
+
+
+class WrongGradient(gc.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2.1
+
+
+class Scaled(nn.Module):
+    def __init__(self, wrong):
+        super().__init__()
+        self.first, self.wrong, self.last = nn.Linear(4, 4), wrong, nn.Linear(4, 2)
+
+    def forward(self, x):
+        x = self.first(x)
+        return self.last(WrongGradient.apply(x) if self.wrong else x * 2)
+
+
+def test_a_wrong_gradient_is_found_behind_equal_layers():
+    right, wrong = Scaled(False), Scaled(True)
+    wrong.load_state_dict(right.state_dict())
+    assert gc.compare(right, gc.compile(wrong), gc.randn(3, 4))
+    found = gc.compare(right, gc.compile(wrong), gc.randn(3, 4), backward=True)
+    assert not found and all(layer.is_within for layer in found.layers)
+    assert found.first.path == "gradient of model.first.bias"
+
+
+@pytest.mark.parametrize("kind", [1, 2])
+def test_training_functions_and_steps(kind):
+    net = network()
+    steps = training(net)
+    x, y = gc.randn(*BATCH), gc.tensor([0, 1, 1, 0, 1, 0])
+    for step in steps:
+        step(x, y)
+    before = state_of(net)
+    found = gc.compare(steps[0], steps[kind], x, y, tolerance=1e-3)
+    assert {"0", "1", "4"} <= {layer.path.removeprefix("net.") for layer in found.layers}
+    values = {v.path: v for v in found.values}
+    assert values["result"].is_within and values["net.4.weight"].is_within and values["net.1.running_var"].is_within
+    assert any("exp_avg" in name for name in values)
+    assert all(np.array_equal(a, b) for a, b in zip(before, state_of(net), strict=True))
+
+
+@pytest.mark.parametrize("kind", [1, 2])
+def test_a_step_and_its_own_python_code(kind):
+    net = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.5), nn.Linear(8, 2))
+    step = training(net)[kind]
+    x, y = gc.randn(*BATCH), gc.tensor([0, 1, 1, 0, 1, 0])
+    found = gc.compare(step, step, x, y)
+    assert found.first is None and found.layers, str(found)
+    assert any(v.path.endswith("2.weight") for v in found.values)
+
+
+def test_a_faulty_step_is_found_with_the_first_value():
+    class Doubled(gc.optim.SGD):
+        def update(self, param, grad, state, hyper):
+            new, state = super().update(param, grad, state, hyper)
+            return (new + param * 0.01 if param.ndim == 2 else new), state
+
+    net = nn.Sequential(nn.Linear(4, 2))
+    good = gc.compile_step(net, nn.CrossEntropyLoss(), gc.optim.SGD(net.parameters(), lr=0.1))
+    bad = gc.compile_step(net, nn.CrossEntropyLoss(), Doubled(net.parameters(), lr=0.1))
+    found = gc.compare(good, bad, gc.randn(3, 4), gc.tensor([0, 1, 0]))
+    assert not found and found.first.path.endswith("0.weight"), str(found)
+
+
+class Several(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.shared = nn.Linear(4, 4)
+        self.again = self.shared
+        self.lists = nn.ModuleList([self.shared, nn.Tanh()])
+        self.drop = nn.Dropout(0.5)
+
+    def forward(self, x, *, scale=1.0):
+        a = self.shared(x)
+        b = self.lists[1](self.again(a)) * scale
+        return {"a": a, "pair": (b, self.drop(b), None)}
+
+
+def test_several_outputs_shared_modules_dropout_and_keywords():
+    net = Several()
+    for call in (gc.compile(net), copy.deepcopy(net), gc.compile(copy.deepcopy(net))):
+        found = gc.compare(net, call, gc.randn(3, 4), scale=2.0, backward=True)
+        assert found, str(found)
+        paths = [layer.path for layer in found.layers]
+        assert paths[:2] == ["shared", "shared call 2"] and {"", " output 1", " output 2"} <= set(paths)
+
+
+def test_arguments_that_are_written_to_are_those_of_each_call():
+    class Writes(nn.Module):
+        def forward(self, x):
+            x += 1
+            return x * 2
+
+    net = Writes()
+    x = gc.zeros(3)
+    assert gc.compare(net, gc.compile(net), x) and not x.numpy().any()
+
+
+def test_layers_that_one_of_the_two_does_not_call():
+    class Skips(nn.Module):
+        def __init__(self, skips):
+            super().__init__()
+            self.a, self.b, self.skips = nn.Linear(2, 2), nn.ReLU(), skips
+
+        def forward(self, x):
+            x = self.a(x)
+            return x.relu() if self.skips else self.b(x)
+
+    one, two = Skips(False), Skips(True)
+    two.load_state_dict(one.state_dict())
+    found = gc.compare(one, two, gc.randn(2, 2))
+    assert not found and found.first is None and found.missing == ["b"] and "only: b" in str(found)
+
+
+def test_functions_without_a_model():
+    def f(x):
+        return gc.softmax(x, -1), x.exp()
+
+    assert gc.compare(f, gc.compile(f), gc.randn(3, 4))
+    found = gc.compare(f, lambda x: (gc.softmax(x, -1), x.exp() + 0.1), gc.randn(3, 4))
+    assert found.first.path == "result[1]"
+    x = gc.randn(3, 4, requires_grad=True)
+    assert gc.compare(f, gc.compile(f), x, backward=True).values[-1].path == "gradient of input 0"
+
+
+def test_functions_of_two_models():
+    a, b = nn.Linear(3, 3), nn.Linear(3, 1)
+
+    def both(x):
+        return b(a(x).tanh())
+
+    found = gc.compare(both, gc.compile(both), gc.randn(2, 3), backward=True)
+    assert found and [layer.path for layer in found.layers] == ["a", "b"]
+    assert {"gradient of a.weight", "gradient of b.weight"} <= {v.path for v in found.values}

@@ -35,7 +35,7 @@ def test_closures_objects_and_compiled_functions():
     assert kinds(functools.partial(train, 1)) == kinds(train)
     assert kinds(gc.compile(net)) == [("module", "step")]
     step = gc.compile_step(net, loss, opt)
-    assert kinds(step) == [("module", "step.model"), ("state", "step"), ("optimizer", "step.optimizer")]
+    assert kinds(step) == [("module", "step.model"), ("optimizer", "step.optimizer"), ("state", "step")]
 
     class Trainer:
         def __init__(self):

@@ -19,7 +19,7 @@ from graphc.monitor.call_log import CALL, GRADIENT, MODULE, NOTE, OP, CallLog, E
 from graphc.monitor.op_watch import OpDone, OpWatch
 from graphc.monitor.outermost_call import Begun, OutermostCall
 from graphc.monitor.recording import Recorder
-from graphc.monitor.stops import Stop, Stops
+from graphc.monitor.stops import NAN, Stop, Stops
 from graphc.nn.module import Module
 from graphc.nn.module_hooks import (
     register_module_forward_hook,
@@ -67,7 +67,7 @@ class debug:
     numbers, with the ranges of what went in. Any other ``stop`` is a pattern of paths or classes of modules, at whose
     call StoppedError is raised; several may be given. ``on_stop`` is called with a ``Stop`` instead, which has the
     tensors (``stop.inputs``, ``stop.outputs``, ``stop.module``, ``stop.event``); ``on_stop=breakpoint`` opens the
-    debugger.
+    debugger. ``stop_at_nan=True`` is another form of ``stop="nan"``, ``stop_at`` one of patterns of modules.
 
     In compiled code modules are seen by hooks, so its kernels are not fused across modules and the first call of each
     signature is compiled once more; ops are not seen. With ``eager=True`` compiled functions run their Python code
@@ -97,7 +97,10 @@ class debug:
         log: str | os.PathLike[str] | None = None,
         limit: int = 100_000,
         record: str | os.PathLike[str] | None = None,
+        stop_at_nan: bool = False,
+        stop_at: str | Sequence[str] = (),
     ):
+        stops = (*_several(stop, "stop"), *([NAN] if stop_at_nan else []), *_several(stop_at, "stop_at"))
         if model is not None and not isinstance(model, Module):
             model = getattr(model, "_target", model)
             if not isinstance(model, Module):
@@ -105,13 +108,13 @@ class debug:
         self._model = model
         self._paths = {} if model is None else {id(m): name for name, m in model.named_modules()}
         self._ops, self._backward, self._eager = ops, backward, eager
-        self._stops = Stops(_several(stop), on_stop)
+        self._stops = Stops(stops, on_stop)
         self._check_patterns(self._stops.modules)
-        self._wanted = Filter(_several(modules), _several(names))
+        self._wanted = Filter(_several(modules, "modules"), _several(names, "names"))
         self._limit, self._file = limit, log
-        self._stream = stream if stream is not None else not (stop or log or record)
+        self._stream = stream if stream is not None else not (stops or log or record)
         self._record = record
-        self._recorder = None if record is None else Recorder(_several(stop))
+        self._recorder = None if record is None else Recorder(stops)
         self._tap: OutermostCall | None = None
         self._log = CallLog(limit, self._wanted, None, None)
         self._exit: ExitStack | None = None
@@ -424,8 +427,12 @@ def _no_longer_as_python() -> None:
     dispatch.AS_PYTHON[0] -= 1
 
 
-def _several(given: str | Sequence[str]) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(given)
+def _several(given: str | Sequence[str], argument: str) -> tuple[str, ...]:
+    found = (given,) if isinstance(given, str) else given
+    if not isinstance(found, Sequence) or not all(isinstance(p, str) for p in found):
+        remedy = '"nan", a pattern of modules, or several' if argument == "stop" else "a pattern, or a list of patterns"
+        raise ArgumentError(f"debug: {argument} must be patterns, got {given!r}", remedy=f"{argument}={remedy}")
+    return tuple(found)
 
 
 def _note(text: str, depth: int) -> Event:

@@ -7,7 +7,7 @@ import pytest
 
 import graphc as gc
 from graphc import nn
-from graphc.base.errors import NonFiniteError, StoppedError
+from graphc.base.errors import ArgumentError, NonFiniteError, StoppedError
 from graphc.nn import functional as F
 
 
@@ -55,3 +55,18 @@ def test_patterns_of_stops_and_those_that_were_not_met():
         gc.compile(net)(gc.ones(3, 4))
     with pytest.warns(UserWarning, match="no module 'Conv2d' was called"), gc.debug(stop="Conv2d"):
         net(gc.ones(3, 4))
+
+
+def test_other_forms_of_stops():
+    net = Net()
+    with pytest.raises(NonFiniteError, match="made by log"), gc.debug(stop_at_nan=True):
+        gc.zeros(2).log()
+    with gc.no_grad(), pytest.raises(StoppedError, match=r"block.1 .ReLU. is called"), gc.debug(net, stop_at="block.1"):
+        net(gc.ones(3, 4))
+
+
+@pytest.mark.parametrize("wrong", [{"stop": True}, {"stop_at": 3}, {"modules": [1]}, {"names": {"add": 1}}])
+def test_patterns_are_texts(wrong):
+    (name,) = wrong
+    with pytest.raises(ArgumentError, match=f"debug: {name} must be patterns, got"):
+        gc.debug(**wrong)

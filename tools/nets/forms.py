@@ -295,7 +295,7 @@ NOT_CALLED = {
     "is_grad_enabled", "is_inference_mode_enabled", "is_tracing", "jacfwd", "jacrev", "jvp", "load", "load_state",
     "manual_seed", "picture", "save_state", "scan", "seed", "set_num_threads", "set_rng_state", "summary",
     "graphc.trace", "Dim", "assert_true", "opaque", "checkpoint", "checkpoint_sequential",
-    "compare", "cond", "load_case", "switch", "while_loop", "fori_loop", "associative_scan",
+    "compare", "cond", "load_case", "replay", "switch", "while_loop", "fori_loop", "associative_scan",
     "value_and_grad", "vjp", "vmap", "multi_head_attention_forward",
 }  # fmt: skip
 """Public names that this net does not call, with the reason."""

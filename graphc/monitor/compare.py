@@ -11,8 +11,8 @@ import numpy as np
 from graphc.base.errors import ArgumentError, ShapeError
 from graphc.monitor.contents import Contents, compared, contents_of
 from graphc.monitor.debug import debug
-from graphc.monitor.difference import Difference, difference
-from graphc.monitor.holders import MODULE, Holder, holders_of
+from graphc.monitor.difference import Difference, check_tolerance, difference
+from graphc.monitor.holders import MODULE, STATE, Holder, holders_of
 from graphc.monitor.packing import Packer, Unpacker
 from graphc.nn.module import Module
 from graphc.tape.grad_mode import enable_grad, no_grad
@@ -76,6 +76,7 @@ def compare(
     In compiled code the layers are seen by hooks, so its kernels are not fused across them. Raises ShapeError where
     the outputs of a layer have different shapes, ArgumentError where there is nothing to compare.
     """
+    check_tolerance(tolerance)
     is_python = model is other and not isinstance(model, Module)
     for name, value in (("model", model), ("other", other)):
         if not callable(value):
@@ -88,6 +89,8 @@ def compare(
     if not layers and (_is_model(model) or _is_model(other)):
         raise ArgumentError("compare: the two models have no module of the same path that was called")
     missing = [_path(key) for key in [*first.layers, *second.layers] if (key in first.layers) != (key in second.layers)]
+    if _is_step(model) != _is_step(other):  # only one of the two has a loss that may be a layer
+        missing = [name for name in missing if name.partition(".")[0] != "loss"]
     values, absent = _values(first, second, tolerance, is_function)
     if is_function and not layers and not values:
         raise ArgumentError("compare: neither modules nor tensors are in what the functions do")
@@ -117,13 +120,24 @@ def _is_model(value: Any) -> bool:
     return isinstance(getattr(value, "_target", value), Module)
 
 
+def _is_step(value: Any) -> bool:
+    return hasattr(value, "optimizer") and hasattr(value, "model") and not isinstance(value, Module)
+
+
 def _roots(value: Any) -> list[tuple[str, Any]]:
     """The modules that a call reaches, with prefixes of their paths."""
     value = getattr(value, "_target", value)
-    if hasattr(value, "optimizer") and hasattr(value, "model") and not isinstance(value, Module):
+    if _is_step(value):
         losses = modules_of(value.loss) if value.loss is not None else []
         return [*_roots(value.model), *((f"loss.{prefix}", module) for prefix, module in losses)]
-    return [(prefix, getattr(m, "_target", m)) for prefix, m in modules_of(value)]
+    found = [(prefix, getattr(m, "_target", m)) for prefix, m in modules_of(value)]
+    if isinstance(value, Module):
+        return found
+    known = {id(inner) for _, m in found for inner in m.modules()}
+    more = [h for h in holders_of([("", value)]) if h.kind == MODULE and id(h.value) not in known]
+    if not found and len(more) == 1:
+        return [("", more[0].value)]
+    return [*found, *((f"{h.name.removeprefix('.')}.", h.value) for h in more)]
 
 
 def _names(value: Any) -> dict[int, tuple[Any, str]]:
@@ -230,7 +244,9 @@ def _values(
         kind, name, _ = one
         place = used.get(kind, 0)
         used[kind] = place + 1
-        number = there.get((kind, name), by_kind.get(kind, [])[place] if place < len(by_kind.get(kind, [])) else None)
+        # NOTE: other objects with a state, such as schedules and steps, are of many classes: their order says nothing.
+        others = by_kind.get(kind, []) if kind != STATE else []
+        number = there.get((kind, name), others[place] if place < len(others) else None)
         if number is not None:
             pairs.append((one, second.after[number]))
     before = {(kind, name): tree for kind, name, tree in first.before}

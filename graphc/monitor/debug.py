@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+import fnmatch
 import functools
 import os
 import sys
@@ -9,12 +11,14 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, nullcontext
+from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from graphc.base import module_path, mutation_epoch
 from graphc.base.array_report import ArrayReport, report_of
 from graphc.base.errors import ArgumentError, NonFiniteError
+from graphc.ir.op import REGISTRY
 from graphc.monitor.call_log import CALL, GRADIENT, MODULE, NOTE, OP, CallLog, Event, Filter, matches
 from graphc.monitor.op_watch import OpDone, OpWatch
 from graphc.monitor.outermost_call import Begun, OutermostCall
@@ -101,16 +105,26 @@ class debug:
         stop_at: str | Sequence[str] = (),
     ):
         stops = (*_several(stop, "stop"), *([NAN] if stop_at_nan else []), *_several(stop_at, "stop_at"))
-        if model is not None and not isinstance(model, Module):
-            model = getattr(model, "_target", model)
-            if not isinstance(model, Module):
-                raise ArgumentError(f"debug: {type(model).__name__} is no Module", remedy="debug() without a model")
+        model = getattr(model, "_target", model)
+        _check_model(model)
+        _check_places(stream, log, record)
+        if not isinstance(limit, int) or limit < 0:
+            raise ArgumentError(f"debug: limit must be a number of events from 0 on, got {limit!r}")
+        if on_stop is not None and not (callable(on_stop) and stops):
+            shown = "there is nothing to stop at" if callable(on_stop) else f"on_stop is no function: {on_stop!r}"
+            raise ArgumentError(f"debug: {shown}", remedy='stop="nan" or stop="a.path", with on_stop=breakpoint')
         self._model = model
         self._paths = {} if model is None else {id(m): name for name, m in model.named_modules()}
         self._ops, self._backward, self._eager = ops, backward, eager
         self._stops = Stops(stops, on_stop)
-        self._check_patterns(self._stops.modules)
         self._wanted = Filter(_several(modules, "modules"), _several(names, "names"))
+        self._check_patterns(self._stops.modules, "to stop at")
+        self._check_patterns(self._wanted.modules, "to log")
+        for pattern in self._wanted.ops:
+            if not fnmatch.filter(REGISTRY, pattern):
+                near = difflib.get_close_matches(pattern, REGISTRY, 3)
+                remedy = f"{' or '.join(near)}, or a pattern" if near else "names of docs/ops.md, or a pattern"
+                raise ArgumentError(f"debug: there is no op {pattern!r} to log", remedy=remedy)
         self._limit, self._file = limit, log
         self._stream = stream if stream is not None else not (stops or log or record)
         self._record = record
@@ -128,15 +142,15 @@ class debug:
         self._spent = 0.0
         self._noted = False
 
-    def _check_patterns(self, patterns: Sequence[str]) -> None:
-        """Raises ArgumentError where there is no module in the model to stop at."""
+    def _check_patterns(self, patterns: Sequence[str], purpose: str) -> None:
+        """Raises ArgumentError where no module of the model fits a pattern."""
         if self._model is None:
             return
         named = [(path, type(m).__name__) for path, m in self._model.named_modules()]
         for pattern in patterns:
             if not any(matches((pattern,), *names) for names in named):
                 raise ArgumentError(
-                    f"debug: there is no module {pattern!r} to stop at",
+                    f"debug: there is no module {pattern!r} {purpose}",
                     remedy="a path of named_modules(), a class, or a pattern of these",
                 )
 
@@ -357,6 +371,8 @@ class debug:
             with self._paused():
                 self._stops.after_module(event, module, given, made)
 
+    _gradients.only_looks = True  # type: ignore[attr-defined]
+
     # ---- ops
 
     def after_op(self, done: OpDone) -> Callable[..., Any] | None:
@@ -421,6 +437,30 @@ class debug:
     def _paused(self) -> Any:
         """While this session computes something itself, ops are none of the program's."""
         return nullcontext() if self._watch is None else self._watch.paused()
+
+
+def _check_model(model: Any) -> None:
+    if model is None or isinstance(model, Module):
+        return
+    shown = model.__name__ if isinstance(model, type) else type(model).__name__
+    inner = isinstance(getattr(model, "model", None), Module)
+    raise ArgumentError(
+        f"debug: the model must be a Module, or a compiled one, got {'the class ' * isinstance(model, type)}{shown}",
+        remedy="its model: debug(step.model)" if inner else "debug() without a model",
+    )
+
+
+def _check_places(stream: Any, *files: str | os.PathLike[str] | None) -> None:
+    """Raises ArgumentError where nothing can be written to, before anything runs."""
+    if stream is not None and not isinstance(stream, bool) and not callable(getattr(stream, "write", None)):
+        raise ArgumentError(f"debug: stream must be a file, True or False, got {stream!r}", remedy="stream=sys.stdout")
+    for file in files:
+        if file is None:
+            continue
+        if not isinstance(file, (str, os.PathLike)):
+            raise ArgumentError(f"debug: log and record are paths of files, got {file!r}")
+        if not Path(file).absolute().parent.is_dir():
+            raise ArgumentError(f"debug: there is no folder to write {os.fspath(file)!r} to")
 
 
 def _no_longer_as_python() -> None:

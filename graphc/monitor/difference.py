@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from graphc.base.errors import ArgumentError
+
 
 class Difference(NamedTuple):
     """How two values of one name differ, such as the outputs of a module in two models."""
@@ -27,6 +29,14 @@ class Difference(NamedTuple):
         name = f"{self.path or '(model)'} ({self.module})" if self.module else self.path
         verdict = "" if self.is_within else "  <- differs"
         return f"{name:40} {list(self.shape)!s:18} {self.absolute:10.3g} {self.relative:10.3g}{verdict}"
+
+
+def check_tolerance(tolerance: float | None) -> None:
+    """Raises ArgumentError for what no difference can be within."""
+    if tolerance is not None and not (isinstance(tolerance, (int, float)) and tolerance >= 0):
+        raise ArgumentError(
+            f"tolerance must be a number from 0 on, got {tolerance!r}", remedy="1e-4, or None: by element type"
+        )
 
 
 def largest(array: np.ndarray) -> float:

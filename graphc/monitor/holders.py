@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from types import CodeType, FunctionType, MethodType
+from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from graphc.base.errors import ArgumentError
@@ -195,10 +195,14 @@ def values_of(function: FunctionType) -> Iterator[tuple[str, Any]]:
 
 
 def globals_of(code: CodeType, table: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The globals that code refers to, functions inside of it too."""
+    """The globals that code refers to, functions inside of it too; of Python modules of the user what it names."""
     for name in code.co_names:
-        if name in table:
-            yield name, table[name]
+        value = table.get(name)
+        if isinstance(value, ModuleType):
+            if _is_of_user(value.__name__):
+                yield from ((f"{name}.{n}", vars(value)[n]) for n in code.co_names if n in vars(value) and n != name)
+        elif name in table:
+            yield name, value
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from globals_of(constant, table)

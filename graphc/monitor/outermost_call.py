@@ -79,13 +79,15 @@ def _begun(frame: FrameType) -> Begun:
         args += values[more.pop(0)]
     if more:
         kwargs |= values[more.pop(0)]
-    refers = [(name, values[name]) for name in code.co_freevars if name in values]
-    refers += globals_of(code, frame.f_globals)
+    refers = []
+    if not is_of_package(code.co_filename):
+        refers += [(name, values[name]) for name in code.co_freevars if name in values]
+        refers += globals_of(code, frame.f_globals)
     if names[:1] == ["self"] and count:
         owner = args.pop(0)
         held = _name_of(owner, frame.f_back)
         name = held if code.co_name == "__call__" else f"{held}.{code.co_name}"
-        return Begun(name, tuple(args), kwargs, [(held, owner)])
+        return Begun(name, tuple(args), kwargs, [(held, owner), *refers])
     return Begun(code.co_name, tuple(args), kwargs, refers)
 
 

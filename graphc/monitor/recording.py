@@ -6,13 +6,14 @@ import hashlib
 import os
 import platform
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from graphc.base.config import VERSION
-from graphc.base.errors import ArgumentError, ArtifactError
+from graphc.base.errors import ArgumentError, ArtifactError, GraphcError
 from graphc.files.numpy_file import read_npz, write_npz
 from graphc.monitor.call_log import OP, Event
 from graphc.monitor.contents import contents_of
@@ -191,12 +192,13 @@ def random_state() -> dict[str, Any]:
 
 
 def set_random_state(state: Mapping[str, Any]) -> None:
-    """Sets the generators of the process."""
-    kind, words, position, has_gauss, gauss = state["numpy"]
-    version, numbers, pending = state["python"]
-    default_generator.set_state(state["graphc"])
-    np.random.set_state((kind, words, position, has_gauss, gauss))
-    random.setstate((version, tuple(int(n) for n in numbers), pending))
+    """Sets the generators of the process; raises ArtifactError for what is no state of them."""
+    with fits("states of random generators"):
+        kind, words, position, has_gauss, gauss = state["numpy"]
+        version, numbers, pending = state["python"]
+        default_generator.set_state(state["graphc"])
+        np.random.set_state((kind, words, position, has_gauss, gauss))
+        random.setstate((version, tuple(int(n) for n in numbers), pending))
 
 
 def read(path: str | os.PathLike[str]) -> Recording:
@@ -209,7 +211,38 @@ def read(path: str | os.PathLike[str]) -> Recording:
     if not isinstance(tree, dict) or tree.get("format") != FORMAT or any(field not in tree for field in _FIELDS):
         shown = tree.get("format") if isinstance(tree, dict) else None
         raise ArtifactError(f"{place} is a recording of format {shown}; this graphc reads format {FORMAT}")
-    return Recording(*(tree[field] for field in Recording._fields))
+    recording = Recording(*(tree[field] for field in Recording._fields))
+    wrong = next((name for name, is_right in _checks(recording) if not is_right), None)
+    if wrong is not None:
+        raise ArtifactError(f"{place} is damaged: {wrong} of the recording cannot be read")
+    return recording
+
+
+def _checks(recording: Recording) -> Iterator[tuple[str, bool]]:
+    """Names of the parts of a recording, and whether they are built as ``Recorder`` builds them."""
+    yield "the name", isinstance(recording.name, str)
+    yield "the error", isinstance(recording.error, str)
+    for part, found in (("contents before", recording.holders), ("contents after", recording.after)):
+        yield part, isinstance(found, list) and all(_is_row(row, str, str, dict) for row in found)
+    yield "ops", isinstance(recording.ops, list) and all(_is_row(row, *[str] * 6) for row in recording.ops)
+    yield "stops", isinstance(recording.stop, list) and _is_row(recording.stop, *[str] * len(recording.stop))
+    found = recording.versions
+    yield "versions", isinstance(found, dict) and _is_row(list(found.values()), *[str] * len(found))
+
+
+def _is_row(row: Any, *kinds: type) -> bool:
+    return isinstance(row, list) and len(row) == len(kinds) and all(map(isinstance, row, kinds))
+
+
+@contextmanager
+def fits(what: str) -> Iterator[None]:
+    """Makes ArtifactError of what a part of a file raises that is built in another way than it was written."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, AttributeError, StopIteration) as error:
+        if isinstance(error, GraphcError):
+            raise
+        raise ArtifactError(f"the recording is damaged: {what}: {type(error).__name__}: {error}") from None
 
 
 def unpacked(recording: Recording, values: Sequence[Any]) -> tuple[Any, dict[str, Any], list[Any]]:

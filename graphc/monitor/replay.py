@@ -6,12 +6,15 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from graphc.base.errors import ArgumentError
 from graphc.monitor.contents import compared
 from graphc.monitor.debug import debug
-from graphc.monitor.difference import Difference
+from graphc.monitor.difference import Difference, check_tolerance
 from graphc.monitor.holders import Holder, holders_of, matched
-from graphc.monitor.recording import Recording, after_call, read, set_random_state, unpacked, versions
+from graphc.monitor.recording import Recording, after_call, fits, read, set_random_state, unpacked, versions
 from graphc.monitor.stops import Stop
+from graphc.nn.module import Module
+from graphc.optim.optimizer import Optimizer
 
 
 class OpDifference(NamedTuple):
@@ -117,6 +120,12 @@ def replay(
 
     Nothing of the file is executed. Raises ArtifactError where it is damaged, ArgumentError where it does not fit.
     """
+    if not callable(function):
+        raise ArgumentError(
+            f"replay: function must be what was called when the step was recorded, got {type(function).__name__}",
+            remedy="replay(path, train_step)",
+        )
+    check_tolerance(tolerance)
     recording = read(path)
     given = [*_named("model", model), *_named("optimizer", optimizer)]
     present = _reached(function, given)
@@ -127,11 +136,13 @@ def replay(
         zip(found, contents, strict=True), key=lambda p: p[0] is None or p[0].kind != "state"
     ):
         if holder is not None:
-            holder.restore(content)
+            with fits(f"contents of {holder.name}"):
+                holder.restore(content)
     set_random_state(recording.random)
     session = debug(stop=recording.stop if stop is None else stop, on_stop=on_stop, eager=eager, stream=False)
     result, error = _call(session.following(function, recording.name), args, kwargs, bool(recording.error))
-    values, missing = _compared(recording, found, result, tolerance)
+    with fits("values after the call"):
+        values, missing = _compared(recording, found, result, tolerance)
     done = Replay(recording, values, _first_op(recording.ops, session.ops_seen), error)
     done.result, done.log = result, session
     if missing:
@@ -143,6 +154,12 @@ def _named(name: str, value: Any) -> list[tuple[str, Any]]:
     if value is None:
         return []
     several = value if isinstance(value, (list, tuple)) else [value]
+    for one in several:
+        if not isinstance(getattr(one, "_target", one), Module if name == "model" else Optimizer):
+            raise ArgumentError(
+                f"replay: {name} must be {'a Module' if name == 'model' else 'an Optimizer'}, or a list of some, got "
+                f"{type(one).__name__}"
+            )
     return [(name if len(several) == 1 else f"{name}[{i}]", v) for i, v in enumerate(several)]
 
 

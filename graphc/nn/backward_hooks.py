@@ -87,11 +87,12 @@ class BackwardHooks:
         return tuple(grad_output[i] for i in self.output_slots)
 
     def _run_without_inputs(self, grad_output: Grads) -> None:
-        warnings.warn(
-            f"full backward hook of {type(self.module).__name__} runs when the gradients of its outputs are known, "
-            "because no input requires a gradient",
-            stacklevel=2,
-        )
+        if not all(getattr(hook, "only_looks", False) for hook in self.hooks):
+            warnings.warn(
+                f"full backward hook of {type(self.module).__name__} runs when the gradients of its outputs are known, "
+                "because no input requires a gradient",
+                stacklevel=2,
+            )
         for hook in self.hooks:
             result = call_hook(hook, self.module, (None,) * self.inputs, grad_output)
             if result is not None and not (isinstance(result, tuple) and all(g is None for g in result)):

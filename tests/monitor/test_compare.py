@@ -246,3 +246,44 @@ def test_functions_of_two_models():
     found = gc.compare(both, gc.compile(both), gc.randn(2, 3), backward=True)
     assert found and [layer.path for layer in found.layers] == ["a", "b"]
     assert {"gradient of a.weight", "gradient of b.weight"} <= {v.path for v in found.values}
+
+
+def test_models_that_functions_reach_through_objects():
+    class Kit:
+        def __init__(self):
+            gc.manual_seed(0)
+            self.net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+            self.opt = gc.optim.SGD(self.net.parameters(), lr=0.1)
+            self.schedule = gc.optim.lr_scheduler.StepLR(self.opt, 1)
+
+    def train_of(kit):
+        def train(x):
+            kit.opt.zero_grad()
+            loss = kit.net(x).sum()
+            loss.backward()
+            kit.opt.step()
+            return loss
+
+        return train
+
+    one, other = Kit(), Kit()
+    x = gc.randn(5, 3)
+    assert gc.compare(train_of(one), gc.compile(train_of(other)), x)
+
+    class Sum(nn.Module):
+        def forward(self, y):
+            return y.sum()
+
+    step = gc.compile_step(one.net, Sum(), one.opt)
+    found = gc.compare(train_of(one), step, x)
+    assert found and [layer.path for layer in found.layers] == ["0", "1", "2", ""], str(found)
+    other.net[1].forward = lambda x: gc.tanh(x) * 1.01
+    found = gc.compare(train_of(one), gc.compile(train_of(other)), x)
+    assert found.first.path == "1" and found.first.module == "Tanh", str(found)
+
+
+@pytest.mark.parametrize("tolerance", [-1, "1e-3", float("nan")])
+def test_tolerances_are_numbers(tolerance):
+    net = nn.Linear(2, 1)
+    with pytest.raises(ArgumentError, match="tolerance must be a number from 0 on"):
+        gc.compare(net, net, gc.ones(1, 2), tolerance=tolerance)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import warnings
 
 import numpy as np
 import pytest
@@ -168,3 +169,39 @@ def test_a_session_as_a_decorator_and_wrong_uses():
         pass
     with pytest.raises(ArgumentError, match="inside of a function that is compiled"):
         gc.compile(session(lambda x: x.exp()))(gc.ones(2))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"model": 3}, "must be a Module, or a compiled one, got int"),
+        ({"model": nn.Linear}, "got the class Linear"),
+        ({"limit": -1}, "limit must be a number of events from 0 on"),
+        ({"on_stop": print}, "there is nothing to stop at"),
+        ({"stop": "nan", "on_stop": 3}, "on_stop is no function: 3"),
+        ({"names": "sofmax"}, "there is no op 'sofmax' to log"),
+        ({"stream": 3}, "stream must be a file, True or False"),
+        ({"log": "/no/such/folder/log.jsonl"}, "there is no folder to write '/no/such/folder/log.jsonl' to"),
+        ({"record": 5}, "log and record are paths of files, got 5"),
+    ],
+)
+def test_wrong_arguments_are_refused_before_anything_runs(wrong, said):
+    with pytest.raises(ArgumentError, match=said):
+        gc.debug(**wrong)
+
+
+def test_modules_to_log_are_those_of_the_model_and_steps_are_none():
+    net = Net()
+    with pytest.raises(ArgumentError, match="there is no module 'lost' to log"):
+        gc.debug(net, modules="lost")
+    with pytest.raises(ArgumentError, match="got CompiledStep") as caught:
+        gc.debug(gc.compile_step(net, nn.MSELoss(), gc.optim.SGD(net.parameters(), lr=0.1)))
+    assert caught.value.remedy == "its model: debug(step.model)"
+
+
+def test_hooks_that_only_look_do_not_warn():
+    net = nn.Sequential(nn.Embedding(4, 3), nn.Linear(3, 2))
+    with warnings.catch_warnings(), gc.debug(net, ops=False, backward=True, stream=False) as log:
+        warnings.simplefilter("error")
+        net(gc.tensor([0, 1])).sum().backward()
+    assert [e.path for e in log if e.phase == "backward"] == ["", "1", "0"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from types import ModuleType
 
 import pytest
 
@@ -45,6 +46,13 @@ def test_closures_objects_and_compiled_functions():
             pass
 
     assert kinds(Trainer().run) == [("module", "step.model"), ("module", "step.parts['other']")]
+
+
+def test_python_modules_hold_what_is_named():
+    library = ModuleType("library")
+    library.net, library.other = nn.Linear(2, 1), nn.Linear(2, 1)
+    exec(compile("def run(x):\n    return library.net(x)", "run.py", "exec"), scope := {"library": library})
+    assert kinds(scope["run"]) == [("module", "library.net")]
 
 
 def test_matching_by_name_and_by_order():

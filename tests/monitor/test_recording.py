@@ -12,6 +12,7 @@ from graphc import nn
 from graphc.base.errors import ArgumentError, ArtifactError, GraphcError
 from graphc.files.numpy_file import read_npz, write_npz
 from graphc.monitor.recording import random_state, read, set_random_state, versions
+from graphc.serialize.tree import join, split
 
 
 @pytest.fixture
@@ -97,6 +98,28 @@ def test_trees_that_are_none_of_ours(path, tmp_path, old, new):
     write_npz(tmp_path / "other.gcr", arrays)
     with pytest.raises((ArtifactError, ArgumentError)):
         gc.replay(tmp_path / "other.gcr", nn.Linear(3, 2))
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("name", 3, "the name"),
+        ("ops", [["", "add"]], "ops"),
+        ("stop", "nan", "stops"),
+        ("holders", [["module", "net", {}, 1]], "contents before"),
+        ("versions", {"graphc": 1}, "versions"),
+        ("holders", [["module", "net", {"dict": []}]], "contents of function"),
+        ("random", {"graphc": 0}, "states of random generators"),
+        ("result", {"list": [{"tensor": 1}, 3]}, "values after the call"),
+    ],
+)
+def test_parts_that_are_built_in_another_way(path, tmp_path, field, value, said):
+    arrays = read_npz(path)
+    tree = join(arrays, arrays.pop("graphc.recording").tobytes().decode())
+    tensors, text = split({**tree, field: value})
+    write_npz(tmp_path / "wrong.gcr", {**tensors, "graphc.recording": np.frombuffer(text.encode(), np.uint8)})
+    with pytest.raises(ArtifactError, match=said):
+        gc.replay(tmp_path / "wrong.gcr", nn.Linear(3, 2))
 
 
 def test_random_states_come_back():

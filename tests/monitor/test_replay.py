@@ -194,3 +194,35 @@ def test_errors_of_the_step_that_were_not_recorded_are_raised(tmp_path):
 
     with pytest.raises(KeyError):
         gc.replay(tmp_path / "step.gcr", broken)
+
+
+def test_methods_refer_to_more_than_their_object(tmp_path):
+    net, other = nn.Linear(2, 1), nn.Linear(2, 1)
+
+    class Trainer:
+        def __init__(self):
+            self.model = net
+
+        def run(self, x):
+            return self.model(x) + other(x)
+
+    trainer, x = Trainer(), gc.randn(3, 2)
+    with gc.debug(record=tmp_path / "step.gcr"):
+        trainer.run(x)
+    with gc.no_grad():
+        net.weight.zero_()
+        other.weight.zero_()
+    assert gc.replay(tmp_path / "step.gcr", trainer.run).is_equal
+    assert gc.replay(tmp_path / "step.gcr", lambda x: net(x) + other(x), model=[net, other]).is_equal
+
+
+def test_wrong_arguments(folder):
+    step, _, _, _ = make("eager")
+    for wrong, said in (
+        ((3,), "function must be what was called"),
+        ((step, {"model": 3}), "model must be a Module, or a list of some, got int"),
+        ((step, {"optimizer": [step]}), "optimizer must be an Optimizer, or a list"),
+    ):
+        more = wrong[1] if len(wrong) > 1 else {}
+        with pytest.raises(ArgumentError, match=said):
+            gc.replay(folder / "eager.gcr", wrong[0], **more)

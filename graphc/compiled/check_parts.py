@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from graphc.base.errors import ArgumentError
+from graphc.base.errors import ArgumentError, GraphcError
 from graphc.compiled.bound_program import bound_values
 from graphc.compiled.check_case import GRADIENT, write_case, wrong_by
+from graphc.compiled.function import Compiled
 from graphc.compiled.gradient_rules import gradient_fault, may_compare
 from graphc.compiled.model_file import snapshot
 from graphc.compiled.step import CompiledStep
@@ -30,7 +31,7 @@ from graphc.tensors.placement import on_host
 from graphc.tensors.structure import flatten
 from graphc.tensors.tensor import Tensor
 from graphc.tracing.dims import Dims
-from graphc.tracing.trace import Traced, trace_sized
+from graphc.tracing.trace import Traced, is_module, trace_sized
 
 RULES, SPLIT = "gradient-rules", "split"
 Found = tuple[PassReport, list[Fault]]
@@ -99,19 +100,21 @@ def _arguments(name: str, traced: Traced, graph: Graph, given: list[np.ndarray])
 
 
 def _model_parts(model: Any, examples: Sequence[Any], gradients: bool, dims: Any) -> Iterator[Part | Found]:
+    try:
+        traced = snapshot(model, examples, dims=dims)
+    except GraphcError:
+        part = training_part(model, examples, dims)
+        if part is None:
+            raise
+        yield part
+        return
     examples, given = _given(examples, dims, model)
-    traced = snapshot(model, examples, dims=dims)
     graph = settle(traced.graph)
     yield Part("forward", graph, _arguments("the forward pass", traced, graph, given))
     if not gradients:
         return
     with enable_grad():
         traced = trace_sized(model, examples, {}, dims)
-    if traced.training is not None:
-        raise ArgumentError(
-            "check of gradients: the function calls backward or steps an optimizer itself",
-            remedy="check(step, x, y, passes=True) of a gc.compile_step(model, loss, optimizer)",
-        )
     graph = settle(traced.graph)
     arguments = _arguments("gradients", traced, graph, given)
     yield from _gradient_parts(traced, graph, arguments, flatten((tuple(examples), {}))[0])
@@ -174,7 +177,28 @@ def _split_line(joint: Graph, whole: tuple[np.ndarray, ...], first: Any, gradien
     return PassReport((line,)), [Fault("split", point, wrong)] if wrong else []
 
 
-# ---- training steps
+# ---- training functions and steps
+
+
+def training_part(function: Any, examples: Sequence[Any], dims: Any) -> Part | None:
+    """The call of a function that trains, as the second one would be: momentum is not 0 then. Nothing is written; None
+    for what does not train."""
+    if is_module(getattr(function, "_target", function)) or not callable(function):
+        return None
+    compiled = function if isinstance(function, Compiled) else Compiled(function, dims=dims)
+    with enable_grad():
+        found: Any = compiled._find_and_run(tuple(examples), {}, only_find=True)
+    variant, leaves = found
+    if variant.training is None:
+        return None
+    graph = settle(variant.traced.graph)
+    given = iter([np.array(on_host(t._data)) for t in leaves])
+    state = {path: np.array(on_host(slot.tensor()._data)) for path, slot in variant.outside.slots.items()}
+    bound = {v: input_path(v) for v in graph.inputs if input_class(v) != "input"}
+    first = [state[bound[v]] if v in bound else next(given) for v in graph.inputs]
+    written = evaluated(graph, first)[1]
+    second = [written.get(bound[v], a) if v in bound else a for v, a in zip(graph.inputs, first, strict=True)]
+    return Part("training", graph, tuple(np.array(a) for a in second))
 
 
 class _Recorder:
@@ -199,22 +223,30 @@ class _Recorder:
 
 
 def _step_parts(step: CompiledStep, examples: Sequence[Any]) -> Iterator[Part]:
-    """The whole step, as the second one that a copy of model and optimizer takes: momentum is not 0 then."""
+    """The whole step, as one that a copy of model and optimizer takes after an update: momentum is not 0 then. With
+    accumulation also the calls that only add gradients up."""
     copied = copy.deepcopy(step)
-    drawn = get_rng_state()
+    calls, drawn = step.options.accumulate, get_rng_state()
     try:
-        copied(*examples)
-        program: Any = next(iter(copied._programs))
-        recorder = program.calls = _Recorder(program)
-        copied(*examples)
-        program.calls = recorder.calls
+        for _ in range(calls):
+            copied(*examples)
+        programs: list[Any] = list(copied._programs)
+        recorders = [_Recorder(program) for program in programs]
+        for program, recorder in zip(programs, recorders, strict=True):
+            program.calls = recorder
+        for _ in range(calls):
+            copied(*examples)
+        for program, recorder in zip(programs, recorders, strict=True):
+            program.calls = recorder.calls
     finally:
         set_rng_state(drawn)
-    if not recorder.given and not recorder.bound:
+    used = [pair for pair in zip(programs, recorders, strict=True) if pair[1].given or pair[1].bound]
+    if not used:
         raise ArgumentError("check of a step: its second call was not that of the first", remedy="other examples")
-    paths = [input_path(v) for v in bound_values(program.graph, program.program)]
-    state = dict(zip(paths, recorder.bound, strict=True))
-    graph = settle(program.graph)
-    given = iter(recorder.given)
-    arguments = [next(given) if input_class(v) == "input" else state[input_path(v)] for v in graph.inputs]
-    yield Part("step", graph, tuple(np.array(a) for a in arguments))
+    for program, recorder in used:
+        paths = [input_path(v) for v in bound_values(program.graph, program.program)]
+        state = dict(zip(paths, recorder.bound, strict=True))
+        graph = settle(program.graph)
+        given = iter(recorder.given)
+        arguments = [next(given) if input_class(v) == "input" else state[input_path(v)] for v in graph.inputs]
+        yield Part("step" if program.updates else "accumulation", graph, tuple(np.array(a) for a in arguments))

@@ -7,8 +7,8 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from graphc.base.errors import ArgumentError
-from graphc.compiled.check_parts import check_model_passes
+from graphc.base.errors import ArgumentError, GraphcError
+from graphc.compiled.check_parts import check_model_passes, checked_part, training_part
 from graphc.compiled.model_file import snapshot
 from graphc.compiled.step import CompiledStep
 from graphc.compiler.check import Report, check_graph, check_narrow, graph_arguments
@@ -67,12 +67,13 @@ def check(
     unknown precision; UndecidedSize where there is no program for all sizes.
 
     With ``passes`` there is a line for each graph pass, the lowering, each program pass, each step on nests, and the
-    native code. ``gradients`` does the same for the graph with gradients, its two halves and the rules of its ops; the
-    model may also be a step of ``compile_step``, whose parameters and state are compared after one update of a copy.
-    The first pass that is wrong is shown on a graph of few nodes; ``folder`` is where a file with it is written, which
-    ``load_case`` and ``graphc check FILE`` read.
+    native code. ``gradients`` does the same for the graph with gradients, its two halves and the rules of its ops. The
+    model may also be a step of ``compile_step``, or a function that trains: every pass is checked of these, and
+    parameters and state are compared after one call, which writes nothing to the model. The first pass that is wrong
+    is shown on a graph of few nodes; ``folder`` (with which every pass is checked, too) is where a file with it is
+    written, which ``load_case`` and ``graphc check FILE`` read.
     """
-    if isinstance(model, CompiledStep):
+    if isinstance(model, CompiledStep) or folder is not None:
         passes = True
     if passes or gradients:
         if precision is not None or rtol is not None or atol is not None:
@@ -80,7 +81,13 @@ def check(
                 "check of every pass takes no precision and no tolerances", remedy="without passes=True"
             )
         return check_model_passes(model, examples, gradients=gradients, dims=dims, folder=folder)
-    traced = snapshot(model, examples, dims=dims)
+    try:
+        traced = snapshot(model, examples, dims=dims)
+    except GraphcError:
+        part = training_part(model, examples, dims)
+        if part is None:
+            raise
+        return checked_part(part)
     graph = settle(traced.graph)
     if dims is not None:
         examples, _ = Dims(dims, model).with_numbers(examples, {})

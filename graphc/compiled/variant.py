@@ -93,7 +93,7 @@ class Variant:
         kept = traced.graph.outputs[: len(traced.graph.outputs) - (self.training.kept if self.training else 0)]
         self.output_types = [(v.shape, v.dtype.numpy) for v in kept]
         outside = outside or Outside(traced, modules)
-        self._outside = outside
+        self.outside = outside
         self.account = outside.account()
         self.assumptions = traced.assumptions
         self._effects = traced.effects
@@ -275,7 +275,7 @@ class Variant:
         early = [(i, self.binding.arrays()[i].copy()) for i in self._early] if self.sources else ()
         run = self.calls.run
         if self.traced.host:
-            run = self._outside.serving(run, self.traced.host, state, self if self.binding.written else None)
+            run = self.outside.serving(run, self.traced.host, state, self if self.binding.written else None)
         arrays = run(given)
         structure, effects = self.structure, self._effects
         if sizes:

@@ -19,7 +19,7 @@ from graphc.codegen.schedule.steps import Hoist
 from graphc.compiled.check_case import load_case
 from graphc.compiler import stages
 from graphc.compiler.pass_check import PassReport
-from graphc.errors import ArgumentError
+from graphc.errors import ArgumentError, TraceError
 from graphc.ir.graph.graph import Graph
 from graphc.ir.kernel.statements import Let, Loop, Program, Stmt
 from graphc.ir.op import REGISTRY
@@ -91,6 +91,58 @@ def test_a_training_step_is_checked_on_a_copy():
         np.testing.assert_array_equal(value.numpy(), before[name])
     assert step.optimizer.step_count == count
     np.testing.assert_array_equal(gc.get_rng_state().numpy(), random)
+
+
+def training_function(is_compiled: bool) -> tuple[Any, Any, Any]:
+    gc.manual_seed(3)
+    model = nn.Sequential(Net(), nn.Dropout(0.3), nn.Linear(5, 5))
+    optimizer = gc.optim.Adam(model.parameters(), lr=1e-2)
+
+    def train(x: Any, y: Any) -> Any:
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        return loss
+
+    return gc.compile(train) if is_compiled else train, model, optimizer
+
+
+@pytest.mark.parametrize("is_compiled", [False, True])
+def test_a_training_function_is_checked_and_nothing_is_written(is_compiled: bool):
+    train, model, optimizer = training_function(is_compiled)
+    x, y = examples()
+    train(x, y)
+    before = {name: value.numpy().copy() for name, value in model.state_dict().items()}
+    slots = [s["exp_avg"].numpy().copy() for s in optimizer.state.values()]
+    random = gc.get_rng_state().numpy().copy()
+    report = gc.check(train, x, y)
+    assert isinstance(report, PassReport) and report.good and {line.part for line in report.lines} == {"training"}
+    assert {"cse", "lowering", "native"} <= {line.point.name for line in report.lines}
+    for name, value in model.state_dict().items():
+        np.testing.assert_array_equal(value.numpy(), before[name])
+    for state, slot in zip(optimizer.state.values(), slots, strict=True):
+        np.testing.assert_array_equal(state["exp_avg"].numpy(), slot)
+    np.testing.assert_array_equal(gc.get_rng_state().numpy(), random)
+    assert optimizer.step_count == 1
+
+
+def test_both_programs_of_an_accumulating_step_are_checked():
+    model = Net()
+    optimizer = gc.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    report = gc.check(gc.compile_step(model, nn.NLLLoss(), optimizer, accumulate=3, clip_norm=1.0), *examples())
+    assert report.good and {line.part for line in report.lines} == {"accumulation", "step"}  # type: ignore[union-attr]
+
+
+def test_a_folder_asks_for_every_pass(tmp_path: Path):
+    assert isinstance(gc.check(Net(), examples()[0], folder=tmp_path), PassReport)
+
+
+def test_errors_of_functions_that_do_not_train_are_theirs():
+    for passes in (False, True):
+        with pytest.raises(TraceError, match="nonzero"):
+            gc.check(lambda x: gc.nonzero(x), examples()[0], passes=passes)
 
 
 def test_dtypes_that_are_no_floats_are_the_same_bit_for_bit():
@@ -256,3 +308,13 @@ def test_a_fault_in_a_training_step_is_found(plant: Callable[..., None], name: s
     assert isinstance(report, PassReport)
     fault = report.faults[0]
     assert fault.point.name == name and fault.nodes <= MOST_NODES and "test_check_parts.py" in fault.node
+
+
+def test_a_fault_in_a_training_function_is_found(tmp_path: Path):
+    with pytest.MonkeyPatch.context() as patched:
+        wrong_canonicalization(patched)
+        report = gc.check(training_function(True)[0], *examples(), folder=tmp_path)
+        fault = report.faults[0]
+        assert fault.point.name == "canonicalize" and fault.nodes <= MOST_NODES and fault.part == "training"
+        assert fault.path is not None and load_case(fault.path).fault()
+    assert load_case(fault.path).fault() == ""

@@ -1,6 +1,7 @@
-"""The import path that users know for handles of hooks, strict hooks, and hooks that compiled code holds."""
+"""The import path that users know for hooks: handles, strict hooks, those that compiled code holds, and taps."""
 
 from graphc.nn.compiled_hooks import traced_hook as traced
 from graphc.tape.hooks import RemovableHandle, strict
+from graphc.tracing.taps import Statistics, tap, tap_gradient
 
-__all__ = ["RemovableHandle", "strict", "traced"]
+__all__ = ["RemovableHandle", "Statistics", "strict", "tap", "tap_gradient", "traced"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import functools
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Self
@@ -11,9 +12,11 @@ import numpy as np
 
 from graphc.base.errors import ArgumentError
 from graphc.monitor.writer import Histogram, Writer, make_histogram, make_image, values_of
+from graphc.nn.compiled_hooks import traced_hook
 from graphc.nn.module import Module
-from graphc.tensors.structure import flatten
+from graphc.tensors.structure import flatten, unflatten
 from graphc.tensors.tensor import Tensor
+from graphc.tracing.taps import Statistics, tap, tap_gradient
 from graphc.tracing.trace import is_tracing
 
 
@@ -28,8 +31,8 @@ class Monitor:
     a histogram. ``names`` are patterns such as ``features.*`` of the modules to watch; by default these are all that
     hold no others. ``classes`` puts the name of the class behind a module's, as in ``encoder.0 (Linear)/mean``.
 
-    Compiled code is watched too: its hooks run at each call (see docs/hooks.md), which costs more than
-    what is watched is worth where steps are short; ``close`` brings back the code without hooks.
+    Compiled code is watched too: its kernels compute the numbers (taps, see docs/hooks.md). Histograms are made in
+    Python, of copies, which takes longer than many steps. ``close`` brings back the code that watches nothing.
 
     A context manager: ``close`` takes the hooks off and closes the writers.
     """
@@ -59,57 +62,81 @@ class Monitor:
         for name, module in model.named_modules():
             if _is_watched(name, module, names):
                 kind = type(module).__name__
-                hook = self._forward_hook(f"{name} ({kind})" if name and classes else name or kind)
-                self._handles.append(module.register_forward_hook(hook))
+                place = f"{name} ({kind})" if name and classes else name or kind
+                self._handles.append(module.register_forward_hook(self._forward_hook(place)))
+                if histograms:
+                    self._handles.append(module.register_forward_hook(self._tables_hook(place)))
         for name, parameter in model.named_parameters() if parameters else ():
             if parameter.requires_grad and _is_watched(name, None, names):
                 self._handles.append(parameter.register_hook(self._gradient_hook(name)))
+                if histograms:
+                    self._handles.append(parameter.register_hook(self._table_hook(name)))
 
     # ---- hooks
 
     def _is_silent(self) -> bool:
-        return is_tracing() or self.steps % self.every != 0
+        return self.steps % self.every != 0
 
     def _forward_hook(self, name: str) -> Any:
-        def look(module: Module, args: Any, output: Any) -> None:
-            if self._is_silent():
-                return
-            tensors, _ = flatten(output)
+        @traced_hook
+        def look(module: Module, args: Any, output: Any) -> Any:
+            if self._is_silent() and not is_tracing():
+                return output
+            tensors, structure = flatten(output)
             for i, tensor in enumerate(tensors):
                 place = name if len(tensors) == 1 else f"{name}.{i}"
-                self._see_activation(place, tensor)
-                if tensor.requires_grad:
-                    tensor.register_hook(self._gradient_hook(place))
+                tap(tensor, functools.partial(self._see_activation, place), "mean zeros")
+                tensors[i] = tap_gradient(tensor, functools.partial(self._see_gradient, place), "norm")
+            return unflatten(structure, tensors)
 
         return look
 
     def _gradient_hook(self, name: str) -> Any:
+        @traced_hook
         def look(gradient: Tensor) -> None:
-            if self._is_silent():
-                return
-            values = self._finite(name, "gradient", gradient)
-            self._add(f"{name}/gradient", float(np.sqrt(np.square(values).sum())))
-            if self.histograms:
-                self._tables[f"{name}/gradient"] = make_histogram(gradient)
+            if is_tracing() or not self._is_silent():
+                tap(gradient, functools.partial(self._see_gradient, name), "norm")
 
         return look
 
-    def _see_activation(self, name: str, tensor: Tensor) -> None:
-        values = self._finite(name, "values", tensor)
-        if not values.size:
+    def _see_activation(self, name: str, found: Statistics) -> None:
+        if self._is_silent():
             return
-        self._add(f"{name}/mean", float(values.mean()))
-        self._add(f"{name}/std", float(values.std()))
-        self._add(f"{name}/zeros", float(np.mean(values == 0)))
-        if self.histograms:
-            self._tables[name] = make_histogram(tensor)
+        self._see_nonfinite(name, "values", found)
+        if found.count > found.nonfinite:
+            self._add(f"{name}/mean", found.mean)
+            self._add(f"{name}/std", found.std)
+            self._add(f"{name}/zeros", found.zeros)
 
-    def _finite(self, name: str, what: str, tensor: Tensor) -> np.ndarray:
-        values = values_of(tensor).astype(np.float64)
-        good = np.isfinite(values)
-        if not good.all():
-            self._add(f"{name}/{what}/nonfinite", float(np.count_nonzero(~good)))
-        return values[good]
+    def _see_gradient(self, name: str, found: Statistics) -> None:
+        if not self._is_silent():
+            self._see_nonfinite(name, "gradient", found)
+            self._add(f"{name}/gradient", found.norm)
+
+    def _see_nonfinite(self, name: str, what: str, found: Statistics) -> None:
+        if found.nonfinite:
+            self._add(f"{name}/{what}/nonfinite", float(found.nonfinite))
+
+    def _tables_hook(self, name: str) -> Any:
+        def look(module: Module, args: Any, output: Any) -> None:
+            if is_tracing() or self._is_silent():
+                return
+            tensors, _ = flatten(output)
+            for i, tensor in enumerate(tensors):
+                place = name if len(tensors) == 1 else f"{name}.{i}"
+                if values_of(tensor).size:
+                    self._tables[place] = make_histogram(tensor)
+                if tensor.requires_grad:
+                    tensor.register_hook(self._table_hook(place))
+
+        return look
+
+    def _table_hook(self, name: str) -> Any:
+        def look(gradient: Tensor) -> None:
+            if not (is_tracing() or self._is_silent()):
+                self._tables[f"{name}/gradient"] = make_histogram(gradient)
+
+        return look
 
     def _add(self, name: str, value: float) -> None:
         self._scalars.setdefault(name, []).append(value)
@@ -122,7 +149,7 @@ class Monitor:
         for name, value in scalars.items():
             self.scalar(name, value)
         for name, values in self._scalars.items():
-            self.scalar(name, float(np.mean(values)))
+            self._hand("scalar", name, sum(values) / len(values))
         for name, table in self._tables.items():
             self._hand("histogram", name, table)
         self._scalars.clear()

@@ -17,6 +17,8 @@ from graphc.ops.define import define
 
 TOKEN = TensorType(float32)
 """What host calls hand on: 0, or another number after one that has failed."""
+FAILED = "a Python function that compiled code calls has failed"
+"""What programs say when a token is not 0."""
 Run = Callable[[int, Sequence[np.ndarray]], Sequence[np.ndarray]]
 _runs: list[Run] = []
 """What host calls of interpreted graphs do; the last one counts."""

@@ -24,8 +24,8 @@ from graphc.ops import dispatch
 from graphc.ops import elementwise as ew
 from graphc.ops.check import check_true
 from graphc.ops.dispatch import GraphDispatcher
-from graphc.ops.host import TOKEN, host_call, text_of
-from graphc.ops.shape import filled
+from graphc.ops.host import FAILED, TOKEN, host_call, text_of
+from graphc.ops.shape import concat, filled, reshape
 from graphc.tape.grad_mode import enable_grad, is_grad_enabled, no_grad
 from graphc.tape.hooks import call_hook
 from graphc.tape.node import leaves_behind
@@ -36,10 +36,11 @@ from graphc.tracing.attributes import not_recording
 
 Run = Callable[..., Sequence[Any]]
 """Takes tensors and gives tensors, in eager mode."""
+Taker = Callable[[Sequence[float]], Any]
+"""Gets a row of numbers that compiled code has gathered."""
 _MISSING = object()
 UNKNOWN = object()
 """In the place of results of which nobody says what they are like."""
-_FAILED = "a Python function that compiled code calls has failed"
 
 
 class HostCalls:
@@ -50,6 +51,10 @@ class HostCalls:
         self.token: Tensor | None = None
         self.watched: dict[int, tuple[Tensor, OrderedDict[int, Callable[..., Any]]]] = {}
         """Traced tensors with hooks, by identity."""
+        self.pending: list[tuple[Taker, Tensor]] = []
+        """Numbers of the graph that somebody gets when a call ends, and who."""
+        self.slots: list[tuple[Tensor, list[Taker]]] = []
+        """Places for numbers of gradients that nobody has taken yet."""
 
     def start(self, tracer: Any) -> None:
         """Makes the first token."""
@@ -60,6 +65,24 @@ class HostCalls:
         """The number of one more function."""
         self.functions.append(HostFunction(name, function, tuple(operands), tuple(results)))
         return len(self.functions) - 1
+
+
+def deliver_pending(tracer: Any) -> None:
+    """Ends a graph with one call that hands on all that is pending."""
+    pending = [] if tracer.host is None else tracer.host.pending
+    if not pending:
+        return
+    tracer.host.pending = []
+    takers = [take for take, _ in pending]
+
+    def run(table: Tensor) -> Sequence[Tensor]:
+        for take, row in zip(takers, table._data.tolist(), strict=True):
+            take(row)
+        return []
+
+    with no_grad():
+        rows = [reshape(row, shape=(1, *row.shape)) for _, row in pending]
+        call_python(tracer, "taps", run, [concat(*rows, axis=0)], [])
 
 
 def of(tracer: Any, name: str) -> HostCalls:
@@ -99,7 +122,7 @@ def call_python(
             attrs = site.attrs(host, site.forward, site.given, results)
             found = tracer.apply(host_call.op, (host.token, *tensors), attrs)
             found = found if isinstance(found, tuple) else (found,)
-            check_true(ew.eq(found[0], 0.0), message=_FAILED)
+            check_true(ew.eq(found[0], 0.0), message=FAILED)
     host.token = found[0]
     return list(found[1:])
 
@@ -129,7 +152,12 @@ def watch_gradients(
 
 
 def run_gradient_hook(tracer: Any, name: str, hook: Callable[[Tensor], Any], gradient: Tensor) -> Tensor:
-    """The gradient after a hook that each call of compiled code runs on it, in the backward pass."""
+    """The gradient after a hook that each call of compiled code runs on it, in the backward pass; one that is traced
+    runs now."""
+    if getattr(hook, "is_traced_hook", False):
+        with no_grad():
+            made = call_hook(hook, gradient)
+        return gradient if made is None else made
 
     def run(found: Tensor) -> Sequence[Tensor]:
         given = call_hook(hook, found)
@@ -277,7 +305,7 @@ def _emit(graph: Graph, operands: Sequence[Value], attrs: dict[str, Any]) -> lis
     with dispatch.use(GraphDispatcher(graph)):
         found = host_call(*operands, **attrs)
         found = list(found) if isinstance(found, tuple) else [found]
-        check_true(ew.eq(found[0], 0.0), message=_FAILED)
+        check_true(ew.eq(found[0], 0.0), message=FAILED)
     return found
 
 

@@ -1,0 +1,93 @@
+"""What a monitor costs: a compiled training step of 100 layers with and without one, in alternating rounds.
+
+``python -m benchmarks.monitor [--rounds N] [--json]``. Watched are what all layers return, its gradients, and the gradients
+of all parameters.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import graphc as gc
+from graphc import nn
+from graphc.monitor import Monitor, Writer
+from graphc.nn import functional as F
+
+LAYERS = 50
+WIDTH = 256
+BATCH = 128
+STEPS = 5
+"""Of each kind in a round."""
+
+
+def model() -> nn.Module:
+    """LAYERS linear layers with a tanh behind each."""
+    gc.manual_seed(0)
+    return nn.Sequential(*[layer for _ in range(LAYERS) for layer in (nn.Linear(WIDTH, WIDTH), nn.Tanh())])
+
+
+def contender(watched: bool, compiled: bool) -> Callable[[], None]:
+    """One training step, compiled or eager; its weights stay nearly as they are."""
+    net = model()
+    optimizer = gc.optim.SGD(net.parameters(), lr=1e-6)
+    x, y = gc.randn(BATCH, WIDTH), gc.randn(BATCH, WIDTH)
+    monitor = Monitor(net, Writer()) if watched else None
+    native = gc.compile_step(net, F.mse_loss, optimizer) if compiled else None
+
+    def step() -> None:
+        if native is not None:
+            loss: Any = native(x, y)
+        else:
+            optimizer.zero_grad()
+            loss = F.mse_loss(net(x), y)
+            loss.backward()
+            optimizer.step()
+        if monitor is not None:
+            monitor.step(loss=loss)
+
+    return step
+
+
+def measure(rounds: int) -> dict[str, float]:
+    """Microseconds of a step, medians, by name."""
+    runs = {
+        f"{kind}, {'watched' if watched else 'alone'}": contender(watched, kind == "compiled")
+        for kind in ("compiled", "eager")
+        for watched in (False, True)
+    }
+    times: dict[str, list[float]] = {name: [] for name in runs}
+    for run in runs.values():
+        run()
+    for _ in range(rounds):
+        for name, run in runs.items():
+            for _ in range(STEPS):
+                start = time.perf_counter()
+                run()
+                times[name].append(1e6 * (time.perf_counter() - start))
+    return {name: statistics.median(found) for name, found in times.items()}
+
+
+def main() -> None:
+    """Prints the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=20, help="of a few steps of each kind (default: 20)")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    options = parser.parse_args()
+    found = measure(options.rounds)
+    ratios = {kind: found[f"{kind}, watched"] / found[f"{kind}, alone"] for kind in ("compiled", "eager")}
+    if options.json:
+        print(json.dumps({"microseconds": found, "watched / alone": ratios}, indent=1))
+        return
+    for name, value in found.items():
+        print(f"{name:20} {value:10,.0f} us")
+    for kind, ratio in ratios.items():
+        print(f"{kind}: watched / alone {ratio:.3f}")
+
+
+if __name__ == "__main__":
+    main()

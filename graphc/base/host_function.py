@@ -21,3 +21,5 @@ class HostFunction(NamedTuple):
     that call gets too) and read-only arrays, and returns arrays of the types of ``results``."""
     operands: tuple[Spec, ...]
     results: tuple[Spec, ...]
+    takes_only: bool = False
+    """Whether it takes numbers as if the call had ended: what it changes is for the next one."""

@@ -47,6 +47,8 @@ class Outside:
     ) -> Callable[..., Any]:
         """``run`` as a function that calls Python functions, which leave what the trace has read as it is."""
         served = serving(run, functions, state, owner)
+        if all(function.takes_only for function in functions):
+            return served
 
         def call(*args: Any) -> Any:
             with self._unchanged():

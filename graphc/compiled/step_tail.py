@@ -19,7 +19,8 @@ from graphc.optim.settings import GivenNumbers, GroupRule
 from graphc.tape.grad_mode import no_grad
 from graphc.tensors.tensor import Tensor
 from graphc.tracing.attributes import recording
-from graphc.tracing.host import HostCalls, deliver_pending
+from graphc.tracing.host import HostCalls
+from graphc.tracing.taps import deliver
 from graphc.tracing.trace import Traced, modules_of, settled
 from graphc.tracing.tracer import Tracer, named_tensors
 
@@ -75,7 +76,7 @@ class Tail:
                 self._add_outputs(graph, parameters, gradients)
             if updates and self.state.average is not None:
                 self._average(tracer, contents)
-            deliver_pending(tracer)
+            deliver(tracer)
         self.facts = settled(reads, f"{names}.update")
         self.host = tuple(tracer.host.functions)
 

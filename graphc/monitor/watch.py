@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Self
 
-import numpy as np
-
 from graphc.base.errors import ArgumentError
 from graphc.monitor.writer import Histogram, Writer, make_histogram, make_image, values_of
 from graphc.nn.compiled_hooks import traced_hook

@@ -3,79 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from graphc.base.dtypes import float32, float64
-from graphc.base.errors import ArgumentError, AttributeValueError
+from graphc.base.dtypes import float32, float64, int32, int64
+from graphc.base.errors import ArgumentError, AttributeValueError, ShapeError
+from graphc.base.size import is_size
+from graphc.ir.kernel.lowering import LowerContext, OperandRef
+from graphc.ir.kernel.nest import NestBuilder, Scalar
 from graphc.ir.op import Attr, Attrs, ErrorSample, OpDef, Trait, Types
 from graphc.ir.types import TensorType
-from graphc.ops import elementwise as ew
-from graphc.ops import math as mathematics
-from graphc.ops import reduce
 from graphc.ops.batch import Entry
-from graphc.ops.check import check_true
-from graphc.ops.define import as_type, define
-from graphc.ops.host import FAILED, TOKEN, host_call
+from graphc.ops.define import define
+from graphc.ops.host import TOKEN, host_call
+from graphc.ops.samples import array, floats, integers, plain
 from graphc.ops.shape import concat, filled, reshape
-from graphc.ops.shape import slice as part
 
 KINDS = ("mean", "norm", "zeros", "range", "nan")
 """What can be asked for: mean and deviation, norm, zeros, smallest and largest element, how many are NaN."""
-FIELDS = ("count", "finite", "nan", "zeros", "shift", "sum", "squares", "least", "most")
-"""The numbers of a row: how many elements there are, are finite, NaN, and 0; an element, the sum of all differences from
-it and of their squares; the smallest and the largest. All but the first three are those of finite elements."""
+FIELDS = ("count", "nonfinite", "mean", "std", "norm", "zeros", "min", "max", "nan")
+"""The numbers of a row: how many elements there are, and how many of them are not finite; of the finite ones mean,
+deviation (root of the mean square of differences from the mean), norm (root of the sum of squares), the share of zeros,
+the smallest and the largest; how many elements are NaN. What was not asked for, or is of no elements, is NaN."""
 ROW = TensorType(float64, (len(FIELDS),))
-
-
-def statistics(x: Any, kinds: Sequence[str]) -> Any:
-    """The row of a tensor, f64[9], in one pass or two; what is not asked for is 0.
-
-    Sums are of differences from the first element, so that little is lost where the mean is large against the
-    deviation; where only the norm is asked for, of the elements. They are summed in the type of ``x``.
-    """
-    if x.dtype.kind != "f":
-        x = as_type(x, float64)
-    count = math.prod(x.shape)
-    found: dict[str, Any] = {"count": count}
-    if count:
-        found |= _sums(x, kinds)
-    given = [found.get(name, 0) for name in FIELDS]
-    rows = [filled(v, float64, (1,)) if isinstance(v, int) else as_type(reshape(v, shape=(1,)), float64) for v in given]
-    return concat(*rows, axis=0)
-
-
-def _sums(x: Any, kinds: Sequence[str]) -> dict[str, Any]:
-    axes = tuple(range(len(x.shape)))
-
-    def total(value: Any) -> Any:
-        return reduce.sum(value, axes=axes, keepdims=False)
-
-    def number(condition: Any) -> Any:
-        return total(as_type(condition, x.dtype))
-
-    good = mathematics.isfinite(x)
-    found = {"finite": number(good)}
-    if "nan" in kinds:
-        found["nan"] = number(ew.ne(x, x))
-    if "zeros" in kinds:
-        found["zeros"] = number(ew.eq(x, 0))
-    if "mean" in kinds:
-        one = (1,) * len(axes)
-        first = reshape(part(x, starts=(0,) * len(axes), stops=one, steps=one), shape=())
-        shift = ew.where(mathematics.isfinite(first), first, filled(0, x.dtype, ()))
-        moved = ew.sub(ew.where(good, x, shift), shift)
-        found |= {"shift": shift, "sum": total(moved), "squares": total(ew.mul(moved, moved))}
-    elif "norm" in kinds:
-        kept = ew.where(good, x, filled(0, x.dtype, ()))
-        found["squares"] = total(ew.mul(kept, kept))
-    if "range" in kinds:
-        for name, fold, sign in (("least", reduce.min, 1), ("most", reduce.max, -1)):
-            kept = ew.where(good, x, filled(sign * math.inf, x.dtype, ()))
-            found[name] = fold(kept, axes=axes, keepdims=False)
-    return found
 
 
 def kinds_of(text: str) -> tuple[str, ...]:
@@ -85,6 +37,144 @@ def kinds_of(text: str) -> tuple[str, ...]:
         if kind not in KINDS:
             raise AttributeValueError(f"there are no statistics {kind!r}", remedy=f"some of {', '.join(KINDS)}")
     return kinds
+
+
+def _infer(x: TensorType, kinds: str) -> TensorType:
+    if any(map(is_size, x.shape)):
+        raise ShapeError("statistics are those of a tensor whose sizes are numbers", remedy="compile without dims")
+    kinds_of(kinds)
+    return ROW
+
+
+def _reference(x: np.ndarray, kinds: str) -> np.ndarray:
+    wide, asked = x.astype(np.float64), kinds_of(kinds)
+    good = wide[np.isfinite(wide)]
+    row = dict.fromkeys(FIELDS, math.nan)
+    row |= {"count": x.size, "nonfinite": x.size - good.size}
+    if "norm" in asked:
+        row["norm"] = math.sqrt(np.square(good).sum())
+    if "nan" in asked:
+        row["nan"] = int(np.isnan(wide).sum())
+    if good.size:
+        found = {
+            "mean": {"mean": good.mean(), "std": good.std()},
+            "zeros": {"zeros": np.mean(good == 0)},
+            "range": {"min": good.min(), "max": good.max()},
+        }
+        for kind in asked:
+            row |= found.get(kind, {})
+    return np.array([row[name] for name in FIELDS], np.float64)
+
+
+class _Element(NamedTuple):
+    """What the sums of a row are made of."""
+
+    value: Scalar
+    is_finite: Scalar
+    moved: Scalar
+    """The difference from the first element."""
+
+    def kept(self, other: float) -> Scalar:
+        """The element, or another number in the place of one that is not finite."""
+        return self.value.nest.select(self.is_finite, self.value, other)
+
+
+class _Sum(NamedTuple):
+    """One accumulator of a row."""
+
+    kind: str
+    combine: str
+    number: Callable[[_Element], Scalar]
+    first: float = 0.0
+
+
+_SUMS = {
+    "finite": _Sum("", "add", lambda e: e.is_finite),
+    "nans": _Sum("nan", "add", lambda e: e.value.ne(e.value)),
+    "nulls": _Sum("zeros", "add", lambda e: e.value.eq(0)),
+    "total": _Sum("mean", "add", lambda e: e.moved),
+    "apart": _Sum("mean", "add", lambda e: e.moved * e.moved),
+    "squares": _Sum("norm", "add", lambda e: e.kept(0) * e.kept(0)),
+    "least": _Sum("range", "min", lambda e: e.kept(math.inf), math.inf),
+    "most": _Sum("range", "max", lambda e: e.kept(-math.inf), -math.inf),
+}
+"""Sums are of differences from the first element, so that little is lost where the mean is large against the deviation;
+those of the norm are of the elements."""
+
+
+def _nest(c: LowerContext, x: OperandRef, kinds: str) -> None:
+    """One pass over the elements. Sums are in f32 for elements of up to 32 bits, else in f64; numbers are counted in
+    integers."""
+    nest, asked = c.nest, ("", *kinds_of(kinds))
+    is_narrow = x.dtype.kind == "f" and x.dtype.bits <= float32.bits
+    dtype, integer = (float32, int32) if is_narrow else (float64, int64)
+    sums = {name: entry for name, entry in _SUMS.items() if entry.kind in asked}
+    counted = {"finite", "nans", "nulls"}
+    shift = nest.const(0, dtype)
+    if "mean" in asked and math.prod(x.shape):
+        first = c.load(x, (0,) * len(x.shape)).cast(dtype)
+        shift = nest.select(nest.op("abs", first) < math.inf, first, 0)
+    types = {name: integer if name in counted else dtype for name in sums}
+    accs = {name: nest.accumulator(types[name], entry.combine, entry.first) for name, entry in sums.items()}
+    with nest.loops(x.shape, "reduce") as index:
+        value = c.load(x, index).cast(dtype)
+        is_finite = nest.op("abs", value) < math.inf
+        element = _Element(value, is_finite, nest.select(is_finite, value - shift, 0))
+        for name, entry in sums.items():
+            nest.update(accs[name], entry.number(element).cast(types[name]))
+    found = {name: nest.read(acc, types[name]).cast(float64) for name, acc in accs.items()}
+    fields = _fields(nest, math.prod(x.shape), shift.cast(float64), found)
+    for place, name in enumerate(FIELDS):
+        c.store((place,), fields.get(name, nest.const(math.nan, float64)))
+
+
+def _fields(nest: NestBuilder, count: int, shift: Scalar, found: dict[str, Scalar]) -> dict[str, Scalar]:
+    """The numbers of a row from its sums."""
+    n = found["finite"]
+    fields = {"count": nest.const(count, float64), "nonfinite": count - n}
+    if "total" in found:
+        mean = found["total"] / n
+        rest = found["apart"] / n - mean * mean
+        fields |= {"mean": shift + mean, "std": nest.op("sqrt", nest.select(rest < 0, 0, rest))}
+    if "squares" in found:
+        fields["norm"] = nest.op("sqrt", found["squares"])
+    if "nulls" in found:
+        fields["zeros"] = found["nulls"] / n
+    if "least" in found:
+        fields |= {f: nest.select(n > 0, found[s], math.nan) for f, s in (("min", "least"), ("max", "most"))}
+    if "nans" in found:
+        fields["nan"] = found["nans"]
+    return fields
+
+
+def _no_batch(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs) -> Any:
+    raise ArgumentError("vmap: statistics are taken of what has no batch", remedy="take them outside of vmap")
+
+
+statistics = define(
+    "statistics",
+    "The row of a tensor, f64[9]: how many elements there are, how many are not finite, then mean, deviation, norm, share "
+    "of zeros, smallest and largest of the finite ones, and how many are NaN; NaN for what is not among the kinds.",
+    "x",
+    _infer,
+    attrs=[Attr("kinds", "str", "which are wanted, such as 'mean zeros'")],
+    reference=_reference,
+    lower_nest=_nest,
+    traits=Trait.PURE | Trait.MATERIALIZE,
+    batch=_no_batch,
+    samples=lambda: [
+        *(
+            plain(floats(shape, d), kinds=" ".join(KINDS))
+            for shape in ((3, 5), (40, 33), ())
+            for d in ("float64", "float32")
+        ),
+        *(plain(array([[1, np.inf, 2, np.nan], [0, 3, -np.inf, 5]], "float64"), kinds=k) for k in KINDS),
+        plain(array([np.nan, np.inf], "float64"), kinds=" ".join(KINDS)),
+        plain(np.zeros((2, 0), np.float32), kinds=" ".join(KINDS)),
+        plain(integers((4, 5)), kinds="mean zeros"),
+    ],
+    error_samples=(ErrorSample((TensorType(float32, (2,)),), "no statistics 'median'", {"kinds": "median"}),),
+)
 
 
 # ---- gradients
@@ -102,16 +192,11 @@ def _slots_gradient(g: Any, result: Any, token: Any, x: Any, number: int, name: 
     if all(row is None for row in rows):
         return before, None
     table = concat(
-        *(filled(0, ROW.dtype, (1, *ROW.shape)) if r is None else reshape(r, shape=(1, *ROW.shape)) for r in rows), axis=0
+        *(filled(0, ROW.dtype, (1, *ROW.shape)) if r is None else reshape(r, shape=(1, *ROW.shape)) for r in rows),
+        axis=0,
     )
     # NOTE: the first call of the backward pass waits for the last one of the forward pass.
-    done = host_call(result[0] if before is None else before, table, number=number, name=name)
-    check_true(ew.eq(done, 0.0), message=FAILED)
-    return done, None
-
-
-def _no_batch(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs) -> Any:
-    raise ArgumentError("vmap: statistics are taken of what has no batch", remedy="take them outside of vmap")
+    return host_call(result[0] if before is None else before, table, number=number, name=name), None
 
 
 gradient_slots = define(
@@ -150,7 +235,7 @@ gradient_tap = define(
     _infer_tap,
     attrs=[Attr("kinds", "str", "which statistics, such as 'mean zeros'")],
     reference=lambda x, slot, kinds: x.copy(),
-    vjp=lambda g, result, x, slot, kinds: (g, statistics(g, kinds_of(kinds))),
+    vjp=lambda g, result, x, slot, kinds: (g, statistics(g, kinds=kinds)),
     decompose=lambda x, slot, kinds: x,
     traits=Trait.PURE,
     batch=_no_batch,

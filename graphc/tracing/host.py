@@ -25,7 +25,7 @@ from graphc.ops import elementwise as ew
 from graphc.ops.check import check_true
 from graphc.ops.dispatch import GraphDispatcher
 from graphc.ops.host import FAILED, TOKEN, host_call, text_of
-from graphc.ops.shape import concat, filled, reshape
+from graphc.ops.shape import filled
 from graphc.tape.grad_mode import enable_grad, is_grad_enabled, no_grad
 from graphc.tape.hooks import call_hook
 from graphc.tape.node import leaves_behind
@@ -36,8 +36,6 @@ from graphc.tracing.attributes import not_recording
 
 Run = Callable[..., Sequence[Any]]
 """Takes tensors and gives tensors, in eager mode."""
-Taker = Callable[[Sequence[float]], Any]
-"""Gets a row of numbers that compiled code has gathered."""
 _MISSING = object()
 UNKNOWN = object()
 """In the place of results of which nobody says what they are like."""
@@ -51,38 +49,27 @@ class HostCalls:
         self.token: Tensor | None = None
         self.watched: dict[int, tuple[Tensor, OrderedDict[int, Callable[..., Any]]]] = {}
         """Traced tensors with hooks, by identity."""
-        self.pending: list[tuple[Taker, Tensor]] = []
-        """Numbers of the graph that somebody gets when a call ends, and who."""
-        self.slots: list[tuple[Tensor, list[Taker]]] = []
-        """Places for numbers of gradients that nobody has taken yet."""
+        self.pending: list[tuple[Callable[..., Any], Tensor]] = []
+        """Rows of numbers that somebody gets when a call ends, and who."""
+        self.slots: list[tuple[Tensor, list[Callable[..., Any]]]] = []
+        """Places for rows of gradients that nobody has taken yet, and who gets those of the same call."""
 
     def start(self, tracer: Any) -> None:
         """Makes the first token."""
         if self.token is None:
             self.token = tracer.scalar(0.0, float32)
 
-    def add(self, name: str, function: Callable[..., Any], operands: Sequence[Spec], results: Sequence[Spec]) -> int:
+    def add(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        operands: Sequence[Spec],
+        results: Sequence[Spec],
+        takes_only: bool = False,
+    ) -> int:
         """The number of one more function."""
-        self.functions.append(HostFunction(name, function, tuple(operands), tuple(results)))
+        self.functions.append(HostFunction(name, function, tuple(operands), tuple(results), takes_only))
         return len(self.functions) - 1
-
-
-def deliver_pending(tracer: Any) -> None:
-    """Ends a graph with one call that hands on all that is pending."""
-    pending = [] if tracer.host is None else tracer.host.pending
-    if not pending:
-        return
-    tracer.host.pending = []
-    takers = [take for take, _ in pending]
-
-    def run(table: Tensor) -> Sequence[Tensor]:
-        for take, row in zip(takers, table._data.tolist(), strict=True):
-            take(row)
-        return []
-
-    with no_grad():
-        rows = [reshape(row, shape=(1, *row.shape)) for _, row in pending]
-        call_python(tracer, "taps", run, [concat(*rows, axis=0)], [])
 
 
 def of(tracer: Any, name: str) -> HostCalls:
@@ -256,7 +243,7 @@ class _Site:
         tensors = [Tensor._wrap(a) for a in arrays]
         for i in (*self.wanted, *self.shown):
             tensors[i]._requires_grad = True
-        with _outside_of_traces(), enable_grad() if self.wanted else no_grad():
+        with outside_of_traces(), enable_grad() if self.wanted else no_grad():
             found = [*self.run(*tensors)]
             self._check(found)
             if self.wanted:
@@ -269,7 +256,7 @@ class _Site:
         leaves, found = state[self]
         gradients = dict(zip(self.made, arrays, strict=True))
         roots = [(found[i], Tensor._wrap(a)) for i, a in gradients.items() if refresh(found[i])._requires_grad]
-        with _outside_of_traces():
+        with outside_of_traces():
             made = engine.grad(
                 [r for r, _ in roots], leaves, [g for _, g in roots], retain_graph=True, materialize_grads=True
             )
@@ -314,7 +301,7 @@ def _spec(kind: TensorType) -> Spec:
 
 
 @contextmanager
-def _outside_of_traces() -> Iterator[None]:
+def outside_of_traces() -> Iterator[None]:
     """Eager mode, also where a compiled function is called while another one is traced."""
     with dispatch.use(dispatch.default()), module_path.outside(), not_recording():
         yield
@@ -327,7 +314,7 @@ def opaque_call(
     of their shapes and types; without it the function is run once on zeros to see what it returns."""
     leaves, structure = flatten(tuple(operands))
     if like is UNKNOWN:
-        with _outside_of_traces(), no_grad():
+        with outside_of_traces(), no_grad():
             try:
                 zeros = [Tensor._wrap(np.zeros(tuple(t.shape), t.dtype.numpy)) for t in leaves]
                 like = _as_tensors(function(*unflatten(structure, zeros)))

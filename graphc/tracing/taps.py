@@ -13,16 +13,18 @@ from graphc.base.errors import TraceError
 from graphc.base.location import capture
 from graphc.base.size import is_size
 from graphc.ops import dispatch
-from graphc.ops.statistics import FIELDS, KINDS, gradient_slots, gradient_tap, kinds_of, statistics
+from graphc.ops.host import host_call
+from graphc.ops.shape import concat, reshape
+from graphc.ops.statistics import KINDS, ROW, gradient_slots, gradient_tap, kinds_of, statistics
 from graphc.tape.grad_mode import is_grad_enabled, no_grad
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import refresh
-from graphc.tracing.host import Taker, call_python, of
+from graphc.tracing.host import HostCalls, of, outside_of_traces
 from graphc.tracing.tracer import Tracer
 
 _SLOTS = 32
 """Gradients that share one call of Python at the end of a backward pass."""
-_TAP = "a tap"
+_TAP, _TAPS = "a tap", "taps"
 
 
 class Statistics(NamedTuple):
@@ -45,41 +47,13 @@ class Statistics(NamedTuple):
     """How many elements are NaN."""
 
     @staticmethod
-    def of_row(row: Sequence[float], kinds: Sequence[str]) -> Statistics:
-        """From a row of the numbers FIELDS."""
-        count, n, nan, zeros, shift, total, squares, least, most = row
-        mean = std = norm = share = low = high = math.nan
-        if "norm" in kinds:
-            norm = math.sqrt(max(squares + 2 * shift * total + n * shift * shift, 0.0))
-        if n:
-            if "mean" in kinds:
-                apart = total / n
-                mean, std = shift + apart, math.sqrt(max(squares / n - apart * apart, 0.0))
-            if "zeros" in kinds:
-                share = zeros / n
-            if "range" in kinds:
-                low, high = least, most
-        nans = nan if "nan" in kinds else math.nan
-        return Statistics(int(count), int(count - n), mean, std, norm, share, low, high, nans)
-
-    @staticmethod
-    def of(values: np.ndarray, kinds: Sequence[str] = KINDS) -> Statistics:
+    def of(values: np.ndarray, kinds: str = " ".join(KINDS)) -> Statistics:
         """Of an array, in f64."""
-        values = np.asarray(values)
-        wide = values.astype(np.float64)
-        good = wide[np.isfinite(wide)]
-        more: dict[str, float] = {}
-        if "mean" in kinds and good.size:
-            more |= {"mean": float(good.mean()), "std": float(good.std())}
-        if "norm" in kinds:
-            more["norm"] = float(np.sqrt(np.square(good).sum()))
-        if "zeros" in kinds and good.size:
-            more["zeros"] = float(np.mean(good == 0))
-        if "range" in kinds and good.size:
-            more |= {"min": float(good.min()), "max": float(good.max())}
-        if "nan" in kinds:
-            more["nan"] = float(np.isnan(wide).sum())
-        return Statistics(values.size, values.size - good.size, **more)
+        return _of_row(statistics.op.reference(np.asarray(values), kinds=kinds).tolist())
+
+
+def _of_row(row: Sequence[float]) -> Statistics:
+    return Statistics(int(row[0]), int(row[1]), *row[2:])
 
 
 Take = Callable[[Statistics], Any]
@@ -93,25 +67,46 @@ def tap(tensor: Any, take: Take, kinds: str = " ".join(KINDS)) -> None:
     many of them are not finite, is always told. Nothing of it has a gradient. ``graphc.trace`` and exports leave taps out. Raises
     AttributeValueError for other kinds, TraceError in the step of a ``scan``, under ``vmap`` and for named sizes.
     """
-    wanted = kinds_of(kinds)
+    kinds_of(kinds)
     tracer = dispatch.current()
     if not isinstance(tracer, Tracer):
-        take(Statistics.of(tensor.detach()._values(force=True), wanted))
+        take(Statistics.of(tensor.detach()._values(force=True), kinds))
         return
     if _is_left_out(tracer):
         return
     _check(tensor)
-
-    def taken(row: Sequence[float]) -> None:
-        take(Statistics.of_row(row, wanted))
-
     host = of(tracer, _TAP)
     with no_grad():
-        row = statistics(tensor, wanted)
-        if tracer.parent is None:
-            host.pending.append((taken, row))
-        else:
-            call_python(tracer, _TAP, lambda given: taken(given._data.tolist()) or [], [row], [])
+        host.pending.append((take, statistics(tensor, kinds=kinds)))
+    if tracer.parent is not None:
+        deliver(tracer)
+
+
+def deliver(tracer: Any) -> None:
+    """Ends a graph with one call of Python that hands on all rows that are pending."""
+    if tracer.host is None or not tracer.host.pending:
+        return
+    host, pending = tracer.host, tracer.host.pending
+    host.pending = []
+    host.start(tracer)
+    number = _add(host, [take for take, _ in pending], len(pending))
+    with no_grad():
+        table = concat(*(reshape(row, shape=(1, *ROW.shape)) for _, row in pending), axis=0)
+        host.token = tracer.apply(host_call.op, (host.token, table), {"number": number, "name": _TAPS})
+
+
+def _add(host: HostCalls, takers: Sequence[Take], count: int) -> int:
+    """The number of a function that hands on ``count`` rows. What it raises is raised when the call has ended."""
+
+    def run(state: dict[Any, Any], table: np.ndarray) -> list[np.ndarray]:
+        with outside_of_traces(), no_grad():
+            for take, row in zip(takers, table.tolist(), strict=False):
+                # NOTE: zeros are in the place of a gradient that does not get there.
+                if row[0] or row[2]:
+                    take(_of_row(row))
+        return []
+
+    return host.add(_TAPS, run, [((count, *ROW.shape), ROW.dtype.numpy)], [], takes_only=True)
 
 
 def tap_gradient(tensor: Tensor, take: Take, kinds: str = " ".join(KINDS)) -> Tensor:
@@ -120,7 +115,7 @@ def tap_gradient(tensor: Tensor, take: Take, kinds: str = " ".join(KINDS)) -> Te
 
     ``kinds`` and errors are those of ``tap``. Statistics of a second derivative raise GradientError in compiled code.
     """
-    wanted = kinds_of(kinds)
+    kinds_of(kinds)
     tracer = dispatch.current()
     here = refresh(tracer.local(tensor)) if isinstance(tracer, Tracer) else refresh(tensor)
     if not here._requires_grad or not is_grad_enabled() or here.dtype.kind != "f":
@@ -129,7 +124,7 @@ def tap_gradient(tensor: Tensor, take: Take, kinds: str = " ".join(KINDS)) -> Te
     if not isinstance(tracer, Tracer):
 
         def look(gradient: Tensor) -> None:
-            take(Statistics.of(gradient.detach()._values(force=True), wanted))
+            take(Statistics.of(gradient.detach()._values(force=True), kinds))
 
         tensor.register_hook(look)
         return tensor
@@ -137,38 +132,26 @@ def tap_gradient(tensor: Tensor, take: Take, kinds: str = " ".join(KINDS)) -> Te
     if _is_left_out(tracer):
         return tensor
     _check(here)
-
-    def taken(row: Sequence[float]) -> None:
-        take(Statistics.of_row(row, wanted))
-
-    return tracer.apply(gradient_tap.op, (here, _slot(tracer, here, taken)), {"kinds": " ".join(wanted)})
+    return tracer.apply(gradient_tap.op, (here, _slot(tracer, here, take)), {"kinds": kinds})
 
 
-def _slot(tracer: Tracer, tensor: Tensor, taken: Taker) -> Tensor:
+def _slot(tracer: Tracer, tensor: Tensor, take: Take) -> Tensor:
     """A place for the row of a gradient. Places of one graph share a call of Python."""
     host = of(tracer, _TAP)
     shared = tracer.parent is None
     if not shared or not host.slots:
-        takers: list[Taker] = []
-
-        def run(state: dict[Any, Any], table: np.ndarray) -> list[np.ndarray]:
-            for take, row in zip(takers, table.tolist(), strict=False):
-                if row[0]:
-                    take(row)
-            return []
-
+        takers: list[Take] = []
         host.start(tracer)
         count = _SLOTS if shared else 1
-        number = host.add("taps", run, [((count, len(FIELDS)), np.dtype(np.float64))], [])
-        attrs = {"number": number, "name": "taps", "count": count}
+        attrs = {"number": _add(host, takers, count), "name": _TAPS, "count": count}
         host.token, *made = tracer.apply(gradient_slots.op, (host.token, tensor), attrs)
         slots = [(slot, takers) for slot in reversed(made)]
         if not shared:
-            takers.append(taken)
+            takers.append(take)
             return slots[-1][0]
         host.slots = slots
     slot, takers = host.slots.pop()
-    takers.append(taken)
+    takers.append(take)
     return slot
 
 

@@ -45,9 +45,10 @@ from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import edge_of, is_counted, refresh
 from graphc.tracing.attributes import Effect, Reads, recording
 from graphc.tracing.dims import Dims
-from graphc.tracing.host import HostCalls, deliver_pending
+from graphc.tracing.host import HostCalls
 from graphc.tracing.identity import repeats
 from graphc.tracing.number_reads import TraceNumbers
+from graphc.tracing.taps import deliver
 from graphc.tracing.tracer import Tracer, named_tensors
 from graphc.tracing.training import Training
 
@@ -241,7 +242,7 @@ def trace_function(
             if holds_objects(outputs):
                 record.pin_all()  # what they hold is that of the trace
             results = [refresh(tracer.local(t)) for t in found]
-            deliver_pending(tracer)
+            deliver(tracer)
         # NOTE: whatever ends the traced code, Ctrl-C too: what it has changed is put back, then that is raised again.
         except BaseException:
             reads.settle()

@@ -1,7 +1,7 @@
 """What a monitor costs: a compiled training step of 100 layers with and without one, in alternating rounds.
 
-``python -m benchmarks.monitor [--rounds N] [--json]``. Watched are what all layers return, its gradients, and the gradients
-of all parameters.
+``python -m benchmarks.monitor [--width N] [--batch N] [--rounds N] [--json]``. Watched are what all layers return, its
+gradients, and the gradients of all parameters.
 """
 
 from __future__ import annotations
@@ -19,23 +19,21 @@ from graphc.monitor import Monitor, Writer
 from graphc.nn import functional as F
 
 LAYERS = 50
-WIDTH = 256
-BATCH = 128
 STEPS = 5
 """Of each kind in a round."""
 
 
-def model() -> nn.Module:
+def model(width: int) -> nn.Module:
     """LAYERS linear layers with a tanh behind each."""
     gc.manual_seed(0)
-    return nn.Sequential(*[layer for _ in range(LAYERS) for layer in (nn.Linear(WIDTH, WIDTH), nn.Tanh())])
+    return nn.Sequential(*[layer for _ in range(LAYERS) for layer in (nn.Linear(width, width), nn.Tanh())])
 
 
-def contender(watched: bool, compiled: bool) -> Callable[[], None]:
+def contender(watched: bool, compiled: bool, width: int = 256, batch: int = 128) -> Callable[[], None]:
     """One training step, compiled or eager; its weights stay nearly as they are."""
-    net = model()
+    net = model(width)
     optimizer = gc.optim.SGD(net.parameters(), lr=1e-6)
-    x, y = gc.randn(BATCH, WIDTH), gc.randn(BATCH, WIDTH)
+    x, y = gc.randn(batch, width), gc.randn(batch, width)
     monitor = Monitor(net, Writer()) if watched else None
     native = gc.compile_step(net, F.mse_loss, optimizer) if compiled else None
 
@@ -53,10 +51,10 @@ def contender(watched: bool, compiled: bool) -> Callable[[], None]:
     return step
 
 
-def measure(rounds: int) -> dict[str, float]:
+def measure(rounds: int, width: int, batch: int) -> dict[str, float]:
     """Microseconds of a step, medians, by name."""
     runs = {
-        f"{kind}, {'watched' if watched else 'alone'}": contender(watched, kind == "compiled")
+        f"{kind}, {'watched' if watched else 'alone'}": contender(watched, kind == "compiled", width, batch)
         for kind in ("compiled", "eager")
         for watched in (False, True)
     }
@@ -75,10 +73,12 @@ def measure(rounds: int) -> dict[str, float]:
 def main() -> None:
     """Prints the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--width", type=int, default=256, help="of all layers (default: 256)")
+    parser.add_argument("--batch", type=int, default=128, help="rows of the input (default: 128)")
     parser.add_argument("--rounds", type=int, default=20, help="of a few steps of each kind (default: 20)")
     parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args()
-    found = measure(options.rounds)
+    found = measure(options.rounds, options.width, options.batch)
     ratios = {kind: found[f"{kind}, watched"] / found[f"{kind}, alone"] for kind in ("compiled", "eager")}
     if options.json:
         print(json.dumps({"microseconds": found, "watched / alone": ratios}, indent=1))

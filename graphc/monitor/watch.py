@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from graphc.base.errors import ArgumentError
-from graphc.monitor.writer import Histogram, Writer, make_histogram, make_image, values_of
+from graphc.monitor.writer import Histogram, Writer, histogram_of, make_histogram, make_image, values_of
 from graphc.nn.compiled_hooks import traced_hook
 from graphc.nn.module import Module
 from graphc.tensors.structure import flatten, unflatten
@@ -29,8 +29,8 @@ class Monitor:
     a histogram. ``names`` are patterns such as ``features.*`` of the modules to watch; by default these are all that
     hold no others. ``classes`` puts the name of the class behind a module's, as in ``encoder.0 (Linear)/mean``.
 
-    Compiled code is watched too: its kernels compute the numbers (taps, see docs/hooks.md). Histograms are made in
-    Python, of copies, which takes longer than many steps. ``close`` brings back the code that watches nothing.
+    Compiled code is watched too: kernels of its own compute the numbers, between the others (taps, see docs/hooks.md).
+    ``close`` brings back the code that watches nothing.
 
     A context manager: ``close`` takes the hooks off and closes the writers.
     """
@@ -62,30 +62,31 @@ class Monitor:
                 kind = type(module).__name__
                 place = f"{name} ({kind})" if name and classes else name or kind
                 self._handles.append(module.register_forward_hook(self._forward_hook(place)))
-                if histograms:
-                    self._handles.append(module.register_forward_hook(self._tables_hook(place)))
         for name, parameter in model.named_parameters() if parameters else ():
             if parameter.requires_grad and _is_watched(name, None, names):
                 self._handles.append(parameter.register_hook(self._gradient_hook(name)))
-                if histograms:
-                    self._handles.append(parameter.register_hook(self._table_hook(name)))
 
     # ---- hooks
 
     def _is_silent(self) -> bool:
         return self.steps % self.every != 0
 
+    def _kinds(self, wanted: str) -> str:
+        return "mean norm zeros histogram" if self.histograms else wanted
+
     def _forward_hook(self, name: str) -> Any:
         @traced_hook
         def look(module: Module, args: Any, output: Any) -> Any:
             if self._is_silent() and not is_tracing():
-                return output
+                return None
             tensors, structure = flatten(output)
+            watched, kinds = list(tensors), self._kinds("norm")
             for i, tensor in enumerate(tensors):
                 place = name if len(tensors) == 1 else f"{name}.{i}"
-                tap(tensor, functools.partial(self._see_activation, place), "mean zeros")
-                tensors[i] = tap_gradient(tensor, functools.partial(self._see_gradient, place), "norm")
-            return unflatten(structure, tensors)
+                tap(tensor, functools.partial(self._see_activation, place), self._kinds("mean zeros"))
+                watched[i] = tap_gradient(tensor, functools.partial(self._see_gradient, place), kinds)
+            is_same = all(a is b for a, b in zip(tensors, watched, strict=True))
+            return None if is_same else unflatten(structure, watched)
 
         return look
 
@@ -93,7 +94,7 @@ class Monitor:
         @traced_hook
         def look(gradient: Tensor) -> None:
             if is_tracing() or not self._is_silent():
-                tap(gradient, functools.partial(self._see_gradient, name), "norm")
+                tap(gradient, functools.partial(self._see_gradient, name), self._kinds("norm"))
 
         return look
 
@@ -101,40 +102,25 @@ class Monitor:
         if self._is_silent():
             return
         self._see_nonfinite(name, "values", found)
-        if found.count > found.nonfinite:
+        if found.size > found.nonfinite:
             self._add(f"{name}/mean", found.mean)
             self._add(f"{name}/std", found.std)
             self._add(f"{name}/zeros", found.zeros)
+        self._see_table(name, found)
 
     def _see_gradient(self, name: str, found: Statistics) -> None:
         if not self._is_silent():
             self._see_nonfinite(name, "gradient", found)
             self._add(f"{name}/gradient", found.norm)
+            self._see_table(f"{name}/gradient", found)
+
+    def _see_table(self, name: str, found: Statistics) -> None:
+        if self.histograms and found.size:
+            self._tables[name] = histogram_of(found)
 
     def _see_nonfinite(self, name: str, what: str, found: Statistics) -> None:
         if found.nonfinite:
             self._add(f"{name}/{what}/nonfinite", float(found.nonfinite))
-
-    def _tables_hook(self, name: str) -> Any:
-        def look(module: Module, args: Any, output: Any) -> None:
-            if is_tracing() or self._is_silent():
-                return
-            tensors, _ = flatten(output)
-            for i, tensor in enumerate(tensors):
-                place = name if len(tensors) == 1 else f"{name}.{i}"
-                if values_of(tensor).size:
-                    self._tables[place] = make_histogram(tensor)
-                if tensor.requires_grad:
-                    tensor.register_hook(self._table_hook(place))
-
-        return look
-
-    def _table_hook(self, name: str) -> Any:
-        def look(gradient: Tensor) -> None:
-            if not (is_tracing() or self._is_silent()):
-                self._tables[f"{name}/gradient"] = make_histogram(gradient)
-
-        return look
 
     def _add(self, name: str, value: float) -> None:
         self._scalars.setdefault(name, []).append(value)

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from graphc.base.errors import ShapeError
+from graphc.ops.statistics import BINS
 from graphc.tensors.tensor import Tensor
+from graphc.tracing.taps import Statistics
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ def values_of(value: Any) -> np.ndarray:
     return np.asarray(value._values(force=True) if isinstance(value, Tensor) else value)
 
 
-def make_histogram(value: Any, bins: int = 30) -> Histogram:
+def make_histogram(value: Any, bins: int = BINS) -> Histogram:
     """The histogram of the finite values of a tensor or array."""
     values = values_of(value).astype(np.float64).ravel()
     finite = values[np.isfinite(values)]
@@ -66,6 +68,17 @@ def make_histogram(value: Any, bins: int = 30) -> Histogram:
     return Histogram(
         edges, counts.astype(np.int64), float(finite.sum()), float(finite @ finite), values.size - finite.size
     )
+
+
+def histogram_of(found: Statistics) -> Histogram:
+    """The histogram of a tensor of which a tap has told mean, norm and histogram."""
+    finite = found.size - found.nonfinite
+    low, high = (found.min, found.max) if finite else (0.0, 1.0)
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    counts = np.array(found.histogram or (0,) * BINS, np.int64)
+    total = found.mean * finite if finite else 0.0
+    return Histogram(np.linspace(low, high, BINS + 1), counts, total, found.norm**2, found.nonfinite)
 
 
 def make_image(value: Any) -> np.ndarray:

@@ -21,13 +21,18 @@ from graphc.ops.host import TOKEN, host_call
 from graphc.ops.samples import array, floats, integers, plain
 from graphc.ops.shape import concat, filled, reshape
 
-KINDS = ("mean", "norm", "zeros", "range", "nan")
-"""What can be asked for: mean and deviation, norm, zeros, smallest and largest element, how many are NaN."""
-FIELDS = ("count", "nonfinite", "mean", "std", "norm", "zeros", "min", "max", "nan")
+KINDS = ("mean", "norm", "zeros", "range", "nan", "histogram")
+"""What can be asked for: mean and deviation, norm, zeros, smallest and largest element, how many are NaN, and how many
+lie in each of BINS equal parts between the smallest and the largest."""
+BINS = 30
+USUAL = "mean norm zeros range nan"
+"""All but the one that takes long."""
+FIELDS = ("size", "nonfinite", "mean", "std", "norm", "zeros", "min", "max", "nan")
 """The numbers of a row: how many elements there are, and how many of them are not finite; of the finite ones mean,
 deviation (root of the mean square of differences from the mean), norm (root of the sum of squares), the share of zeros,
-the smallest and the largest; how many elements are NaN. What was not asked for, or is of no elements, is NaN."""
-ROW = TensorType(float64, (len(FIELDS),))
+the smallest and the largest; how many elements are NaN. What was not asked for, or is of no elements, is NaN. Behind
+them come the counts of a histogram, or zeros."""
+ROW = TensorType(float64, (len(FIELDS) + BINS,))
 
 
 def kinds_of(text: str) -> tuple[str, ...]:
@@ -46,11 +51,14 @@ def _infer(x: TensorType, kinds: str) -> TensorType:
     return ROW
 
 
-def _reference(x: np.ndarray, kinds: str) -> np.ndarray:
-    wide, asked = x.astype(np.float64), kinds_of(kinds)
+def row_of(x: np.ndarray, kinds: str) -> np.ndarray:
+    """The row of an array, in f64."""
+    wide, asked = x.astype(np.float64), {*kinds_of(kinds)}
+    if "histogram" in asked:
+        asked.add("range")
     good = wide[np.isfinite(wide)]
-    row = dict.fromkeys(FIELDS, math.nan)
-    row |= {"count": x.size, "nonfinite": x.size - good.size}
+    row: dict[str, Any] = dict.fromkeys(FIELDS, math.nan)
+    row |= {"size": x.size, "nonfinite": x.size - good.size}
     if "norm" in asked:
         row["norm"] = math.sqrt(np.square(good).sum())
     if "nan" in asked:
@@ -63,7 +71,8 @@ def _reference(x: np.ndarray, kinds: str) -> np.ndarray:
         }
         for kind in asked:
             row |= found.get(kind, {})
-    return np.array([row[name] for name in FIELDS], np.float64)
+    counts = np.histogram(good, BINS)[0] if "histogram" in asked else np.zeros(BINS)
+    return np.concatenate([[row[name] for name in FIELDS], counts]).astype(np.float64)
 
 
 class _Element(NamedTuple):
@@ -105,7 +114,9 @@ those of the norm are of the elements."""
 def _nest(c: LowerContext, x: OperandRef, kinds: str) -> None:
     """One pass over the elements. Sums are in f32 for elements of up to 32 bits, else in f64; numbers are counted in
     integers."""
-    nest, asked = c.nest, ("", *kinds_of(kinds))
+    nest, asked = c.nest, {"", *kinds_of(kinds)}
+    if "histogram" in asked:
+        asked.add("range")
     is_narrow = x.dtype.kind == "f" and x.dtype.bits <= float32.bits
     dtype, integer = (float32, int32) if is_narrow else (float64, int64)
     sums = {name: entry for name, entry in _SUMS.items() if entry.kind in asked}
@@ -126,12 +137,31 @@ def _nest(c: LowerContext, x: OperandRef, kinds: str) -> None:
     fields = _fields(nest, math.prod(x.shape), shift.cast(float64), found)
     for place, name in enumerate(FIELDS):
         c.store((place,), fields.get(name, nest.const(math.nan, float64)))
+    with nest.loop(BINS) as place:
+        c.store((place + len(FIELDS),), nest.const(0, float64))
+    if "histogram" in asked and math.prod(x.shape):
+        _count(c, x, fields["min"], fields["max"])
+
+
+def _count(c: LowerContext, x: OperandRef, least: Scalar, most: Scalar) -> None:
+    """One more pass, an element after the other. The parts are those of numpy.histogram, which are of length 1 together
+    where all elements are equal."""
+    nest = c.nest
+    is_point = least.eq(most)
+    low = nest.select(is_point, least - 0.5, least)
+    scale = BINS / nest.select(is_point, 1.0, most - least)
+    with nest.loops(x.shape, "serial") as index:
+        value = c.load(x, index).cast(float64)
+        is_finite = nest.op("abs", value) < math.inf
+        part = ((nest.select(is_finite, value, low) - low) * scale).cast(int64)
+        place = nest.op("min", nest.op("max", part, nest.const(0, int64)), nest.const(BINS - 1, int64))
+        c.store((nest.dynamic(place, 0, BINS - 1) + len(FIELDS),), is_finite.cast(float64), combine="add")
 
 
 def _fields(nest: NestBuilder, count: int, shift: Scalar, found: dict[str, Scalar]) -> dict[str, Scalar]:
     """The numbers of a row from its sums."""
     n = found["finite"]
-    fields = {"count": nest.const(count, float64), "nonfinite": count - n}
+    fields = {"size": nest.const(count, float64), "nonfinite": count - n}
     if "total" in found:
         mean = found["total"] / n
         rest = found["apart"] / n - mean * mean
@@ -153,12 +183,13 @@ def _no_batch(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs) -> 
 
 statistics = define(
     "statistics",
-    "The row of a tensor, f64[9]: how many elements there are, how many are not finite, then mean, deviation, norm, share "
-    "of zeros, smallest and largest of the finite ones, and how many are NaN; NaN for what is not among the kinds.",
+    "The row of a tensor, f64[39]: how many elements there are, how many are not finite, then mean, deviation, norm, "
+    "share of zeros, smallest and largest of the finite ones, and how many are NaN, NaN for what is not asked for; and "
+    "30 counts of a histogram.",
     "x",
     _infer,
     attrs=[Attr("kinds", "str", "which are wanted, such as 'mean zeros'")],
-    reference=_reference,
+    reference=row_of,
     lower_nest=_nest,
     traits=Trait.PURE | Trait.MATERIALIZE,
     batch=_no_batch,
@@ -172,6 +203,8 @@ statistics = define(
         plain(array([np.nan, np.inf], "float64"), kinds=" ".join(KINDS)),
         plain(np.zeros((2, 0), np.float32), kinds=" ".join(KINDS)),
         plain(integers((4, 5)), kinds="mean zeros"),
+        plain(floats((400,), "float32"), kinds="histogram"),
+        plain(np.full((3,), 7.0), kinds="histogram"),
     ],
     error_samples=(ErrorSample((TensorType(float32, (2,)),), "no statistics 'median'", {"kinds": "median"}),),
 )

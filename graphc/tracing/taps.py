@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +15,7 @@ from graphc.base.size import is_size
 from graphc.ops import dispatch
 from graphc.ops.host import host_call
 from graphc.ops.shape import concat, reshape
-from graphc.ops.statistics import KINDS, ROW, gradient_slots, gradient_tap, kinds_of, statistics
+from graphc.ops.statistics import FIELDS, ROW, USUAL, gradient_slots, gradient_tap, kinds_of, row_of, statistics
 from graphc.tape.grad_mode import is_grad_enabled, no_grad
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import refresh
@@ -30,7 +30,7 @@ _TAP, _TAPS = "a tap", "taps"
 class Statistics(NamedTuple):
     """What a tap tells of one tensor. What was not asked for is NaN; mean and all else are those of finite elements."""
 
-    count: int
+    size: int
     """How many elements there are."""
     nonfinite: int
     """How many of them are NaN or infinite."""
@@ -45,27 +45,40 @@ class Statistics(NamedTuple):
     max: float = math.nan
     nan: float = math.nan
     """How many elements are NaN."""
+    histogram: tuple[int, ...] = ()
+    """How many finite elements lie in each of 30 equal parts between the smallest and the largest."""
 
     @staticmethod
-    def of(values: np.ndarray, kinds: str = " ".join(KINDS)) -> Statistics:
+    def of(values: np.ndarray, kinds: str = USUAL) -> Statistics:
         """Of an array, in f64."""
-        return _of_row(statistics.op.reference(np.asarray(values), kinds=kinds).tolist())
+        return next(_all_of(row_of(np.asarray(values), kinds)[None]))
 
 
-def _of_row(row: Sequence[float]) -> Statistics:
-    return Statistics(int(row[0]), int(row[1]), *row[2:])
+def _all_of(table: np.ndarray) -> Iterator[Statistics]:
+    """Those of the rows of a table."""
+    counted: np.ndarray = table[:, _FIRST:].any(axis=1)
+    for place, row in enumerate(table[:, :_FIRST].tolist()):
+        counts = tuple(table[place, _FIRST:].astype(np.int64).tolist()) if counted[place] else ()
+        size, nonfinite, mean, std, norm, zeros, least, most, nan = row
+        yield Statistics(int(size), int(nonfinite), mean, std, norm, zeros, least, most, nan, counts)
 
 
+_FIRST = len(FIELDS)
+"""Where the counts of a histogram begin in a row."""
 Take = Callable[[Statistics], Any]
 
 
-def tap(tensor: Any, take: Take, kinds: str = " ".join(KINDS)) -> None:
-    """``take(statistics)`` gets those of a tensor: now in eager mode, at the end of each call in compiled code.
+def tap(tensor: Any, take: Take, kinds: str = USUAL) -> None:
+    """``take(statistics)`` gets those of a tensor: now in eager mode, when the call ends in compiled code.
 
-    There they are computed by kernels in one or two passes over the tensor, and all that a call has gathered goes to Python at once. ``kinds`` says
-    which are wanted, of ``mean`` (and deviation), ``norm``, ``zeros``, ``range`` (smallest and largest) and ``nan``; how many elements there are, and how
-    many of them are not finite, is always told. Nothing of it has a gradient. ``graphc.trace`` and exports leave taps out. Raises
-    AttributeValueError for other kinds, TraceError in the step of a ``scan``, under ``vmap`` and for named sizes.
+    There a kernel computes them in one pass over the tensor, and all that a call has gathered goes to Python at once:
+    what ``take`` changes, or raises, comes after the call. ``kinds`` says which are wanted, of ``mean`` (and
+    deviation), ``norm``, ``zeros``, ``range`` (smallest and largest), ``nan``, and ``histogram``, which takes a second
+    pass, an element after the other; how many elements there are, and how many are not finite, is always told. Sums
+    are in f32 for elements of up to 32 bits. Nothing of it has a gradient. ``graphc.trace`` and exports leave taps out.
+
+    Raises AttributeValueError for other kinds, TraceError in the step of a ``scan`` and for named sizes, ArgumentError
+    under ``vmap``.
     """
     kinds_of(kinds)
     tracer = dispatch.current()
@@ -100,17 +113,17 @@ def _add(host: HostCalls, takers: Sequence[Take], count: int) -> int:
 
     def run(state: dict[Any, Any], table: np.ndarray) -> list[np.ndarray]:
         with outside_of_traces(), no_grad():
-            for take, row in zip(takers, table.tolist(), strict=False):
+            for take, found in zip(takers, _all_of(table), strict=False):
                 # NOTE: zeros are in the place of a gradient that does not get there.
-                if row[0] or row[2]:
-                    take(_of_row(row))
+                if found.size or found.mean:
+                    take(found)
         return []
 
     return host.add(_TAPS, run, [((count, *ROW.shape), ROW.dtype.numpy)], [], takes_only=True)
 
 
-def tap_gradient(tensor: Tensor, take: Take, kinds: str = " ".join(KINDS)) -> Tensor:
-    """The tensor, of whose gradient ``take`` gets the statistics in each backward pass that reaches what is returned; the
+def tap_gradient(tensor: Tensor, take: Take, kinds: str = USUAL) -> Tensor:
+    """The tensor, whose gradient's statistics ``take`` gets in each backward pass that reaches what is returned; the
     tensor alone where it requires none. In eager mode that is the tensor itself, with a hook.
 
     ``kinds`` and errors are those of ``tap``. Statistics of a second derivative raise GradientError in compiled code.
@@ -157,9 +170,9 @@ def _slot(tracer: Tracer, tensor: Tensor, take: Take) -> Tensor:
 
 def _is_left_out(tracer: Tracer) -> bool:
     """Whether a graph is traced that is not a part of compiled code."""
-    while tracer.parent is not None:
+    while isinstance(tracer.parent, Tracer):
         tracer = tracer.parent
-    return tracer.host is None
+    return tracer.parent is None and tracer.host is None
 
 
 def _check(tensor: Any) -> None:

@@ -188,3 +188,41 @@ def test_compiled_code_is_watched_as_eager_code(kind):
     assert expected.tables.keys() == found.tables.keys()
     for key, value in expected.scalars.items():
         assert found.scalars[key] == pytest.approx(value, rel=1e-4, abs=1e-6)
+
+
+def test_compiled_steps_tell_writers_what_eager_mode_tells():
+    found = []
+    for compiled in (False, True):
+        model, memory = make(), Memory()
+        optimizer = gc.optim.SGD(model.parameters(), lr=0.0)
+        step = gc.compile_step(model, lambda out, y: ((out - y) ** 2).sum(), optimizer)
+        with Monitor(model, memory, histograms=True, classes=True) as monitor:
+            for _ in range(2):
+                if compiled:
+                    step(gc.tensor(X), gc.zeros(5, 2))
+                else:
+                    (model(gc.tensor(X)) ** 2).sum().backward()
+                    model.zero_grad()
+                monitor.step()
+        found.append(memory)
+    eager, native = found
+    assert native.scalars.keys() == eager.scalars.keys() and "0 (Linear)/mean" in {name for name, _ in native.scalars}
+    for name, value in eager.scalars.items():
+        assert native.scalars[name] == pytest.approx(value, rel=1e-4, abs=1e-6), name
+    assert native.tables.keys() == eager.tables.keys() and eager.tables
+    for name, table in eager.tables.items():
+        np.testing.assert_allclose(native.tables[name].edges, table.edges, rtol=1e-4, atol=1e-6)
+        assert (native.tables[name].count, native.tables[name].dropped) == (table.count, table.dropped)
+        assert native.tables[name].total == pytest.approx(table.total, rel=1e-4, abs=1e-5)
+        assert native.tables[name].squares == pytest.approx(table.squares, rel=1e-4)
+
+
+def test_steps_between_tell_nothing_in_compiled_code():
+    model, memory = make(), Memory()
+    optimizer = gc.optim.SGD(model.parameters(), lr=0.0)
+    step = gc.compile_step(model, lambda out, y: ((out - y) ** 2).sum(), optimizer)
+    with Monitor(model, memory, every=3) as monitor:
+        for _ in range(4):
+            step(gc.tensor(X), gc.zeros(5, 2))
+            monitor.step()
+    assert sorted(step for name, step in memory.scalars if name == "0.weight/gradient") == [0, 3]

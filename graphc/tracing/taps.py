@@ -8,10 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from graphc.base import module_path
-from graphc.base.errors import TraceError
-from graphc.base.location import capture
-from graphc.base.size import is_size
 from graphc.ops import dispatch
 from graphc.ops.host import host_call
 from graphc.ops.shape import concat, reshape
@@ -77,17 +73,15 @@ def tap(tensor: Any, take: Take, kinds: str = USUAL) -> None:
     pass, an element after the other; how many elements there are, and how many are not finite, is always told. Sums
     are in f32 for elements of up to 32 bits. Nothing of it has a gradient. ``graphc.trace`` and exports leave taps out.
 
-    Raises AttributeValueError for other kinds, TraceError in the step of a ``scan`` and for named sizes, ArgumentError
-    under ``vmap``.
+    Raises AttributeValueError for other kinds, and TraceError in the step of a ``scan`` and under ``vmap``.
     """
-    kinds_of(kinds)
+    kinds_of(kinds, "a tap")
     tracer = dispatch.current()
     if not isinstance(tracer, Tracer):
         take(Statistics.of(tensor.detach()._values(force=True), kinds))
         return
     if _is_left_out(tracer):
         return
-    _check(tensor)
     host = of(tracer, _TAP)
     with no_grad():
         host.pending.append((take, statistics(tensor, kinds=kinds)))
@@ -128,7 +122,7 @@ def tap_gradient(tensor: Tensor, take: Take, kinds: str = USUAL) -> Tensor:
 
     ``kinds`` and errors are those of ``tap``. Statistics of a second derivative raise GradientError in compiled code.
     """
-    kinds_of(kinds)
+    kinds_of(kinds, "a tap")
     tracer = dispatch.current()
     here = refresh(tracer.local(tensor)) if isinstance(tracer, Tracer) else refresh(tensor)
     if not here._requires_grad or not is_grad_enabled() or here.dtype.kind != "f":
@@ -144,7 +138,6 @@ def tap_gradient(tensor: Tensor, take: Take, kinds: str = USUAL) -> Tensor:
 
     if _is_left_out(tracer):
         return tensor
-    _check(here)
     return tracer.apply(gradient_tap.op, (here, _slot(tracer, here, take)), {"kinds": kinds})
 
 
@@ -173,12 +166,3 @@ def _is_left_out(tracer: Tracer) -> bool:
     while isinstance(tracer.parent, Tracer):
         tracer = tracer.parent
     return tracer.parent is None and tracer.host is None
-
-
-def _check(tensor: Any) -> None:
-    if any(map(is_size, tensor.shape)):
-        raise TraceError(
-            "a tap of a tensor with named sizes",
-            origin=capture(module_path.current_path()).describe(),
-            remedy="compile without dims, so that each size has a program",
-        )

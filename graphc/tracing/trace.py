@@ -237,8 +237,7 @@ def trace_function(
         inputs, keywords = unflatten(structure, [_inside(image) for image in inside])
         reads.begin(target if guarded else None, known)
         try:
-            output = _call(target, inputs, keywords)
-            found, outputs = flatten(output)
+            found, outputs = flatten(_call(target, inputs, keywords))
             if holds_objects(outputs):
                 record.pin_all()  # what they hold is that of the trace
             results = [refresh(tracer.local(t)) for t in found]

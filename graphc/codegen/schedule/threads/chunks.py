@@ -11,7 +11,7 @@ out whole is a number, and which loops are opened is decided for the sizes that 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import gcd
 from typing import Any
@@ -20,7 +20,7 @@ from graphc.base.size import always, hint, is_one
 from graphc.codegen.machine.costs import ThreadCosts
 from graphc.codegen.schedule.estimate.cost import StatementCounts
 from graphc.ir.kernel.access import GATHERED, access
-from graphc.ir.kernel.index import Axis, Dynamic, atoms, bounds
+from graphc.ir.kernel.index import Axis, Dynamic, Index, atoms, bounds
 from graphc.ir.kernel.map import map_statements, substitute_axes
 from graphc.ir.kernel.statements import Acc, Kernel, Load, Loop, Stmt, Store, Update, walk
 
@@ -64,13 +64,16 @@ class _Unit:
         return hint(self.loop.axis.extent)
 
 
-def chunk_kernel(kernel: Kernel, counts: StatementCounts, costs: ThreadCosts) -> Chunking | None:
-    """How threads share a kernel; None when it must be run by one."""
+def chunk_kernel(kernel: Kernel, counts: StatementCounts, costs: ThreadCosts, least: float = 0.0) -> Chunking | None:
+    """How threads share a kernel; None when it must be run by one, or when less than the part ``least`` of its work can
+    be shared."""
     planner = _Planner(kernel, counts, costs)
     units = planner.units(kernel.body, ())
     if units is None:
         return None
     total = sum(u.cost * u.iterations for u in units)
+    if total < least * counts.body(kernel.body):
+        return None
     planner.open(units, total)
     leaves = list(_leaves(units, 1))
     if sum(count for _, count in leaves) < 2:
@@ -117,11 +120,12 @@ class _Planner:
         self.costs = costs
         self.wrapped: dict[int, Loop] = {}
         """By id of a statement that one thread runs: the loop of one iteration that stands for it."""
+        self.scratch = {b.name for b in kernel.buffers if b.role == "scratch"}
         self.taken = {s.axis.name for s, _ in walk(kernel.body) if isinstance(s, Loop)}
 
     def units(self, body: tuple[Stmt, ...], around: tuple[Axis, ...]) -> list[_Unit] | None:
         """The statements of a body that have effects, as loops; None when one needs what another one does."""
-        uses = [_Uses(stmt) for stmt in body]
+        uses = [_Uses(stmt, self.scratch) for stmt in body]
         together = not all(_is_version(stmt) for stmt in body)
         if together and any(a.feeds(b) for i, a in enumerate(uses) for j, b in enumerate(uses) if i != j):
             return None
@@ -129,7 +133,7 @@ class _Planner:
             return None
         found: list[_Unit] = []
         for stmt, use in zip(body, uses, strict=True):
-            if not use.stored:
+            if not use.stores:
                 continue
             loop = stmt if isinstance(stmt, Loop) and stmt.kind in ("parallel", "version") else self.wrap(stmt)
             if not all(_is_injective(s, (*around, loop.axis)) for s in use.combining):
@@ -182,52 +186,90 @@ def _wrapped(body: tuple[Stmt, ...], once: dict[int, Loop]) -> tuple[Stmt, ...]:
 
 
 class _Uses:
-    """Buffers that a statement stores to and loads from."""
+    """Stores and loads of a statement."""
 
-    def __init__(self, stmt: Stmt):
+    def __init__(self, stmt: Stmt, scratch: Collection[str]):
+        """``scratch``: buffers of which each thread has its own."""
         self.stmt = stmt
-        self.stored: set[str] = set()
-        self.loaded: set[str] = set()
+        self.scratch = scratch
+        self.stores: dict[str, list[Store]] = {}
+        self.loads: dict[str, list[Load]] = {}
+        self.filled: dict[str, int] = {}
+        """How many stores to a buffer stand before the first load."""
         self.combining: list[Store] = []
         """Stores that combine, into buffers that all threads see, and stores whose place depends on data: what is
         there before them counts."""
         self.closed = True
         """False when it stores and also updates an accumulator from outside."""
+        self.axes: set[Axis] = set()
         declared: set[str] = set()
         updated: set[str] = set()
         for s, _ in walk((stmt,)):
             if isinstance(s, Store):
-                self.stored.add(s.buffer)
+                self.stores.setdefault(s.buffer, []).append(s)
                 if s.combine or any(isinstance(a, Dynamic) for a in atoms(s.index)):
                     self.combining.append(s)
             elif isinstance(s, Load):
-                self.loaded.add(s.buffer)
+                self.filled.setdefault(s.buffer, len(self.stores.get(s.buffer, ())))
+                self.loads.setdefault(s.buffer, []).append(s)
             elif isinstance(s, Acc):
                 declared.add(s.name)
             elif isinstance(s, Update):
                 updated.add(s.acc)
-        self.closed = not self.stored or updated <= declared
+            elif isinstance(s, Loop):
+                self.axes.add(s.axis)
+        self.closed = not self.stores or updated <= declared
 
     def feeds(self, other: _Uses) -> bool:
         """True when the other statement needs what this one stores, or is a store that may replace it. The loops that
         store to one buffer are parts of one loop."""
-        combined = {s.buffer for s in other.combining}
-        if self.stored & (other.loaded | combined):
+        if any(s.buffer in self.stores for s in other.combining):
             return True
-        last = other.stmt
-        return isinstance(last, Store) and last.buffer in self.stored and any(_may_meet(s, last) for s in self.stores())
+        if any(self._may_meet(other, other.loads[name]) for name in self.stores.keys() & other.loads.keys()):
+            return True
+        return isinstance(other.stmt, Store) and self._may_meet(other, [other.stmt])
 
-    def stores(self) -> Iterator[Store]:
-        """What it stores."""
-        return (s for s, _ in walk((self.stmt,)) if isinstance(s, Store))
+    def _may_meet(self, other: _Uses, found: Sequence[Load | Store]) -> bool:
+        """Whether loads from, or stores to, one buffer may be at a place to which this statement stores."""
+        name = found[0].buffer
+        if name in self.scratch and isinstance(found[0], Load) and other.fills(name):
+            return False
+        # NOTE: an axis that both have does not stand for the same iteration.
+        stored = self.stores.get(name, ())
+        return bool(stored) and (
+            bool(self.axes & other.axes) or any(not _is_apart(s.index, f.index) for s in stored for f in found)
+        )
+
+    def fills(self, name: str) -> bool:
+        """Whether it stores to all of a buffer that it loads, before it loads any."""
+        before = self.stores.get(name, ())[: self.filled[name]]
+        first = [bounds(s.index) for s in before if not s.guard and _is_dense(s.index)]
+        read = [bounds(load.index) for load in self.loads[name]]
+        return bool(first) and all(
+            any(always("<=", low, start) and always("<=", stop, high) for low, high in first) for start, stop in read
+        )
 
 
-def _may_meet(a: Store, b: Store) -> bool:
-    """Whether two stores may be to one place."""
-    if a.buffer != b.buffer:
-        return False
-    low, high = bounds(a.index - b.index)
-    return not (always("<=", 1, low) or always("<=", high, -1))
+def _is_dense(index: Index) -> bool:
+    """Whether an index takes every value between its smallest and its largest."""
+    reach = 0
+    for atom, stride in sorted(index.terms, key=lambda term: term[1] if type(term[1]) is int else 0):
+        if type(stride) is not int or not isinstance(atom, Axis) or not 0 < stride <= reach + 1:
+            return False
+        reach += stride * (hint(atom.extent) - 1)
+    return True
+
+
+def _is_apart(a: Index, b: Index) -> bool:
+    """Whether two places are never the same: they differ, or their quotients or rests do, by a stride of one of them,
+    as those of rows and columns that lie apart."""
+    strides = {abs(c) for _, c in (*a.terms, *b.terms) if type(c) is int and abs(c) > 1}
+    return _differs(a, b) or any(_differs(a // s, b // s) or _differs(a % s, b % s) for s in strides)
+
+
+def _differs(a: Index, b: Index) -> bool:
+    low, high = bounds(a - b)
+    return always("<=", 1, low) or always("<=", high, -1)
 
 
 def _is_injective(store: Store, axes: tuple[Axis, ...]) -> bool:

@@ -245,6 +245,37 @@ def test_scratch_of_one_iteration_is_shared_and_scratch_across_loops_is_not():
     assert chunked(fill, parallel(c, *copy(c, source="s")), buffers=(X, Y, scratch)) is None
 
 
+def filled_and_drained(count: int, low: int = 0, stride: int = 1):
+    """A loop that fills scratch and reads it, beginning at ``low`` of y."""
+    a, b, c = axis(50), axis(count), axis(64)
+    fill = parallel(b, Load("v", "x", as_index(b), float32), Store("s", as_index(b) * stride, "v"))
+    drain = parallel(c, Load("w", "s", as_index(c), float32), Store("y", as_index(a) * 64 + as_index(c) + low, "w"))
+    return parallel(a, fill, drain)
+
+
+def test_loops_that_fill_scratch_for_themselves_are_shared():
+    scratch = Buffer("s", float32, 128, "scratch")
+    first = filled_and_drained(64)
+    assert chunked(first, filled_and_drained(64, 3200), buffers=(X, Y, scratch)) is not None
+    assert chunked(first, filled_and_drained(63, 3200), buffers=(X, Y, scratch)) is None, "it reads one of the first"
+    assert chunked(first, filled_and_drained(64, 3200, 2), buffers=(X, Y, scratch)) is None, "every other one"
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "begin", "is_shared"),
+    [((50, 50), (64, 64), 3200, True), ((100, 100), (40, 24), 40, True), ((100, 100), (40, 24), 39, False)],
+)
+def test_updates_in_place_of_parts_that_lie_apart_are_shared(rows, columns, begin, is_shared):
+    """Rows, or columns, of 64 elements each: the parts of a product with what is left of it."""
+    parts = []
+    for part, start in enumerate((0, begin)):
+        a, b = axis(rows[part]), axis(columns[part])
+        at = as_index(a) * 64 + as_index(b) + start
+        load, store = Load(f"v{part}", "y", at, float32), Store("y", at, f"v{part}")
+        parts.append(parallel(a, parallel(b, load, store, kind="serial")))
+    assert (chunked(*parts, buffers=(X, replace(Y, role="inout"))) is not None) is is_shared
+
+
 def test_a_loop_with_much_repeated_work_is_not_opened():
     a, r, b = axis(4), axis(1000), axis(1000)
     acc = Acc("sum", float32, "add", Const(0.0, float32))
@@ -259,6 +290,9 @@ def test_a_reduction_to_one_number_is_not_shared():
     acc = Acc("sum", float32, "add", Const(0.0, float32))
     total = Loop(r, "reduce", (Load("t", "x", as_index(r), float32), Update("sum", "t")))
     assert chunked(acc, total, Read("total", "sum"), Store("y", as_index(0), "total")) is None
+    stores = [Store("y", as_index(i), "total") for i in range(5)]
+    kernel = Kernel("k", (X, Y), (acc, total, Read("total", "sum"), *stores))
+    assert chunk_kernel(kernel, StatementCounts(), DEFAULT.threads, 0.1) is None
 
 
 def test_combining_stores_must_lie_apart():

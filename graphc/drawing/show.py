@@ -23,8 +23,11 @@ def diagram_of(target: Any, module: Any = None, depth: int | None = None) -> Dia
     ``module`` names the parameters in an autograd graph, and the classes of modules in both; ``depth`` makes groups
     that deep one box each. Raises ArgumentError for anything else, and for tensors without an autograd graph.
     """
-    if depth is not None and depth < 1:
-        raise ArgumentError(f"depth is at least 1, got {depth}")
+    if depth is not None and not (isinstance(depth, int) and depth >= 1):
+        raise ArgumentError(f"depth is a whole number, at least 1, got {depth!r}")
+    module = getattr(module, "_target", module)
+    if module is not None and not callable(getattr(module, "named_modules", None)):
+        raise ArgumentError(f"module is the Module that is drawn, got {type(module).__name__}")
     if isinstance(target, Graph):
         return graph_diagram(target, depth, module)
     tensors = [target] if isinstance(target, Tensor) else target
@@ -32,8 +35,15 @@ def diagram_of(target: Any, module: Any = None, depth: int | None = None) -> Dia
         return autograd_diagram(tensors, module, depth)
     raise ArgumentError(
         f"a picture shows a Graph or the autograd graph of tensors, got {type(target).__name__}",
-        remedy="picture(graphc.trace(model, x), path)",
+        remedy=f"picture({_graph_of(target)}, path, module=model)",
     )
+
+
+def _graph_of(target: Any) -> str:
+    """Where the graph is of what has none by itself."""
+    if hasattr(target, "graphs"):
+        return "step.graphs[0]"
+    return "function.variants[0].traced.graph" if hasattr(target, "variants") else "graphc.trace(model, x)"
 
 
 def picture(

@@ -43,9 +43,26 @@ def test_wrong_arguments(tmp_path: Path):
     graph = gc.trace(nn.Linear(2, 3), gc.zeros(1, 2))
     with pytest.raises(ArgumentError, match="no picture of kind"):
         picture(graph, tmp_path / "a.png")
-    with pytest.raises(ArgumentError, match="depth"):
-        picture(graph, depth=0)
+    for depth in (0, "deep"):
+        with pytest.raises(ArgumentError, match="depth is a whole number"):
+            picture(graph, depth=depth)  # type: ignore[arg-type]  # pyright: ignore
+    with pytest.raises(ArgumentError, match="module is the Module that is drawn, got int"):
+        picture(graph, module=3)
     assert not os.listdir(tmp_path)
+
+
+def test_graphs_of_compiled_functions_and_steps():
+    model = nn.Linear(2, 3)
+    compiled = gc.compile(model)
+    step = gc.compile_step(model, nn.MSELoss(), gc.optim.SGD(model.parameters(), lr=0.1))
+    compiled(gc.ones(1, 2))
+    step(gc.ones(1, 2), gc.ones(1, 3))
+    for target, said in ((compiled, "function.variants[0].traced.graph"), (step, "step.graphs[0]")):
+        with pytest.raises(ArgumentError) as caught:
+            picture(target)
+        assert caught.value.remedy == f"picture({said}, path, module=model)"
+    assert "weight" in picture(compiled.variants[0].traced.graph, module=compiled)
+    assert "weight" in picture(step.graphs[0], module=model)
 
 
 def test_hundreds_of_nodes():

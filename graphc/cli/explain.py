@@ -26,7 +26,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Runs the command."""
     machine = arguments.target_of(options)
-    source = sources.open_source(options, machine)
+    source = sources.open_source(options, machine, calls_python=True)
     graph, narrowed = source.graph, None
     if options.precision is not None and graph is None:
         raise console.UsageError("--precision is for models and graphs, not for kernels", remedy="without it")

@@ -50,9 +50,10 @@ class Source:
         return Stages(graph, target=machine, passes=self.pipeline)
 
 
-def open_source(options: argparse.Namespace, machine: Target | None = None) -> Source:
+def open_source(options: argparse.Namespace, machine: Target | None = None, calls_python: bool = False) -> Source:
     """What ``options.source`` names, a target together with ``--input``, ``--weights`` and ``--train``; a user's passes
-    that run first do so here, by the costs of the machine (None: this one).
+    that run first do so here, by the costs of the machine (None: this one). ``calls_python``: nothing is run, so that
+    the graph may call Python functions.
 
     Raises UsageError, TargetError, UserCodeError, ArtifactError, FileNotFoundError, CompileFailure.
     """
@@ -69,7 +70,9 @@ def open_source(options: argparse.Namespace, machine: Target | None = None) -> S
         model, examples, dims = compile.prepare(options, "source")
         start = time.perf_counter()
         with targets.compiling():
-            traced = targets.guarded(lambda: snapshot(model, examples, dims=dims), f"tracing {options.source}")
+            traced = targets.guarded(
+                lambda: snapshot(model, examples, dims=dims, calls_python=calls_python), f"tracing {options.source}"
+            )
         source = Source(traced.graph, None, traced.state())
     source = replace(source, seconds=time.perf_counter() - start)
     passes = getattr(options, "passes", [])

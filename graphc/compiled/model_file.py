@@ -160,12 +160,17 @@ def check_native(target: Target | None) -> None:
 
 
 def snapshot(
-    model: Any, examples: Sequence[Any], keyword_examples: Mapping[str, Any] | None = None, dims: Any = None
+    model: Any,
+    examples: Sequence[Any],
+    keyword_examples: Mapping[str, Any] | None = None,
+    dims: Any = None,
+    calls_python: bool = False,
 ) -> Traced:
-    """The trace of a model that is not going to be differentiated; ``dims`` as for ``compile``."""
+    """The trace of a model that is not going to be differentiated; ``dims`` as for ``compile``. ``calls_python``: it is
+    only looked at, and may call Python functions."""
     named = dict(keyword_examples or {})
     with no_grad():
-        traced = trace_sized(model, examples, named, dims)
+        traced = trace_sized(model, examples, named, dims, calls_python)
     traced.graph.assumptions = tuple(traced.assumptions.found.values())
     return traced
 

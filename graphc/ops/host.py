@@ -74,7 +74,7 @@ def _reference(
     if not _runs:
         raise ArgumentError(
             f"the graph calls the Python function {name}, which is not a part of it",
-            remedy="call the compiled function, which knows it",
+            remedy="call the compiled function, which knows it; check a model without it",
         )
     return (np.zeros((), np.float32), *map(np.array, _runs[-1](number, operands)))
 

@@ -17,7 +17,7 @@ from graphc.ops.state import stop_gradient
 from graphc.tape.grad_mode import is_grad_enabled, no_grad
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import refresh
-from graphc.tracing.host import opaque_call
+from graphc.tracing.host import no_python, opaque_call
 from graphc.tracing.tracer import Tracer
 
 Rules = tuple[Callable[..., Any], Callable[..., Any]]
@@ -35,9 +35,11 @@ def apply(
             with no_grad():
                 return rules[0](*operands)
         return _CustomCall(tracer, name, context).run(operands, *rules)
-    except ValueNeededError:
-        if again is None or tracer.host is None:
+    except ValueNeededError as error:
+        if again is None:
             raise
+        if tracer.host is None:
+            raise no_python(tracer, name, str(error).partition("\n")[0]) from error
         return opaque_call(tracer, name, again, operands)
 
 

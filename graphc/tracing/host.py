@@ -13,7 +13,7 @@ import numpy as np
 
 from graphc.base import module_path
 from graphc.base.dtypes import float32
-from graphc.base.errors import DTypeError, GradientError, ShapeError, TraceError
+from graphc.base.errors import ArgumentError, DTypeError, GradientError, ShapeError, TraceError
 from graphc.base.host_function import HostFunction, Spec
 from graphc.base.location import capture
 from graphc.base.size import is_size
@@ -76,9 +76,16 @@ def of(tracer: Any, name: str) -> HostCalls:
     """The host calls of a trace; raises TraceError where the graph cannot call Python."""
     if tracer.host is not None:
         return tracer.host
-    inside = tracer.parent is not None
-    raise TraceError(
-        f"{name} runs in Python, which {'a step of a loop' if inside else 'a graph by itself'} cannot call",
+    raise no_python(tracer, name)
+
+
+def no_python(tracer: Any, name: str, why: str | None = None) -> TraceError:
+    """What is raised where a function runs in Python, and the graph cannot call it."""
+    inside = getattr(tracer, "parent", None) is not None
+    where = "a step of a loop or of vmap" if inside else "a graph by itself, as in a model file,"
+    return TraceError(
+        f"{name} runs in Python, which {where} cannot call",
+        where=why,
         origin=capture(module_path.current_path()).describe(),
         remedy="call it outside of scan and of custom functions" if inside else "operations of graphc in its place",
     )
@@ -360,6 +367,12 @@ def opaque(function: Callable[..., Any] | None = None, *, results: Callable[...,
     In eager mode it is the function itself. What holds it cannot be exported. Raises TraceError inside of ``scan``, and
     where the run on zeros fails; ShapeError and DTypeError at a call that returns something else than was traced.
     """
+    for name, given in (("function", function), ("results", results)):
+        if given is not None and not callable(given):
+            raise ArgumentError(
+                f"opaque: {name} must be a function, got {type(given).__name__}",
+                remedy="opaque(function, results=lambda x: x)",
+            )
     if function is None:
         return functools.partial(opaque, results=results)
 

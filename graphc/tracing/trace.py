@@ -154,14 +154,18 @@ def trace(target: Any, *examples: Any, dims: Any = None, **keyword_examples: Any
     return settle(traced.graph)
 
 
-def trace_sized(target: Any, args: Sequence[Any], kwargs: Mapping[str, Any], dims: Any) -> Traced:
-    """What is traced for a call in which ``dims`` names dimensions, or is None."""
+def trace_sized(
+    target: Any, args: Sequence[Any], kwargs: Mapping[str, Any], dims: Any, calls_python: bool = False
+) -> Traced:
+    """What is traced for a call in which ``dims`` names dimensions, or is None. ``calls_python``: the graph is only
+    looked at, and may call Python functions, which do not stand in it."""
     no_foreign_module("trace", target)
     if dims is None:
-        return trace_function(target, args, dict(kwargs))
+        return trace_function(target, args, dict(kwargs), calls_python=calls_python)
     declared = Dims(dims, target)
     args, kwargs = declared.with_numbers(tuple(args), dict(kwargs))
-    return trace_function(target, args, kwargs, patterns=_patterns(declared, args, kwargs))
+    patterns = _patterns(declared, args, kwargs)
+    return trace_function(target, args, kwargs, patterns=patterns, calls_python=calls_python)
 
 
 def _patterns(dims: Dims, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ShapePatterns:
@@ -203,6 +207,7 @@ def trace_function(
     numbers: TraceNumbers | None = None,
     patterns: ShapePatterns | None = None,
     assumptions: Assumptions | None = None,
+    calls_python: bool = False,
 ) -> Traced:
     """Traces ``target(*args, **kwargs)``; see ``trace``.
 
@@ -211,12 +216,10 @@ def trace_function(
     written to unseen. ``scope`` holds the modules whose calls the trace stands in, on which random numbers depend.
     ``numbers`` are what stands for numbers that each call gives; their record is closed then. ``patterns`` are the
     shapes of the tensors where these have named dimensions, and what is assumed of them goes into ``assumptions``.
+    ``calls_python``: the graph may call Python functions, as a guarded one may.
     Raises TraceError when the traced code changes what is outside, which is what it was then.
     """
-    if is_tracing():
-        raise TraceError("a trace is started inside of another one", remedy="call the function itself")
-    if not callable(target):
-        raise ArgumentError(f"a module or a function can be traced, not {type(target).__name__}")
+    _check_target(target)
     leaves, structure = flatten((tuple(args), dict(kwargs or {})))
     graph = Graph(name or graph_name(target))
     modules = modules_of(target) if modules is None else modules
@@ -229,7 +232,8 @@ def trace_function(
     tracer.arguments = frozenset(map(id, images))
     numbers = numbers or TraceNumbers()
     record = tracer.numbers = numbers.record
-    tracer.training, tracer.host = (Training(numbers), HostCalls()) if guarded else (None, None)
+    tracer.training = Training(numbers) if guarded else None
+    tracer.host = HostCalls() if guarded or calls_python else None
     if numbers.arguments:
         structure = with_numbers(structure, iter([Open(number) for number in numbers.arguments]))
     sized, recorded = assuming(assumed := assumptions or Assumptions()), recording(guarded, numbers)
@@ -252,6 +256,13 @@ def trace_function(
     traced = finish(tracer, (*values, *record.inputs.values()), results, outputs)
     effects = tuple(reads.effects)
     return replace(traced, attributes=reads, written=written, reached=reached, effects=effects, assumptions=assumed)
+
+
+def _check_target(target: Any) -> None:
+    if is_tracing():
+        raise TraceError("a trace is started inside of another one", remedy="call the function itself")
+    if not callable(target):
+        raise ArgumentError(f"a module or a function can be traced, not {type(target).__name__}")
 
 
 def _reached(tracer: Tracer, inputs: Mapping[int, Value], results: Sequence[Tensor]) -> dict[Value, int]:

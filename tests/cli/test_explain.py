@@ -48,3 +48,19 @@ def test_a_precision_says_what_each_large_weight_is_stored_as(tmp_path: Path, gr
     assert done.code == console.OK and "f32[96,64] is stored as int4" in done.out
     (line,) = json.loads(graphc(*given, "--json").out)["weights"]
     assert f"weight {line}" in done.out.splitlines()
+
+
+def test_functions_of_python_are_counted_and_drawn(tmp_path: Path, graphc: Graphc):
+    place = tmp_path / "opaque.py"
+    place.write_text(
+        "import numpy as np\nimport graphc as gc\n\n\n@gc.opaque\ndef rounded(x):\n    return np.rint(x.numpy())\n\n\n"
+        "def model(x):\n    return rounded(x * 2) + 1\n"
+    )
+    given = (f"{place}:model", "--input", "x:f32[3]")
+    done = graphc("explain", *given)
+    assert done.code == console.OK and "host calls: 1, in which native code waits for Python" in done.out
+    assert "calls Python: rounded" in done.out
+    assert graphc("viz", *given, "-o", tmp_path / "a.svg").code == console.OK
+    assert "host_call" in (tmp_path / "a.svg").read_text()
+    done = graphc("compile", *given, "-o", tmp_path / "a.gcm")
+    assert done.code == console.COMPILE and "rounded runs in Python" in done.err

@@ -7,7 +7,7 @@ import pytest
 
 import graphc as gc
 from graphc import nn
-from graphc.base.errors import GradientError
+from graphc.base.errors import GradientError, TraceError
 from graphc.nn import functional as F
 
 
@@ -124,3 +124,23 @@ def test_instances_of_functions():
         x.grad = None
         compiled(x).backward()
         assert x.grad.tolist() == [2, 6]
+
+
+def test_exports_and_loops_refuse_them_by_name(tmp_path):
+    class Rounded(gc.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return gc.from_numpy(np.rint(x.numpy()))
+
+        @staticmethod
+        def backward(ctx, g):
+            return g
+
+    for build in (
+        lambda: gc.export(Rounded.apply, gc.ones(3), path=tmp_path / "a.gcm"),
+        lambda: gc.trace(Rounded.apply, gc.ones(3)),
+        lambda: gc.compile(lambda x: gc.scan(lambda c, v: (c + Rounded.apply(v), v), x[0], x))(gc.ones(2, 3)),
+    ):
+        with pytest.raises(TraceError, match="Rounded runs in Python") as caught:
+            build()
+        assert "numpy() needs the values" in caught.value.where

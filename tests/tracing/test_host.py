@@ -172,3 +172,10 @@ def test_code_that_writes_to_states_cannot_call_itself():
     with gc.no_grad(), pytest.raises(ArgumentError, match="calls the compiled code that calls it"):
         compiled(gc.zeros(2))
     assert model.count.item() == 0
+
+
+def test_what_is_no_function():
+    with pytest.raises(ArgumentError, match="opaque: function must be a function, got int"):
+        gc.opaque(3)  # type: ignore[arg-type]  # pyright: ignore
+    with pytest.raises(ArgumentError, match="opaque: results must be a function, got Tensor"):
+        gc.opaque(results=gc.ones(2))

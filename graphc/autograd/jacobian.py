@@ -17,7 +17,7 @@ from graphc.tensors.placement import beside
 from graphc.tensors.structure import Structure, flatten, unflatten
 from graphc.tensors.tensor_base import front
 from graphc.tracing.trace import is_tracing
-from graphc.tracing.vmap import vmap
+from graphc.tracing.vmap import check_chunk_size, vmap
 
 
 def _bases(tensors: Sequence[Any]) -> list[Any]:
@@ -82,6 +82,7 @@ def jacrev(
     returns (output, anything), and the result is (Jacobian, anything). One backward pass per element of the output; in
     a trace, one for all, or for ``chunk_size`` elements at a time.
     """
+    check_chunk_size("jacrev", chunk_size)
 
     @functools.wraps(func, updated=())
     def wrapped(*args: Any, **kwargs: Any) -> Any:

@@ -8,6 +8,10 @@ from typing import Any
 from graphc.base.errors import GradientError
 from graphc.compiled.backward import CompiledNode
 from graphc.compiled.derivative import Derivative, Operand, push_through
+from graphc.ir.graph.graph import INPUT, Node
+from graphc.ir.graph.interpret import live_nodes
+from graphc.ir.op import Trait
+from graphc.ops.autodiff import stops_gradient
 from graphc.ops.control import has_all_tangents
 from graphc.tape.grad_mode import is_grad_enabled
 from graphc.tape.tangents import has_tangents
@@ -20,7 +24,28 @@ from graphc.tracing.trace import Traced
 def pushes(traced: Traced) -> bool:
     """Whether the derivative of a graph takes tangents along as the Python code does that was traced."""
     plain = not traced.host and traced.training is None and not traced.written
-    return plain and has_all_tangents(traced.graph)
+    return plain and has_all_tangents(traced.graph) and _keeps_states_apart(traced)
+
+
+def _keeps_states_apart(traced: Traced) -> bool:
+    """Whether floats that a call writes to, such as running statistics, get no tangents with gradients, and are no part
+    of results: then it does not matter that programs write them without tangents."""
+    writes = [n for n in traced.graph.nodes() if n.op.has(Trait.STATE_WRITE) and n.operands[0].dtype.kind == "f"]
+    shown = live_nodes(traced.graph, traced.graph.outputs) if writes else set()
+    return all(n.operands[0].node not in shown and not _moves(n) for n in writes)
+
+
+def _moves(write: Node) -> bool:
+    """Whether what is written depends on more than what was there and what is kept from gradients."""
+    seen, stack = {write.operands[0].node}, [write.operands[1].node]
+    while stack:
+        node = stack.pop()
+        if node not in seen and not stops_gradient(node):
+            seen.add(node)
+            if node.op is INPUT and node.results[0].dtype.kind == "f":
+                return True
+            stack.extend(v.node for v in node.operands)
+    return False
 
 
 class Along:

@@ -228,10 +228,7 @@ class Variant:
     @functools.cached_property
     def pushes(self) -> bool:
         """Whether programs can take tangents along."""
-        if self.weights.for_inference or is_device(self._machine):
-            return False
-        written = (self._slots[path].tensor() for path, written in self._written.items() if written)
-        return pushes(self.traced) and all(tensor.dtype.kind != "f" for tensor in written)
+        return not self.weights.for_inference and not is_device(self._machine) and pushes(self.traced)
 
     def along(self, leaves: Sequence[Any]) -> Along:
         """A call on tensors that may have tangents, before it runs."""

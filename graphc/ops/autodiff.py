@@ -16,7 +16,7 @@ from graphc.ops.dispatch import GraphDispatcher, use
 from graphc.ops.elementwise import add
 from graphc.ops.reduce import sum_to
 from graphc.ops.shape import broadcast_to, zeros_like
-from graphc.ops.state import stop_gradient
+from graphc.ops.state import stop_gradient, untracked
 
 Seed = Callable[[Graph, Value], Value]
 """``seed(graph, output)`` makes the gradient of an output in a graph."""
@@ -110,7 +110,7 @@ def read_before_written(graph: Graph, joint: Graph) -> list[int]:
 
 def stops_gradient(node: Node) -> bool:
     """Whether no gradient flows through a node that only hands its operand on."""
-    return node.op is stop_gradient.op
+    return node.op in (stop_gradient.op, untracked.op)
 
 
 def _choose(graph: Graph, outputs: Sequence[int] | None) -> list[int]:
@@ -234,7 +234,7 @@ def leads_to(graph: Graph, output: Value) -> set[Value]:
     """Values on which a floating-point value depends, leaving out paths on which the gradient is zero by definition."""
     found = {output}
     for node in reversed(graph.nodes()):
-        if node.op is stop_gradient.op or not any(r in found for r in node.results):
+        if stops_gradient(node) or not any(r in found for r in node.results):
             continue
         rules = node.op.vjp
         skipped = [isinstance(rules, tuple) and rules[i] is None for i in range(len(node.operands))]

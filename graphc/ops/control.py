@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from graphc.base.dtypes import float32, float64
 from graphc.base.errors import ArgumentError, AttributeValueError, DTypeError, GradientError, ShapeError
 from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import Graph, Node
-from graphc.ir.graph.interpret import Evaluator, Interpreter
+from graphc.ir.graph.interpret import Evaluator, Interpreter, live_nodes
 from graphc.ir.op import REGISTRY, Attr, Attrs, ErrorSample, OpDef, Sample, Trait, Types
 from graphc.ir.types import TensorType
 from graphc.ops import dispatch
@@ -21,7 +21,7 @@ from graphc.ops.define import define
 from graphc.ops.rules import show
 from graphc.ops.samples import floats
 from graphc.ops.shape import filled
-from graphc.ops.state import stop_gradient
+from graphc.ops.state import untracked
 
 
 class Inliner(Interpreter):
@@ -204,12 +204,19 @@ call = define(
 def has_all_tangents(graph: Graph) -> bool:
     """Whether tangents that follow from the gradient rules of a graph are those of the code that it was traced from.
 
-    They are not where it holds only a gradient: of a custom Function, which has a rule of its own for tangents, and of
-    what is computed without gradients, which has tangents all the same.
+    They are not where it holds only a gradient, of a custom Function, which has a rule of its own for tangents, and of
+    what is computed without gradients, which has tangents all the same. Where that leads to writes of states alone,
+    nobody sees what tangents it would hand on.
     """
+    return _has_all_tangents(graph, live_nodes(graph, graph.outputs))
+
+
+def _has_all_tangents(graph: Graph, shown: Collection[Node] | None) -> bool:
     for node in graph.nodes():
-        if node.op is call.op or node.op is stop_gradient.op or node.op.jvp is not None:
+        is_hidden = node.op is untracked.op and shown is not None and node not in shown
+        if node.op is call.op or (node.op.jvp is not None and not is_hidden):
             return False
-        if not all(has_all_tangents(value) for value in node.attrs.values() if isinstance(value, Graph)):
+        inner = (value for value in node.attrs.values() if isinstance(value, Graph))
+        if not all(_has_all_tangents(value, None) for value in inner):
             return False
     return True

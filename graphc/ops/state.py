@@ -95,6 +95,23 @@ stop_gradient = define(
 )
 
 
+untracked = define(
+    "untracked",
+    "x, as what is computed without gradients sees it: no gradient flows through it, but tangents do.",
+    "x",
+    _infer_same,
+    reference=lambda x: x,
+    jvp=lambda tangents, result, x: tangents[0],
+    lower=lambda c, index, x: c.load(x, index),
+    traits=Trait.PURE | Trait.VIEW | Trait.IDENTITY,
+    bounds=bounds.of_first,
+    batch=leading,
+    alias=lambda content, value: value,
+    samples=lambda: [plain(*s.operands) for s in _identity_samples()],
+    error_samples=(ErrorSample((), "takes 1 operands, got 0"),),
+)
+
+
 def _decompose_straight_through(x: Any, value: Any) -> Any:
     shape = broadcast("straight_through", (x.type, value.type))
     return value if same_sizes(value.shape, shape) else broadcast_to(value, shape=shape)

@@ -115,12 +115,16 @@ class Reads:
         self.keep(owner)
 
     def keep(self, owner: Any) -> None:
-        """Keeps what an object has now, to see later what the trace has changed."""
+        """Keeps what an object has now, to see later what the trace has changed; of a module also what those in it
+        have, which may be called only after something of them was replaced for a while."""
         fields = _fields_of(owner)
         if fields is None or id(fields) in self._before:
             return
         for table in (fields, *[v for v in fields.values() if isinstance(v, Members)]):
             self._before[id(table)] = (owner, table, dict(table))
+        children = fields.get("_modules")
+        for child in children.values() if isinstance(children, Members) else ():
+            self.keep(child)
 
     def _note_class(self, kind: type[Any], name: str, place: str) -> Any:
         key = ("of", kind, name)

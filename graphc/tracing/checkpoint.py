@@ -12,7 +12,7 @@ from graphc.ir.graph.graph import Graph
 from graphc.ops import dispatch
 from graphc.ops.checkpoint import checkpoint as checkpoint_op
 from graphc.ops.checkpoint import kept_values
-from graphc.ops.state import stop_gradient
+from graphc.ops.state import untracked
 from graphc.tape.grad_mode import is_grad_enabled, no_grad
 from graphc.tensors.structure import flatten, unflatten
 from graphc.tensors.tensor import Tensor
@@ -122,4 +122,4 @@ def _trace(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[st
 
 def _connected(result: Any, image: Tensor) -> Any:
     """A result, without gradient where the function gave none."""
-    return result if image._requires_grad or result.dtype.kind != "f" else stop_gradient(result)
+    return result if image._requires_grad or result.dtype.kind != "f" else untracked(result)

@@ -29,7 +29,7 @@ from graphc.ir.types import TensorType
 from graphc.ops.define import as_type
 from graphc.ops.shape import reshape
 from graphc.ops.size_numbers import number_of_sizes
-from graphc.ops.state import state_write, stop_gradient, straight_through
+from graphc.ops.state import state_write, straight_through, untracked
 from graphc.tape.grad_mode import is_grad_enabled, no_grad
 from graphc.tape.tangents import USED, has_tangents
 from graphc.tensors.placement import OnOneDevice
@@ -136,7 +136,7 @@ class Tracer(OnOneDevice):
             return value
         known = self._stopped.get(value)
         if known is None:
-            (known,) = emit(self.graph, stop_gradient.op, (value,), {}, capture(module_path.current_path()))
+            (known,) = emit(self.graph, untracked.op, (value,), {}, capture(module_path.current_path()))
             self._stopped[value] = self._stopped[known] = known
         return known
 

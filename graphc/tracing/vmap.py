@@ -205,10 +205,15 @@ def _placed(output: Entry, dim: int | None, size: int) -> Any:
     return _moved(value, 0, dim_of(dim, len(value.shape)))
 
 
+def check_chunk_size(name: str, size: int | None) -> None:
+    """Raises AttributeValueError for what is no number of entries."""
+    if size is not None and (isinstance(size, bool) or not isinstance(size, int) or size < 1):
+        raise AttributeValueError(f"{name}: chunk_size is None or at least 1, got {size!r}")
+
+
 def _in_chunks(func: Callable[..., Any], in_dims: Any, out_dims: Any, randomness: str, size: int) -> Callable[..., Any]:
     """See ``vmap``: the batch in pieces of ``size``, whose results are put together."""
-    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-        raise AttributeValueError(f"vmap: chunk_size is None or at least 1, got {size!r}")
+    check_chunk_size("vmap", size)
     if randomness == "same":
         raise AttributeValueError(
             "vmap: chunks draw random numbers of their own, which are not the same for all entries"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import graphc
-from graphc.errors import ArgumentError, ShapeError
+from graphc.errors import ArgumentError, AttributeValueError, ShapeError
 
 RNG = np.random.default_rng(4)
 X, W = RNG.standard_normal(3), RNG.standard_normal((2, 3))
@@ -130,3 +130,9 @@ def test_in_a_trace_all_rows_are_computed_at_once():
         graph = graphc.trace(graphc.jacrev(lambda x: x.tanh() * x.sum()), graphc.ones(size))
         counts.append(sum(1 for _ in graph.nodes()))
     assert counts[0] == counts[1]
+
+
+@pytest.mark.parametrize("size", [0, 1.5, "all", True])
+def test_chunks_have_a_size(size: object):
+    with pytest.raises(AttributeValueError, match="jacrev: chunk_size is None or at least 1"):
+        graphc.jacrev(lambda x: x**2, chunk_size=size)  # type: ignore[arg-type]  # pyright: ignore

@@ -215,8 +215,35 @@ def partly_constant(x: Any) -> Any:
 
 def test_what_has_other_rules_for_tangents_runs_as_python():
     x, t = values(3), values(3, seed=2)
-    for function in (Doubled.apply, partly_constant, lambda y: y * y.detach()):
-        agree(jvp(graphc.compile(lambda y, f=function: f(y)), x, t), jvp(function, x, t))
+    for function in (Doubled.apply, partly_constant):
+        compiled = graphc.compile(lambda y, f=function: f(y))
+        agree(jvp(compiled, x, t), jvp(function, x, t))
+        compiled._target = refuse
+        with pytest.raises(AssertionError, match="the Python code is called"):
+            jvp(compiled, x, t)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda y: y**2 * y.detach(),
+        lambda y: nn.functional.log_softmax(y @ W, 1) * 2,
+        lambda y: nn.functional.cross_entropy(y @ W, graphc.tensor([0, 2])),
+        lambda y: graphc.scan(lambda c, v: (graphc.tanh(c + v), c.detach() * v**2), y[0], y)[1],
+    ],
+)
+@pytest.mark.parametrize("way", [jvp, forward_twice, reverse_over_forward, forward_over_reverse, jacobian])
+def test_what_is_detached_has_no_tangents_in_programs_either(function: Callable[..., Any], way: Callable[..., Any]):
+    x, t = values(2, 3), values(2, 3, seed=2)
+
+    def of_weights(y: Any) -> Any:
+        return function(y * (1 + 0 * W.sum()))
+
+    expected = way(of_weights, x, t)
+    compiled = graphc.compile(of_weights)
+    agree(way(compiled, x, t), expected)
+    compiled._target = refuse
+    agree(way(compiled, x, t), expected)
 
 
 def test_buffers_that_are_written_have_tangents_too():
@@ -227,6 +254,34 @@ def test_buffers_that_are_written_have_tangents_too():
         result = jvp(graphc.compile(norm) if compiled else norm, x, t)
         found.append((result, norm.state_dict()["running_mean"].clone()))
     agree(found[1], found[0])
+
+
+def test_batch_normalisation_in_training_is_a_program():
+    gc_net = nn.Sequential(nn.Linear(3, 4, dtype=F64), nn.BatchNorm1d(4, dtype=F64), nn.Tanh())
+    state = {name: tensor.clone() for name, tensor in gc_net.state_dict().items()}
+    x, t = values(4, 3), values(4, 3, seed=2)
+    expected = jvp(gc_net, x, t), {name: tensor.clone() for name, tensor in gc_net.state_dict().items()}
+    compiled = graphc.compile(gc_net)
+    for target in (gc_net, refuse):
+        gc_net.load_state_dict(state)
+        compiled._target = target
+        agree(jvp(compiled, x, t), expected[0])
+        agree(gc_net.state_dict(), expected[1])
+
+
+def test_statistics_that_are_read_have_tangents():
+    class Centered(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("mean", graphc.zeros(3, dtype=F64))
+
+        def forward(self, x):
+            with graphc.no_grad():
+                self.mean.mul_(0.5).add_(x.mean(0))
+            return x - self.mean
+
+    x, t = values(4, 3), values(4, 3, seed=2)
+    agree(jvp(graphc.compile(Centered()), x, t), jvp(Centered(), x, t))
 
 
 def test_a_gradient_that_was_computed_without_tangents_takes_those_of_its_weights_along():

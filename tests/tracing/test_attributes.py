@@ -7,6 +7,7 @@ import enum
 import threading
 from typing import Any
 
+import numpy as np
 import pytest
 
 import graphc
@@ -214,3 +215,18 @@ def test_copying_an_object_reads_all_its_attributes():
     OUTSIDE.value += 1.0
     assert any("attributes of Outside" in reason for reason in reads.changed())
     OUTSIDE.value -= 1.0
+
+
+def test_modules_within_one_whose_tensors_are_replaced_for_a_while_are_as_before():
+    net = nn.Sequential(nn.Linear(3, 2), nn.Tanh(), nn.Linear(2, 1))
+
+    def loss(params, x):
+        return graphc.func.functional_call(net, params, (x,)).sum()
+
+    x, params = graphc.randn(4, 3), dict(net.named_parameters())
+    samples = graphc.compile(lambda p, x: graphc.vmap(graphc.grad(loss), in_dims=(None, 0))(p, x))
+    found = samples(params, x)
+    expected = graphc.grad(loss)(params, x[1])
+    for name, tensor in expected.items():
+        np.testing.assert_allclose(found[name][1].detach().numpy(), tensor.detach().numpy(), rtol=1e-5, atol=1e-6)
+    assert net[0].weight is params["0.weight"]

@@ -67,10 +67,14 @@ class Replay:
         return self.first is None and self._same_error()
 
     def _same_error(self) -> bool:
-        return (self.recorded_error.partition("\n")[0]) == _text(self.error).partition("\n")[0]
+        return _first_line(self.recorded_error) == _first_line(_text(self.error))
 
     def __str__(self) -> str:
-        lines = [f"{self.name}: {'the same bits as recorded' if self.is_equal else 'not the same as recorded'}"]
+        verdict = "the same bits as recorded" if self.is_equal else "not the same as recorded"
+        if self.error is not None and not self._same_error():
+            again = self.recorded_error.partition(":")[0] == type(self.error).__name__
+            verdict = f"raised {type(self.error).__name__}{' again, in another place' * again}"
+        lines = [f"{self.name}: {verdict}"]
         lines += [f"  {note}" for note in self.notes]
         if self.recorded_error or self.error is not None:
             lines.append(f"  recorded error: {self.recorded_error or 'none'}")
@@ -141,8 +145,12 @@ def replay(
     set_random_state(recording.random)
     session = debug(stop=recording.stop if stop is None else stop, on_stop=on_stop, eager=eager, stream=False)
     result, error = _call(session.following(function, recording.name), args, kwargs, bool(recording.error))
-    with fits("values after the call"):
-        values, missing = _compared(recording, found, result, tolerance)
+    values: list[Difference] = []
+    missing: list[str] = []
+    is_elsewhere = error is not None and _first_line(recording.error) != _first_line(_text(error))
+    if not is_elsewhere:  # what a call leaves that has ended in another place says nothing
+        with fits("values after the call"):
+            values, missing = _compared(recording, found, result, tolerance)
     done = Replay(recording, values, _first_op(recording.ops, session.ops_seen), error)
     done.result, done.log = result, session
     if missing:
@@ -214,6 +222,10 @@ def _op(described: Sequence[str]) -> str:
     kind, op, place, line, _, shown = described
     name = f"gradient of {op}" if kind else op
     return f"{name}{f' in {place}' if place else ''} {line} -> {shown}"
+
+
+def _first_line(text: str) -> str:
+    return text.partition("\n")[0]
 
 
 def _text(error: BaseException | None) -> str:

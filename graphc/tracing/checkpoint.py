@@ -26,6 +26,10 @@ def checkpoint(
     *args: Any,
     use_reentrant: bool | None = None,
     preserve_rng_state: bool = True,
+    context_fn: Callable[..., Any] | None = None,
+    determinism_check: str = "default",
+    debug: bool = False,
+    early_stop: bool = True,
     **kwargs: Any,
 ) -> Any:
     """``function(*args, **kwargs)``, of which nothing but its arguments is kept for the gradient: the backward pass
@@ -37,8 +41,14 @@ def checkpoint(
     Arguments must not be written to before the backward pass. Gradients of any order are those of the function itself.
     In traced and compiled code the values are computed again inside of the backward part, bit for bit.
 
-    ``use_reentrant`` is accepted and changes nothing: there is one way, with the abilities of PyTorch's False.
+    ``use_reentrant``, ``determinism_check``, ``debug`` and ``early_stop`` are accepted and change nothing: there is one
+    way, with the abilities of PyTorch's ``use_reentrant=False``. ``context_fn`` raises ArgumentError.
     """
+    if context_fn is not None:
+        raise ArgumentError(
+            "checkpoint: context_fn is not available",
+            remedy='checkpoint around smaller parts; compile_step(..., memory="70%") chooses what is computed again',
+        )
     if not callable(function):
         raise ArgumentError(f"checkpoint takes a callable, got {type(function).__name__}")
     if isinstance(front(), Tracer):

@@ -149,6 +149,9 @@ def test_compiled_steps_whose_result_is_not_finite_are_recorded(tmp_path):
     assert "graphc.replay(" in caught.value.remedy
     found = gc.replay(path, step)
     assert found.is_equal and "not finite" in str(found)
+    found = gc.replay(path, step, eager=True)
+    assert not found and not found.values and found.error.stop.event.op
+    assert str(found).startswith("step: raised NonFiniteError again, in another place")
 
 
 def test_random_numbers_of_python_and_numpy_come_again(tmp_path):

@@ -146,6 +146,15 @@ def test_what_the_function_writes_to_and_reads_from_outside():
     assert np.allclose(found[0], x.grad) and np.allclose(found[1], scale.grad)
 
 
+def test_arguments_of_pytorch():
+    x = graphc.ones(2, requires_grad=True)
+    given = {"use_reentrant": False, "determinism_check": "none", "debug": True, "early_stop": False}
+    graphc.checkpoint(graphc.tanh, x, **given).sum().backward()
+    assert x.grad.shape == (2,)
+    with pytest.raises(ArgumentError, match="context_fn is not available"):
+        graphc.checkpoint(graphc.tanh, x, context_fn=lambda: None)
+
+
 def test_no_function_is_an_error():
     with pytest.raises(ArgumentError, match="takes a callable"):
         graphc.checkpoint(graphc.ones(2))

@@ -14,6 +14,7 @@ from graphc.monitor.debug import debug
 from graphc.monitor.difference import Difference, check_tolerance, difference
 from graphc.monitor.holders import MODULE, STATE, Holder, holders_of
 from graphc.monitor.packing import Packer, Unpacker
+from graphc.nn.compiled_hooks import observer
 from graphc.nn.module import Module
 from graphc.tape.grad_mode import enable_grad, no_grad
 from graphc.tensors.generator import get_rng_state, set_rng_state
@@ -27,8 +28,16 @@ from graphc.tracing.trace import modules_of
 class Comparison:
     """The layers in the order in which they were called, and what the calls left behind."""
 
-    def __init__(self, layers: list[Difference], values: Sequence[Difference] = (), missing: Sequence[str] = ()):
+    def __init__(
+        self,
+        layers: list[Difference],
+        values: Sequence[Difference] = (),
+        missing: Sequence[str] = (),
+        unseen: Sequence[str] = (),
+    ):
         self.layers = layers
+        self.unseen = list(unseen)
+        """Layers that are called in steps of loops or in branches of compiled code, where nobody sees them."""
         self.values = list(values)
         """Results of functions, gradients (those of the last layer first), tensors and states that were changed."""
         self.missing = list(missing)
@@ -47,13 +56,15 @@ class Comparison:
         first = self.first
         end = "all layers agree" if first is None else f"the first that differs: {first.path or '(model)'}"
         missing = [f"in one of the two only: {', '.join(self.missing)}"] if self.missing else []
-        return "\n".join([head, *map(str, self.layers), *map(str, self.values), *missing, end])
+        unseen = [f"not seen, inside of loops or branches: {', '.join(self.unseen)}"] if self.unseen else []
+        return "\n".join([head, *map(str, self.layers), *map(str, self.values), *missing, *unseen, end])
 
     def to_dict(self) -> dict[str, Any]:
         """As numbers and texts, for JSON."""
         first = None if self.first is None else self.first.path
         parts = {"layers": self.layers, "values": self.values}
-        return {**{k: [d._asdict() for d in v] for k, v in parts.items()}, "missing": self.missing, "first": first}
+        lists = {"missing": self.missing, "unseen": self.unseen}
+        return {**{k: [d._asdict() for d in v] for k, v in parts.items()}, **lists, "first": first}
 
 
 def compare(
@@ -73,7 +84,8 @@ def compare(
     that they have changed; gradients that one of the two does not keep are left out. Where ``model`` and ``other`` are
     one and the same compiled function or step, the first call runs its Python code.
 
-    In compiled code the layers are seen by hooks, so its kernels are not fused across them. Raises ShapeError where
+    In compiled code the layers are seen by hooks, so its kernels are not fused across them; those that are called in
+    steps of loops are ``unseen``. Raises ShapeError where
     the outputs of a layer have different shapes, ArgumentError where there is nothing to compare.
     """
     check_tolerance(tolerance)
@@ -85,10 +97,11 @@ def compare(
     first = _observed(model, names, args, kwargs, backward, is_python)
     second = _observed(other, {**_names(other), **names}, args, kwargs, backward, False)
     layers = [_layer(key, first.layers[key], second.layers[key], tolerance) for key in _both(first, second)]
-    is_function = not (_is_model(model) and _is_model(other))
-    if not layers and (_is_model(model) or _is_model(other)):
+    is_function, unseen = not (_is_model(model) and _is_model(other)), first.unseen | second.unseen
+    if not layers and not unseen and (_is_model(model) or _is_model(other)):
         raise ArgumentError("compare: the two models have no module of the same path that was called")
-    missing = [_path(key) for key in [*first.layers, *second.layers] if (key in first.layers) != (key in second.layers)]
+    different = [k for k in [*first.layers, *second.layers] if (k in first.layers) != (k in second.layers)]
+    missing = [_path(key) for key in different if key[0] not in unseen]
     if _is_step(model) != _is_step(other):  # only one of the two has a loss that may be a layer
         missing = [name for name in missing if name.partition(".")[0] != "loss"]
     values, absent = _values(first, second, tolerance, is_function)
@@ -96,7 +109,7 @@ def compare(
         raise ArgumentError("compare: neither modules nor tensors are in what the functions do")
     # NOTE: compiled training functions and steps do not keep gradients that an optimizer has used.
     absent = [name for name in absent if backward or not name.startswith("gradient of ")]
-    return Comparison(layers, values, [*missing, *absent])
+    return Comparison(layers, values, [*missing, *absent], sorted(unseen))
 
 
 _Key = tuple[str, int, int]
@@ -110,6 +123,8 @@ class _Observed(NamedTuple):
     result: Contents
     before: list[Contents]
     after: list[Contents]
+    unseen: set[str]
+    """Paths of layers that are called where compiled code calls no Python."""
 
 
 def _both(first: _Observed, second: _Observed) -> list[_Key]:
@@ -155,6 +170,7 @@ def _observed(
     """Calls it, with copies of the arguments, and puts back what it has changed."""
     layers: dict[_Key, tuple[str, np.ndarray]] = {}
     calls: dict[str, int] = {}
+    unseen: set[str] = set()
 
     def look(path: str) -> Any:
         def hook(module: Any, inputs: Any, output: Any) -> None:
@@ -162,7 +178,7 @@ def _observed(
             for i, tensor in enumerate(t for t in flatten(output)[0] if isinstance(t, Tensor)):
                 layers[path, number, i] = (type(module).__name__, np.array(on_host(refresh(tensor.detach())._data)))
 
-        return hook
+        return observer(hook, lambda module: unseen.add(path))
 
     holders = holders_of([("model", getattr(call, "_target", call)), *((p.strip("."), m) for p, m in _roots(call))])
     is_training = backward or not _is_model(call)
@@ -184,7 +200,7 @@ def _observed(
         packer = Packer(lenient=True)
         inputs = [(k, n, packer.pack(c, n)) for k, n, c in given if c["gradients"][""] is not None]
         shown = ("result", "result", Packer(lenient=True).pack(result, "result"))
-        return _Observed(layers, shown, before, [*contents_of(holders), *inputs])
+        return _Observed(layers, shown, before, [*contents_of(holders), *inputs], unseen)
 
 
 @contextmanager

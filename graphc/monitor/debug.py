@@ -24,6 +24,7 @@ from graphc.monitor.op_watch import OpDone, OpWatch
 from graphc.monitor.outermost_call import Begun, OutermostCall
 from graphc.monitor.recording import Recorder
 from graphc.monitor.stops import NAN, Stop, Stops
+from graphc.nn.compiled_hooks import observer
 from graphc.nn.module import Module
 from graphc.nn.module_hooks import (
     register_module_forward_hook,
@@ -139,6 +140,8 @@ class debug:
         self._running: list[_Running] = []
         self._known: dict[int, tuple[Any, str]] = {}
         """By identity modules that were called, and their paths."""
+        self._unseen: dict[int, Any] = {}
+        """By identity modules whose calls nobody sees."""
         self._spent = 0.0
         self._noted = False
 
@@ -185,13 +188,22 @@ class debug:
         if self._recorder is not None:
             return  # hooks would change the kernels of compiled code, and with these its bits
         handles = [
-            register_module_forward_pre_hook(self._begin),
-            register_module_forward_hook(self._end),
+            register_module_forward_pre_hook(self._observer(self._begin)),
+            register_module_forward_hook(self._observer(self._end)),
         ]
         if self._backward:
-            handles.append(register_module_full_backward_hook(self._gradients))
+            handles.append(register_module_full_backward_hook(self._observer(self._gradients)))
         for handle in handles:
             stack.callback(handle.remove)
+
+    def _observer(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        def unseen(module: Any) -> None:
+            if id(module) not in self._unseen and self._is_wanted(module):
+                self._unseen[id(module)] = module
+                shown = f"{self._path(module) or 'a module'} ({type(module).__name__})"
+                self._log.add(_note(f"{shown} is not seen: compiled code calls it in a loop or a branch", 0))
+
+        return observer(lambda *given: method(*given), unseen)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -370,8 +382,6 @@ class debug:
         if self._stops.wants_finite:
             with self._paused():
                 self._stops.after_module(event, module, given, made)
-
-    _gradients.only_looks = True  # type: ignore[attr-defined]
 
     # ---- ops
 

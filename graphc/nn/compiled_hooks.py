@@ -44,6 +44,26 @@ def runs_at_calls(*hooks: Hook) -> bool:
     return not all(getattr(hook, "is_traced_hook", False) for hook in hooks)
 
 
+def observer(hook: Hook, unseen: Callable[[Any], Any] | None = None) -> Hook:
+    """A hook that returns nothing. Where compiled code cannot call it, in steps of loops and in graphs by themselves,
+    it is left out, and ``unseen(module)`` is called while the code is traced."""
+    hook.only_looks, hook.unseen = True, unseen  # type: ignore[attr-defined]
+    return hook
+
+
+def is_left_out(hook: Hook, module: Any) -> bool:
+    """Whether a hook is an observer that what is traced now cannot call."""
+    if not getattr(hook, "only_looks", False):
+        return False
+    tracer = front()
+    if not isinstance(tracer, Tracer) or tracer.host is not None:
+        return False
+    unseen = getattr(hook, "unseen", None)
+    if unseen is not None:
+        unseen(module)
+    return True
+
+
 def _name(kind: str, module: Any) -> str:
     return f"{kind} of {type(module).__name__}"
 

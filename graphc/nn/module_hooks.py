@@ -10,7 +10,7 @@ from typing import Any
 from graphc.base.errors import ArgumentError, HookError
 from graphc.base.mutation_epoch import COMMON_HOOKS, Members
 from graphc.nn.backward_hooks import BackwardHooks, attach_to_grad_fn
-from graphc.nn.compiled_hooks import Presence, call_forward_hook, call_pre_hook, runs_at_calls
+from graphc.nn.compiled_hooks import Presence, call_forward_hook, call_pre_hook, is_left_out, runs_at_calls
 from graphc.nn.module_tree import ModuleTree
 from graphc.tape.hooks import RemovableHandle, call_hook
 
@@ -177,6 +177,8 @@ def call_with_hooks(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
         common, own = Presence(_forward), Presence(module._forward_hooks)
         for hook_id, hook, with_kwargs in _forward_hooks_of(module):
             ran.add(hook_id)
+            if is_left_out(hook, module):
+                continue
             if runs_at_calls(hook):
                 there = (common if hook_id in _forward else own).of(hook_id)
                 output = call_forward_hook(hook, module, args, kwargs if with_kwargs else None, output, there)
@@ -200,12 +202,16 @@ def _run_pre_hooks(
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     common, own = Presence(_forward_pre), Presence(module._forward_pre_hooks)
     for hook_id, hook in list(_forward_pre.items()):
+        if is_left_out(hook, module):
+            continue
         if runs_at_calls(hook):
             args = call_pre_hook(hook, module, args, None, common.of(hook_id))[0]
             continue
         args = _new_args(call_hook(hook, module, args), args)
     for hook_id, hook in list(module._forward_pre_hooks.items()):
         with_kwargs = hook_id in module._forward_pre_hooks_with_kwargs
+        if is_left_out(hook, module):
+            continue
         if runs_at_calls(hook):
             args, given = call_pre_hook(hook, module, args, kwargs if with_kwargs else None, own.of(hook_id))
             kwargs = given if with_kwargs else kwargs
@@ -254,6 +260,6 @@ def _run_always_called(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any
 def _backward_hooks_of(module: Any) -> BackwardHooks | None:
     """What watches the gradients of this call, or None when nothing does."""
     own = module._backward_hooks.values() if module._is_full_backward_hook else ()
-    hooks = [*_full_backward.values(), *own]
+    hooks = [hook for hook in (*_full_backward.values(), *own) if not is_left_out(hook, module)]
     pre_hooks = [*_backward_pre.values(), *module._backward_pre_hooks.values()]
     return BackwardHooks(module, hooks, pre_hooks) if hooks or pre_hooks else None

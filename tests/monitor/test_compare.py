@@ -287,3 +287,25 @@ def test_tolerances_are_numbers(tolerance):
     net = nn.Linear(2, 1)
     with pytest.raises(ArgumentError, match="tolerance must be a number from 0 on"):
         gc.compare(net, net, gc.ones(1, 2), tolerance=tolerance)
+
+
+class Recurrent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell, self.out = nn.Linear(3, 3), nn.Linear(3, 1)
+
+    def forward(self, x):
+        def step(h, v):
+            h = gc.tanh(self.cell(h) + v)
+            return h, h
+
+        return self.out(gc.scan(step, gc.zeros(x.shape[1], 3), x)[0])
+
+
+def test_layers_in_steps_of_loops_are_not_seen():
+    net = Recurrent()
+    found = gc.compare(net, gc.compile(net), gc.randn(4, 2, 3), backward=True)
+    assert found and found.unseen == ["cell"] == found.to_dict()["unseen"]
+    assert [layer.path for layer in found.layers] == ["out", ""]
+    assert "not seen, inside of loops or branches: cell" in str(found)
+    assert not gc.compare(net, net, gc.randn(4, 2, 3)).unseen

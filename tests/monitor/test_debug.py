@@ -205,3 +205,16 @@ def test_hooks_that_only_look_do_not_warn():
         warnings.simplefilter("error")
         net(gc.tensor([0, 1])).sum().backward()
     assert [e.path for e in log if e.phase == "backward"] == ["", "1", "0"]
+
+
+def test_modules_in_steps_of_loops_are_said_not_to_be_seen():
+    net = nn.Linear(3, 3)
+
+    def run(x):
+        return gc.scan(lambda h, v: (net(h) + v, h), x[0], x)[0]
+
+    with gc.no_grad(), gc.debug(stream=False) as log:
+        gc.compile(run)(gc.randn(4, 3))
+    assert "(Linear) is not seen: compiled code calls it in a loop or a branch" in log.text()
+    with gc.debug(ops=False, backward=True, stream=False):
+        gc.trace(net, gc.ones(2, 3))

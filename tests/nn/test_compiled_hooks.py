@@ -11,6 +11,7 @@ import graphc as gc
 from graphc import nn
 from graphc.base.errors import GradientError, HookError
 from graphc.nn import functional as F
+from graphc.nn.compiled_hooks import observer
 from graphc.nn.modules.module import register_module_forward_hook
 
 CALLS = 5
@@ -292,3 +293,18 @@ def sequence_of_changes(seed, compiled, steps=30):
 @pytest.mark.parametrize("seed", range(12))
 def test_random_sequences_of_adding_removing_and_calling(seed):
     assert sequence_of_changes(seed, True) == sequence_of_changes(seed, False)
+
+
+def test_observers_are_left_out_where_code_cannot_call_them():
+    net, seen, left_out = nn.Linear(2, 2), [], []
+    net.register_forward_hook(observer(lambda module, args, output: seen.append(output.shape), left_out.append))
+    net.register_forward_pre_hook(observer(lambda module, args: seen.append("before")))
+    net.register_full_backward_hook(observer(lambda module, given, made: seen.append("backward")))
+    looped = gc.compile(lambda x: gc.scan(lambda h, v: (net(h) + v, h), x[0], x)[0].sum())
+    x = gc.randn(3, 2, requires_grad=True)
+    looped(x).backward()
+    assert not seen and left_out and all(module is net for module in left_out)
+    gc.trace(net, gc.ones(1, 2))
+    assert not seen
+    gc.compile(net)(gc.ones(1, 2, requires_grad=True)).sum().backward()
+    assert seen == ["before", (1, 2), "backward"]

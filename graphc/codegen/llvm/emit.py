@@ -19,6 +19,7 @@ from graphc.codegen.llvm.scalar import ScalarEmitter, register_type, splat_liter
 from graphc.codegen.llvm.share import ShareWriter
 from graphc.codegen.llvm.sizes import register_of
 from graphc.codegen.llvm.strided import Place, merge_spans
+from graphc.codegen.llvm.tiles import TileWriter
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.contraction.match import FACTORS, PRODUCTS
 from graphc.codegen.schedule.threads.chunks import Chunking
@@ -97,6 +98,7 @@ class KernelEmitter:
         self.share = ShareWriter(self.function, chunking) if chunking else None
         self.scalar = ScalarEmitter(self.function.line, self.function.declare, target)
         self.memory = MemoryWriter(self.function, self.value, target.line_bytes)
+        self.tiles = TileWriter(self.function, self.memory, kernel)
         self.accumulators = AccumulatorWriter(self.function, self.scalar)
         self.spreads, self.lanes = analyse(kernel)
         self.products = _fusable_products(kernel) if target.fma else {}
@@ -117,7 +119,9 @@ class KernelEmitter:
         if self.share is not None:
             parameters += ShareWriter.PARAMETERS
             self.share.start()
+        self.tiles.start()
         self.body(self.kernel.body)
+        self.tiles.end()
         name = self.kernel.name
         if self.memory.non_temporal:
             name = non_temporal_name(name)
@@ -378,6 +382,8 @@ class KernelEmitter:
             self.unroll.append(stmt.axis)
             self.body(stmt.body)
             self.unroll.pop()
+        elif stmt.kind == "tile":
+            self.tiles.block(stmt)
         elif self.share is not None and stmt.axis in self.share.shares:
             self._shared_loop(stmt, self.share)
         else:

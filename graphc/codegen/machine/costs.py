@@ -170,6 +170,14 @@ class ContractionCosts:
     """Cycles to pack an element by itself."""
     pack_turned_extent: int = 16
     """Neighbours along the sum from which an operand is packed by register transposes: a vector of floats."""
+    tile_row_cycles: float = 1.0
+    """Cycles that a product of tiles takes for each row of sums. Documented: 16 for all rows of a tile."""
+    tile_row_read: float = 0.7
+    """Cycles to read a row of a tile, a line. Two loads a cycle, at best."""
+    tile_block_cycles: float = 300.0
+    """Cycles of a block of tiles beside its products: sums are written to memory and read again."""
+    tile_least_rows: int = 4
+    """Rows from which they are summed in tiles."""
     as_fast: float = 1.05
     """Times the cycles of the best block for expected sizes that another one takes at most which may be taken instead,
     for the sake of smaller sizes."""

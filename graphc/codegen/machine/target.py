@@ -71,6 +71,9 @@ class Target:
     """True when fused multiply-add is one instruction."""
     memory_operands: bool = False
     """True when a multiply-add reads an operand from memory, which then takes no register."""
+    tile_rows: int = 0
+    """Rows of a register that holds a tile, as many f32 each, with products of bf16 that are added to all of them; 0
+    where there are none."""
     waits: Waits | None = None
     """How threads wait for each other on Linux; None where that is not known."""
     cycle_counter: bool = False

@@ -13,7 +13,7 @@ from graphc.base.named_dims import chosen_sizes, dimensions
 from graphc.base.size import Dimension, at, is_size
 from graphc.ir.kernel.index import Axis, Index
 
-LOOP_KINDS = ("parallel", "serial", "reduce", "vector", "unroll", "version", "grid", "block", "warp", "thread", "lane")
+LOOP_KINDS = ("parallel", "serial", "reduce", "vector", "unroll", "tile", "version", "grid", "block", "warp", "thread", "lane")
 """``parallel``: iterations are independent. ``reduce``: iterations only meet in accumulators (any order).
 ``serial``: in order. The others are set by the schedule. ``vector`` and ``unroll``: the extent is at most one register,
 or is written out. ``version``: one of several nests that make up a kernel, of which one runs in a call, once.

@@ -28,6 +28,9 @@ _LEVELS: tuple[tuple[frozenset[str], dict[str, Any]], ...] = (
 )
 """What processors with some features have beside what all have; the first that fits counts."""
 
+_TILES = frozenset({"+amx-tile", "+amx-bf16"})
+"""Features of processors with products of tiles of bf16."""
+
 
 def describe(triple: str, cpu: str, features: str) -> Target:
     """The facts of a processor with these features."""
@@ -40,7 +43,8 @@ def describe(triple: str, cpu: str, features: str) -> Target:
         "waits": Waits(futex=202),
         "cycle_counter": True,
     }
-    return Target(triple=triple, cpu=cpu, features=features, **(common | level))
+    tiles = 16 if _TILES <= on and level is _LEVELS[0][1] else 0
+    return Target(triple=triple, cpu=cpu, features=features, tile_rows=tiles, **(common | level))
 
 
 FAMILY = Family(

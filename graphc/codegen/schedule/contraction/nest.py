@@ -11,6 +11,7 @@ from graphc.base.size import hint, is_one, is_size
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.contraction.match import Contraction
 from graphc.codegen.schedule.contraction.pack import Packed, Packing
+from graphc.codegen.schedule.contraction.product_of_tiles import in_tiles
 from graphc.codegen.schedule.contraction.register_block import Tile, rows_exceed_l2
 from graphc.codegen.schedule.contraction.runs import (
     LeftOver,
@@ -25,7 +26,7 @@ from graphc.codegen.schedule.contraction.runs import (
 from graphc.codegen.schedule.loops.transform import block_index, wrap, write_out
 from graphc.ir.kernel.access import UNIT, access
 from graphc.ir.kernel.expected import expected_axis, expected_index
-from graphc.ir.kernel.index import Axis, Index, as_index, axes_of, bounds
+from graphc.ir.kernel.index import Axis, Index, as_index, atoms, axes_of, bounds
 from graphc.ir.kernel.map import BodyCopier, Names, is_leaf, map_statements, substitute_axes
 from graphc.ir.kernel.scalar import SCALAR_OPS
 from graphc.ir.kernel.statements import (
@@ -75,7 +76,7 @@ def apply_tile(c: Contraction, tile: Tile, kernel: Kernel, target: Target, names
     parts = [(c, tile)] if packed.rows else _row_groups(c, tile, target, names)  # what is packed comes in order
     for part, block in parts:
         body += _nest(part, block, target, names, packed)
-    if tile.vector in c.outer and any(_through_scratch(part, block, target) for part, block in parts):
+    if tile.vector in c.outer and any(_has_scratch(part, block, target) for part, block in parts):
         size = tile.rows * tile.vectors * target.lanes(c.dtype)
         buffers = (*buffers, Buffer(SCRATCH, c.dtype, size, "scratch"))
     return replace(kernel, buffers=buffers, body=tuple(body))
@@ -88,7 +89,7 @@ def _nest(c: Contraction, tile: Tile, target: Target, names: Names, packed: Pack
     if across and not near and not _panels_stay(c, tile, target):
         near = _passing(c, tile, rest, target)
     rest = [x for x in rest if x not in near]
-    c = replace(c, body=(*_prefetches_before(c, tile, target), *c.body)) if across else c
+    c = replace(c, body=(*_prefetches_before(c, tile, target), *c.body)) if across and not tile.steps else c
     body = _lane_nest(c, tile, target, names, packed, near) if across else _dot_nest(c, tile, target, names)
     return wrap([(x, "parallel") for x in rest], body)
 
@@ -224,7 +225,7 @@ class _Blocks:
                     few = isinstance(row_run, LeftOver)
                     if self.packed is not None and piece.is_first and self.are_some(lanes) and not few:
                         places = self.ahead(run, first + axis, lanes, as_index(block) + done, turns)
-                        c = _prefetching(c, self.packed, run, places, turns, self.target)
+                        c = self.prefetching(run, places, turns)
                     bodies.append(self.block(c, run, first + axis, piece, row_run, block))
                 inner += wrap([(axis, "parallel")], tuple(s for body in bodies for s in body))
             result += wrap([(block, "parallel")], tuple(inner))
@@ -257,7 +258,7 @@ class _Blocks:
                 c = self.c
                 if self.packed is not None and piece.is_first:
                     places = self.ahead(run, as_index(panel), run[2], turn, turns, row_run.only)
-                    c = _prefetching(c, self.packed, run, places, turns, self.target)
+                    c = self.prefetching(run, places, turns)
                 body = self.block(c, run, as_index(panel), piece, row_run, block)
                 inner += wrap([(block, "parallel")], body)
                 done += row_run.number
@@ -280,6 +281,12 @@ class _Blocks:
             return (place,)
         # The only block, of a call with few rows, reads each panel once; after others it brings what they left.
         return tuple([then + (place + i * (line // size) - then) * (1 - only) for i, then in enumerate(every)])
+
+    def prefetching(self, run: Run, places: tuple[Index, ...], turns: int) -> Contraction:
+        """The contraction with prefetches; as it is where tiles read panels in order, line after line."""
+        if self.packed is None or self.tile.steps:
+            return self.c
+        return _prefetching(self.c, self.packed, run, places, turns, self.target)
 
     def pieces(self, run: Run) -> list[Piece]:
         """What is summed side by side of a panel: all of its vectors where it has room for a whole number of them; of
@@ -408,7 +415,9 @@ def _block(
     if packed.rows is not None:
         rows = (row_run.start, row_run.number, row_run.size)
         reads[packed.rows.load.name] = _reader(packed.rows, rows, as_index(block), as_index(row))
-    if _through_scratch(c, tile, target):
+    if tile.steps and not _through_scratch(c, tile, target):
+        body = in_tiles((row, side, lane), BodyCopier(names, mapping, reads).body(c.body), tile.steps, names)
+    elif _through_scratch(c, tile, target):
         body = _block_through_scratch(c, tile, target, names, mapping, reads, (row, side, lane))
     else:
         body = _written_out(c, tile, target, BodyCopier(names, mapping, reads).body(c.body), names)
@@ -430,6 +439,8 @@ def _through_scratch(c: Contraction, tile: Tile, target: Target) -> bool:
     """True when so much follows the sum that code for it should exist once per row, not once per register."""
     k = target.costs.contraction
     rest = [s for s in c.body if not isinstance(s, _CORE)]
+    if tile.steps:
+        return not _is_stored(rest, tile.vector)
     length = sum(k.held_transcendental if isinstance(s, Let) and SCALAR_OPS[s.op].transcendental else 1 for s in rest)
     spread = [s for s in c.beside if not access(s.index, tile.vector).plain]
     fixed = all(isinstance(s.init, Const) for s in c.body if isinstance(s, Acc))
@@ -437,6 +448,21 @@ def _through_scratch(c: Contraction, tile: Tile, target: Target) -> bool:
     literals = any(isinstance(a, Const) for s in rest if isinstance(s, Let) for a in s.args)
     long = (length + k.held_scattered * len(spread)) * tile.rows * tile.vectors > k.held_operations
     return fixed and tile.rows >= k.looped_rows and long and not (spread and literals)
+
+
+def _has_scratch(c: Contraction, tile: Tile, target: Target) -> bool:
+    """Whether a block goes through scratch, or one of tiles may where its last panel is not full."""
+    partial = bool(tile.steps) and tile.vector.extent % target.lanes(c.dtype) != 0
+    return partial or _through_scratch(c, tile, target)
+
+
+def _is_stored(rest: list[Stmt], vector: Axis) -> bool:
+    """Whether nothing follows the sums but that they are stored, lanes side by side."""
+    if len(rest) != 1 or not isinstance(rest[0], Store):
+        return False
+    store = rest[0]
+    plain = all(isinstance(x, Axis) for x in atoms(store.index)) and access(store.index, vector) == UNIT
+    return plain and not store.guard and store.combine is None
 
 
 def _rows_are_neighbours(c: Contraction, tile: Tile, lanes: int) -> bool:
@@ -465,7 +491,7 @@ def _block_through_scratch(
     total = next(s for s in core if isinstance(s, Read))
     dtype = next(s for s in core if isinstance(s, Acc)).dtype
     place = block_index(0, (row, side.extent * lane.extent), (side, lane.extent), (lane, 1))
-    sums = _written_out(c, tile, target, copier.body(core), names)
+    sums = copier.body(core) if tile.steps else _written_out(c, tile, target, copier.body(core), names)
     sums = (*sums, Store(SCRATCH, place, copier.renamed[total.name]))
     again = {a: names.axis("e", a.extent) for a in lanes}
 
@@ -479,6 +505,8 @@ def _block_through_scratch(
     stepped = tile.row is not None and (row.extent == 1 or mapping[tile.row].coefficient(row) == 1)
     if stepped and _rows_are_neighbours(c, tile, lane.extent):  # reads the tile by a register transpose
         kinds = [(again[side], "serial"), (again[lane], "unroll"), (again[row], "vector")]
+    if tile.steps:
+        return (*in_tiles(lanes, sums, tile.steps, names), *wrap(kinds, body))
     return (*wrap([(row, "unroll"), (side, "unroll"), (lane, "vector")], sums), *wrap(kinds, body))
 
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from graphc.base.size import is_size
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.contraction.match import Contraction
+from graphc.codegen.schedule.contraction.product_of_tiles import rows_are_packed
 from graphc.codegen.schedule.contraction.register_block import Tile
 from graphc.codegen.schedule.contraction.runs import Run, column_runs, is_partial, row_runs
 from graphc.codegen.schedule.loops.transform import block_index, wrap
@@ -32,6 +33,8 @@ class Packing:
     """(start, count, lanes) of runs of equal panels along the vector axis."""
     room: int
     """Lanes for which the last panel has room, if it is not a whole number of vectors."""
+    turned: bool = False
+    """Whether a panel has all points of the reduced axes for each lane in a row, instead of a row of lanes for each."""
 
     @property
     def depth(self) -> int:
@@ -70,7 +73,8 @@ class Packing:
         row = as_index(0)
         for x in self.reduced:
             row = row * x.extent + point[x]
-        within = panel * (self.depth * width) + row * width + lane
+        across = lane * self.depth + row if self.turned else row * width + lane
+        within = panel * (self.depth * width) + across
         return position * (self.depth * self._lanes) + start * self.depth + within
 
     def ahead(self, run: Run, panel: Index, lanes: int, turn: Index, turns: int) -> Index:
@@ -124,6 +128,11 @@ def make_row_packing(c: Contraction, tile: Tile, target: Target, buffer: str) ->
     if tile.row is None or tile.vector not in c.outer or c.a.name == c.b.name:
         return None
     used = axes_of(other.index)
+    if tile.steps:
+        if not rows_are_packed(c, other, tile.row):
+            return None
+        outer = tuple(x for x in c.outer if x in used and x != tile.row)
+        return Packing(other, buffer, outer, c.reduced, tile.row, tuple(row_runs(tile.row, tile.rows)), 0, turned=True)
     axes = (*c.outer, *c.reduced)
     sized = any(is_size(x.extent) for x in axes) or c.unpacked or c.dtype != other.dtype
     if sized or other.guard or access(other.index, tile.row) != UNIT or access(other.index, tile.vector) != UNIFORM:
@@ -155,6 +164,8 @@ def _room(c: Contraction, tile: Tile, last: int, lanes: int) -> int:
     and those beside the panel are not stored. Panels of a width that is known at run time are full."""
     if is_size(tile.vector.extent):
         return 0
+    if tile.steps:
+        return -(-last // lanes) * lanes
     other = c.b if tile.pack is c.a else c.a
     broadcast = tile.vector not in axes_of(other.index)
     return -(-last // lanes) * lanes if broadcast and last > lanes and last % lanes else 0

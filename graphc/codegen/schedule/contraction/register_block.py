@@ -14,6 +14,7 @@ from graphc.base.size import bounds, is_size
 from graphc.codegen.machine.costs import ContractionCosts
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.contraction.match import Contraction
+from graphc.codegen.schedule.contraction.product_of_tiles import rows_are_packed, tile_steps
 from graphc.codegen.schedule.contraction.runs import even_rows, falling_runs, remainders
 from graphc.codegen.schedule.loops.transform import blocks
 from graphc.ir.kernel.access import UNIFORM, UNIT, access
@@ -46,6 +47,8 @@ class Tile:
     left over from full ones."""
     average: float = 0.0
     """Cycles of a step of the sum for each row, with what is left over on average."""
+    steps: int = 0
+    """Steps of the sum that one product of tiles takes, where sums are held in tiles; 0 for vectors."""
     memory: float = 0.0
     """The part of ``cycles`` that any other loops take as well, to read an operand from memory."""
 
@@ -59,13 +62,14 @@ class Tile:
     @property
     def panels(self) -> tuple[Any, ...]:
         """What the blocks of different numbers of rows have in common that read the same panels."""
-        return self.vector, self.row, self.column, self.vectors, self.pack
+        return self.vector, self.row, self.column, self.vectors, self.pack, self.steps
 
     @property
     def label(self) -> str:
         """What distinguishes it from other blocks of its contraction: size, axes, the packed operand."""
         axes = "/".join(axis.name if axis else "-" for axis in (self.vector, self.row, self.column))
-        return f"{self.rows}x{self.vectors} {axes}" + (f" packed {self.pack.buffer}" if self.pack else "")
+        tiles = f" tiles of {self.steps}" if self.steps else ""
+        return f"{self.rows}x{self.vectors}{tiles} {axes}" + (f" packed {self.pack.buffer}" if self.pack else "")
 
 
 def choose_tile(c: Contraction, target: Target, free: frozenset[str] = frozenset()) -> Tile | None:
@@ -107,6 +111,7 @@ def _tiles(c: Contraction, target: Target, free: frozenset[str]) -> list[Tile]:
             if not along.plain or not access(b.index, axis).stride or b.guard or (along == UNIT and a.guard):
                 continue
             tiles.extend(_lane_tiles(e, a, b, axis, target, free, sizes))
+            tiles.extend(_tile_tiles(c, a, b, axis, target, free) if e is c else ())
     tiles.extend(_dot_tiles(e, target, sizes))
     return tiles if e is c else [tile for tile in (_for_all_sizes(t, c) for t in tiles) if tile is not None]
 
@@ -184,6 +189,38 @@ def _lane_tiles(
                 left = _left_over(number, extent, rows, step, k.sized_vectors // vectors)
                 tiles.append(replace(tile, cycles=cycles, memory=memory, pack=pack, **left))
     return tiles
+
+
+def _tile_tiles(c: Contraction, a: Load, b: Load, axis: Axis, target: Target, free: frozenset[str]) -> list[Tile]:
+    """Sums in tiles, of which a product takes some rows of ``a`` times a panel of ``b``."""
+    lanes, k, tiles, steps = target.lanes(c.dtype), target.costs.contraction, [], tile_steps(c, a, b, axis, target)
+    if not steps:
+        return []
+    points = float(prod(x.extent for x in c.outer))
+    near = {Store: (UNIT,), Load: (UNIFORM, UNIT)}
+    scattered = [s for s in c.beside if access(s.index, axis) not in near[type(s)]]
+    for row in _row_axes(c, a, b):
+        if row is None or row.extent < k.tile_least_rows:
+            continue
+        turned = rows_are_packed(c, a, row)
+        for groups, vectors in product((1, 2), (1, 2)):
+            if vectors > 1 and (vectors - 1) * lanes >= axis.extent:
+                continue
+            rows = _most_rows(row, groups * target.tile_rows, {})
+            groups = -(-rows // target.tile_rows)
+            # A product of tiles, or to read both of its operands where these are read for it alone.
+            reads = (rows + vectors * steps) * k.tile_row_read
+            each = max(rows * vectors * k.tile_row_cycles, reads) * _length(c) / steps + k.tile_block_cycles
+            blocks_of = points / (row.extent * axis.extent) * -(-axis.extent // (vectors * lanes))
+            cycles = blocks_of * -(-row.extent // rows) * each + _scatter_cycles(scattered, axis, row, points, target)
+            cycles += _packing_cycles(c, b, axis, free, k) + (_packing_cycles(c, a, row, free, k) if turned else 0.0)
+            tiles.append(Tile(cycles, axis, row, None, rows, vectors, b, steps=steps))
+    return tiles
+
+
+def _length(c: Contraction) -> float:
+    """Steps of a sum."""
+    return float(prod(x.extent for x in c.reduced))
 
 
 def _left_over(number: Any, expected: int, rows: int, step: Callable[[int], float], room: int) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from functools import cache
 
 from llvmlite import binding
 
+from graphc.base import processor
 from graphc.base.errors import CompileError
 from graphc.base.locks import Lock
 from graphc.files.manifest import TargetSpec
@@ -103,8 +104,7 @@ def _link(code: bytes, names: tuple[str, ...]) -> tuple[binding.LLJIT, binding.R
 @cache
 def host() -> TargetSpec:
     """Triple, CPU and instruction set extensions of this machine."""
-    features = binding.get_host_cpu_features()
-    names = tuple(sorted(name for name, on in features.items() if on))
+    names = processor.usable(binding.get_host_cpu_features())
     return TargetSpec(binding.get_process_triple(), binding.get_host_cpu_name(), names)
 
 

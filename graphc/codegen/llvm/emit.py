@@ -98,7 +98,7 @@ class KernelEmitter:
         self.share = ShareWriter(self.function, chunking) if chunking else None
         self.scalar = ScalarEmitter(self.function.line, self.function.declare, target)
         self.memory = MemoryWriter(self.function, self.value, target.line_bytes)
-        self.tiles = TileWriter(self.function, self.memory, kernel)
+        self.tiles = TileWriter(self.function, self.memory, kernel, target)
         self.accumulators = AccumulatorWriter(self.function, self.scalar)
         self.spreads, self.lanes = analyse(kernel)
         self.products = _fusable_products(kernel) if target.fma else {}

@@ -1,43 +1,17 @@
-"""Sums in tiles on x86-64 (AMX): their shapes, products of tiles of bf16, and where tiles are read and written."""
+"""Blocks of kernels whose sums are held in tiles, in LLVM: which tile holds what, where it is read and written."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 from graphc.base.errors import CompileError
 from graphc.codegen.llvm.function import FunctionWriter
 from graphc.codegen.llvm.memory import MemoryWriter
-from graphc.ir.kernel.index import Axis, axes_of
+from graphc.codegen.machine.target import Target
+from graphc.codegen.machine.tiles import PANELS, ROWS, SIDE, SUMS, Shape, Tiles
+from graphc.ir.kernel.index import Axis, Index, axes_of
 from graphc.ir.kernel.statements import Kernel, Load, Loop, Store, walk
 
-_SIDE = 16
-"""Rows of a tile, and f32 in each."""
-_SUMS, _ROWS, _PANELS = 0, 4, 6
-"""Tiles that hold sums (two by two), rows, and what is read of panels."""
-
-
-@dataclass(frozen=True)
-class Shape:
-    """What the tiles of a block hold: its rows, and the steps of a sum that a product takes."""
-
-    rows: int
-    steps: int
-
-    @property
-    def groups(self) -> list[int]:
-        """Rows of the tiles below each other."""
-        return [min(_SIDE, self.rows - first) for first in range(0, self.rows, _SIDE)]
-
-    @property
-    def text(self) -> str:
-        """The 64 bytes that configure the processor's tiles so: bytes of a row, and rows, of each."""
-        numbers = [1, *[0] * 63]
-        for group, rows in enumerate(self.groups):
-            for tile, length in ((_SUMS + 2 * group, 64), (_SUMS + 2 * group + 1, 64), (_ROWS + group, 4 * self.steps)):
-                numbers[16 + 2 * tile], numbers[48 + tile] = length, rows
-        for tile in (_PANELS, _PANELS + 1):
-            numbers[16 + 2 * tile], numbers[48 + tile] = 64, self.steps
-        return ", ".join(f"i8 {n}" for n in numbers)
+_WORD = 4
+"""Bytes of a pair of bf16, and of an f32."""
 
 
 def shapes_of(kernel: Kernel) -> frozenset[Shape]:
@@ -47,82 +21,81 @@ def shapes_of(kernel: Kernel) -> frozenset[Shape]:
 
 
 def _shape(block: Loop) -> Shape:
-    steps = [s.axis.extent for s, around in walk((block,)) if isinstance(s, Load) for s in around[-1:]]
-    return Shape(block.axis.extent, steps[0])
+    steps = next(around[-1].axis.extent for s, around in walk((block,)) if isinstance(s, Load))
+    return Shape(block.axis.extent, steps)
 
 
 class TileWriter:
-    """Emits the blocks of one kernel whose sums are held in tiles."""
+    """Emits the blocks of one kernel whose sums are held in tiles: loops of kind ``tile`` over rows, vectors side by
+    side and lanes, and what is summed inside, of whose innermost loop each run is one product of tiles."""
 
-    def __init__(self, function: FunctionWriter, memory: MemoryWriter, kernel: Kernel):
+    def __init__(self, function: FunctionWriter, memory: MemoryWriter, kernel: Kernel, target: Target):
         self.function = function
         self.memory = memory
         self.shapes = shapes_of(kernel)
+        self.known = target.tiles
+        if self.shapes and self.known is None:
+            raise CompileError(f"@{kernel.name}: {target.cpu or target.triple} has no tiles")
+
+    @property
+    def tiles(self) -> Tiles:
+        """What works on tiles."""
+        assert self.known is not None
+        return self.known
 
     def start(self) -> None:
         """At the start of a function: configures tiles once, where all blocks have one shape."""
         if len(self.shapes) == 1:
-            self._configure(next(iter(self.shapes)))
+            self.function.statement(self.tiles.configure(self.function, next(iter(self.shapes))))
 
     def end(self) -> None:
-        """At its end: tiles are given back, so that threads need not be switched with them."""
+        """At its end."""
         if self.shapes:
-            self._call("tilerelease", "")
+            self.function.statement(self.tiles.release(self.function))
 
     def block(self, stmt: Loop) -> None:
-        """The sums of a block of rows, vectors side by side, and lanes."""
+        """The sums of a block."""
         axes, body = [stmt.axis], stmt.body
         while isinstance(body[0], Loop) and body[0].kind == "tile":
             axes.append(body[0].axis)
             body = body[0].body
         row, side, lane = axes
-        loop, store = next(s for s in body if isinstance(s, Loop)), body[-1]
-        if not isinstance(store, Store) or lane.extent != _SIDE:
+        loop, store, shape = next(s for s in body if isinstance(s, Loop)), body[-1], _shape(stmt)
+        if not isinstance(store, Store) or lane.extent != SIDE:
             raise CompileError(f"tiles of {lane.extent} lanes, or of sums that are not stored, are not known")
-        shape = _shape(stmt)
         if len(self.shapes) > 1:
-            self._configure(shape)
-        tiles = [(group, v) for group in range(len(shape.groups)) for v in range(side.extent)]
-        for group, v in tiles:
-            self._call("tilezero", f"i8 {_SUMS + 2 * group + v}")
+            self.function.statement(self.tiles.configure(self.function, shape))
+        sums = [(group, v) for group in range(len(shape.groups)) for v in range(side.extent)]
+        for group, v in sums:
+            self.function.statement(self.tiles.zero(self.function, SUMS + 2 * group + v))
         self._sum(loop, (row, side, lane), shape)
-        for group, v in tiles:
-            at = {row: _SIDE * group, side: v, lane: 0}
-            self._move("tilestored64", _SUMS + 2 * group + v, store, at, store.index.coefficient(row))
+        for group, v in sums:
+            pointer = self._pointer(store.buffer, store.index, {row: SIDE * group, side: v, lane: 0})
+            step = _WORD * store.index.coefficient(row)
+            self.function.statement(self.tiles.store(self.function, SUMS + 2 * group + v, pointer, step))
 
     def _sum(self, loop: Loop, axes: tuple[Axis, Axis, Axis], shape: Shape) -> None:
-        inner = loop.body[0]
-        if isinstance(inner, Loop):
+        """The loops around the products, and these."""
+        if isinstance(loop.body[0], Loop):
             opened = self.function.open_loop(loop.axis)
-            self._sum(inner, axes, shape)
+            self._sum(loop.body[0], axes, shape)
             self.function.close_loop(opened, [])
             return
-        row, side, lane = axes
         loads = [s for s in loop.body if isinstance(s, Load)]
-        rows, panel = sorted(loads, key=lambda s: lane in axes_of(s.index))
-        step, done = loop.axis, set[int]()
-        for v in range(side.extent):
+        rows, panel = sorted(loads, key=lambda s: axes[2] in axes_of(s.index))
+        for v in range(axes[1].extent):
             for group in range(len(shape.groups)):
                 if not v:
-                    at = {row: _SIDE * group, step: 0}
-                    self._move("tileloadd64", _ROWS + group, rows, at, rows.index.coefficient(row))
-                if v not in done:
-                    at = {side: v, lane: 0, step: 0}
-                    self._move("tileloadd64", _PANELS + v, panel, at, panel.index.coefficient(step))
-                    done.add(v)
-                self._call("tdpbf16ps", f"i8 {_SUMS + 2 * group + v}, i8 {_ROWS + group}, i8 {_PANELS + v}")
+                    self._load(ROWS + group, rows, {axes[0]: SIDE * group, loop.axis: 0}, axes[0])
+                if not group:
+                    self._load(PANELS + v, panel, {axes[1]: v, axes[2]: 0, loop.axis: 0}, loop.axis)
+                text = self.tiles.multiply(self.function, SUMS + 2 * group + v, ROWS + group, PANELS + v)
+                self.function.statement(text)
 
-    def _move(self, name: str, tile: int, stmt: Load | Store, at: dict[Axis, int], step: int) -> None:
-        """Reads or writes a tile whose rows lie ``step`` elements of 4 bytes apart."""
-        pointer = self.memory.address(stmt.buffer, self.memory.fix(stmt.index, dict(at)), {})
-        self._call(name, f"i8 {tile}, ptr {pointer}, i64 {4 * (step or _SIDE)}")
+    def _load(self, tile: int, stmt: Load, at: dict[Axis, int], along: Axis) -> None:
+        step = _WORD * stmt.index.coefficient(along)
+        pointer = self._pointer(stmt.buffer, stmt.index, at)
+        self.function.statement(self.tiles.load(self.function, tile, pointer, step))
 
-    def _configure(self, shape: Shape) -> None:
-        name = f"@tiles.{shape.rows}.{shape.steps}"
-        self.function.declare(name, f"{name} = private unnamed_addr constant [64 x i8] [{shape.text}], align 64")
-        self._call("ldtilecfg", f"ptr {name}")
-
-    def _call(self, name: str, given: str) -> None:
-        kinds = ", ".join(x.split()[0] + (" immarg" if x.startswith("i8") else "") for x in given.split(", ") if x)
-        self.function.declare(f"llvm.x86.{name}", f"declare void @llvm.x86.{name}({kinds})")
-        self.function.statement(f"call void @llvm.x86.{name}({given})")
+    def _pointer(self, buffer: str, index: Index, at: dict[Axis, int]) -> str:
+        return self.memory.address(buffer, self.memory.fix(index, at), {})

@@ -11,11 +11,13 @@ from pkgutil import iter_modules
 
 from llvmlite import binding
 
+from graphc.base import processor
 from graphc.base.dtypes import DType
 from graphc.base.errors import CompileError
 from graphc.codegen.machine.costs import DEFAULT, Costs
 from graphc.codegen.machine.instruction import Instruction
 from graphc.codegen.machine.roofline import Roofline
+from graphc.codegen.machine.tiles import Tiles
 
 
 @dataclass(frozen=True)
@@ -116,6 +118,12 @@ class Target:
         """The instruction that does this for an LLVM type; None where the machine has none."""
         return _instruction(self.triple, self.features, name, kind)
 
+    @property
+    def tiles(self) -> Tiles | None:
+        """What works on tiles; None where there are none."""
+        family = _family(self.triple) if self.tile_rows else None
+        return family.tiles if family else None
+
     def has(self, feature: str) -> bool:
         """True when an LLVM feature such as ``avx512f`` is on."""
         return f"+{feature}" in self.features.split(",")
@@ -133,6 +141,8 @@ class Family:
     """A target of a triple, the name of a CPU, and the features that were detected."""
     instructions: tuple[Instruction, ...] = ()
     """What its processors have beyond plain LLVM, for some features each."""
+    tiles: Tiles | None = None
+    """What works on tiles, on those of them that have any."""
 
 
 @cache
@@ -173,8 +183,7 @@ def initialize() -> None:
 def host_target() -> Target:
     """The machine this process runs on."""
     initialize()
-    features = binding.get_host_cpu_features()
-    text = ",".join(sorted(f"+{name}" for name, on in features.items() if on))
+    text = ",".join(f"+{name}" for name in processor.usable(binding.get_host_cpu_features()))
     triple, cpu = binding.get_process_triple(), binding.get_host_cpu_name()
     family = _family(triple)
     return family.describe(triple, cpu, text) if family else Target(triple=triple, cpu=cpu, features=text)

@@ -13,10 +13,14 @@ from graphc.base.named_dims import chosen_sizes, dimensions
 from graphc.base.size import Dimension, at, is_size
 from graphc.ir.kernel.index import Axis, Index
 
-LOOP_KINDS = ("parallel", "serial", "reduce", "vector", "unroll", "tile", "version", "grid", "block", "warp", "thread", "lane")
+LOOP_KINDS = (
+    *("parallel", "serial", "reduce", "vector", "unroll", "tile"),
+    *("version", "grid", "block", "warp", "thread", "lane"),
+)
 """``parallel``: iterations are independent. ``reduce``: iterations only meet in accumulators (any order).
 ``serial``: in order. The others are set by the schedule. ``vector`` and ``unroll``: the extent is at most one register,
-or is written out. ``version``: one of several nests that make up a kernel, of which one runs in a call, once.
+or is written out. ``tile``: rows, vectors side by side, and lanes of sums that registers hold together, one loop inside
+of the other. ``version``: one of several nests that make up a kernel, of which one runs in a call, once.
 
 The last five belong to kernels that are started with ``threads``, see ``Kernel``. Iterations of ``grid``, ``block`` and
 ``warp`` loops are those of single threads, of blocks of threads and of warps; ``thread`` and ``lane`` loops share their

@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from graphc.codegen.machine.target import Family, Target, Waits
+from graphc.codegen.machine.tiles import SIDE
 from graphc.codegen.machine.x86_64.costs import AVX2, AVX512, SSE2
 from graphc.codegen.machine.x86_64.instructions import INSTRUCTIONS
+from graphc.codegen.machine.x86_64.tiles import FEATURES as TILE_FEATURES
+from graphc.codegen.machine.x86_64.tiles import TILES
 
 _TRIPLE = "x86_64-unknown-linux-gnu"
 _V3 = "+avx2,+avx,+fma,+bmi,+bmi2,+f16c,+lzcnt,+movbe,+popcnt,+sse4.1,+sse4.2,+ssse3"
@@ -28,9 +31,6 @@ _LEVELS: tuple[tuple[frozenset[str], dict[str, Any]], ...] = (
 )
 """What processors with some features have beside what all have; the first that fits counts."""
 
-_TILES = frozenset({"+amx-tile", "+amx-bf16"})
-"""Features of processors with products of tiles of bf16."""
-
 
 def describe(triple: str, cpu: str, features: str) -> Target:
     """The facts of a processor with these features."""
@@ -43,7 +43,7 @@ def describe(triple: str, cpu: str, features: str) -> Target:
         "waits": Waits(futex=202),
         "cycle_counter": True,
     }
-    tiles = 16 if _TILES <= on and level is _LEVELS[0][1] else 0
+    tiles = SIDE if on >= TILE_FEATURES and level is _LEVELS[0][1] else 0
     return Target(triple=triple, cpu=cpu, features=features, tile_rows=tiles, **(common | level))
 
 
@@ -56,4 +56,5 @@ FAMILY = Family(
     },
     describe=describe,
     instructions=INSTRUCTIONS,
+    tiles=TILES,
 )

@@ -8,7 +8,7 @@ from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.contraction.match import Contraction
 from graphc.codegen.schedule.loops.transform import block_index, is_leaf, wrap
 from graphc.ir.kernel.access import UNIFORM, UNIT, access
-from graphc.ir.kernel.index import Axis, axes_of, atoms
+from graphc.ir.kernel.index import Axis, atoms, axes_of
 from graphc.ir.kernel.map import BodyCopier, Names, map_statements
 from graphc.ir.kernel.statements import Acc, Const, Load, Loop, Stmt
 
@@ -43,9 +43,7 @@ def rows_are_packed(c: Contraction, a: Load, row: Axis) -> bool:
     return access(a.index, c.reduced[-1]) != UNIT or not access(a.index, row).stride
 
 
-def in_tiles(
-    axes: tuple[Axis, Axis, Axis], core: tuple[Stmt, ...], steps: int, names: Names
-) -> tuple[Stmt, ...]:
+def in_tiles(axes: tuple[Axis, Axis, Axis], core: tuple[Stmt, ...], steps: int, names: Names) -> tuple[Stmt, ...]:
     """Sums of a block, inside of its rows, vectors side by side and lanes: loops that stand for whole tiles, of which
     each iteration of the innermost loop around takes ``steps`` steps."""
 

@@ -14,9 +14,12 @@ BASE = target_named("avx512")
 PAIRS = f"{BASE.features},+avx512bf16"
 TILES = replace(describe(BASE.triple, "sapphirerapids", f"{PAIRS},+amx-tile,+amx-bf16"), costs=BASE.costs)
 """A processor with AMX."""
-FREE = {"tile_row_cycles": 0.01, "tile_row_read": 0.01, "tile_block_cycles": 0.0, "pack_start": 0.0}
+FREE = {
+    **{"tile_row_cycles": 0.001, "tile_row_read": 0.001, "tile_block_cycles": 0.0, "pack_start": 0.0},
+    **{"pack_turned_start": 0.0, "pack_element": 0.0, "pack_turned_element": 0.0, "pack_gathered_element": 0.0},
+}
 """Costs by which all products are summed in tiles that can be."""
-EAGER = priced(TILES, contraction=FREE | {"pack_turned_start": 0.0})
+EAGER = priced(TILES, contraction=FREE)
 """A processor where they are."""
 NO_TILES: Target = describe(BASE.triple, "cooperlake", PAIRS)
 """One with vectors of bf16 alone."""

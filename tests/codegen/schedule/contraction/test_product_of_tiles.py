@@ -34,7 +34,7 @@ def test_products_take_as_many_steps_as_divide_the_sum(k: int, expected: int):
 def test_what_has_no_tiles():
     assert not steps(rows_and_columns(64, 64, 64), NO_TILES)
     assert not steps(plain(64, 64, 64))
-    assert not steps(rows_and_columns(1, 64, 64))
+    assert not steps(rows_and_columns(1, 64, 64), TILES)
     started = rows_and_columns(64, 64, 64)
     text = find_contraction(started)
     assert text is not None and tile_steps(text, text.a, text.b, text.outer[1], TILES) == 16

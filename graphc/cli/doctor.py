@@ -54,7 +54,8 @@ def machine() -> dict[str, str]:
         "graphc": config.VERSION,
         "python": f"{platform.python_version()}, {platform.system()} {platform.machine()}",
         **{name: metadata.version(name) for name in PACKAGES},
-        "processor": f"{target.cpu or 'unknown'}, vectors of {8 * target.vector_bytes} bits",
+        "processor": f"{target.cpu or 'unknown'}, vectors of {8 * target.vector_bytes} bits"
+        + (", tiles of bf16" if target.tile_rows else ""),
         "native calls": "yes" if caller() is not None else "no: calls go through Python with this interpreter",
     }
 

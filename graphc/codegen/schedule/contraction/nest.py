@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -456,7 +456,7 @@ def _has_scratch(c: Contraction, tile: Tile, target: Target) -> bool:
     return partial or _through_scratch(c, tile, target)
 
 
-def _is_stored(rest: list[Stmt], vector: Axis) -> bool:
+def _is_stored(rest: Sequence[Stmt], vector: Axis) -> bool:
     """Whether nothing follows the sums but that they are stored, lanes side by side."""
     if len(rest) != 1 or not isinstance(rest[0], Store):
         return False

@@ -117,14 +117,16 @@ class Reads:
     def keep(self, owner: Any) -> None:
         """Keeps what an object has now, to see later what the trace has changed; of a module also what those in it
         have, which may be called only after something of them was replaced for a while."""
-        fields = _fields_of(owner)
-        if fields is None or id(fields) in self._before:
-            return
-        for table in (fields, *[v for v in fields.values() if isinstance(v, Members)]):
-            self._before[id(table)] = (owner, table, dict(table))
-        children = fields.get("_modules")
-        for child in children.values() if isinstance(children, Members) else ():
-            self.keep(child)
+        open_ = [owner]
+        while open_:
+            item = open_.pop()
+            fields = _fields_of(item)
+            if fields is None or id(fields) in self._before:
+                continue
+            for table in (fields, *[v for v in fields.values() if isinstance(v, Members)]):
+                self._before[id(table)] = (item, table, dict(table))
+            children = fields.get("_modules")
+            open_ += children.values() if isinstance(children, Members) else ()
 
     def _note_class(self, kind: type[Any], name: str, place: str) -> Any:
         key = ("of", kind, name)

@@ -40,7 +40,12 @@ class Outside:
         found = [(a.tensor, input_class(a.value), input_path(a.value)) for a in traced.arguments]
         self.slots = {path: Slot(t, places.get(id(t)), f"{cls} {path!r}") for t, cls, path in found}
         """The tensors outside that the trace uses, by path."""
+        self._counted += [_Same(s) for s in self.slots.values() if s.counted and self._trains(traced, s.tensor())]
         self.written = {input_path(a.value): a.written for a in traced.arguments}
+
+    @staticmethod
+    def _trains(traced: Traced, tensor: Any) -> bool:
+        return traced.training is not None and traced.training.is_bound_by(tensor)
 
     def serving(
         self, run: Callable[..., Any], functions: Sequence[HostFunction], state: dict[Any, Any], owner: object
@@ -74,6 +79,21 @@ class Outside:
     def account(self, more: Sequence[Fact] = ()) -> Account:
         """All facts but those about tensors in ``slots``; ``more`` is looked at with each call."""
         return Account(self._counted, self._watched, [*more, *self._constants], unchanged, self._moving)
+
+
+class _Same:
+    """The fact that a place holds the very parameter whose gradient a training function sets."""
+
+    def __init__(self, slot: Slot):
+        self._slot, self._tensor = slot, slot.tensor()
+
+    def holds(self) -> bool:
+        """Whether it is still there."""
+        return self._slot.tensor() is self._tensor
+
+    def why(self) -> str:
+        """What has changed."""
+        return f"{self._slot.title}: another tensor has taken its place"
 
 
 _FIELDS = frozenset({"dtype", "persistent"})

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from operator import is_
 from typing import Any
+
+import numpy as np
 
 from graphc.base import module_path
 from graphc.base.errors import TraceError
@@ -44,6 +47,33 @@ class HasGradient:
         )
 
 
+class ApartGradients:
+    """The fact that gradients which calls read and write where they lie share no memory."""
+
+    def __init__(self, tensors: Sequence[Tensor]):
+        self._tensors = tensors
+        self._seen: list[Any] = []
+        """Their arrays when ``holds`` looked last and was true."""
+
+    def holds(self) -> bool:
+        """Whether they still share none."""
+        arrays = [None if t._grad is None else t._grad._data for t in self._tensors]
+        if len(arrays) == len(self._seen) and all(map(is_, arrays, self._seen)):
+            return True
+        places = [_address(array) for array in arrays if array is not None and array.size]
+        apart = len(set(places)) == len(places)
+        self._seen = arrays if apart else []
+        return apart
+
+    def why(self) -> str:
+        """What has changed."""
+        return "gradients of two parameters share memory"
+
+
+def _address(array: Any) -> int:
+    return array.__array_interface__["data"][0] if isinstance(array, np.ndarray) else id(array)
+
+
 class _Gradient:
     """The gradient of one tensor from outside in a trace."""
 
@@ -75,6 +105,7 @@ class Training:
         """What is done after each call."""
         self._gradients: dict[int, _Gradient] = {}
         self._stepped: set[int] = set()
+        self._trained: set[int] = set()
         self._kept: list[Tensor] = []
 
     @property
@@ -99,6 +130,7 @@ class Training:
         if id(image) not in self._gradients:
             name = known.value.node.attrs["path"] if known.value.node.op is INPUT else "a tensor"
             found = self._gradients[id(image)] = _Gradient(known.tensor, image, name)
+            self._trained.add(id(known.tensor))
             image._grad = found.before
             if found.before is not None:
                 self.bind(tracer, found.before, f"grad.{name}", (GradientOf(known.tensor), 0))
@@ -125,6 +157,7 @@ class Training:
     def finish(self, tracer: Any) -> list[Tensor]:
         """The gradients that are outputs, at the end of the trace; those that lie in memory are written."""
         gradients = []
+        self._keep_apart(tracer)
         for found in self._gradients.values():
             self.facts.append(found.fact)
             now = found.image._grad
@@ -139,6 +172,22 @@ class Training:
                 gradients.append(now)
                 self._kept.append(found.tensor)
         return gradients
+
+    def _keep_apart(self, tracer: Any) -> None:
+        """Gradients that are read or written must lie apart, now and at later calls."""
+        known = [g for g in self._gradients.values() if g.before is not None and id(g.before) in tracer.captured]
+        apart = ApartGradients([g.tensor for g in known])
+        if not apart.holds():
+            raise TraceError(
+                "the gradients of two parameters share memory, and a compiled training function writes each by itself",
+                origin=capture(module_path.current_path()).describe(),
+                remedy="param.grad = other.grad.clone(); or optimizer.zero_grad() before the call",
+            )
+        self.facts.append(apart)
+
+    def is_bound_by(self, tensor: Tensor) -> bool:
+        """Whether calls set the gradient of this very tensor, or an optimizer's state that belongs to it."""
+        return id(tensor) in self._trained
 
     def done(self, arrays: Sequence[Any]) -> None:
         """Does what follows a call, which gave these gradients."""

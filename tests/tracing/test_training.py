@@ -213,3 +213,59 @@ def test_a_trace_that_fails_leaves_everything_as_it_was():
     assert optimizer.step_count == 0 and all(p.grad is None for p in net.parameters())
     for p, array in zip(net.parameters(), before, strict=True):
         np.testing.assert_array_equal(p.detach().numpy(), array)
+
+
+def trainer(net, optimizer):
+    def train(x):
+        loss = (net(x) ** 2).mean()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return train
+
+
+def test_a_parameter_that_takes_the_place_of_another_is_not_trained_by_its_optimizer():
+    found = []
+    for is_compiled in (False, True):
+        gc.manual_seed(0)
+        net = network(3, 4)
+        optimizer = gc.optim.SGD(net.parameters(), lr=0.1)
+        train = trainer(net, optimizer)
+        run = gc.compile(train) if is_compiled else train
+        for number, (x,) in enumerate(batches(4, (5, 3))):
+            if number == 2:
+                net.load_state_dict({k: v.clone() for k, v in net.state_dict().items()}, assign=True)
+            run(x)
+        found.append([net[0].weight.detach().numpy(), net[0].weight.grad.numpy()])
+    np.testing.assert_allclose(found[1][0], found[0][0], rtol=1e-12)
+    np.testing.assert_allclose(found[1][1], found[0][1], rtol=1e-12)
+
+
+def test_gradients_that_share_memory_are_refused_and_those_that_lie_apart_again_are_not():
+    net = network(3, 3)
+    scale = nn.Parameter(gc.ones(3, dtype=gc.float64))
+    net.register_parameter("scale", scale)
+    optimizer = gc.optim.SGD(net.parameters(), lr=0.1)
+
+    def train(x):
+        loss = ((net(x) * scale) ** 2).mean()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    run = gc.compile(train)
+    x = gc.rand(4, 3, dtype=gc.float64)
+    run(x)
+    run(x)
+    net[0].bias.grad = scale.grad
+    before = scale.detach().numpy().copy()
+    with pytest.raises(TraceError, match="share memory"):
+        run(x)
+    np.testing.assert_array_equal(scale.detach().numpy(), before)
+    net[0].bias.grad = scale.grad.clone()
+    run(x)
+    assert (scale.detach().numpy() != before).all()
+    net[0].bias.grad = scale.grad
+    net.zero_grad()
+    run(x)

@@ -1,5 +1,4 @@
-"""Random training programs: compiled in every way they give what eager mode gives, state by state, or raise before any
-state has changed.
+"""Random training programs: compiled in every way they leave the state that eager mode leaves.
 
 ``python -m tools.nets.training --seconds N --seed S --results FILE``; a case is named ``way:number``.
 """
@@ -189,8 +188,8 @@ class Scene:
             for p in params:
                 if p.grad is not None:
                     p.grad.mul_(0.5)
-        if "set" in self.flags and self.model.scale.grad is not None:
-            self.model.scale.grad = self.model.scale.grad * 2
+        if "set" in self.flags and (gradient := self.model.scale.grad) is not None:
+            self.model.scale.grad = gradient * 2
         if "drop" in self.flags:
             self.model.shared.bias.grad = None
         if "value" in self.flags:

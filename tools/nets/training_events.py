@@ -185,6 +185,8 @@ def _swap(scene: Any, choice: Any) -> None:
 
 
 def _tie(scene: Any, choice: Any) -> None:
+    if "average" in scene.flags:
+        return  # the average has as many parameters as the model had
     for layer in scene.model.layers:
         if type(layer) is nn.Linear:
             layer.weight = (

@@ -16,7 +16,7 @@ from benchmarks.hub import cell, speed, table
 from benchmarks.loops import LOOPS
 from benchmarks.process import ROOT, make_environment, pin
 from benchmarks.sweep import LIMITED, OWN, Result, find_library, tell
-from benchmarks.training_row import EAGER, INDUCTOR, NAMES, NARROW
+from benchmarks.training_row import AUTOCAST, EAGER, INDUCTOR, NAMES, NARROW, TORCH
 
 TOLERANCE, NARROW_TOLERANCE = 1e-3, 3e-2
 """Of the losses of the first steps, over the largest, in f32 and where products have bf16 factors."""
@@ -25,13 +25,15 @@ TOLERANCE, NARROW_TOLERANCE = 1e-3, 3e-2
 def agrees(result: Result) -> bool:
     """Whether all contenders have the losses of the reference."""
     known = result.errors.items()
-    far = [name for name, error in known if not error <= (NARROW_TOLERANCE if name == NARROW else TOLERANCE)]
+    narrow = (NARROW, AUTOCAST)
+    far = [name for name, error in known if not error <= (NARROW_TOLERANCE if name in narrow else TOLERANCE)]
     return not far and OWN not in result.problems
 
 
 def best_ratio(result: Result, own: str = OWN) -> float | None:
-    """The time of PyTorch's faster one over that of one of graphc's."""
-    times = [ms for name in (EAGER, INDUCTOR) if (ms := result.ms(name)) is not None]
+    """The time of PyTorch's fastest one, with factors like its own, over that of one of graphc's."""
+    rivals = (EAGER, INDUCTOR) if own == OWN else TORCH
+    times = [ms for name in rivals if (ms := result.ms(name)) is not None]
     mine = result.ms(own)
     return min(times) / mine if times and mine else None
 
@@ -93,7 +95,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     if unknown or not options.keys or options.rounds < 1 or options.threads < 1:
         parser.error(f"unknown: {', '.join(sorted(unknown))}" if unknown else "nothing to measure")
     if find_library("torch") is None:
-        options.contenders = [name for name in options.contenders if name not in (EAGER, INDUCTOR)]
+        options.contenders = [name for name in options.contenders if name not in TORCH]
     return options
 
 

@@ -22,8 +22,9 @@ from benchmarks.worker import first_line
 
 STEPS, BATCHES = 5, 4
 """Steps whose losses are compared, and batches that are gone through again and again."""
-EAGER, INDUCTOR, ORDINARY, NARROW = "eager", "inductor", "graphc loop", "graphc bf16"
-NAMES = (OWN, NARROW, ORDINARY, EAGER, INDUCTOR)
+EAGER, INDUCTOR, ORDINARY, NARROW, AUTOCAST = "eager", "inductor", "graphc loop", "graphc bf16", "eager bf16"
+NAMES = (OWN, NARROW, ORDINARY, EAGER, AUTOCAST, INDUCTOR)
+TORCH = (EAGER, AUTOCAST, INDUCTOR)
 
 
 class Run:
@@ -38,6 +39,8 @@ class Run:
         self.call: Callable[..., Any] = self.loop.part
         if name in (OWN, NARROW):
             self.call = graphc.compile(self.loop.part, **({"precision": "bf16"} if name == NARROW else {}))
+        if name == AUTOCAST:
+            self.call = self.framework.autocast("cpu", dtype=self.framework.bfloat16)(self.loop.part)
         self.batches = self._repeat(key)
 
     def _wrapper(self, name: str) -> Callable[[Any], Any]:
@@ -71,7 +74,7 @@ def batches_of(loop: type[Loop]) -> list[Batch]:
 
 def run(key: str, names: Sequence[str], rounds: int, seconds: float) -> Result:
     """A loop's row; a time is that of a whole update."""
-    start = Run(key, EAGER if EAGER in names or INDUCTOR in names else OWN).weights()
+    start = Run(key, OWN if set(TORCH).isdisjoint(names) else EAGER).weights()
     result = Result(key, {"first_s": {}, "losses": {}, "parameters": sum(a.size for w in start for a in w.values())})
 
     def make(name: str) -> Callable[[], Any]:
@@ -95,7 +98,7 @@ def main(argv: Sequence[str]) -> int:
     warnings.simplefilter("ignore")
     key, names, rounds, seconds = argv
     chosen = names.split(",")
-    if EAGER in chosen or INDUCTOR in chosen:
+    if not set(TORCH).isdisjoint(chosen):
         importlib.import_module("torch").set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as answer:
         os.dup2(2, 1)

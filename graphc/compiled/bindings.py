@@ -210,7 +210,7 @@ class Slot:
         """Whether the tensor there has the type and flags that the graph was made for."""
         found = self.table.get(self.key)
         return (
-            found is not None
+            isinstance(found, Tensor)
             and found.dtype is self.dtype
             and found.shape == self.shape
             and found._requires_grad is self.requires_grad
@@ -220,8 +220,8 @@ class Slot:
     def why(self) -> str:
         """What has changed."""
         now = self.tensor()
-        if now is None:
-            return f"{self.title}: it is gone"
+        if not isinstance(now, Tensor):
+            return f"{self.title}: it is gone" if now is None else f"{self.title}: {now!r} has taken its place"
         before = (self.dtype.name, list(self.shape), self.requires_grad, device_of(self.where))
         after = (now.dtype.name, list(now.shape), now._requires_grad, device_of(now._data.device))
         names = ("element type", "shape", "requires_grad", "device")

@@ -147,11 +147,16 @@ def watch_gradients(
 
 def run_gradient_hook(tracer: Any, name: str, hook: Callable[[Tensor], Any], gradient: Tensor) -> Tensor:
     """The gradient after a hook that each call of compiled code runs on it, in the backward pass; one that is traced
-    runs now."""
+    runs now, and has derivatives. Raises TraceError where the other kind should have one."""
     if getattr(hook, "is_traced_hook", False):
-        with no_grad():
-            made = call_hook(hook, gradient)
+        made = call_hook(hook, gradient)
         return gradient if made is None else made
+    if is_grad_enabled() and gradient._requires_grad:
+        raise TraceError(
+            f"{name} runs in Python at each call, and a gradient that it sees is differentiated again (create_graph)",
+            origin=capture(module_path.current_path()).describe(),
+            remedy="graphc.hooks.traced(hook) for a hook that only computes; or remove the hook",
+        )
 
     def run(found: Tensor) -> Sequence[Tensor]:
         given = call_hook(hook, found)

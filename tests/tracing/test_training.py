@@ -269,3 +269,43 @@ def test_gradients_that_share_memory_are_refused_and_those_that_lie_apart_again_
     net[0].bias.grad = scale.grad
     net.zero_grad()
     run(x)
+
+
+def test_a_rate_may_be_a_tensor_and_a_number_again():
+    net = network(3, 3)
+    optimizer = gc.optim.SGD(net.parameters(), lr=0.1)
+    run = gc.compile(trainer(net, optimizer))
+    x = gc.rand(4, 3, dtype=gc.float64)
+    for rate in (0.1, gc.tensor(0.2, dtype=gc.float64), 0.0, gc.tensor(0.0, dtype=gc.float64), 0.3):
+        net.zero_grad()
+        optimizer.param_groups[0]["lr"] = rate
+        before = net[0].bias.detach().numpy().copy()
+        run(x)
+        gradient: gc.Tensor = net[0].bias.grad
+        np.testing.assert_allclose(net[0].bias.detach().numpy(), before - float(rate) * gradient.numpy(), rtol=1e-12)
+
+
+def penalised(hook):
+    p, q = (nn.Parameter(gc.full((3,), value, dtype=gc.float64)) for value in (2.0, 1.5))
+    p.register_hook(hook)
+
+    def train(x):
+        loss = (p * p * q * x).sum()
+        (gradient,) = gc.autograd.grad(loss, [p], create_graph=True)
+        loss = loss + (gradient * gradient).sum()
+        loss.backward()
+        return loss
+
+    return train, p, q
+
+
+def test_hooks_of_parameters_take_part_in_second_derivatives_or_are_refused():
+    x = gc.ones(3, dtype=gc.float64)
+    with pytest.raises(TraceError, match="differentiated again"):
+        gc.compile(penalised(lambda g: g * 0.5)[0])(x)
+    found = []
+    for make in (gc.compile, lambda f: f):
+        train, p, q = penalised(gc.hooks.traced(lambda g: g * 0.5))
+        found.append([make(train)(x).item(), *p.grad.tolist(), *q.grad.tolist()])
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-12)
+    assert found[0] == [45.0] + [7.5] * 3 + [16.0] * 3

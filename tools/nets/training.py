@@ -191,7 +191,8 @@ class Scene:
         if "set" in self.flags and (gradient := self.model.scale.grad) is not None:
             self.model.scale.grad = gradient * 2
         if "drop" in self.flags:
-            self.model.shared.bias.grad = None
+            bias: Any = self.model.shared.bias
+            bias.grad = None
         if "value" in self.flags:
             nn.utils.clip_grad_value_(params, 0.3)
         if "norm" in self.flags:

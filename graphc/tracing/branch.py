@@ -18,7 +18,16 @@ from graphc.tensors.generator import own_step
 from graphc.tensors.structure import Structure, flatten, unflatten
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front, refresh
-from graphc.tracing.sub_graphs import argument, as_they_were, held, join_arguments, put_back, written_states
+from graphc.tracing.sub_graphs import (
+    argument,
+    as_they_were,
+    changed_arguments,
+    check_names,
+    join_arguments,
+    put_back,
+    unshared,
+    written_states,
+)
 from graphc.tracing.tracer import Tracer
 
 Function = Callable[..., Any]
@@ -52,7 +61,8 @@ def cond(pred: Any, true_fn: Function, false_fn: Function, operands: Any = ()) -
     if not isinstance(tracer, Tracer) or tracer.known(pred) is not None:
         chosen = true_fn if bool(pred) else false_fn
         with own_step(uncertain=True):
-            return chosen(*operands)
+            found = chosen(*operands)
+        return unshared(found, operands)
     return _Branches(tracer, operands).trace(pred.reshape(()), true_fn, false_fn)
 
 
@@ -93,6 +103,8 @@ class _Branches:
         self.leaves, self.nested = flatten(tuple(operands))
         self.required = [refresh(tracer.local(t))._requires_grad for t in self.leaves]
         self.inner: list[Tracer] = []
+        self.given: list[list[Tensor]] = []
+        """What stands for the operands, by function."""
         self.results: list[list[Value]] = []
         self.checks: list[list[tuple[Value, str]]] = []
         self.form: Structure | None = None
@@ -105,8 +117,10 @@ class _Branches:
         others = join_arguments(self.inner, len(self.leaves))
         operands = [pred, *as_they_were([*self.leaves, *others], [tensor for tensor, _ in states])]
         then, otherwise = self._graphs()
-        found = self.tracer.apply(cond_op.op, operands, {"then": then, "otherwise": otherwise})
-        found = list(found) if isinstance(found, tuple) else [found]
+        found = []
+        if then.outputs:
+            found = self.tracer.apply(cond_op.op, operands, {"then": then, "otherwise": otherwise})
+            found = list(found) if isinstance(found, tuple) else [found]
         count = len(self.results[0])
         for (tensor, recorded), value in zip(states, found[count - len(states) :], strict=False):
             put_back(tensor, value, recorded)
@@ -130,20 +144,29 @@ class _Branches:
             )
         self.form = form
         self.inner.append(inner)
+        self.given.append(given)
         self.results.append(results)
 
     def _states(self) -> list[tuple[Tensor, bool]]:
-        """The tensors from outside that one of the functions writes to, whose contents become further results of both;
-        each with whether it has a gradient."""
-        found = []
+        """The operands and tensors from outside that one of the functions writes to, whose contents become further
+        results of both; each with whether it has a gradient."""
+        images: list[tuple[Tensor, list[Tensor]]] = []
+        changed = {
+            i for inner, given in zip(self.inner, self.given, strict=True) for i in changed_arguments(inner, given)
+        }
+        for i in sorted(changed):
+            images.append((self.leaves[i], [refresh(given[i]) for given in self.given]))
         for tensor in written_states(self.inner):
-            images = []
-            for inner, results in zip(self.inner, self.results, strict=True):
+            held = []
+            for inner in self.inner:
                 with dispatch.use(inner):
-                    images.append(held(inner, tensor))
-                results.append(images[-1]._data)
-            found.append((tensor, any(image._requires_grad for image in images)))
-        return found
+                    held.append(refresh(inner.local(tensor)))
+            images.append((tensor, held))
+        check_names(self.inner, self.leaves, [tensor for tensor, _ in images], "cond")
+        for _, held in images:
+            for image, results in zip(held, self.results, strict=True):
+                results.append(image._data)
+        return [(tensor, any(image._requires_grad for image in held)) for tensor, held in images]
 
     def _graphs(self) -> list[Graph]:
         """Both graphs with the results of both."""

@@ -18,7 +18,14 @@ from graphc.tensors.generator import own_step
 from graphc.tensors.structure import Structure, flatten, unflatten
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front, refresh
-from graphc.tracing.sub_graphs import as_they_were, carry_states, generator_states, taken_checks
+from graphc.tracing.sub_graphs import (
+    as_they_were,
+    carry_states,
+    generator_states,
+    refuse_changed,
+    taken_checks,
+    unshared,
+)
 from graphc.tracing.tracer import Tracer
 
 Step = Callable[[Any, Any], tuple[Any, Any]]
@@ -82,11 +89,12 @@ class _Loop:
     def run(self, carries: Sequence[Tensor], sequences: Sequence[Tensor], length: int, reverse: bool) -> Any:
         """One step after the other."""
         stacks: list[list[Tensor]] = []
+        first = carries
         for t in steps(length, reverse):
             carries, ys = self.step(carries, [x.select(0, t) for x in sequences])
             stacks.append([y.reshape(1, *y.shape) for y in ys])
         stacks = stacks[::-1] if reverse else stacks
-        return carries, [concat(*parts, axis=0) for parts in zip(*stacks, strict=True)]
+        return unshared(carries, first), [concat(*parts, axis=0) for parts in zip(*stacks, strict=True)]
 
     def trace(self, carries: Sequence[Tensor], sequences: Sequence[Tensor], length: int, reverse: bool) -> Any:
         """One node; what the function uses from outside becomes a further operand."""
@@ -98,6 +106,7 @@ class _Loop:
             slices = [_argument(inner, t, f"x.{i}", t.shape[1:]) for i, t in enumerate(sequences)]
             after, ys = self.step(given, slices)
             results = [refresh(inner.local(t))._data for t in (*after, *ys)]
+            refuse_changed(inner, [*given, *slices], "scan")
         generators = generator_states(inner, "scan", "make it a carry")
         checks = taken_checks(inner.graph)
         operands = [*carries, *sequences, *as_they_were(inner.origins, [entry.tensor for entry in generators])]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from graphc.base import module_path
 from graphc.base.errors import TraceError
 from graphc.base.location import capture
@@ -39,6 +41,7 @@ def sub_trace(
     with dispatch.use(inner):
         given = [argument(inner, t, f"x{i}", required[i]) for i, t in enumerate(leaves)]
         found = flatten(function(unflatten(form, given)))[0]
+        refuse_changed(inner, given, name.partition(".")[0] + "_loop")
         return inner, [refresh(inner.local(t))._data for t in found]
 
 
@@ -59,6 +62,54 @@ def join_arguments(inner: Sequence[Tracer], shared: int) -> list[Tensor]:
 def written_states(inner: Sequence[Tracer]) -> list[Tensor]:
     """The tensors from outside that some of the functions write to, states of generators among them."""
     return list({id(entry.tensor): entry.tensor for one in inner for entry in one.written()}.values())
+
+
+def changed_arguments(inner: Tracer, given: Sequence[Tensor]) -> list[int]:
+    """Which of the first arguments of a sub-graph the function has written to."""
+    return [i for i, image in enumerate(given) if refresh(image)._data is not inner.graph.inputs[i]]
+
+
+def refuse_changed(inner: Tracer, given: Sequence[Tensor], name: str) -> None:
+    """Raises TraceError where a step writes to an argument: eager mode would change a tensor outside."""
+    if changed_arguments(inner, given):
+        raise TraceError(
+            f"{name}: the function writes to its argument in place, which would change a tensor outside in eager mode",
+            origin=capture(module_path.current_path()).describe(),
+            remedy="the operation that returns a new tensor, or a clone()",
+        )
+
+
+def check_names(inner: Sequence[Tracer], arguments: Sequence[Tensor], written: Sequence[Tensor], name: str) -> None:
+    """Raises TraceError where functions write to a tensor whose memory they also see as another one: a graph has no
+    memory that two values could share."""
+    tracer = front()
+    assert isinstance(tracer, Tracer)
+    captured = {id(image): image for one in inner for image in (tracer.local(c.tensor) for c in one.captured.values())}
+    owners = [_owner(t) for t in (*(tracer.local(t) for t in arguments), *captured.values())]
+    for tensor in written:
+        if sum(owner is _owner(tracer.local(tensor)) for owner in owners) > 1:
+            raise TraceError(
+                f"{name}: a function writes to a tensor whose memory it also sees as another one",
+                origin=capture(module_path.current_path()).describe(),
+                remedy="one of them only: an operand, or a tensor from outside, or views made inside of the function",
+            )
+
+
+def _owner(image: Tensor) -> Tensor:
+    return image if image._view is None else image._view.base
+
+
+def unshared(results: Any, operands: Any) -> Any:
+    """What eager mode returns: results in memory of their own where they are operands, as those of a graph are."""
+    found, form = flatten(results)
+    arrays = [t._data for t in flatten(operands)[0] if isinstance(t._data, np.ndarray)]
+
+    def own(t: Tensor) -> Tensor:
+        data = t._data
+        is_shared = isinstance(data, np.ndarray) and any(np.may_share_memory(data, array) for array in arrays)
+        return t.clone() if is_shared else t
+
+    return unflatten(form, [own(t) for t in found])
 
 
 def generator_states(inner: Tracer, name: str, remedy: str) -> list[Captured]:

@@ -24,6 +24,7 @@ from graphc.tracing.sub_graphs import (
     place_of,
     put_back,
     sub_trace,
+    unshared,
 )
 from graphc.tracing.tracer import Tracer
 
@@ -56,15 +57,15 @@ def while_loop(
     return _unbounded(cond_fn, body_fn, init)
 
 
-def _in_python(cond_fn: Any, body_fn: Any, state: Any, max_steps: int | None) -> Any:
-    steps = 0
+def _in_python(cond_fn: Any, body_fn: Any, init: Any, max_steps: int | None) -> Any:
+    state, steps = init, 0
     while (max_steps is None or steps < max_steps) and bool(_asked(cond_fn, state)):
         before, form = flatten(state)
         state = _stepped(body_fn, state)
         after, new = flatten(state)
         _same(before, form, after, new)
         steps += 1
-    return state
+    return unshared(state, init)
 
 
 def _asked(cond_fn: Any, state: Any) -> Any:

@@ -62,7 +62,7 @@ def cond(pred: Any, true_fn: Function, false_fn: Function, operands: Any = ()) -
         chosen = true_fn if bool(pred) else false_fn
         with own_step(uncertain=True):
             found = chosen(*operands)
-        return unshared(found, operands)
+        return unshared(found)
     return _Branches(tracer, operands).trace(pred.reshape(()), true_fn, false_fn)
 
 

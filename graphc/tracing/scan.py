@@ -89,12 +89,11 @@ class _Loop:
     def run(self, carries: Sequence[Tensor], sequences: Sequence[Tensor], length: int, reverse: bool) -> Any:
         """One step after the other."""
         stacks: list[list[Tensor]] = []
-        first = carries
         for t in steps(length, reverse):
             carries, ys = self.step(carries, [x.select(0, t) for x in sequences])
             stacks.append([y.reshape(1, *y.shape) for y in ys])
         stacks = stacks[::-1] if reverse else stacks
-        return unshared(carries, first), [concat(*parts, axis=0) for parts in zip(*stacks, strict=True)]
+        return unshared(carries), [concat(*parts, axis=0) for parts in zip(*stacks, strict=True)]
 
     def trace(self, carries: Sequence[Tensor], sequences: Sequence[Tensor], length: int, reverse: bool) -> Any:
         """One node; what the function uses from outside becomes a further operand."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from graphc.base import module_path
 from graphc.base.errors import TraceError
 from graphc.base.location import capture
@@ -99,17 +97,11 @@ def _owner(image: Tensor) -> Tensor:
     return image if image._view is None else image._view.base
 
 
-def unshared(results: Any, operands: Any) -> Any:
-    """What eager mode returns: results in memory of their own where they are operands, as those of a graph are."""
+def unshared(results: Any) -> Any:
+    """Results in memory of their own, as those of a graph are, where Python ran the function, which may have returned
+    an operand or a tensor from outside."""
     found, form = flatten(results)
-    arrays = [t._data for t in flatten(operands)[0] if isinstance(t._data, np.ndarray)]
-
-    def own(t: Tensor) -> Tensor:
-        data = t._data
-        is_shared = isinstance(data, np.ndarray) and any(np.may_share_memory(data, array) for array in arrays)
-        return t.clone() if is_shared else t
-
-    return unflatten(form, [own(t) for t in found])
+    return unflatten(form, [t.clone() for t in found])
 
 
 def generator_states(inner: Tracer, name: str, remedy: str) -> list[Captured]:

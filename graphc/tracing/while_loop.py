@@ -57,15 +57,15 @@ def while_loop(
     return _unbounded(cond_fn, body_fn, init)
 
 
-def _in_python(cond_fn: Any, body_fn: Any, init: Any, max_steps: int | None) -> Any:
-    state, steps = init, 0
+def _in_python(cond_fn: Any, body_fn: Any, state: Any, max_steps: int | None) -> Any:
+    steps = 0
     while (max_steps is None or steps < max_steps) and bool(_asked(cond_fn, state)):
         before, form = flatten(state)
         state = _stepped(body_fn, state)
         after, new = flatten(state)
         _same(before, form, after, new)
         steps += 1
-    return unshared(state, init)
+    return unshared(state)
 
 
 def _asked(cond_fn: Any, state: Any) -> Any:
@@ -83,7 +83,7 @@ def _stepped(body_fn: Any, state: Any) -> Any:
 def _bounded(cond_fn: Any, body_fn: Any, init: Any, max_steps: int) -> Any:
     """So many steps, of which those behind the last one hand on what they get."""
     if not max_steps:
-        return init
+        return unshared(init)
     if _draws(cond_fn, init):
         return _bounded_draws(cond_fn, body_fn, init, max_steps)
 
@@ -209,7 +209,7 @@ def fori_loop(
     """
     if isinstance(lower, int) and isinstance(upper, int):
         if upper <= lower:
-            return init
+            return unshared(init)
         numbers = iota(shape=(upper - lower,), axis=0, dtype=int64) + lower
         return scan(lambda state, i: (body_fn(i, state), None), init, numbers)[0]
     start = lower if isinstance(lower, Tensor) else front().scalar(lower, int64)

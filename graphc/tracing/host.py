@@ -82,12 +82,14 @@ def of(tracer: Any, name: str) -> HostCalls:
 def no_python(tracer: Any, name: str, why: str | None = None) -> TraceError:
     """What is raised where a function runs in Python, and the graph cannot call it."""
     inside = getattr(tracer, "parent", None) is not None
-    where = "a step of a loop or of vmap" if inside else "a graph by itself, as in a model file,"
+    where = "a branch, a step of a loop or of vmap" if inside else "a graph by itself, as in a model file,"
     return TraceError(
         f"{name} runs in Python, which {where} cannot call",
         where=why,
         origin=capture(module_path.current_path()).describe(),
-        remedy="call it outside of scan and of custom functions" if inside else "operations of graphc in its place",
+        remedy="call it outside of cond, scan, loops and custom functions"
+        if inside
+        else "operations of graphc in its place",
     )
 
 

@@ -37,7 +37,7 @@ from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import VOLATILE, any_volatile, check_writable, is_counted, refresh, too_large
 from graphc.tensors.views import view_of, write_tangents, write_through
 from graphc.tracing.constructs import advice
-from graphc.tracing.host import HostCalls, run_gradient_hook, watch_tensor
+from graphc.tracing.host import HostCalls, no_python, run_gradient_hook, watch_tensor
 from graphc.tracing.training import Training, gradient_outside
 
 Names = Mapping[int, tuple[str, str]]
@@ -480,7 +480,9 @@ class Tracer(OnOneDevice):
 
     def watch_tensor(self, tensor: Tensor) -> Any:
         """The table of hooks that see the gradient of a traced tensor at each call; None where the graph calls no
-        Python."""
+        Python. Raises TraceError in a sub-graph that calls none, whose gradient is made without the hooks."""
+        if self.host is None and self.parent is not None:
+            raise no_python(self, "a hook of a tensor")
         return None if self.host is None else watch_tensor(self, tensor)
 
     def custom(

@@ -8,6 +8,7 @@ import pytest
 import graphc as gc
 from graphc import nn
 from graphc.base.errors import TraceError
+from graphc.tensors.structure import flatten
 
 f64 = gc.float64
 
@@ -302,3 +303,140 @@ def test_writes_in_loops_are_refused():
     ):
         with pytest.raises(TraceError, match="writes to a tensor from outside"):
             gc.compile(loop)(gc.ones(2))
+
+
+def eager_and_compiled(function, *numbers):
+    """The arguments are copies, since compiled code does not write to those of a caller."""
+
+    def run(*given):
+        inside = [t * 1 for t in given]
+        return [*flatten(function(*inside))[0], *inside]
+
+    given = [gc.tensor(np.asarray(n)) for n in numbers]
+    return [[t.numpy().copy() for t in call(*given)] for call in (run, gc.compile(run))]
+
+
+def added(a):
+    a.add_(1.0)
+    return a
+
+
+def result_of_branch(x):
+    return gc.cond(x.sum() > 0, lambda a: a, lambda a: a * 2, (x,)).add_(1.0)
+
+
+def view_from_branch(x):
+    return gc.cond(x.sum() > 0, lambda a: a[1:], lambda a: a[:-1] * 2, (x,)).add_(1.0)
+
+
+def result_from_outside(x):
+    return gc.cond(x.sum() > 0, lambda: x, lambda: x * 2).add_(1.0)
+
+
+def known_branch(x):
+    return gc.cond(gc.tensor(True), lambda a: a, lambda a: a * 2, (x,)).add_(1.0)
+
+
+def same_result_twice(x):
+    a, b = gc.cond(x.sum() > 0, lambda a: (a, a), lambda a: (a, a + 1), (x,))
+    return a.add_(1.0), b
+
+
+def result_of_switch(x):
+    return gc.switch(x.argmax() + 5, [lambda a: a.view(2, 2), lambda a: a.view(2, 2) + 1], (x,)).add_(1.0)
+
+
+def loop_of_no_step(x):
+    return gc.while_loop(lambda s: s.sum() > 100, lambda s: s * 2, x).add_(1.0)
+
+
+def bounded_loop_of_no_step(x):
+    return gc.while_loop(lambda s: s.sum() < 100, lambda s: s * 2, x, max_steps=0).add_(1.0)
+
+
+def loop_that_gives_what_it_found_outside(x):
+    return gc.fori_loop(0, 3, lambda i, s: x, x).add_(1.0)
+
+
+def carry_of_scan(x):
+    return gc.scan(lambda c, r: (c, r), x, x)[0].add_(1.0)
+
+
+def stack_of_scan(x):
+    return gc.scan(lambda c, r: (c, x), x, x[:1])[1].add_(1.0)
+
+
+def operand_written(x):
+    return gc.cond(x.sum() > 0, added, lambda a: a * 2, (x,)).mul_(3.0)
+
+
+def view_written(x):
+    return gc.cond(x.sum() > 0, lambda a: added(a) * 2, lambda a: a * 2, (x[1:],))
+
+
+def part_of_operand_written(x):
+    return gc.cond(x.sum() > 0, lambda a: added(a[0]).sum(), lambda a: a.sum(), (x.view(2, 2),))
+
+
+def outside_written(x):
+    return gc.cond(x.sum() > 0, lambda: added(x), lambda: x * 2).mul_(3.0)
+
+
+MEMORY = [
+    result_of_branch, view_from_branch, result_from_outside, known_branch, same_result_twice, result_of_switch,
+    loop_of_no_step, bounded_loop_of_no_step, loop_that_gives_what_it_found_outside, carry_of_scan, stack_of_scan,
+    operand_written, view_written, part_of_operand_written, outside_written,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("function", MEMORY, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_memory_of_results_and_operands(function, sign):
+    eager, compiled = eager_and_compiled(function, sign * np.arange(1.0, 5.0))
+    same(compiled, eager)
+
+
+def test_writes_through_two_names_are_refused():
+    with pytest.raises(TraceError, match="memory it also sees as another one"):
+        eager_and_compiled(
+            lambda x: gc.cond(x.sum() > 0, lambda a, b: added(a), lambda a, b: a, (x[1:], x)), [1.0, 2.0]
+        )
+    with pytest.raises(TraceError, match="memory it also sees as another one"):
+        eager_and_compiled(lambda x: gc.cond(x.sum() > 0, lambda a: added(a) + x, lambda a: a, (x[:],)), [1.0, 2.0])
+
+
+def test_steps_that_write_to_their_arguments_are_refused():
+    for loop in (
+        lambda x: gc.while_loop(lambda s: s.sum() < 9, added, x),
+        lambda x: gc.while_loop(lambda s: s.sum() < 9, added, x, max_steps=4),
+        lambda x: gc.scan(lambda s, _: (added(s), None), x, length=3)[0],
+    ):
+        with gc.no_grad(), pytest.raises(TraceError, match="writes to its argument in place"):
+            gc.compile(loop)(gc.ones(2))
+
+
+def test_hooks_inside_of_branches_are_refused():
+    def hooked(a):
+        b = a * 2
+        b.register_hook(lambda g: g * 10)
+        return b.sin()
+
+    layer = nn.Linear(2, 2)
+    layer.register_full_backward_hook(lambda module, given, gradients: None)
+    x = gc.ones(2, requires_grad=True)
+    for function in (hooked, layer):
+        with pytest.raises(TraceError, match="runs in Python, which a branch"):
+            gc.compile(lambda x, f=function: gc.cond(x.sum() > 0, f, lambda a: a, (x,)))(x)
+    with pytest.raises(TraceError, match="a hook of a tensor"):
+        gc.compile(lambda x: gc.scan(lambda c, _: (hooked(c), None), x, length=2)[0])(x)
+
+
+def test_a_hook_on_the_result_of_a_branch_runs():
+    def f(x):
+        y = gc.cond(x.sum() > 0, lambda a: a * 2, lambda a: a, (x,))
+        y.register_hook(lambda g: g * 10)
+        return y
+
+    x = gc.ones(2, requires_grad=True)
+    gc.compile(f)(x).sum().backward()
+    assert x.grad.tolist() == [20.0, 20.0]

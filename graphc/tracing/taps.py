@@ -52,7 +52,7 @@ class Statistics(NamedTuple):
 
 def _all_of(table: np.ndarray) -> Iterator[Statistics]:
     """Those of the rows of a table."""
-    counted: np.ndarray = table[:, _FIRST:].any(axis=1)
+    counted: list[bool] = np.any(table[:, _FIRST:], axis=1).tolist()
     for place, row in enumerate(table[:, :_FIRST].tolist()):
         counts = tuple(table[place, _FIRST:].astype(np.int64).tolist()) if counted[place] else ()
         size, nonfinite, mean, std, norm, zeros, least, most, nan = row

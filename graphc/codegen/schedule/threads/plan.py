@@ -67,7 +67,7 @@ def plan_threads(program: Program, target: Target) -> ThreadPlan:
             is_long = kernel_ns(large, StatementCounts().body(large.body), roofline) >= least
         else:
             is_long = ns >= least
-        chunking = chunk_kernel(kernel, counts, costs, least / max(ns, least)) if is_long else None
+        chunking = chunk_kernel(kernel, counts, costs, least / max(ns, least, 1)) if is_long else None
         if chunking is not None:
             chunked[kernel.name], times[kernel.name] = chunking, ns
             shared += ns * runs[kernel.name]

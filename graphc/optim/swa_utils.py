@@ -101,9 +101,11 @@ class AveragedModel(Module):
         return self.module(*args, **kwargs)
 
     def update_parameters(self, model: Module) -> None:
-        """Takes the parameters of ``model`` into the average."""
+        """Takes the parameters of ``model`` into the average; ArgumentError where it has others than the copy."""
         means, values = list(self.module.parameters()), list(model.parameters())
         buffers, given = list(self.module.buffers()), list(model.buffers())
+        _check_same("parameters", means, values)
+        _check_same("buffers", buffers, given)
         if self.use_buffers:
             means, values = [*chain(means, buffers)], [*chain(values, given)]
         means, values = [m.detach() for m in means], [v.detach() for v in values]
@@ -120,6 +122,15 @@ class AveragedModel(Module):
             if not self.use_buffers:
                 _copy(buffers, given)
             self.n_averaged.add_(1)
+
+
+def _check_same(kind: str, means: Sequence[Tensor], values: Sequence[Tensor]) -> None:
+    """Raises ArgumentError where the averaged copy has not as many parameters or buffers as the model."""
+    if len(means) != len(values):
+        raise ArgumentError(
+            f"AveragedModel: the model has {len(values)} {kind}, its averaged copy {len(means)}",
+            remedy="make the AveragedModel after parameters are tied, untied, added or removed",
+        )
 
 
 def _copy(targets: Iterable[Tensor], values: Iterable[Tensor]) -> None:

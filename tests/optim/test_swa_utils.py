@@ -92,3 +92,11 @@ def test_wrong_uses():
     for options in ({"anneal_strategy": "square"}, {"anneal_epochs": -1}, {"swa_lr": [0.1, 0.2]}):
         with pytest.raises(AttributeValueError, match="SWALR"):
             swa_utils.SWALR(optimizer, **{"swa_lr": 0.1} | options)
+
+
+def test_a_model_that_got_other_parameters_is_an_error():
+    net = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+    average = swa_utils.AveragedModel(net)
+    net[1].weight = net[0].weight
+    with pytest.raises(ArgumentError, match="the model has 3 parameters, its averaged copy 4"):
+        average.update_parameters(net)

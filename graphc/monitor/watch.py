@@ -3,19 +3,43 @@
 from __future__ import annotations
 
 import fnmatch
-import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, Self
 
 from graphc.base.errors import ArgumentError
-from graphc.monitor.writer import Histogram, Writer, histogram_of, make_histogram, make_image, values_of
+from graphc.monitor.writer import Writer, histogram_of, make_histogram, make_image, values_of
 from graphc.nn.compiled_hooks import traced_hook
 from graphc.nn.module import Module
 from graphc.tensors.structure import flatten, unflatten
 from graphc.tensors.tensor import Tensor
 from graphc.tracing.taps import Statistics, tap, tap_gradient
 from graphc.tracing.trace import is_tracing
+
+
+class _Place:
+    """What taps have told of one tensor since the last step, and how it is shown."""
+
+    def __init__(self, name: str, shown: dict[str, str], nonfinite: str):
+        self.name = name
+        """Of its histogram."""
+        self.shown = [(scalar, Statistics._fields.index(field)) for scalar, field in shown.items()]
+        self.nonfinite = f"{nonfinite}/nonfinite"
+        self.seen: list[Statistics] = []
+        self.take: Callable[[Statistics], None] = self.seen.append
+        """A method of a list: hundreds of taps are taken in a step that takes milliseconds."""
+
+    def hand(self, writer: Writer, step: int, histograms: bool) -> None:
+        """Hands on the means over the calls of the step, and the last histogram."""
+        broken = [float(found.nonfinite) for found in self.seen if found.nonfinite]
+        if broken:
+            writer.scalar(self.nonfinite, sum(broken) / len(broken), step)
+        seen = [found for found in self.seen if found.size > found.nonfinite]
+        if seen:
+            for name, field in self.shown:
+                writer.scalar(name, sum([found[field] for found in seen]) / len(seen), step)
+        if histograms and self.seen[-1].size:
+            writer.histogram(self.name, histogram_of(self.seen[-1]), step)
 
 
 class Monitor:
@@ -54,8 +78,7 @@ class Monitor:
         self.histograms = histograms
         self.steps = 0
         """Steps that have ended."""
-        self._scalars: dict[str, list[float]] = {}
-        self._tables: dict[str, Histogram] = {}
+        self._places: dict[str, _Place] = {}
         self._handles: list[Any] = []
         for name, module in model.named_modules():
             if _is_watched(name, module, names):
@@ -74,6 +97,20 @@ class Monitor:
     def _kinds(self, wanted: str) -> str:
         return "mean norm zeros histogram" if self.histograms else wanted
 
+    def _activations(self, name: str) -> _Place:
+        values = f"{name}/values"
+        if values not in self._places:
+            self._places[values] = _Place(
+                name, {f"{name}/{field}": field for field in ("mean", "std", "zeros")}, values
+            )
+        return self._places[values]
+
+    def _gradients(self, name: str) -> _Place:
+        gradient = f"{name}/gradient"
+        if gradient not in self._places:
+            self._places[gradient] = _Place(gradient, {gradient: "norm"}, gradient)
+        return self._places[gradient]
+
     def _forward_hook(self, name: str) -> Any:
         @traced_hook
         def look(module: Module, args: Any, output: Any) -> Any:
@@ -83,8 +120,8 @@ class Monitor:
             watched, kinds = list(tensors), self._kinds("norm")
             for i, tensor in enumerate(tensors):
                 place = name if len(tensors) == 1 else f"{name}.{i}"
-                tap(tensor, functools.partial(self._see_activation, place), self._kinds("mean zeros"))
-                watched[i] = tap_gradient(tensor, functools.partial(self._see_gradient, place), kinds)
+                tap(tensor, self._activations(place).take, self._kinds("mean zeros"))
+                watched[i] = tap_gradient(tensor, self._gradients(place).take, kinds)
             is_same = all(a is b for a, b in zip(tensors, watched, strict=True))
             return None if is_same else unflatten(structure, watched)
 
@@ -94,36 +131,9 @@ class Monitor:
         @traced_hook
         def look(gradient: Tensor) -> None:
             if is_tracing() or not self._is_silent():
-                tap(gradient, functools.partial(self._see_gradient, name), self._kinds("norm"))
+                tap(gradient, self._gradients(name).take, self._kinds("norm"))
 
         return look
-
-    def _see_activation(self, name: str, found: Statistics) -> None:
-        if self._is_silent():
-            return
-        self._see_nonfinite(name, "values", found)
-        if found.size > found.nonfinite:
-            self._add(f"{name}/mean", found.mean)
-            self._add(f"{name}/std", found.std)
-            self._add(f"{name}/zeros", found.zeros)
-        self._see_table(name, found)
-
-    def _see_gradient(self, name: str, found: Statistics) -> None:
-        if not self._is_silent():
-            self._see_nonfinite(name, "gradient", found)
-            self._add(f"{name}/gradient", found.norm)
-            self._see_table(f"{name}/gradient", found)
-
-    def _see_table(self, name: str, found: Statistics) -> None:
-        if self.histograms and found.size:
-            self._tables[name] = histogram_of(found)
-
-    def _see_nonfinite(self, name: str, what: str, found: Statistics) -> None:
-        if found.nonfinite:
-            self._add(f"{name}/{what}/nonfinite", float(found.nonfinite))
-
-    def _add(self, name: str, value: float) -> None:
-        self._scalars.setdefault(name, []).append(value)
 
     # ---- what the user adds
 
@@ -132,12 +142,11 @@ class Monitor:
         such as ``loss=loss``."""
         for name, value in scalars.items():
             self.scalar(name, value)
-        for name, values in self._scalars.items():
-            self._hand("scalar", name, sum(values) / len(values))
-        for name, table in self._tables.items():
-            self._hand("histogram", name, table)
-        self._scalars.clear()
-        self._tables.clear()
+        for place in self._places.values():
+            if place.seen and not self._is_silent():
+                for writer in self.writers:
+                    place.hand(writer, self.steps, self.histograms)
+            place.seen.clear()
         self.steps += 1
         for writer in self.writers:
             writer.flush()

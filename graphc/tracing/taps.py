@@ -55,8 +55,8 @@ def _all_of(table: np.ndarray) -> Iterator[Statistics]:
     counted: list[bool] = np.any(table[:, _FIRST:], axis=1).tolist()
     for place, row in enumerate(table[:, :_FIRST].tolist()):
         counts = tuple(table[place, _FIRST:].astype(np.int64).tolist()) if counted[place] else ()
-        size, nonfinite, mean, std, norm, zeros, least, most, nan = row
-        yield Statistics(int(size), int(nonfinite), mean, std, norm, zeros, least, most, nan, counts)
+        size, nonfinite, *others = row
+        yield Statistics._make((int(size), int(nonfinite), *others, counts))
 
 
 _FIRST = len(FIELDS)

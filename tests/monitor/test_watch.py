@@ -45,9 +45,8 @@ X = np.random.default_rng(0).standard_normal((5, 3)).astype(np.float32)
 
 def test_activations_and_gradients():
     model, memory = make(), Memory()
+    hidden = model[1](model[0](gc.tensor(X)))
     with Monitor(model, memory, histograms=True) as monitor:
-        hidden = model[1](model[0](gc.tensor(X)))
-        monitor._scalars.clear()
         loss = (model(gc.tensor(X)) ** 2).sum()
         loss.backward()
         monitor.step(loss=loss, rate=0.5)
@@ -226,3 +225,20 @@ def test_steps_between_tell_nothing_in_compiled_code():
             step(gc.tensor(X), gc.zeros(5, 2))
             monitor.step()
     assert sorted(step for name, step in memory.scalars if name == "0.weight/gradient") == [0, 3]
+
+
+def test_what_is_not_finite_is_counted_and_left_out_of_the_means():
+    memory, model = Memory(), nn.Sequential(nn.ReLU())
+    with Monitor(model, memory) as monitor:
+        model(gc.tensor([1.0, float("nan"), 3.0]))
+        model(gc.tensor([5.0, 5.0, 5.0]))
+        monitor.step()
+        model(gc.tensor([float("inf"), float("nan")]))
+        monitor.step()
+    assert memory.scalars == {
+        ("0/values/nonfinite", 0): 1.0,
+        ("0/mean", 0): 3.5,
+        ("0/std", 0): 0.5,
+        ("0/zeros", 0): 0.0,
+        ("0/values/nonfinite", 1): 2.0,
+    }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import operator
 from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, Self
@@ -23,7 +24,7 @@ class _Place:
     def __init__(self, name: str, shown: dict[str, str], nonfinite: str):
         self.name = name
         """Of its histogram."""
-        self.shown = [(scalar, Statistics._fields.index(field)) for scalar, field in shown.items()]
+        self.shown = [(scalar, operator.attrgetter(field)) for scalar, field in shown.items()]
         self.nonfinite = f"{nonfinite}/nonfinite"
         self.seen: list[Statistics] = []
         self.take: Callable[[Statistics], None] = self.seen.append
@@ -37,7 +38,7 @@ class _Place:
         seen = [found for found in self.seen if found.size > found.nonfinite]
         if seen:
             for name, field in self.shown:
-                writer.scalar(name, sum([found[field] for found in seen]) / len(seen), step)
+                writer.scalar(name, sum(map(field, seen)) / len(seen), step)
         if histograms and self.seen[-1].size:
             writer.histogram(self.name, histogram_of(self.seen[-1]), step)
 

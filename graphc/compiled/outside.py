@@ -13,7 +13,7 @@ from graphc.compiled.bindings import DefaultType, ModuleHooks, Modules, Sharing,
 from graphc.compiler.native_call import unchanged
 from graphc.ir.graph.graph import input_class, input_path
 from graphc.runtime.host_calls import serving
-from graphc.tracing.facts import Account, ClassOf, Entry, Fact
+from graphc.tracing.facts import Account, ClassOf, Entry, Fact, SpecialMethods
 from graphc.tracing.trace import Traced, is_module
 
 
@@ -34,7 +34,10 @@ class Outside:
         self._watched += [*_attributes_of_tensors(traced), *whole.tables()]
         numbers = [read.fact for read in reads.numbers.reads.values()]
         self._moving = [fact.table for fact in numbers if isinstance(fact, Entry)]
-        self._reads: list[Any] = [f for f in (*facts, *numbers) if hasattr(f, "now")]
+        self._methods = [f for f in facts if isinstance(f, SpecialMethods)]
+        self._reads: list[Any] = [
+            f for f in (*facts, *numbers) if hasattr(f, "now") and not isinstance(f, SpecialMethods)
+        ]
         self._constants = [*traced.constants, *(traced.training.facts if traced.training else ())]
         places = {**(traced.training.places if traced.training else {}), **whole.places()}
         found = [(a.tensor, input_class(a.value), input_path(a.value)) for a in traced.arguments]
@@ -70,11 +73,10 @@ class Outside:
         for fact, value in zip(self._reads, before, strict=True):
             now = fact.now()
             if now is not value and key_of(now) != key_of(value):
-                raise HookError(
-                    f"a hook or an opaque function has changed what the compiled code had read before: {fact.title}, "
-                    f"{value!r} -> {now!r}; the call has used the old value",
-                    remedy="change it between calls, or return what forward needs",
-                )
+                raise _changed(f"{fact.title}, {value!r} -> {now!r}")
+        for fact in self._methods:
+            if not fact.holds():
+                raise _changed(fact.title)
 
     def account(self, more: Sequence[Fact] = ()) -> Account:
         """All facts but those about tensors in ``slots``; ``more`` is looked at with each call."""
@@ -94,6 +96,14 @@ class _Same:
     def why(self) -> str:
         """What has changed."""
         return f"{self._slot.title}: another tensor has taken its place"
+
+
+def _changed(what: str) -> HookError:
+    return HookError(
+        f"a hook or an opaque function has changed what the compiled code had read before: {what}; the call has used "
+        "the old value",
+        remedy="change it between calls, or return what forward needs",
+    )
 
 
 _FIELDS = frozenset({"dtype", "persistent"})

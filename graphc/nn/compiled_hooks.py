@@ -98,18 +98,16 @@ def call_forward_hook(
     hook: Hook, module: Any, args: Any, kwargs: dict[str, Any] | None, output: Any, there: Callable[[], bool]
 ) -> Any:
     """The output after a forward hook that each call of compiled code runs while the hook is ``there``."""
-    given = (args, {} if kwargs is None else kwargs)
-    before, around = flatten(given)
+    before, around = flatten(args if kwargs is None else (args, kwargs))
     after, nested = flatten(output)
     name = _name("forward hook", module)
 
     def run(*tensors: Tensor) -> Sequence[Tensor]:
         if not there():
             return tensors[: len(after)]
-        inputs, keywords = unflatten(around, tensors[len(after) :])
+        given = unflatten(around, tensors[len(after) :])
         shown = unflatten(nested, tensors[: len(after)])
-        more = () if kwargs is None else (keywords,)
-        found = call_hook(hook, module, inputs, *more, shown)
+        found = call_hook(hook, module, *((given,) if kwargs is None else given), shown)
         return tensors[: len(after)] if found is None else _replacement(name, found, nested)
 
     # The inputs are shown only: what replaces the output has the gradient of the output.

@@ -57,6 +57,11 @@ def default() -> Any:
     return _default[0]
 
 
+def is_default() -> bool:
+    """Whether none is active but the default one."""
+    return _current.get() is None
+
+
 def current() -> Dispatcher:
     """The active dispatcher."""
     active = _current.get() or (_default[0] if _default else None)

@@ -213,6 +213,8 @@ def _put(structure: Structure, leaves: Iterator[Any]) -> Any:
     if isinstance(structure, Static):
         return structure.value
     children = [_put(child, leaves) for child in structure.children]
+    if structure.kind is tuple:
+        return tuple(children)
     if hasattr(structure.kind, "__dataclass_fields__"):
         record = object.__new__(structure.kind)
         for name, child in zip(structure.keys, children, strict=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from operator import is_
 from types import CellType
 from typing import Any, NamedTuple, Protocol
 
@@ -186,6 +187,11 @@ class SpecialMethods(_Read):
         for base in reversed(self.kind.__mro__[:-1]):
             found |= {n: v for n, v in vars(base).items() if n[:2] == "__" and callable(v) and n not in _NOT_METHODS}
         return found
+
+    def holds(self) -> bool:
+        """Whether they are the same objects."""
+        now = self.now()
+        return now.keys() == self.value.keys() and all(map(is_, now.values(), map(self.value.get, now)))
 
     def watch(self, words: Words) -> bool:
         """Adds words that differ after a change; False where there are none."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from importlib import import_module
 from typing import Any
 
@@ -32,7 +32,7 @@ from graphc.tape.node import leaves_behind
 from graphc.tensors.structure import flatten, unflatten
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import edge_of, refresh
-from graphc.tracing.attributes import not_recording
+from graphc.tracing.attributes import not_recording, recorder
 
 Run = Callable[..., Sequence[Any]]
 """Takes tensors and gives tensors, in eager mode."""
@@ -314,9 +314,18 @@ def _spec(kind: TensorType) -> Spec:
     return kind.shape, kind.dtype.numpy
 
 
-@contextmanager
-def outside_of_traces() -> Iterator[None]:
+def outside_of_traces() -> AbstractContextManager[None]:
     """Eager mode, also where a compiled function is called while another one is traced."""
+    # Nearly always nothing is traced: each hook of each call comes here.
+    outside = dispatch.is_default() and module_path.scope() is None and recorder() is None
+    return _NOTHING if outside else _leaving_traces()
+
+
+_NOTHING = nullcontext()
+
+
+@contextmanager
+def _leaving_traces() -> Iterator[None]:
     with dispatch.use(dispatch.default()), module_path.outside(), not_recording():
         yield
 

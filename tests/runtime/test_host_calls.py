@@ -124,3 +124,53 @@ def test_runs_nest(program):
         (found,) = program.run([X], ())
     np.testing.assert_array_equal(found, (6 * X.T) ** 2)
     np.testing.assert_array_equal(inner[0], (2 * X.T) ** 2)
+
+
+def served(function, operands, results):
+    """What one call of a function leaves in the memory of its results, and its error."""
+    places = [np.ones(1, np.float32), np.ones(1, np.float32), *operands, *results]
+    addresses = np.array([p.ctypes.data if p.size else 0 for p in places], np.uintp)
+    specs = [tuple((p.shape, p.dtype) for p in part) for part in (operands, results)]
+    run = host_calls.HostRun([HostFunction("f", function, *specs)], {})
+    run.serve(0, addresses.ctypes.data)
+    return run.error
+
+
+def test_operands_may_be_the_results_where_both_share_memory():
+    a, b = np.arange(3.0), np.arange(3.0) + 10
+    assert served(lambda state, x, y: [y, x], [a, b], [a, b]) is None
+    np.testing.assert_array_equal([a, b], [[10, 11, 12], [0, 1, 2]])
+
+
+def test_an_operand_of_another_size_than_the_result_is_an_error():
+    large, small = np.arange(8.0), np.zeros(4)
+    memory = np.concatenate([small, np.full(4, -1.0)])
+    assert isinstance(served(lambda state, x: [x], [large], [memory[:4]]), ValueError)
+    np.testing.assert_array_equal(memory[4:], -1)
+
+
+def test_an_operand_of_another_type_than_the_result_is_cast():
+    found = np.zeros(3, np.float64)
+    assert served(lambda state, x: [x], [np.arange(3, dtype=np.float32)], [found]) is None
+    np.testing.assert_array_equal(found, [0, 1, 2])
+
+
+def test_empty_operands_and_results_need_no_memory():
+    seen = []
+    assert served(lambda state, x: seen.append(x) or [x], [np.zeros((0, 3))], [np.zeros((0, 3))]) is None
+    assert seen[0].shape == (0, 3)
+
+
+def test_nobody_can_write_to_operands_and_they_stay_what_they_were():
+    kept = []
+
+    def function(state, x):
+        with pytest.raises(ValueError, match="WRITEABLE"):
+            x.setflags(write=True)
+        kept.append(x)
+        return []
+
+    x = np.arange(3.0)
+    assert served(function, [x], []) is None
+    x[:] = -1
+    np.testing.assert_array_equal(kept[0], [0, 1, 2])

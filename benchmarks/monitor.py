@@ -21,6 +21,8 @@ from graphc.nn import functional as F
 LAYERS = 50
 STEPS = 5
 """Of each kind in a round."""
+WARM_SECONDS = 0.15
+"""Before these: for so long NumPy's threads keep a core busy after a product."""
 
 
 def model(width: int) -> nn.Module:
@@ -63,6 +65,9 @@ def measure(rounds: int, width: int, batch: int) -> dict[str, float]:
         run()
     for _ in range(rounds):
         for name, run in runs.items():
+            warm = time.perf_counter() + WARM_SECONDS
+            while time.perf_counter() < warm:
+                run()
             for _ in range(STEPS):
                 start = time.perf_counter()
                 run()

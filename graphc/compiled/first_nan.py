@@ -1,130 +1,152 @@
-"""``first_nan``: the first number of a training step that is not finite, found by a second, node by node evaluation."""
+"""``first_nan``: the first number of a call that is not finite, found by a second, node by node evaluation."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from graphc.base.array_report import ArrayReport, report_of
 from graphc.base.errors import ArgumentError, NonFiniteError
-from graphc.base.interruptions import kept_outside
-from graphc.compiled.bindings import Binding
-from graphc.compiled.device_binding import DeviceBinding
+from graphc.compiled.finite_flag import Guarded
+from graphc.compiled.machine import is_device
+from graphc.compiled.state_rounds import CALLS
 from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value, input_class, input_path
-from graphc.ir.graph.interpret import Evaluator
-from graphc.ir.op import Trait
-from graphc.ops import elementwise as ew
-from graphc.ops import math as mathematics
-from graphc.ops.dispatch import use
+from graphc.ir.graph.interpret import Evaluator, Interpreter, solved_sizes
 from graphc.runtime.host_calls import running
-from graphc.tape.grad_mode import no_grad
 from graphc.tensors.placement import on_host
-from graphc.tensors.tensor import Tensor
-from graphc.tracing.tracer import Tracer
+
+LEVELS = (False, True, "all")
+"""What ``first_nan`` may be."""
 
 
-def append_flag(graph: Graph, unseen: Collection[str]) -> None:
-    """Appends an output that says whether a call is fine: the first output (the loss) and all that is written are
-    finite, and no other output holds a NaN. States at the paths ``unseen`` are not looked at."""
-    tracer = Tracer(graph)
-    tracer.differentiable = False
-    written = {input_path(n.operands[0]): n.operands[1] for n in graph.nodes() if n.op.has(Trait.STATE_WRITE)}
-    seen = [value for path, value in written.items() if path not in unseen]
-    finite = {v: True for v in [graph.outputs[0], *seen] if v.dtype.is_floating_point}
-    others = [v for v in graph.outputs[1:] if v.dtype.is_floating_point]
-    with kept_outside(), use(tracer), no_grad():
-        found: list[Any] = []
-        for value in dict.fromkeys([*finite, *others]):
-            tensor: Any = Tensor._wrap(value)
-            good: Any = mathematics.isfinite(tensor) if value in finite else ew.eq(tensor, tensor)
-            found.append(good.all())
-        while len(found) > 1:
-            # NOTE: a tree, not a chain: passes walk along operands.
-            pairs = [ew.logical_and(a, b) for a, b in zip(found[::2], found[1::2], strict=False)]
-            found = [*pairs, *found[2 * len(pairs) :]]
-    graph.set_outputs([*graph.outputs, found[0]._data])
+def check_level(doing: str, level: Any) -> None:
+    """Raises ArgumentError where ``first_nan`` is none of LEVELS."""
+    if not isinstance(level, (bool, str)) or level not in LEVELS:
+        raise ArgumentError(f"{doing}: first_nan is {level!r}", remedy='True, False or "all"')
+
+
+class Scene(NamedTuple):
+    """What a guarded graph is a part of."""
+
+    name: str
+    """What messages call it."""
+    classes: Mapping[str, str] = MappingProxyType({})
+    """The classes of modules, by path."""
+    kind: str = "step"
+    """What a call is: a step, a call, a backward call."""
+    updates: Sequence[range] = ()
+    """Numbers of the nodes that belong to an optimizer's update."""
+    phase: str = "forward"
+    """That of nodes which are neither part of a gradient nor of an update."""
 
 
 class FirstNan:
-    """Guards the calls of one program whose last output is the flag of ``append_flag``."""
+    """Guards the calls of one program whose graph ends with the flag of ``finite_flag``."""
 
-    def __init__(
+    def __init__(self, scene: Scene, graph: Graph, guarded: Guarded, machine: str):
+        if is_device(machine):
+            raise ArgumentError(f"{scene.name}: first_nan on a device", remedy="first_nan=False, or run it on the host")
+        self.scene, self.graph, self.guarded = scene, graph, guarded
+
+    def look(
         self,
-        name: str,
-        graph: Graph,
-        first_update: int,
-        binding: Binding,
-        paths: Sequence[str],
-        classes: Mapping[str, str],
-    ):
-        """``first_update`` is the id of the first node of the update; ``paths`` are those of the binding; ``classes``
-        are the names of the modules' classes by path."""
-        if isinstance(binding, DeviceBinding):
-            raise ArgumentError(f"{name}: first_nan on a device", remedy="first_nan=False, or a step on the host")
-        self.name, self.graph, self.first_update = name, graph, first_update
-        self.binding, self.paths, self.classes = binding, paths, classes
-        self._kept: list[np.ndarray] = []
+        number: int,
+        given: Sequence[Any],
+        bound: Mapping[str, Any],
+        host: tuple[Sequence[Any], dict[Any, Any]] = ((), {}),
+        sizes: Mapping[str, int] | None = None,
+    ) -> None:
+        """Evaluates a call again whose flag was false, which has written nothing: raises NonFiniteError, or writes what
+        the call would have written, where all is finite.
 
-    def _written(self) -> list[np.ndarray]:
-        arrays = self.binding.arrays()
-        return [arrays[i] for i in self.binding.written]
-
-    def keep(self) -> None:
-        """Keeps what the next call may write over."""
-        arrays = self._written()
-        if [(a.shape, a.dtype) for a in arrays] != [(a.shape, a.dtype) for a in self._kept]:
-            self._kept = [np.empty_like(a) for a in arrays]
-        for kept, array in zip(self._kept, arrays, strict=True):
-            np.copyto(kept, array)
-
-    def check(self, flag: Any, given: Sequence[Any], host: Sequence[Any], step: int) -> None:
-        """Raises NonFiniteError where the flag of a call is false; what the call has written is as before then."""
-        if bool(flag):
-            return
-        for kept, array in zip(self._kept, self._written(), strict=True):
-            np.copyto(array, kept)
-        state = dict(zip(self.paths, self.binding.arrays(), strict=True))
+        ``given`` are its arguments, ``bound`` holds the arrays of params and states by path, ``host`` the Python
+        functions that it calls and what they left, ``sizes`` those of named dimensions that no argument tells."""
         plain = iter(given)
         arguments = [
-            np.array(on_host(next(plain) if input_class(v) == "input" else state[input_path(v)]))
+            np.asarray(on_host(next(plain) if input_class(v) == "input" else bound[input_path(v)]))
             for v in self.graph.inputs
         ]
-        search = Search()
-        with running(host, {}), np.errstate(all="ignore"):
-            search.run(self.graph, arguments)
-        raise self._error(search, step)
-
-    def _error(self, search: Search, step: int) -> NonFiniteError:
-        head = f"{self.name}: step {step}"
-        undone = "nothing of the step was written: look at these operands, or at the learning rate"
+        search = Search(self.guarded)
+        with running(*host), np.errstate(all="ignore"):
+            search.evaluate(self.graph, arguments, sizes or {})
         found = search.first()
-        if found is None:
-            return NonFiniteError(
-                f"{head}: the loss or an updated tensor is not finite, but is when each node is evaluated alone",
-                remedy="graphc.check of the step",
-            )
+        if found is not None:
+            raise self._error(search, found, number)
+        for argument, value in self.guarded.writes.items():
+            np.copyto(bound[input_path(argument)], search.values[value])
+
+    def written(self, number: int, path: str, bound: Mapping[str, Any]) -> NonFiniteError:
+        """The error of a tensor that is not finite since a call that nothing else has told of."""
+        slots = [p for p in bound if p.startswith(f"optimizer.{path}.")]
+        return NonFiniteError(
+            f"{self.scene.name}: {path} is not finite after step {number}: {report_of(bound[path])}; the update of "
+            f"that step or of one of the {CALLS} before it has made it so, if nothing else has written to it",
+            where="; ".join(f"{p} {report_of(bound[p])}" for p in slots) or None,
+            remedy='first_nan="all", which looks at what an update makes before it is written; a smaller learning rate',
+        )
+
+    def _error(self, search: Search, found: Node | Value, number: int) -> NonFiniteError:
+        head = f"{self.scene.name}: {self.scene.kind} {number}"
+        undone = f"nothing of the {self.scene.kind} was written: look at these operands"
         if isinstance(found, Value):
-            role = input_path(found) or f"input {found.name}"
-            return NonFiniteError(f"{head}: {role} is not finite: {search.text(found)}", remedy=undone)
-        phase = self._phase(found)
+            return self._given(search, found, head, number)
+        if self._phase(found) == "update":
+            undone += ", or at the learning rate"
         made = ", ".join(search.text(v) for v in found.results)
         operands = "; ".join(f"%{v.name} {search.text(v)}" for v in found.operands)
-        module = found.location.module
-        kind = self.classes.get(module)
-        name = f"{module} ({kind})" if module and kind else module or kind
-        place = f" in {name}" if name else ""
         return NonFiniteError(
-            f"{head}: the first number that is not finite is made by {found.op.name}{place}, {phase}: {made}",
+            f"{head}: the first number that is not finite is made by {found.op.name}{self._place(found)}, "
+            f"{self._phase(found)}: {made}",
             where=f"operands {operands}",
             origin=found.location.describe() or None,
             remedy=undone,
         )
 
+    def _given(self, search: Search, found: Value, head: str, number: int) -> NonFiniteError:
+        """The error of what was not finite when the call began."""
+        path = input_path(found)
+        own = {input_path(argument) for argument in self.guarded.writes}
+        message = f"{head}: {path or f'input {found.name}'} is not finite: {search.text(found)}"
+        if path not in own or number == 1 or self.scene.kind != "step":
+            return NonFiniteError(message, remedy=f"nothing of the {self.scene.kind} was written")
+        slots = [v for v in self.graph.inputs if input_path(v).startswith(f"optimizer.{path}.")]
+        return NonFiniteError(
+            f"{message}; the update of step {number - 1} has made it so, if nothing else has written to it",
+            where="; ".join(f"{input_path(v)} {search.text(v)}" for v in slots) or None,
+            remedy='first_nan="all", which looks at what an update makes before it is written; a smaller learning rate',
+        )
+
+    def _place(self, node: Node) -> str:
+        """The module of a node and its class; of an update the parameter."""
+        if self._phase(node) == "update":
+            path = self._updated(node)
+            kind = self.scene.classes.get(path.rpartition(".")[0])
+            return f" for {path} ({kind})" if kind else f" for {path}" if path else ""
+        module = node.location.module
+        kind = self.scene.classes.get(module)
+        name = f"{module} ({kind})" if module and kind else module or kind
+        return f" in {name}" if name else ""
+
+    def _updated(self, node: Node) -> str:
+        """The path of the first parameter that a node leads to."""
+        leads = {node}
+        for later in self.graph.nodes():
+            if any(v.node in leads for v in later.operands):
+                leads.add(later)
+        paths = [input_path(a) for a, value in self.guarded.writes.items() if value.node in leads]
+        every = {input_path(argument) for argument in self.guarded.writes}
+        for path in paths:
+            owner = path.removeprefix("optimizer.").rpartition(".")[0]
+            return owner if path.startswith("optimizer.") and owner in every else path
+        return ""
+
     def _phase(self, node: Node) -> str:
-        if node.id >= self.first_update:
+        if any(node.id in numbers for numbers in self.scene.updates):
             return "update"
-        return "backward" if node.results[0].name.startswith("grad.") else "forward"
+        return "backward" if node.results[0].name.startswith("grad.") else self.scene.phase
 
 
 class Search(Evaluator):
@@ -134,10 +156,16 @@ class Search(Evaluator):
     from constants and inputs (masks) are none of these as long as no NaN is made of them, nor are values that nothing
     non-finite in the outputs or the written tensors is made of."""
 
-    def run(self, graph: Graph, arguments: Sequence[Any]) -> tuple[Any, ...]:
-        """Evaluates all nodes and keeps their values."""
+    def __init__(self, guarded: Guarded):
+        super().__init__()
+        self.guarded = guarded
+        self._reports: dict[Value, ArrayReport] = {}
+
+    def evaluate(self, graph: Graph, arguments: Sequence[Any], sizes: Mapping[str, int]) -> None:
+        """Evaluates all nodes and keeps their values; ``sizes`` as ``look`` takes them."""
         self.graph = graph
-        return super().run(graph, arguments)
+        self.sizes = solved_sizes(graph, arguments) | {graph.dims[name]: n for name, n in sizes.items()}
+        Interpreter.run(self, graph, arguments)
 
     def first(self) -> Node | Value | None:
         """The node, or the input with a NaN (or trained tensor with an infinity), that is to blame; None for none.
@@ -146,7 +174,7 @@ class Search(Evaluator):
         return self._first(False) or self._first(True)
 
     def _first(self, blames_given: bool) -> Node | Value | None:
-        trained = {n.operands[0] for n in self.graph.nodes() if n.op.has(Trait.STATE_WRITE)}
+        trained = self.guarded.writes
         begins: list[Node | Value] = []
         for value in self.graph.inputs:
             nans, infinities = self._counts(value)
@@ -174,9 +202,8 @@ class Search(Evaluator):
         return made or not any(self._counts(v)[1] for v in node.operands)
 
     def _leads(self, bad: set[Value]) -> set[Value]:
-        """The bad values of which a bad output or written tensor is made."""
-        written = [n.operands[1] for n in self.graph.nodes() if n.op.has(Trait.STATE_WRITE)]
-        stack = [v for v in [*self.graph.outputs, *written] if v in bad]
+        """The bad values of which one is made that the flag looks at."""
+        stack = [v for v in self.guarded.seen if v in bad]
         found: set[Value] = set()
         while stack:
             value = stack.pop()
@@ -189,20 +216,17 @@ class Search(Evaluator):
         """How many elements are NaN, and infinite."""
         if not value.dtype.is_floating_point:
             return 0, 0
-        array = np.asarray(self.values[value])
-        nans = int(np.count_nonzero(array != array))
-        return nans, int(array.size - np.count_nonzero(np.isfinite(array))) - nans
+        found = self._report(value)
+        return found.nans, found.infinities
+
+    def _report(self, value: Value) -> ArrayReport:
+        if value not in self._reports:
+            self._reports[value] = report_of(np.asarray(self.values[value]))
+        return self._reports[value]
 
     def text(self, value: Value) -> str:
         """Type, range, and counts of what is not finite."""
-        array = np.asarray(self.values[value])
-        parts = [str(value.type)]
-        if array.dtype.kind in "fiu":
-            finite = array[np.isfinite(array)]
-            if finite.size:
-                parts.append(f"{float(finite.min()):.4g}..{float(finite.max()):.4g}")
-        counts = zip(self._counts(value), ("NaN", "inf"), strict=True)
-        return " ".join([*parts, *(f"{n} {what}" for n, what in counts if n)])
+        return str(self._report(value))
 
 
 def class_names(model: Any) -> dict[str, str]:

@@ -100,6 +100,14 @@ class Gradients:
             factor = ew.minimum(ew.div(options.clip_norm, ew.add(self.norm, 1e-6)), 1.0)
             self.found = {a: as_type(ew.mul(g, factor), g.dtype) for a, g in self.found.items()}
 
+    def decisive(self) -> list[Any]:
+        """What is finite in a step that is fine: the gradients, or their norm. None with a loss scale that follows
+        them, for then it is part of the loop that they are not."""
+        if self.state.scaling:
+            return []
+        is_norm = self.norm is not None and self.options.norm_type >= 1
+        return [self.norm] if is_norm else list(self.found.values())
+
     def _unscale(self, scale: Any) -> None:
         if not isinstance(scale, DynamicScale):
             self.found = {a: ew.mul(g, 1.0 / scale) for a, g in self.found.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -11,10 +12,12 @@ import numpy as np
 from graphc.base.errors import ArgumentError, GradientError, ShapeError, TraceError
 from graphc.compiled.bindings import Slot
 from graphc.compiled.bound_program import bind, binding_of, bound_values, build
-from graphc.compiled.first_nan import FirstNan, append_flag, class_names
+from graphc.compiled.finite_flag import Guarded, append_flag
+from graphc.compiled.first_nan import FirstNan, Scene, class_names
 from graphc.compiled.machine import machine_of
 from graphc.compiled.memory import within_memory
 from graphc.compiled.sized_traces import SizedTrace, Sizes, structure_at, value_at
+from graphc.compiled.state_rounds import Rounds
 from graphc.compiled.step_gradients import seed_of
 from graphc.compiled.step_options import StepOptions
 from graphc.compiled.step_state import StepState
@@ -22,11 +25,12 @@ from graphc.compiled.step_tail import Tail
 from graphc.compiled.step_update import UpdatedParameters, state_path
 from graphc.compiled.user_passes import passed
 from graphc.compiled.variant import no_hooks
-from graphc.ir.graph.graph import Graph, Value, input_path
+from graphc.ir.graph.graph import Graph, Value, input_class, input_path
 from graphc.ir.op import Trait
 from graphc.ops.autodiff import leads_to, vjp_graph
 from graphc.optim.settings import OptimizerSettings
 from graphc.passes.pipeline import arrange, with_narrow_products
+from graphc.tensors.placement import on_host
 from graphc.tensors.structure import Branch, Leaf, given_for, unflatten
 from graphc.tensors.tensor import Tensor
 from graphc.tracing.attributes import set_again
@@ -86,8 +90,7 @@ class StepProgram:
         tail = Tail(options, state, self.traced, trace.outside, slots)
         first_update = 1 + max(n.id for n in graph.nodes())
         tail.append(graph, parameters, updates)
-        if options.first_nan:
-            append_flag(graph, self._optimizer_paths if updates else ())
+        guarded = self._guarded(graph, tail) if options.first_nan else None
         self.account.watched += tuple(tail.facts)
         self.host = tail.host
         """The Python functions that it calls."""
@@ -101,15 +104,30 @@ class StepProgram:
         order = [v.node.attrs["path"] for v in bound_values(graph, self.program)]
         written = {n.operands[0].node.attrs["path"] for n in graph.nodes() if n.op.has(Trait.STATE_WRITE)}
         self.binding = binding_of(self.program, [slots[p] for p in order], [p in written for p in order])
-        self.first_nan = self._guard(first_update, order) if options.first_nan else None
+        self.first_nan: FirstNan | None = None
+        """What looks for numbers that are not finite."""
+        if guarded is not None:
+            updates_of = [range(first_update, sys.maxsize)]
+            scene = Scene(options.name, class_names(options.model), "step", updates_of)
+            self.first_nan = FirstNan(scene, graph, guarded, self.machine)
+            self._slots_of = slots
+            floats = {path: slots[path] for path in sorted(written) if slots[path].dtype.is_floating_point}
+            self._rounds = Rounds({} if options.first_nan == "all" else floats)
         self.calls = bind(self.program, self.binding, self.account.words, len(graph.outputs))
         plain = self.traced.structure == Branch(tuple, (), (Leaf(), Leaf()))
         self.single = plain and count == len(graph.outputs) and options.losses is None
 
-    def _guard(self, first_update: int, paths: Sequence[str]) -> FirstNan:
-        """What looks for numbers that are not finite; ``first_update`` is the id of the update's first node."""
-        classes = class_names(self.options.model)
-        return FirstNan(self.options.name, self.graph, first_update, self.binding, paths, classes)
+    def _guarded(self, graph: Graph, tail: Tail) -> Guarded:
+        """Appends the flag of ``first_nan``: the losses, what decides about the update, and what the forward pass
+        writes are finite, the other outputs hold no NaN."""
+        losses = len(self.options.losses or (None,))
+        numbers = [v for v in graph.inputs if input_class(v) == "input"][len(self.traced.inputs) :]
+        written = {n.operands[0]: n.operands[1] for n in graph.nodes() if n.op.has(Trait.STATE_WRITE)}
+        known = {input_path(a.value) for a in self.traced.arguments}
+        mine = self.updated_paths
+        finite = [*graph.outputs[:losses], *tail.decisive, *numbers]
+        finite += [v for a, v in written.items() if input_path(a) in known - mine or self.options.first_nan == "all"]
+        return append_flag(graph, finite, graph.outputs[losses:])
 
     def _differentiate(self) -> tuple[Graph, Gradients]:
         """The graph with gradients, and these."""
@@ -161,8 +179,8 @@ class StepProgram:
         slots = dict(self.trace.outside.slots)
         pairs = [(slots[input_path(value)], param) for value, (_, param) in parameters.items()]
         self.updated = UpdatedParameters(pairs)
+        self.updated_paths = {input_path(value) for value in parameters}
         self.states: list[tuple[Any, Any, Any]] = []
-        self._optimizer_paths: set[str] = set()
         holders = {id(p): o for o in self.options.optimizers for group in o.param_groups for p in group["params"]}
         for argument, (_, param) in parameters.items() if self.updates else ():
             optimizer = holders[id(param)]
@@ -171,7 +189,6 @@ class StepProgram:
                 self.states.append((optimizer, param, state))
             for name, tensor in state.items():
                 path = state_path(argument, name)
-                self._optimizer_paths.add(path)
                 slots[path] = Slot(tensor, (state, name), f"state {path!r}")
         return slots
 
@@ -223,12 +240,21 @@ class StepProgram:
         return StepResult(loss, output, found[count] if self._norms else None)
 
     def _call(self, arrays: list[Any]) -> list[Any]:
-        if self.first_nan is not None:
-            self.first_nan.keep()
         run = self.calls.run
         if self.host:
             run = self.trace.outside.serving(run, self.host, {}, self)
         found = run(arrays)
         if self.first_nan is not None:
-            self.first_nan.check(found.pop(), arrays, self.host, 1 + self.options.optimizers[0].step_count)
+            self._look(self.first_nan, found.pop(), arrays)
         return found
+
+    def _look(self, first_nan: FirstNan, flag: Any, arrays: Sequence[Any]) -> None:
+        """Raises NonFiniteError where a call has made a number that is not finite, or an earlier one has."""
+        path = self._rounds.look() if flag else None
+        if flag and path is None:
+            return
+        number = 1 + self.options.optimizers[0].step_count
+        bound = {path: on_host(slot.tensor()._data) for path, slot in self._slots_of.items()}
+        if path is not None:
+            raise first_nan.written(number, path, bound)
+        first_nan.look(number, arrays, bound, (self.host, {}))

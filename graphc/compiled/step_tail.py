@@ -57,6 +57,8 @@ class Tail:
         """What was read of the world outside."""
         self.host: tuple[Any, ...] = ()
         """The Python functions that the program calls."""
+        self.decisive: list[Value] = []
+        """What must be finite before anything is updated: gradients, or their norm."""
 
     def append(self, graph: Graph, parameters: Mapping[Value, tuple[Value, Any]], updates: bool) -> None:
         """Appends it; ``updates`` says whether parameters are updated, or only gradients added up."""
@@ -76,6 +78,7 @@ class Tail:
                 self._add_outputs(graph, parameters, gradients)
             if updates and self.state.average is not None:
                 self._average(tracer, contents)
+            self.decisive = [t._data for t in gradients.decisive()]
             deliver(tracer)
         self.facts = settled(reads, f"{names}.update")
         self.host = tuple(tracer.host.functions)

@@ -1,0 +1,116 @@
+"""A flag in a graph that says whether a call has made finite numbers only, and writes to states that wait for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from graphc.base.dtypes import bool_, float32, float64
+from graphc.base.interruptions import kept_outside
+from graphc.base.size import hint
+from graphc.ir.graph.graph import CONSTANT, INPUT, Graph, Node, Value
+from graphc.ir.op import Trait
+from graphc.ops import elementwise as ew
+from graphc.ops import math as mathematics
+from graphc.ops.dispatch import use
+from graphc.tape.grad_mode import no_grad
+from graphc.tensors.tensor import Tensor
+from graphc.tracing.tracer import Tracer
+
+MARGIN = 1024.0
+"""What a bound of a product is multiplied by: sums of squares and of products are rounded."""
+LARGER_OPERANDS = 4
+"""A product is judged by its operands where they are together not more than so many times as large: then it need not
+lie in memory before anything is written, and the update of a weight stays part of the kernel of its gradient."""
+BOUNDED = frozenset({"exp", "tanh", "sigmoid", "erf"})
+"""Ops whose results are finite where an operand is a mask's minus infinity."""
+
+
+class Guarded(NamedTuple):
+    """What a flag looks at."""
+
+    seen: tuple[Value, ...]
+    writes: Mapping[Value, Value]
+    """By argument: what is written to it where the flag is true."""
+
+
+def append_flag(graph: Graph, finite: Iterable[Value], numbers: Iterable[Value] = ()) -> Guarded:
+    """Appends an output: whether all of ``finite`` are finite and none of ``numbers`` holds a NaN. Where it is false
+    nothing is written.
+
+    It may be false without a reason where products come near the largest number."""
+    tracer = Tracer(graph)
+    tracer.differentiable = False
+    first = [v for v in dict.fromkeys(finite) if v.dtype.is_floating_point]
+    second = [v for v in dict.fromkeys(numbers) if v.dtype.is_floating_point and v not in first]
+    writes = {n.operands[0]: n.operands[1] for n in graph.nodes() if n.op.has(Trait.STATE_WRITE)}
+    with kept_outside(), use(tracer), no_grad():
+        found = [_is_finite(v) for v in first]
+        found += [ew.eq(t, t).all() for t in [_tensor(v) for v in second]]
+        while len(found) > 1:
+            # NOTE: a tree, not a chain: passes walk along operands.
+            pairs = [ew.logical_and(a, b) for a, b in zip(found[::2], found[1::2], strict=False)]
+            found = [*pairs, *found[2 * len(pairs) :]]
+        flag = found[0] if found else _tensor(graph.scalar(True, bool_))
+        for node in [n for n in graph.nodes() if n.op.has(Trait.STATE_WRITE)]:
+            argument, value = node.operands[:2]
+            graph.set_operand(node, 1, ew.where(flag, _tensor(value), _tensor(argument))._data)
+    graph.set_outputs([*graph.outputs, flag._data])
+    return Guarded((*first, *second), writes)
+
+
+def _tensor(value: Value) -> Any:
+    return Tensor._wrap(value)
+
+
+def _is_finite(value: Value) -> Any:
+    """Whether all elements are; of a large product, whether the norms of its operands say so (Cauchy-Schwarz)."""
+    made = value
+    while made.node.op.name in ("transpose", "reshape"):
+        made = made.node.operands[0]
+    node = made.node
+    if node.op.name == "matmul" and value.dtype in (float32, float64) and _is_large(node):
+        norms = [mathematics.sqrt(ew.mul(t, t).sum()) for t in map(_tensor, node.operands)]
+        return mathematics.isfinite(ew.mul(ew.mul(norms[0], norms[1]), MARGIN))
+    return mathematics.isfinite(_tensor(value)).all()
+
+
+def _is_large(product: Node) -> bool:
+    sizes = [hint(v.type.size) for v in product.operands]
+    return sum(sizes) <= LARGER_OPERANDS * hint(product.results[0].type.size)
+
+
+def outputs_of_modules(graph: Graph) -> list[Value]:
+    """The values that are used outside of the module which makes them."""
+    found: dict[Value, None] = {}
+    outputs = set(graph.outputs)
+    for node in graph.nodes():
+        path = node.location.module
+        for value in node.results if path else ():
+            users = [user.location.module for user, _ in graph.uses(value) if isinstance(user, Node)]
+            if value in outputs or any(not _is_inside(user, path) for user in users):
+                found[value] = None
+    return list(found)
+
+
+def _is_inside(path: str, module: str) -> bool:
+    return path == module or path.startswith(f"{module}.")
+
+
+def may_be_infinite(graph: Graph, arrays: Mapping[Value, Any]) -> set[Value]:
+    """The values that are made of infinite constants and arguments, as masked scores are."""
+    found = {value for value, array in arrays.items() if _has_infinity(array)}
+    for node in graph.nodes():
+        if node.op is CONSTANT:
+            if _has_infinity(node.attrs["value"]):
+                found.update(node.results)
+        elif node.op is not INPUT and node.op.name not in BOUNDED and any(v in found for v in node.operands):
+            found.update(node.results)
+    return found
+
+
+def _has_infinity(array: Any) -> bool:
+    array = np.asarray(array)
+    return array.dtype.kind not in "biu" and bool(np.isinf(array).any())

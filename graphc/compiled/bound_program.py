@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from operator import is_
 from typing import Any
 
@@ -19,6 +20,7 @@ from graphc.passes.pipeline import PIPELINE
 from graphc.runtime.call import Executable
 from graphc.runtime.devices.program import DeviceExecutable
 from graphc.runtime.fast_call import REUSE_FROM, Gate
+from graphc.runtime.host_calls import rewind
 from graphc.tensors.journal import USED
 
 
@@ -85,6 +87,7 @@ class BoundProgram:
             self.binding.tell_writes()
         found = self.native()(*given)
         if found is None:
+            rewind()
             found = self._run_checked(given)
         elif self.single:
             found = [found]
@@ -92,10 +95,12 @@ class BoundProgram:
         return found
 
     def _run_checked(self, given: list[Any]) -> list[np.ndarray]:
-        if self._gate is None:
+        with self.alone():
             return self.program.run(given, self.binding.arrays())
-        with self._gate.alone():
-            return self.program.run(given, self.binding.arrays())
+
+    def alone(self) -> Any:
+        """A context in which no other call of the program writes to the states."""
+        return nullcontext() if self._gate is None else self._gate.alone()
 
 
 class GivenProgram:
@@ -123,7 +128,10 @@ class GivenProgram:
             call = native(program, bound, not_native, apart=True)
             known, self._native = bound, (bound, call)
         found = call(*given)
-        return program.run(given, known, None, sizes) if found is None else found
+        if found is None:
+            rewind()
+            found = program.run(given, known, None, sizes)
+        return found
 
 
 def not_native(*_: Any, **__: Any) -> None:

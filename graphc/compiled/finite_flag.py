@@ -1,4 +1,4 @@
-"""A flag in a graph that says whether a call has made finite numbers only, and writes to states that wait for it."""
+"""A check in a graph that stops a call which has made a number that is not finite, before it writes to states."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ from graphc.base.dtypes import bool_, float32, float64
 from graphc.base.interruptions import kept_outside
 from graphc.base.size import hint
 from graphc.ir.graph.graph import CONSTANT, INPUT, Graph, Node, Value
+from graphc.ir.graph.interpret import live_nodes
 from graphc.ir.op import Trait
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
+from graphc.ops.check import NOT_FINITE, check_true
+from graphc.ops.checkpoint import later
 from graphc.ops.dispatch import use
 from graphc.tape.grad_mode import no_grad
 from graphc.tensors.tensor import Tensor
@@ -29,18 +32,20 @@ BOUNDED = frozenset({"exp", "tanh", "sigmoid", "erf"})
 
 
 class Guarded(NamedTuple):
-    """What a flag looks at."""
+    """What a check of finite numbers looks at."""
 
     seen: tuple[Value, ...]
+    check: Node
+    """The node that stops a call."""
     writes: Mapping[Value, Value]
-    """By argument: what is written to it where the flag is true."""
+    """By argument: what is written to it."""
 
 
-def append_flag(graph: Graph, finite: Iterable[Value], numbers: Iterable[Value] = ()) -> Guarded:
-    """Appends an output: whether all of ``finite`` are finite and none of ``numbers`` holds a NaN. Where it is false
-    nothing is written.
+def append_check(graph: Graph, finite: Iterable[Value], numbers: Iterable[Value] = ()) -> Guarded:
+    """Appends a check which stops a call before it writes anything, unless all of ``finite`` are finite and none of
+    ``numbers`` holds a NaN.
 
-    It may be false without a reason where products come near the largest number."""
+    It may stop a call without a reason where products come near the largest number."""
     tracer = Tracer(graph)
     tracer.differentiable = False
     first = [v for v in dict.fromkeys(finite) if v.dtype.is_floating_point]
@@ -54,11 +59,24 @@ def append_flag(graph: Graph, finite: Iterable[Value], numbers: Iterable[Value] 
             pairs = [ew.logical_and(a, b) for a, b in zip(found[::2], found[1::2], strict=False)]
             found = [*pairs, *found[2 * len(pairs) :]]
         flag = found[0] if found else _tensor(graph.scalar(True, bool_))
-        for node in [n for n in graph.nodes() if n.op.has(Trait.STATE_WRITE)]:
-            argument, value = node.operands[:2]
-            graph.set_operand(node, 1, ew.where(flag, _tensor(value), _tensor(argument))._data)
-    graph.set_outputs([*graph.outputs, flag._data])
-    return Guarded((*first, *second), writes)
+        checked: Any = check_true(flag, message=NOT_FINITE)
+        _hold_back(graph, writes, flag)
+    return Guarded((*first, *second), checked._data.node, writes)
+
+
+def _hold_back(graph: Graph, writes: Mapping[Value, Value], flag: Any) -> None:
+    """Lets what is written be computed behind the flag where it reads what was there before: it would be computed
+    beside its gradients otherwise, which the flag needs, and be copied later."""
+    early = live_nodes(graph, [flag._data])
+    held: dict[Value, Any] = {}
+    for node in live_nodes(graph, writes.values()) - early:
+        for i, operand in enumerate(node.operands):
+            if operand in writes and operand.type.size != 1:
+                if operand not in held:
+                    held[operand] = later(_tensor(operand), flag)._data
+                graph.set_operand(node, i, held[operand])
+
+
 
 
 def _tensor(value: Value) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -15,7 +16,8 @@ from graphc.compiled.machine import is_device
 from graphc.compiled.state_rounds import CALLS
 from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value, input_class, input_path
 from graphc.ir.graph.interpret import Evaluator, Interpreter, solved_sizes
-from graphc.runtime.host_calls import running
+from graphc.ops.host import interpreting
+from graphc.runtime.host_calls import current
 from graphc.tensors.placement import on_host
 
 LEVELS = (False, True, "all")
@@ -44,7 +46,7 @@ class Scene(NamedTuple):
 
 
 class FirstNan:
-    """Guards the calls of one program whose graph ends with the flag of ``finite_flag``."""
+    """Guards the calls of one program whose graph ends with the check of ``finite_flag``."""
 
     def __init__(self, scene: Scene, graph: Graph, guarded: Guarded, machine: str):
         if is_device(machine):
@@ -54,31 +56,31 @@ class FirstNan:
     def look(
         self,
         number: int,
-        given: Sequence[Any],
         bound: Mapping[str, Any],
-        host: tuple[Sequence[Any], dict[Any, Any]] = ((), {}),
+        given: Sequence[Any],
         sizes: Mapping[str, int] | None = None,
-    ) -> None:
-        """Evaluates a call again whose flag was false, which has written nothing: raises NonFiniteError, or writes what
-        the call would have written, where all is finite.
+    ) -> list[np.ndarray]:
+        """Evaluates a call again that was stopped, and has written nothing: raises NonFiniteError, or what another
+        check says; where all is finite it writes what the call would have written, and returns the outputs.
 
-        ``given`` are its arguments, ``bound`` holds the arrays of params and states by path, ``host`` the Python
-        functions that it calls and what they left, ``sizes`` those of named dimensions that no argument tells."""
+        ``given`` are its arguments, ``bound`` holds the arrays of params and states by path, ``sizes`` those of named
+        dimensions that no argument tells. What Python functions have returned to the call is not asked for again."""
         plain = iter(given)
         arguments = [
             np.asarray(on_host(next(plain) if input_class(v) == "input" else bound[input_path(v)]))
             for v in self.graph.inputs
         ]
-        search = Search(self.guarded)
-        with running(*host), np.errstate(all="ignore"):
-            search.evaluate(self.graph, arguments, sizes or {})
+        search, host = Search(self.guarded), current()
+        with nullcontext() if host is None else interpreting(host.rewind()), np.errstate(all="ignore"):
+            outputs = search.evaluate(self.graph, arguments, sizes or {})
         found = search.first()
         if found is not None:
             raise self._error(search, found, number)
         for argument, value in self.guarded.writes.items():
             np.copyto(bound[input_path(argument)], search.values[value])
+        return [np.array(output) for output in outputs]
 
-    def written(self, number: int, path: str, bound: Mapping[str, Any]) -> NonFiniteError:
+    def written(self, number: int, bound: Mapping[str, Any], path: str) -> NonFiniteError:
         """The error of a tensor that is not finite since a call that nothing else has told of."""
         slots = [p for p in bound if p.startswith(f"optimizer.{path}.")]
         return NonFiniteError(
@@ -161,11 +163,15 @@ class Search(Evaluator):
         self.guarded = guarded
         self._reports: dict[Value, ArrayReport] = {}
 
-    def evaluate(self, graph: Graph, arguments: Sequence[Any], sizes: Mapping[str, int]) -> None:
+    def evaluate(self, graph: Graph, arguments: Sequence[Any], sizes: Mapping[str, int]) -> tuple[Any, ...]:
         """Evaluates all nodes and keeps their values; ``sizes`` as ``look`` takes them."""
         self.graph = graph
         self.sizes = solved_sizes(graph, arguments) | {graph.dims[name]: n for name, n in sizes.items()}
-        Interpreter.run(self, graph, arguments)
+        return Interpreter.run(self, graph, arguments)
+
+    def apply(self, node: Node, operands: list[Any]) -> Sequence[Any]:
+        """Evaluates one node; the check of finite numbers holds."""
+        return (np.zeros((), np.bool_),) if node is self.guarded.check else super().apply(node, operands)
 
     def first(self) -> Node | Value | None:
         """The node, or the input with a NaN (or trained tensor with an infinity), that is to blame; None for none.
@@ -202,7 +208,7 @@ class Search(Evaluator):
         return made or not any(self._counts(v)[1] for v in node.operands)
 
     def _leads(self, bad: set[Value]) -> set[Value]:
-        """The bad values of which one is made that the flag looks at."""
+        """The bad values of which one is made that the check looks at."""
         stack = [v for v in self.guarded.seen if v in bad]
         found: set[Value] = set()
         while stack:

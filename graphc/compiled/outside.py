@@ -51,10 +51,15 @@ class Outside:
         return traced.training is not None and traced.training.is_bound_by(tensor)
 
     def serving(
-        self, run: Callable[..., Any], functions: Sequence[HostFunction], state: dict[Any, Any], owner: object
+        self,
+        run: Callable[..., Any],
+        functions: Sequence[HostFunction],
+        state: dict[Any, Any],
+        owner: object,
+        lasting: bool = False,
     ) -> Callable[..., Any]:
         """``run`` as a function that calls Python functions, which leave what the trace has read as it is."""
-        served = serving(run, functions, state, owner)
+        served = serving(run, functions, state, owner, lasting)
         if all(function.takes_only for function in functions):
             return served
 

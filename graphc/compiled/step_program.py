@@ -9,10 +9,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from graphc.base.errors import ArgumentError, GradientError, ShapeError, TraceError
+from graphc.base.errors import (
+    ArgumentError,
+    ConditionError,
+    GradientError,
+    IndexRangeError,
+    ShapeError,
+    TraceError,
+)
 from graphc.compiled.bindings import Slot
 from graphc.compiled.bound_program import bind, binding_of, bound_values, build
-from graphc.compiled.finite_flag import Guarded, append_flag
+from graphc.compiled.finite_flag import Guarded, append_check
 from graphc.compiled.first_nan import FirstNan, Scene, class_names
 from graphc.compiled.machine import machine_of
 from graphc.compiled.memory import within_memory
@@ -30,6 +37,7 @@ from graphc.ir.op import Trait
 from graphc.ops.autodiff import leads_to, vjp_graph
 from graphc.optim.settings import OptimizerSettings
 from graphc.passes.pipeline import arrange, with_narrow_products
+from graphc.runtime.host_calls import current
 from graphc.tensors.placement import on_host
 from graphc.tensors.structure import Branch, Leaf, given_for, unflatten
 from graphc.tensors.tensor import Tensor
@@ -118,7 +126,7 @@ class StepProgram:
         self.single = plain and count == len(graph.outputs) and options.losses is None
 
     def _guarded(self, graph: Graph, tail: Tail) -> Guarded:
-        """Appends the flag of ``first_nan``: the losses, what decides about the update, and what the forward pass
+        """Appends the check of ``first_nan``: the losses, what decides about the update, and what the forward pass
         writes are finite, the other outputs hold no NaN."""
         losses = len(self.options.losses or (None,))
         numbers = [v for v in graph.inputs if input_class(v) == "input"][len(self.traced.inputs) :]
@@ -127,7 +135,7 @@ class StepProgram:
         mine = self.updated_paths
         finite = [*graph.outputs[:losses], *tail.decisive, *numbers]
         finite += [v for a, v in written.items() if input_path(a) in known - mine or self.options.first_nan == "all"]
-        return append_flag(graph, finite, graph.outputs[losses:])
+        return append_check(graph, finite, graph.outputs[losses:])
 
     def _differentiate(self) -> tuple[Graph, Gradients]:
         """The graph with gradients, and these."""
@@ -240,21 +248,29 @@ class StepProgram:
         return StepResult(loss, output, found[count] if self._norms else None)
 
     def _call(self, arrays: list[Any]) -> list[Any]:
-        run = self.calls.run
+        run = self.calls.run if self.first_nan is None else self._run_guarded
         if self.host:
-            run = self.trace.outside.serving(run, self.host, {}, self)
-        found = run(arrays)
-        if self.first_nan is not None:
-            self._look(self.first_nan, found.pop(), arrays)
+            run = self.trace.outside.serving(run, self.host, {}, self, self.first_nan is not None)
+        return run(arrays)
+
+    def _run_guarded(self, arrays: list[Any]) -> list[Any]:
+        """Runs the program. Raises NonFiniteError where the call makes a number that is not finite, or an earlier one
+        has."""
+        first_nan: Any = self.first_nan
+        try:
+            found = self.calls.run(arrays)
+        except (ConditionError, IndexRangeError):
+            host = current()
+            if host is not None and host.error is not None:
+                raise
+            with self.calls.alone():
+                return first_nan.look(*self._scene(), arrays)
+        path = self._rounds.look()
+        if path is not None:
+            raise first_nan.written(*self._scene(), path)
         return found
 
-    def _look(self, first_nan: FirstNan, flag: Any, arrays: Sequence[Any]) -> None:
-        """Raises NonFiniteError where a call has made a number that is not finite, or an earlier one has."""
-        path = self._rounds.look() if flag else None
-        if flag and path is None:
-            return
-        number = 1 + self.options.optimizers[0].step_count
+    def _scene(self) -> tuple[int, dict[str, Any]]:
+        """The number of the step, and the arrays of params and states by path."""
         bound = {path: on_host(slot.tensor()._data) for path, slot in self._slots_of.items()}
-        if path is not None:
-            raise first_nan.written(number, path, bound)
-        first_nan.look(number, arrays, bound, (self.host, {}))
+        return 1 + self.options.optimizers[0].step_count, bound

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ from graphc.base.errors import GraphcError, IndexRangeError
 from graphc.ir.graph.graph import Graph, Node, Value, input_class, input_path
 from graphc.ir.graph.interpret import Evaluator, Reemitter, live_nodes
 from graphc.ir.op import Trait
+from graphc.ops.host import interpreting
+from graphc.runtime.host_calls import current
 
 
 class Refusals:
@@ -22,6 +25,9 @@ class Refusals:
         self._checks = checks
 
     def __call__(self, inputs: Sequence[Any], bound: Mapping[str, np.ndarray]) -> GraphcError | None:
+        host = current()
+        if host is not None and host.error is not None:
+            return None  # which is raised in the place of any other
         graph = self._checks()
         plain = iter(inputs)
         given = [
@@ -32,7 +38,8 @@ class Refusals:
         if any(path not in bound for path in missing):
             return None
         try:
-            Evaluator().run(graph, [np.asarray(a) for a in given])
+            with nullcontext() if host is None else interpreting(host.rewind()):
+                Evaluator().run(graph, [np.asarray(a) for a in given])
         except IndexRangeError as error:
             return error
         return None

@@ -21,6 +21,8 @@ from graphc.ops.define import define
 from graphc.ops.rules import check_kind, show
 from graphc.ops.samples import array, booleans, integers, plain
 
+NOT_FINITE = "a number is not finite"
+"""What the check of ``first_nan`` says."""
 _I = TensorType(int64, (4,))
 
 

@@ -13,7 +13,8 @@ from graphc.base.size import always, bounds, is_size
 from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value
 from graphc.ir.graph.interpret import Reemitter
 from graphc.ir.op import Bounds, Trait
-from graphc.ops.check import holds, limits_of
+from graphc.ops.check import NOT_FINITE, holds, limits_of
+from graphc.ops.host import FAILED
 from graphc.passes.base import PassResult
 
 
@@ -22,8 +23,8 @@ class SettleChecks:
     """Leaves out checks that cannot fail.
 
     Needs: any valid graph. Does: removes checks of elements that are known to be in range, a check that another one
-    makes too, and with GRAPHC_CHECK_INDICES=off all. Leaves: checks of what is known at the call only, and of constants
-    that are out of range.
+    makes too, and with GRAPHC_CHECK_INDICES=off all that users ask for. Leaves: checks of what is known at the call
+    only, and of constants that are out of range.
 
         %i = argmax(%x) {axis=1} : i64[8]
         %ok = check_index(%i) {low=0, high=9} : bool[]     ->     %i = argmax(%x) {axis=1} : i64[8]
@@ -37,10 +38,18 @@ class SettleChecks:
         checks = [n for n in graph.nodes() if n.op.has(Trait.CHECK)]
         if not checks:
             return PassResult(graph, 0)
-        settled = set(checks) if not config.read().check_indices else _settled(graph, checks)
+        settled = _of_users(checks) if not config.read().check_indices else _settled(graph, checks)
         kept = {v.node for v in graph.outputs} | {v.node for n in graph.nodes() for v in n.operands}
         settled -= kept
         return PassResult(_Without(settled).transform(graph) if settled else graph, len(settled))
+
+
+OWN = FAILED, NOT_FINITE
+"""Messages of checks that are how compiled code works."""
+
+
+def _of_users(checks: list[Node]) -> set[Node]:
+    return {node for node in checks if node.attrs.get("message") not in OWN}
 
 
 class _Without(Reemitter):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from math import prod
@@ -21,20 +22,45 @@ SYMBOL = "graphc_host"
 class HostRun:
     """One run of a program with host calls."""
 
-    def __init__(self, functions: Sequence[HostFunction], state: dict[Any, Any], owner: object = None):
+    def __init__(
+        self, functions: Sequence[HostFunction], state: dict[Any, Any], owner: object = None, lasting: bool = False
+    ):
+        """``lasting``: what functions return is kept as it was then, whatever they do to it later."""
         self.functions = functions
         self.state = state
         self.owner = owner
         """The program that runs."""
         self.error: BaseException | None = None
         """What a function has raised; no other one is called then."""
+        self.is_calling = False
+        """Whether one of the functions is being called."""
+        self._lasting = lasting
+        self._made: list[tuple[int, Sequence[np.ndarray]]] = []
+        self._again: dict[int, deque[Sequence[np.ndarray]]] = {}
+
+    def rewind(self) -> Callable[[int, Sequence[np.ndarray]], Sequence[np.ndarray]]:
+        """The program begins once more: what functions have returned is returned again, without a call. Gives ``call``,
+        for who runs it."""
+        self._again = {}
+        for number, found in self._made:
+            self._again.setdefault(number, deque()).append(found)
+        return self.call
 
     def call(self, number: int, arrays: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
         """What function ``number`` returns for read-only arrays; raises what it raises."""
-        found = self.functions[number]
+        if self._again.get(number):
+            return self._again[number].popleft()
         for array in arrays:
             array.flags.writeable = False
-        return found.function(self.state, *arrays)
+        self.is_calling = True
+        try:
+            found = self.functions[number].function(self.state, *arrays)
+        finally:
+            self.is_calling = False
+        if self._lasting:
+            found = [np.array(array) for array in found]
+        self._made.append((number, found))
+        return found
 
     def serve(self, number: int, addresses: int) -> None:
         """Calls function ``number`` on the buffers at these addresses: new token, token, operands, results."""
@@ -91,7 +117,9 @@ _present = _Present()
 
 
 @contextmanager
-def running(functions: Sequence[HostFunction], state: dict[Any, Any], owner: object = None) -> Iterator[HostRun]:
+def running(
+    functions: Sequence[HostFunction], state: dict[Any, Any], owner: object = None, lasting: bool = False
+) -> Iterator[HostRun]:
     """While the block runs, programs that this thread calls may call these functions. What a function raises is raised
     at the end of the block, in the place of what the program says of it. Raises ArgumentError where ``owner``, which
     writes to states, is running already: it would wait for itself."""
@@ -100,7 +128,7 @@ def running(functions: Sequence[HostFunction], state: dict[Any, Any], owner: obj
             "a hook or an opaque function calls the compiled code that calls it, which writes to parameters or buffers",
             remedy="call the module that is not compiled, or another compiled function",
         )
-    run = HostRun(functions, state, owner)
+    run = HostRun(functions, state, owner, lasting)
     _present.runs.append(run)
     try:
         yield run
@@ -114,20 +142,32 @@ def running(functions: Sequence[HostFunction], state: dict[Any, Any], owner: obj
 
 
 def serving(
-    run: Callable[..., Any], functions: Sequence[HostFunction], state: dict[Any, Any], owner: object = None
+    run: Callable[..., Any],
+    functions: Sequence[HostFunction],
+    state: dict[Any, Any],
+    owner: object = None,
+    lasting: bool = False,
 ) -> Callable[..., Any]:
     """``run`` as a function that calls these functions, see ``running``."""
 
     def call(*args: Any) -> Any:
-        with running(functions, state, owner):
+        with running(functions, state, owner, lasting):
             return run(*args)
 
     return call
 
 
 def current() -> HostRun | None:
-    """The innermost run of this thread."""
-    return _present.runs[-1] if _present.runs else None
+    """The innermost run of this thread, unless it is calling a function: what runs there is another program."""
+    run = _present.runs[-1] if _present.runs else None
+    return None if run is None or run.is_calling else run
+
+
+def rewind() -> None:
+    """To be called before a program that has been stopped runs once more: see ``HostRun.rewind``."""
+    run = current()
+    if run is not None:
+        run.rewind()
 
 
 def _serve(number: int, addresses: int) -> None:

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from graphc.base.dtypes import bool_, float32, float64
 from graphc.base.interruptions import kept_outside
 from graphc.base.size import hint
-from graphc.ir.graph.graph import CONSTANT, INPUT, Graph, Node, Value
+from graphc.ir.graph.graph import Graph, Node, Value
 from graphc.ir.graph.interpret import live_nodes
 from graphc.ir.op import Trait
 from graphc.ops import elementwise as ew
@@ -27,8 +25,6 @@ MARGIN = 1024.0
 LARGER_OPERANDS = 4
 """A product is judged by its operands where they are together not more than so many times as large: then it need not
 lie in memory before anything is written, and the update of a weight stays part of the kernel of its gradient."""
-BOUNDED = frozenset({"exp", "tanh", "sigmoid", "erf"})
-"""Ops whose results are finite where an operand is a mask's minus infinity."""
 
 
 class Guarded(NamedTuple):
@@ -69,14 +65,13 @@ def _hold_back(graph: Graph, writes: Mapping[Value, Value], flag: Any) -> None:
     beside its gradients otherwise, which the flag needs, and be copied later."""
     early = live_nodes(graph, [flag._data])
     held: dict[Value, Any] = {}
-    for node in live_nodes(graph, writes.values()) - early:
+    late = live_nodes(graph, writes.values()) - early
+    for node in [n for n in graph.nodes() if n in late]:
         for i, operand in enumerate(node.operands):
             if operand in writes and operand.type.size != 1:
                 if operand not in held:
                     held[operand] = later(_tensor(operand), flag)._data
                 graph.set_operand(node, i, held[operand])
-
-
 
 
 def _tensor(value: Value) -> Any:
@@ -98,37 +93,3 @@ def _is_finite(value: Value) -> Any:
 def _is_large(product: Node) -> bool:
     sizes = [hint(v.type.size) for v in product.operands]
     return sum(sizes) <= LARGER_OPERANDS * hint(product.results[0].type.size)
-
-
-def outputs_of_modules(graph: Graph) -> list[Value]:
-    """The values that are used outside of the module which makes them."""
-    found: dict[Value, None] = {}
-    outputs = set(graph.outputs)
-    for node in graph.nodes():
-        path = node.location.module
-        for value in node.results if path else ():
-            users = [user.location.module for user, _ in graph.uses(value) if isinstance(user, Node)]
-            if value in outputs or any(not _is_inside(user, path) for user in users):
-                found[value] = None
-    return list(found)
-
-
-def _is_inside(path: str, module: str) -> bool:
-    return path == module or path.startswith(f"{module}.")
-
-
-def may_be_infinite(graph: Graph, arrays: Mapping[Value, Any]) -> set[Value]:
-    """The values that are made of infinite constants and arguments, as masked scores are."""
-    found = {value for value, array in arrays.items() if _has_infinity(array)}
-    for node in graph.nodes():
-        if node.op is CONSTANT:
-            if _has_infinity(node.attrs["value"]):
-                found.update(node.results)
-        elif node.op is not INPUT and node.op.name not in BOUNDED and any(v in found for v in node.operands):
-            found.update(node.results)
-    return found
-
-
-def _has_infinity(array: Any) -> bool:
-    array = np.asarray(array)
-    return array.dtype.kind not in "biu" and bool(np.isinf(array).any())

@@ -16,6 +16,7 @@ from graphc.compiled.machine import is_device
 from graphc.compiled.state_rounds import CALLS
 from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value, input_class, input_path
 from graphc.ir.graph.interpret import Evaluator, Interpreter, solved_sizes
+from graphc.ir.op import Trait
 from graphc.ops.host import interpreting
 from graphc.runtime.host_calls import current
 from graphc.tensors.placement import on_host
@@ -97,10 +98,11 @@ class FirstNan:
             return self._given(search, found, head, number)
         if self._phase(found) == "update":
             undone += ", or at the learning rate"
-        made = ", ".join(search.text(v) for v in found.results)
-        operands = "; ".join(f"%{v.name} {search.text(v)}" for v in found.operands)
+        maker, tokens = _maker(found)
+        made = ", ".join(search.text(v) for v in found.results[tokens:])
+        operands = "; ".join(f"%{v.name} {search.text(v)}" for v in found.operands[tokens:])
         return NonFiniteError(
-            f"{head}: the first number that is not finite is made by {found.op.name}{self._place(found)}, "
+            f"{head}: the first number that is not finite is made by {maker}{self._place(found)}, "
             f"{self._phase(found)}: {made}",
             where=f"operands {operands}",
             origin=found.location.describe() or None,
@@ -136,7 +138,9 @@ class FirstNan:
         """The path of the first parameter that a node leads to."""
         leads = {node}
         for later in self.graph.nodes():
-            if any(v.node in leads for v in later.operands):
+            # NOTE: what waits for the check is not made of all that this looks at.
+            made_of = later.operands[:1] if later.op.has(Trait.WAITS) else later.operands
+            if any(v.node in leads for v in made_of):
                 leads.add(later)
         paths = [input_path(a) for a, value in self.guarded.writes.items() if value.node in leads]
         every = {input_path(argument) for argument in self.guarded.writes}
@@ -149,6 +153,14 @@ class FirstNan:
         if any(node.id in numbers for numbers in self.scene.updates):
             return "update"
         return "backward" if node.results[0].name.startswith("grad.") else self.scene.phase
+
+
+def _maker(node: Node) -> tuple[str, int]:
+    """What messages call a node, and how many tokens stand in front of what it takes and gives."""
+    forward = node.attrs.get("forward")
+    functions = [n for n in [node, *(forward.nodes() if forward else ())] if n.op.has(Trait.HOST)]
+    is_ordered = node.op.has(Trait.HOST) or bool(node.attrs.get("ordered"))
+    return functions[0].attrs["name"] if functions else node.op.name, int(is_ordered)
 
 
 class Search(Evaluator):

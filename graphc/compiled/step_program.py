@@ -257,13 +257,14 @@ class StepProgram:
         """Runs the program. Raises NonFiniteError where the call makes a number that is not finite, or an earlier one
         has."""
         first_nan: Any = self.first_nan
+        calls: Any = self.calls
         try:
-            found = self.calls.run(arrays)
+            found = calls.run(arrays)
         except (ConditionError, IndexRangeError):
             host = current()
             if host is not None and host.error is not None:
                 raise
-            with self.calls.alone():
+            with calls.alone():
                 return first_nan.look(*self._scene(), arrays)
         path = self._rounds.look()
         if path is not None:

@@ -20,8 +20,8 @@ from graphc.tape.grad_mode import no_grad
 from graphc.tensors.tensor import Tensor
 from graphc.tracing.tracer import Tracer
 
-MARGIN = 1024.0
-"""What a bound of a product is multiplied by: sums of squares and of products are rounded."""
+MARGIN = 2.0**20
+"""What a bound of a product is multiplied by: sums are rounded, and some products go through other numbers."""
 LARGER_OPERANDS = 4
 """A product is judged by its operands where they are together not more than so many times as large: then it need not
 lie in memory before anything is written, and the update of a weight stays part of the kernel of its gradient."""
@@ -80,16 +80,21 @@ def _tensor(value: Value) -> Any:
 
 def _is_finite(value: Value) -> Any:
     """Whether all elements are; of a large product, whether the norms of its operands say so (Cauchy-Schwarz)."""
-    made = value
-    while made.node.op.name in ("transpose", "reshape"):
+    product = _product(value)
+    if product is None:
+        return mathematics.isfinite(_tensor(value)).all()
+    norms = [mathematics.sqrt(ew.mul(t, t).sum()) for t in map(_tensor, product.operands)]
+    return mathematics.isfinite(ew.mul(ew.mul(norms[0], norms[1]), MARGIN))
+
+
+def _product(value: Value) -> Node | None:
+    """The large product of two values whose elements, in any order, a value has; None where it is none."""
+    made, size = value, hint(value.type.size)
+    while made.node.op.has(Trait.VIEW) and len(made.node.operands) == 1:
         made = made.node.operands[0]
-    node = made.node
-    if node.op.name == "matmul" and value.dtype in (float32, float64) and _is_large(node):
-        norms = [mathematics.sqrt(ew.mul(t, t).sum()) for t in map(_tensor, node.operands)]
-        return mathematics.isfinite(ew.mul(ew.mul(norms[0], norms[1]), MARGIN))
-    return mathematics.isfinite(_tensor(value)).all()
-
-
-def _is_large(product: Node) -> bool:
-    sizes = [hint(v.type.size) for v in product.operands]
-    return sum(sizes) <= LARGER_OPERANDS * hint(product.results[0].type.size)
+    operands = made.node.operands
+    if not made.node.op.has(Trait.CONTRACTION) or len(operands) != 2 or value.dtype not in (float32, float64):
+        return None
+    is_large = sum(hint(v.type.size) for v in operands) <= LARGER_OPERANDS * size
+    same = hint(made.type.size) == size and all(v.dtype is value.dtype for v in operands)
+    return made.node if is_large and same else None

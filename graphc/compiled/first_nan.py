@@ -21,15 +21,6 @@ from graphc.ops.host import interpreting
 from graphc.runtime.host_calls import current
 from graphc.tensors.placement import on_host
 
-LEVELS = (False, True, "all")
-"""What ``first_nan`` may be."""
-
-
-def check_level(doing: str, level: Any) -> None:
-    """Raises ArgumentError where ``first_nan`` is none of LEVELS."""
-    if not isinstance(level, (bool, str)) or level not in LEVELS:
-        raise ArgumentError(f"{doing}: first_nan is {level!r}", remedy='True, False or "all"')
-
 
 class Scene(NamedTuple):
     """What a guarded graph is a part of."""

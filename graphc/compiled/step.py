@@ -357,7 +357,7 @@ def compile_step(
     grad_norm: bool = False,
     grads: bool = False,
     precision: str | None = None,
-    first_nan: bool = False,
+    first_nan: bool | str = False,
 ) -> CompiledStep:
     """A callable ``step(x, y)`` that runs forward, ``loss(output, y)``, backward and the optimizer's update as one
     native call and returns what the loss returned: the loss, or a tuple or list that begins with it, with metrics.
@@ -385,9 +385,10 @@ def compile_step(
     and the scale follows as with torch.amp.GradScaler. ``precision="bf16"`` rounds what large products multiply to
     bf16; sums, weights, gradients and slots stay as they are (see docs/precision.md).
 
-    ``first_nan=True``: a step whose loss or updated tensors are not finite raises NonFiniteError, which names the first
-    node that made such a number, with its module, line and operands, and leaves everything as before the step;
-    docs/debugging.md says what counts.
+    ``first_nan=True``: a step whose loss, gradients or buffers are not finite raises NonFiniteError, which names the
+    first node that made such a number, with its module, line and operands, and leaves everything as before the step. An
+    update that overflows is found within 32 steps; with ``first_nan="all"`` before it is written. docs/debugging.md
+    says what counts.
     """
     scale = DynamicScale() if loss_scale == "dynamic" else loss_scale
     parts = as_callable(model), loss, optimizer, tuple(passes), machine_named(target, device), dims

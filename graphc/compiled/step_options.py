@@ -55,7 +55,7 @@ class StepOptions:
     grads: bool = False
     precision: str | None = None
     """What factors of large products are rounded to."""
-    first_nan: bool = False
+    first_nan: bool | str = False
 
     def __post_init__(self) -> None:
         if not callable(self.model) or not (self.loss is None or callable(self.loss)):
@@ -76,6 +76,8 @@ class StepOptions:
                 raise ArgumentError(f"compile_step: {name} is a number that is not negative, got {value!r}")
         if not (isinstance(self.accumulate, int) and self.accumulate >= 1):
             raise ArgumentError(f"compile_step: accumulate is a number of micro-batches, got {self.accumulate!r}")
+        if not isinstance(self.first_nan, bool) and self.first_nan != "all":
+            raise ArgumentError(f"compile_step: first_nan is {self.first_nan!r}", remedy='True, False or "all"')
         self._check_scale()
         check_training_precision(self.precision)
 

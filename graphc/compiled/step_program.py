@@ -115,15 +115,19 @@ class StepProgram:
         self.first_nan: FirstNan | None = None
         """What looks for numbers that are not finite."""
         if guarded is not None:
-            updates_of = [range(first_update, sys.maxsize)]
-            scene = Scene(options.name, class_names(options.model), "step", updates_of)
-            self.first_nan = FirstNan(scene, graph, guarded, self.machine)
-            self._slots_of = slots
-            floats = {path: slots[path] for path in sorted(written) if slots[path].dtype.is_floating_point}
-            self._rounds = Rounds({} if options.first_nan == "all" else floats)
+            self._arm(guarded, first_update, slots, written)
         self.calls = bind(self.program, self.binding, self.account.words, len(graph.outputs))
         plain = self.traced.structure == Branch(tuple, (), (Leaf(), Leaf()))
         self.single = plain and count == len(graph.outputs) and options.losses is None
+
+    def _arm(self, guarded: Guarded, first_update: int, slots: dict[str, Slot], written: set[str]) -> None:
+        options = self.options
+        updates = [range(first_update, sys.maxsize)]
+        scene = Scene(options.name, class_names(options.model), "step", updates)
+        self.first_nan = FirstNan(scene, self.graph, guarded, self.machine)
+        self._slots_of = slots
+        floats = {path: slots[path] for path in sorted(written) if slots[path].dtype.is_floating_point}
+        self._rounds = Rounds({} if options.first_nan == "all" else floats)
 
     def _guarded(self, graph: Graph, tail: Tail) -> Guarded:
         """Appends the check of ``first_nan``: the losses, what decides about the update, and what the forward pass

@@ -37,12 +37,22 @@ class Refusals:
         missing = [input_path(v) for v in graph.inputs if v.node in needed and input_class(v) != "input"]
         if any(path not in bound for path in missing):
             return None
+        arrays = [np.asarray(a) for a in given]
         try:
             with nullcontext() if host is None else interpreting(host.rewind()):
-                Evaluator().run(graph, [np.asarray(a) for a in given])
+                (Evaluator() if host is None or host.lasting else _Known()).run(graph, arrays)
         except IndexRangeError as error:
             return error
         return None
+
+
+class _Known(Evaluator):
+    """Evaluates what does not depend on Python functions, which must not be called for it."""
+
+    def apply(self, node: Node, operands: list[Any]) -> Sequence[Any]:
+        if any(operand is None for operand in operands) or _has(node, Trait.HOST):
+            return (None,) * len(node.results)
+        return super().apply(node, operands)
 
 
 def _absent(value: Value) -> np.ndarray:
@@ -57,10 +67,15 @@ def checks_of(graph: Graph) -> Graph:
 
 def may_stop(node: Node) -> bool:
     """Whether a node, or a graph that it holds, checks something."""
-    if node.op.has(Trait.CHECK):
+    return _has(node, Trait.CHECK)
+
+
+def _has(node: Node, trait: Trait) -> bool:
+    """Whether a node, or one of a graph that it holds, has a trait."""
+    if node.op.has(trait):
         return True
     held = [node.attrs[a.name] for a in node.op.attrs if a.kind == "graph" and node.attrs[a.name] is not None]
-    return any(may_stop(inner) for graph in held for inner in graph.nodes())
+    return any(_has(inner, trait) for graph in held for inner in graph.nodes())
 
 
 class _Slice(Reemitter):

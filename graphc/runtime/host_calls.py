@@ -25,7 +25,8 @@ class HostRun:
     def __init__(
         self, functions: Sequence[HostFunction], state: dict[Any, Any], owner: object = None, lasting: bool = False
     ):
-        """``lasting``: what functions return is kept as it was then, whatever they do to it later."""
+        """``lasting``: what functions return is kept as it was then, for when the program begins once more, which calls
+        them again otherwise."""
         self.functions = functions
         self.state = state
         self.owner = owner
@@ -34,13 +35,14 @@ class HostRun:
         """What a function has raised; no other one is called then."""
         self.is_calling = False
         """Whether one of the functions is being called."""
-        self._lasting = lasting
+        self.lasting = lasting
+        """Whether what functions return is kept."""
         self._made: list[tuple[int, Sequence[np.ndarray]]] = []
         self._again: dict[int, deque[Sequence[np.ndarray]]] = {}
 
     def rewind(self) -> Callable[[int, Sequence[np.ndarray]], Sequence[np.ndarray]]:
-        """The program begins once more: what functions have returned is returned again, without a call. Gives ``call``,
-        for who runs it."""
+        """The program begins once more: what has been kept is returned again, without a call. Gives ``call``, for who
+        runs it."""
         self._again = {}
         for number, found in self._made:
             self._again.setdefault(number, deque()).append(found)
@@ -57,9 +59,9 @@ class HostRun:
             found = self.functions[number].function(self.state, *arrays)
         finally:
             self.is_calling = False
-        if self._lasting:
+        if self.lasting:
             found = [np.array(array) for array in found]
-        self._made.append((number, found))
+            self._made.append((number, found))
         return found
 
     def serve(self, number: int, addresses: int) -> None:
@@ -74,7 +76,7 @@ class HostRun:
             # Copies: what a function keeps must not change when the memory is used for something else.
             memory = [_bytes(p, s) for p, s in zip(places[2:], found.operands, strict=False)]
             given = [np.ndarray(*s, m) for m, s in zip(memory, found.operands, strict=True)]
-            results = found.function(self.state, *given)
+            results = self.call(number, given)
             known = dict(zip(map(id, given), memory, strict=True))
             for place, spec, array in zip(places[2 + count :], found.results, results, strict=True):
                 same = known.get(id(array))
@@ -103,7 +105,8 @@ def _array(address: int | None, spec: Spec) -> np.ndarray:
     nbytes = prod(shape) * dtype.itemsize
     if not nbytes:
         return np.empty(shape, dtype)
-    return np.ndarray(shape, dtype, (ctypes.c_char * nbytes).from_address(address or 0))
+    memory: Any = (ctypes.c_char * nbytes).from_address(address or 0)
+    return np.ndarray(shape, dtype, memory)
 
 
 class _Present(threading.local):

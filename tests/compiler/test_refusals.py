@@ -170,3 +170,25 @@ def test_threads_stop_together(monkeypatch):
             step(v, y)
     for a, b in zip(before, _state(model, optimizer), strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+def test_a_refusal_names_the_index_where_hooks_are_called():
+    calls = []
+    model = nn.Sequential(nn.Linear(3, 4), nn.ReLU())
+    for module in model:
+        module.register_forward_hook(lambda _, i, o: calls.append(o.shape))
+    step = gc.compile_step(model, F.cross_entropy, gc.optim.SGD(model.parameters(), lr=0.1))
+    step(gc.randn(2, 3), x([0, 3]))
+    assert len(calls) == 2
+    before = model[0].weight.detach().numpy().copy()
+    with pytest.raises(IndexRangeError, match=rf"target 4 \(at [\s\S]*{WHERE}"):
+        step(gc.randn(2, 3), x([0, 4]))
+    assert (model[0].weight.detach().numpy() == before).all()
+
+
+def test_what_a_function_makes_is_checked_by_the_program():
+    compiled = gc.compile(lambda a, i: a[gc.opaque(lambda i: i + 2)(i)])
+    a = gc.rand(5)
+    np.testing.assert_array_equal(compiled(a, x([1, 2])).numpy(), a.numpy()[[3, 4]])
+    with pytest.raises(IndexRangeError, match="out of range"):
+        compiled(a, x([1, 3]))

@@ -174,3 +174,31 @@ def test_nobody_can_write_to_operands_and_they_stay_what_they_were():
     assert served(function, [x], []) is None
     x[:] = -1
     np.testing.assert_array_equal(kept[0], [0, 1, 2])
+
+
+@pytest.mark.parametrize("lasting", [False, True])
+def test_a_program_that_begins_once_more_is_given_what_was_kept(program, lasting):
+    calls, buffer = [], np.zeros((3, 4), np.float32)
+
+    def first(state, array):
+        calls.append("first")
+        buffer[:] = array.T + len(calls)
+        return [buffer]
+
+    def second(state, array):
+        calls.append("second")
+        return []
+
+    with host_calls.running(functions(first, second), {}, None, lasting) as run:
+        (one,) = program.run([X], ())
+        buffer[:] = 0
+        host_calls.rewind()
+        (two,) = program.run([X], ())
+        assert calls == (["first", "second"] * (1 if lasting else 2))
+        assert (one == two).all() == lasting
+        run.is_calling = True
+        assert host_calls.current() is None
+        host_calls.rewind()  # that of another program, which a function calls
+        run.is_calling = False
+        (three,) = program.run([X], ())
+        assert calls[-2:] == ["first", "second"] and (three != one).any()

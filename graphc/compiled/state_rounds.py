@@ -10,7 +10,7 @@ import numpy as np
 
 from graphc.compiled.bindings import Slot
 
-CALLS = 32
+CALLS = 128
 """After so many calls all of them have been looked at."""
 
 

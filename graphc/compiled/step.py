@@ -387,7 +387,7 @@ def compile_step(
 
     ``first_nan=True``: a step whose loss, gradients or buffers are not finite raises NonFiniteError, which names the
     first node that made such a number, with its module, line and operands, and leaves everything as before the step. An
-    update that overflows is found within 32 steps; with ``first_nan="all"`` before it is written. docs/debugging.md
+    update that overflows is found within 128 steps; with ``first_nan="all"`` before it is written. docs/debugging.md
     says what counts.
     """
     scale = DynamicScale() if loss_scale == "dynamic" else loss_scale

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from graphc.compiled.step_options import DynamicScale
     from graphc.drawing.show import picture
     from graphc.interop.from_torch import from_torch
+    from graphc.interop.onnx.module import from_onnx
     from graphc.interop.pt2.program import from_pt2
     from graphc.monitor.compare import compare
     from graphc.monitor.debug import debug
@@ -85,6 +86,7 @@ _LATER = {
     "define_op": "graphc.ops.define_op:define_op",
     "errors": "graphc.errors",
     "export": "graphc.compiled.model_file:export",
+    "from_onnx": "graphc.interop.onnx.module:from_onnx",
     "from_pt2": "graphc.interop.pt2.program:from_pt2",
     "from_torch": "graphc.interop.from_torch:from_torch",
     "func": "graphc.func",

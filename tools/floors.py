@@ -82,13 +82,14 @@ FLOORS: dict[str, tuple[str, ...]] = {
         *("tape", "tensors", "eager", "tracing", "nn", "optim"),
     ),
     # Models and tensors of other frameworks. A table says what each ATen operator is here, whoever wrote the graph.
-    "interop": ("base",),
-    "interop.aten": ("base", "ir", "compiler", "ops", "tape", "tensors", "tracing", "autograd", "nn"),
+    "interop": ("base", "tensors", "nn"),
+    "interop.aten": ("base", "ir", "compiler", "ops", "tape", "tensors", "tracing", "autograd", "nn", "interop"),
     "interop.pt2": ("base", "files", "tensors", "nn", "interop", "interop.aten"),
     "interop.torch": (
         *("base", "files", "ir", "ir.graph", "compiler", "runtime", "tensors", "tracing", "nn", "compiled"),
         *("interop", "interop.aten", "ops"),
     ),
+    "interop.onnx": ("base", "files", "tensors", "tape", "tracing", "nn", "interop"),
     "cli": (
         *("base", "files", "ir", "ir.kernel", "ir.graph", "passes", "codegen.machine", "codegen.cuda", "compiler"),
         *("runtime", "tensors", "nn", "serialize", "drawing", "compiled"),

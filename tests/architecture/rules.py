@@ -21,6 +21,7 @@ REQUIRED_PACKAGES = frozenset({"numpy", "llvmlite", "networkx"})
 OPTIONAL_OWNERS = {
     "cupy": "graphc/runtime/devices/cuda.py",
     "rich": "graphc/monitor/terminal.py",
+    "onnx": "graphc/interop/onnx/package.py",
     "safetensors": "graphc/serialize/safetensors_file.py",
     "tensorboardX": "graphc/monitor/tensorboard.py",
     "torch": "graphc/interop/torch/",

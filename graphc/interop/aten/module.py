@@ -5,14 +5,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 from graphc.base.errors import GraphcError, UnsupportedError
 from graphc.interop.aten.exported import Exported, Held
 from graphc.interop.aten.run import Runner
-from graphc.nn.module import Module
-from graphc.nn.parameter import Parameter
+from graphc.interop.parts import Member, Whole
 from graphc.tape.grad_mode import no_grad
 from graphc.tensors.structure import unflatten
 from graphc.tensors.tensor import Tensor
@@ -34,15 +32,6 @@ _RUNNING_MEAN = {"batch_norm": 3, "instance_norm": 3}
 
 _IN_EVALUATION = frozenset({"_native_batch_norm_legit_no_training"})
 """Operators that decompositions leave in evaluation alone."""
-
-
-@dataclass(frozen=True)
-class Member:
-    """A tensor of a module: ``kind`` is param, buffer, or transient for a buffer that is not in the state."""
-
-    path: str
-    tensor: Tensor
-    kind: str
 
 
 class Known(NamedTuple):
@@ -90,25 +79,7 @@ class Graphs:
         self.known = {modes: Known(e, Runner(e.graph), constants) for modes, (e, constants) in state["known"].items()}
 
 
-class Part(Module):
-    """A module below an ImportedModule: it holds its part of the parameters and buffers, and a training flag."""
-
-    def __init__(self, kind: str = "Part"):
-        super().__init__()
-        self._kind = kind
-
-    def _get_name(self) -> str:
-        return self._kind
-
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """A part has no graph of its own: raises UnsupportedError."""
-        raise UnsupportedError(
-            f"{self._kind} is a part of an exported model, which has one graph for the whole",
-            remedy="from_torch of that part alone",
-        )
-
-
-class ImportedModule(Part):
+class ImportedModule(Whole):
     """An exported model with the parameters, buffers and module names of the one it was made of.
 
     A graph holds for one choice of training flags, as dropout and batch statistics are what they were in the export.
@@ -143,31 +114,6 @@ class ImportedModule(Part):
             self._current()
         else:
             super().train(bool(self._graphs.only))
-
-    def _put(self, path: str, kind: str, first: str | None) -> None:
-        parent, _, name = path.rpartition(".")
-        above = self._find(parent)
-        if name not in above._modules:
-            above.add_module(name, Part(kind) if first is None else self._find(first))
-
-    def _find(self, path: str) -> Module:
-        found: Module = self
-        for name in path.split(".") if path else ():
-            inner = found._modules.get(name)
-            if inner is None:
-                inner = Part()
-                found.add_module(name, inner)
-            found = inner
-        return found
-
-    def _add(self, member: Member) -> None:
-        parent, _, name = member.path.rpartition(".")
-        owner = self._find(parent)
-        if member.kind == "param":
-            assert isinstance(member.tensor, Parameter)
-            owner.register_parameter(name, member.tensor)
-        else:
-            owner.register_buffer(name, member.tensor, persistent=member.kind == "buffer")
 
     # Modes
 
@@ -227,19 +173,6 @@ class ImportedModule(Part):
                     place.copy_(found[write.result])
         results = found if exported.results is None else [found[i] for i in exported.results]
         return unflatten(exported.gives, results)
-
-    def _tensors(self) -> dict[str, Tensor]:
-        held = dict(self.named_buffers(remove_duplicate=False))
-        held.update(self.named_parameters(remove_duplicate=False))
-        return held
-
-    def _check_hooks(self) -> None:
-        for path, part in self.named_modules():
-            if part is not self and part._has_hooks():
-                raise UnsupportedError(
-                    f"hooks of {path}: the graph is one for the whole model, so parts are not called",
-                    remedy="hooks of the model itself, or from_torch of that part alone",
-                )
 
     def __getstate__(self) -> dict[str, Any]:
         self._export_both()

@@ -9,7 +9,8 @@ from typing import Any
 from graphc.base.errors import ArtifactError, GraphcError, UnsupportedError
 from graphc.base.shape_patterns import Number
 from graphc.interop.aten.exported import Exported, Fixed, Given, Held, Write, overlapping
-from graphc.interop.aten.module import ImportedModule, Member
+from graphc.interop.aten.module import ImportedModule
+from graphc.interop.parts import Member
 from graphc.interop.pt2.fields import Field
 from graphc.interop.pt2.graph import modules_of, read_graph
 from graphc.interop.pt2.package import Package

@@ -15,7 +15,8 @@ from torch.export.graph_signature import ConstantArgument, InputKind, InputSpec,
 from graphc.base.errors import ArgumentError, GraphcError, UnsupportedError
 from graphc.base.shape_patterns import Number
 from graphc.interop.aten.exported import Exported, Fixed, Given, Held, Write, overlapping
-from graphc.interop.aten.module import ImportedModule, Member, Modes
+from graphc.interop.aten.module import ImportedModule, Modes
+from graphc.interop.parts import Member
 from graphc.interop.torch.fx import dtype_of, read_fx, tensor_of
 from graphc.interop.torch.sizes import Sizes
 from graphc.nn.parameter import Parameter

@@ -12,7 +12,8 @@ import graphc
 from graphc.errors import ShapeError, UnsupportedError
 from graphc.interop.aten.exported import Exported, Given, Held, Write
 from graphc.interop.aten.graph import AtenGraph, Ref, Step
-from graphc.interop.aten.module import ImportedModule, Member
+from graphc.interop.aten.module import ImportedModule
+from graphc.interop.parts import Member
 from graphc.nn.parameter import Parameter
 from graphc.tensors.structure import LEAF, Branch
 
@@ -154,7 +155,7 @@ def test_hooks_of_the_model_run_and_those_of_parts_are_refused():
 
 
 def test_a_part_is_not_called_by_itself():
-    with pytest.raises(UnsupportedError, match="Scale is a part of an exported model"):
+    with pytest.raises(UnsupportedError, match="Scale is a part of an imported model"):
         module(exported(1.0)).inner(graphc.ones(2))
 
 

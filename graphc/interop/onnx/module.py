@@ -1,0 +1,219 @@
+"""``graphc.from_onnx``: an ONNX model as a module that is called, trained, compiled and exported as those of graphc."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphc.base.errors import ArgumentError, ArtifactError, DTypeError, GraphcError
+from graphc.base.shape_patterns import ShapePatterns
+from graphc.base.size import hint, is_size
+from graphc.interop.onnx.elements import Element, element_of
+from graphc.interop.onnx.graph import OnnxGraph, Port, TensorAttribute
+from graphc.interop.onnx.reader import read_model
+from graphc.interop.onnx.run import Runner
+from graphc.interop.onnx.sizes import asked_constants
+from graphc.interop.onnx.values import Value
+from graphc.interop.parts import Member, Whole
+from graphc.nn.parameter import Parameter
+from graphc.tensors.creation import as_tensor, zeros
+from graphc.tensors.tensor import Tensor
+
+
+def from_onnx(source: Any) -> OnnxModule:
+    """The model in an ONNX file, in bytes, or in a ``ModelProto``, as a module.
+
+    The module takes the inputs of the graph in its order or by their names, tensors or arrays, and gives the one
+    result, or a tuple of all. Initializers of real numbers are parameters, others buffers, by their names; what the
+    graph reads sizes and the like from is part of it. Named dimensions of the model are those of ``module.dims``: it
+    compiles with them (``graphc.compile(module, dims=module.dims)``), trains and is exported. Operators that draw
+    random numbers draw from graphc's generator.
+
+    Types that graphc lacks are held in wider ones: f16 and bf16 in f32, i16 and u16 in i32, u32 and u64 in i64. Values
+    are rounded where the model casts; results are of the wider type.
+
+    Nothing in the file is executed, and data beside the file is read from regular files of its folder alone. Raises
+    ArtifactError for damaged and foreign files, UnsupportedError for operators that graphc has no rule for (all of them
+    are named), ArgumentError without the ``onnx`` package; OSError.
+    """
+    model = read_model(source)
+    return OnnxModule(model.graph, model.graph.name or "OnnxModel")
+
+
+class OnnxModule(Whole):
+    """A graph of ONNX operators with its initializers as parameters and buffers."""
+
+    def __init__(self, graph: OnnxGraph, kind: str):
+        """Raises UnsupportedError for operators without a rule."""
+        super().__init__("".join(c if c.isalnum() else "_" for c in kind)[:60] or "OnnxModel")
+        self._traced_name = self._kind
+        self._graph = graph
+        self._runner = Runner(graph)
+        self._paths: dict[str, str] = {}
+        """Where the tensors of initializers are, by their names."""
+        asked = asked_constants(graph)
+        for name, constant in graph.constants.items():
+            if name not in asked and constant.element.carrier is not None:
+                self._hold(name, constant)
+        self._patterns = _Inputs(graph.inputs)
+        super().train(False)
+
+    def _hold(self, name: str, constant: TensorAttribute) -> None:
+        """Makes an initializer a parameter or a buffer."""
+        tensor = Value(constant.element, None, constant.array).tensor
+        trains = constant.element.is_floating_point
+        path = name if all(part and part.isprintable() for part in name.split(".")) else name.replace(".", "_")
+        for candidate in (path, f"initializers.{path.replace('.', '_') or 'unnamed'}"):
+            try:
+                self._add(Member(candidate, Parameter(tensor) if trains else tensor, "param" if trains else "buffer"))
+            except (GraphcError, KeyError):
+                continue
+            self._paths[name] = candidate
+            return
+        raise ArtifactError(f"the name {name[:80]!r} of an initializer is taken")
+
+    @property
+    def graph(self) -> OnnxGraph:
+        """The operators as they were read."""
+        return self._graph
+
+    @property
+    def dims(self) -> dict[str, Any] | None:
+        """The open sizes of inputs by name, as ``dims=`` of ``graphc.compile`` and ``graphc.export`` takes them; None
+        where there are none."""
+        shapes = {p.name: p.shape for p in self._graph.inputs if p.shape and any(map(is_size, p.shape))}
+        found = {name: tuple([s if is_size(s) else None for s in shape]) for name, shape in shapes.items()}
+        names = self._patterns.names
+        return {names[name]: spec for name, spec in found.items()} or None
+
+    def examples(self) -> list[Any]:
+        """Arguments with which a call can be traced: zeros of the expected sizes. Raises ArgumentError for an input
+        whose type or rank the model does not say."""
+        return [_example(port) for port in self._graph.inputs]
+
+    @property
+    def forward(self) -> Callable[..., Any]:  # type: ignore[override]
+        """Computes the graph for its inputs, by position or by name."""
+        return _Forward(self)
+
+    def run(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
+        """The results of a call as values with their element types."""
+        self._check_hooks()
+        held = self._tensors()
+        constants = self._graph.constants
+        tensors = {name: Value(constants[name].element, held[path]) for name, path in self._paths.items()}
+        return self._runner.run({}, self._patterns.bind(args, kwargs), tensors)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in super().__getstate__().items() if k != "_runner"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._runner = Runner(self._graph)
+
+
+class _Forward:
+    """What ``OnnxModule.forward`` is: a function with the names of the graph's inputs."""
+
+    def __init__(self, module: OnnxModule):
+        self._module = module
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        found = [_tensors(value) for value in self._module.run(args, kwargs)]
+        return found[0] if len(found) == 1 else tuple(found)
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        return inspect.Signature([inspect.Parameter(n, kind) for n in self._module._patterns.names.values()])
+
+
+def _tensors(value: Any) -> Any:
+    if isinstance(value, Value):
+        return value.tensor if value.element.carrier is not None else value.array
+    return value if value is None else [_tensors(v) for v in value]
+
+
+def _example(port: Port) -> Any:
+    if port.kind != "tensor" or port.element is None or port.element.carrier is None or port.shape is None:
+        raise ArgumentError(f"input {port.name!r}: the model does not say of which type and rank its tensors are")
+    return zeros(tuple([hint(s) if is_size(s) else s for s in port.shape]), dtype=port.element.carrier)
+
+
+class _Inputs:
+    """The inputs of a graph, and what calls give for them."""
+
+    def __init__(self, ports: Sequence[Port]):
+        self.ports = ports
+        self.names = _identifiers(ports)
+        """Names of Python by those of the graph."""
+        self._shaped = [i for i, p in enumerate(ports) if p.shape is not None]
+        shapes = [ports[i].shape for i in self._shaped]
+        self._patterns = ShapePatterns([s for s in shapes if s is not None], [ports[i].name for i in self._shaped])
+
+    def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
+        """Values in the order of the inputs. Raises ArgumentError, DTypeError and ShapeError."""
+        known = [*self.names.values()]
+        if len(args) > len(known):
+            raise ArgumentError(f"{len(args)} inputs, the model has {len(known)}: {', '.join(known)}"[:400])
+        given: dict[str, Any] = dict(zip(known, args, strict=False))
+        for name, value in kwargs.items():
+            ours = self.names.get(name, name)
+            if ours not in known or ours in given:
+                what = "given twice" if ours in given else "none of the model's"
+                raise ArgumentError(f"input {name!r} is {what}", remedy=f"one of {', '.join(known)}"[:400])
+            given[ours] = value
+        missing = [n for n, p in zip(known, self.ports, strict=True) if n not in given and p.kind != "optional"]
+        if missing:
+            raise ArgumentError(f"the call lacks {', '.join(missing)}"[:400])
+        values = [_fitting(p, given.get(n)) for n, p in zip(known, self.ports, strict=True)]
+        self._patterns.solve([values[i].shape for i in self._shaped])
+        return values
+
+
+def _identifiers(ports: Sequence[Port]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for port in ports:
+        name = "".join(c if c.isalnum() else "_" for c in port.name) or "input"
+        if not name.isidentifier():
+            name = f"input_{name}"
+        while name in found.values():
+            name += "_"
+        found[port.name] = name
+    return found
+
+
+def _fitting(port: Port, value: Any) -> Any:
+    """What a call gives for an input, as a value of its element type."""
+    if value is None or isinstance(value, list):
+        return value if value is None else [_fitting(Port(port.name, "tensor", port.element, None), v) for v in value]
+    if isinstance(value, Value):
+        return value
+    if isinstance(value, Tensor):
+        return Value(_checked(port, value), value)
+    array = np.asarray(value)
+    if port.element is not None and (port.element.carrier is None or array.dtype == port.element.numpy):
+        return _of_array(array, port.element)
+    tensor = as_tensor(array)
+    return Value(_checked(port, tensor), tensor)
+
+
+def _of_array(array: np.ndarray, element: Element) -> Value:
+    """An argument as a value that is not known: a trace would make its numbers part of the program."""
+    known = Value(element, None, array)
+    return known if element.carrier is None else Value(element, known.tensor)
+
+
+def _checked(port: Port, tensor: Tensor) -> Element:
+    """The element type of an input. Raises DTypeError where a tensor cannot hold it."""
+    element = port.element or element_of(tensor.dtype)
+    if element.carrier is not tensor.dtype:
+        wanted = "none that graphc has" if element.carrier is None else element.carrier.long_name
+        raise DTypeError(
+            f"input {port.name!r} is {element.name.lower()}, in tensors {wanted}; got {tensor.dtype.long_name}",
+            remedy=f"x.to(graphc.{wanted})" if element.carrier is not None else None,
+        )
+    return element

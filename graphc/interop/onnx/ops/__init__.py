@@ -1,0 +1,1 @@
+"""Rules of ONNX operators, one file a family."""

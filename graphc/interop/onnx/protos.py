@@ -1,0 +1,197 @@
+"""Parts of ONNX files as values of Python: tensors, attributes, and types of inputs, with every size checked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from graphc.base.errors import ArtifactError, UnsupportedError
+from graphc.base.named_dims import LOOP, Dim
+from graphc.base.size import LARGEST
+from graphc.interop.onnx.elements import STRING, Element, element_of_code
+from graphc.interop.onnx.external import External
+from graphc.interop.onnx.graph import Port, TensorAttribute
+
+_SMALL = {"UINT4": 4, "INT4": 4, "FLOAT4E2M1": 4, "UINT2": 2, "INT2": 2}
+"""Bits of what lies several in a byte."""
+_FIELDS = {
+    **dict.fromkeys(("FLOAT", "COMPLEX64"), "float_data"),
+    **dict.fromkeys(("DOUBLE", "COMPLEX128"), "double_data"),
+    "INT64": "int64_data",
+    **dict.fromkeys(("UINT32", "UINT64"), "uint64_data"),
+}
+"""Where elements lie that are not in ``raw_data``; others are in ``int32_data``."""
+_BITS = frozenset(
+    ("FLOAT16", "BFLOAT16", "FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2", "FLOAT8E5M2FNUZ", "FLOAT8E8M0")
+)
+"""What ``int32_data`` holds the bits of."""
+
+
+def read_tensor(proto: Any, external: External) -> TensorAttribute:
+    """A TensorProto. Raises ArtifactError where its data does not fit its shape, UnsupportedError."""
+    title = f"tensor {proto.name[:80]!r}"
+    element = element_of_code(proto.data_type)
+    shape = tuple(proto.dims)
+    if any(not 0 <= n <= LARGEST for n in shape) or len(shape) > 64:
+        raise ArtifactError(f"{title} has the shape {list(shape)[:64]}")
+    count = math.prod(shape)
+    if element is STRING:
+        return TensorAttribute(_texts(proto, count, title).reshape(shape), element)
+    if proto.data_location == 1:
+        entries = {e.key: e.value for e in proto.external_data}
+        raw = external.read(entries, _bytes(element, count), title)
+        return TensorAttribute(_of_bytes(raw, element, shape), element)
+    if proto.raw_data:
+        raw = np.frombuffer(proto.raw_data, np.uint8)
+        if raw.size != _bytes(element, count):
+            raise ArtifactError(f"{title} has {raw.size} bytes, its shape {list(shape)} needs {_bytes(element, count)}")
+        return TensorAttribute(_of_bytes(raw, element, shape), element)
+    return TensorAttribute(_of_numbers(proto, element, count, title).reshape(shape), element)
+
+
+def _bytes(element: Element, count: int) -> int:
+    bits = _SMALL.get(element.name, element.numpy.itemsize * 8)
+    return (count * bits + 7) // 8
+
+
+def _of_bytes(raw: np.ndarray, element: Element, shape: tuple[int, ...]) -> np.ndarray:
+    bits = _SMALL.get(element.name)
+    if bits is not None:
+        return _unpacked(raw, bits, math.prod(shape), element).reshape(shape)
+    array = raw.view(element.numpy.newbyteorder("<") if element.numpy.kind != "V" else element.numpy)
+    if element.name == "BOOL":
+        array = raw != 0
+    return array.reshape(shape)
+
+
+def _unpacked(raw: np.ndarray, bits: int, count: int, element: Element) -> np.ndarray:
+    parts = [(raw >> shift) & ((1 << bits) - 1) for shift in range(0, 8, bits)]
+    found = np.stack(parts, -1).reshape(-1)[:count].astype(np.uint8)
+    if element.name.startswith("INT"):
+        sign = 1 << (bits - 1)
+        return ((found.astype(np.int8) ^ sign) - sign).astype(element.numpy)
+    return found.astype(element.numpy) if element.name.startswith("UINT") else found.view(element.numpy)
+
+
+def _of_numbers(proto: Any, element: Element, count: int, title: str) -> np.ndarray:
+    numbers = getattr(proto, _FIELDS.get(element.name, "int32_data"))
+    small = _SMALL.get(element.name)
+    wanted = _bytes(element, count) if small is not None else count * (2 if element.name.startswith("COMPLEX") else 1)
+    if len(numbers) != wanted:
+        raise ArtifactError(f"{title} has {len(numbers)} numbers, its shape needs {wanted}")
+    found = np.array(numbers)
+    if small is not None:
+        return _unpacked(found.astype(np.uint8), small, count, element)
+    if element.name in _BITS:
+        unsigned = np.uint16 if element.numpy.itemsize == 2 else np.uint8
+        return found.astype(unsigned).view(element.numpy)
+    if element.name.startswith("COMPLEX"):
+        return (found[0::2] + 1j * found[1::2]).astype(element.numpy)
+    return found.astype(element.numpy)
+
+
+def _texts(proto: Any, count: int, title: str) -> np.ndarray:
+    if len(proto.string_data) != count:
+        raise ArtifactError(f"{title} has {len(proto.string_data)} texts, its shape needs {count}")
+    found = np.empty(count, object)
+    for i, text in enumerate(proto.string_data):
+        found[i] = _text(text)
+    return found
+
+
+def _text(data: bytes) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise ArtifactError(f"{data[:40]!r} is no text in UTF-8") from None
+
+
+def read_attribute(proto: Any, external: External, graph_of: Callable[[Any], Any]) -> Any:
+    """The value of an AttributeProto; graphs are read by ``graph_of``. Raises UnsupportedError for sparse tensors and
+    types."""
+    readers: dict[int, Callable[[], Any]] = {
+        1: lambda: proto.f,
+        2: lambda: proto.i,
+        3: lambda: _text(proto.s),
+        4: lambda: read_tensor(proto.t, external),
+        5: lambda: graph_of(proto.g),
+        6: lambda: tuple(proto.floats),
+        7: lambda: tuple(proto.ints),
+        8: lambda: tuple([_text(s) for s in proto.strings]),
+        9: lambda: tuple([read_tensor(t, external) for t in proto.tensors]),
+        10: lambda: tuple([graph_of(g) for g in proto.graphs]),
+        11: lambda: _dense(proto.sparse_tensor, external),
+        13: lambda: read_port_type(proto.name, proto.tp, None),
+    }
+    if proto.type not in readers:
+        raise UnsupportedError(f"the attribute {proto.name[:60]!r} of kind {proto.type}")
+    return readers[proto.type]()
+
+
+MOST_DENSE = 1 << 28
+"""Elements of a sparse tensor that is written out."""
+
+
+def _dense(proto: Any, external: External) -> TensorAttribute:
+    """A sparse tensor as one that holds its zeros."""
+    shape = tuple(proto.dims)
+    values, places = read_tensor(proto.values, external), read_tensor(proto.indices, external).array
+    if any(n < 0 for n in shape) or math.prod(shape) > MOST_DENSE:
+        raise ArtifactError(f"a sparse tensor of the shape {list(shape)[:64]}")
+    found = np.zeros(math.prod(shape), values.array.dtype)
+    try:
+        if places.ndim == 2:
+            places = np.ravel_multi_index(tuple(places.T), shape)
+        if places.size and places.min() < 0:
+            raise IndexError
+        found[places] = values.array
+    except (ValueError, IndexError, TypeError):
+        raise ArtifactError("a sparse tensor with elements outside of its shape") from None
+    return TensorAttribute(found.reshape(shape), values.element)
+
+
+class Dims:
+    """The named dimensions of one model by the texts that stand for them."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Any] = {}
+        self._names: set[str] = set()
+
+    def of(self, text: str, place: str) -> Any:
+        """The size of this text; without one that of a place, which no other has."""
+        key = text or place
+        if key not in self._known:
+            name = "".join(c if c.isalnum() and c.isascii() else "_" for c in key).strip("_") or "size"
+            if not name.isidentifier() or LOOP.fullmatch(name):
+                name = f"size_{name}"
+            while name in self._names:
+                name += "_"
+            self._names.add(name)
+            self._known[key] = Dim(name)
+        return self._known[key]
+
+
+def read_port_type(name: str, proto: Any, dims: Dims | None) -> Port:
+    """The type of an input or output of a graph. Without ``dims`` open sizes are None."""
+    kind = proto.WhichOneof("value") or ""
+    if kind in ("sequence_type", "optional_type"):
+        inner = read_port_type(name, getattr(proto, kind).elem_type, None)
+        return Port(name, kind.removesuffix("_type"), inner.element, None)
+    if kind != "tensor_type":
+        return Port(name, "other", None, None)
+    found = proto.tensor_type
+    element = element_of_code(found.elem_type) if found.elem_type else None
+    if not found.HasField("shape"):
+        return Port(name, "tensor", element, None)
+    return Port(name, "tensor", element, tuple([_size(d, f"{name}_{i}", dims) for i, d in enumerate(found.shape.dim)]))
+
+
+def _size(proto: Any, place: str, dims: Dims | None) -> Any:
+    if proto.WhichOneof("value") == "dim_value":
+        if not 0 <= proto.dim_value <= LARGEST:
+            raise ArtifactError(f"{place[:80]} is the size {proto.dim_value}")
+        return proto.dim_value
+    return dims.of(proto.dim_param, place) if dims is not None else None

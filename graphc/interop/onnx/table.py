@@ -1,0 +1,11 @@
+"""All rules of the table of ONNX operators; importing it fills the table."""
+
+from __future__ import annotations
+
+from graphc.interop.onnx.ops import conversions, elementwise, shapes
+from graphc.interop.onnx.registry import TABLE, find
+
+__all__ = ["FAMILIES", "TABLE", "find"]
+
+FAMILIES = (conversions, elementwise, shapes)
+"""The modules that hold the rules."""

@@ -1,0 +1,109 @@
+"""Values of a graph while it runs: tensors, and arrays that are known without computing tensors, such as sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from graphc.base.dtypes import int64
+from graphc.base.size import is_size
+from graphc.interop.onnx.elements import INT64, Element, carried, delivered, element_of, element_of_array
+from graphc.tensors.creation import from_numpy, full
+from graphc.tensors.free_functions import stack
+from graphc.tensors.tensor import Tensor
+
+
+class Value:
+    """A tensor with its element type. Known ones have an array, of dtype object where it holds sizes of named
+    dimensions; the tensor of such a one is made when it is asked for."""
+
+    __slots__ = ("_array", "_tensor", "element")
+
+    def __init__(self, element: Element, tensor: Tensor | None = None, array: np.ndarray | None = None):
+        self.element = element
+        self._tensor = tensor
+        self._array = array
+
+    @staticmethod
+    def of(found: Any, element: Element | None = None) -> Value:
+        """The value of what a rule gives: a tensor, an array, a number, or a Value."""
+        if isinstance(found, Value):
+            return found
+        if isinstance(found, Tensor):
+            return Value(element or element_of(found.dtype), found)
+        array = np.asarray(found)
+        if element is None:
+            element = INT64 if array.dtype == object and _holds_sizes(array) else element_of_array(array.dtype)
+        return Value(element, None, array)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether there is an array."""
+        return self._array is not None
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """Sizes, without computing anything."""
+        return tuple(self._array.shape if self._array is not None else self.tensor.shape)
+
+    @property
+    def tensor(self) -> Tensor:
+        """The tensor, in the type of graphc that holds the element type."""
+        if self._tensor is None:
+            assert self._array is not None
+            if self._array.dtype == object and _holds_sizes(self._array):
+                self._tensor = _tensor_of_sizes(self._array)
+            else:
+                self._tensor = from_numpy(np.ascontiguousarray(carried(self._array, self.element)).reshape(self.shape))
+        return self._tensor
+
+    @property
+    def array(self) -> np.ndarray:
+        """The array, of the element type itself or of sizes. In a trace only known values have one: raises
+        ValueNeededError."""
+        if self._array is not None:
+            return self._array
+        assert self._tensor is not None
+        return delivered(self._tensor.detach().numpy(), self.element)
+
+    @property
+    def number(self) -> Any:
+        """The one element: a number of Python, or a size."""
+        array = self.array.reshape(-1)
+        return array[0] if array.dtype == object else array[0].item()
+
+    @property
+    def numbers(self) -> Any:
+        """The number of Python of a scalar, a tuple of a vector, otherwise the array."""
+        array = self.array
+        if array.ndim == 0:
+            return self.number
+        return tuple(array.tolist()) if array.ndim == 1 else array
+
+
+def array_of_sizes(sizes: Iterable[Any]) -> np.ndarray:
+    """A vector of sizes: i64 where all are ints, otherwise of dtype object."""
+    found = list(sizes)
+    array = np.empty(len(found), object)
+    for i, size in enumerate(found):
+        array[i] = size
+    return settled(array)
+
+
+def settled(array: np.ndarray) -> np.ndarray:
+    """An array of dtype object as one of i64 where none of its elements depends on named dimensions."""
+    if array.dtype != object or _holds_sizes(array):
+        return array
+    return array.astype(np.int64) if all(isinstance(v, (int, np.integer)) for v in array.reshape(-1)) else array
+
+
+def _holds_sizes(array: np.ndarray) -> bool:
+    return any(is_size(v) for v in array.reshape(-1))
+
+
+def _tensor_of_sizes(array: np.ndarray) -> Tensor:
+    """Sizes that each call has, as a tensor."""
+    parts = [full((), v, dtype=int64) for v in array.reshape(-1)]
+    return stack(parts).reshape(array.shape)

@@ -1,7 +1,8 @@
-"""ONNX's own backend tests by their stock runner: ``python -m tools.onnx_tests [--only TEXT] [--backend NAME]``.
+"""ONNX's own backend tests by their stock runner: ``python -m tools.onnx_tests [--only TEXT] [--backends NAMES]``.
 
-The runner comes with the ``onnx`` package (extra ``onnx``), and so do models, inputs and expected outputs.
-``--backend`` runs another one in the place of graphc: ``reference`` (ONNX's evaluator) or ``onnxruntime``.
+The runner comes with the ``onnx`` package (extra ``onnx``), and so do models, inputs and expected outputs. Other
+backends beside graphc are ``reference`` (ONNX's evaluator) and ``onnxruntime``. ``--operators`` prints a row for each
+operator, with the largest error in units: of the precision of the results' type at their largest element.
 """
 
 from __future__ import annotations
@@ -12,14 +13,17 @@ import re
 import sys
 import unittest
 import warnings
+from dataclasses import dataclass
 from importlib import import_module
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
+import numpy as np
 import onnx
 from onnx.backend.test import BackendTest
 from onnx.backend.test.loader import load_model_tests
 from onnx.reference import ReferenceEvaluator
+from tqdm import tqdm
 
 _TYPES = onnx.TensorProto
 _SMALL = {getattr(_TYPES, n) for n in ("UINT4", "INT4", "FLOAT4E2M1", "UINT2", "INT2") if hasattr(_TYPES, n)}
@@ -86,17 +90,20 @@ def _nodes(nodes: Any) -> Any:
                 yield from _nodes(graph.node)
 
 
-def kinds_by_test() -> dict[str, set[str]]:
-    """What sets each test apart, by its name without the device; those without a file are models of other packages."""
-    found = {}
-    for kind in ("node", "simple", "pytorch-converted", "pytorch-operator"):
-        for case in load_model_tests(kind=kind):
-            model = case.model
-            if model is None and case.model_dir is not None:
-                model = onnx.load(f"{case.model_dir}/model.onnx")
-            if model is not None:
-                found[case.name] = kinds_of(model)
-    return found
+def _known_tests() -> tuple[dict[str, set[str]], dict[str, str]]:
+    """What sets each test of operators apart, and the operator that it tests, by its name without the device."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        cases = load_model_tests(kind="node")
+    kinds, operators = {}, {}
+    for case in sorted(cases, key=lambda c: c.name):
+        kinds[case.name] = kinds_of(case.model)
+        stem = case.name.split("_expanded")[0]
+        operators[case.name] = operators.get(stem) or case.model.graph.node[-1].op_type
+    return kinds, operators
+
+
+KINDS, OPERATORS = _known_tests()
 
 
 class _Result(unittest.TestResult):
@@ -129,37 +136,101 @@ def _shown(err: Any) -> str:
     return f"{err[0].__name__}: {' | '.join(lines[:3])[:240]} {differing.group(0) if differing else ''}".strip()
 
 
-def run(name: str = "graphc", only: str = "") -> dict[str, str]:
-    """The outcome of each test, empty where it passed."""
-    tests = BackendTest(backend_of(name), __name__)
-    tests.include(f"test_.*{only}.*_cpu")
-    result = _Result()
+class _Recorded(BackendTest):
+    """The stock runner, which notes how far results are apart before it compares them."""
+
+    units: ClassVar[list[float]] = []
+
+    @classmethod
+    def assert_similar_outputs(cls, ref_outputs: Any, outputs: Any, *args: Any, **kwargs: Any) -> None:
+        cls.units += [units_between(a, b) for a, b in zip(ref_outputs, outputs, strict=False)]
+        super().assert_similar_outputs(ref_outputs, outputs, *args, **kwargs)
+
+
+def units_between(wanted: Any, found: Any) -> float:
+    """The largest difference in units of the precision of the results' type at their largest finite element; 0 for what
+    are no real numbers, and where shapes differ."""
+    if not isinstance(wanted, np.ndarray) or wanted.dtype not in (np.float16, np.float32, np.float64):
+        return 0.0
+    if np.shape(found) != wanted.shape:
+        return 0.0
+    a, b = wanted.astype(np.float64), np.asarray(found).astype(np.float64)
+    finite = np.isfinite(a) & np.isfinite(b)
+    if not finite.any():
+        return 0.0
+    largest = np.abs(a[finite]).max()
+    return float(np.abs(a - b)[finite].max() / (np.finfo(wanted.dtype).eps * largest)) if largest else 0.0
+
+
+@dataclass
+class Outcome:
+    """Of one test."""
+
+    message: str
+    """Empty where it passed."""
+    units: float
+
+
+def run(name: str = "graphc", only: str = "", progress: bool = False) -> dict[str, dict[str, Outcome]]:
+    """The outcomes of all tests by group and name."""
+    tests = _Recorded(backend_of(name), __name__)
+    found: dict[str, dict[str, Outcome]] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for case in tests.test_cases.values():
-            for name in unittest.TestLoader().getTestCaseNames(case):
-                if name.endswith("_cpu") and only in name:
-                    case(name).run(result)
-    return result.found
+            group = case.__name__.removeprefix("OnnxBackend").removesuffix("ModelTest")
+            names = [n for n in unittest.TestLoader().getTestCaseNames(case) if n.endswith("_cpu") and only in n]
+            for test in tqdm(names, f"{name} {group}", disable=not progress, leave=False):
+                _Recorded.units = []
+                result = _Result()
+                case(test).run(result)
+                message = result.found.get(test.removesuffix("_cpu"), "no outcome")
+                outcome = Outcome(message, max(_Recorded.units, default=0.0))
+                found.setdefault(group, {})[test.removesuffix("_cpu")] = outcome
+    return found
+
+
+def counts(found: dict[str, dict[str, Outcome]]) -> dict[str, tuple[int, int]]:
+    """How many pass of how many: of the core, of all tests of operators, of converted models and others."""
+    groups = {"core": {n: o for n, o in found.get("Node", {}).items() if not KINDS.get(n)}, **found}
+    return {g: (sum(not o.message for o in part.values()), len(part)) for g, part in groups.items()}
+
+
+def by_operator(found: dict[str, Outcome]) -> dict[str, tuple[int, int, float]]:
+    """How many tests of operators pass, of how many, and the largest error of those, by operator."""
+    rows: dict[str, tuple[int, int, float]] = {}
+    for name, outcome in found.items():
+        title = OPERATORS.get(name, "?")
+        passed, count, units = rows.get(title, (0, 0, 0.0))
+        rows[title] = (
+            passed + (not outcome.message),
+            count + 1,
+            units if outcome.message else max(units, outcome.units),
+        )
+    return dict(sorted(rows.items()))
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", help="tests whose name contains this text")
-    parser.add_argument("--backend", default="graphc", choices=("graphc", "reference", "onnxruntime"))
+    parser.add_argument("--backends", default="graphc", help="of graphc, reference, onnxruntime, with commas")
+    parser.add_argument("--operators", action="store_true", help="a row for each operator")
     parser.add_argument("--json", action="store_true", help="outcomes by test")
     options = parser.parse_args()
-    found = run(options.backend, options.only)
-    kinds = kinds_by_test()
+    every = {name: run(name, options.only, sys.stderr.isatty()) for name in options.backends.split(",")}
     if options.json:
-        print(json.dumps(found, indent=1))
+        print(json.dumps({b: {g: {n: vars(o) for n, o in p.items()} for g, p in f.items()} for b, f in every.items()}))
         return 0
-    for name, outcome in found.items():
-        if outcome:
-            print(f"{name} [{' '.join(sorted(kinds.get(name, set())))}]: {outcome}")
-    core = {n: o for n, o in found.items() if not kinds.get(n, set())}
-    for title, part in (("core", core), ("all", found)):
-        print(f"{title}: {sum(not o for o in part.values())} of {len(part)} pass")
+    for name, found in every.items():
+        for test, outcome in [pair for part in found.values() for pair in part.items()] if len(every) == 1 else ():
+            if outcome.message:
+                print(f"{test} [{' '.join(sorted(KINDS.get(test, set())))}]: {outcome.message}")
+        for group, (passed, count) in counts(found).items():
+            print(f"{name} {group}: {passed} of {count} pass")
+        if options.operators:
+            print("| operator | passed | of | largest error, units |\n|---|---|---|---|")
+            for title, (passed, count, units) in by_operator(found.get("Node", {})).items():
+                print(f"| {title} | {passed} | {count} | {units:.2g} |")
     return 0
 
 

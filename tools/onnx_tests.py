@@ -94,12 +94,12 @@ def _known_tests() -> tuple[dict[str, set[str]], dict[str, str]]:
     """What sets each test of operators apart, and the operator that it tests, by its name without the device."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        cases = load_model_tests(kind="node")
+        cases = [(case.name, case.model) for case in load_model_tests(kind="node") if case.model is not None]
     kinds, operators = {}, {}
-    for case in sorted(cases, key=lambda c: c.name):
-        kinds[case.name] = kinds_of(case.model)
-        stem = case.name.split("_expanded")[0]
-        operators[case.name] = operators.get(stem) or case.model.graph.node[-1].op_type
+    for name, model in sorted(cases, key=lambda case: case[0]):
+        kinds[name] = kinds_of(model)
+        stem = name.split("_expanded")[0]
+        operators[name] = operators.get(stem) or model.graph.node[-1].op_type
     return kinds, operators
 
 

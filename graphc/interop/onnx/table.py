@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from graphc.interop.onnx.ops import activations, conversions, elementwise, shapes
+from graphc.interop.onnx.ops import activations, conversions, elementwise, shapes, sizes
 from graphc.interop.onnx.registry import TABLE, find
 
 __all__ = ["FAMILIES", "TABLE", "find"]
 
-FAMILIES = (activations, conversions, elementwise, shapes)
+FAMILIES = (activations, conversions, elementwise, shapes, sizes)
 """The modules that hold the rules."""

@@ -9,10 +9,12 @@ import numpy as np
 from graphc.base.dtypes import bool_, float32, float64, int32, int64
 from graphc.base.errors import DTypeError, UnsupportedError
 from graphc.interop.onnx.elements import BOOL, FLOAT16, STRING, UINT64, Element, carried, element_of_code
+from graphc.interop.onnx.real_sizes import as_real as as_real_size
+from graphc.interop.onnx.real_sizes import whole_part
 from graphc.interop.onnx.registry import op
 from graphc.interop.onnx.rounding import rounded, rounds
 from graphc.interop.onnx.unsigned import as_real, of_real
-from graphc.interop.onnx.values import Value
+from graphc.interop.onnx.values import Value, settled
 from graphc.interop.onnx.widths import narrowed
 from graphc.ops import bits
 from graphc.tensors.creation import from_numpy
@@ -44,9 +46,19 @@ def converted(x: Value, element: Element, saturate: bool = True, mode: str = "up
             return x
     if element.carrier is None or x.element.carrier is None:
         raise UnsupportedError(f"a cast of {x.element.name} to {element.name}")
-    if x.is_known and (x.array.dtype == object or (x.array.dtype.kind in "biuf" and not _is_foreign(element))):
-        return Value(element, None, x.array if x.array.dtype == object else x.array.astype(element.numpy))
+    if x.is_known and x.array.dtype == object:
+        return Value(element, None, settled(_converted_sizes(x.array, element)))
+    if x.is_known and x.array.dtype.kind in "biuf" and not _is_foreign(element):
+        return Value(element, None, x.array.astype(element.numpy))
     return Value(element, as_element(x.tensor, x.element, element, saturate, mode))
+
+
+def _converted_sizes(array: np.ndarray, element: Element) -> np.ndarray:
+    """Sizes of named dimensions as real numbers, or such numbers as sizes again."""
+    found = np.empty(array.shape, object)
+    for place, value in np.ndenumerate(array):
+        found[place] = as_real_size(value) if element.is_floating_point else whole_part(value)
+    return found if element is not BOOL else found != 0
 
 
 def _is_foreign(element: Element) -> bool:
@@ -141,4 +153,3 @@ def _same_bits(array: np.ndarray, element: Element) -> np.ndarray:
             return ((low.astype(np.int8) ^ sign) - sign).astype(element.numpy)
         return low.view(element.numpy) if element.is_floating_point else low.astype(element.numpy)
     return np.ascontiguousarray(array).view(element.numpy).reshape(array.shape)
-

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from graphc.base.size import is_size, root
+from graphc.interop.onnx.real_sizes import whole_below
 from graphc.interop.onnx.registry import host
 
 Array = np.ndarray
@@ -19,8 +20,12 @@ def _each(function: Callable[..., Any], *arrays: Array) -> Array:
     given = np.broadcast_arrays(*arrays)
     found = np.empty(given[0].shape, object)
     for place in np.ndindex(found.shape):
-        found[place] = function(*[a[place] for a in given])
+        found[place] = function(*[_plain(a[place]) for a in given])
     return found
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _of_sizes(function: Callable[..., Any], of_one: Callable[..., Any]) -> Callable[..., Array]:
@@ -36,11 +41,10 @@ def _of_sizes(function: Callable[..., Any], of_one: Callable[..., Any]) -> Calla
 
 
 def _quotient(a: Any, b: Any) -> Any:
-    """Of whole numbers as in C, cut towards zero; what is not negative needs no question."""
-    whole = a // b
-    if not is_size(a) and not is_size(b):
-        return whole + 1 if whole < 0 and whole * b != a else whole
-    return whole if a >= 0 and b > 0 else -((-a) // b) if b > 0 else -(a // -b)
+    """Of real numbers; of whole ones as in C, cut towards zero."""
+    if isinstance(a, float) or isinstance(b, float):
+        return a / b
+    return a // b if (a >= 0) == (b > 0) else -((-a) // b)
 
 
 def _divided(a: Array, b: Array) -> Array:
@@ -52,11 +56,6 @@ def _divided(a: Array, b: Array) -> Array:
     return floor + ((floor < 0) & (floor * b != a))
 
 
-def _real(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of one number that sizes have as well."""
-    return lambda x: function(x) if not is_size(x) else x
-
-
 for _name, _function, _of_one in (
     ("Add", np.add, lambda a, b: a + b),
     ("Sub", np.subtract, lambda a, b: a - b),
@@ -66,9 +65,8 @@ for _name, _function, _of_one in (
     ("Abs", np.abs, lambda x: x if x >= 0 else -x),
     ("Sign", np.sign, lambda x: int(x > 0) - int(x < 0)),
     ("Sqrt", np.sqrt, root),
-    ("Floor", np.floor, _real(np.floor)),
-    ("Ceil", np.ceil, _real(np.ceil)),
-    ("Round", np.rint, _real(np.rint)),
+    ("Floor", np.floor, lambda x: whole_below(x) * 1.0),
+    ("Ceil", np.ceil, lambda x: -whole_below(-x) * 1.0),
     ("Equal", np.equal, lambda a, b: bool(a == b)),
     ("Less", np.less, lambda a, b: bool(a < b)),
     ("LessOrEqual", np.less_equal, lambda a, b: bool(a <= b)),
@@ -82,10 +80,8 @@ for _name, _function, _of_one in (
 ):
     host(_name)(_of_sizes(_function, _of_one))
 
-_Number = Any
 
-
-def _pair_of(function: Callable[[Array, Array], Array], of_one: Callable[[_Number, _Number], _Number]) -> Any:
+def _pair_of(function: Callable[[Array, Array], Array], of_one: Callable[[Any, Any], Any]) -> Any:
     rule = _of_sizes(function, of_one)
     return lambda *arrays: functools.reduce(rule, arrays)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from graphc.ops import (
+    bits,
     branch,
     check,
     checkpoint,
@@ -36,6 +37,7 @@ from graphc.ops import (
 
 FAMILIES = (
     elementwise,
+    bits,
     math,
     elementary,
     special,

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
-from graphc.interop.onnx.ops import conversions, elementwise, shapes
+from graphc.interop.onnx.ops import (
+    activations,
+    conversions,
+    elementwise,
+    losses,
+    orders,
+    products,
+    reductions,
+    shapes,
+    signal,
+    sizes,
+)
 from graphc.interop.onnx.registry import TABLE, find
 
 __all__ = ["FAMILIES", "TABLE", "find"]
 
-FAMILIES = (conversions, elementwise, shapes)
+FAMILIES = (activations, conversions, elementwise, losses, orders, products, reductions, shapes, signal, sizes)
 """The modules that hold the rules."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from graphc.base.dtypes import int64
-from graphc.base.size import is_size
+from graphc.base.size import Size, SizeNumber
 from graphc.interop.onnx.elements import INT64, Element, carried, delivered, element_of, element_of_array
 from graphc.tensors.creation import from_numpy, full
 from graphc.tensors.free_functions import stack
@@ -54,7 +54,7 @@ class Value:
         if self._tensor is None:
             assert self._array is not None
             if self._array.dtype == object and _holds_sizes(self._array):
-                self._tensor = _tensor_of_sizes(self._array)
+                self._tensor = _tensor_of_sizes(self._array, self.element)
             else:
                 self._tensor = from_numpy(np.ascontiguousarray(carried(self._array, self.element)).reshape(self.shape))
         return self._tensor
@@ -93,17 +93,21 @@ def array_of_sizes(sizes: Iterable[Any]) -> np.ndarray:
 
 
 def settled(array: np.ndarray) -> np.ndarray:
-    """An array of dtype object as one of i64 where none of its elements depends on named dimensions."""
+    """An array of dtype object as one of numbers where none of its elements depends on named dimensions."""
     if array.dtype != object or _holds_sizes(array):
         return array
-    return array.astype(np.int64) if all(isinstance(v, (int, np.integer)) for v in array.reshape(-1)) else array
+    for kinds, dtype in (((bool, np.bool_), np.bool_), ((int, np.integer), np.int64), ((float, int), np.float64)):
+        if array.size and all(isinstance(v, kinds) for v in array.reshape(-1)):
+            return array.astype(dtype)
+    return array if array.size else array.astype(np.int64)
 
 
 def _holds_sizes(array: np.ndarray) -> bool:
-    return any(is_size(v) for v in array.reshape(-1))
+    """Whether there are sizes of named dimensions in it, or numbers computed from such."""
+    return any(type(v) in (Size, SizeNumber) for v in array.reshape(-1))
 
 
-def _tensor_of_sizes(array: np.ndarray) -> Tensor:
+def _tensor_of_sizes(array: np.ndarray, element: Element) -> Tensor:
     """Sizes that each call has, as a tensor."""
-    parts = [full((), v, dtype=int64) for v in array.reshape(-1)]
+    parts = [full((), v, dtype=element.carrier or int64) for v in array.reshape(-1)]
     return stack(parts).reshape(array.shape)

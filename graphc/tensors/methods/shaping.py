@@ -14,8 +14,8 @@ from graphc.base.dims import common_shape, dim_of, extent_of, same_sizes, sizes_
 from graphc.base.dtypes import DType, fitted
 from graphc.base.errors import ArgumentError, AttributeValueError, IndexRangeError, RecompileWarning, ShapeError
 from graphc.base.size import always, is_size
+from graphc.ops import bits, shape
 from graphc.ops import elementwise as ew
-from graphc.ops import shape
 from graphc.ops.define import as_type, common_type
 from graphc.ops.index import as_strided, gather, iota
 from graphc.tensors import indexing
@@ -101,11 +101,14 @@ class Shaping(Selection):
     """Views, joining, splitting and indexing."""
 
     def view(self, *sizes: Any, size: Any = None) -> Tensor:
-        """The same memory under another shape (one size may be -1).
+        """The same memory under another shape (one size may be -1); for an element type of the same width a new tensor
+        of the same bits.
 
         Raises ShapeError when the elements do not lie in memory so that a view is possible.
         """
         sizes = sizes if size is None else (size,)
+        if len(sizes) == 1 and isinstance(sizes[0], DType):
+            return bits.bitcast(self, dtype=sizes[0])
         if len(sizes) == 1 and not isinstance(sizes[0], (int, tuple, list)):
             raise ArgumentError(f"view takes sizes, got {sizes[0]!r}", remedy="tensor.to(dtype)")
         result = self.reshape(*sizes)

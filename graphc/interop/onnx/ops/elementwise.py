@@ -1,13 +1,20 @@
-"""ONNX operators that apply a function to each element: arithmetic, comparisons, activations."""
+"""ONNX operators that apply a function to each element: arithmetic, comparisons, logic, bits."""
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from graphc.interop.onnx.registry import host, op, same
+from graphc.base.dtypes import float64, int64
+from graphc.interop.onnx import unsigned
+from graphc.interop.onnx.elements import STRING, UINT64
+from graphc.interop.onnx.registry import op, same
+from graphc.interop.onnx.values import Value
 from graphc.nn import functional as F
+from graphc.ops import elementwise as ew
 from graphc.tensors import free_functions, functions
 from graphc.tensors.tensor import Tensor
 
@@ -18,11 +25,11 @@ def _function(name: str) -> Any:
     return next(getattr(space, name) for space in _SPACES if hasattr(space, name))
 
 
-same("Abs Acos Acosh Asin Asinh Atan Atanh Ceil Cos Cosh Erf Exp Floor Log Neg Reciprocal Sigmoid Sign", _function)
-same("Sin Sinh Sqrt Tan Tanh Round Relu Softplus Softsign Mish", _function)
-same("Add Sub Mul Pow", _function)
-same("And=logical_and Or=logical_or Xor=logical_xor Not=logical_not Equal=eq Greater=gt Less=lt", _function)
-same("GreaterOrEqual=ge LessOrEqual=le Where", _function)
+same("Acos Acosh Asin Asinh Atan Atanh Ceil Cos Cosh Erf Exp Floor Log Neg Reciprocal Sigmoid", _function)
+same("Sin Sinh Sqrt Tan Tanh Round Relu Softplus Softsign Mish IsNaN", _function)
+same("Add Sub Mul", _function)
+same("And=logical_and Or=logical_or Xor=logical_xor Not=logical_not", _function)
+same("BitwiseAnd=bitwise_and BitwiseOr=bitwise_or BitwiseXor=bitwise_xor BitwiseNot=bitwise_not", _function)
 
 
 @op("Identity", values=True)
@@ -30,16 +37,134 @@ def identity(x: Any) -> Any:
     return x
 
 
+@op("Abs")
+def absolute(x: Tensor, *, call: Any) -> Tensor:
+    return x if call.element(0) is UINT64 else ew.abs(x)
+
+
+@op("Sign")
+def sign(x: Tensor, *, call: Any) -> Tensor:
+    """-1, 0 or 1; NaN stays NaN."""
+    if call.element(0) is UINT64:
+        return x.ne(0).to(int64)
+    found = ew.sign(x)
+    return ew.where(x.ne(x), x, found) if x.dtype.is_floating_point else found
+
+
 @op("Div")
-def div(a: Tensor, b: Tensor) -> Tensor:
+def div(a: Tensor, b: Tensor, *, call: Any) -> Tensor:
     """Quotients; of whole numbers those of C, cut towards zero."""
+    if call.element(0) is UINT64:
+        return unsigned.quotient(a, b)
     return a / b if a.dtype.is_floating_point else functions.div(a, b, rounding_mode="trunc")
 
 
-@op("Gelu", since=20)
-def gelu(x: Tensor, *, approximate: str = "none") -> Tensor:
-    return F.gelu(x, approximate=approximate)
+@op("Mod")
+def mod(a: Tensor, b: Tensor, *, fmod: int = 0, call: Any) -> Tensor:
+    """The rest of a division: with the sign of the divisor, or, ``fmod``, of the dividend."""
+    if call.element(0) is UINT64:
+        return a - unsigned.quotient(a, b) * b
+    return functions.fmod(a, b) if fmod else ew.mod(a, b)
 
 
-host("Add")(np.add)
-host("Mul")(np.multiply)
+@op("Pow")
+def power(x: Tensor, exponent: Tensor, *, call: Any) -> Tensor:
+    """Powers, in the type of the base: computed with real numbers where one of both is real."""
+    whole = not x.dtype.is_floating_point
+    if whole and not exponent.dtype.is_floating_point:
+        return functions.pow(x, exponent.to(x.dtype))
+    if whole:
+        base = unsigned.as_real(x, float64) if call.element(0) is UINT64 else x.to(float64)
+        return functions.pow(base, exponent.to(float64)).to(x.dtype)
+    return functions.pow(x, exponent.to(x.dtype))
+
+
+# ---- comparisons
+
+
+@op("Equal", values=True)
+def equal(a: Value, b: Value) -> Any:
+    """Whether both are the same; texts may be compared, too."""
+    if a.element is STRING:
+        return np.equal(a.array, b.array).astype(bool)
+    return ew.eq(a.tensor, b.tensor)
+
+
+@op("Where", values=True)
+def where(condition: Value, x: Value, y: Value) -> Value:
+    if x.element is STRING:
+        return Value(STRING, None, np.where(condition.array, x.array, y.array))
+    return Value(x.element, ew.where(condition.tensor, x.tensor, y.tensor))
+
+
+def _compared(name: str, function: Callable[[Any, Any], Any]) -> None:
+    def rule(a: Tensor, b: Tensor, *, call: Any) -> Tensor:
+        if call.element(0) is UINT64:
+            a, b = unsigned.ordered(a), unsigned.ordered(b)
+        return function(a, b)
+
+    op(name)(rule)
+
+
+for _name, _comparison in (("Greater", ew.gt), ("Less", ew.lt), ("GreaterOrEqual", ew.ge), ("LessOrEqual", ew.le)):
+    _compared(_name, _comparison)
+
+
+def _extreme(name: str, function: Callable[[Any, Any], Any]) -> None:
+    def rule(*data: Tensor, call: Any) -> Tensor:
+        if call.element(0) is UINT64:
+            return unsigned.ordered(functools.reduce(function, [unsigned.ordered(x) for x in data]))
+        return functools.reduce(function, data)
+
+    op(name)(rule)
+
+
+_extreme("Max", ew.maximum)
+_extreme("Min", ew.minimum)
+
+
+@op("Sum")
+def total(*data: Tensor) -> Tensor:
+    return functools.reduce(ew.add, data)
+
+
+@op("Mean")
+def mean(*data: Tensor) -> Tensor:
+    return functools.reduce(ew.add, data) / len(data)
+
+
+@op("Clip", since=6)
+def clip_between(x: Tensor, *, min: float = -3.4028234663852886e38, max: float = 3.4028234663852886e38) -> Tensor:
+    return x.clamp(min, max)
+
+
+@op("Clip", since=11)
+def clip(x: Tensor, min: Tensor | None = None, max: Tensor | None = None, *, call: Any) -> Tensor:
+    """Limited from below, then from above."""
+    large = call.element(0) is UINT64
+    x, *limits = [unsigned.ordered(v) if large and v is not None else v for v in (x, min, max)]
+    x = x if limits[0] is None else ew.maximum(x, limits[0])
+    x = x if limits[1] is None else ew.minimum(x, limits[1])
+    return unsigned.ordered(x) if large else x
+
+
+# ---- infinities and bits
+
+
+@op("IsInf")
+def is_infinite(x: Tensor, *, detect_negative: int = 1, detect_positive: int = 1) -> Tensor:
+    if detect_negative and detect_positive:
+        return functions.isinf(x)
+    if detect_positive or detect_negative:
+        return functions.isposinf(x) if detect_positive else functions.isneginf(x)
+    return x.ne(x) & x.eq(x)
+
+
+@op("BitShift", since=11)
+def bit_shift(x: Tensor, y: Tensor, *, direction: str = "", call: Any) -> Tensor:
+    """Shifted by so many bits, with zeros from either side; what leaves the type is lost."""
+    if direction == "LEFT":
+        return ew.shift_left(x, y)
+    if call.element(0) is UINT64:
+        return unsigned.shifted_right(x, y)
+    return ew.shift_right(x, y)

@@ -1,0 +1,128 @@
+"""ONNX operators that are products of matrices, and determinants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from graphc.interop.onnx.registry import MICROSOFT, op, same
+from graphc.interop.onnx.values import Value
+from graphc.nn import functional as F
+from graphc.ops import elementwise as ew
+from graphc.tensors import free_functions as free
+from graphc.tensors import functions
+from graphc.tensors.creation import arange, ones
+from graphc.tensors.methods.algebra import einsum
+from graphc.tensors.tensor import Tensor
+
+same("MatMul", lambda name: free.matmul)
+
+
+@op("Gemm")
+def gemm(
+    a: Tensor,
+    b: Tensor,
+    c: Tensor | None = None,
+    *,
+    alpha: float = 1.0,
+    beta: float = 1.0,
+    transA: int = 0,
+    transB: int = 0,
+) -> Tensor:
+    """``alpha * a @ b + beta * c``."""
+    left = a.t() if transA else a
+    if transB and c is not None and c.ndim == 1 and c.shape == b.shape[:1] and alpha == 1 == beta:
+        return F.linear(left, b, c)
+    found = _scaled(free.matmul(left, b.t() if transB else b), alpha)
+    return found if c is None else found + _scaled(c, beta)
+
+
+def _scaled(x: Tensor, factor: float) -> Tensor:
+    if factor == 1:
+        return x
+    return x * factor if x.dtype.is_floating_point else (x.to("float64") * factor).to(x.dtype)
+
+
+@op("Einsum")
+def summed_products(*inputs: Tensor, equation: str) -> Tensor:
+    return einsum(equation, *inputs)
+
+
+@op("Det")
+def determinant(x: Tensor) -> Tensor:
+    """Determinants of matrices, by elimination with the largest pivot of each column."""
+    count = x.shape[-1]
+    found = ones(x.shape[:-2], dtype=x.dtype)
+    for _ in range(count):
+        pivot, flips, x = _eliminated(x)
+        found = found * ew.where(flips, -pivot, pivot)
+    return found
+
+
+def _eliminated(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The pivot of the first column, whether its row is another than the first, and what is left of the matrices."""
+    best = functions.argmax(ew.abs(x[..., 0]), -1, keepdim=True).unsqueeze(-1)
+    is_best = best.eq(arange(x.shape[-2]).reshape(-1, 1))
+    chosen = ew.where(is_best, x, 0.0).sum(-2, True)
+    rows = ew.where(is_best, x[..., :1, :], x)[..., 1:, :]
+    pivot = chosen[..., :1]
+    factor = rows[..., :1] / ew.where(pivot.eq(0), 1.0, pivot)
+    rest = rows[..., 1:] - factor * chosen[..., 1:]
+    return pivot[..., 0, 0], best[..., 0, 0].ne(0), rest
+
+
+# ---- of ONNX Runtime
+
+
+def _turned(x: Tensor, transposed: int, batch: int) -> Tensor:
+    """The dimensions as they are multiplied: ``batch`` moves the first one behind the batch."""
+    if batch:
+        x = x.permute(*range(1, x.ndim - 1), 0, x.ndim - 1)
+    return x.transpose(-1, -2) if transposed and x.ndim > 1 else x
+
+
+@op("FusedMatMul", "TransposeMatMul", domain=MICROSOFT, values=True)
+def fused_matmul(
+    a: Value,
+    b: Value,
+    *,
+    alpha: float = 1.0,
+    transA: int = 0,
+    transB: int = 0,
+    transBatchA: int = 0,
+    transBatchB: int = 0,
+) -> Value:
+    left, right = _turned(a.tensor, transA, transBatchA), _turned(b.tensor, transB, transBatchB)
+    return Value(a.element, _scaled(free.matmul(left, right), alpha))
+
+
+_ACTIVATIONS: dict[str, Callable[..., Tensor]] = {
+    "": lambda x: x,
+    "Relu": F.relu,
+    "LeakyRelu": lambda x, alpha=0.01, *_: F.leaky_relu(x, alpha),
+    "Sigmoid": functions.sigmoid,
+    "HardSigmoid": lambda x, alpha=0.2, beta=0.5, *_: functions.clamp(x * alpha + beta, 0.0, 1.0),
+    "Softplus": F.softplus,
+    "Tanh": functions.tanh,
+}
+
+
+@op("FusedGemm", domain=MICROSOFT, values=True)
+def fused_gemm(
+    a: Value,
+    b: Value,
+    c: Value | None = None,
+    *,
+    alpha: float = 1.0,
+    beta: float = 1.0,
+    transA: int = 0,
+    transB: int = 0,
+    activation: str = "",
+    activation_params: Sequence[float] = (),
+    **named: Any,
+) -> Value:
+    """Gemm, then an activation, whose parameters are a list or named."""
+    given = activation_params or tuple([named[k] for k in ("activation_alpha", "activation_beta") if k in named])
+    added = None if c is None else c.tensor
+    found = gemm(a.tensor, b.tensor, added, alpha=alpha, beta=beta, transA=transA, transB=transB)
+    return Value(a.element, _ACTIVATIONS[activation](found, *given))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from graphc.interop.onnx.ops import conversions, elementwise, generators, shapes, slicing
+from graphc.interop.onnx.ops import conversions, elementwise, generators, indexing, shapes, slicing
 from graphc.interop.onnx.registry import TABLE, find
 
 __all__ = ["FAMILIES", "TABLE", "find"]
 
-FAMILIES = (conversions, elementwise, generators, shapes, slicing)
+FAMILIES = (conversions, elementwise, generators, indexing, shapes, slicing)
 """The modules that hold the rules."""

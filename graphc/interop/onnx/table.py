@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from graphc.interop.onnx.ops import conversions, elementwise, generators, indexing, shapes, slicing
+from graphc.interop.onnx.ops import (
+    control_flow,
+    conversions,
+    elementwise,
+    generators,
+    indexing,
+    sequences,
+    shapes,
+    slicing,
+)
 from graphc.interop.onnx.registry import TABLE, find
 
 __all__ = ["FAMILIES", "TABLE", "find"]
 
-FAMILIES = (conversions, elementwise, generators, indexing, shapes, slicing)
+FAMILIES = (control_flow, conversions, elementwise, generators, indexing, sequences, shapes, slicing)
 """The modules that hold the rules."""

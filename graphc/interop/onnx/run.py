@@ -2,50 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from graphc.base.errors import GraphcError, UnsupportedError
 from graphc.base.location import Location, at
+from graphc.interop.onnx.call import Call, Scope
 from graphc.interop.onnx.elements import Element
 from graphc.interop.onnx.graph import ABSENT, Node, OnnxGraph, TensorAttribute, captured
 from graphc.interop.onnx.registry import HOST, Entry
 from graphc.interop.onnx.table import find
-from graphc.interop.onnx.values import Value, settled
+from graphc.interop.onnx.values import MOST_KNOWN, Value, settled
 from graphc.interop.onnx.widths import narrowed
 from graphc.tensors.tensor import Tensor
-
-MOST_KNOWN = 4096
-"""Elements: what is computed of arrays while a graph is traced is sizes and the like; longer arrays are data."""
-Scope = dict[str, Any]
-"""Values by name: a Value, a list of such (a sequence), or None (an optional one that is not there)."""
-
-
-@dataclass(slots=True)
-class Call:
-    """One application of an operator, for rules that ask for more than tensors."""
-
-    node: Node
-    runner: Runner
-    scope: Scope
-    inputs: Sequence[Any]
-    """The values, None where they are left out."""
-
-    @property
-    def outputs(self) -> int:
-        """How many results are asked for; those in the middle may be left out."""
-        return len(self.node.outputs)
-
-    def element(self, number: int) -> Element:
-        """The element type of an input."""
-        return self.inputs[number].element
-
-    def run(self, graph: OnnxGraph, *args: Any) -> list[Any]:
-        """The results of a branch or of the step of a loop for these values."""
-        return self.runner.inner(graph).run(self.scope, args)
 
 
 class Runner:
@@ -58,7 +29,8 @@ class Runner:
         self._inner = {id(g): Runner(g) for node in graph.nodes for g in node.graphs()}
         self._bodies = {id(n): Runner(n.body) for n in graph.nodes if n.body is not None}
         self._steps = [(n, None if n.body is not None else find(n.domain, n.op, n.version)) for n in graph.nodes]
-        self._constants = {name: Value(c.element, None, c.array) for name, c in graph.constants.items()}
+        self._kept: dict[int, Any] = {}
+        """What operators remember from call to call, by node."""
         kept = {p.name for p in graph.outputs}
         last: dict[str, int] = {}
         for i, node in enumerate(graph.nodes):
@@ -67,17 +39,24 @@ class Runner:
         self._done: list[list[str]] = [[] for _ in graph.nodes]
         """The values that no later node needs, by node."""
         for name, i in last.items():
-            if name not in kept and name not in self._constants:
+            if name not in kept and name not in graph.constants:
                 self._done[i].append(name)
 
     def inner(self, graph: OnnxGraph) -> Runner:
         """The runner of a graph inside of a node."""
         return self._inner[id(graph)]
 
+    def kept(self, node: Node, make: Callable[[], Any]) -> Any:
+        """What a node remembers from call to call, made at the first one."""
+        if id(node) not in self._kept:
+            self._kept[id(node)] = make()
+        return self._kept[id(node)]
+
     def run(self, around: Mapping[str, Any], args: Sequence[Any], held: Mapping[str, Value] | None = None) -> list[Any]:
         """The results for these inputs; ``around`` are values that the graph may read by name, ``held`` such as take
         the place of initializers."""
-        scope: Scope = {**around, **self._constants, **(held or {})}
+        scope: Scope = {**around, **{n: Value(c.element, None, c.array) for n, c in self.graph.constants.items()}}
+        scope.update(held or {})
         scope.update(zip([p.name for p in self.graph.inputs], args, strict=False))
         for (node, entry), done in zip(self._steps, self._done, strict=True):
             with at(Location(node.name)):
@@ -114,7 +93,9 @@ class Runner:
 
 
 def _is_short(value: Any) -> bool:
-    return isinstance(value, Value) and value.is_known and value.array.size <= MOST_KNOWN
+    """Whether functions of arrays take it; texts have no others."""
+    known = isinstance(value, Value) and value.is_known
+    return known and (value.element.carrier is None or value.array.size <= MOST_KNOWN)
 
 
 def _check_known(graph: OnnxGraph) -> None:

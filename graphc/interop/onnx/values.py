@@ -13,18 +13,25 @@ from graphc.interop.onnx.elements import INT64, Element, carried, delivered, ele
 from graphc.tensors.creation import from_numpy, full
 from graphc.tensors.free_functions import stack
 from graphc.tensors.tensor import Tensor
+from graphc.tensors.tensor_base import front
+from graphc.tracing.tracer import Tracer
+
+MOST_KNOWN = 4096
+"""Elements: what is computed of arrays while a graph is traced is sizes and the like; longer arrays are data."""
 
 
 class Value:
     """A tensor with its element type. Known ones have an array, of dtype object where it holds sizes of named
-    dimensions; the tensor of such a one is made when it is asked for."""
+    dimensions; the tensor of such a one is made when it is asked for, in each trace and branch its own."""
 
-    __slots__ = ("_array", "_tensor", "element")
+    __slots__ = ("_array", "_made_by", "_tensor", "element")
 
     def __init__(self, element: Element, tensor: Tensor | None = None, array: np.ndarray | None = None):
         self.element = element
         self._tensor = tensor
         self._array = array
+        self._made_by: Any = None
+        """What the tensor of a known value was made by: eager mode, or a trace."""
 
     @staticmethod
     def of(found: Any, element: Element | None = None) -> Value:
@@ -44,6 +51,14 @@ class Value:
         return self._array is not None
 
     @property
+    def is_open(self) -> bool:
+        """Whether calls alone know the elements: it is a tensor of a trace, and none of its constants."""
+        if self._array is not None:
+            return False
+        tracer = front()
+        return isinstance(tracer, Tracer) and tracer.known(self.tensor) is None
+
+    @property
     def shape(self) -> tuple[Any, ...]:
         """Sizes, without computing anything."""
         return tuple(self._array.shape if self._array is not None else self.tensor.shape)
@@ -51,13 +66,19 @@ class Value:
     @property
     def tensor(self) -> Tensor:
         """The tensor, in the type of graphc that holds the element type."""
-        if self._tensor is None:
-            assert self._array is not None
-            if self._array.dtype == object and _holds_sizes(self._array):
-                self._tensor = _tensor_of_sizes(self._array, self.element)
-            else:
-                self._tensor = from_numpy(np.ascontiguousarray(carried(self._array, self.element)).reshape(self.shape))
+        if self._array is None:
+            assert self._tensor is not None
+            return self._tensor
+        if self._tensor is None or self._made_by is not front():
+            self._tensor, self._made_by = self._made(), front()
         return self._tensor
+
+    def _made(self) -> Tensor:
+        """The tensor of a known value."""
+        assert self._array is not None
+        if self._array.dtype == object and _holds_sizes(self._array):
+            return _tensor_of_sizes(self._array, self.element)
+        return from_numpy(np.ascontiguousarray(carried(self._array, self.element)).reshape(self.shape))
 
     @property
     def array(self) -> np.ndarray:

@@ -1,17 +1,21 @@
-"""ONNX operators that move elements: views, slices, concatenations, and what computes sizes for them."""
+"""ONNX operators that give elements another shape or order: views, joining, splitting; and what they do to sizes."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
-from graphc.interop.onnx.graph import TensorAttribute
+from graphc.base.dims import common_shape
+from graphc.base.errors import AttributeValueError, ShapeError
+from graphc.base.size import is_size
+from graphc.interop.onnx.call import Call
 from graphc.interop.onnx.registry import host, op
-from graphc.interop.onnx.values import Value, array_of_sizes
+from graphc.interop.onnx.values import MOST_KNOWN, Value, array_of_sizes
 from graphc.tensors import free_functions as free
-from graphc.tensors import functions
 from graphc.tensors.tensor import Tensor
 
 
@@ -21,16 +25,47 @@ def shape(data: Value, *, start: int = 0, end: int | None = None) -> Any:
     return array_of_sizes(data.shape[slice(start, end)])
 
 
+@op("Size", values=True)
+def size(data: Value) -> Any:
+    return array_of_sizes([math.prod(data.shape)]).reshape(())
+
+
 @op("Reshape", since=5, host="shape")
 def reshape(data: Tensor, shape: Sequence[Any], *, allowzero: int = 0) -> Tensor:
     """0 stands for the size of the operand there, unless ``allowzero``."""
-    sizes = [data.shape[i] if not allowzero and type(n) is int and n == 0 else n for i, n in enumerate(shape)]
-    return data.reshape(tuple(sizes))
+    return data.reshape(_sizes(data.shape, shape, allowzero))
+
+
+@host("Reshape")
+def reshape_known(data: np.ndarray, shape: np.ndarray, *, allowzero: int = 0) -> np.ndarray:
+    return data.reshape(_sizes(data.shape, shape.tolist(), allowzero))
+
+
+def _sizes(of: Sequence[Any], shape: Sequence[Any], allowzero: int) -> tuple[Any, ...]:
+    return tuple([of[i] if not allowzero and type(n) is int and n == 0 else n for i, n in enumerate(shape)])
+
+
+@op("Flatten")
+def flatten(data: Tensor, *, axis: int = 1) -> Tensor:
+    return data.reshape(_two_sizes(data.shape, axis))
+
+
+@host("Flatten")
+def flatten_known(data: np.ndarray, *, axis: int = 1) -> np.ndarray:
+    return data.reshape(_two_sizes(data.shape, axis))
+
+
+def _two_sizes(shape: Sequence[Any], axis: int) -> tuple[Any, Any]:
+    at = axis + len(shape) if axis < 0 else axis
+    return math.prod(shape[:at]), math.prod(shape[at:])
 
 
 @op("Transpose")
 def transpose(data: Tensor, *, perm: Sequence[int] | None = None) -> Tensor:
     return data.permute(tuple(perm if perm is not None else reversed(range(data.ndim))))
+
+
+host("Transpose")(lambda data, *, perm=None: np.transpose(data, perm))
 
 
 @op("Concat")
@@ -39,40 +74,98 @@ def concat(*inputs: Tensor, axis: int = 1) -> Tensor:
 
 
 @host("Concat")
-def concat_sizes(*inputs: np.ndarray, axis: int = 1) -> np.ndarray:
+def concat_known(*inputs: np.ndarray, axis: int = 1) -> np.ndarray:
     return np.concatenate(inputs, axis)
 
 
-@op("Gather")
-def gather(data: Tensor, indices: Tensor, *, axis: int = 0) -> Tensor:
-    """Slices of an axis; negative indices count from its end."""
-    return data[(slice(None),) * (axis % data.ndim) + (indices.to("int64"),)]
+@op("Split", host="split", values=True)
+def split(
+    input: Value, split: Value | None = None, *, axis: int = 0, num_outputs: int | None = None, call: Call
+) -> Any:
+    """Parts of the given sizes, or so many of the same size of which the last may be smaller."""
+    given = split.numbers if isinstance(split, Value) else split
+    sizes = given or _equal_sizes(input.shape[axis], num_outputs or call.outputs)
+    if input.is_known:
+        ends = list(accumulate(sizes))[:-1]
+        return tuple([Value(input.element, None, part) for part in np.split(input.array, ends, axis)])
+    return tuple([Value(input.element, part) for part in input.tensor.split(list(sizes), axis)])
 
 
-@host("Gather")
-def gather_sizes(data: np.ndarray, indices: np.ndarray, *, axis: int = 0) -> np.ndarray:
-    return np.take(data, indices, axis)
+def _equal_sizes(extent: Any, count: int) -> list[Any]:
+    each = -(-extent // count)
+    return [*[each] * (count - 1), extent - (count - 1) * each]
+
+
+@op("Squeeze", host="axes")
+def squeeze(data: Tensor, axes: Sequence[int] | None = None) -> Tensor:
+    return data.reshape(_without(data.shape, axes))
+
+
+@host("Squeeze")
+def squeeze_known(data: np.ndarray, axes: Any = None) -> np.ndarray:
+    return data.reshape(_without(data.shape, axes))
+
+
+def _without(shape: Sequence[Any], axes: Sequence[int] | None) -> tuple[Any, ...]:
+    """The sizes of what is left; raises ShapeError for an axis that has another size than 1."""
+    if axes is None:
+        return tuple([s for s in shape if s != 1])
+    gone = {_axis(a, len(shape)) for a in np.asarray(axes).reshape(-1).tolist()}
+    for axis in gone:
+        if shape[axis] != 1:
+            raise ShapeError(f"axis {axis} of the shape {list(shape)} cannot be squeezed, it is not 1")
+    return tuple([s for i, s in enumerate(shape) if i not in gone])
 
 
 @op("Unsqueeze", host="axes")
 def unsqueeze(data: Tensor, axes: Sequence[int]) -> Tensor:
-    rank = data.ndim + len(axes)
-    found = data
-    for axis in sorted(a % rank for a in axes):
-        found = functions.unsqueeze(found, axis)
-    return found
+    return data.reshape(_with(data.shape, axes))
 
 
 @host("Unsqueeze")
-def unsqueeze_sizes(data: np.ndarray, axes: Sequence[int]) -> np.ndarray:
-    return np.expand_dims(data, tuple([int(a) for a in axes]))
+def unsqueeze_known(data: np.ndarray, axes: Any) -> np.ndarray:
+    return data.reshape(_with(data.shape, axes))
 
 
-@op("Constant", values=True)
-def constant(**attributes: Any) -> Any:
-    """One of its attributes, whatever it is called."""
-    (value,) = attributes.values()
-    if isinstance(value, TensorAttribute):
-        return Value(value.element, None, value.array)
-    real = isinstance(value, float) or (isinstance(value, tuple) and any(isinstance(v, float) for v in value))
-    return np.array(value, np.float32 if real else None)
+def _with(shape: Sequence[Any], axes: Any) -> tuple[Any, ...]:
+    numbers = np.asarray(axes).reshape(-1).tolist()
+    rank = len(shape) + len(numbers)
+    new = {_axis(a, rank) for a in numbers}
+    if len(new) != len(numbers):
+        raise AttributeValueError(f"unsqueeze: axes {numbers} name one twice")
+    sizes = iter(shape)
+    return tuple([1 if i in new else next(sizes) for i in range(rank)])
+
+
+def _axis(axis: int, rank: int) -> int:
+    if not -rank <= axis < rank:
+        raise AttributeValueError(f"axis {axis} is none of the {rank} that there are")
+    return axis % rank
+
+
+@op("Expand", host="shape")
+def expand(data: Tensor, shape: Sequence[Any]) -> Tensor:
+    """Repeated along axes of size 1, of either: a 1 in ``shape`` keeps what there is."""
+    return data.expand(common_shape(tuple(data.shape), tuple(shape)))
+
+
+@host("Expand")
+def expand_known(data: np.ndarray, shape: np.ndarray) -> np.ndarray | None:
+    sizes = shape.tolist()
+    if any(map(is_size, sizes)):
+        return None
+    wanted = common_shape(data.shape, tuple(sizes))
+    return np.broadcast_to(data, wanted) if math.prod(wanted) <= MOST_KNOWN else None
+
+
+@op("Tile", since=6, host="repeats")
+def tile(input: Tensor, repeats: Sequence[Any]) -> Tensor:
+    return input.repeat(tuple(repeats))
+
+
+@host("Tile")
+def tile_known(input: np.ndarray, repeats: np.ndarray) -> np.ndarray | None:
+    counts = repeats.tolist()
+    if any(map(is_size, counts)) or math.prod(counts) * input.size > MOST_KNOWN:
+        return None
+    return np.tile(input, counts)

@@ -1,0 +1,163 @@
+"""ONNX operators that pick and place elements by indices and conditions: the families of Gather and Scatter."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from graphc.base.dtypes import bool_, int64
+from graphc.base.errors import AttributeValueError
+from graphc.interop.onnx.registry import host, op
+from graphc.nn.functional import pad
+from graphc.tensors import indexing
+from graphc.tensors.creation import arange, as_tensor, zeros
+from graphc.tensors.tensor import Tensor
+from graphc.tensors.tensor_base import front
+
+REDUCTIONS = {"none": "", "add": "sum", "mul": "prod", "min": "amin", "max": "amax"}
+"""Names of graphc by those of ONNX."""
+
+
+# ---- gathering
+
+
+@op("Gather")
+def gather(data: Tensor, indices: Tensor, *, axis: int = 0) -> Tensor:
+    """Slices of an axis; negative indices count from its end."""
+    return data[(slice(None),) * (axis % data.ndim) + (indices.to("int64"),)]
+
+
+@host("Gather")
+def gather_known(data: np.ndarray, indices: np.ndarray, *, axis: int = 0) -> np.ndarray:
+    return np.take(data, indices.astype(np.int64), axis)
+
+
+@op("GatherElements")
+def gather_elements(data: Tensor, indices: Tensor, *, axis: int = 0) -> Tensor:
+    return data.gather(axis, _wrapped(indices, data.shape[axis]))
+
+
+@host("GatherElements")
+def gather_elements_known(data: np.ndarray, indices: np.ndarray, *, axis: int = 0) -> np.ndarray:
+    return np.take_along_axis(data, indices.astype(np.int64), axis)
+
+
+def _wrapped(indices: Tensor, extent: Any) -> Tensor:
+    """Indices with negative ones counted from the end."""
+    return indexing.wrapped(indices.to(int64), extent)
+
+
+@op("GatherND")
+def gather_nd(data: Tensor, indices: Tensor, *, batch_dims: int = 0) -> Tensor:
+    """The slices at the tuples in the last axis of ``indices``, behind axes that both have."""
+    depth = indices.shape[-1]
+    outer, inner = tuple(indices.shape[batch_dims:-1]), tuple(data.shape[batch_dims + depth :])
+    batch = tuple(data.shape[:batch_dims])
+    rows = _places(indices, tuple(data.shape[batch_dims : batch_dims + depth]))
+    spans = math.prod(data.shape[batch_dims : batch_dims + depth])
+    flat = data.reshape(math.prod(batch) * spans, *inner)
+    if batch_dims:
+        first = arange(math.prod(batch)) * spans
+        rows = rows.reshape(math.prod(batch), math.prod(outer)) + first.unsqueeze(1)
+    return flat[rows.reshape(-1)].reshape(*batch, *outer, *inner)
+
+
+@host("GatherND")
+def gather_nd_known(data: np.ndarray, indices: np.ndarray, *, batch_dims: int = 0) -> np.ndarray | None:
+    return None if batch_dims else data[tuple(np.moveaxis(indices.astype(np.int64), -1, 0))]
+
+
+def _places(indices: Tensor, extents: Sequence[Any]) -> Tensor:
+    """The rows in row-major order of the tuples of indices, in the shape before their axis."""
+    found: Any = zeros(tuple(indices.shape[:-1]), dtype=int64)
+    for i, extent in enumerate(extents):
+        part = indices[..., i].to(int64)
+        indexing.require(part, -extent, extent - 1, "index")
+        found = found * extent + indexing.wrapped(part, extent)
+    return found
+
+
+# ---- scattering
+
+
+@op("Scatter", "ScatterElements", since=9)
+def scatter_elements(
+    data: Tensor, indices: Tensor, updates: Tensor, *, axis: int = 0, reduction: str = "none"
+) -> Tensor:
+    places = _wrapped(indices, data.shape[axis])
+    how = _reduction(reduction)
+    return data.scatter_reduce(axis, places, updates, how) if how else data.scatter(axis, places, updates)
+
+
+def _reduction(name: str) -> str:
+    if name not in REDUCTIONS:
+        raise AttributeValueError(f"reduction {name!r}", remedy=f"one of {', '.join(REDUCTIONS)}")
+    return REDUCTIONS[name]
+
+
+@op("ScatterND", since=11)
+def scatter_nd(data: Tensor, indices: Tensor, updates: Tensor, *, reduction: str = "none") -> Tensor:
+    """Slices put at the tuples in the last axis of ``indices``, or combined with what is there."""
+    depth = indices.shape[-1]
+    outer, inner = tuple(data.shape[:depth]), tuple(data.shape[depth:])
+    rows = _places(indices, outer).reshape(-1)
+    flat = data.reshape(math.prod(outer), *inner)
+    new = updates.reshape(math.prod(indices.shape[:-1]), *inner)
+    how = _reduction(reduction)
+    if how:
+        wide = rows.reshape(-1, *(1,) * len(inner)).expand(new.shape)
+        found = flat.scatter_reduce(0, wide, new, how)
+    else:
+        found = flat.index_copy(0, rows, new)
+    return found.reshape(data.shape)
+
+
+@host("ScatterND")
+def scatter_nd_known(
+    data: np.ndarray, indices: np.ndarray, updates: np.ndarray, *, reduction: str = "none"
+) -> np.ndarray | None:
+    if reduction != "none":
+        return None
+    sized = next((a for a in (data, updates) if a.dtype == object), data)
+    found = data.astype(sized.dtype)
+    found[tuple(np.moveaxis(indices.astype(np.int64), -1, 0))] = updates
+    return found
+
+
+# ---- results whose size depends on values
+
+
+@op("Compress", since=9)
+def compress(input: Tensor, condition: Tensor, *, axis: int | None = None) -> Tensor:
+    """The entries of an axis, or the elements, where the condition holds; it may be shorter than these are."""
+    data = input.reshape(-1) if axis is None else input
+    at = 0 if axis is None else axis % data.ndim
+    mask = condition.to(bool_)
+    if mask.shape[0] < data.shape[at]:
+        mask = pad(mask, (0, data.shape[at] - mask.shape[0]))
+    return data[(slice(None),) * at + (mask[: data.shape[at]],)]
+
+
+@op("NonZero")
+def nonzero(X: Tensor) -> Tensor:
+    return (X if X.ndim else X.reshape(1)).nonzero().transpose(0, 1)
+
+
+host("NonZero")(lambda X: np.stack(np.nonzero(np.atleast_1d(X))))
+
+
+@op("Unique")
+def unique(X: Tensor, *, axis: int | None = None, sorted: int = 1) -> tuple[Any, ...]:
+    """Distinct elements or slices in ascending order or that of the first ones; where each is first; of which each
+    element is one; how many there are of each."""
+    values = front().values(X.detach(), "Unique, whose result has a size that depends on values,")
+    found = np.unique(values, True, True, True, axis)
+    distinct, first, inverse, counts = found
+    if not sorted:
+        order = np.argsort(first)
+        inverse = np.argsort(order)[inverse.reshape(-1)]
+        distinct, first, counts = np.take(distinct, order, axis or 0), first[order], counts[order]
+    return as_tensor(np.ascontiguousarray(distinct)), *(as_tensor(a.reshape(-1)) for a in (first, inverse, counts))

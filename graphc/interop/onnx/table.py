@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from graphc.interop.onnx.ops import conversions, convolutions, elementwise, shapes
+from graphc.interop.onnx.ops import conversions, convolutions, elementwise, pooling, regions, shapes
 from graphc.interop.onnx.registry import TABLE, find
 
 __all__ = ["FAMILIES", "TABLE", "find"]
 
-FAMILIES = (conversions, convolutions, elementwise, shapes)
+FAMILIES = (conversions, convolutions, elementwise, pooling, regions, shapes)
 """The modules that hold the rules."""

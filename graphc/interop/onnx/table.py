@@ -2,10 +2,30 @@
 
 from __future__ import annotations
 
-from graphc.interop.onnx.ops import conversions, convolutions, elementwise, pooling, regions, shapes
+from graphc.interop.onnx.ops import (
+    conversions,
+    convolutions,
+    elementwise,
+    grids,
+    normalization,
+    pooling,
+    regions,
+    resizing,
+    shapes,
+)
 from graphc.interop.onnx.registry import TABLE, find
 
 __all__ = ["FAMILIES", "TABLE", "find"]
 
-FAMILIES = (conversions, convolutions, elementwise, pooling, regions, shapes)
+FAMILIES = (
+    conversions,
+    convolutions,
+    elementwise,
+    grids,
+    normalization,
+    pooling,
+    regions,
+    resizing,
+    shapes,
+)
 """The modules that hold the rules."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from graphc.interop.onnx.ops import (
+    attention,
     conversions,
     convolutions,
     elementwise,
@@ -12,6 +13,7 @@ from graphc.interop.onnx.ops import (
     recurrent,
     regions,
     resizing,
+    rotary,
     shapes,
 )
 from graphc.interop.onnx.registry import TABLE, find
@@ -19,6 +21,7 @@ from graphc.interop.onnx.registry import TABLE, find
 __all__ = ["FAMILIES", "TABLE", "find"]
 
 FAMILIES = (
+    attention,
     conversions,
     convolutions,
     elementwise,
@@ -28,6 +31,7 @@ FAMILIES = (
     recurrent,
     regions,
     resizing,
+    rotary,
     shapes,
 )
 """The modules that hold the rules."""

@@ -45,7 +45,7 @@ def scaled_dot_product_attention(
             f"value {list(value.shape)} do not fit"
         )
     if enable_gqa:
-        key, value = _share_heads(query, key), _share_heads(query, value)
+        key, value = share_heads(query, key), share_heads(query, value)
     factor = 1.0 / root(query.shape[-1]) if scale is None else scale
     stretches = _stretches(query.shape[-2], key.shape[-2]) if is_causal else []
     if len(stretches) < 2:
@@ -97,7 +97,7 @@ def _stretches(queries: int, keys: int) -> list[tuple[int, int]]:
     return list(pairwise([0, *ends, queries]))
 
 
-def _share_heads(query: Tensor, x: Tensor) -> Tensor:
+def share_heads(query: Tensor, x: Tensor) -> Tensor:
     """``x`` with every head repeated until there are as many as in ``query``."""
     heads, shared = query.shape[-3], x.shape[-3]
     if heads % shared:

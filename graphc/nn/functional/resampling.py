@@ -33,7 +33,7 @@ def nearest(x: Tensor, axis: int, wanted: int, step: float, offset: float) -> Te
         places = mathematics.floor(ew.mul(ew.add(_counted(wanted, float32), offset), step))
         return [ew.minimum(ew.cast(places, dtype=int64), extent - 1)]
 
-    return index.gather(x, *_known((extent, wanted), positions), axis=axis)
+    return index.gather(x, *of_sizes((extent, wanted), positions), axis=axis)
 
 
 def weighted(x: Tensor, axis: int, wanted: int, step: float, align_corners: bool, cubic: bool) -> Tensor:
@@ -58,7 +58,7 @@ def weighted(x: Tensor, axis: int, wanted: int, step: float, align_corners: bool
         rows = [mathematics.clamp(ew.add(first, k), 0, extent - 1) for k in taps]
         return [*rows, *(_keys(ew.abs(ew.sub(share, k))) if cubic else ew.abs(ew.sub(1 - k, share)) for k in taps)]
 
-    found = [beside(t, x) for t in _known((extent, wanted), rows_and_weights)]
+    found = [beside(t, x) for t in of_sizes((extent, wanted), rows_and_weights)]
     rows, weights = found[: len(taps)], found[len(taps) :]
     if x.dtype is uint8:
         return _whole(x, axis, *(np.stack([t._data for t in part], -1) for part in (rows, weights)))
@@ -70,7 +70,7 @@ def weighted(x: Tensor, axis: int, wanted: int, step: float, align_corners: bool
     return total
 
 
-def _known(sizes: Sequence[int], make: Callable[[], list[Any]]) -> list[Any]:
+def of_sizes(sizes: Sequence[int], make: Callable[[], list[Any]]) -> list[Any]:
     """What ``make`` computes of sizes: by operations of a trace where these are known at run time, else constants."""
     if has_sizes(sizes):
         return make()

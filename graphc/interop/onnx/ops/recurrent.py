@@ -1,0 +1,276 @@
+"""ONNX operators of recurrent networks: RNN, GRU and LSTM."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from graphc.base.errors import UnsupportedError
+from graphc.interop.onnx.registry import op
+from graphc.nn import functional as F
+from graphc.nn.functional.linear import linear
+from graphc.nn.functional.recurrent import State, recurrent_layer, scan
+from graphc.ops import index
+from graphc.tensors.free_functions import cat, stack
+from graphc.tensors.tensor import Tensor
+
+Activation = Callable[[Tensor], Tensor]
+
+_ACTIVATIONS: dict[str, tuple[Callable[..., Tensor], tuple[float, ...]]] = {
+    "tanh": (lambda x: x.tanh(), ()),
+    "sigmoid": (lambda x: x.sigmoid(), ()),
+    "relu": (lambda x: x.relu(), ()),
+    "softsign": (lambda x: F.softsign(x), ()),
+    "softplus": (lambda x: F.softplus(x), ()),
+    "leakyrelu": (lambda x, a: F.leaky_relu(x, a), (0.01,)),
+    "elu": (lambda x, a: F.elu(x, a), (1.0,)),
+    "thresholdedrelu": (lambda x, a: x.where(x > a, 0.0), (1.0,)),
+    "affine": (lambda x, a, b: x * a + b, (1.0, 0.0)),
+    "scaledtanh": (lambda x, a, b: (x * b).tanh() * a, (1.0, 1.0)),
+    "hardsigmoid": (lambda x, a, b: (x * a + b).clamp(0.0, 1.0), (0.2, 0.5)),
+}
+"""Functions by name, with what they take beside their argument where the model does not say it: alpha, and beta."""
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """What tells one kind of network from another."""
+
+    name: str
+    gates: int
+    activations: tuple[str, ...]
+    native: dict[tuple[str, ...], str]
+    """The kind of graphc's layers that it is, by activations."""
+    order: tuple[int, ...]
+    """Where graphc's gates are among those of ONNX."""
+
+
+_RNN = Network("RNN", 1, ("tanh",), {("tanh",): "RNN_TANH", ("relu",): "RNN_RELU"}, (0,))
+_GRU = Network("GRU", 3, ("sigmoid", "tanh"), {("sigmoid", "tanh"): "GRU"}, (1, 0, 2))
+_LSTM = Network("LSTM", 4, ("sigmoid", "tanh", "tanh"), {("sigmoid", "tanh", "tanh"): "LSTM"}, (0, 2, 3, 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Attributes of an operator."""
+
+    activations: Sequence[str] | None
+    alpha: Sequence[float] | None
+    beta: Sequence[float] | None
+    clip: float | None
+    direction: str
+    layout: int
+    input_forget: bool = False
+    linear_before_reset: bool = True
+
+    def functions(self, network: Network, count: int) -> list[list[tuple[str, Activation]]]:
+        """The activations of each direction. Raises UnsupportedError for one that is not known."""
+        names = [n.lower() for n in (self.activations or network.activations * count)]
+        values = {"alpha": list(self.alpha or ()), "beta": list(self.beta or ())}
+        found = []
+        for name in names:
+            if name not in _ACTIVATIONS:
+                raise UnsupportedError(f"{network.name} with the activation {name[:40]!r}")
+            function, defaults = _ACTIVATIONS[name]
+            given = zip(("alpha", "beta"), defaults, strict=False)
+            numbers = [values[which].pop(0) if values[which] else default for which, default in given]
+            found.append((name, self._clipped(function, numbers)))
+        each = len(network.activations)
+        return [found[i * each : (i + 1) * each] for i in range(count)]
+
+    def _clipped(self, function: Callable[..., Tensor], numbers: Sequence[float]) -> Activation:
+        bound = self.clip
+        if bound is None:
+            return lambda x: function(x, *numbers)
+        return lambda x: function(x.clamp(-bound, bound), *numbers)
+
+
+@op("RNN")
+def rnn(
+    x: Tensor,
+    w: Tensor,
+    r: Tensor,
+    b: Tensor | None = None,
+    sequence_lens: Tensor | None = None,
+    initial_h: Tensor | None = None,
+    *,
+    activation_alpha: Sequence[float] | None = None,
+    activation_beta: Sequence[float] | None = None,
+    activations: Sequence[str] | None = None,
+    clip: float | None = None,
+    direction: str = "forward",
+    hidden_size: int | None = None,
+    layout: int = 0,
+) -> Any:
+    """All hidden states, and the last ones."""
+    options = Options(activations, activation_alpha, activation_beta, clip, direction, layout)
+    return _run(_RNN, options, x, w, r, b, sequence_lens, (initial_h,), None)
+
+
+@op("GRU")
+def gru(
+    x: Tensor,
+    w: Tensor,
+    r: Tensor,
+    b: Tensor | None = None,
+    sequence_lens: Tensor | None = None,
+    initial_h: Tensor | None = None,
+    *,
+    activation_alpha: Sequence[float] | None = None,
+    activation_beta: Sequence[float] | None = None,
+    activations: Sequence[str] | None = None,
+    clip: float | None = None,
+    direction: str = "forward",
+    hidden_size: int | None = None,
+    layout: int = 0,
+    linear_before_reset: int = 0,
+) -> Any:
+    """All hidden states, and the last ones."""
+    given = (activations, activation_alpha, activation_beta, clip, direction, layout)
+    options = Options(*given, linear_before_reset=bool(linear_before_reset))
+    return _run(_GRU, options, x, w, r, b, sequence_lens, (initial_h,), None)
+
+
+@op("LSTM")
+def lstm(
+    x: Tensor,
+    w: Tensor,
+    r: Tensor,
+    b: Tensor | None = None,
+    sequence_lens: Tensor | None = None,
+    initial_h: Tensor | None = None,
+    initial_c: Tensor | None = None,
+    p: Tensor | None = None,
+    *,
+    activation_alpha: Sequence[float] | None = None,
+    activation_beta: Sequence[float] | None = None,
+    activations: Sequence[str] | None = None,
+    clip: float | None = None,
+    direction: str = "forward",
+    hidden_size: int | None = None,
+    input_forget: int = 0,
+    layout: int = 0,
+) -> Any:
+    """All hidden states, the last ones and the last cell states."""
+    given = (activations, activation_alpha, activation_beta, clip, direction, layout)
+    options = Options(*given, input_forget=bool(input_forget))
+    return _run(_LSTM, options, x, w, r, b, sequence_lens, (initial_h, initial_c), p)
+
+
+def _run(
+    network: Network,
+    options: Options,
+    x: Tensor,
+    w: Tensor,
+    r: Tensor,
+    b: Tensor | None,
+    lens: Tensor | None,
+    initial: tuple[Tensor | None, ...],
+    p: Tensor | None,
+) -> tuple[Tensor, ...]:
+    if options.direction not in ("forward", "reverse", "bidirectional"):
+        raise UnsupportedError(f"{network.name} in the direction {options.direction[:40]!r}")
+    if options.layout:
+        x = x.transpose(0, 1)
+        initial = tuple([None if s is None else s.transpose(0, 1) for s in initial])
+    count, hidden = w.shape[0], r.shape[2]
+    mask = None if lens is None else _running(x.shape[0], lens)
+    outputs, finals = [], []
+    for i, functions in enumerate(options.functions(network, count)):
+        state = tuple([x.new_zeros(x.shape[1], hidden) if s is None else s[i] for s in initial])
+        weights = (w[i], r[i], None if b is None else b[i], None if p is None else p[i])
+        reverse = options.direction == "reverse" or i == 1
+        output, final = _one_direction(network, options, functions, x, state, weights, reverse, mask)
+        outputs.append(output if mask is None else output.where(mask, 0.0))
+        finals.append(final)
+    last = [stack(parts, 0) for parts in zip(*finals, strict=True)]
+    if options.layout:
+        return stack(outputs, 2).transpose(0, 1), *[s.transpose(0, 1) for s in last]
+    return stack(outputs, 1), *last
+
+
+def _running(steps: int, lens: Tensor) -> Tensor:
+    """[time, batch, 1]: whether a sequence has a step."""
+    return (index.iota(shape=(steps, 1), axis=0) < lens.to("int64")).unsqueeze(2)
+
+
+def _one_direction(
+    network: Network,
+    options: Options,
+    functions: list[tuple[str, Activation]],
+    x: Tensor,
+    state: State,
+    weights: tuple[Tensor, Tensor, Tensor | None, Tensor | None],
+    reverse: bool,
+    mask: Tensor | None,
+) -> tuple[Tensor, State]:
+    """Hidden states [time, batch, hidden] and the last state."""
+    w, r, b, p = weights
+    wb, rb = (None, None) if b is None else b.chunk(2)
+    kind = network.native.get(tuple([name for name, _ in functions]))
+    plain = p is None and options.clip is None and not options.input_forget and options.linear_before_reset
+    if kind is not None and plain:
+        given = [None if t is None else _ordered(t, network) for t in (w, r, wb, rb)]
+        return recurrent_layer(kind, x, state, *given, reverse=reverse, mask=mask)  # type: ignore[arg-type]
+    projected = linear(x, w, wb)
+    calls = [function for _, function in functions]
+
+    def following(state: State, x: tuple[Tensor, ...]) -> tuple[State, Tensor]:
+        after = _STEPS[network.name](x[0], state, r, rb, p, calls, options)
+        if len(x) > 1:
+            after = tuple([new.where(x[1], old) for new, old in zip(after, state, strict=True)])
+        return after, after[0]
+
+    last, outputs = scan(following, state, (projected,) if mask is None else (projected, mask), reverse=reverse)
+    return outputs, last
+
+
+def _ordered(parameter: Tensor, network: Network) -> Tensor:
+    """A weight or bias with its gates in graphc's order."""
+    if network.gates == 1:
+        return parameter
+    parts = parameter.chunk(network.gates)
+    return cat([parts[i] for i in network.order])
+
+
+def _rnn_step(
+    x: Tensor, state: State, r: Tensor, rb: Any, p: Any, functions: list[Activation], options: Options
+) -> State:
+    return (functions[0](x + linear(state[0], r, rb)),)
+
+
+def _gru_step(
+    x: Tensor, state: State, r: Tensor, rb: Any, p: Any, functions: list[Activation], options: Options
+) -> State:
+    """Gates update, reset, new; where the reset comes first, it is applied to the state and not to its product."""
+    (hidden,), (f, g) = state, functions
+    xz, xr, xn = x.chunk(3, 1)
+    rz, rr, rn = r.chunk(3)
+    bz, br, bn = (None,) * 3 if rb is None else rb.chunk(3)
+    update, reset = f(xz + linear(hidden, rz, bz)), f(xr + linear(hidden, rr, br))
+    if options.linear_before_reset:
+        new = g(xn + reset * linear(hidden, rn, bn))
+    else:
+        new = g(xn + linear(reset * hidden, rn, bn))
+    return ((1.0 - update) * new + update * hidden,)
+
+
+def _lstm_step(
+    x: Tensor, state: State, r: Tensor, rb: Any, p: Any, functions: list[Activation], options: Options
+) -> State:
+    """Gates input, output, forget, cell; with peepholes the first three see the cell."""
+    (hidden, cell), (f, g, h) = state, functions
+    i, o, k, c = (x + linear(hidden, r, rb)).chunk(4, 1)
+    pi, po, pk = (None,) * 3 if p is None else p.chunk(3)
+    taken = f(_seen(i, pi, cell))
+    kept = 1.0 - taken if options.input_forget else f(_seen(k, pk, cell))
+    after = kept * cell + taken * g(c)
+    return f(_seen(o, po, after)) * h(after), after
+
+
+def _seen(gate: Tensor, peephole: Tensor | None, cell: Tensor) -> Tensor:
+    return gate if peephole is None else gate + peephole * cell
+
+
+_STEPS: dict[str, Callable[..., State]] = {"RNN": _rnn_step, "GRU": _gru_step, "LSTM": _lstm_step}

@@ -116,7 +116,11 @@ def split_binding(text: str, names: Sequence[str]) -> tuple[str, str]:
             raise UsageError(f"--input {text!r} names no input", remedy=f"NAME=VALUE with {', '.join(names)}")
         return names[0], text
     if name not in names:
-        raise ArgumentError(f"there is no input {name!r}", remedy=f"one of {', '.join(names) or 'none'}")
+        # NOTE: an input of ONNX may be called input.1, which forward knows as input_1.
+        spelled = re.sub(r"\W", "_", name)
+        if spelled not in names:
+            raise ArgumentError(f"there is no input {name!r}", remedy=f"one of {', '.join(names) or 'none'}")
+        return spelled, value
     return name, value
 
 

@@ -20,7 +20,7 @@ from graphc.ir.graph.verify import sub_graphs
 
 def add_to(parser: argparse.ArgumentParser) -> None:
     """Gives the command's parser its arguments."""
-    parser.add_argument("model", metavar="FILE", help="a model file (.gcm), or a .pt2 of torch.export")
+    parser.add_argument("model", metavar="FILE", help="a model file (.gcm), a .pt2 of torch.export, or an .onnx")
     parser.add_argument("--json", action="store_true", help="print it as JSON")
     parser.set_defaults(run=run)
 

@@ -1,4 +1,4 @@
-"""``graphc run``: a model file, graphc's own or of ``torch.export``, on input arrays."""
+"""``graphc run``: a model file, graphc's own, of ``torch.export``, or of ONNX, on input arrays."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ROWS = 8
 
 def add_to(parser: argparse.ArgumentParser) -> None:
     """Gives the command's parser its arguments."""
-    parser.add_argument("model", metavar="FILE", help="a model file (.gcm), or a .pt2 of torch.export")
+    parser.add_argument("model", metavar="FILE", help="a model file (.gcm), a .pt2 of torch.export, or an .onnx")
     parser.add_argument(
         "--input",
         action="append",

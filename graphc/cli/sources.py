@@ -94,7 +94,7 @@ def _extended(source: Source, passes: Arranged, machine: Target | None) -> Sourc
 def _from_file(path: Path) -> Source:
     if path.suffix not in SUFFIXES:
         raise console.UsageError(
-            f"{str(path)!r} is neither a target nor a .gcm, .pt2, .gc or .gck file", remedy=targets.FORMS
+            f"{str(path)!r} is neither a target nor a .gcm, .pt2, .onnx, .gc or .gck file", remedy=targets.FORMS
         )
     if not path.is_file():
         raise FileNotFoundError(2, "no such file", str(path))

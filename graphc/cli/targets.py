@@ -33,7 +33,10 @@ from graphc.serialize.pt_file import state_of
 from graphc.serialize.state_file import READABLE, load_state
 from graphc.tensors.creation import from_numpy
 
-FORMS = "file.py:Name or package.module:Name, where Name is a Module class, an instance, or a function; or a .pt2 file"
+FORMS = (
+    "file.py:Name or package.module:Name, where Name is a Module class, an instance, or a function; "
+    "or a .pt2 or .onnx file"
+)
 
 PASS_FORMS = "file.py:Name or package.module:Name, where Name is a pass, its class, or a list of passes"
 

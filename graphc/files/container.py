@@ -42,7 +42,7 @@ _FOREIGN = {
     b"\x93NUMPY": "a NumPy .npy file",
     b"\x7fELF": "an ELF object or library",
     b"\x80": "a pickle",
-    b"\x08": "an ONNX model",
+    b"\x08": "an ONNX model, which graphc.from_onnx reads",
 }
 _COPY_AGAIN = "copy or export the file again"
 Section = tuple[str, int, int, bytes]

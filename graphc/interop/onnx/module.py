@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from graphc.base.errors import ArgumentError, ArtifactError, DTypeError, GraphcError
+from graphc.base.named_dims import Dim
 from graphc.base.shape_patterns import ShapePatterns
 from graphc.base.size import hint, is_size
 from graphc.interop.onnx.elements import Element, element_of
@@ -82,10 +83,11 @@ class OnnxModule(Whole):
 
     @property
     def dims(self) -> dict[str, Any] | None:
-        """The open sizes of inputs by name, as ``dims=`` of ``graphc.compile`` and ``graphc.export`` takes them; None
-        where there are none."""
+        """The open sizes of inputs by name, from 1 on, as ``dims=`` of ``graphc.compile`` and ``graphc.export`` takes
+        them; None where there are none. Calls of the module itself take sizes of 0 as well."""
         shapes = {p.name: p.shape for p in self._graph.inputs if p.shape and any(map(is_size, p.shape))}
-        found = {name: tuple([s if is_size(s) else None for s in shape]) for name, shape in shapes.items()}
+        known = {str(s): Dim(str(s)) for shape in shapes.values() for s in shape if is_size(s)}
+        found = {name: tuple([known.get(str(s)) for s in shape]) for name, shape in shapes.items()}
         names = self._patterns.names
         return {names[name]: spec for name, spec in found.items()} or None
 

@@ -170,7 +170,7 @@ class Dims:
             while name in self._names:
                 name += "_"
             self._names.add(name)
-            self._known[key] = Dim(name)
+            self._known[key] = Dim(name, min=0)
         return self._known[key]
 
 

@@ -10,9 +10,10 @@ from typing import Any
 from graphc.base.errors import ArtifactError, GraphcError, UnsupportedError
 from graphc.interop.onnx.external import External
 from graphc.interop.onnx.graph import Node, OnnxGraph, Port
-from graphc.interop.onnx.package import onnx_package, schema
+from graphc.interop.onnx.package import Schema, onnx_package, schema
 from graphc.interop.onnx.protos import Dims, read_attribute, read_port_type, read_tensor
 from graphc.interop.onnx.table import find
+from graphc.interop.onnx.version_6 import modern
 
 MOST_NODES = 1_000_000
 """Of a model, those of functions counted where they are applied."""
@@ -20,8 +21,9 @@ MOST_DEPTH = 64
 """Of graphs within graphs, and of functions that functions apply."""
 MOST_BYTES = 2**31 - 1
 """Of a file: what protobuf allows."""
-OLDEST = 7
-"""The oldest version of the operators of the default domain that is read."""
+OLDEST = 6
+"""The oldest version of the operators of the default domain that is read; of those before, operators that are still the
+same in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +110,7 @@ class _Reader:
         self.count += len(protos)
         if self.count > MOST_NODES:
             raise ArtifactError(f"the model has more than {MOST_NODES} operators")
-        return [self._node(node, versions, given, depth) for node in protos]
+        return [part for node in protos for part in modern(self._node(node, versions, given, depth))]
 
     def _node(self, proto: Any, versions: Mapping[str, int], given: Mapping[str, Any], depth: int) -> Node:
         domain = _domain(proto.domain)
@@ -126,6 +128,8 @@ class _Reader:
             )
         version = versions[domain]
         found = schema(domain, proto.op_type, version)
+        if domain == "" and version < OLDEST:
+            _check_unchanged(proto, found, version)
         types = () if found is None else found.types(len(inputs), len(outputs))
         if found is not None:
             missing = {n: d for n, d in found.defaults.items() if n not in attributes}
@@ -176,13 +180,16 @@ class _Reader:
 
 def _versions(imports: Sequence[Any]) -> dict[str, int]:
     found = {_domain(entry.domain): entry.version for entry in imports}
-    version = found.get("")
-    if version is not None and version < OLDEST:
+    return found
+
+
+def _check_unchanged(proto: Any, found: Schema | None, version: int) -> None:
+    later = schema("", proto.op_type, OLDEST)
+    if found is None or later is None or found.raw.since_version != later.raw.since_version:
         raise UnsupportedError(
-            f"operators of version {version}, the oldest that are read are of {OLDEST}",
+            f"{proto.op_type} of version {version}, which was another one than that of version {OLDEST}",
             remedy="onnx.version_converter.convert_version(model, 18)",
         )
-    return found
 
 
 def _domain(text: str) -> str:

@@ -15,6 +15,7 @@ from graphc.base.size import is_size
 from graphc.interop.onnx.call import Call
 from graphc.interop.onnx.registry import host, op
 from graphc.interop.onnx.values import MOST_KNOWN, Value, array_of_sizes
+from graphc.interop.onnx.version_6 import ALIGN, OWN
 from graphc.tensors import free_functions as free
 from graphc.tensors.tensor import Tensor
 
@@ -169,3 +170,12 @@ def tile_known(input: np.ndarray, repeats: np.ndarray) -> np.ndarray | None:
     if any(map(is_size, counts)) or math.prod(counts) * input.size > MOST_KNOWN:
         return None
     return np.tile(input, counts)
+
+
+@op(ALIGN, domain=OWN)
+def align_axis(x: Tensor, like: Tensor, *, axis: int) -> Tensor:
+    """Dimensions of 1 behind those of x, so that these begin at an axis of the other; a single element as it is."""
+    if x.numel() == 1:
+        return x.reshape((1,) * like.ndim)
+    behind = like.ndim - axis % like.ndim - x.ndim
+    return x.reshape((*x.shape, *(1,) * behind))

@@ -1,0 +1,31 @@
+"""Operators of version 6 and before as those of version 7, which broadcast as numpy does and only infer."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from graphc.interop.onnx.graph import Node
+
+ALIGN = "AlignAxis"
+"""An operator of graphc's own domain: the first input with dimensions of 1 behind it, so that it begins at an axis of
+the second."""
+OWN = "graphc"
+_WITHOUT_MEANING = frozenset({"broadcast", "consumed_inputs", "is_test", "spatial"})
+"""Attributes whose defaults, in inference, are what later versions do."""
+
+
+def modern(node: Node) -> list[Node]:
+    """What stands for a node: of version 6, that of version 7, before which its second operand may be aligned."""
+    if node.domain or node.version >= 7 or node.version == 0:
+        return [node]
+    attributes = {k: v for k, v in node.attributes.items() if k not in _WITHOUT_MEANING}
+    axis = attributes.pop("axis", None) if "broadcast" in node.attributes else None
+    if node.op == "PRelu":
+        axis = 1
+    plain = replace(node, version=7, attributes=attributes)
+    if axis is None:
+        return [plain]
+    first, second, *rest = node.inputs
+    aligned = f"{node.outputs[0]}/{second}"
+    step = Node(f"{node.name}/{ALIGN}", ALIGN, OWN, 1, (second, first), (aligned,), {"axis": axis}, (0,))
+    return [step, replace(plain, inputs=(first, aligned, *rest))]

@@ -28,7 +28,7 @@ def prepare(text: str, options: argparse.Namespace) -> tuple[Any, list[Any], Any
     with targets.compiling():
         model = from_pt2(text)
     if getattr(options, "weights", None):
-        targets.load_weights(model, options.weights, strict=not getattr(options, "no_strict", False))
+        targets.load_weights(model, options)
     if getattr(options, "train", False):
         with targets.compiling():
             model.train()

@@ -48,12 +48,14 @@ class Machine:
         self.marks: list[int] = []
         self.memo: dict[int, Any] = {}
 
-    def load(self, data: bytes) -> Any:
-        """The object that the pickle describes. Raises ArtifactError, naming what is refused."""
-        if len(data) > MAX_BYTES:
-            raise ArtifactError(f"the pickle has {len(data)} bytes, at most {MAX_BYTES} are read")
+    def load(self, source: Any) -> Any:
+        """The object that a pickle describes: ``bytes``, or something with ``read``, ``readline`` and ``tell``, which
+        is read up to the end of the pickle. Raises ArtifactError, naming what is refused."""
+        start = 0 if isinstance(source, bytes) else source.tell()
         try:
-            for opcode, argument, _ in pickletools.genops(data):
+            for opcode, argument, position in pickletools.genops(source):
+                if (position or 0) - start > MAX_BYTES:
+                    raise ArtifactError(f"the pickle has more than {MAX_BYTES} bytes, which are not read")
                 if opcode.name == "STOP":
                     return self._pop()
                 self._step(opcode.name, argument)

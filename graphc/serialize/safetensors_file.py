@@ -53,8 +53,10 @@ def load_safetensors(path: str | os.PathLike[str]) -> dict[str, Tensor]:
     return read_safetensors(path)[0]
 
 
-def read_safetensors(path: str | os.PathLike[str]) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """The tensors of a file by name, and the texts beside them."""
+def read_safetensors(
+    path: str | os.PathLike[str], seen: set[types.ForeignType] | None = None
+) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """The tensors of a file by name, and the texts beside them; adds the element types that it has to ``seen``."""
     place = os.fspath(path)
     package = _package()
     info = os.stat(path)
@@ -67,6 +69,8 @@ def read_safetensors(path: str | os.PathLike[str]) -> tuple[dict[str, Tensor], d
             entries = package.deserialize(file.read())
     except package.SafetensorError as error:
         raise ArtifactError(f"{place}: it is no safetensors file that can be read: {error}") from None
+    if seen is not None:
+        seen.update(_TYPES[entry["dtype"]] for _, entry in entries if entry["dtype"] in _TYPES)
     tensors = {name: _tensor(f"{place}: {name!r}", entry) for name, entry in entries}
     return tensors, {k: v for k, v in metadata.items() if isinstance(v, str)}
 
@@ -78,7 +82,8 @@ def _tensor(place: str, entry: Mapping[str, Any]) -> Tensor:
     shape, data = entry["shape"], np.frombuffer(entry["data"], np.uint8)
     if prod(shape) * np.dtype(kind.stored).itemsize != data.size:
         raise ArtifactError(f"{place} has {data.size} bytes, which do not fit its shape {list(shape)}")
-    return from_numpy(types.decode(data.copy(), kind).reshape(shape))
+    data = data if data.flags.writeable else data.copy()
+    return from_numpy(types.decode(data, kind).reshape(shape))
 
 
 def array_of(name: str, value: Any) -> np.ndarray:

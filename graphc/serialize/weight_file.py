@@ -163,13 +163,13 @@ INDEX = "index of shards"
 TORCH = "file of torch.save"
 _WIDER = {np.dtype(kind.stored).newbyteorder("="): kind for kind in (F16, I16)}
 _FORMATS = (
+    _Format("safetensors", _is_safetensors, _read_safetensors),
     _Format("model file", lambda start: start.head.startswith(container.MAGIC), _read_model),
     _Format("npz", _is_npz, _read_npz),
     _Format(TORCH, lambda start: _is_zip(start) or start.head.startswith(b"\x80"), _read_torch),
-    _Format("safetensors", _is_safetensors, _read_safetensors),
     _Format(INDEX, lambda start: start.head.lstrip().startswith(b"{"), _read_index),
 )
-"""In the order in which they are tried."""
+"""In the order in which they are tried: a safetensors file begins with a number, which may look like other marks."""
 
 
 def is_state(value: Any) -> bool:

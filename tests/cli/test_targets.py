@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 
 import numpy as np
@@ -127,22 +128,27 @@ def test_wrong_examples(models: Path, texts: list[str], message: str):
         targets.examples(targets.resolve(f"{models}:Two"), texts)
 
 
+def load_weights(model, path, strict: bool = True, entry: str | None = None) -> None:
+    options = argparse.Namespace(weights=str(path), no_strict=not strict, weights_entry=entry)
+    targets.load_weights(model, options)
+
+
 def test_weights(models: Path, tmp_path: Path):
     net = targets.resolve(f"{models}:Net")
     weight, bias = np.ones((4, 6), np.float32), np.arange(4, dtype=np.float32)
     np.savez(tmp_path / "w.npz", **{"fc.weight": weight, "fc.bias": bias})
-    targets.load_weights(net, str(tmp_path / "w.npz"))
+    load_weights(net, tmp_path / "w.npz")
     np.testing.assert_array_equal(net.fc.bias.detach().numpy(), bias)
     export(net.eval(), np.zeros((1, 6), np.float32), path=tmp_path / "net.gcm")
     other = targets.resolve(f"{models}:Net")
-    targets.load_weights(other, str(tmp_path / "net.gcm"))
+    load_weights(other, tmp_path / "net.gcm")
     np.testing.assert_array_equal(other.fc.weight.detach().numpy(), weight)
 
 
 def test_weights_of_a_checkpoint(models: Path, tmp_path: Path):
     net, other = targets.resolve(f"{models}:Net"), targets.resolve(f"{models}:make")
     save_state({"model": net.state_dict(), "epoch": 3}, tmp_path / "w.npz")
-    targets.load_weights(other, str(tmp_path / "w.npz"))
+    load_weights(other, tmp_path / "w.npz")
     np.testing.assert_array_equal(other.fc.weight.detach().numpy(), net.fc.weight.detach().numpy())
 
 
@@ -151,7 +157,7 @@ def test_weights_of_other_libraries(models: Path, tmp_path: Path):
     net = targets.resolve(f"{models}:Net")
     save_state({"model": net.state_dict(), "epoch": 3}, tmp_path / "w.safetensors")
     other = targets.resolve(f"{models}:make")
-    targets.load_weights(other, str(tmp_path / "w.safetensors"))
+    load_weights(other, tmp_path / "w.safetensors")
     np.testing.assert_array_equal(other.fc.weight.detach().numpy(), net.fc.weight.detach().numpy())
 
 
@@ -161,7 +167,7 @@ def test_weights_of_pytorch(models: Path, tmp_path: Path):
     theirs = torch.nn.ModuleDict({"fc": torch.nn.Linear(6, 4)})
     torch.save({"model": theirs.state_dict(), "epoch": 3}, tmp_path / "w.pt")
     net = targets.resolve(f"{models}:Net")
-    targets.load_weights(net, str(tmp_path / "w.pt"))
+    load_weights(net, tmp_path / "w.pt")
     np.testing.assert_array_equal(net.fc.weight.detach().numpy(), theirs["fc"].weight.detach().numpy())
 
 
@@ -169,15 +175,15 @@ def test_wrong_weights(models: Path, tmp_path: Path):
     net = targets.resolve(f"{models}:Net")
     np.savez(tmp_path / "w.npz", **{"fc.weight": np.ones((4, 7), np.float32)})
     with pytest.raises(StateDictError, match=r"fc\.bias"):
-        targets.load_weights(net, str(tmp_path / "w.npz"))
+        load_weights(net, tmp_path / "w.npz")
     with pytest.raises(FileNotFoundError):
-        targets.load_weights(net, str(tmp_path / "missing.npz"))
+        load_weights(net, tmp_path / "missing.npz")
     (tmp_path / "w.h5").write_bytes(b"")
-    with pytest.raises(UsageError, match="unknown kind"):
-        targets.load_weights(net, str(tmp_path / "w.h5"))
+    with pytest.raises(ArtifactError, match="no file of weights but empty"):
+        load_weights(net, tmp_path / "w.h5")
     for name in ("bad.npz", "bad.gcm", "bad.pt"):
         (tmp_path / name).write_bytes(b"bad")
         with pytest.raises(ArtifactError):
-            targets.load_weights(net, str(tmp_path / name))
+            load_weights(net, tmp_path / name)
     with pytest.raises(UsageError, match="the target is a function"):
-        targets.load_weights(targets.resolve(f"{models}:double"), str(tmp_path / "w.npz"))
+        load_weights(targets.resolve(f"{models}:double"), tmp_path / "w.npz")

@@ -80,7 +80,8 @@ def state_for(wanted: Mapping[str, Any], tree: Any, place: str, entry: str | Non
     ranks = [_rank(fit, wanted) for fit in fits]
     best = [fit for fit, rank in zip(fits, ranks, strict=True) if rank == max(ranks)]
     # NOTE: names that fit as they are need no other explanation.
-    best = [fit for fit in best if not fit.notes()] or best
+    as_they_are = [fit.entry for fit in best if not fit.notes()]
+    best = [fit for fit in best if not (fit.notes() and any(fit.entry is one for one in as_they_are))]
     if len(best) > 1:
         fitting = "fit the model equally well" if max(ranks)[0] else "have no name of the model"
         raise ArtifactError(

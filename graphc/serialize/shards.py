@@ -39,7 +39,7 @@ def read_index(path: str | os.PathLike[str]) -> dict[Path, list[str]]:
     missing = [path.name for path in found if not path.exists()]
     if missing:
         raise ArtifactError(
-            f"{place}: of {len(found)} files it names there are {len(missing)} not there: {', '.join(missing[:8])}",
+            f"{place}: of {len(found)} files it names {len(missing)} are not there: {', '.join(missing[:8])}",
             remedy="copy or download them into the folder of the index",
         )
     infos = [os.stat(path) for path in found]

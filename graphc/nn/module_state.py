@@ -19,8 +19,8 @@ from graphc.tensors.tensor_base import expose, front
 
 EXTRA_STATE = "_extra_state"
 """Key suffix of what ``get_extra_state`` returns."""
-_NARROW = frozenset(("float16", "bfloat16"))
-"""Element types of other libraries of which f32 holds every value."""
+_WIDER = {"float16": np.float32, "bfloat16": np.float32, "int16": np.int32}
+"""By the name of an element type that is none of graphc the one that holds every value of it."""
 
 
 class IncompatibleKeys(NamedTuple):
@@ -111,7 +111,7 @@ class ModuleState(ModuleTree):
     ) -> IncompatibleKeys:
         """Copies the entries of ``state_dict`` into the parameters and buffers of the same names.
 
-        Entries are tensors, numpy arrays, or tensors of another library (PyTorch's, of any device; f16 and bf16 too); a
+        Entries are tensors, numpy arrays, or tensors of another library (PyTorch's, of any device; f16, bf16, i16 too); a
         value is cast to the type of what it is copied into. With ``assign`` the entries take the place of parameters
         and buffers instead. Raises one StateDictError that lists missing keys, unexpected keys (both only when
         ``strict``) and everything else that does not fit, such as shapes.
@@ -285,8 +285,7 @@ def _as_tensor(value: Any) -> Any:
     if str(getattr(value, "dtype", "")).endswith("bfloat16") and hasattr(value, "float"):
         value = value.float()  # numpy has no such type
     array = np.asarray(value)
-    array = array.astype(np.float32) if array.dtype.name in _NARROW else array
-    found = front().constant(array)
+    found = front().constant(array.astype(_WIDER.get(array.dtype.name, array.dtype), copy=False))
     expose(found)
     return found
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from graphc.cli.console import CompileFailure, UsageError, UserCodeError
 from graphc.compiled.model_file import export
 from graphc.errors import ArtifactError, ShapeError, StateDictError, TargetError
 from graphc.nn.module import Module
-from graphc.serialize import save_state
+from graphc.serialize import save, save_state
 
 
 @pytest.mark.parametrize("name", ["Net", "net", "make", "Nested.Net"])
@@ -169,6 +170,58 @@ def test_weights_of_pytorch(models: Path, tmp_path: Path):
     net = targets.resolve(f"{models}:Net")
     load_weights(net, tmp_path / "w.pt")
     np.testing.assert_array_equal(net.fc.weight.detach().numpy(), theirs["fc"].weight.detach().numpy())
+
+
+@pytest.mark.parametrize("name", ["w.ckpt", "w.pth.tar", "w.bin", "w"])
+def test_weights_of_a_checkpoint_with_prefixes_say_what_was_found(
+    models: Path, tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+):
+    net, other = targets.resolve(f"{models}:Net"), targets.resolve(f"{models}:make")
+    state = {f"module.{key}": tensor.numpy().astype(np.float16) for key, tensor in net.state_dict().items()}
+    save({"state_dict": state, "ema": {"decay": np.ones(1)}, "epoch": 3}, tmp_path / name)
+    load_weights(other, tmp_path / name)
+    np.testing.assert_array_equal(other.fc.weight.numpy(force=True), state["module.fc.weight"])
+    assert capsys.readouterr().err.splitlines() == [
+        f"note: {tmp_path / name}: {text}"
+        for text in (
+            "the weights are its entry 'state_dict'; also there: 'ema'",
+            "'module.' is taken off the names",
+            "f16 became f32: the values are the same",
+        )
+    ]
+
+
+def test_weights_of_which_several_fit(models: Path, tmp_path: Path):
+    net, other = targets.resolve(f"{models}:Net"), targets.resolve(f"{models}:make")
+    save({"model": other.state_dict(), "ema": net.state_dict()}, tmp_path / "w.pt")
+    with pytest.raises(ArtifactError, match=r"fit the model equally well: 'model', 'ema'(.|\n)*--weights-entry"):
+        load_weights(other, tmp_path / "w.pt")
+    load_weights(other, tmp_path / "w.pt", entry="ema")
+    np.testing.assert_array_equal(other.fc.weight.numpy(force=True), net.fc.weight.numpy(force=True))
+
+
+def test_weights_in_shards_and_folders(models: Path, tmp_path: Path):
+    net, other = targets.resolve(f"{models}:Net"), targets.resolve(f"{models}:make")
+    folder = tmp_path / "model"
+    folder.mkdir()
+    names = {"fc.weight": "1.bin", "fc.bias": "2.bin"}
+    for name, file in names.items():
+        save({name: net.state_dict()[name]}, folder / file)
+    (folder / "pytorch_model.bin.index.json").write_text(json.dumps({"weight_map": names}))
+    load_weights(other, folder)
+    np.testing.assert_array_equal(other.fc.weight.numpy(force=True), net.fc.weight.numpy(force=True))
+    (folder / "2.bin").unlink()
+    with pytest.raises(ArtifactError, match=r"1 are not there: 2\.bin"):
+        load_weights(other, folder / "pytorch_model.bin.index.json")
+
+
+@pytest.mark.parametrize(
+    ("name", "random"), [("Net", True), ("make", True), ("Nested.Net", True), ("net", False), ("Two", False)]
+)
+def test_weights_are_random_where_the_command_made_the_model(models: Path, name: str, random: bool):
+    target = f"{models}:{name}"
+    assert targets.is_random(target, targets.resolve(target)) == random
+    assert not targets.is_random("net.pt2", targets.resolve(target))
 
 
 def test_wrong_weights(models: Path, tmp_path: Path):

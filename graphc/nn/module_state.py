@@ -111,10 +111,10 @@ class ModuleState(ModuleTree):
     ) -> IncompatibleKeys:
         """Copies the entries of ``state_dict`` into the parameters and buffers of the same names.
 
-        Entries are tensors, numpy arrays, or tensors of another library (PyTorch's, of any device; f16, bf16, i16 too); a
-        value is cast to the type of what it is copied into. With ``assign`` the entries take the place of parameters
-        and buffers instead. Raises one StateDictError that lists missing keys, unexpected keys (both only when
-        ``strict``) and everything else that does not fit, such as shapes.
+        Entries are tensors, numpy arrays, or tensors of another library (PyTorch's, of any device, also f16, bf16 and
+        i16); a value is cast to the type of what it is copied into. With ``assign`` the entries take the place of
+        parameters and buffers instead. Raises one StateDictError that lists missing keys, unexpected keys (both only
+        when ``strict``) and everything else that does not fit, such as shapes.
         """
         if not isinstance(state_dict, Mapping):
             what = f"load_state_dict: expected a mapping of names to tensors, got {type(state_dict).__name__}"

@@ -33,6 +33,7 @@ from graphc.passes.pipeline import Arranged, arrange
 from graphc.serialize.weights import weights_for
 from graphc.tensors.creation import from_numpy
 
+_LISTED = 8
 FORMS = "file.py:Name or package.module:Name, where Name is a Module class, an instance, or a function; or a .pt2 file"
 
 PASS_FORMS = "file.py:Name or package.module:Name, where Name is a pass, its class, or a list of passes"
@@ -284,10 +285,18 @@ def load_weights(model: Callable[..., Any], options: argparse.Namespace) -> None
     for note in found.notes:
         say(f"note: {note}")
     try:
-        model.load_state_dict(found.state, strict=not options.no_strict)
+        keys = model.load_state_dict(found.state, strict=not options.no_strict)
     except StateDictError as error:
         error.remedy = error.remedy and "--no-strict takes what fits by name"
         raise
+    _say_names(options.weights, "names that only the model has stay as constructed", keys.missing_keys)
+    _say_names(options.weights, "names that only the file has are left out", keys.unexpected_keys)
+
+
+def _say_names(path: str, what: str, names: Sequence[str]) -> None:
+    if names:
+        more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+        say(f"note: {path}: {what}: {', '.join(map(repr, names[:_LISTED]))}{more}")
 
 
 def is_random(text: str, model: Any) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from graphc.base.errors import ArtifactError, StateDictError
@@ -67,7 +67,7 @@ def state_for(wanted: Mapping[str, Any], tree: Any, place: str, entry: str | Non
     prefixes of names (``module.``, ``_orig_mod.``, ``model.``) are taken off or put before where more names fit then.
     ``entry`` is the path of the dictionary in the checkpoint (``ema/state_dict``), or that of a prefix in it
     (``state_dict/student.``). Raises ArtifactError that lists what there is where several fit equally well, and where
-    there are several and none fits; StateDictError when there is no ``entry``.
+    there is nothing; StateDictError when there is no such ``entry``, and where no name is one of the model.
     """
     entries = list(_entries(tree))
     if not entries:
@@ -78,14 +78,15 @@ def state_for(wanted: Mapping[str, Any], tree: Any, place: str, entry: str | Non
         if not fits:
             raise StateDictError(f"{place}: it has no entry {entry!r} of weights", remedy=_list(entries))
     ranks = [_rank(fit, wanted) for fit in fits]
+    if wanted and not max(ranks)[0]:
+        raise _no_name(wanted, entries, place)
     best = [fit for fit, rank in zip(fits, ranks, strict=True) if rank == max(ranks)]
     # NOTE: names that fit as they are need no other explanation.
     as_they_are = [fit.entry for fit in best if not fit.notes()]
     best = [fit for fit in best if not (fit.notes() and any(fit.entry is one for one in as_they_are))]
     if len(best) > 1:
-        fitting = "fit the model equally well" if max(ranks)[0] else "have no name of the model"
         raise ArtifactError(
-            f"{place}: {len(best)} sets of weights in it {fitting}: {_list(best)}",
+            f"{place}: {len(best)} sets of weights in it fit the model equally well: {_list(best)}",
             remedy="load_weights(model, path, entry=...), on the command line --weights-entry",
         )
     return _found(best[0], entries)
@@ -161,6 +162,20 @@ def _no_state(tree: Any, place: str) -> ArtifactError:
         f"{place}: it holds {held} and no dictionary of names and tensors",
         remedy="graphc.load(path) gives what it holds",
     )
+
+
+def _no_name(wanted: Mapping[str, Any], entries: list[_Entry], place: str) -> StateDictError:
+    first = list(entries[0].values)
+    where = "the file" if len(entries) == 1 and not entries[0].path else _list(entries)
+    return StateDictError(
+        f"{place}: no name in it is one of the model, which has {_some(wanted)}; {where} has {_some(first)}",
+        remedy="weights of this model",
+    )
+
+
+def _some(names: Iterable[str]) -> str:
+    names = list(names)
+    return ", ".join(map(repr, names[:3])) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
 # ---- what fits

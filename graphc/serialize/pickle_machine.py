@@ -19,7 +19,7 @@ _GETS = frozenset(("GET", "BINGET", "LONG_BINGET"))
 _PUTS = frozenset(("PUT", "BINPUT", "LONG_BINPUT"))
 _TUPLES = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
 _KEYS = (str, int, float, type(None))
-_HINT = "only tensors, dictionaries, lists, tuples, numbers and texts are read"
+_HINT = "only tensors, dictionaries, lists, tuples, numbers and texts are read; in PyTorch save these alone"
 
 
 class Token:

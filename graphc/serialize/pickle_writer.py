@@ -72,7 +72,8 @@ class PickleWriter:
                 return
         call = self.describe(value)
         if call is None:
-            raise ArgumentError(f"{_text(place)} is a {type(value).__name__}, which cannot be saved", remedy=_STORABLE)
+            remedy = "its state_dict()" if hasattr(value, "state_dict") else _STORABLE
+            raise ArgumentError(f"{_text(place)} is a {type(value).__name__}, which cannot be saved", remedy=remedy)
         self._write_call(call, place)
         self._remember(value)
 

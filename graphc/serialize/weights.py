@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import warnings
 
+from graphc.base.errors import ArgumentError
+from graphc.base.foreign import no_foreign_module
 from graphc.nn.module import Module
 from graphc.nn.module_state import IncompatibleKeys
 from graphc.serialize.foreign_types import note_of
@@ -23,6 +25,9 @@ def load_weights(
     checkpoint (``"ema"``, ``"ema/state_dict"``). Raises ArtifactError for a damaged file, and where several
     dictionaries fit; StateDictError when names (only when ``strict``) or shapes do not fit; OSError.
     """
+    no_foreign_module("load_weights", model)
+    if not isinstance(model, Module):
+        raise ArgumentError(f"load_weights: expected a module, got {type(model).__name__}")
     found = weights_for(model, path, entry)
     for note in found.notes:
         warnings.warn(note, stacklevel=2)

@@ -215,6 +215,19 @@ def test_weights_in_shards_and_folders(models: Path, tmp_path: Path):
         load_weights(other, folder / "pytorch_model.bin.index.json")
 
 
+def test_names_that_only_one_has_are_told_where_they_are_left_out(
+    models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    net, path = targets.resolve(f"{models}:Net"), tmp_path / "w"
+    save({"fc.bias": np.ones(4, np.float32), "x": np.ones(1), "y": np.ones(1)}, path)
+    load_weights(net, path, strict=False)
+    assert net.fc.bias.tolist() == [1, 1, 1, 1]
+    assert capsys.readouterr().err.splitlines() == [
+        f"note: {path}: names that only the model has stay as constructed: 'fc.weight'",
+        f"note: {path}: names that only the file has are left out: 'x', 'y'",
+    ]
+
+
 @pytest.mark.parametrize(
     ("name", "random"), [("Net", True), ("make", True), ("Nested.Net", True), ("net", False), ("Two", False)]
 )

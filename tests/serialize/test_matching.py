@@ -96,7 +96,14 @@ def test_what_fits_in_part_is_taken_for_loading_to_tell_what_is_missing():
     found = state_for(NET, {"net": part, "other": {"x.y": gc.ones(1)}}, "w.pt")
     with pytest.raises(StateDictError, match=r"missing keys: 'head\.weight', 'head\.bias'\n"):
         Net().load_state_dict(found.state)
-    assert list(state_for(NET, {"x": gc.ones(1)}, "w.pt").state) == ["x"]
+
+
+def test_weights_of_another_model_are_refused():
+    with pytest.raises(StateDictError, match=r"which has 'conv\.weight', 'conv\.bias', .* more; the file has 'x'"):
+        state_for(NET, {"x": gc.ones(1)}, "w.pt")
+    with pytest.raises(StateDictError, match=r"no name in it is one of the model, which has .*; 'a', 'b' has 'x'"):
+        state_for(NET, {"a": {"x": gc.ones(1)}, "b": {"y": gc.ones(1)}}, "w.pt")
+    assert list(state_for({}, {"x": gc.ones(1)}, "w.pt").state) == ["x"]
 
 
 def test_what_is_no_tensor_is_left_out():
@@ -129,8 +136,6 @@ def test_checkpoints_without_weights_say_what_they_hold():
         state_for(NET, {"epoch": 3, "lr": 0.1}, "w.pt")
     with pytest.raises(ArtifactError, match="it holds a list and no"):
         state_for(NET, [gc.ones(1)], "w.pt")
-    with pytest.raises(ArtifactError, match="2 sets of weights in it have no name of the model: 'a', 'b'"):
-        state_for(NET, {"a": {"x": gc.ones(1)}, "b": {"y": gc.ones(1)}}, "w.pt")
     cycle: dict[str, Any] = {}
     cycle["again"] = [cycle]
     with pytest.raises(ArtifactError, match="no dictionary of names"):

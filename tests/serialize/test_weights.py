@@ -12,7 +12,7 @@ import pytest
 
 import graphc as gc
 from graphc import nn
-from graphc.errors import ArtifactError, StateDictError
+from graphc.errors import ArgumentError, ArtifactError, StateDictError
 
 
 def make() -> nn.Module:
@@ -67,6 +67,12 @@ def test_what_does_not_fit_is_told_by_the_model(tmp_path: Path):
     with pytest.raises(StateDictError, match="unexpected keys: 'x'"):
         gc.load_weights(make(), tmp_path / "a")
     assert gc.load_weights(make(), tmp_path / "a", strict=False).unexpected_keys == ["x"]
+
+
+def test_what_is_no_module_is_refused(tmp_path: Path):
+    gc.save({"a": gc.ones(1)}, tmp_path / "a")
+    with pytest.raises(ArgumentError, match="expected a module, got dict"):
+        gc.load_weights({}, tmp_path / "a")  # type: ignore[arg-type]
 
 
 def test_half_precision_is_exact_and_said_once(tmp_path: Path):

@@ -79,16 +79,13 @@ def _names(pickles: mmap.mmap) -> dict[str, StorageName]:
         if name.rest != (None,) or found.setdefault(name.key, name) != name:
             raise ArtifactError(f"storage {name.key!r} is a part of another one", remedy=SAVE_AGAIN)
 
-    names = {
-        name: Known(name, None if known.call is None else _nothing(known)) for name, known in known_names().items()
-    }
-    Machine(names, note).load(pickles)
+    tensors = {name: Known(name, _nothing) for name in known_names() if name.startswith("torch._utils.")}
+    Machine(known_names() | tensors, note).load(pickles)
     return found
 
 
-def _nothing(known: Known) -> Any:
-    """What stands for a function while there are no storages yet: tensors are None, other objects what they are."""
-    return (lambda *_: None) if known.name.startswith("torch._utils.") else known.call
+def _nothing(*arguments: Any) -> None:
+    """What is built of tensors while there are no storages yet."""
 
 
 def _storages(file: BinaryIO, names: dict[str, StorageName], keys: Any, big_endian: bool) -> dict[str, Storage]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from dataclasses import dataclass
 from math import prod
 from typing import Any, NamedTuple
@@ -12,10 +11,10 @@ import numpy as np
 
 from graphc.base.errors import ArtifactError
 from graphc.files.archive import FREE_BYTES
-from graphc.nn.module_state import StateDict
 from graphc.nn.parameter import Parameter
 from graphc.serialize import foreign_types as types
-from graphc.serialize.pickle_machine import Known, Token
+from graphc.serialize.pickle_machine import Constant, Known, Token
+from graphc.serialize.plain_objects import plain_names
 from graphc.tensors.creation import from_numpy
 from graphc.tensors.tensor import Tensor
 
@@ -86,42 +85,22 @@ def is_count(value: Any) -> bool:
     return type(value) is int and value >= 0
 
 
-def known_names() -> dict[str, Known]:
+def known_names() -> dict[str, Known | Constant]:
     """All names that a pickle of tensors may refer to."""
     calls = {
-        "collections.OrderedDict": _new_dict,
-        "collections.Counter": _counts,
         "torch.Size": _size,
-        "torch.device": _device,
         "torch._utils._rebuild_tensor": _tensor,
         "torch._utils._rebuild_tensor_v2": _tensor,
         "torch._utils._rebuild_parameter": _parameter,
     }
-    return {name: Known(name) for name in STORAGES} | {name: Known(name, call) for name, call in calls.items()}
-
-
-def _new_dict(entries: Any = ()) -> StateDict:
-    if entries:
-        raise ArtifactError("an OrderedDict has entries where none are written")
-    return StateDict()
-
-
-def _counts(counts: Any = None) -> Counter[Any]:
-    if not isinstance(counts, dict | None):
-        raise ArtifactError("a Counter is made of no dictionary")
-    return Counter(counts)
+    storages = {name: Known(name) for name in STORAGES}
+    return plain_names() | storages | {name: Known(name, call) for name, call in calls.items()}
 
 
 def _size(sizes: Any = ()) -> tuple[int, ...]:
     if not isinstance(sizes, tuple) or not all(map(is_count, sizes)):
         raise ArtifactError("a torch.Size holds no sizes")
     return sizes
-
-
-def _device(kind: Any, index: Any = None) -> str:
-    if not isinstance(kind, str) or not (index is None or is_count(index)):
-        raise ArtifactError("a torch.device has no name")
-    return kind if index is None else f"{kind}:{index}"
 
 
 def _tensor(storage: Any, offset: Any, shape: Any, strides: Any, requires_grad: Any = False, *rest: Any) -> Tensor:

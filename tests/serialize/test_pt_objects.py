@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -27,9 +26,9 @@ FLOATS = Known("torch.FloatStorage")
 
 
 def call(name: str, *arguments: Any) -> Any:
-    function = known_names()[name].call
-    assert function is not None
-    return function(*arguments)
+    known = known_names()[name]
+    assert isinstance(known, Known) and known.call is not None
+    return known.call(*arguments)
 
 
 def test_names_of_storages():
@@ -61,14 +60,8 @@ def test_what_names_no_storage(identity: Any, message: str):
 
 def test_functions_build_containers():
     assert call("collections.OrderedDict") == {} and call("torch.Size", (2, 3)) == (2, 3)
-    assert call("collections.Counter", {3: 2}) == Counter({3: 2}) and call("collections.Counter") == Counter()
-    assert call("torch.device", "cpu") == "cpu" and call("torch.device", "cuda", 1) == "cuda:1"
     for name, arguments in (
-        ("collections.OrderedDict", ([("a", 1)],)),
-        ("collections.Counter", ("aab",)),
         ("torch.Size", ((-1,),)),
-        ("torch.device", (3,)),
-        ("torch.device", ("cuda", -1)),
         ("torch._utils._rebuild_tensor_v2", (np.zeros(3), 0, (3,), (1,))),
     ):
         with pytest.raises(ArtifactError):

@@ -19,7 +19,7 @@ _GETS = frozenset(("GET", "BINGET", "LONG_BINGET"))
 _PUTS = frozenset(("PUT", "BINPUT", "LONG_BINPUT"))
 _TUPLES = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
 KEYS = (str, int, float, type(None))
-_HINT = "tensors in containers are read, with numbers, texts and the like; in PyTorch save these alone"
+_HINT = "tensors in containers, numbers, texts and the like are read: torch.save(model.state_dict(), path)"
 
 
 class Token:

@@ -25,8 +25,8 @@ _HEAD = 64
 
 
 def load_pt(path: str | os.PathLike[str]) -> Any:
-    """What ``torch.save`` wrote: tensors in dictionaries, lists and tuples, with numbers, texts, bools and None, and data
-    such as namespaces and sets (``plain_objects`` lists them).
+    """What ``torch.save`` wrote: tensors in dictionaries, lists and tuples, with numbers, texts, bools and None, and
+    data such as namespaces and sets (``plain_objects`` lists them).
 
     Nothing in the file is executed or imported. Tensors share memory where they did when they were saved; f16 and bf16
     become f32, and i16 becomes i32, which hold every value exactly. Archives are read and the one stream of pickles

@@ -15,7 +15,15 @@ import graphc as gc
 from graphc.errors import ArtifactError
 from graphc.serialize import weight_file
 from graphc.serialize.weight_file import format_of, is_model_file, is_state, read_weights
-from tests.serialize.test_safetensors_file import encode, entry
+
+
+def encode(header: Any, body: bytes) -> bytes:
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    return len(text).to_bytes(8, "little") + text + body
+
+
+def entry(dtype: str, shape: list[int], start: int, end: int) -> dict[str, Any]:
+    return {"dtype": dtype, "shape": shape, "data_offsets": [start, end]}
 
 
 def shard(path: Path, **values: float) -> None:

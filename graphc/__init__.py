@@ -45,9 +45,10 @@ if TYPE_CHECKING:
     from graphc.compiled.check_case import load_case
     from graphc.compiled.function import compile
     from graphc.compiled.model_check import check
-    from graphc.compiled.model_file import export, load
+    from graphc.compiled.model_file import export
     from graphc.compiled.model_summary import summary
     from graphc.compiled.op_check import check_op
+    from graphc.compiled.saved_file import load
     from graphc.compiled.step import compile_step
     from graphc.compiled.step_options import DynamicScale
     from graphc.drawing.show import picture
@@ -59,7 +60,9 @@ if TYPE_CHECKING:
     from graphc.monitor.replay import replay
     from graphc.ops.define_op import define_op
     from graphc.runtime.threads import get_num_threads, set_num_threads
+    from graphc.serialize.pt_write import save
     from graphc.serialize.state_file import load_state, save_state
+    from graphc.serialize.weights import load_weights
     from graphc.tracing.associative_scan import associative_scan
     from graphc.tracing.branch import cond, switch
     from graphc.tracing.checkpoint import checkpoint, checkpoint_sequential
@@ -98,15 +101,17 @@ _LATER = {
     "jacfwd": "graphc.autograd.jacobian:jacfwd",
     "jacrev": "graphc.autograd.jacobian:jacrev",
     "jvp": "graphc.autograd.transforms:jvp",
-    "load": "graphc.compiled.model_file:load",
+    "load": "graphc.compiled.saved_file:load",
     "load_case": "graphc.compiled.check_case:load_case",
     "load_state": "graphc.serialize.state_file:load_state",
+    "load_weights": "graphc.serialize.weights:load_weights",
     "monitor": "graphc.monitor",
     "nn": "graphc.nn",
     "opaque": "graphc.tracing.host:opaque",
     "optim": "graphc.optim",
     "picture": "graphc.drawing.show:picture",
     "replay": "graphc.monitor.replay:replay",
+    "save": "graphc.serialize.pt_write:save",
     "save_state": "graphc.serialize.state_file:save_state",
     "associative_scan": "graphc.tracing.associative_scan:associative_scan",
     "cond": "graphc.tracing.branch:cond",

@@ -79,7 +79,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "drawing": ("base", "files", "ir", "ir.graph", "tape", "tensors", "eager"),
     "compiled": (
         *("base", "files", "ir", "ir.graph", "ops", "codegen.machine", "passes", "compiler", "runtime"),
-        *("tape", "tensors", "eager", "tracing", "nn", "optim"),
+        *("tape", "tensors", "eager", "tracing", "nn", "optim", "serialize"),
     ),
     # Models and tensors of other frameworks. A table says what each ATen operator is here, whoever wrote the graph.
     "interop": ("base", "tensors", "nn"),

@@ -8,7 +8,6 @@ from graphc.base.errors import MemberError
 
 _CPU = "nothing: tensors live on the cpu"
 _NARROW = "float32; compile(precision='bf16') and export(precision='bf16') store weights narrow"
-_SAVE = "graphc.save_state and graphc.load_state"
 PACKAGE = {
     "amp": _NARROW,
     "autocast": _NARROW,
@@ -20,7 +19,6 @@ PACKAGE = {
     "jit": "graphc.compile and graphc.export",
     "mps": _CPU,
     "onnx": "graphc.export",
-    "save": _SAVE,
     "short": "int32",
     "FloatTensor": "graphc.tensor(data, dtype=graphc.float32)",
     "LongTensor": "graphc.tensor(data, dtype=graphc.int64)",

@@ -63,7 +63,13 @@ def add_model_arguments(parser: argparse.ArgumentParser, target: str = "target")
         help="type of an argument of forward, such as x:f32[1,28,28] or x:f32[batch=1..64,28]; once per argument",
     )
     parser.add_argument(
-        "--weights", metavar="FILE", help="parameters and buffers from a .npz, .safetensors, .pt or model file"
+        "--weights",
+        metavar="FILE",
+        help="parameters and buffers: a file of safetensors, torch.save or numpy, an index of shards, a folder with "
+        "one of these, or a model file",
+    )
+    parser.add_argument(
+        "--weights-entry", metavar="NAME", help="which entry of a checkpoint they are, such as ema (default: what fits)"
     )
     parser.add_argument(
         "--no-strict", action="store_true", help="take of --weights what fits by name (default: all names must fit)"
@@ -112,6 +118,8 @@ def run(options: argparse.Namespace) -> int:
             native=compiled if options.native else False,
         )
     seconds = time.perf_counter() - start
+    if not options.weights and targets.is_random(options.target, model):
+        console.say("note: the weights in the file are the random ones of construction; --weights FILE takes others")
     size = place.stat().st_size
     if options.json:
         stages = compiled.stages.seconds
@@ -152,7 +160,7 @@ def prepare(options: argparse.Namespace, target: str = "target") -> tuple[Any, l
         return exported.prepare(text, options)
     model = targets.resolve(text)
     if options.weights:
-        targets.load_weights(model, options.weights, strict=not options.no_strict)
+        targets.load_weights(model, options)
     if isinstance(model, Module):
         model.train(options.train)
     return model, *targets.examples(model, options.input)

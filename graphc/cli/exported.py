@@ -31,7 +31,7 @@ def prepare(text: str, options: argparse.Namespace) -> tuple[Any, list[Any], Any
     with targets.compiling():
         model = READERS[PurePath(text).suffix](text)
     if getattr(options, "weights", None):
-        targets.load_weights(model, options.weights, strict=not getattr(options, "no_strict", False))
+        targets.load_weights(model, options)
     if getattr(options, "train", False):
         with targets.compiling():
             model.train()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import difflib
 import importlib
 import importlib.util
@@ -22,17 +23,17 @@ from graphc.base.dims import has_sizes
 from graphc.base.dtypes import BY_NAME
 from graphc.base.errors import ArgumentError, ArtifactError, GraphcError, StateDictError, TargetError
 from graphc.cli.arrays import parse_types, specs_at
-from graphc.cli.console import CompileFailure, UsageError, UserCodeError
+from graphc.cli.console import CompileFailure, UsageError, UserCodeError, say
 from graphc.codegen.machine.costs import DEFAULT, Costs
-from graphc.files.manifest import TensorSpec, load
+from graphc.files.manifest import TensorSpec
 from graphc.ir.graph.graph import Graph
 from graphc.nn.module import Module
 from graphc.passes.base import Pass, PassResult, with_costs
 from graphc.passes.pipeline import Arranged, arrange
-from graphc.serialize.pt_file import state_of
-from graphc.serialize.state_file import READABLE, load_state
+from graphc.serialize.weights import weights_for
 from graphc.tensors.creation import from_numpy
 
+_LISTED = 8
 FORMS = (
     "file.py:Name or package.module:Name, where Name is a Module class, an instance, or a function; "
     "or a .pt2 or .onnx file"
@@ -274,28 +275,37 @@ def _positional(function: Callable[..., Any]) -> list[str]:
     return [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
 
 
-def read_weights(path: str) -> dict[str, np.ndarray]:
-    """Arrays by name from a .npz, .safetensors or PyTorch (.pt, .pth) file or another model file.
+def load_weights(model: Callable[..., Any], options: argparse.Namespace) -> None:
+    """Copies the weights that ``--weights`` names into a module, and says what was found in the file.
 
-    Raises UsageError for another kind of file, ArtifactError for a damaged one, FileNotFoundError.
-    """
-    if not Path(path).is_file():
-        raise FileNotFoundError(2, "no such file", path)
-    if path.endswith(".gcm"):
-        return {name: np.array(array) for name, array in load(path).weights.items()}
-    if not path.endswith(READABLE):
-        raise UsageError(f"--weights {path!r} is of an unknown kind", remedy=f"one of {', '.join(READABLE)}, .gcm")
-    return {name: tensor.numpy() for name, tensor in state_of(load_state(path), path).items()}
-
-
-def load_weights(model: Callable[..., Any], path: str, strict: bool = True) -> None:
-    """Copies weights from a file into a module; raises StateDictError when they do not fit. Unless ``strict``, names
-    that only one of the two has are left out."""
+    Raises StateDictError when they do not fit (with ``--no-strict`` names that only one of the two has are left out),
+    ArtifactError for a damaged file, FileNotFoundError."""
     if not isinstance(model, Module):
         raise UsageError("--weights needs a Module, the target is a function")
-    entries = {name: from_numpy(array) for name, array in read_weights(path).items()}
+    if not Path(options.weights).exists():
+        raise FileNotFoundError(2, "no such file", options.weights)
+    found = weights_for(model, options.weights, options.weights_entry)
+    for note in found.notes:
+        say(f"note: {note}")
     try:
-        model.load_state_dict(entries, strict=strict)
+        keys = model.load_state_dict(found.state, strict=not options.no_strict)
     except StateDictError as error:
         error.remedy = error.remedy and "--no-strict takes what fits by name"
         raise
+    _say_names(options.weights, "names that only the model has stay as constructed", keys.missing_keys)
+    _say_names(options.weights, "names that only the file has are left out", keys.unexpected_keys)
+
+
+def _say_names(path: str, what: str, names: Sequence[str]) -> None:
+    if names:
+        more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+        say(f"note: {path}: {what}: {', '.join(map(repr, names[:_LISTED]))}{more}")
+
+
+def is_random(text: str, model: Any) -> bool:
+    """Whether TARGET names what made ``model``, a module with parameters, and not the module itself."""
+    place, _, name = text.rpartition(":")
+    if not isinstance(model, Module) or not name or next(model.parameters(), None) is None:
+        return False
+    module = sys.modules.get(_module_name(Path(place)) if place.endswith(".py") else place)
+    return module is not None and _named(module, text) is not model

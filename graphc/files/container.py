@@ -37,13 +37,16 @@ _NAME_KEPT = 50
 _HEADER = struct.Struct("<8sIIQ8x32s")
 _NAME_BYTES = 16
 _ENTRY = struct.Struct(f"<{_NAME_BYTES}sQQ32s")
-_FOREIGN = {
+FOREIGN = {
     b"PK\x03\x04": "a zip archive (.npz, a PyTorch checkpoint, or a .pt2, which graphc.from_pt2 reads)",
     b"\x93NUMPY": "a NumPy .npy file",
     b"\x7fELF": "an ELF object or library",
     b"\x80": "a pickle",
     b"\x08": "an ONNX model, which graphc.from_onnx reads",
+    b"\x89HDF": "an HDF5 file",
+    b"GGUF": "a GGUF file",
 }
+"""What other files are, by their first bytes."""
 _COPY_AGAIN = "copy or export the file again"
 Section = tuple[str, int, int, bytes]
 """Name, offset, length and SHA-256 of a section."""
@@ -208,7 +211,7 @@ def _read_checked(file: io.BufferedReader) -> tuple[dict[str, np.ndarray], bytes
 def _check_header(head: bytes, size: int) -> int:
     """Number of sections of a well-formed header; raises ArtifactError."""
     if head[: len(MAGIC)] != MAGIC[: len(head)] or not head:
-        kind = next((name for start, name in _FOREIGN.items() if head.startswith(start)), "something else")
+        kind = next((name for start, name in FOREIGN.items() if head.startswith(start)), "something else")
         raise ArtifactError(
             f"it is not a graphc model file but {kind if head else 'empty'}",
             remedy="a file written by graphc.export; graphc.load_state reads state dictionaries",

@@ -19,6 +19,8 @@ from graphc.tensors.tensor_base import expose, front
 
 EXTRA_STATE = "_extra_state"
 """Key suffix of what ``get_extra_state`` returns."""
+_WIDER = {"float16": np.float32, "bfloat16": np.float32, "int16": np.int32}
+"""By the name of an element type that is none of graphc the one that holds every value of it."""
 
 
 class IncompatibleKeys(NamedTuple):
@@ -109,10 +111,10 @@ class ModuleState(ModuleTree):
     ) -> IncompatibleKeys:
         """Copies the entries of ``state_dict`` into the parameters and buffers of the same names.
 
-        Entries are tensors, numpy arrays, or tensors of another library that numpy reads; a value is cast to the type
-        of what it is copied into. With ``assign`` the entries take the place of parameters and buffers instead. Raises
-        one StateDictError that lists missing keys, unexpected keys (both only when ``strict``) and everything else that
-        does not fit, such as shapes.
+        Entries are tensors, numpy arrays, or tensors of another library (PyTorch's, of any device, also f16, bf16 and
+        i16); a value is cast to the type of what it is copied into. With ``assign`` the entries take the place of
+        parameters and buffers instead. Raises one StateDictError that lists missing keys, unexpected keys (both only
+        when ``strict``) and everything else that does not fit, such as shapes.
         """
         if not isinstance(state_dict, Mapping):
             what = f"load_state_dict: expected a mapping of names to tensors, got {type(state_dict).__name__}"
@@ -279,7 +281,11 @@ def _as_tensor(value: Any) -> Any:
     """An array, or the tensor of another library, as a tensor that shares its memory; other values as they are."""
     if isinstance(value, Tensor) or not hasattr(value, "__array__"):
         return value
-    found = front().constant(np.asarray(value.detach() if hasattr(value, "detach") else value))
+    value = value.detach().cpu() if hasattr(value, "detach") else value
+    if str(getattr(value, "dtype", "")).endswith("bfloat16") and hasattr(value, "float"):
+        value = value.float()  # numpy has no such type
+    array = np.asarray(value)
+    found = front().constant(array.astype(_WIDER.get(array.dtype.name, array.dtype), copy=False))
     expose(found)
     return found
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickletools
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from graphc.base.errors import ArtifactError
 from graphc.nn.module_state import StateDict
@@ -18,8 +18,8 @@ _NUMBERS_AND_TEXTS = frozenset(
 _GETS = frozenset(("GET", "BINGET", "LONG_BINGET"))
 _PUTS = frozenset(("PUT", "BINPUT", "LONG_BINPUT"))
 _TUPLES = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
-_KEYS = (str, int, float, type(None))
-_HINT = "only tensors, dictionaries, lists, tuples, numbers and texts are read"
+KEYS = (str, int, float, type(None))
+_HINT = "tensors in containers, numbers, texts and the like are read: torch.save(model.state_dict(), path)"
 
 
 class Token:
@@ -34,6 +34,20 @@ class Known(Token):
         self.call = call
 
 
+class Constant(NamedTuple):
+    """What a name in a pickle stands for that is nothing but a value."""
+
+    value: Any
+
+
+class Built:
+    """An object that is given its state after it was made; ``set_state`` checks it."""
+
+    def set_state(self, state: Any) -> None:
+        """Takes the state; raises ArtifactError for one that it cannot have."""
+        raise NotImplementedError
+
+
 class Machine:
     """Runs the opcodes of one pickle.
 
@@ -41,19 +55,21 @@ class Machine:
     names anything else is refused before anything happens. ``persistent`` turns a persistent id into an object.
     """
 
-    def __init__(self, known: Mapping[str, Known], persistent: Callable[[Any], Any]):
+    def __init__(self, known: Mapping[str, Known | Constant], persistent: Callable[[Any], Any]):
         self.known = known
         self.persistent = persistent
         self.stack: list[Any] = []
         self.marks: list[int] = []
         self.memo: dict[int, Any] = {}
 
-    def load(self, data: bytes) -> Any:
-        """The object that the pickle describes. Raises ArtifactError, naming what is refused."""
-        if len(data) > MAX_BYTES:
-            raise ArtifactError(f"the pickle has {len(data)} bytes, at most {MAX_BYTES} are read")
+    def load(self, source: Any) -> Any:
+        """The object that a pickle describes: ``bytes``, or something with ``read``, ``readline`` and ``tell``, which
+        is read up to the end of the pickle. Raises ArtifactError, naming what is refused."""
+        start = 0 if isinstance(source, bytes) else source.tell()
         try:
-            for opcode, argument, _ in pickletools.genops(data):
+            for opcode, argument, position in pickletools.genops(source):
+                if (position or 0) - start > MAX_BYTES:
+                    raise ArtifactError(f"the pickle has more than {MAX_BYTES} bytes, which are not read")
                 if opcode.name == "STOP":
                     return self._pop()
                 self._step(opcode.name, argument)
@@ -117,7 +133,7 @@ class Machine:
         _check_values(items[1::2])
         for key, value in zip(items[::2], items[1::2], strict=True):
             # NOTE: keys that are nested tuples could take a hash for ever.
-            if not isinstance(key, _KEYS):
+            if not isinstance(key, KEYS):
                 raise ArtifactError(f"a dictionary has a key of class {type(key).__name__}", remedy=_HINT)
             target[key] = value
 
@@ -127,7 +143,7 @@ class Machine:
         found = self.known.get(name)
         if found is None:
             raise ArtifactError(f"it refers to {name}, which is refused", remedy=_HINT)
-        self.stack.append(found)
+        self.stack.append(found.value if isinstance(found, Constant) else found)
 
     def _find_on_stack(self) -> None:
         name, module = self._pop(), self._pop()
@@ -142,6 +158,9 @@ class Machine:
 
     def _build(self) -> None:
         state, target = self._pop(), self._top()
+        if isinstance(target, Built):
+            target.set_state(state)
+            return
         if not isinstance(target, StateDict) or type(state) is not dict or set(state) - {"_metadata"}:
             raise ArtifactError(f"it sets attributes of a {type(target).__name__}, which is refused", remedy=_HINT)
         metadata = state.get("_metadata", {})
@@ -188,6 +207,7 @@ _STEPS: dict[str, Callable[[Machine, Any], None]] = {
     "GLOBAL": lambda m, a: m._find(a.replace(" ", ".", 1)),
     "STACK_GLOBAL": lambda m, a: m._find_on_stack(),
     "REDUCE": lambda m, a: m._reduce(),
+    "NEWOBJ": lambda m, a: m._reduce(),
     "BUILD": lambda m, a: m._build(),
     "BINPERSID": lambda m, a: m.stack.append(m.persistent(m._pop())),
 }

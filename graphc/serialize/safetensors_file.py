@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 from collections.abc import Mapping
 from math import prod
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from graphc.base.errors import ArgumentError, ArtifactError
+from graphc.files.archive import fill
 from graphc.files.container import MAX_BYTES, replacing
 from graphc.serialize import foreign_types as types
 from graphc.tensors.creation import as_tensor, from_numpy
@@ -28,6 +30,8 @@ _TYPES = {
     "U8": types.U8,
     "BOOL": types.BOOL,
 }
+_LENGTH_BYTES = 8
+"""Size of the number at the head of a file, that of the bytes of its header."""
 
 
 def save_safetensors(
@@ -53,8 +57,10 @@ def load_safetensors(path: str | os.PathLike[str]) -> dict[str, Tensor]:
     return read_safetensors(path)[0]
 
 
-def read_safetensors(path: str | os.PathLike[str]) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """The tensors of a file by name, and the texts beside them."""
+def read_safetensors(
+    path: str | os.PathLike[str], seen: set[types.ForeignType] | None = None
+) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """The tensors of a file by name, and the texts beside them; adds the element types that it has to ``seen``."""
     place = os.fspath(path)
     package = _package()
     info = os.stat(path)
@@ -63,22 +69,38 @@ def read_safetensors(path: str | os.PathLike[str]) -> tuple[dict[str, Tensor], d
     try:
         with package.safe_open(place, framework="np") as file:
             metadata = file.metadata() or {}
-        with open(path, "rb") as file:
-            entries = package.deserialize(file.read())
     except package.SafetensorError as error:
         raise ArtifactError(f"{place}: it is no safetensors file that can be read: {error}") from None
-    tensors = {name: _tensor(f"{place}: {name!r}", entry) for name, entry in entries}
+    with open(path, "rb") as file:
+        tensors = _tensors(file, place, set() if seen is None else seen)
     return tensors, {k: v for k, v in metadata.items() if isinstance(v, str)}
 
 
-def _tensor(place: str, entry: Mapping[str, Any]) -> Tensor:
+def _tensors(file: BinaryIO, place: str, seen: set[types.ForeignType]) -> dict[str, Tensor]:
+    """The tensors of a file of which the package has checked the header, each read into memory of its own."""
+    length = int.from_bytes(file.read(_LENGTH_BYTES), "little")
+    entries = json.loads(file.read(length))
+    entries.pop("__metadata__", None)
+    found = {}
+    for name, entry in sorted(entries.items(), key=lambda item: item[1]["data_offsets"]):
+        start, end = entry["data_offsets"]
+        file.seek(_LENGTH_BYTES + length + start)
+        found[name] = _tensor(f"{place}: {name!r}", entry, file, end - start, seen)
+    return found
+
+
+def _tensor(place: str, entry: Mapping[str, Any], file: BinaryIO, size: int, seen: set[types.ForeignType]) -> Tensor:
     kind = _TYPES.get(entry["dtype"])
     if kind is None:
         raise ArtifactError(f"{place} has element type {entry['dtype']}", remedy=f"one of {', '.join(_TYPES)}")
-    shape, data = entry["shape"], np.frombuffer(entry["data"], np.uint8)
-    if prod(shape) * np.dtype(kind.stored).itemsize != data.size:
-        raise ArtifactError(f"{place} has {data.size} bytes, which do not fit its shape {list(shape)}")
-    return from_numpy(types.decode(data.copy(), kind).reshape(shape))
+    shape = entry["shape"]
+    if prod(shape) * np.dtype(kind.stored).itemsize != size:
+        raise ArtifactError(f"{place} has {size} bytes, which do not fit its shape {list(shape)}")
+    data = np.empty(size, np.uint8)
+    if fill(file, data) != size:
+        raise ArtifactError(f"{place}: the file changed while it was read")
+    seen.add(kind)
+    return from_numpy(types.decode(data, kind).reshape(shape))
 
 
 def array_of(name: str, value: Any) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""State dictionaries and nested checkpoints in files, whose format follows from the file's suffix."""
+"""State dictionaries and nested checkpoints in files: the suffix says what is written, the content what is read."""
 
 from __future__ import annotations
 
@@ -8,18 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from graphc.base.dtypes import ALL
-from graphc.base.errors import ArgumentError, ArtifactError
-from graphc.files.numpy_file import read_npz, write_npz
-from graphc.serialize.pt_file import load_pt, state_of
-from graphc.serialize.safetensors_file import array_of, read_safetensors, save_safetensors
-from graphc.serialize.tree import join, split
-from graphc.tensors.creation import from_numpy
-from graphc.tensors.tensor import Tensor
-
-TREE = "graphc.tree"
-"""Name under which a file says how a checkpoint is nested."""
-READABLE = (".safetensors", ".npz", ".pt", ".pth")
+from graphc.base.errors import ArgumentError
+from graphc.files.numpy_file import write_npz
+from graphc.serialize.matching import detached, only_state
+from graphc.serialize.safetensors_file import array_of, save_safetensors
+from graphc.serialize.tree import TREE, split
+from graphc.serialize.weight_file import TORCH, read_weights
 
 
 def save_state(state: Any, path: str | os.PathLike[str]) -> None:
@@ -39,38 +33,23 @@ def save_state(state: Any, path: str | os.PathLike[str]) -> None:
             raise ArgumentError(f"the name {TREE!r} is taken")
         write_npz(path, arrays | ({TREE: np.frombuffer(tree.encode(), np.uint8)} if tree else {}))
     else:
-        raise ArgumentError(f"{os.fspath(path)}: there is no format for {suffix!r}", remedy=".safetensors or .npz")
+        raise ArgumentError(
+            f"{os.fspath(path)}: there is no format for {suffix!r}",
+            remedy=".safetensors or .npz; graphc.save writes files of PyTorch",
+        )
 
 
 def load_state(path: str | os.PathLike[str]) -> Any:
-    """What ``save_state`` wrote, or the state dictionary of a PyTorch file (``.pt``, ``.pth``).
+    """The state dictionary in a file of weights, or what ``save_state`` wrote, nested as it was.
 
-    Returns a dictionary of names and tensors, or the checkpoint as it was nested. Nothing in the file is executed.
-    Raises ArtifactError for a damaged file, ArgumentError for another suffix; OSError.
+    The content of the file says what it is: safetensors, the index of shards (``model.safetensors.index.json``,
+    ``pytorch_model.bin.index.json``), a file of ``torch.save``, ``.npz``, a model file of graphc, or a folder that
+    holds one of these. Of a checkpoint of PyTorch it is the one dictionary of names and tensors in it, or the one of
+    these that is named state_dict, model_state_dict or model. f16 and bf16 become f32, and i16 becomes i32, which hold
+    every value exactly. Nothing in the file is executed. Raises ArtifactError for a damaged file, and for a checkpoint
+    with no such dictionary or several; OSError.
     """
-    suffix, place = Path(path).suffix, os.fspath(path)
-    if suffix == ".safetensors":
-        tensors, metadata = read_safetensors(path)
-        return _joined(tensors, metadata.get(TREE, ""), place)
-    if suffix == ".npz":
-        arrays = read_npz(path)
-        tree = arrays.pop(TREE, np.empty(0, np.uint8)).tobytes().decode("utf-8", "replace")
-        return _joined({name: _tensor(f"{place}: {name!r}", a) for name, a in arrays.items()}, tree, place)
-    if suffix in (".pt", ".pth"):
-        return dict(state_of(load_pt(path), place))
-    remedy = f"one of {', '.join(READABLE)}" + ("; graphc.load reads model files" if suffix == ".gcm" else "")
-    raise ArgumentError(f"{place}: there is no format for {suffix!r}", remedy=remedy)
-
-
-def _joined(tensors: dict[str, Tensor], tree: str, place: str) -> Any:
-    try:
-        return join(tensors, tree)
-    except ArtifactError as error:
-        error.what = f"{place}: {error.what}"
-        raise
-
-
-def _tensor(place: str, array: np.ndarray) -> Tensor:
-    if array.dtype not in [d.numpy for d in ALL]:
-        raise ArtifactError(f"{place} has element type {array.dtype}", remedy="numpy.float32, for example")
-    return from_numpy(array)
+    found = read_weights(path)
+    if found.format != TORCH:
+        return found.tree
+    return detached(only_state(found.tree, found.path))

@@ -9,6 +9,8 @@ from typing import Any
 from graphc.base.errors import ArgumentError, ArtifactError
 from graphc.tensors.tensor import Tensor
 
+TREE = "graphc.tree"
+"""Name under which a file says how a checkpoint is nested."""
 MAX_DEPTH = 64
 _PLAIN = (str, int, float, bool, type(None))
 _KEYS = {"str": str, "int": int}

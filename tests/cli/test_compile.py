@@ -144,6 +144,41 @@ def test_weights_with_more_names_than_the_model_say_which_option_takes_them(
     assert graphc(*arguments, "-o", tmp_path / "n.gcm", "--no-strict").code == console.OK
 
 
+def test_random_weights_are_told_when_they_are_written(models: Path, tmp_path: Path, graphc: Graphc):
+    arguments = ["--input", "x:f32[2,6]", "-o", tmp_path / "n.gcm"]
+    note = "note: the weights in the file are the random ones of construction; --weights FILE takes others"
+    for name in ("Net", "make"):
+        assert note in graphc("compile", f"{models}:{name}", *arguments).err.splitlines()
+    done = graphc("compile", f"{models}:Net", *arguments, "--json")
+    assert note in done.err and json.loads(done.out)["name"] == "Net"
+    assert graphc("compile", f"{models}:net", *arguments).err.count("note:") == 0
+    weights = ["--weights", tmp_path / "n.gcm"]
+    assert graphc("compile", f"{models}:Net", *arguments, *weights).err.count("note:") == 0
+    assert graphc("compile", f"{models}:double", "--input", "x:f32[2]", *arguments[2:]).err.count("note:") == 0
+
+
+@pytest.mark.parametrize("command", ["compile", "ir", "explain", "profile", "tune", "check", "viz", "summary"])
+def test_commands_with_weights_take_what_fits_by_name(
+    models: Path, tmp_path: Path, graphc: Graphc, monkeypatch: pytest.MonkeyPatch, command: str
+):
+    monkeypatch.delenv("GRAPHC_CACHE")
+    monkeypatch.setenv("GRAPHC_CACHE_DIR", str(tmp_path / "cache"))
+    model = targets.resolve(f"{models}:Net").eval()
+    np.savez(tmp_path / "w.npz", extra=np.ones(3), **{k: v.numpy() for k, v in model.state_dict().items()})
+    more = {
+        "compile": ["-o", tmp_path / "n.gcm"],
+        "viz": ["-o", tmp_path / "n.svg"],
+        "ir": ["--stage", "traced"],
+        "profile": ["--seconds", 0.01, "--rounds", 1],
+        "tune": ["--seconds", 0.01],
+    }
+    arguments = [command, f"{models}:Net", "--input", "x:f32[2,6]", "--weights", tmp_path / "w.npz"]
+    arguments += more.get(command, [])
+    refused = graphc(*arguments)
+    assert refused.code == console.MISMATCH and "--no-strict takes what fits by name" in refused.err
+    assert graphc(*arguments, "--no-strict").code == console.OK
+
+
 def test_native_code_for_another_machine(models: Path, tmp_path: Path, graphc: Graphc):
     path = tmp_path / "n.gcm"
     arguments = ["compile", f"{models}:double", "--input", "x:f64[3]", "-o", path, "--target", "neon"]

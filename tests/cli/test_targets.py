@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+import json
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +14,7 @@ from graphc.cli.console import CompileFailure, UsageError, UserCodeError
 from graphc.compiled.model_file import export
 from graphc.errors import ArtifactError, ShapeError, StateDictError, TargetError
 from graphc.nn.module import Module
-from graphc.serialize import save_state
+from graphc.serialize import save, save_state
 
 
 @pytest.mark.parametrize("name", ["Net", "net", "make", "Nested.Net"])
@@ -127,22 +129,27 @@ def test_wrong_examples(models: Path, texts: list[str], message: str):
         targets.examples(targets.resolve(f"{models}:Two"), texts)
 
 
+def load_weights(model, path, strict: bool = True, entry: str | None = None) -> None:
+    options = argparse.Namespace(weights=str(path), no_strict=not strict, weights_entry=entry)
+    targets.load_weights(model, options)
+
+
 def test_weights(models: Path, tmp_path: Path):
     net = targets.resolve(f"{models}:Net")
     weight, bias = np.ones((4, 6), np.float32), np.arange(4, dtype=np.float32)
     np.savez(tmp_path / "w.npz", **{"fc.weight": weight, "fc.bias": bias})
-    targets.load_weights(net, str(tmp_path / "w.npz"))
+    load_weights(net, tmp_path / "w.npz")
     np.testing.assert_array_equal(net.fc.bias.detach().numpy(), bias)
     export(net.eval(), np.zeros((1, 6), np.float32), path=tmp_path / "net.gcm")
     other = targets.resolve(f"{models}:Net")
-    targets.load_weights(other, str(tmp_path / "net.gcm"))
+    load_weights(other, tmp_path / "net.gcm")
     np.testing.assert_array_equal(other.fc.weight.detach().numpy(), weight)
 
 
 def test_weights_of_a_checkpoint(models: Path, tmp_path: Path):
     net, other = targets.resolve(f"{models}:Net"), targets.resolve(f"{models}:make")
     save_state({"model": net.state_dict(), "epoch": 3}, tmp_path / "w.npz")
-    targets.load_weights(other, str(tmp_path / "w.npz"))
+    load_weights(other, tmp_path / "w.npz")
     np.testing.assert_array_equal(other.fc.weight.detach().numpy(), net.fc.weight.detach().numpy())
 
 
@@ -151,7 +158,7 @@ def test_weights_of_other_libraries(models: Path, tmp_path: Path):
     net = targets.resolve(f"{models}:Net")
     save_state({"model": net.state_dict(), "epoch": 3}, tmp_path / "w.safetensors")
     other = targets.resolve(f"{models}:make")
-    targets.load_weights(other, str(tmp_path / "w.safetensors"))
+    load_weights(other, tmp_path / "w.safetensors")
     np.testing.assert_array_equal(other.fc.weight.detach().numpy(), net.fc.weight.detach().numpy())
 
 
@@ -161,23 +168,88 @@ def test_weights_of_pytorch(models: Path, tmp_path: Path):
     theirs = torch.nn.ModuleDict({"fc": torch.nn.Linear(6, 4)})
     torch.save({"model": theirs.state_dict(), "epoch": 3}, tmp_path / "w.pt")
     net = targets.resolve(f"{models}:Net")
-    targets.load_weights(net, str(tmp_path / "w.pt"))
+    load_weights(net, tmp_path / "w.pt")
     np.testing.assert_array_equal(net.fc.weight.detach().numpy(), theirs["fc"].weight.detach().numpy())
+
+
+@pytest.mark.parametrize("name", ["w.ckpt", "w.pth.tar", "w.bin", "w"])
+def test_weights_of_a_checkpoint_with_prefixes_say_what_was_found(
+    models: Path, tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+):
+    net, other = targets.resolve(f"{models}:Net"), targets.resolve(f"{models}:make")
+    state = {f"module.{key}": tensor.numpy().astype(np.float16) for key, tensor in net.state_dict().items()}
+    save({"state_dict": state, "ema": {"decay": np.ones(1)}, "epoch": 3}, tmp_path / name)
+    load_weights(other, tmp_path / name)
+    np.testing.assert_array_equal(other.fc.weight.numpy(force=True), state["module.fc.weight"])
+    assert capsys.readouterr().err.splitlines() == [
+        f"note: {tmp_path / name}: {text}"
+        for text in (
+            "the weights are its entry 'state_dict'; also there: 'ema'",
+            "'module.' is taken off the names",
+            "f16 became f32: the values are the same",
+        )
+    ]
+
+
+def test_weights_of_which_several_fit(models: Path, tmp_path: Path):
+    net, other = targets.resolve(f"{models}:Net"), targets.resolve(f"{models}:make")
+    save({"model": other.state_dict(), "ema": net.state_dict()}, tmp_path / "w.pt")
+    with pytest.raises(ArtifactError, match=r"fit the model equally well: 'model', 'ema'(.|\n)*--weights-entry"):
+        load_weights(other, tmp_path / "w.pt")
+    load_weights(other, tmp_path / "w.pt", entry="ema")
+    np.testing.assert_array_equal(other.fc.weight.numpy(force=True), net.fc.weight.numpy(force=True))
+
+
+def test_weights_in_shards_and_folders(models: Path, tmp_path: Path):
+    net, other = targets.resolve(f"{models}:Net"), targets.resolve(f"{models}:make")
+    folder = tmp_path / "model"
+    folder.mkdir()
+    names = {"fc.weight": "1.bin", "fc.bias": "2.bin"}
+    for name, file in names.items():
+        save({name: net.state_dict()[name]}, folder / file)
+    (folder / "pytorch_model.bin.index.json").write_text(json.dumps({"weight_map": names}))
+    load_weights(other, folder)
+    np.testing.assert_array_equal(other.fc.weight.numpy(force=True), net.fc.weight.numpy(force=True))
+    (folder / "2.bin").unlink()
+    with pytest.raises(ArtifactError, match=r"1 are not there: 2\.bin"):
+        load_weights(other, folder / "pytorch_model.bin.index.json")
+
+
+def test_names_that_only_one_has_are_told_where_they_are_left_out(
+    models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    net, path = targets.resolve(f"{models}:Net"), tmp_path / "w"
+    save({"fc.bias": np.ones(4, np.float32), "x": np.ones(1), "y": np.ones(1)}, path)
+    load_weights(net, path, strict=False)
+    assert net.fc.bias.tolist() == [1, 1, 1, 1]
+    assert capsys.readouterr().err.splitlines() == [
+        f"note: {path}: names that only the model has stay as constructed: 'fc.weight'",
+        f"note: {path}: names that only the file has are left out: 'x', 'y'",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "random"), [("Net", True), ("make", True), ("Nested.Net", True), ("net", False), ("Two", False)]
+)
+def test_weights_are_random_where_the_command_made_the_model(models: Path, name: str, random: bool):
+    target = f"{models}:{name}"
+    assert targets.is_random(target, targets.resolve(target)) == random
+    assert not targets.is_random("net.pt2", targets.resolve(target))
 
 
 def test_wrong_weights(models: Path, tmp_path: Path):
     net = targets.resolve(f"{models}:Net")
     np.savez(tmp_path / "w.npz", **{"fc.weight": np.ones((4, 7), np.float32)})
     with pytest.raises(StateDictError, match=r"fc\.bias"):
-        targets.load_weights(net, str(tmp_path / "w.npz"))
+        load_weights(net, tmp_path / "w.npz")
     with pytest.raises(FileNotFoundError):
-        targets.load_weights(net, str(tmp_path / "missing.npz"))
+        load_weights(net, tmp_path / "missing.npz")
     (tmp_path / "w.h5").write_bytes(b"")
-    with pytest.raises(UsageError, match="unknown kind"):
-        targets.load_weights(net, str(tmp_path / "w.h5"))
+    with pytest.raises(ArtifactError, match="no file of weights but empty"):
+        load_weights(net, tmp_path / "w.h5")
     for name in ("bad.npz", "bad.gcm", "bad.pt"):
         (tmp_path / name).write_bytes(b"bad")
         with pytest.raises(ArtifactError):
-            targets.load_weights(net, str(tmp_path / name))
+            load_weights(net, tmp_path / name)
     with pytest.raises(UsageError, match="the target is a function"):
-        targets.load_weights(targets.resolve(f"{models}:double"), str(tmp_path / "w.npz"))
+        load_weights(targets.resolve(f"{models}:double"), tmp_path / "w.npz")

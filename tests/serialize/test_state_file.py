@@ -69,9 +69,34 @@ def test_other_suffixes_are_refused(tmp_path: Path):
     for suffix in (".pt", ".bin", ""):
         with pytest.raises(ArgumentError, match="no format"):
             gc.save_state({"a": gc.zeros(1)}, tmp_path / f"m{suffix}")
-    with pytest.raises(ArgumentError, match="no format"):
-        gc.load_state(tmp_path / "m.bin")
     assert not os.listdir(tmp_path)
+
+
+def test_the_content_of_a_file_decides(tmp_path: Path):
+    gc.save_state({"a": gc.ones(2)}, tmp_path / "a.npz")
+    gc.save({"a": gc.ones(2)}, tmp_path / "b.pt")
+    gc.export(nn.Linear(2, 1), gc.ones(1, 2), path=tmp_path / "c.gcm")
+    for name in ("a.npz", "b.pt", "c.gcm"):
+        found = gc.load_state((tmp_path / name).rename(tmp_path / "file.txt"))
+        assert [t.shape for t in found.values()] == ([(1, 2), (1,)] if name == "c.gcm" else [(2,)])
+
+
+def test_a_checkpoint_of_pytorch_gives_its_state_dictionary(tmp_path: Path):
+    model = make()
+    optimizer = gc.optim.Adam(model.parameters())
+    model(gc.randn(5, 3)).sum().backward()
+    optimizer.step()
+    state, path = model.state_dict(), tmp_path / "a.ckpt"
+    gc.save({"net": state, "optimizer": optimizer.state_dict(), "epoch": 3}, path)
+    found = gc.load_state(path)
+    assert list(found) == list(state) and found._metadata["1"] == {"version": 2}
+    gc.save({"model": state, "ema": state | {"decay": gc.ones(1)}}, path)
+    assert "decay" not in gc.load_state(path)
+    gc.save({"ema": model.state_dict(), "mean": model.state_dict()}, path)
+    with pytest.raises(ArtifactError, match="it has 2 state dictionaries: 'ema', 'mean'"):
+        gc.load_state(path)
+    gc.save({"weight": model[0].weight}, path)
+    assert gc.load_state(path)["weight"].numpy().shape == (4, 3)
 
 
 def test_types_that_graphc_lacks_are_named(tmp_path: Path):

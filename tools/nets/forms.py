@@ -293,8 +293,8 @@ NOT_CALLED = {
     "check", "check_op", "compile", "compile_step", "define_op", "export", "get_num_threads", "get_rng_state", "grad",
     "from_pt2", "from_torch", "hessian", "initial_seed",
     "is_grad_enabled", "is_inference_mode_enabled", "is_tracing", "jacfwd", "jacrev", "jvp", "load", "load_state",
-    "manual_seed", "picture", "save_state", "scan", "seed", "set_num_threads", "set_rng_state", "summary",
-    "graphc.trace", "Dim", "assert_true", "opaque", "checkpoint", "checkpoint_sequential",
+    "load_weights", "manual_seed", "picture", "save", "save_state", "scan", "seed", "set_num_threads", "set_rng_state",
+    "summary", "graphc.trace", "Dim", "assert_true", "opaque", "checkpoint", "checkpoint_sequential",
     "compare", "cond", "load_case", "replay", "switch", "while_loop", "fori_loop", "associative_scan",
     "value_and_grad", "vjp", "vmap", "multi_head_attention_forward",
 }  # fmt: skip

@@ -1,0 +1,59 @@
+"""Files of any kind that ``graphc.load`` reads: a model file becomes a callable, a checkpoint what was saved."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from graphc.base.errors import ArgumentError
+from graphc.compiled import model_file
+from graphc.compiled.machine import HOST
+from graphc.serialize.weight_file import is_model_file, read_weights
+
+
+def load(
+    path: str | os.PathLike[str],
+    trust: bool = False,
+    *,
+    map_location: Any = None,
+    weights_only: bool = True,
+    target: str = HOST,
+    device: Any = None,
+) -> Any:
+    """Reads a file; its content, not its name, says what it is.
+
+    A model file, which ``graphc.export`` or ``graphc compile`` wrote, becomes callable: a LoadedModel. The graph is
+    compiled for this machine, or for what ``target`` names of it, as ``compile`` takes it; or for a ``device``, of
+    which no file holds code. There arrays of the host are taken and given as well. Object code in the file is native
+    code of whoever wrote it: it runs only with ``trust``, and only where this machine and this version of graphc fit,
+    and where it is for the ``target`` if one is named.
+
+    A checkpoint, which ``graphc.save`` or ``torch.save`` wrote, gives what was saved: dictionaries, lists, tuples,
+    numbers and texts around tensors, which share memory where they did, with strides and ``requires_grad`` as they
+    were. Parameters are ``nn.Parameter``. f16 and bf16 become f32, and i16 becomes i32. safetensors files, indexes of
+    shards, and ``.npz`` give their tensors by name. Nothing in a file is executed (``weights_only`` is always true),
+    and tensors lie in the memory of the host (``map_location="cpu"``).
+
+    Raises ArtifactError for a damaged, foreign or newer file, and for one that names classes or functions;
+    ArgumentError for arguments that the kind of file does not take; OSError when it cannot be read; CompileError.
+    """
+    if not isinstance(trust, bool):
+        raise ArgumentError(f"load: trust is a bool, got {trust!r}", remedy="map_location='cpu' by its name")
+    if weights_only is False:
+        raise ArgumentError(
+            "load: weights_only=False would run code that a file names, which graphc never does",
+            remedy="in PyTorch: torch.save(model.state_dict(), path)",
+        )
+    if map_location is not None and str(map_location) != "cpu":
+        raise ArgumentError(
+            f"load: map_location={map_location!r}, what is loaded lies in the memory of the host",
+            remedy="tensor.to(device) afterwards; graphc.load(path, device=...) for a model file",
+        )
+    if is_model_file(path):
+        return model_file.load(path, trust, target=target, device=device)
+    if trust or target != HOST or device is not None:
+        raise ArgumentError(
+            f"load: {os.fspath(path)} is no model file, which trust, target and device are for",
+            remedy="graphc.load(path)",
+        )
+    return read_weights(path).tree

@@ -6,9 +6,12 @@ from graphc.interop.onnx.ops import (
     activations,
     conversions,
     elementwise,
+    integer_products,
     losses,
     orders,
     products,
+    quantization,
+    quantized,
     reductions,
     shapes,
     signal,
@@ -18,5 +21,8 @@ from graphc.interop.onnx.registry import TABLE, find
 
 __all__ = ["FAMILIES", "TABLE", "find"]
 
-FAMILIES = (activations, conversions, elementwise, losses, orders, products, reductions, shapes, signal, sizes)
+FAMILIES = (
+    *(activations, conversions, elementwise, integer_products, losses, orders, products, quantization, quantized),
+    *(reductions, shapes, signal, sizes),
+)
 """The modules that hold the rules."""

@@ -27,6 +27,7 @@ class Format(NamedTuple):
     saturates: bool
     """Whether they become the largest one instead, where a cast does not say otherwise."""
     has_negative_zero: bool = True
+    has_nan: bool = True
 
 
 _INF, _NAN = math.inf, math.nan
@@ -37,7 +38,7 @@ FORMATS = {
     "FLOAT8E4M3FNUZ": Format(3, -7, 240.0, _NAN, True, False),
     "FLOAT8E5M2": Format(2, -14, 57344.0, _INF, True),
     "FLOAT8E5M2FNUZ": Format(2, -15, 57344.0, _NAN, True, False),
-    "FLOAT4E2M1": Format(1, 0, 6.0, _NAN, True),
+    "FLOAT4E2M1": Format(1, 0, 6.0, _NAN, True, has_nan=False),
 }
 """By the names of element types."""
 _ALWAYS = frozenset({"FLOAT4E2M1"})
@@ -66,6 +67,8 @@ def _limited(x: Tensor, element: Element, saturate: bool) -> Tensor:
     beyond = ew.abs(found) > format.largest
     limit = format.largest if full else format.beyond
     found = ew.where(beyond, ew.where(found < 0, -limit, limit), found)
+    if not format.has_nan:
+        return ew.where(found.ne(found), 0.0, found)
     return found if format.has_negative_zero else ew.where(found.eq(0), 0.0, found)
 
 

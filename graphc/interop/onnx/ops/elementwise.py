@@ -141,11 +141,15 @@ def clip_between(x: Tensor, *, min: float = -3.4028234663852886e38, max: float =
 @op("Clip", since=11)
 def clip(x: Tensor, min: Tensor | None = None, max: Tensor | None = None, *, call: Any) -> Tensor:
     """Limited from below, then from above."""
-    large = call.element(0) is UINT64
-    x, *limits = [unsigned.ordered(v) if large and v is not None else v for v in (x, min, max)]
-    x = x if limits[0] is None else ew.maximum(x, limits[0])
-    x = x if limits[1] is None else ew.minimum(x, limits[1])
-    return unsigned.ordered(x) if large else x
+    if call.element(0) is UINT64:
+        limits = [None if v is None else unsigned.ordered(v) for v in (min, max)]
+        return unsigned.ordered(_limited(unsigned.ordered(x), *limits))
+    return _limited(x, min, max)
+
+
+def _limited(x: Tensor, low: Tensor | None, high: Tensor | None) -> Tensor:
+    x = x if low is None else ew.maximum(x, low)
+    return x if high is None else ew.minimum(x, high)
 
 
 # ---- infinities and bits

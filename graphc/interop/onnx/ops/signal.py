@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,11 +21,12 @@ from graphc.tensors.tensor import Tensor
 
 MOST_AT_ONCE = 512
 """Points of a transform that is one product of matrices; longer ones are made of shorter ones."""
-Complex = tuple[Tensor, Tensor]
-"""Real and imaginary parts."""
+Complex = tuple[Tensor, Tensor | None]
+"""Real and imaginary parts; None for zeros."""
+Pair = tuple[Tensor, Tensor]
 
 
-def _waves(rows: Any, columns: Any, count: Any, dtype: DType) -> Complex:
+def _waves(rows: Any, columns: Any, count: Any, dtype: DType) -> Pair:
     """cos and -sin of ``2 pi i j / count`` for so many i and j."""
     if not any(map(is_size, (rows, columns, count))):
         angles = np.outer(np.arange(rows), np.arange(columns)) % count * (2 * np.pi / count)
@@ -35,26 +37,35 @@ def _waves(rows: Any, columns: Any, count: Any, dtype: DType) -> Complex:
     return functions.cos(angles).to(dtype), -functions.sin(angles).to(dtype)
 
 
-def _product(x: Complex, y: Complex) -> Complex:
+def _product(x: Pair, y: Pair) -> Pair:
     return x[0] * y[0] - x[1] * y[1], x[0] * y[1] + x[1] * y[0]
 
 
-def _transformed(x: Complex, bins: Any) -> Complex:
+def _transformed(x: Complex, bins: Any) -> Pair:
     """The first bins of the transform of the last dimension."""
     count = x[0].shape[-1]
     inner = _factor(count)
     if inner == 1:
-        cosine, sine = _waves(count, bins, count, x[0].dtype)
-        real, imaginary = (free.matmul(part, both) for part, both in zip(x, (cosine, cosine), strict=True))
-        return real - free.matmul(x[1], sine), imaginary + free.matmul(x[0], sine)
+        return _multiplied(x, _waves(count, bins, count, x[0].dtype))
     outer = count // inner
     shape = (*x[0].shape[:-1], outer, inner)
-    columns = [part.reshape(shape).transpose(-1, -2) for part in x]
-    parts = _transformed((columns[0], columns[1]), outer)
-    turned = [part.transpose(-1, -2) for part in _product(parts, _waves(inner, outer, count, x[0].dtype))]
-    found = _transformed((turned[0], turned[1]), inner)
-    joined = [part.transpose(-1, -2).reshape(*x[0].shape).narrow(-1, 0, bins) for part in found]
-    return joined[0], joined[1]
+    real, imaginary = [None if part is None else part.reshape(shape).transpose(-1, -2) for part in x]
+    assert real is not None
+    turned = _product(_transformed((real, imaginary), outer), _waves(inner, outer, count, real.dtype))
+    found = _transformed((turned[0].transpose(-1, -2), turned[1].transpose(-1, -2)), inner)
+    first, second = [part.transpose(-1, -2).reshape(*x[0].shape).narrow(-1, 0, bins) for part in found]
+    return first, second
+
+
+def _multiplied(x: Complex, waves: Pair) -> Pair:
+    """Rows times waves as one product."""
+    bins = waves[0].shape[-1]
+    real = free.matmul(x[0], free.cat(list(waves), -1))
+    parts = real.narrow(-1, 0, bins), real.narrow(-1, bins, bins)
+    if x[1] is None:
+        return parts
+    rest = free.matmul(x[1], free.cat([-waves[1], waves[0]], -1))
+    return parts[0] + rest.narrow(-1, 0, bins), parts[1] + rest.narrow(-1, bins, bins)
 
 
 def _factor(count: Any) -> int:
@@ -64,55 +75,60 @@ def _factor(count: Any) -> int:
     return next(d for d in range(math.isqrt(count), 0, -1) if count % d == 0)
 
 
-def _fitted(x: Tensor, axis: int, length: Any) -> Tensor:
-    """Cut, or with zeros behind."""
-    have = x.shape[axis]
+def _fitted(x: Tensor, length: Any) -> Tensor:
+    """The last dimension cut, or with zeros behind."""
+    have = x.shape[-1]
     if length is None or (not is_size(length) and not is_size(have) and length == have):
         return x
     if length <= have:
-        return x.narrow(axis, 0, length)
-    rest = zeros((*x.shape[:axis], length - have, *x.shape[axis + 1 :]), dtype=x.dtype)
-    return free.cat([x, rest], axis)
+        return x.narrow(-1, 0, length)
+    return free.cat([x, zeros((*x.shape[:-1], length - have), dtype=x.dtype)], -1)
 
 
 def _dft(x: Tensor, length: Any, axis: int, inverse: int, onesided: int) -> Tensor:
     at = axis % x.ndim
-    x = _fitted(x, at, length)
-    count = x.shape[at]
-    real = x[..., 0].movedim(at, -1)
-    imaginary = x[..., 1].movedim(at, -1) if x.shape[-1] == 2 else real * 0.0
+    parts = [x[..., i].movedim(at, -1) for i in range(x.shape[-1])]
     if inverse and onesided:
-        return _real_inverse(real, imaginary, count, length).movedim(-1, at).unsqueeze(-1)
+        return _real_inverse(parts, length).movedim(-1, at).unsqueeze(-1)
+    real, imaginary = [*[_fitted(part, length) for part in parts], None][:2]
+    assert real is not None
+    count = real.shape[-1]
     bins = count // 2 + 1 if onesided else count
-    if inverse:
-        second, first = _transformed((imaginary, real), bins)
-        parts = (first / count, second / count)
-    else:
-        parts = _transformed((real, imaginary), bins)
-    return free.stack([part.movedim(-1, at) for part in parts], -1)
+    found = _transformed((real, imaginary), bins) if not inverse else _inverse(real, imaginary)
+    return free.stack([part.movedim(-1, at) for part in found], -1)
 
 
-def _real_inverse(real: Tensor, imaginary: Tensor, count: Any, length: Any) -> Tensor:
+def _inverse(real: Tensor, imaginary: Tensor | None) -> Pair:
+    """The transform with real and imaginary parts changed for each other."""
+    count = real.shape[-1]
+    if imaginary is None:
+        first, second = _transformed((real, None), count)
+        return first / count, -second / count
+    second, first = _transformed((imaginary, real), count)
+    return first / count, second / count
+
+
+def _real_inverse(parts: Sequence[Tensor], length: Any) -> Tensor:
     """Of the first half of a transform whose other half is its mirror image."""
-    full = length if length is not None else 2 * (count - 1)
+    full = length if length is not None else 2 * (parts[0].shape[-1] - 1)
     bins = full // 2 + 1
-    parts = [_fitted(part, part.ndim - 1, bins) for part in (real, imaginary)]
-    mirrored = [functions.flip(part.narrow(-1, 1, full - bins), (-1,)) for part in parts]
-    whole = free.cat([parts[0], mirrored[0]], -1), free.cat([parts[1], -mirrored[1]], -1)
-    return _transformed((whole[1], whole[0]), full)[1] / full
+    real, imaginary = [_fitted(part, bins) for part in (*parts, *([parts[0] * 0.0] if len(parts) == 1 else []))]
+    mirrored = [functions.flip(part.narrow(-1, 1, full - bins), (-1,)) for part in (real, imaginary)]
+    return _inverse(free.cat([real, mirrored[0]], -1), free.cat([imaginary, -mirrored[1]], -1))[0]
 
 
 @op("DFT", host="dft_length")
 def dft_of_attribute(
     x: Tensor, dft_length: Any = None, *, axis: int = 1, inverse: int = 0, onesided: int = 0
 ) -> Tensor:
-    return _dft(x, _one(dft_length), axis, inverse, onesided)
+    return _dft(x.to(float64), _one(dft_length), axis, inverse, onesided).to(x.dtype)
 
 
 @op("DFT", since=20, host="dft_length axis")
 def dft(x: Tensor, dft_length: Any = None, axis: Any = None, *, inverse: int = 0, onesided: int = 0) -> Tensor:
-    """Transforms along an axis of numbers whose real and imaginary parts are the last dimension."""
-    return _dft(x, _one(dft_length), -2 if axis is None else _one(axis), inverse, onesided)
+    """Transforms along an axis of numbers whose real and imaginary parts are the last dimension; computed in f64."""
+    at = -2 if axis is None else _one(axis)
+    return _dft(x.to(float64), _one(dft_length), at, inverse, onesided).to(x.dtype)
 
 
 def _one(value: Any) -> Any:
@@ -178,9 +194,7 @@ def mel_weight_matrix(
     places = ((length + 1) * (700 * (10.0 ** (mels / 2595) - 1)) // rate).astype(np.int64)
     found = np.zeros((length // 2 + 1, bins))
     for i, (start, center, end) in enumerate(zip(places, places[1:], places[2:], strict=False)):
-        if center == start:
-            found[center, i] = 1
-        found[start:center, i] = (np.arange(start, center) - start) / max(center - start, 1)
-        found[center:end, i] = np.maximum(found[center:end, i], (end - np.arange(center, end)) / max(end - center, 1))
+        found[start:center, i] = np.arange(center - start) / max(center - start, 1)
+        found[center : max(end, center + 1), i] = np.arange(max(end - center, 1), 0, -1) / max(end - center, 1)
     element = element_of_code(output_datatype)
     return Value(element, None, found.astype(element.numpy))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.base.size import is_size, root
+from graphc.base.size import always, is_size, root
 from graphc.interop.onnx.real_sizes import whole_below
 from graphc.interop.onnx.registry import host
 
@@ -81,13 +81,20 @@ for _name, _function, _of_one in (
     host(_name)(_of_sizes(_function, _of_one))
 
 
+def _least(a: Any, b: Any) -> tuple[Any, Any]:
+    """Both numbers, the smaller one first; the order is asked for only where ranges do not say it."""
+    if always("<=", b, a):
+        return b, a
+    return (a, b) if a <= b else (b, a)
+
+
 def _pair_of(function: Callable[[Array, Array], Array], of_one: Callable[[Any, Any], Any]) -> Any:
     rule = _of_sizes(function, of_one)
     return lambda *arrays: functools.reduce(rule, arrays)
 
 
-host("Max")(_pair_of(np.maximum, lambda a, b: a if a >= b else b))
-host("Min")(_pair_of(np.minimum, lambda a, b: a if a <= b else b))
+host("Max")(_pair_of(np.maximum, lambda a, b: _least(b, a)[1]))
+host("Min")(_pair_of(np.minimum, lambda a, b: _least(a, b)[0]))
 host("Sum")(_pair_of(np.add, lambda a, b: a + b))
 
 

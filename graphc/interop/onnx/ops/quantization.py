@@ -1,0 +1,131 @@
+"""ONNX operators between real numbers and steps of a scale."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphc.base.dtypes import float32, int32
+from graphc.base.size import is_size
+from graphc.interop.onnx.elements import FLOAT, UINT8, Element, element_of_code
+from graphc.interop.onnx.registry import MICROSOFT, op
+from graphc.interop.onnx.rounding import rounded, rounds
+from graphc.interop.onnx.values import Value
+from graphc.ops import elementwise as ew
+from graphc.tensors import functions
+from graphc.tensors.tensor import Tensor
+
+RANGES: dict[str, tuple[int, int]] = {
+    **{f"UINT{bits}": (0, (1 << bits) - 1) for bits in (2, 4, 8, 16)},
+    **{f"INT{bits}": (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) for bits in (2, 4, 8, 16, 32)},
+}
+"""The smallest and the largest step of element types."""
+
+
+def real(x: Value) -> Tensor:
+    """Numbers as f32; f64 stays."""
+    return x.tensor if x.tensor.dtype.is_floating_point else x.tensor.to(float32)
+
+
+def along(parameter: Tensor, x: Tensor, axis: int, block_size: int) -> Tensor:
+    """Scales or zero points as what broadcasts to ``x``: one for all, one for each place of an axis, or one for each
+    block of places."""
+    if parameter.ndim == 0 or (parameter.ndim == 1 and parameter.shape[0] == 1 and not block_size):
+        return parameter.reshape(())
+    at = axis % x.ndim
+    if not block_size:
+        return parameter.reshape(-1, *(1,) * (x.ndim - 1 - at)) if parameter.ndim == 1 else parameter
+    spread = functions.repeat_interleave(parameter, block_size, at)
+    return spread.narrow(at, 0, x.shape[at]) if _differ(spread.shape[at], x.shape[at]) else spread
+
+
+def _differ(a: Any, b: Any) -> bool:
+    return is_size(a) or is_size(b) or a != b
+
+
+def quantized(x: Tensor, scale: Tensor, zero: Tensor | None, element: Element, saturate: bool = True) -> Tensor:
+    """``x / scale + zero`` as the nearest steps, the even one at ties, within the element type."""
+    return stepped(x / scale, zero, element, saturate)
+
+
+def stepped(ratio: Tensor, zero: Tensor | None, element: Element, saturate: bool = True) -> Tensor:
+    """Numbers of steps as the nearest whole ones, plus a zero point, within the element type."""
+    if rounds(element):
+        return rounded(ratio if zero is None else ratio + zero.to(ratio.dtype), element, saturate)
+    low, high = RANGES[element.name]
+    steps = functions.round(ratio)
+    steps = steps if zero is None else steps + zero.to(ratio.dtype)
+    return functions.clamp(steps, low, high).to(element.carrier)
+
+
+def dequantized(x: Tensor, scale: Tensor, zero: Tensor | None) -> Tensor:
+    """``(x - zero) * scale``."""
+    if zero is not None and not x.dtype.is_floating_point:
+        x = x.to(int32) - zero.to(int32)
+    elif zero is not None:
+        x = x - zero
+    return x.to(scale.dtype) * scale
+
+
+@op("QuantizeLinear", since=10, values=True)
+def quantize_linear(
+    x: Value,
+    y_scale: Value,
+    y_zero_point: Value | None = None,
+    *,
+    axis: int = 1,
+    saturate: int = 1,
+    block_size: int = 0,
+    output_dtype: int = 0,
+    precision: int = 0,
+) -> Value:
+    element = UINT8
+    if y_zero_point is not None or output_dtype:
+        element = y_zero_point.element if y_zero_point is not None else element_of_code(output_dtype)
+    given = real(x)
+    scale = along(real(y_scale).to(given.dtype), given, axis, block_size)
+    zero = None if y_zero_point is None else along(y_zero_point.tensor, given, axis, block_size)
+    return Value(element, quantized(given, scale, zero, element, bool(saturate)))
+
+
+@op("DequantizeLinear", since=10, values=True)
+def dequantize_linear(
+    x: Value,
+    x_scale: Value,
+    x_zero_point: Value | None = None,
+    *,
+    axis: int = 1,
+    block_size: int = 0,
+    output_dtype: int = 0,
+) -> Value:
+    given = x.tensor
+    scale = along(real(x_scale), given, axis, block_size)
+    zero = None if x_zero_point is None else along(x_zero_point.tensor, given, axis, block_size)
+    return Value(element_of_code(output_dtype) if output_dtype else x_scale.element, dequantized(given, scale, zero))
+
+
+@op("QuantizeLinear", domain=MICROSOFT, values=True)
+def quantize_linear_of_runtime(x: Value, scale: Value, zero: Value | None = None, **attributes: Any) -> Value:
+    return quantize_linear(x, scale, zero, **attributes)
+
+
+@op("DequantizeLinear", domain=MICROSOFT, values=True)
+def dequantize_linear_of_runtime(x: Value, scale: Value, zero: Value | None = None, **attributes: Any) -> Value:
+    return dequantize_linear(x, scale, zero, **attributes)
+
+
+def dynamic_steps(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """u8 steps of a tensor over the range of its elements and 0, their scale and their zero point."""
+    axes = tuple(range(x.ndim))
+    low = ew.minimum(functions.amin(x, axes), 0.0)
+    high = ew.maximum(functions.amax(x, axes), 0.0)
+    scale = (high - low) / 255.0
+    scale = ew.where(scale.eq(0), 1.0, scale)
+    zero = functions.clamp(functions.round(-low / scale), 0.0, 255.0)
+    return quantized(x, scale, zero, UINT8), scale, zero.to("uint8")
+
+
+@op("DynamicQuantizeLinear", since=11, values=True)
+def dynamic_quantize_linear(x: Value) -> tuple[Value, Value, Value]:
+    """Steps of a scale that the elements themselves give."""
+    steps, scale, zero = dynamic_steps(real(x))
+    return Value(UINT8, steps), Value(FLOAT, scale), Value(UINT8, zero)

@@ -1,0 +1,134 @@
+"""Operators of ONNX Runtime on steps of a scale: computed in f32 between, steps again behind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from graphc.interop.onnx.elements import Element
+from graphc.interop.onnx.ops.quantization import dequantized, quantized, real
+from graphc.interop.onnx.registry import MICROSOFT, op
+from graphc.interop.onnx.values import Value
+from graphc.nn import functional as F
+from graphc.ops import elementwise as ew
+from graphc.tensors import free_functions as free
+from graphc.tensors import functions
+from graphc.tensors.tensor import Tensor
+
+
+def numbers(x: Value, scale: Value, zero: Value | None) -> Tensor:
+    """Steps as the numbers that they stand for."""
+    return dequantized(x.tensor, real(scale).reshape(()), None if zero is None else zero.tensor.reshape(()))
+
+
+def steps(x: Tensor, scale: Value, zero: Value | None, element: Element) -> Value:
+    """Numbers as steps."""
+    at = None if zero is None else zero.tensor.reshape(())
+    return Value(element, quantized(x, real(scale).reshape(()), at, element))
+
+
+def _of_two(name: str, function: Callable[[Any, Any], Any]) -> None:
+    def rule(
+        a: Value,
+        a_scale: Value,
+        a_zero: Value | None,
+        b: Value,
+        b_scale: Value,
+        b_zero: Value | None,
+        c_scale: Value,
+        c_zero: Value | None = None,
+    ) -> Value:
+        found = function(numbers(a, a_scale, a_zero), numbers(b, b_scale, b_zero))
+        return steps(found, c_scale, c_zero, a.element)
+
+    op(name, domain=MICROSOFT, values=True)(rule)
+
+
+_of_two("QLinearAdd", ew.add)
+_of_two("QLinearMul", ew.mul)
+
+
+def _of_one(name: str, function: Callable[..., Tensor]) -> None:
+    def rule(
+        x: Value, x_scale: Value, x_zero: Value | None, y_scale: Value, y_zero: Value | None = None, **attributes: Any
+    ) -> Value:
+        return steps(function(numbers(x, x_scale, x_zero), **attributes), y_scale, y_zero, x.element)
+
+    op(name, domain=MICROSOFT, values=True)(rule)
+
+
+def _softmax(x: Tensor, axis: int = -1, opset: int = 13) -> Tensor:
+    """Before version 13 over all dimensions from the axis on."""
+    at = axis % x.ndim
+    if opset >= 13:
+        return F.softmax(x, at)
+    return F.softmax(x.flatten(at), -1).reshape(x.shape)
+
+
+def _channels_last(x: Tensor, function: Callable[[Tensor], Tensor], channels_last: int) -> Tensor:
+    return function(x.movedim(-1, 1)).movedim(1, -1) if channels_last else function(x)
+
+
+def _global_average(x: Tensor, channels_last: int = 0) -> Tensor:
+    return _channels_last(x, lambda y: functions.mean(y, tuple(range(2, y.ndim)), True), channels_last)
+
+
+_POOLS: dict[int, Callable[..., Tensor]] = {1: F.avg_pool1d, 2: F.avg_pool2d, 3: F.avg_pool3d}
+
+
+def _average(
+    x: Tensor,
+    kernel_shape: Sequence[int] = (),
+    strides: Sequence[int] = (),
+    pads: Sequence[int] = (),
+    ceil_mode: int = 0,
+    count_include_pad: int = 0,
+    channels_last: int = 0,
+    **others: Any,
+) -> Tensor:
+    """Means of windows; pads before and behind may differ, and count where they are told to."""
+    rank = len(kernel_shape)
+    before, behind = tuple(pads[:rank]) or (0,) * rank, tuple(pads[rank:]) or (0,) * rank
+    pool, step = _POOLS[rank], tuple(strides) or (1,) * rank
+
+    def pooled(y: Tensor) -> Tensor:
+        if before == behind:
+            return pool(y, tuple(kernel_shape), step, before, bool(ceil_mode), bool(count_include_pad))
+        sides = [n for pair in reversed(list(zip(before, behind, strict=True))) for n in pair]
+        total = pool(F.pad(y, sides), tuple(kernel_shape), step, 0, bool(ceil_mode))
+        if count_include_pad:
+            return total
+        return total / pool(F.pad(y * 0.0 + 1.0, sides), tuple(kernel_shape), step, 0, bool(ceil_mode))
+
+    return _channels_last(x, pooled, channels_last)
+
+
+_of_one("QLinearSigmoid", functions.sigmoid)
+_of_one("QLinearLeakyRelu", lambda x, alpha=0.01: F.leaky_relu(x, alpha))
+_of_one("QLinearSoftmax", _softmax)
+_of_one("QLinearGlobalAveragePool", _global_average)
+_of_one("QLinearAveragePool", _average)
+_of_one("QLinearReduceMean", lambda x, axes=(), keepdims=1: functions.mean(x, tuple(axes) or None, bool(keepdims)))
+
+
+@op("QLinearConcat", domain=MICROSOFT, values=True)
+def qlinear_concat(y_scale: Value, y_zero: Value, *inputs: Value, axis: int) -> Value:
+    """Tensors of steps, each with its scale and zero point, as one of the result's."""
+    parts = [numbers(*inputs[i : i + 3]) for i in range(0, len(inputs), 3)]
+    return steps(free.cat(parts, axis), y_scale, y_zero, y_zero.element)
+
+
+@op("QLinearWhere", domain=MICROSOFT, values=True)
+def qlinear_where(
+    condition: Value,
+    x: Value,
+    x_scale: Value,
+    x_zero: Value,
+    y: Value,
+    y_scale: Value,
+    y_zero: Value,
+    z_scale: Value,
+    z_zero: Value,
+) -> Value:
+    found = ew.where(condition.tensor, numbers(x, x_scale, x_zero), numbers(y, y_scale, y_zero))
+    return steps(found, z_scale, z_zero, x.element)

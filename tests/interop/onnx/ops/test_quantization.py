@@ -1,0 +1,70 @@
+"""Steps of a scale, eagerly and compiled."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import graphc
+from graphc.interop.onnx.backend import prepare
+from graphc.interop.onnx.module import from_onnx
+from tests.interop.onnx.single import check, model
+
+pytest.importorskip("onnx")
+
+X = (np.random.default_rng(0).standard_normal((3, 4, 6)) * 40).astype(np.float32)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "uint16", "int16"])
+def test_steps_of_one_scale(dtype: str):
+    zero = np.array(5, dtype)
+    check("QuantizeLinear", X, np.float32(0.5) + np.zeros((), np.float32), zero, results=[dtype])
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_a_scale_for_each_place_of_an_axis(axis: int, dtype: str):
+    scale = np.linspace(0.2, 1, X.shape[axis]).astype(np.float32)
+    zero = np.arange(X.shape[axis]).astype(dtype)
+    check("QuantizeLinear", X, scale, zero, results=[dtype], axis=axis)
+
+
+def test_a_scale_for_each_block():
+    scale = np.linspace(0.2, 1, 3 * 4 * 2).reshape(3, 4, 2).astype(np.float32)
+    zero = np.ones((3, 4, 2), np.uint8)
+    check("QuantizeLinear", X, scale, zero, results=[np.uint8], axis=2, block_size=3)
+    check("DequantizeLinear", X.astype(np.int8), scale, zero.astype(np.int8), axis=2, block_size=3)
+
+
+def test_halves_go_to_the_even_step():
+    x = np.array([0.5, 1.5, 2.5, -0.5], np.float32)
+    assert from_onnx(model("QuantizeLinear", x, np.ones((), np.float32), np.zeros((), np.int8), results=[np.int8]))(
+        x, np.ones((), np.float32), np.zeros((), np.int8)
+    ).tolist() == [0, 2, 2, 0]
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int32", "uint16"])
+def test_steps_become_numbers(dtype: str):
+    x = np.array([0, 1, 3, 100], dtype)
+    zero = [] if dtype == "int32" else [np.array(3, dtype)]
+    check("DequantizeLinear", x, np.array(0.25, np.float32), *zero)
+
+
+def test_the_result_may_have_eight_bits_of_a_real_number():
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    zero = np.zeros((), ml_dtypes.float8_e4m3fn)
+    proto = model("QuantizeLinear", X, np.array(2, np.float32), zero, results=[zero.dtype])
+    (found,) = prepare(proto).run([X, np.array(2, np.float32), zero])
+    wanted = np.clip(X / 2, -448, 448).astype(zero.dtype)
+    np.testing.assert_array_equal(found.astype(np.float32), wanted.astype(np.float32))
+
+
+def test_the_elements_give_the_scale():
+    check("DynamicQuantizeLinear", X, results=[np.uint8, np.float32, np.uint8])
+
+
+def test_gradients_pass_through_numbers_of_steps():
+    scale = graphc.tensor(0.5, requires_grad=True)
+    x = np.array([3, 5], np.uint8)
+    from_onnx(model("DequantizeLinear", x, np.array(0.5, np.float32)))(x, scale).sum().backward()
+    assert scale.grad.item() == 8

@@ -1,0 +1,104 @@
+"""Arithmetic on known arrays: what models compute shapes with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graphc
+from graphc.base.named_dims import Dim, dimensions
+from graphc.base.size import at
+from graphc.interop.onnx.module import from_onnx
+from graphc.interop.onnx.registry import HOST
+from graphc.interop.onnx.table import FAMILIES
+from graphc.interop.onnx.values import array_of_sizes
+
+onnx = pytest.importorskip("onnx")
+
+
+def known(name: str, *arrays: Any, **attributes: Any) -> np.ndarray:
+    assert FAMILIES
+    return HOST["", name](*[np.asarray(a) for a in arrays], **attributes)
+
+
+def test_whole_quotients_are_cut_towards_zero():
+    assert known("Div", [-7, 7, -6, 7], [2, -2, 3, 2]).tolist() == [-3, -3, -2, 3]
+    assert known("Div", np.float32([1, 7]), np.float32([2, 2])).tolist() == [0.5, 3.5]
+    assert known("Mod", [-7, 7], [3, -3]).tolist() == [2, -2]
+    assert known("Mod", [-7, 7], [3, -3], fmod=1).tolist() == [-1, 1]
+
+
+@pytest.mark.parametrize(
+    ("name", "arrays", "wanted"),
+    [
+        ("Sub", ([5, 3], [1, 1]), [4, 2]),
+        ("Max", ([5, 3], [1, 4], [6, 0]), [6, 4]),
+        ("Min", ([5, 3], [1, 4], [6, 0]), [1, 0]),
+        ("Where", ([True, False], [1, 2], [3, 4]), [1, 4]),
+        ("Equal", ([1, 2], [1, 3]), [True, False]),
+        ("Not", ([True, False],), [False, True]),
+        ("Pow", ([2, 3], [3, 2]), [8, 9]),
+        ("Sqrt", (np.float32([4, 9]),), [2, 3]),
+        ("ReduceProd", ([2, 3, 4],), [24]),
+        ("ReduceSum", ([[2, 3], [4, 5]], [1]), [[5], [9]]),
+    ],
+)
+def test_arrays_are_computed_as_the_operators_say(name: str, arrays: Any, wanted: list[Any]):
+    assert known(name, *arrays).tolist() == wanted
+
+
+@pytest.mark.parametrize(
+    ("name", "other", "wanted"),
+    [
+        ("Add", 3, lambda n: n + 3),
+        ("Sub", 3, lambda n: n - 3),
+        ("Mul", 3, lambda n: n * 3),
+        ("Div", 3, lambda n: n // 3),
+        ("Mod", 3, lambda n: n % 3),
+        ("Pow", 2, lambda n: n * n),
+        ("Max", 4, lambda n: max(n, 4)),
+        ("Min", 4, lambda n: min(n, 4)),
+        ("GreaterOrEqual", 4, lambda n: True),
+        ("Equal", 0, lambda n: False),
+    ],
+)
+def test_sizes_that_calls_give_are_computed_with(name: str, other: int, wanted: Any):
+    n = Dim("n", min=4, max=100)
+    (found,) = known(name, array_of_sizes([n]), [other]).tolist()
+    for value in (4, 10, 97):
+        assert at(found, {dimensions([n])["n"]: value}) == wanted(value)
+
+
+def test_all_sizes_are_multiplied():
+    n = Dim("n", min=4, max=100)
+    (found,) = known("ReduceProd", array_of_sizes([n, 3, n])).tolist()
+    assert at(found, {dimensions([n])["n"]: 5}) == 75
+
+
+@pytest.mark.parametrize(("rounding", "wanted"), [("Floor", [2, 2, 3, 50]), ("Ceil", [2, 3, 3, 50])])
+def test_half_a_size_is_a_size_in_a_compiled_model(rounding: str, wanted: list[int]):
+    """Of four times as much, since a model that only rounds would be folded in the trace."""
+    helper, types = onnx.helper, onnx.TensorProto
+    nodes = [
+        helper.make_node("Shape", ["x"], ["sizes"], end=1),
+        helper.make_node("Cast", ["sizes"], ["real"], to=types.FLOAT),
+        helper.make_node("Div", ["real", "two"], ["half"]),
+        helper.make_node(rounding, ["half"], ["whole"]),
+        helper.make_node("Cast", ["whole"], ["count"], to=types.INT64),
+        helper.make_node("Mul", ["count", "four"], ["y"]),
+    ]
+    constants = [
+        onnx.numpy_helper.from_array(np.array([2], np.float32), "two"),
+        onnx.numpy_helper.from_array(np.array([4], np.int64), "four"),
+    ]
+    ports = [helper.make_tensor_value_info("x", types.FLOAT, ["n", 2])]
+    results = [helper.make_tensor_value_info("y", types.INT64, [1])]
+    # NOTE: constants of real numbers are parameters; in a node of its own this one is known.
+    first = helper.make_node("Constant", [], ["two"], value=constants[0])
+    graph = helper.make_graph([first, *nodes], "half", ports, results, constants[1:])
+    module = from_onnx(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)]))
+    compiled = graphc.compile(module, dims=module.dims)
+    for rows, count in zip((4, 5, 6, 100), wanted, strict=True):
+        assert compiled(graphc.zeros(rows, 2)).tolist() == [4 * count]

@@ -5,16 +5,31 @@ from __future__ import annotations
 from graphc.interop.onnx.ops import (
     control_flow,
     conversions,
+    detection,
     elementwise,
     generators,
     indexing,
     sequences,
     shapes,
     slicing,
+    texts,
+    training,
 )
 from graphc.interop.onnx.registry import TABLE, find
 
 __all__ = ["FAMILIES", "TABLE", "find"]
 
-FAMILIES = (control_flow, conversions, elementwise, generators, indexing, sequences, shapes, slicing)
+FAMILIES = (
+    control_flow,
+    conversions,
+    detection,
+    elementwise,
+    generators,
+    indexing,
+    sequences,
+    shapes,
+    slicing,
+    texts,
+    training,
+)
 """The modules that hold the rules."""

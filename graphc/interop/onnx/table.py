@@ -7,13 +7,16 @@ from graphc.interop.onnx.ops import (
     conversions,
     detection,
     elementwise,
+    features,
     generators,
+    images,
     indexing,
     sequences,
     shapes,
     slicing,
     texts,
     training,
+    trees,
 )
 from graphc.interop.onnx.registry import TABLE, find
 
@@ -24,12 +27,15 @@ FAMILIES = (
     conversions,
     detection,
     elementwise,
+    features,
     generators,
+    images,
     indexing,
     sequences,
     shapes,
     slicing,
     texts,
     training,
+    trees,
 )
 """The modules that hold the rules."""

@@ -11,12 +11,12 @@ from graphc.interop.onnx import OnnxModule, from_onnx
 
 onnx = pytest.importorskip("onnx")
 reference = pytest.importorskip("onnx.reference")
-HEAD = '<ir_version: 10, opset_import: ["": {opset}, "ai.onnx.ml": 3, "ai.onnx.preview.training": 1]> g '
+HEAD = '<ir_version: 10, opset_import: ["": {opset}, "ai.onnx.ml": {ml}, "ai.onnx.preview.training": 1]> g '
 
 
-def proto_of(text: str, opset: int = 21) -> Any:
+def proto_of(text: str, opset: int = 21, ml: int = 3) -> Any:
     """A ModelProto of a graph in ONNX's text: inputs, results and nodes."""
-    return onnx.parser.parse_model(HEAD.format(opset=opset) + text)
+    return onnx.parser.parse_model(HEAD.format(opset=opset, ml=ml) + text)
 
 
 def module_of(text: str, opset: int = 21) -> OnnxModule:
@@ -31,10 +31,15 @@ def arrays_of(found: Any) -> list[np.ndarray]:
 
 
 def check(
-    text: str, *inputs: np.ndarray, expected: Sequence[Any] | None = None, opset: int = 21, eager: bool = False
+    text: str,
+    *inputs: np.ndarray,
+    expected: Sequence[Any] | None = None,
+    opset: int = 21,
+    ml: int = 3,
+    eager: bool = False,
 ) -> None:
     """Compares with ``expected``, without with ONNX's evaluator. With ``eager`` nothing is compiled."""
-    proto = proto_of(text, opset)
+    proto = proto_of(text, opset, ml)
     if expected is None:
         feeds = dict(zip([i.name for i in proto.graph.input], inputs, strict=True))
         expected = reference.ReferenceEvaluator(proto).run(None, feeds)

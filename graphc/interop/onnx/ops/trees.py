@@ -51,7 +51,11 @@ class Trees:
                 return steps + (not np.array_equal(after, reached))
             reached, steps = after, steps + 1
             if steps > len(self.modes):
-                raise ArtifactError("the nodes of a decision tree go round in a circle")
+                raise _circle()
+
+
+def _circle() -> ArtifactError:
+    return ArtifactError("the nodes of a decision tree go round in a circle, or it has several roots")
 
 
 def _leaves(trees: Trees, x: Tensor) -> Tensor:
@@ -187,6 +191,9 @@ def _read(attributes: dict[str, Any], prefix: str, targets: int) -> Trees:
 
     followed, otherwise = after("nodes_truenodeids"), after("nodes_falsenodeids")
     reached = set(followed[~is_leaf]) | set(otherwise[~is_leaf])
+    roots = np.array([i for i in own if i not in reached], np.int64)
+    if len(roots) != len(set(attributes["nodes_treeids"])):
+        raise _circle()
     weights = np.full((len(names), targets), np.nan)
     votes = zip(
         attributes[f"{prefix}_treeids"],
@@ -201,7 +208,7 @@ def _read(attributes: dict[str, Any], prefix: str, targets: int) -> Trees:
     modes = [0 if kind == "LEAF" else MODES.index(kind.removeprefix("BRANCH_")) for kind in kinds]
     missing = attributes.get("nodes_missing_value_tracks_true") or [0] * len(names)
     return Trees(
-        np.array([i for i in own if i not in reached], np.int64),
+        roots,
         np.asarray(attributes["nodes_featureids"], np.int64),
         _numbers(attributes, "nodes_values"),
         np.array(modes, np.int64),

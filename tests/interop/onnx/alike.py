@@ -19,9 +19,9 @@ def proto_of(text: str, opset: int = 21, ml: int = 3) -> Any:
     return onnx.parser.parse_model(HEAD.format(opset=opset, ml=ml) + text)
 
 
-def module_of(text: str, opset: int = 21) -> OnnxModule:
+def module_of(text: str, opset: int = 21, ml: int = 3) -> OnnxModule:
     """The same as a module."""
-    return from_onnx(proto_of(text, opset))
+    return from_onnx(proto_of(text, opset, ml))
 
 
 def arrays_of(found: Any) -> list[np.ndarray]:

@@ -46,7 +46,7 @@ def normalizer(X: Value, *, norm: str = "MAX") -> Value:
     if norm not in norms:
         raise AttributeValueError(f"Normalizer: norm {norm!r}", remedy="MAX, L1 or L2")
     by = norms[norm]()
-    return Value(FLOAT, x / where(by == 0, 1.0, by))
+    return Value(FLOAT, x / where(by.eq(0), 1.0, by))
 
 
 def _length(x: Tensor) -> Tensor:
@@ -66,7 +66,7 @@ def imputer(
     real = X.dtype.is_floating_point
     new = tensor(list(imputed_value_floats if real else imputed_value_int64s)).to(X.dtype)
     old = replaced_value_float if real else replaced_value_int64
-    return where(X != X if old != old else old == X, new, X)
+    return where(X.ne(X) if old != old else X.eq(old), new, X)
 
 
 @op("FeatureVectorizer", domain=DOMAIN, values=True)
@@ -84,7 +84,7 @@ def one_hot_encoder(
         hit = texts_of(X.array)[..., None] == np.array(cats_strings, object)
         found = from_numpy(hit.astype(np.float32))
     else:
-        found = (X.tensor.to("int64").unsqueeze(-1) == tensor(list(cats_int64s))).to("float32")
+        found = X.tensor.to("int64").unsqueeze(-1).eq(tensor(list(cats_int64s))).to("float32")
     if not zeros and not bool(found.any(-1).all()):
         raise AttributeValueError("OneHotEncoder: an element is in none of the categories")
     return Value(FLOAT, found)
@@ -138,9 +138,9 @@ def _mapped(x: Value, keys: np.ndarray, values: np.ndarray, default: Any, elemen
         found[:] = [table.get(v, default) for v in source.reshape(-1).tolist()]
         return Value(element, None, found.reshape(source.shape))
     wide, listed = x.tensor.unsqueeze(-1), Value(element_of_array(keys.dtype), None, keys).tensor
-    hit = wide == listed
+    hit = wide.eq(listed)
     if keys.dtype.kind == "f":
-        hit = hit | ((wide != wide) & (listed != listed))
+        hit = hit | (wide.ne(wide) & listed.ne(listed))
     chosen = Value(element, None, values).tensor[hit.to("int32").argmax(-1)]
     return Value(element, where(hit.any(-1), chosen, tensor(default, dtype=element.carrier)))
 
@@ -173,7 +173,7 @@ def post_transformed(scores: Tensor, how: str) -> Tensor:
     if how == "LOGISTIC":
         return scores.sigmoid()
     if how == "SOFTMAX_ZERO":
-        powers = where(scores == 0, 0.0, (scores - scores.amax(-1, True)).exp())
+        powers = where(scores.eq(0), 0.0, (scores - scores.amax(-1, True)).exp())
         return powers / powers.sum(-1, True)
     if how == "PROBIT":
         return (scores * 2 - 1).erfinv() * 2**0.5

@@ -69,16 +69,16 @@ def _leaves(trees: Trees, x: Tensor) -> Tensor:
         given = [_compared(trees, kind, feature, thresholds, node) for kind in kinds]
         goes = given[0]
         for kind, found in zip(kinds[1:], given[1:], strict=True):
-            goes = where(tables["modes"][node] == kind, found, goes)
+            goes = where(tables["modes"][node].eq(kind), found, goes)
         if trees.missing.any():
-            goes = goes | ((feature != feature) & from_numpy(trees.missing)[node])
+            goes = goes | (feature.ne(feature) & from_numpy(trees.missing)[node])
         node = where(goes, tables["after_true"][node], tables["after_false"][node])
     return node
 
 
 def _compared(trees: Trees, kind: int, feature: Tensor, thresholds: Tensor, node: Tensor) -> Tensor:
     if MODES[kind] == "MEMBER":
-        return (feature.unsqueeze(-1) == from_numpy(trees.members).to(feature.dtype)[node]).any(-1)
+        return feature.unsqueeze(-1).eq(from_numpy(trees.members).to(feature.dtype)[node]).any(-1)
     with_ = thresholds[node]
     compare = {"LEQ": feature.le, "LT": feature.lt, "GTE": feature.ge, "GT": feature.gt, "EQ": feature.eq}
     return compare[MODES[kind]](with_) if kind < len(compare) else feature.ne(with_)
@@ -95,7 +95,7 @@ def _scores(trees: Trees, x: Tensor, aggregate: str) -> Tensor:
     none = np.inf if aggregate == "MIN" else -np.inf
     given = from_numpy(np.nan_to_num(trees.weights, nan=none)).to(x.dtype)[leaves]
     found = given.amin(1) if aggregate == "MIN" else given.amax(1)
-    return where(found == none, 0.0, found)
+    return where(found.eq(none), 0.0, found)
 
 
 @op("TreeEnsemble", domain=DOMAIN, since=5, values=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ def image_decoder(encoded_stream: Tensor, *, pixel_format: str = "RGB") -> Any:
 
 def _decoded(data: bytes, mode: str) -> np.ndarray:
     try:
-        from PIL import Image
+        Image: Any = import_module("PIL.Image")
     except ImportError:
         raise UnsupportedError("ImageDecoder needs the package Pillow", remedy="pip install pillow") from None
     try:

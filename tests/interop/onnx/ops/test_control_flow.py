@@ -91,6 +91,21 @@ def test_the_number_of_steps_may_be_an_input() -> None:
     check(text, X, np.array(6), expected=[X * 7])
 
 
+def test_a_loop_has_as_many_steps_as_a_named_dimension_says() -> None:
+    text = """(float[N, 4] x) => (float y, float[N, 4] s) {
+        all = Shape(x) z = Constant<value_int=0>() n = Gather(all, z) first = Gather(x, z)
+        y, s = Loop(n, , first) <body = b (int64 i, bool go, float[4] v) => (bool on, float[4] w, float[4] q) {
+            on = Identity(go) row = Gather(x, i) w = Add(v, row) q = Mul(w, row)
+        }>
+    }"""
+    module, steps = module_of(text), X[0] + X.cumsum(0)
+    check(text, X, expected=[steps[-1], steps * X])
+    program = gc.compile(module, dims=module.dims)
+    for n in (2, 9):
+        x = np.ones((n, 4), np.float32)
+        np.testing.assert_array_equal(program(x)[1].numpy(), 1 + x.cumsum(0))
+
+
 def test_a_short_loop_may_make_its_state_longer() -> None:
     body = "(bool on, float[K, 4] w) { on = Identity(go) w = Concat<axis=0>(v, x) }"
     check(_loop("n = Constant<value_int=3>()", body, "float[K, 4] y"), X, expected=[np.concatenate([X] * 4)])

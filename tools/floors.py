@@ -89,7 +89,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         *("base", "files", "ir", "ir.graph", "compiler", "runtime", "tensors", "tracing", "nn", "compiled"),
         *("interop", "interop.aten", "ops"),
     ),
-    "interop.onnx": ("base", "files", "ops", "tensors", "tape", "tracing", "nn", "interop"),
+    "interop.onnx": ("base", "files", "ops", "tensors", "tape", "eager", "tracing", "nn", "interop"),
     "cli": (
         *("base", "files", "ir", "ir.kernel", "ir.graph", "passes", "codegen.machine", "codegen.cuda", "compiler"),
         *("runtime", "tensors", "nn", "serialize", "drawing", "compiled"),

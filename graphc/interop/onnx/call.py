@@ -43,6 +43,10 @@ class Call:
         """The results of a branch or of the step of a loop for these values."""
         return self.runner.inner(graph).run(self.scope, args)
 
+    def runner_of(self, graph: OnnxGraph) -> Runner:
+        """What runs another graph, such as a part of this one."""
+        return type(self.runner)(graph)
+
     def kept(self, make: Callable[[], Any]) -> Any:
         """What this operator remembers from call to call, made at the first one."""
         return self.runner.kept(self.node, make)

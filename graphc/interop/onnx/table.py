@@ -8,9 +8,12 @@ from graphc.interop.onnx.ops import (
     control_flow,
     conversions,
     convolutions,
+    detection,
     elementwise,
+    features,
     generators,
     grids,
+    images,
     indexing,
     integer_products,
     losses,
@@ -30,6 +33,9 @@ from graphc.interop.onnx.ops import (
     signal,
     sizes,
     slicing,
+    texts,
+    training,
+    trees,
 )
 from graphc.interop.onnx.registry import TABLE, find
 
@@ -41,9 +47,12 @@ FAMILIES = (
     control_flow,
     conversions,
     convolutions,
+    detection,
     elementwise,
+    features,
     generators,
     grids,
+    images,
     indexing,
     integer_products,
     losses,
@@ -63,5 +72,8 @@ FAMILIES = (
     signal,
     sizes,
     slicing,
+    texts,
+    training,
+    trees,
 )
 """The modules that hold the rules."""

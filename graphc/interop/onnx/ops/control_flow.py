@@ -73,7 +73,7 @@ def loop(M: Value | None, cond: Value | None = None, *state: Any, call: Call) ->
         found = steps.in_python(count, state)
         if found is not None:
             return found
-        if steps.goes_on and count is not None and not is_size(count):
+        if steps.goes_on and count is not None:
             return steps.counted(count, state)
     return steps.conditional(M, cond, state)
 
@@ -120,7 +120,7 @@ class _Steps:
         tensors = [v.tensor for v in found]
         return go_on.tensor.reshape(()), tensors[: self.carried], tensors[self.carried :]
 
-    def counted(self, count: int, state: Sequence[Any]) -> tuple[Any, ...]:
+    def counted(self, count: Any, state: Sequence[Any]) -> tuple[Any, ...]:
         """So many steps as one loop of the program."""
         elements = [_need_tensor(v, "Loop").element for v in state]
 

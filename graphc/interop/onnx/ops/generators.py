@@ -112,13 +112,13 @@ def random_uniform(
 
 
 @op("RandomNormalLike", values=True)
-def random_normal_like(input: Value, *, dtype: int | None = None, **options: Any) -> Value:
-    return random_normal(shape=input.shape, dtype=dtype or input.element.code, **options)
+def random_normal_like(input: Value, *, dtype: int | None = None, call: Call, **options: Any) -> Value:
+    return random_normal(shape=input.shape, dtype=dtype or input.element.code, call=call, **options)
 
 
 @op("RandomUniformLike", values=True)
-def random_uniform_like(input: Value, *, dtype: int | None = None, **options: Any) -> Value:
-    return random_uniform(shape=input.shape, dtype=dtype or input.element.code, **options)
+def random_uniform_like(input: Value, *, dtype: int | None = None, call: Call, **options: Any) -> Value:
+    return random_uniform(shape=input.shape, dtype=dtype or input.element.code, call=call, **options)
 
 
 @op("Bernoulli", values=True)

@@ -1,0 +1,228 @@
+"""ONNX operators of ai.onnx.ml that map, scale and choose features, and linear models."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphc.base.errors import AttributeValueError, UnsupportedError
+from graphc.interop.onnx.elements import FLOAT, INT64, Element, element_of_array
+from graphc.interop.onnx.graph import TensorAttribute
+from graphc.interop.onnx.ops.texts import texts_of
+from graphc.interop.onnx.registry import op
+from graphc.interop.onnx.values import Value
+from graphc.nn import functional as F
+from graphc.tensors.creation import from_numpy, tensor
+from graphc.tensors.free_functions import cat, where
+from graphc.tensors.tensor import Tensor
+
+DOMAIN = "ai.onnx.ml"
+
+
+@op("ArrayFeatureExtractor", domain=DOMAIN)
+def array_feature_extractor(X: Tensor, Y: Tensor) -> Tensor:
+    rows = X.unsqueeze(0) if X.ndim == 1 else X
+    return rows[..., Y.reshape(-1).to("int64")]
+
+
+@op("Binarizer", domain=DOMAIN)
+def binarizer(X: Tensor, *, threshold: float = 0) -> Tensor:
+    return (threshold < X).to(X.dtype)
+
+
+@op("Scaler", domain=DOMAIN, values=True)
+def scaler(X: Value, *, offset: Sequence[float] = (0.0,), scale: Sequence[float] = (1.0,)) -> Value:
+    shifted = X.tensor.to("float32") - tensor(list(offset))
+    return Value(FLOAT, shifted * tensor(list(scale)))
+
+
+@op("Normalizer", domain=DOMAIN, values=True)
+def normalizer(X: Value, *, norm: str = "MAX") -> Value:
+    """Rows divided by their largest element, the sum of their absolute values or their length, unless that is 0."""
+    x = X.tensor.to("float32")
+    norms = {"MAX": lambda: x.amax(-1, True), "L1": lambda: x.abs().sum(-1, True), "L2": lambda: _length(x)}
+    if norm not in norms:
+        raise AttributeValueError(f"Normalizer: norm {norm!r}", remedy="MAX, L1 or L2")
+    by = norms[norm]()
+    return Value(FLOAT, x / where(by.eq(0), 1.0, by))
+
+
+def _length(x: Tensor) -> Tensor:
+    return (x * x).sum(-1, True).sqrt()
+
+
+@op("Imputer", domain=DOMAIN)
+def imputer(
+    X: Tensor,
+    *,
+    imputed_value_floats: Sequence[float] = (),
+    imputed_value_int64s: Sequence[int] = (),
+    replaced_value_float: float = 0,
+    replaced_value_int64: int = 0,
+) -> Tensor:
+    """Other values, of each feature or of all, in the place of one, which may be NaN."""
+    real = X.dtype.is_floating_point
+    new = tensor(list(imputed_value_floats if real else imputed_value_int64s)).to(X.dtype)
+    old = replaced_value_float if real else replaced_value_int64
+    return where(X.ne(X) if old != old else X.eq(old), new, X)
+
+
+@op("FeatureVectorizer", domain=DOMAIN, values=True)
+def feature_vectorizer(*inputs: Value, inputdimensions: Sequence[int] = ()) -> Value:
+    parts = [v.tensor.to("float32") for v in inputs]
+    return Value(FLOAT, cat([p.unsqueeze(0) if p.ndim == 1 else p for p in parts], 1))
+
+
+@op("OneHotEncoder", domain=DOMAIN, values=True)
+def one_hot_encoder(
+    X: Value, *, cats_int64s: Sequence[int] = (), cats_strings: Sequence[str] = (), zeros: int = 1
+) -> Value:
+    """1 at the place of each element's category, along a new last axis."""
+    if cats_strings:
+        hit = texts_of(X.array)[..., None] == np.array(cats_strings, object)
+        found = from_numpy(hit.astype(np.float32))
+    else:
+        found = X.tensor.to("int64").unsqueeze(-1).eq(tensor(list(cats_int64s))).to("float32")
+    if not zeros and not bool(found.any(-1).all()):
+        raise AttributeValueError("OneHotEncoder: an element is in none of the categories")
+    return Value(FLOAT, found)
+
+
+# ---- labels
+
+
+@op("LabelEncoder", domain=DOMAIN, values=True)
+def label_encoder(X: Value, **attributes: Any) -> Any:
+    """The value of each key, or the default one; for ``classes_strings`` texts to their places and back."""
+    if "classes_strings" in attributes:
+        names, places = np.array(attributes["classes_strings"], object), np.arange(len(attributes["classes_strings"]))
+        forth = X.element.carrier is None
+        keys, values = (names, places) if forth else (places, names)
+        return _mapped(X, keys, values, attributes["default_int64" if forth else "default_string"])
+    keys, values = _listed(attributes, "keys"), _listed(attributes, "values")
+    return _mapped(X, keys.array, values.array, _default(attributes, values.element), values.element)
+
+
+_KINDS = {"tensor": None, "strings": "string", "int64s": "int64", "floats": "float"}
+"""How attributes with several elements end, and those with the default one."""
+
+
+def _listed(attributes: Mapping[str, Any], name: str) -> TensorAttribute:
+    for ending in _KINDS:
+        found = attributes.get(f"{name}_{ending}")
+        if isinstance(found, TensorAttribute):
+            return found
+        if found is not None:
+            array = np.array(found, {"strings": object, "int64s": np.int64, "floats": np.float32}[ending])
+            return TensorAttribute(array, element_of_array(array.dtype))
+    raise AttributeValueError(f"LabelEncoder without {name}")
+
+
+def _default(attributes: Mapping[str, Any], element: Element) -> Any:
+    given = attributes.get("default_tensor")
+    if isinstance(given, TensorAttribute) and given.array.size:
+        return given.array.reshape(-1)[0]
+    kind = "string" if element.carrier is None else "float" if element.is_floating_point else "int64"
+    return attributes.get(f"default_{kind}", {"string": "_Unused", "float": -0.0, "int64": -1}[kind])
+
+
+def _mapped(x: Value, keys: np.ndarray, values: np.ndarray, default: Any, element: Element | None = None) -> Value:
+    """The value beside the key that each element is, in one go where both are numbers."""
+    element = element or element_of_array(values.dtype)
+    if x.element.carrier is None or element.carrier is None:
+        table = dict(zip(keys.tolist(), values.tolist(), strict=True))
+        source = texts_of(x.array) if x.element.carrier is None else x.array
+        found = np.empty(source.size, values.dtype)
+        found[:] = [table.get(v, default) for v in source.reshape(-1).tolist()]
+        return Value(element, None, found.reshape(source.shape))
+    wide, listed = x.tensor.unsqueeze(-1), Value(element_of_array(keys.dtype), None, keys).tensor
+    hit = wide.eq(listed)
+    if keys.dtype.kind == "f":
+        hit = hit | (wide.ne(wide) & listed.ne(listed))
+    chosen = Value(element, None, values).tensor[hit.to("int32").argmax(-1)]
+    return Value(element, where(hit.any(-1), chosen, tensor(default, dtype=element.carrier)))
+
+
+@op("CategoryMapper", domain=DOMAIN, values=True)
+def category_mapper(
+    X: Value,
+    *,
+    cats_int64s: Sequence[int],
+    cats_strings: Sequence[str],
+    default_int64: int = -1,
+    default_string: str = "_Unused",
+) -> Value:
+    """Texts to numbers or back."""
+    numbers, texts = np.array(cats_int64s, np.int64), np.array(cats_strings, object)
+    if X.element.carrier is None:
+        return _mapped(X, texts, numbers, default_int64)
+    return _mapped(X, numbers, texts, default_string)
+
+
+# ---- linear models
+
+
+def post_transformed(scores: Tensor, how: str) -> Tensor:
+    """What a ``post_transform`` of this name makes of scores [n, classes]. Raises UnsupportedError."""
+    if how == "NONE":
+        return scores
+    if how == "SOFTMAX":
+        return F.softmax(scores, -1)
+    if how == "LOGISTIC":
+        return scores.sigmoid()
+    if how == "SOFTMAX_ZERO":
+        powers = where(scores.eq(0), 0.0, (scores - scores.amax(-1, True)).exp())
+        return powers / powers.sum(-1, True)
+    if how == "PROBIT":
+        return (scores * 2 - 1).erfinv() * 2**0.5
+    raise UnsupportedError(f"post_transform {how!r}")
+
+
+def labelled(places: Tensor, texts: Sequence[str], numbers: Sequence[int]) -> Value:
+    """The labels at places; texts need the values of these."""
+    if texts:
+        chosen = np.array(texts, object)[Value.of(places).array]
+        return Value.of(np.asarray(chosen, object))
+    return Value(INT64, tensor(list(numbers), dtype="int64")[places])
+
+
+@op("LinearRegressor", domain=DOMAIN, values=True)
+def linear_regressor(
+    X: Value,
+    *,
+    coefficients: Sequence[float],
+    intercepts: Sequence[float] = (),
+    post_transform: str = "NONE",
+    targets: int = 1,
+) -> Value:
+    return Value(FLOAT, post_transformed(_linear(X, coefficients, intercepts, targets), post_transform))
+
+
+def _linear(X: Value, coefficients: Sequence[float], intercepts: Sequence[float], rows: int) -> Tensor:
+    x = X.tensor.to("float32")
+    weight = tensor(list(coefficients)).reshape(rows, -1)
+    bias = tensor(list(intercepts)) if intercepts else None
+    return F.linear(x.unsqueeze(0) if x.ndim == 1 else x, weight, bias)
+
+
+@op("LinearClassifier", domain=DOMAIN, values=True)
+def linear_classifier(
+    X: Value,
+    *,
+    coefficients: Sequence[float],
+    classlabels_ints: Sequence[int] = (),
+    classlabels_strings: Sequence[str] = (),
+    intercepts: Sequence[float] = (),
+    multi_class: int = 0,
+    post_transform: str = "NONE",
+) -> tuple[Value, Value]:
+    """Labels and scores of classes; one row of coefficients stands for two classes, whose scores are opposite."""
+    count = len(classlabels_strings or classlabels_ints)
+    rows = len(coefficients) // X.shape[-1]
+    scores = _linear(X, coefficients, intercepts, rows)
+    if rows == 1 and count == 2:
+        scores = cat([-scores, scores], 1)
+    labels = labelled(scores.argmax(-1), classlabels_strings, classlabels_ints)
+    return labels, Value(FLOAT, post_transformed(scores, post_transform))

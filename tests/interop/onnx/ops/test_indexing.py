@@ -1,0 +1,93 @@
+"""Operators that pick and place elements by indices and conditions."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("onnx")
+import graphc as gc
+from tests.interop.onnx.alike import check, module_of, refused
+
+X = np.arange(24, dtype=np.float32).reshape(4, 6)
+
+
+def test_slices_of_an_axis_are_gathered() -> None:
+    check("(float[N, 6] x, int64[2, 2] i) => (float y) { y = Gather<axis=1>(x, i) }", X, np.array([[0, -1], [3, 2]]))
+
+
+def test_an_index_outside_is_an_error() -> None:
+    module = module_of("(float[N, 6] x, int64[1] i) => (float y) { y = Gather<axis=1>(x, i) }")
+    with pytest.raises(gc.errors.IndexRangeError):
+        gc.compile(module)(X, np.array([6]))
+
+
+def test_elements_along_an_axis_are_gathered() -> None:
+    places = np.array([[0, -1, 2], [1, 1, 0], [3, 3, 3], [-2, 0, 1]])
+    check("(float[4, 6] x, int64[4, 3] i) => (float y) { y = GatherElements<axis=1>(x, i) }", X, places)
+
+
+@pytest.mark.parametrize("index", [[[0], [-1]], [[1, 2], [3, -6], [0, 0]]])
+def test_slices_at_tuples_of_indices_are_gathered(index: list[list[int]]) -> None:
+    i = np.array(index)
+    check(f"(float[N, 6] x, int64[{i.shape[0]}, {i.shape[1]}] i) => (float y) {{ y = GatherND(x, i) }}", X, i)
+
+
+def test_tuples_count_behind_axes_that_both_have() -> None:
+    x, i = np.arange(24, dtype=np.float32).reshape(2, 3, 4), np.array([[[1], [0]], [[2], [-1]]])
+    check("(float[B, 3, 4] x, int64[B, 2, 1] i) => (float y) { y = GatherND<batch_dims=1>(x, i) }", x, i)
+
+
+@pytest.mark.parametrize("reduction", ["none", "add", "mul", "min", "max"])
+def test_elements_are_scattered_along_an_axis(reduction: str) -> None:
+    nodes = f'y = ScatterElements<axis=1, reduction="{reduction}">(x, i, u)'
+    i = np.array([[0, 2], [1, -1], [5, 3], [4, 0]])
+    u = np.array([[2, 30], [4, 5], [-1, 7], [0.5, 3]], np.float32)
+    check(f"(float[4, 6] x, int64[4, 2] i, float[4, 2] u) => (float y) {{ {nodes} }}", X, i, u)
+
+
+@pytest.mark.parametrize("reduction", ["none", "add", "mul", "min", "max"])
+def test_slices_are_scattered_at_tuples(reduction: str) -> None:
+    nodes = f'y = ScatterND<reduction="{reduction}">(x, i, u)'
+    i, u = np.array([[0], [-2]]), np.linspace(-3, 20, 12, dtype=np.float32).reshape(2, 6)
+    check(f"(float[N, 6] x, int64[2, 1] i, float[2, 6] u) => (float y) {{ {nodes} }}", X, i, u)
+
+
+def test_gradients_go_to_what_is_scattered() -> None:
+    text = "(float[4, 6] x, int64[2, 2] i, float[2] u) => (float y) { y = ScatterND(x, i, u) }"
+    updates = gc.ones(2, requires_grad=True)
+    module_of(text)(gc.as_tensor(X), gc.tensor([[0, 1], [2, 3]]), updates).sum().backward()
+    assert updates.grad.tolist() == [1, 1]
+
+
+RESULTS = [
+    ("(float[N, 6] x) => (int64 y) { y = NonZero(x) }", [np.array([[0, 2, 0]], np.float32)]),
+    ("(float[N, 6] x) => (float y) { y = Unique(x) }", [np.array([[3, 1, 3]], np.float32)]),
+    (
+        "(float[N, 6] x, bool[M] c) => (float y) { y = Compress<axis=1>(x, c) }",
+        [X, np.array([True, False, True])],
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "inputs"), RESULTS)
+def test_results_whose_size_depends_on_values_are_there_eagerly(text: str, inputs: list[np.ndarray]) -> None:
+    check(text.replace("N, 6", "N, M_" if inputs[0].shape[1] != 6 else "N, 6"), *inputs, eager=True)
+
+
+@pytest.mark.parametrize(("text", "inputs"), RESULTS)
+def test_results_whose_size_depends_on_values_are_refused_in_a_trace(text: str, inputs: list[np.ndarray]) -> None:
+    said = refused(text.replace("N, 6", "N, M_" if inputs[0].shape[1] != 6 else "N, 6"), *inputs)
+    assert "values" in said or "value" in said
+
+
+def test_distinct_slices_come_with_where_they_are_and_how_often() -> None:
+    x = np.array([[1, 0], [2, 3], [1, 0]], np.float32)
+    text = "(float[N, 2] x) => (float y, int64 f, int64 i, int64 c) { y, f, i, c = Unique<axis=0, sorted=0>(x) }"
+    check(text, x, expected=[x[:2], [0, 1], [0, 1, 0], [2, 1]], eager=True)
+
+
+def test_known_arrays_are_indexed_without_tensors() -> None:
+    text = """(float[N, 6] x) => (int64 y) {
+        s = Shape(x) i = Constant<value_ints=[1]>() u = Constant<value_ints=[9]>()
+        j = Unsqueeze(i, zero) r = ScatterND(s, j, u) y = GatherND(r, j)
+    }""".replace("j = Unsq", "zero = Constant<value_ints=[1]>() j = Unsq")
+    check(text, X)

@@ -1,0 +1,78 @@
+"""Operators that cut out, pad, mask and turn around."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("onnx")
+from tests.interop.onnx.alike import check
+
+X = np.arange(40, dtype=np.float32).reshape(5, 8)
+LARGE = 2**63 - 1
+
+
+def _slice(starts: list[int], ends: list[int], axes: list[int], steps: list[int]) -> str:
+    parts = zip("seap", (starts, ends, axes, steps), strict=True)
+    nodes = " ".join(f"{name} = Constant<value_ints={numbers}>()" for name, numbers in parts)
+    return f"(float[N, 8] x) => (float y) {{ {nodes} y = Slice(x, s, e, a, p) }}"
+
+
+@pytest.mark.parametrize(
+    ("starts", "ends", "axes", "steps"),
+    [
+        ([1], [3], [0], [1]),
+        ([0, 1], [LARGE, -1], [0, 1], [1, 2]),
+        ([-2], [LARGE], [0], [1]),
+        ([-1], [-LARGE], [0], [-1]),
+        ([-1, 6], [-LARGE, 1], [0, 1], [-2, -2]),
+        ([3], [3], [1], [1]),
+        ([1], [5], [1], [-1]),
+        ([-100], [100], [-1], [3]),
+    ],
+)
+def test_slices_are_those_of_numpy(starts: list[int], ends: list[int], axes: list[int], steps: list[int]) -> None:
+    check(_slice(starts, ends, axes, steps), X)
+
+
+def test_slices_of_version_1_have_attributes() -> None:
+    check("(float[N, 8] x) => (float y) { y = Slice<starts=[1, 2], ends=[9, -1]>(x) }", X, opset=9)
+
+
+def test_a_slice_ends_at_the_size_of_another_tensor() -> None:
+    text = """(float[N, 8] x, float[M] z) => (float y) {
+        s = Constant<value_ints=[0]>() e = Shape(z) a = Constant<value_ints=[1]>() y = Slice(x, s, e, a)
+    }"""
+    check(text, X, np.ones(3, np.float32))
+
+
+@pytest.mark.parametrize("mode", ["constant", "reflect", "edge", "wrap"])
+def test_axes_are_padded(mode: str) -> None:
+    nodes = f'p = Constant<value_ints=[1, 2, 0, 3]>() y = Pad<mode="{mode}">(x, p)'
+    check(f"(float[N, 8] x) => (float y) {{ {nodes} }}", X)
+
+
+def test_named_axes_are_padded_with_a_value() -> None:
+    nodes = "p = Constant<value_ints=[1, 2]>() v = Constant<value_float=7.0>() a = Constant<value_ints=[-1]>()"
+    check(f"(float[N, 8] x) => (float y) {{ {nodes} y = Pad(x, p, v, a) }}", X)
+
+
+def test_negative_pads_cut_off() -> None:
+    nodes = "p = Constant<value_ints=[-1, 2, 0, -3]>() y = Pad(x, p)"
+    check(f"(float[N, 8] x) => (float y) {{ {nodes} }}", X, expected=[np.pad(X, ((0, 0), (2, 0)))[1:, :-3]])
+
+
+def test_pads_of_version_2_have_attributes() -> None:
+    nodes = "y = Pad<pads=[0, 1, 0, 2], value=3.0>(x)"
+    expected = np.pad(X, ((0, 0), (1, 2)), constant_values=3)
+    check(f"(float[N, 8] x) => (float y) {{ {nodes} }}", X, expected=[expected], opset=7)
+
+
+@pytest.mark.parametrize(("upper", "k"), [(0, 0), (1, 1), (0, -2), (1, -20)])
+def test_triangles_are_kept(upper: int, k: int) -> None:
+    check(f"(float[N, 8] x) => (float y) {{ k = Constant<value_int={k}>() y = Trilu<upper={upper}>(x, k) }}", X)
+
+
+@pytest.mark.parametrize(("batch", "time"), [(0, 1), (1, 0)])
+def test_the_first_elements_of_sequences_are_turned_around(batch: int, time: int) -> None:
+    lengths = np.array([3, 1, 4, 2, 5, 1, 1, 1][: X.shape[batch]])
+    node = f"y = ReverseSequence<batch_axis={batch}, time_axis={time}>(x, n)"
+    check(f"(float[5, 8] x, int64[{len(lengths)}] n) => (float y) {{ {node} }}", X, lengths)

@@ -1,0 +1,88 @@
+"""Graphs that run node by node."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("onnx")
+import graphc as gc
+from graphc.interop.onnx.run import Runner
+from graphc.interop.onnx.values import Value
+from tests.interop.onnx.alike import check, module_of, onnx
+
+X = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+
+def test_operators_without_a_rule_are_all_named() -> None:
+    with pytest.raises(gc.errors.UnsupportedError) as raised:
+        module_of("(float[2] x) => (float y) { a = ai.onnx.ml.ZipMap(x) y = ai.onnx.ml.SVMRegressor(a) }")
+    assert "ai.onnx.ml.ZipMap (version 3), ai.onnx.ml.SVMRegressor (version 3)" in str(raised.value)
+
+
+def test_an_error_says_which_operator_it_is_of() -> None:
+    module = module_of("(float[2, 3] x) => (float y) { s = Constant<value_ints=[4, 2]>() y = Reshape(x, s) }")
+    with pytest.raises(gc.errors.ShapeError, match="where  Reshape"):
+        module(X)
+
+
+def test_results_that_are_left_out_are_dropped() -> None:
+    check("(float[6, 2] x) => (float y) { , y = Split<axis=0, num_outputs=2>(x) }", X.reshape(-1, 1).repeat(2, 1))
+
+
+def test_values_that_no_later_operator_needs_are_let_go() -> None:
+    module = module_of("(float[2, 3] x) => (float y) { a = Neg(x) b = Neg(a) y = Neg(b) }")
+    step = Runner._applied
+    held: list[int] = []
+
+    class Watching(Runner):
+        def _applied(self, node, entry, scope):  # type: ignore[no-untyped-def]
+            held.append(len(scope))
+            return step(self, node, entry, scope)
+
+    runner = Watching(module.graph)
+    runner.run({}, [Value.of(gc.tensor(X.tolist()))])
+    assert held == [1, 1, 1]
+
+
+def test_results_of_functions_of_arrays_are_known() -> None:
+    module = module_of("(float[2, 3] x) => (int64 y) { s = Shape(x) i = Constant<value_int=1>() y = Gather(s, i) }")
+    (found,) = module.run([X], {})
+    assert found.is_known and found.number == 3
+
+
+def test_long_arrays_are_computed_as_tensors() -> None:
+    module = module_of(
+        "() => (int64 y) { s = Constant<value_ints=[5000]>() o = ConstantOfShape(s) y = Concat<axis=0>(o) }"
+    )
+    (found,) = module.run([], {})
+    assert not found.is_known and tuple(found.shape) == (5000,)
+
+
+def test_functions_of_a_model_run_on_their_inputs_alone() -> None:
+    text = """<ir_version: 10, opset_import: ["": 21, "own": 1]>
+    g (float[2, 3] x) => (float[2, 3] y) { y = own.twice<k = 2.0>(x) }
+    <domain: "own", opset_import: ["": 21]> twice <k> (a) => (b) {
+        c = Constant<value_float: float = @k>() b = Mul(a, c)
+    }
+    """
+    module = gc.from_onnx(onnx.parser.parse_model(text))
+    np.testing.assert_array_equal(module(X).numpy(), 2 * X)
+    np.testing.assert_array_equal(gc.compile(module)(X).numpy(), 2 * X)
+
+
+def test_graphs_inside_read_values_from_around_them() -> None:
+    text = """(float[2, 3] x, bool c) => (float y) {
+        z = Neg(x)
+        y = If(c) <
+            then_branch = t () => (float a) { a = If(c) <
+                then_branch = u () => (float b) { b = Add(z, x) }, else_branch = v () => (float d) { d = Identity(x) }
+            > },
+            else_branch = e () => (float f) { f = Identity(z) }
+        >
+    }"""
+    for chosen in (True, False):
+        check(text, X, np.array(chosen), expected=[X * 0 if chosen else -X])
+
+
+def test_an_operator_remembers_from_call_to_call() -> None:
+    module = module_of("() => (float y) { y = RandomUniform<shape=[3], seed=1.0>() }")
+    assert module().tolist() != module().tolist()

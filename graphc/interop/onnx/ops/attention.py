@@ -8,7 +8,7 @@ from typing import Any
 
 from graphc.base.dtypes import float32, float64
 from graphc.base.errors import AttributeValueError
-from graphc.base.size import root
+from graphc.base.size import always, root
 from graphc.interop.onnx.elements import element_of_code
 from graphc.interop.onnx.ops.windows import padded
 from graphc.interop.onnx.registry import op
@@ -129,6 +129,8 @@ def attention(
     keep, causal = None, False
     if type(offset) is int and offset == 0 and left_window_size < 0 and right == 0:
         causal = True
+    elif past_key is not None and always("==", q.shape[2], 1) and left_window_size < 0 and right == 0:
+        pass  # One query behind all keys sees all of them.
     elif left_window_size >= 0 or right >= 0:
         keep = causal_mask(q.shape[2], k.shape[2], offset, left_window_size, right)
     if nonpad_kv_seqlen is not None:

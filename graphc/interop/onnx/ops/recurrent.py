@@ -17,7 +17,7 @@ from graphc.tensors.tensor import Tensor
 
 Activation = Callable[[Tensor], Tensor]
 
-_ACTIVATIONS: dict[str, tuple[Callable[..., Tensor], tuple[float, ...]]] = {
+ACTIVATIONS: dict[str, tuple[Callable[..., Tensor], tuple[float, ...]]] = {
     "tanh": (lambda x: x.tanh(), ()),
     "sigmoid": (lambda x: x.sigmoid(), ()),
     "relu": (lambda x: x.relu(), ()),
@@ -70,9 +70,9 @@ class Options:
         values = {"alpha": list(self.alpha or ()), "beta": list(self.beta or ())}
         found = []
         for name in names:
-            if name not in _ACTIVATIONS:
+            if name not in ACTIVATIONS:
                 raise UnsupportedError(f"{network.name} with the activation {name[:40]!r}")
-            function, defaults = _ACTIVATIONS[name]
+            function, defaults = ACTIVATIONS[name]
             given = zip(("alpha", "beta"), defaults, strict=False)
             numbers = [values[which].pop(0) if values[which] else default for which, default in given]
             found.append((name, self._clipped(function, numbers)))

@@ -67,6 +67,7 @@ class Options:
     def functions(self, network: Network, count: int) -> list[list[tuple[str, Activation]]]:
         """The activations of each direction. Raises UnsupportedError for one that is not known."""
         names = [n.lower() for n in (self.activations or network.activations * count)]
+        each = len(network.activations)
         values = {"alpha": list(self.alpha or ()), "beta": list(self.beta or ())}
         found = []
         for name in names:
@@ -75,15 +76,16 @@ class Options:
             function, defaults = ACTIVATIONS[name]
             given = zip(("alpha", "beta"), defaults, strict=False)
             numbers = [values[which].pop(0) if values[which] else default for which, default in given]
-            found.append((name, self._clipped(function, numbers)))
-        each = len(network.activations)
+            # What an LSTM does with its cell state is not clipped.
+            bound = self.clip if len(found) % each < 2 else None
+            found.append((name, _clipped(function, numbers, bound)))
         return [found[i * each : (i + 1) * each] for i in range(count)]
 
-    def _clipped(self, function: Callable[..., Tensor], numbers: Sequence[float]) -> Activation:
-        bound = self.clip
-        if bound is None:
-            return lambda x: function(x, *numbers)
-        return lambda x: function(x.clamp(-bound, bound), *numbers)
+
+def _clipped(function: Callable[..., Tensor], numbers: Sequence[float], bound: float | None) -> Activation:
+    if bound is None:
+        return lambda x: function(x, *numbers)
+    return lambda x: function(x.clamp(-bound, bound), *numbers)
 
 
 @op("RNN")

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
-import onnx
+import pytest
 from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 import graphc as gc
 
 MICROSOFT = "com.microsoft"
+needs_runtime = pytest.mark.skipif(find_spec("onnxruntime") is None, reason="onnxruntime is not installed")
 
 
 def model_of(
@@ -99,6 +101,3 @@ def _agree(found: Sequence[Any], expected: Sequence[Any], tolerance: float, how:
 def floats(*shape: int, seed: int = 0) -> np.ndarray:
     """Normally distributed numbers."""
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
-
-
-__all__ = ["MICROSOFT", "check", "evaluated", "floats", "model_of", "onnx"]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.base.dtypes import float32, float64, int64
+from graphc.base.dtypes import DType, float32, float64, int64
 from graphc.base.errors import AttributeValueError, ShapeError
 from graphc.base.size import always, is_size
 from graphc.interop.onnx.registry import op
@@ -167,7 +167,13 @@ def _resized(
         width = size * scale if sizes is None and not crops else wanted
         if crops or not (always("==", wanted, size) and scale == 1.0):
             result = _along(result, axis, how, Way(size, wanted, width, scale, start, end))
-    return result if result.dtype is x.dtype else result.to(x.dtype)
+    return result if result.dtype is x.dtype else _whole(result, x.dtype)
+
+
+def _whole(x: Tensor, dtype: DType) -> Tensor:
+    """Real numbers as the nearest whole ones of a type."""
+    limits = np.iinfo(dtype.numpy)
+    return x.round().clamp(float(limits.min), float(limits.max)).to(dtype)
 
 
 def _size(size: Any, scale: float) -> Any:

@@ -56,7 +56,7 @@ def test_a_transposed_convolution_has_the_size_that_its_attributes_say(attribute
 
 
 def test_a_deformed_convolution_reads_at_moved_places():
-    arrays = (floats(2, 4, 6, 5), floats(3, 2, 2, 2), floats(2, 16, 5, 4, seed=1) * 0.5, floats(3))
+    arrays = (floats(2, 4, 6, 5), floats(4, 2, 2, 2), floats(2, 16, 5, 4, seed=1) * 0.5, floats(4))
     check("DeformConv", *arrays, floats(2, 8, 5, 4, seed=2), offset_group=2, group=2, tolerance=1e-4)
 
 

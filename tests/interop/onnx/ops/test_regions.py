@@ -36,7 +36,7 @@ def test_the_number_of_points_may_follow_from_the_regions():
 @needs_runtime
 def test_regions_are_divided_into_parts_with_maxima():
     regions = np.concatenate([ITEMS[:, None], REGIONS], 1).astype(np.float32)
-    check("MaxRoiPool", IMAGE, regions, pooled_shape=[3, 2], spatial_scale=0.7, runtime=True)
+    check("MaxRoiPool", IMAGE, regions, pooled_shape=[3, 2], spatial_scale=0.7, opset=18, runtime=True)
 
 
 @needs_runtime

@@ -166,9 +166,25 @@ def test_queries_and_keys_are_turned(interleaved):
 
 
 @needs_runtime
-@pytest.mark.parametrize("lens", [(7, 7), (5, 5)], ids=["longer", "with room"])
-def test_a_step_is_written_behind_the_past(lens):
-    _grouped(*_new(1), *PAST, *_lens(*lens), *TABLES, do_rotary=1, **RUNTIME)
+def test_a_step_is_written_behind_the_past():
+    _grouped(*_new(1), *PAST, *_lens(7, 7), *TABLES, do_rotary=1, **RUNTIME)
+
+
+def test_a_cache_with_room_stays_as_long_as_it_is():
+    q, k, v = (_apart(a) for a in _new(1))
+    caches = [np.concatenate([p[:, :, :4], new, p[:, :, 5:]], 2) for p, new in zip(PAST, (k, v), strict=True)]
+    seen = [c[:, :, :5].repeat(2, 1) for c in caches]
+    _grouped(*_new(1), *PAST, *_lens(5, 5), expected=[_attended(q, *seen), *caches], **PLAIN)
+
+
+def test_items_have_as_many_steps_as_their_own_length_says():
+    q, k, v = (_apart(a) for a in _new(1))
+    caches = [np.concatenate([p, new], 2) for p, new in zip(PAST, (k, v), strict=True)]
+    for cache, new in zip(caches, (k, v), strict=True):
+        cache[1, :, 3], cache[1, :, 6] = new[1, :, 0], 0
+    hidden = np.where(np.arange(7) < np.array([7, 4])[:, None], 0, -np.inf)[:, None, None]
+    expected = [_attended(q, *(c.repeat(2, 1) for c in caches), hidden), *caches]
+    _grouped(*_new(1), *PAST, *_lens(7, 4), expected=expected, **PLAIN)
 
 
 @needs_runtime

@@ -27,6 +27,14 @@ def test_images_grow_by_scales(mode, coordinates):
 
 
 @pytest.mark.parametrize("nearest", NEAREST)
+@pytest.mark.parametrize("coordinates", ["half_pixel", "pytorch_half_pixel", "asymmetric"])
+def test_elements_are_repeated_by_whole_scales(nearest, coordinates):
+    options = {"mode": "nearest", "nearest_mode": nearest, "coordinate_transformation_mode": coordinates}
+    scales = np.array([1, 1, 3, 2], np.float32)
+    check("Resize", IMAGE, None, scales, constants=(2,), open_sizes=OPEN, **options)
+
+
+@pytest.mark.parametrize("nearest", NEAREST)
 def test_the_nearest_element_is_rounded_to_as_the_mode_says(nearest):
     check("Resize", IMAGE, None, None, SIZES, constants=(3,), mode="nearest", nearest_mode=nearest)
 

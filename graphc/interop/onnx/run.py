@@ -143,7 +143,17 @@ def _plain(attributes: Mapping[str, Any]) -> dict[str, Any]:
 def _values(node: Node, found: Any, inputs: Sequence[Any]) -> list[Any]:
     """Results as values with the element types that the operator's schema says."""
     results = found if isinstance(found, tuple) else (found,)
-    return [_value(result, _element(node, i, inputs)) for i, result in enumerate(results)]
+    if node.types:
+        return [_value(result, _element(node, i, inputs)) for i, result in enumerate(results)]
+    return [_value(result, _likely(result, inputs)) for result in results]
+
+
+def _likely(found: Any, inputs: Sequence[Any]) -> Element | None:
+    """Where there is no schema: the element type of the first input that is held as the result is."""
+    if not isinstance(found, Tensor):
+        return None
+    elements = [value.element for value in inputs if isinstance(value, Value)]
+    return next((e for e in elements if e.carrier is found.dtype), None)
 
 
 def _value(found: Any, element: Element | None) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 from graphc.base.dtypes import float32, float64
 from graphc.base.errors import AttributeValueError
-from graphc.base.size import root
+from graphc.base.size import always, root
 from graphc.interop.onnx.elements import element_of_code
 from graphc.interop.onnx.ops.windows import padded
 from graphc.interop.onnx.registry import op
@@ -42,12 +42,15 @@ class Scoring:
     """Which step on the way is asked for."""
     precision: Any = None
     """The type in which weights are computed, where that is another one."""
+    sink: Tensor | None = None
+    """[heads, 1, 1]: a score beside those of the keys, of which no value is taken."""
 
     @property
     def is_plain(self) -> bool:
         """Whether ``scaled_dot_product_attention`` does all of it."""
         masks = (self.keep is not None) + (self.bias is not None) + self.causal
-        return not self.softcap and self.shown is None and self.precision is None and masks < 2
+        rest = self.shown is None and self.precision is None and self.sink is None
+        return not self.softcap and rest and masks < 2
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, how: Scoring) -> tuple[Tensor, Tensor | None]:
@@ -72,9 +75,16 @@ def attend(q: Tensor, k: Tensor, v: Tensor, how: Scoring) -> tuple[Tensor, Tenso
         scores = scores + how.bias
     scores = scores if keep is None else scores.where(keep, -math.inf)
     shown = scores if how.shown == _BIASED else shown
-    weights = composite.masked_softmax(scores if how.precision is None else scores.to(how.precision), -1)
+    weights = _weights(scores if how.precision is None else scores.to(how.precision), how.sink)
     weights = weights if weights.dtype is v.dtype else weights.to(v.dtype)
     return matmul(weights, v), weights if how.shown == _WEIGHTS else shown
+
+
+def _weights(scores: Tensor, sink: Tensor | None) -> Tensor:
+    if sink is None:
+        return composite.masked_softmax(scores, -1)
+    beside = sink.broadcast_to(*scores.shape[:-1], 1)
+    return composite.masked_softmax(cat([scores, beside], -1), -1)[..., :-1]
 
 
 def _both(a: Tensor | None, b: Tensor | None) -> Tensor | None:
@@ -129,6 +139,8 @@ def attention(
     keep, causal = None, False
     if type(offset) is int and offset == 0 and left_window_size < 0 and right == 0:
         causal = True
+    elif past_key is not None and always("==", q.shape[2], 1) and left_window_size < 0 and right == 0:
+        pass  # One query behind all keys sees all of them.
     elif left_window_size >= 0 or right >= 0:
         keep = causal_mask(q.shape[2], k.shape[2], offset, left_window_size, right)
     if nonpad_kv_seqlen is not None:

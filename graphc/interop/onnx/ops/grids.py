@@ -35,7 +35,7 @@ def grid_sample(
     places = [_pixels(p, n, corners) for p, n in zip(points, sizes, strict=True)]
     if kind == "nearest":
         places = [p.round() for p in places]
-    places = [_inside(p, n, padding_mode, corners) for p, n in zip(places, sizes, strict=True)]
+    places = [_inside(p, n, padding_mode, corners, kind == "cubic") for p, n in zip(places, sizes, strict=True)]
     item = counting(x.shape[0], places[0])
     if kind == "nearest":
         return rows_at(x, places, item, padding_mode == "zeros")
@@ -48,13 +48,14 @@ def _pixels(points: Tensor, size: int, corners: bool) -> Tensor:
     return (points + 1.0) * ((size - 1) / 2) if corners else (points + 1.0) * (size / 2) - 0.5
 
 
-def _inside(places: Tensor, size: int, padding_mode: str, corners: bool) -> Tensor:
-    """Places brought to where there are elements, as the mode says."""
-    if padding_mode == "border":
-        return places.clamp(0, size - 1)
+def _inside(places: Tensor, size: int, padding_mode: str, corners: bool, whole: bool = False) -> Tensor:
+    """Places brought to where there are elements, as the mode says; ``whole`` pixels reach to their outer edges."""
     if padding_mode == "zeros":
         return places
     low, span = (0.0, size - 1.0) if corners else (-0.5, size * 1.0)
+    if padding_mode == "border":
+        kept = places.clamp(0, size - 1)
+        return places.where((places >= low) & (places <= low + span), kept) if whole and not corners else kept
     away = (places - low).abs()
     turns = (away / (2.0 * span)).floor()
     rest = away - turns * (2.0 * span)

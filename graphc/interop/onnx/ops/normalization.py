@@ -48,7 +48,7 @@ def batch_normalization(
     if not training_mode:
         return _by_channels(x, scale, b, mean, var, epsilon)
     axes = (0, *range(2, len(x.shape)))
-    found, spread = x.mean(axes), x.var(axes, 0)
+    found, spread = x.mean(axes), x.var(axes, False)
     result = _by_channels(x, scale, b, found, spread, epsilon)
     running = [old * momentum + new.to(old.dtype) * (1.0 - momentum) for old, new in ((mean, found), (var, spread))]
     return (result, *running) if call.outputs > 1 else result
@@ -97,7 +97,7 @@ def _scaled(x: Tensor, scale: Tensor | None, b: Tensor | None) -> Tensor:
 def statistics(x: Tensor, first: int, epsilon: float) -> tuple[Tensor, Tensor]:
     """Mean and inverse standard deviation over the dimensions from ``first`` on."""
     axes = tuple(range(first, len(x.shape)))
-    return x.mean(axes, keepdim=True), (x.var(axes, 0, keepdim=True) + epsilon).rsqrt()
+    return x.mean(axes, keepdim=True), (x.var(axes, False, keepdim=True) + epsilon).rsqrt()
 
 
 @op("RMSNormalization", since=23)

@@ -46,7 +46,7 @@ def max_pool(
 def _fitting(x: Tensor, way: Window, value: Any) -> tuple[Tensor, Pairs]:
     """The input, and the padding that is left to do: pooling takes less than a window of it."""
     pairs = way.covered
-    if all(max(pair) < e for pair, e in zip(pairs, way.extent, strict=True)):
+    if all(min(pair) >= 0 and max(pair) < e for pair, e in zip(pairs, way.extent, strict=True)):
         return x, pairs
     return padded(x, pairs, value), ((0, 0),) * len(pairs)
 
@@ -83,7 +83,8 @@ def average_pool(
     if count_include_pad and way.behind != (0,) * len(way.behind):
         x, rest = padded(x, way.padding), tuple([(0, n) for n in way.behind])
         count_include_pad = 0
-    if set(way.dilation) == {1} and all(max(pair) < k for pair, k in zip(rest, way.kernel, strict=True)):
+    fits = all(min(pair) >= 0 and max(pair) < k for pair, k in zip(rest, way.kernel, strict=True))
+    if fits and set(way.dilation) == {1}:
         return window.avg_pool(
             x, kernel=way.kernel, stride=way.stride, padding=rest, count_include_pad=bool(count_include_pad)
         )

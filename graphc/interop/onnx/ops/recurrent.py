@@ -16,8 +16,10 @@ from graphc.tensors.free_functions import cat, stack
 from graphc.tensors.tensor import Tensor
 
 Activation = Callable[[Tensor], Tensor]
+Products = Sequence[tuple[Tensor, "Tensor | None"]]
+"""Weights by which a step multiplies its state, with what is added."""
 
-_ACTIVATIONS: dict[str, tuple[Callable[..., Tensor], tuple[float, ...]]] = {
+ACTIVATIONS: dict[str, tuple[Callable[..., Tensor], tuple[float, ...]]] = {
     "tanh": (lambda x: x.tanh(), ()),
     "sigmoid": (lambda x: x.sigmoid(), ()),
     "relu": (lambda x: x.relu(), ()),
@@ -67,23 +69,25 @@ class Options:
     def functions(self, network: Network, count: int) -> list[list[tuple[str, Activation]]]:
         """The activations of each direction. Raises UnsupportedError for one that is not known."""
         names = [n.lower() for n in (self.activations or network.activations * count)]
+        each = len(network.activations)
         values = {"alpha": list(self.alpha or ()), "beta": list(self.beta or ())}
         found = []
         for name in names:
-            if name not in _ACTIVATIONS:
+            if name not in ACTIVATIONS:
                 raise UnsupportedError(f"{network.name} with the activation {name[:40]!r}")
-            function, defaults = _ACTIVATIONS[name]
+            function, defaults = ACTIVATIONS[name]
             given = zip(("alpha", "beta"), defaults, strict=False)
             numbers = [values[which].pop(0) if values[which] else default for which, default in given]
-            found.append((name, self._clipped(function, numbers)))
-        each = len(network.activations)
+            # What an LSTM does with its cell state is not clipped.
+            bound = self.clip if len(found) % each < 2 else None
+            found.append((name, _clipped(function, numbers, bound)))
         return [found[i * each : (i + 1) * each] for i in range(count)]
 
-    def _clipped(self, function: Callable[..., Tensor], numbers: Sequence[float]) -> Activation:
-        bound = self.clip
-        if bound is None:
-            return lambda x: function(x, *numbers)
-        return lambda x: function(x.clamp(-bound, bound), *numbers)
+
+def _clipped(function: Callable[..., Tensor], numbers: Sequence[float], bound: float | None) -> Activation:
+    if bound is None:
+        return lambda x: function(x, *numbers)
+    return lambda x: function(x.clamp(-bound, bound), *numbers)
 
 
 @op("RNN")
@@ -215,9 +219,13 @@ def _one_direction(
         return recurrent_layer(kind, x, state, *given, reverse=reverse, mask=mask)  # type: ignore[arg-type]
     projected = linear(x, w, wb)
     calls = [function for _, function in functions]
+    # Cut before the loop, not in each step.
+    cut = [2 * r.shape[1], r.shape[1]] if network is _GRU else [r.shape[0]]
+    biases = [None] * len(cut) if rb is None else rb.split(cut)
+    products = list(zip(r.split(cut), biases, strict=True))
 
     def following(state: State, x: tuple[Tensor, ...]) -> tuple[State, Tensor]:
-        after = _STEPS[network.name](x[0], state, r, rb, p, calls, options)
+        after = _STEPS[network.name](x[0], state, products, p, calls, options)
         if len(x) > 1:
             after = tuple([new.where(x[1], old) for new, old in zip(after, state, strict=True)])
         return after, after[0]
@@ -235,33 +243,32 @@ def _ordered(parameter: Tensor, network: Network) -> Tensor:
 
 
 def _rnn_step(
-    x: Tensor, state: State, r: Tensor, rb: Any, p: Any, functions: list[Activation], options: Options
+    x: Tensor, state: State, products: Products, p: Any, functions: list[Activation], options: Options
 ) -> State:
-    return (functions[0](x + linear(state[0], r, rb)),)
+    return (functions[0](x + linear(state[0], *products[0])),)
 
 
 def _gru_step(
-    x: Tensor, state: State, r: Tensor, rb: Any, p: Any, functions: list[Activation], options: Options
+    x: Tensor, state: State, products: Products, p: Any, functions: list[Activation], options: Options
 ) -> State:
     """Gates update, reset, new; where the reset comes first, it is applied to the state and not to its product."""
     (hidden,), (f, g) = state, functions
     xz, xr, xn = x.chunk(3, 1)
-    rz, rr, rn = r.chunk(3)
-    bz, br, bn = (None,) * 3 if rb is None else rb.chunk(3)
-    update, reset = f(xz + linear(hidden, rz, bz)), f(xr + linear(hidden, rr, br))
+    hz, hr = linear(hidden, *products[0]).chunk(2, 1)
+    update, reset = f(xz + hz), f(xr + hr)
     if options.linear_before_reset:
-        new = g(xn + reset * linear(hidden, rn, bn))
+        new = g(xn + reset * linear(hidden, *products[1]))
     else:
-        new = g(xn + linear(reset * hidden, rn, bn))
+        new = g(xn + linear(reset * hidden, *products[1]))
     return ((1.0 - update) * new + update * hidden,)
 
 
 def _lstm_step(
-    x: Tensor, state: State, r: Tensor, rb: Any, p: Any, functions: list[Activation], options: Options
+    x: Tensor, state: State, products: Products, p: Any, functions: list[Activation], options: Options
 ) -> State:
     """Gates input, output, forget, cell; with peepholes the first three see the cell."""
     (hidden, cell), (f, g, h) = state, functions
-    i, o, k, c = (x + linear(hidden, r, rb)).chunk(4, 1)
+    i, o, k, c = (x + linear(hidden, *products[0])).chunk(4, 1)
     pi, po, pk = (None,) * 3 if p is None else p.chunk(3)
     taken = f(_seen(i, pi, cell))
     kept = 1.0 - taken if options.input_forget else f(_seen(k, pk, cell))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from graphc.interop.onnx.ops.places import linear_at, rows_at
-from graphc.interop.onnx.registry import op
+from graphc.interop.onnx.registry import MICROSOFT, op
 from graphc.interop.onnx.values import Value
 from graphc.ops import index
 from graphc.tensors.tensor import Tensor
@@ -136,3 +136,33 @@ def _corners(x: Tensor, places: Sequence[Tensor], item: Tensor, mode: str) -> Te
                 found = value if found is None else found.maximum(value)
         assert found is not None
     return found.where(inside.unsqueeze(1), 0.0)
+
+
+@op("CropAndResize", domain=MICROSOFT, host="crop_size")
+def crop_and_resize(
+    x: Tensor,
+    rois: Tensor,
+    batch_indices: Tensor,
+    crop_size: Sequence[int],
+    *,
+    extrapolation_value: float = 0.0,
+    mode: str = "bilinear",
+) -> Tensor:
+    """Regions [y1, x1, y2, x2], in parts of the image, brought to one size; what lies outside has a value of its
+    own."""
+    count, shape = rois.shape[0], (rois.shape[0], *crop_size)
+    places, inside = [], None
+    for axis, (n, wanted) in enumerate(zip(x.shape[2:], crop_size, strict=True)):
+        start, end = rois[:, axis].reshape(count, 1, 1) * (n - 1), rois[:, axis + 2].reshape(count, 1, 1) * (n - 1)
+        i = index.iota(shape=shape, axis=axis + 1).to(rois.dtype)
+        place = start + i * ((end - start) / (wanted - 1)) if wanted > 1 else i * 0.0 + (start + end) * 0.5
+        within = (place >= 0.0) & (place <= n - 1)
+        inside = within if inside is None else inside & within
+        places.append(place)
+    assert inside is not None
+    item = batch_indices.reshape(count, 1, 1)
+    if mode == "bilinear":
+        found = linear_at(x, [p.clamp(0.0, n - 1) for p, n in zip(places, x.shape[2:], strict=True)], item, zeros=False)
+    else:
+        found = rows_at(x, [p.round() for p in places], item, zeros=False)
+    return found.where(inside.unsqueeze(1), extrapolation_value)

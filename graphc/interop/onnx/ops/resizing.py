@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.base.dtypes import float32, float64, int64
+from graphc.base.dtypes import DType, float32, float64, int64
 from graphc.base.errors import AttributeValueError, ShapeError
 from graphc.base.size import always, is_size
 from graphc.interop.onnx.registry import op
@@ -167,7 +167,13 @@ def _resized(
         width = size * scale if sizes is None and not crops else wanted
         if crops or not (always("==", wanted, size) and scale == 1.0):
             result = _along(result, axis, how, Way(size, wanted, width, scale, start, end))
-    return result if result.dtype is x.dtype else result.to(x.dtype)
+    return result if result.dtype is x.dtype else _whole(result, x.dtype)
+
+
+def _whole(x: Tensor, dtype: DType) -> Tensor:
+    """Real numbers as the nearest whole ones of a type."""
+    limits = np.iinfo(dtype.numpy)
+    return x.round().clamp(float(limits.min), float(limits.max)).to(dtype)
 
 
 def _size(size: Any, scale: float) -> Any:
@@ -180,6 +186,10 @@ def _size(size: Any, scale: float) -> Any:
 
 def _along(x: Tensor, axis: int, how: Filter, way: Way) -> Tensor:
     """One dimension brought to another size."""
+    times = _times(how, way)
+    if times:
+        spread = x.unsqueeze(axis + 1).broadcast_to(*x.shape[: axis + 1], times, *x.shape[axis + 1 :])
+        return spread.reshape(*x.shape[:axis], way.wanted, *x.shape[axis + 1 :])
     taps = _taps(how, way)
     cropped = how.coordinates == "tf_crop_and_resize"
 
@@ -199,6 +209,16 @@ def _along(x: Tensor, axis: int, how: Filter, way: Way) -> Tensor:
             part = part * found[count + i].to(x.dtype).reshape(*column)
         total = part if total is None else total + part
     return total.where(found[-1].reshape(*column), how.outside) if cropped else total
+
+
+def _times(how: Filter, way: Way) -> int:
+    """How often each element is repeated, where the result is nothing but that; else 0."""
+    if how.mode != "nearest" or is_size(way.scale) or not float(way.scale).is_integer():
+        return 0
+    halves = how.coordinates.startswith(("half_pixel", "pytorch")) and how.nearest.startswith("round")
+    floors = how.coordinates in ("asymmetric", "tf_half_pixel_for_nn") and how.nearest == "floor"
+    whole = always("==", way.wanted, way.size * int(way.scale))
+    return int(way.scale) if whole and (halves or floors) else 0
 
 
 def _taps(how: Filter, way: Way) -> Sequence[int]:

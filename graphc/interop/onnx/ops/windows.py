@@ -108,4 +108,6 @@ def _behind(size: Any, extent: int, stride: int, low: int, high: int) -> Any:
     count = (span + stride - 1) // stride + 1
     if (count - 1) * stride >= size + low:
         count -= 1
-    return _least((count - 1) * stride - span)
+    extra = (count - 1) * stride - span
+    # A stride less than nothing: the last of the windows that fit starts in the padding, and is left out.
+    return extra if type(extra) is int and extra <= -stride else _least(extra)

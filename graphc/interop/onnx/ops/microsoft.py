@@ -1,0 +1,177 @@
+"""Operators of com.microsoft that ONNX Runtime's optimizer and exporters put in the place of several of ONNX."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from graphc.base.errors import UnsupportedError
+from graphc.interop.onnx.ops.convolutions import conv
+from graphc.interop.onnx.ops.grids import grid_sample
+from graphc.interop.onnx.ops.normalization import layer_norm, layer_normalization, rms_norm, statistics
+from graphc.interop.onnx.ops.recurrent import ACTIVATIONS
+from graphc.interop.onnx.registry import MICROSOFT, op
+from graphc.nn import functional as F
+from graphc.ops import index
+from graphc.tensors.tensor import Tensor
+
+op("GridSample", domain=MICROSOFT)(grid_sample)
+op("LayerNormalization", domain=MICROSOFT)(layer_normalization)
+
+
+@op("SimplifiedLayerNormalization", domain=MICROSOFT)
+@op("SimplifiedLayerNormalization")
+def simplified_layer_normalization(
+    x: Tensor, scale: Tensor, *, call: Any, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1
+) -> Any:
+    """Division by the root mean square; on request with the inverse of that."""
+    first = axis % len(x.shape)
+    result = rms_norm(x, first, scale, epsilon)
+    return (result, _inverse_root(x, first, epsilon)) if call.outputs > 1 else result
+
+
+def _inverse_root(x: Tensor, first: int, epsilon: float) -> Tensor:
+    return ((x * x).mean(tuple(range(first, len(x.shape))), keepdim=True) + epsilon).rsqrt()
+
+
+@op("SkipLayerNormalization", domain=MICROSOFT)
+def skip_layer_normalization(
+    x: Tensor,
+    skip: Tensor,
+    gamma: Tensor,
+    beta: Tensor | None = None,
+    bias: Tensor | None = None,
+    *,
+    call: Any,
+    epsilon: float = 1e-12,
+) -> Any:
+    """The layer normalization of a sum, which is the fourth result."""
+    total = _added(x, skip, bias)
+    last = len(total.shape) - 1
+    result = layer_norm(total, last, gamma, beta, epsilon)
+    return _with_statistics(call, result, total, lambda: statistics(total, last, epsilon))
+
+
+@op("SkipSimplifiedLayerNormalization", domain=MICROSOFT)
+def skip_simplified_layer_normalization(
+    x: Tensor, skip: Tensor, gamma: Tensor, bias: Tensor | None = None, *, call: Any, epsilon: float = 1e-5
+) -> Any:
+    """A sum divided by its root mean square; the sum is the fourth result."""
+    total = _added(x, skip, bias)
+    last = len(total.shape) - 1
+    result = rms_norm(total, last, gamma, epsilon)
+    return _with_statistics(call, result, total, lambda: (None, _inverse_root(total, last, epsilon)))
+
+
+def _added(x: Tensor, skip: Tensor | None, bias: Tensor | None) -> Tensor:
+    x = x if skip is None else x + skip
+    return x if bias is None else x + bias
+
+
+def _with_statistics(call: Any, result: Tensor, total: Tensor, found: Any) -> Any:
+    """The results that the node has: those in the middle only where they are asked for."""
+    if call.outputs < 2:
+        return result
+    middle = found() if any(call.node.outputs[1:3]) else (None, None)
+    return (result, *middle, total)[: call.outputs]
+
+
+@op("EmbedLayerNormalization", domain=MICROSOFT)
+def embed_layer_normalization(
+    ids: Tensor,
+    segments: Tensor | None,
+    words: Tensor,
+    positions: Tensor,
+    kinds: Tensor | None,
+    gamma: Tensor,
+    beta: Tensor,
+    mask: Tensor | None = None,
+    position_ids: Tensor | None = None,
+    *,
+    call: Any,
+    epsilon: float = 1e-12,
+    mask_index_type: int = 0,
+) -> Any:
+    """The normalized sum of the embeddings of words, positions and segments; then how many elements the mask has in
+    each row, and the sum."""
+    total = F.embedding(ids.to("int64"), words)
+    places = index.iota(shape=(1, ids.shape[1]), axis=1) if position_ids is None else position_ids.to("int64")
+    total = total + F.embedding(places, positions)
+    if segments is not None and kinds is not None:
+        total = total + F.embedding(segments.to("int64"), kinds)
+    result = layer_norm(total, 2, gamma, beta, epsilon)
+    count = None
+    if call.outputs > 1 and call.node.outputs[1]:
+        rows = ids.new_zeros(ids.shape[0]) if mask is None else mask.sum(1)
+        count = rows.to("int32")
+    return (result, count, total)[: call.outputs] if call.outputs > 1 else result
+
+
+@op("FusedConv", domain=MICROSOFT)
+def fused_conv(
+    x: Tensor,
+    w: Tensor,
+    b: Tensor | None = None,
+    z: Tensor | None = None,
+    *,
+    activation: str = "",
+    activation_params: Sequence[float] = (),
+    **attributes: Any,
+) -> Tensor:
+    """A convolution, a sum and an activation."""
+    result = conv(x, w, b, **attributes)
+    return _activated(result if z is None else result + z, activation, activation_params)
+
+
+def _activated(x: Tensor, name: str, numbers: Sequence[float]) -> Tensor:
+    if not name:
+        return x
+    if name == "Clip":
+        return x.clamp(*numbers)
+    if name.lower() not in ACTIVATIONS:
+        raise UnsupportedError(f"FusedConv with the activation {name[:40]!r}")
+    function, defaults = ACTIVATIONS[name.lower()]
+    return function(x, *[*numbers, *defaults[len(numbers) :]])
+
+
+@op("BiasAdd", domain=MICROSOFT)
+def bias_add(x: Tensor, bias: Tensor, skip: Tensor) -> Tensor:
+    return x + bias + skip
+
+
+@op("GroupNorm", domain=MICROSOFT)
+def group_norm(
+    x: Tensor,
+    gamma: Tensor,
+    beta: Tensor,
+    *,
+    activation: int = 0,
+    channels_last: int = 1,
+    epsilon: float = 1e-5,
+    groups: int,
+) -> Tensor:
+    """Group normalization of images whose channels stand last, with SiLU behind it for ``activation`` 1."""
+    last = len(x.shape) - 1
+    images = x.permute(0, last, *range(1, last)) if channels_last else x
+    found = F.group_norm(images, groups, gamma.to(x.dtype), beta.to(x.dtype), epsilon)
+    found = F.silu(found) if activation == 1 else found
+    return found.permute(0, *range(2, last + 1), 1) if channels_last else found
+
+
+@op("SkipGroupNorm", domain=MICROSOFT)
+def skip_group_norm(
+    x: Tensor,
+    gamma: Tensor,
+    beta: Tensor,
+    skip: Tensor,
+    bias: Tensor | None = None,
+    *,
+    call: Any,
+    **attributes: Any,
+) -> Any:
+    """The group normalization of a sum, which is the second result."""
+    if len(skip.shape) == 2:
+        skip = skip.reshape(skip.shape[0], 1, 1, skip.shape[1])
+    total = _added(x, skip, bias)
+    result = group_norm(total, gamma, beta, **attributes)
+    return (result, total) if call.outputs > 1 else result

@@ -1,0 +1,244 @@
+"""Attention operators of com.microsoft, which models of transformers are optimized to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from graphc.base.errors import UnsupportedError
+from graphc.base.size import always
+from graphc.interop.onnx.ops.attention import Scoring, attend, causal_mask, heads_apart, heads_together, rows_written
+from graphc.interop.onnx.ops.rotary import rotated
+from graphc.interop.onnx.registry import MICROSOFT, op
+from graphc.interop.onnx.values import Value
+from graphc.nn.functional.linear import linear
+from graphc.ops import index
+from graphc.tensors.free_functions import cat, stack
+from graphc.tensors.tensor import Tensor
+
+
+@op("Attention", domain=MICROSOFT)
+def attention(
+    x: Tensor,
+    weights: Tensor,
+    bias: Tensor | None = None,
+    mask_index: Tensor | None = None,
+    past: Tensor | None = None,
+    attention_bias: Tensor | None = None,
+    past_sequence_length: Tensor | None = None,
+    *,
+    call: Any,
+    do_rotary: int = 0,
+    mask_filter_value: float = -10000.0,
+    num_heads: int,
+    past_present_share_buffer: int = 0,
+    qkv_hidden_sizes: Sequence[int] | None = None,
+    rotary_embedding_dim: int = 0,
+    scale: float | None = None,
+    unidirectional: int = 0,
+) -> Any:
+    """Attention with the products that make queries, keys and values of one input; ``past`` holds keys and values."""
+    if do_rotary or past_present_share_buffer:
+        raise UnsupportedError("com.microsoft.Attention with do_rotary or past_present_share_buffer")
+    joined = linear(x, weights.transpose(0, 1), bias)
+    sizes = tuple(qkv_hidden_sizes) if qkv_hidden_sizes else (joined.shape[2] // 3,) * 3
+    q, k, v = (heads_apart(part, num_heads) for part in joined.split(sizes, 2))
+    if past is not None:
+        k, v = cat([past[0], k], 2), cat([past[1], v], 2)
+    mask = None if mask_index is None else _masked(mask_index, x.shape[0], k.shape[2], mask_filter_value, q)
+    how = _scoring(q, k, scale, bool(unidirectional), mask, attention_bias)
+    result = heads_together(attend(q, k, v, how)[0])
+    return (result, stack([k, v], 0)) if call.outputs > 1 else result
+
+
+def _scoring(
+    q: Tensor, k: Tensor, scale: float | None, causal: bool, mask: Tensor | None, bias: Tensor | None
+) -> Scoring:
+    added = bias if mask is None else mask if bias is None else mask + bias
+    if not causal:
+        return Scoring(scale or None, bias=added)
+    if always("==", q.shape[2], k.shape[2]):
+        return Scoring(scale or None, bias=added, causal=True)
+    return Scoring(scale or None, keep=causal_mask(q.shape[2], k.shape[2], k.shape[2] - q.shape[2]), bias=added)
+
+
+def _masked(mask: Tensor, batch: Any, keys: Any, filling: float, like: Tensor) -> Tensor:
+    """What is added to scores for a mask of numbers of keys [batch], of their ends and starts [2 * batch], or of keys
+    that are there [batch, keys], [batch, queries, keys] or [batch, 1, queries, keys]."""
+    rank = len(mask.shape)
+    if rank == 1:
+        place = index.iota(shape=(1, keys), axis=1)
+        ends = mask[:batch].unsqueeze(1)
+        there = place < ends
+        if not always("==", mask.shape[0], batch):
+            there = there & (place >= mask[batch : batch + batch].unsqueeze(1))
+        mask, rank = there, 2
+    there = mask if mask.dtype.kind == "b" else mask.ne(0)
+    shape = {2: (there.shape[0], 1, 1, there.shape[1]), 3: (there.shape[0], 1, *there.shape[1:])}.get(rank)
+    there = there if shape is None else there.reshape(*shape)
+    return like.new_full((), 0.0).where(there, filling)
+
+
+@op("MultiHeadAttention", domain=MICROSOFT)
+def multi_head_attention(
+    query: Tensor,
+    key: Tensor | None = None,
+    value: Tensor | None = None,
+    bias: Tensor | None = None,
+    key_padding_mask: Tensor | None = None,
+    attention_bias: Tensor | None = None,
+    past_key: Tensor | None = None,
+    past_value: Tensor | None = None,
+    past_sequence_length: Tensor | None = None,
+    cache_indirection: Tensor | None = None,
+    *,
+    call: Any,
+    mask_filter_value: float = -10000.0,
+    num_heads: int,
+    scale: float | None = None,
+    unidirectional: int = 0,
+) -> Any:
+    """Attention of queries, keys and values [batch, time, heads * size], which may come as one tensor [batch, time,
+    heads, 3, size], or keys and values as [batch, time, heads, 2, size] or as [batch, heads, time, size]."""
+    if past_sequence_length is not None or cache_indirection is not None:
+        raise UnsupportedError("com.microsoft.MultiHeadAttention with past_sequence_length or cache_indirection")
+    q, k, v = _three(query, key, value, bias, num_heads)
+    if past_key is not None and past_value is not None:
+        k, v = cat([past_key, k], 2), cat([past_value, v], 2)
+    mask = None
+    if key_padding_mask is not None:
+        mask = _masked(key_padding_mask, q.shape[0], k.shape[2], mask_filter_value, q)
+    how = _scoring(q, k, scale, bool(unidirectional), mask, attention_bias)
+    result = heads_together(attend(q, k, v, how)[0])
+    return (result, k, v)[: call.outputs] if call.outputs > 1 else result
+
+
+def _three(query: Tensor, key: Tensor | None, value: Tensor | None, bias: Tensor | None, heads: int) -> list[Tensor]:
+    """Queries, keys and values [batch, heads, time, size] with their part of the bias."""
+    if key is None:
+        parts = [query[:, :, :, i].transpose(1, 2) for i in range(3)]
+    elif value is None:
+        parts = [heads_apart(query, heads), *[key[:, :, :, i].transpose(1, 2) for i in range(2)]]
+    else:
+        parts = [heads_apart(t, heads) if len(t.shape) == 3 else t for t in (query, key, value)]
+    if bias is None:
+        return parts
+    found = []
+    shares = bias.split([heads * t.shape[3] for t in parts])
+    for given, part, share in zip((query, key, value), parts, shares, strict=True):
+        is_cache = given is not None and given is not query and len(given.shape) == 4
+        found.append(part if is_cache else part + share.reshape(heads, 1, part.shape[3]))
+    return found
+
+
+@op("RotaryEmbedding", domain=MICROSOFT)
+def rotary_embedding(
+    x: Tensor,
+    position_ids: Tensor,
+    cos_cache: Tensor,
+    sin_cache: Tensor,
+    *,
+    interleaved: int = 0,
+    is_packed_batching: int = 0,
+    num_heads: int = 0,
+    rotary_embedding_dim: int = 0,
+    scale: float = 1.0,
+) -> Tensor:
+    """Pairs of elements turned by the angles of their positions; one position is that of the first step."""
+    flat = len(x.shape) == 3
+    heads = num_heads or (x.shape[2] // (cos_cache.shape[1] * 2) if flat else 0)
+    parts = heads_apart(x, heads) if flat else x
+    places = position_ids.to("int64")
+    if len(places.shape) == 1:
+        places = (places + index.iota(shape=(parts.shape[2],), axis=0)).unsqueeze(0)
+    found = _turned(parts, cos_cache, sin_cache, places, bool(interleaved))
+    return heads_together(found) if flat else found
+
+
+def _turned(x: Tensor, cos: Tensor, sin: Tensor, places: Tensor, interleaved: bool) -> Tensor:
+    return rotated(x, cos[places].unsqueeze(1), sin[places].unsqueeze(1), interleaved, 2 * cos.shape[1])
+
+
+@op("GroupQueryAttention", domain=MICROSOFT, values=True)
+def group_query_attention(
+    query: Value,
+    key: Value | None,
+    value: Value | None,
+    past_key: Value | None,
+    past_value: Value | None,
+    seqlens_k: Value,
+    total_sequence_length: Value,
+    cos_cache: Value | None = None,
+    sin_cache: Value | None = None,
+    position_ids: Value | None = None,
+    attention_bias: Value | None = None,
+    head_sink: Value | None = None,
+    *others: Value | None,
+    call: Any,
+    do_rotary: int = 0,
+    kv_num_heads: int,
+    local_window_size: int = -1,
+    num_heads: int,
+    rotary_interleaved: int = 0,
+    scale: float | None = None,
+    smooth_softmax: int = -1,
+    softcap: float = 0.0,
+    **attributes: Any,
+) -> Any:
+    """Causal attention of heads that share keys and values, which are written to a cache behind the steps that each
+    item of the batch has in it. A cache with room for all steps stays as long as it is; where the number of all steps
+    is not known in a trace, it grows by those of the query."""
+    _check_options(others, attributes)
+    q, k, v = _shared_three(query.tensor, key, value, num_heads, kv_num_heads)
+    before = (seqlens_k.tensor.to("int64").reshape(-1) + 1 - q.shape[2]).clamp(min=0)
+    if do_rotary and cos_cache is not None and sin_cache is not None:
+        places = before.unsqueeze(1) + index.iota(shape=(1, q.shape[2]), axis=1)
+        places = places if position_ids is None else position_ids.tensor.to("int64")
+        turned = [_turned(t, cos_cache.tensor, sin_cache.tensor, places, bool(rotary_interleaved)) for t in (q, k)]
+        q, k = turned
+    window = local_window_size - 1 if local_window_size > 0 else -1
+    keep = None
+    if past_key is not None and past_value is not None and not always("==", past_key.shape[2], 0):
+        total = total_sequence_length.number if total_sequence_length.is_known else None
+        row = before.reshape(-1, 1, 1, 1)
+        k, v = (_extended(c.tensor, t, row, total) for c, t in ((past_key, k), (past_value, v)))
+        keep = causal_mask(q.shape[2], k.shape[2], row, window)
+    elif window >= 0:
+        keep = causal_mask(q.shape[2], k.shape[2], 0, window)
+    bias = None if attention_bias is None else attention_bias.tensor
+    sink = None
+    if head_sink is not None or smooth_softmax == 1:
+        sink = q.new_zeros(1, 1, 1) if head_sink is None else head_sink.tensor.reshape(-1, 1, 1)
+    how = Scoring(scale or None, softcap, keep, bias, keep is None, sink=sink)
+    result = Value(query.element, heads_together(attend(q, k, v, how)[0]))
+    cached = [Value(query.element, t) for t in (k, v)]
+    return (result, *cached)[: call.outputs] if call.outputs > 1 else result
+
+
+def _check_options(others: Sequence[Any], attributes: dict[str, Any]) -> None:
+    """Raises UnsupportedError for what is not the default of what graphc does not do."""
+    usual = {"causal": 1, "k_quant_type": "NONE", "v_quant_type": "NONE"}
+    odd = [n for n, v in attributes.items() if n in usual and v != usual[n]]
+    odd += [n for n in ("qk_output", "sliding_window_cache", "kv_cache_bit_width") if attributes.get(n)]
+    if odd or any(o is not None for o in others):
+        raise UnsupportedError(f"com.microsoft.GroupQueryAttention with {', '.join(odd) or 'inputs after head_sink'}")
+
+
+def _shared_three(
+    query: Tensor, key: Value | None, value: Value | None, heads: int, shared: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Queries, keys and values [batch, heads, time, size], which may come as one tensor."""
+    if key is not None and value is not None:
+        return heads_apart(query, heads), heads_apart(key.tensor, shared), heads_apart(value.tensor, shared)
+    all_heads = heads_apart(query, heads + 2 * shared)
+    q, k, v = all_heads.split([heads, shared, shared], 1)
+    return q, k, v
+
+
+def _extended(cache: Tensor, rows: Tensor, row: Tensor, total: Any) -> Tensor:
+    """A cache with ``rows`` behind the steps of each item, and room for ``total`` steps."""
+    room = cache.shape[2] + rows.shape[2] if total is None else total
+    missing = room - cache.shape[2]
+    if not always("<=", missing, 0):
+        cache = cat([cache, cache.new_zeros(*cache.shape[:2], missing, cache.shape[3])], 2)
+    return rows_written(cache, rows, row, 2)

@@ -74,8 +74,9 @@ class OnnxModule(Whole):
         trains = constant.element.is_floating_point
         parts = name.split(".")
         plain = len(parts) <= MOST_PARTS and all(part and part.isprintable() for part in parts)
-        path = name if plain else name.replace(".", "_")
-        for candidate in (path, f"initializers.{path.replace('.', '_')}"):
+        flat = name.replace(".", "_")
+        numbered = f"initializers.{flat}_{len(self._held)}"
+        for candidate in (name if plain else flat, f"initializers.{flat}", numbered):
             try:
                 self._add(Member(candidate, Parameter(tensor) if trains else tensor, "param" if trains else "buffer"))
             except (GraphcError, KeyError):
@@ -183,12 +184,13 @@ class _Inputs:
 
 
 def _identifiers(ports: Sequence[Port]) -> dict[str, str]:
-    found: dict[str, str] = {}
+    """Names of Python, those that are some already as they are."""
     names = Names()
-    for port in ports:
-        name = "".join(c if c.isalnum() else "_" for c in port.name[:MOST_NAME])
-        found[port.name] = names.take(name if name.isidentifier() else f"input_{name}")
-    return found
+    found = {p.name: names.take(p.name) for p in ports if p.name.isidentifier()}
+    for name in [p.name for p in ports if p.name not in found]:
+        spelled = "".join(c if c.isalnum() else "_" for c in name[:MOST_NAME])
+        found[name] = names.take(spelled if spelled.isidentifier() else f"input_{spelled}")
+    return {p.name: found[p.name] for p in ports}
 
 
 def _fitting(port: Port, value: Any) -> Any:

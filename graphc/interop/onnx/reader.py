@@ -73,7 +73,7 @@ def _content(path: str) -> bytes:
             raise ArtifactError(f"{path} is no regular file")
         if info.st_size > MOST_BYTES:
             raise ArtifactError(f"{path} has more than {MOST_BYTES} bytes, which no ONNX file can have")
-        return file.read(MOST_BYTES + 1)
+        return file.read(info.st_size)
 
 
 def _parsed(package: Any, data: bytes, title: str) -> Any:

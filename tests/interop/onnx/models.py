@@ -37,7 +37,7 @@ def model(graph: Any, version: int = 17, functions: Any = (), ir_version: int = 
 
 
 def scaled(*shape: Any, version: int = 17) -> Any:
-    """relu(x * scale + shift) of tensors of a shape that ends with 3, with initializers ``fc.scale`` and ``fc.shift``."""
+    """relu(x * scale + shift) of tensors of a shape that ends with 3, by initializers ``fc.scale`` and ``fc.shift``."""
     nodes = [node("Mul", "x fc.scale", "m"), node("Add", "m fc.shift", "a"), node("Relu", "a", "y")]
     weights = [weight("fc.scale", SCALE), weight("fc.shift", SHIFT)]
     shape = shape or ("batch", 3)

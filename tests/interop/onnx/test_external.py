@@ -77,7 +77,7 @@ def test_links_are_refused(folder: Path):
 def test_what_is_no_regular_file_is_refused_without_waiting(folder: Path):
     os.mkfifo(folder / "pipe")
     for location in ("pipe", "sub", "none", "data.bin/x"):
-        with pytest.raises(ArtifactError, match="no regular file|cannot be opened"):
+        with pytest.raises(ArtifactError, match=r"no regular file|cannot be opened"):
             read(folder, location)
 
 

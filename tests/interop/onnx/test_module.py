@@ -1,4 +1,4 @@
-"""``from_onnx`` as users meet it: calls, training, copies, compiled and exported models, and what is told of mistakes."""
+"""``from_onnx`` as users meet it: calls, training, copies, compiled and exported models, mistakes."""
 
 from __future__ import annotations
 

@@ -240,48 +240,54 @@ def _mutate_several(chance: random.Random, holder: Any, field: Any, value: Any, 
         value[chosen] = _value(chance, field, value[chosen])
 
 
+def _doubling(chance: random.Random, model: Any) -> None:
+    fan, levels = chance.choice(((2, 40), (9, 6), (1, 300), (50, 3)))
+    versions = [helper.make_opsetid("", 17), helper.make_opsetid("own", 1)]
+    for i in range(levels):
+        op, domain = (f"B{i - 1}", "own") if i else ("Relu", "")
+        applied = [helper.make_node(op, ["u"], [f"v{j}"], domain=domain) for j in range(fan)]
+        model.functions.append(helper.make_function("own", f"B{i}", ["u"], ["v0"], applied, versions))
+    model.graph.node.insert(0, helper.make_node(f"B{levels - 1}", ["x"], ["bomb"], domain="own"))
+    if not any(v.domain == "own" for v in model.opset_import):
+        model.opset_import.append(versions[1])
+
+
+def _huge_weights(chance: random.Random, model: Any) -> None:
+    for tensor in model.graph.initializer:
+        del tensor.dims[:]
+        tensor.dims.extend([chance.choice((0, 1, 1 << 20, (1 << 31) - 1)) for _ in range(chance.choice((1, 3, 65)))])
+
+
+def _sparse_weights(chance: random.Random, model: Any) -> None:
+    for i in range(chance.choice((2, 200))):
+        sparse = model.graph.sparse_initializer.add()
+        sparse.values.CopyFrom(numpy_helper.from_array(np.ones(1, np.float32), f"s{i}"))
+        sparse.indices.CopyFrom(numpy_helper.from_array(np.zeros(1, np.int64), f"i{i}"))
+        sparse.dims.extend([chance.choice((1 << 24, 1 << 40)), chance.choice((1, 1 << 10))])
+
+
+def _nested(chance: random.Random, model: Any) -> None:
+    kept = copy.deepcopy(model.graph)
+    for _ in range(chance.choice((10, 40))):
+        empty = helper.make_graph([], "e", [], [])
+        nodes = [helper.make_node("If", ["c"], ["y"], then_branch=kept, else_branch=empty)]
+        kept = helper.make_graph(nodes, "g", [], [])
+    model.graph.CopyFrom(kept)
+
+
+def _huge_inputs(chance: random.Random, model: Any) -> None:
+    for port in model.graph.input:
+        for size in port.type.tensor_type.shape.dim:
+            size.dim_value = chance.choice(((1 << 31) - 1, 1 << 40, -1))
+
+
+_BOMBS = (_doubling, _huge_weights, _sparse_weights, _nested, _huge_inputs)
+
+
 def _bomb(chance: random.Random, path: Path) -> None:
     """Little that stands for much."""
     model = onnx.load(path, load_external_data=False)
-    kind = chance.randrange(5)
-    versions = [helper.make_opsetid("", 17), helper.make_opsetid("own", 1)]
-    if kind == 0:
-        fan, levels = chance.choice(((2, 40), (9, 6), (1, 300), (50, 3)))
-        for i in range(levels):
-            applied = [
-                helper.make_node(f"B{i - 1}" if i else "Relu", ["u"], [f"v{j}"], domain="own" if i else "")
-                for j in range(fan)
-            ]
-            model.functions.append(helper.make_function("own", f"B{i}", ["u"], ["v0"], applied, versions))
-        model.graph.node.insert(0, helper.make_node(f"B{levels - 1}", ["x"], ["bomb"], domain="own"))
-        if not any(v.domain == "own" for v in model.opset_import):
-            model.opset_import.append(versions[1])
-    elif kind == 1:
-        for tensor in model.graph.initializer:
-            del tensor.dims[:]
-            tensor.dims.extend(
-                [chance.choice((0, 1, 1 << 20, (1 << 31) - 1)) for _ in range(chance.choice((1, 3, 65)))]
-            )
-    elif kind == 2:
-        for i in range(chance.choice((2, 200))):
-            sparse = model.graph.sparse_initializer.add()
-            sparse.values.CopyFrom(numpy_helper.from_array(np.ones(1, np.float32), f"s{i}"))
-            sparse.indices.CopyFrom(numpy_helper.from_array(np.zeros(1, np.int64), f"i{i}"))
-            sparse.dims.extend([chance.choice((1 << 24, 1 << 40)), chance.choice((1, 1 << 10))])
-    elif kind == 3:
-        kept = copy.deepcopy(model.graph)
-        for _ in range(chance.choice((10, 40))):
-            outer = helper.make_graph([helper.make_node("If", ["c"], ["y"])], "g", [], [])
-            for name in ("then_branch", "else_branch"):
-                attribute = outer.node[0].attribute.add()
-                attribute.name, attribute.type = name, onnx.AttributeProto.GRAPH
-                attribute.g.CopyFrom(kept if name == "then_branch" else helper.make_graph([], "e", [], []))
-            kept = outer
-        model.graph.CopyFrom(kept)
-    else:
-        for port in model.graph.input:
-            for size in port.type.tensor_type.shape.dim:
-                size.dim_value = chance.choice(((1 << 31) - 1, 1 << 40, -1))
+    chance.choice(_BOMBS)(chance, model)
     path.write_bytes(model.SerializePartialToString())
 
 

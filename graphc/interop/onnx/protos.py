@@ -37,6 +37,13 @@ _BITS = frozenset(
 """What ``int32_data`` holds the bits of."""
 
 
+def text_of(field: Any) -> str:
+    """A text of a proto, which is bytes where it is no UTF-8. Raises ArtifactError."""
+    if not isinstance(field, str):
+        raise ArtifactError(f"the name {field[:40]!r} is no text in UTF-8")
+    return field
+
+
 def read_tensor(proto: Any, external: External) -> TensorAttribute:
     """A TensorProto. Raises ArtifactError where its data does not fit its shape, UnsupportedError."""
     title = f"tensor {proto.name[:80]!r}"
@@ -46,7 +53,7 @@ def read_tensor(proto: Any, external: External) -> TensorAttribute:
     if element is STRING:
         return TensorAttribute(_texts(proto, count, title).reshape(shape), element)
     if proto.data_location == 1:
-        entries = {e.key: e.value for e in proto.external_data}
+        entries = {text_of(e.key): text_of(e.value) for e in proto.external_data}
         raw = external.read(entries, _bytes(element, count), title)
         return TensorAttribute(_of_bytes(raw, element, shape), element)
     if proto.raw_data:
@@ -205,6 +212,7 @@ class Dims:
 def read_port_type(name: str, proto: Any, dims: Dims | None, depth: int = 0) -> Port:
     """The type of an input or output of a graph. Without ``dims`` open sizes are None. Raises ArtifactError."""
     kind = proto.WhichOneof("value") or ""
+    name = text_of(name)
     if kind in ("sequence_type", "optional_type"):
         if depth > MOST_NESTED:
             raise ArtifactError(f"the type of {name[:80]!r} is nested in more than {MOST_NESTED} levels")
@@ -226,4 +234,4 @@ def _size(proto: Any, place: str, dims: Dims | None) -> Any:
         if not 0 <= proto.dim_value <= LARGEST:
             raise ArtifactError(f"{place[:80]} is the size {proto.dim_value}")
         return proto.dim_value
-    return dims.of(proto.dim_param, place) if dims is not None else None
+    return dims.of(text_of(proto.dim_param), place) if dims is not None else None

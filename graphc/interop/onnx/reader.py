@@ -13,7 +13,7 @@ from graphc.interop.onnx.external import External
 from graphc.interop.onnx.graph import Node, OnnxGraph, Port
 from graphc.interop.onnx.growth import check_depth, count_operators
 from graphc.interop.onnx.package import newest_versions, onnx_package, schema
-from graphc.interop.onnx.protos import Dims, read_attribute, read_port_type, read_sparse, read_tensor
+from graphc.interop.onnx.protos import Dims, read_attribute, read_port_type, read_sparse, read_tensor, text_of
 from graphc.interop.onnx.table import find
 from graphc.interop.onnx.verify import verify_graph
 
@@ -120,13 +120,13 @@ class _Reader:
         """``given`` are the attributes of a function that is written out."""
         check_depth(depth)
         dims = self.dims if depth == 0 else None
-        held = [(t.name, read_tensor(t, self.external)) for t in proto.initializer]
-        held += [(t.values.name, read_sparse(t, self.external)) for t in proto.sparse_initializer]
+        held = [(text_of(t.name), read_tensor(t, self.external)) for t in proto.initializer]
+        held += [(text_of(t.values.name), read_sparse(t, self.external)) for t in proto.sparse_initializer]
         constants = _unique(held, "initializer")
         inputs = [read_port_type(v.name, v.type, dims) for v in proto.input if v.name not in constants]
         outputs = [read_port_type(v.name, v.type, None) for v in proto.output]
         nodes = self._nodes(proto.node, versions, given, depth)
-        return OnnxGraph(proto.name, inputs, outputs, nodes, constants)
+        return OnnxGraph(text_of(proto.name), inputs, outputs, nodes, constants)
 
     def _nodes(
         self, protos: Sequence[Any], versions: Mapping[str, int], given: Mapping[str, Any], depth: int
@@ -138,10 +138,10 @@ class _Reader:
         if self.count > MOST_NODES:
             raise ArtifactError(f"the model has more than {MOST_NODES} operators")
         domain = _domain(proto.domain)
-        local = self.functions.get((domain, proto.op_type, proto.overload))
-        name = proto.name or f"{proto.op_type}_{self.count}"[:80]
+        local = self.functions.get((domain, text_of(proto.op_type), proto.overload))
+        name = text_of(proto.name) or f"{proto.op_type}_{self.count}"[:80]
         attributes = self._attributes(proto.attribute, versions, given, depth)
-        inputs, outputs = tuple(proto.input), tuple(proto.output)
+        inputs, outputs = tuple(map(text_of, proto.input)), tuple(map(text_of, proto.output))
         if local is not None:
             body = self._function(local, attributes, len(outputs), depth)
             return Node(name, proto.op_type, domain, 0, inputs, outputs, attributes, (), body)
@@ -181,9 +181,9 @@ class _Reader:
         for default in proto.attribute_proto:
             given.setdefault(default.name, read_attribute(default, self.external, lambda g: g))
         nodes = self._nodes(proto.node, _versions(proto.opset_import) or self.versions, given, depth + 1)
-        inputs = [Port(name, "other", None, None) for name in proto.input]
-        outputs = [Port(name, "other", None, None) for name in proto.output[:results]]
-        return OnnxGraph(proto.name, inputs, outputs, nodes, {})
+        inputs = [Port(text_of(name), "other", None, None) for name in proto.input]
+        outputs = [Port(text_of(name), "other", None, None) for name in proto.output[:results]]
+        return OnnxGraph(text_of(proto.name), inputs, outputs, nodes, {})
 
     def _attributes(
         self, protos: Sequence[Any], versions: Mapping[str, int], given: Mapping[str, Any], depth: int
@@ -191,9 +191,9 @@ class _Reader:
         found: list[tuple[str, Any]] = []
         for proto in protos:
             if not proto.ref_attr_name:
-                found.append((proto.name, self._attribute(proto, versions, given, depth)))
+                found.append((text_of(proto.name), self._attribute(proto, versions, given, depth)))
             elif proto.ref_attr_name in given:
-                found.append((proto.name, given[proto.ref_attr_name]))
+                found.append((text_of(proto.name), given[proto.ref_attr_name]))
         return _unique(found, "attribute")
 
     def _attribute(self, proto: Any, versions: Mapping[str, int], given: Mapping[str, Any], depth: int) -> Any:
@@ -228,7 +228,7 @@ def _versions(imports: Sequence[Any]) -> dict[str, int]:
 
 
 def _domain(text: str) -> str:
-    return "" if text == "ai.onnx" else text
+    return "" if text == "ai.onnx" else text_of(text)
 
 
 def _unique(pairs: Sequence[tuple[Any, Any]], what: str) -> dict[Any, Any]:

@@ -268,7 +268,7 @@ def _sparse_weights(chance: random.Random, model: Any) -> None:
 
 def _nested(chance: random.Random, model: Any) -> None:
     kept = copy.deepcopy(model.graph)
-    for _ in range(chance.choice((10, 40))):
+    for _ in range(chance.choice((10, 24))):
         empty = helper.make_graph([], "e", [], [])
         nodes = [helper.make_node("If", ["c"], ["y"], then_branch=kept, else_branch=empty)]
         kept = helper.make_graph(nodes, "g", [], [])

@@ -49,7 +49,7 @@ def test_errors_name_the_file(tmp_path: Path):
 @pytest.mark.parametrize(
     ("proto", "kind", "text"),
     [
-        (lambda: relu(version=6), UnsupportedError, "version 6, the oldest"),
+        (lambda: relu(version=5), UnsupportedError, "of version 5"),
         (lambda: relu(version=999), UnsupportedError, "version 999 of the domain ''"),
         (lambda: relu(ir_version=999), UnsupportedError, "format has version 999"),
         (lambda: relu(ir_version=0), ArtifactError, "no version"),

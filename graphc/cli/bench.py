@@ -19,9 +19,7 @@ from graphc.runtime.devices.array import from_host
 
 def add_to(parser: argparse.ArgumentParser) -> None:
     """Gives the command's parser its arguments."""
-    parser.add_argument(
-        "model", metavar="FILE", help="a model file (.gcm, .pt2 or .onnx); with --breakdown a target too"
-    )
+    parser.add_argument("model", metavar="FILE", help="a .gcm, .pt2 or .onnx file; with --breakdown a target too")
     parser.add_argument(
         "--input", action="append", default=[], metavar="NAME=VALUE", help="as for run (default: random arrays)"
     )

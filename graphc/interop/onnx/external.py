@@ -10,6 +10,10 @@ import numpy as np
 
 from graphc.base.errors import ArtifactError
 
+MOST_FILLED = 1 << 30
+"""Bytes of all sparse tensors of a model, written out."""
+MOST_SHARED = 4
+"""How often tensors may read a file in all: tied ones may lie in the same place."""
 _OPEN = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
 _FOLDER = _OPEN | os.O_DIRECTORY
 
@@ -21,6 +25,16 @@ class External:
     def __init__(self, folder: str | None):
         """None: a model that has no folder, of which no data can lie beside it."""
         self._folder = folder
+        self._read: dict[tuple[int, int], int] = {}
+        """Bytes that tensors took, by device and number of the file."""
+        self._filled = 0
+
+    def fill(self, size: int, title: str) -> None:
+        """Counts bytes of memory that no file has, such as the zeros of a sparse tensor. Raises ArtifactError where
+        they are too many in all."""
+        self._filled += size
+        if self._filled > MOST_FILLED:
+            raise ArtifactError(f"{title}: sparse tensors take more than {MOST_FILLED} bytes as what they stand for")
 
     def read(self, entries: Mapping[str, str], size: int, title: str) -> np.ndarray:
         """The bytes of a tensor, which are to be ``size``, mapped from the file. Raises ArtifactError for a place
@@ -45,6 +59,10 @@ class External:
                 raise ArtifactError(
                     f"{title}: bytes {offset}..{offset + size} of {location[:80]!r}, which has {info.st_size}"
                 )
+            key = info.st_dev, info.st_ino
+            self._read[key] = self._read.get(key, 0) + size
+            if self._read[key] > MOST_SHARED * info.st_size:
+                raise ArtifactError(f"{title}: tensors read {location[:80]!r} more than {MOST_SHARED} times over")
             with os.fdopen(os.dup(file), "rb") as opened:
                 return np.memmap(opened, np.uint8, "r", offset, (size,))
         finally:
@@ -73,6 +91,6 @@ def _whole(entries: Mapping[str, str], name: str, missing: int, title: str) -> i
     text = entries.get(name, "")
     if not text:
         return missing
-    if not text.isdecimal() or len(text) > 18:
+    if not (text.isascii() and text.isdecimal()) or len(text) > 18:
         raise ArtifactError(f"{title}: the {name} {text[:40]!r} of its data is no number of bytes")
     return int(text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,14 +15,18 @@ from graphc.base.shape_patterns import ShapePatterns
 from graphc.base.size import hint, is_size
 from graphc.interop.onnx.elements import Element, element_of
 from graphc.interop.onnx.graph import OnnxGraph, Port, TensorAttribute
+from graphc.interop.onnx.protos import MOST_NAME, Names
 from graphc.interop.onnx.reader import read_model
-from graphc.interop.onnx.run import Runner
+from graphc.interop.onnx.run import Runner, check_rules
 from graphc.interop.onnx.sizes import asked_constants
 from graphc.interop.onnx.values import Value
 from graphc.interop.parts import Member, Whole
 from graphc.nn.parameter import Parameter
 from graphc.tensors.creation import as_tensor, zeros
 from graphc.tensors.tensor import Tensor
+
+MOST_PARTS = 64
+"""Of a name of an initializer, between dots: each is a module within the one before."""
 
 
 def from_onnx(source: Any) -> OnnxModule:
@@ -51,14 +56,16 @@ class OnnxModule(Whole):
         """Raises UnsupportedError for operators without a rule."""
         super().__init__("".join(c if c.isalnum() else "_" for c in kind)[:60] or "OnnxModel")
         self._traced_name = self._kind
-        self._graph = graph
-        self._runner = Runner(graph)
-        self._paths: dict[str, str] = {}
-        """Where the tensors of initializers are, by their names."""
+        check_rules(graph)
+        self._held: dict[str, tuple[str, Element]] = {}
+        """Where the tensors of initializers are, by their names, and what they hold."""
         asked = asked_constants(graph)
         for name, constant in graph.constants.items():
             if name not in asked and constant.element.carrier is not None:
                 self._hold(name, constant)
+        constants = {name: c for name, c in graph.constants.items() if name not in self._held}
+        self._graph = replace(graph, constants=constants)
+        self._runner = Runner(self._graph)
         self._patterns = _Inputs(graph.inputs)
         super().train(False)
 
@@ -66,19 +73,22 @@ class OnnxModule(Whole):
         """Makes an initializer a parameter or a buffer."""
         tensor = Value(constant.element, None, constant.array).tensor
         trains = constant.element.is_floating_point
-        path = name if all(part and part.isprintable() for part in name.split(".")) else name.replace(".", "_")
-        for candidate in (path, f"initializers.{path.replace('.', '_') or 'unnamed'}"):
+        parts = name.split(".")
+        plain = len(parts) <= MOST_PARTS and all(part and part.isprintable() for part in parts)
+        flat = name.replace(".", "_")
+        numbered = f"initializers.{flat}_{len(self._held)}"
+        for candidate in (name if plain else flat, f"initializers.{flat}", numbered):
             try:
                 self._add(Member(candidate, Parameter(tensor) if trains else tensor, "param" if trains else "buffer"))
             except (GraphcError, KeyError):
                 continue
-            self._paths[name] = candidate
+            self._held[name] = candidate, constant.element
             return
         raise ArtifactError(f"the name {name[:80]!r} of an initializer is taken")
 
     @property
     def graph(self) -> OnnxGraph:
-        """The operators as they were read."""
+        """The operators as they were read, without the initializers that are parameters and buffers."""
         return self._graph
 
     @property
@@ -105,8 +115,7 @@ class OnnxModule(Whole):
         """The results of a call as values with their element types."""
         self._check_hooks()
         held = self._tensors()
-        constants = self._graph.constants
-        tensors = {name: Value(constants[name].element, held[path]) for name, path in self._paths.items()}
+        tensors = {name: Value(element, held[path]) for name, (path, element) in self._held.items()}
         return self._runner.run({}, self._patterns.bind(args, kwargs), tensors)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -177,15 +186,13 @@ class _Inputs:
 
 
 def _identifiers(ports: Sequence[Port]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for port in ports:
-        name = "".join(c if c.isalnum() else "_" for c in port.name) or "input"
-        if not name.isidentifier():
-            name = f"input_{name}"
-        while name in found.values():
-            name += "_"
-        found[port.name] = name
-    return found
+    """Names of Python, those that are some already as they are."""
+    names = Names()
+    found = {p.name: names.take(p.name) for p in ports if p.name.isidentifier()}
+    for name in [p.name for p in ports if p.name not in found]:
+        spelled = "".join(c if c.isalnum() else "_" for c in name[:MOST_NAME])
+        found[name] = names.take(spelled if spelled.isidentifier() else f"input_{spelled}")
+    return {p.name: found[p.name] for p in ports}
 
 
 def _fitting(port: Port, value: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,24 +24,36 @@ _FIELDS = {
     **dict.fromkeys(("UINT32", "UINT64"), "uint64_data"),
 }
 """Where elements lie that are not in ``raw_data``; others are in ``int32_data``."""
+MOST_NESTED = 16
+"""Sequences and optional values within each other."""
+MOST_DIMS = 64
+"""Of a tensor: what numpy can have."""
+_WIDEST = 16
+"""Bytes of an element."""
+_ADDRESSES = 2**63 - 1
 _BITS = frozenset(
     ("FLOAT16", "BFLOAT16", "FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2", "FLOAT8E5M2FNUZ", "FLOAT8E8M0")
 )
 """What ``int32_data`` holds the bits of."""
 
 
+def text_of(field: Any) -> str:
+    """A text of a proto, which is bytes where it is no UTF-8. Raises ArtifactError."""
+    if not isinstance(field, str):
+        raise ArtifactError(f"the name {field[:40]!r} is no text in UTF-8")
+    return field
+
+
 def read_tensor(proto: Any, external: External) -> TensorAttribute:
     """A TensorProto. Raises ArtifactError where its data does not fit its shape, UnsupportedError."""
     title = f"tensor {proto.name[:80]!r}"
     element = element_of_code(proto.data_type)
-    shape = tuple(proto.dims)
-    if any(not 0 <= n <= LARGEST for n in shape) or len(shape) > 64:
-        raise ArtifactError(f"{title} has the shape {list(shape)[:64]}")
+    shape = _shape(proto.dims, title)
     count = math.prod(shape)
     if element is STRING:
         return TensorAttribute(_texts(proto, count, title).reshape(shape), element)
     if proto.data_location == 1:
-        entries = {e.key: e.value for e in proto.external_data}
+        entries = {text_of(e.key): text_of(e.value) for e in proto.external_data}
         raw = external.read(entries, _bytes(element, count), title)
         return TensorAttribute(_of_bytes(raw, element, shape), element)
     if proto.raw_data:
@@ -50,6 +62,16 @@ def read_tensor(proto: Any, external: External) -> TensorAttribute:
             raise ArtifactError(f"{title} has {raw.size} bytes, its shape {list(shape)} needs {_bytes(element, count)}")
         return TensorAttribute(_of_bytes(raw, element, shape), element)
     return TensorAttribute(_of_numbers(proto, element, count, title).reshape(shape), element)
+
+
+def _shape(dims: Sequence[int], title: str) -> tuple[int, ...]:
+    """Sizes of a tensor that numpy can have. Raises ArtifactError."""
+    shape = tuple(dims[: MOST_DIMS + 1])
+    # NOTE: numpy multiplies the sizes beside a 0, too.
+    addressed = math.prod([max(n, 1) for n in shape]) * _WIDEST
+    if len(shape) > MOST_DIMS or any(not 0 <= n <= LARGEST for n in shape) or addressed > _ADDRESSES:
+        raise ArtifactError(f"{title} has the shape {list(shape)}")
+    return shape
 
 
 def _bytes(element: Element, count: int) -> int:
@@ -123,7 +145,7 @@ def read_attribute(proto: Any, external: External, graph_of: Callable[[Any], Any
         8: lambda: tuple([_text(s) for s in proto.strings]),
         9: lambda: tuple([read_tensor(t, external) for t in proto.tensors]),
         10: lambda: tuple([graph_of(g) for g in proto.graphs]),
-        11: lambda: _dense(proto.sparse_tensor, external),
+        11: lambda: read_sparse(proto.sparse_tensor, external),
         13: lambda: read_port_type(proto.name, proto.tp, None),
     }
     if proto.type not in readers:
@@ -131,16 +153,11 @@ def read_attribute(proto: Any, external: External, graph_of: Callable[[Any], Any
     return readers[proto.type]()
 
 
-MOST_DENSE = 1 << 28
-"""Elements of a sparse tensor that is written out."""
-
-
-def _dense(proto: Any, external: External) -> TensorAttribute:
-    """A sparse tensor as one that holds its zeros."""
-    shape = tuple(proto.dims)
+def read_sparse(proto: Any, external: External) -> TensorAttribute:
+    """A SparseTensorProto as a tensor that holds its zeros. Raises what ``read_tensor`` raises."""
+    shape = _shape(proto.dims, "a sparse tensor")
     values, places = read_tensor(proto.values, external), read_tensor(proto.indices, external).array
-    if any(n < 0 for n in shape) or math.prod(shape) > MOST_DENSE:
-        raise ArtifactError(f"a sparse tensor of the shape {list(shape)[:64]}")
+    external.fill(math.prod(shape) * max(values.array.itemsize, 8), "a sparse tensor")
     found = np.zeros(math.prod(shape), values.array.dtype)
     try:
         if places.ndim == 2:
@@ -153,32 +170,53 @@ def _dense(proto: Any, external: External) -> TensorAttribute:
     return TensorAttribute(found.reshape(shape), values.element)
 
 
+MOST_NAME = 200
+"""Characters of a name that is made of a text in a file."""
+
+
+class Names:
+    """Names that differ from each other."""
+
+    def __init__(self) -> None:
+        self._taken: dict[str, int] = {}
+        """With how many were made of each."""
+
+    def take(self, name: str) -> str:
+        """The name, or one with a number behind it where it is taken."""
+        found = name
+        while found in self._taken:
+            self._taken[name] += 1
+            found = f"{name}_{self._taken[name]}"
+        self._taken[found] = 1
+        return found
+
+
 class Dims:
     """The named dimensions of one model by the texts that stand for them."""
 
     def __init__(self) -> None:
         self._known: dict[str, Any] = {}
-        self._names: set[str] = set()
+        self._names = Names()
 
     def of(self, text: str, place: str) -> Any:
         """The size of this text; without one that of a place, which no other has."""
         key = text or place
         if key not in self._known:
-            name = "".join(c if c.isalnum() and c.isascii() else "_" for c in key).strip("_") or "size"
+            name = "".join(c if c.isalnum() and c.isascii() else "_" for c in key[:MOST_NAME]).strip("_") or "size"
             if not name.isidentifier() or LOOP.fullmatch(name):
                 name = f"size_{name}"
-            while name in self._names:
-                name += "_"
-            self._names.add(name)
-            self._known[key] = Dim(name, min=0)
+            self._known[key] = Dim(self._names.take(name), min=0)
         return self._known[key]
 
 
-def read_port_type(name: str, proto: Any, dims: Dims | None) -> Port:
-    """The type of an input or output of a graph. Without ``dims`` open sizes are None."""
+def read_port_type(name: str, proto: Any, dims: Dims | None, depth: int = 0) -> Port:
+    """The type of an input or output of a graph. Without ``dims`` open sizes are None. Raises ArtifactError."""
     kind = proto.WhichOneof("value") or ""
+    name = text_of(name)
     if kind in ("sequence_type", "optional_type"):
-        inner = read_port_type(name, getattr(proto, kind).elem_type, None)
+        if depth > MOST_NESTED:
+            raise ArtifactError(f"the type of {name[:80]!r} is nested in more than {MOST_NESTED} levels")
+        inner = read_port_type(name, getattr(proto, kind).elem_type, None, depth + 1)
         return Port(name, kind.removesuffix("_type"), inner.element, None)
     if kind != "tensor_type":
         return Port(name, "other", None, None)
@@ -186,6 +224,8 @@ def read_port_type(name: str, proto: Any, dims: Dims | None) -> Port:
     element = element_of_code(found.elem_type) if found.elem_type else None
     if not found.HasField("shape"):
         return Port(name, "tensor", element, None)
+    if len(found.shape.dim) > MOST_DIMS:
+        raise ArtifactError(f"the type of {name[:80]!r} has more than {MOST_DIMS} dimensions")
     return Port(name, "tensor", element, tuple([_size(d, f"{name}_{i}", dims) for i, d in enumerate(found.shape.dim)]))
 
 
@@ -194,4 +234,4 @@ def _size(proto: Any, place: str, dims: Dims | None) -> Any:
         if not 0 <= proto.dim_value <= LARGEST:
             raise ArtifactError(f"{place[:80]} is the size {proto.dim_value}")
         return proto.dim_value
-    return dims.of(proto.dim_param, place) if dims is not None else None
+    return dims.of(text_of(proto.dim_param), place) if dims is not None else None

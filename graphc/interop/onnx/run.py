@@ -18,13 +18,14 @@ from graphc.interop.onnx.values import MOST_KNOWN, Value, settled
 from graphc.interop.onnx.widths import narrowed
 from graphc.tensors.tensor import Tensor
 
+_FAULTS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
+"""What a rule raises for inputs and attributes that its operator cannot have, beside errors of graphc."""
+
 
 class Runner:
     """An OnnxGraph as a function of its inputs."""
 
     def __init__(self, graph: OnnxGraph):
-        """Raises UnsupportedError for operators that are not in the table; all of them are named."""
-        _check_known(graph)
         self.graph = graph
         self._inner = {id(g): Runner(g) for node in graph.nodes for g in node.graphs()}
         self._bodies = {id(n): Runner(n.body) for n in graph.nodes if n.body is not None}
@@ -72,16 +73,24 @@ class Runner:
     def _applied(self, node: Node, entry: Entry | None, scope: Scope) -> Sequence[Any]:
         inputs = [None if name == ABSENT else scope[name] for name in node.inputs]
         if entry is None:
-            return self._bodies[id(node)].run({}, inputs)
+            left_out = len(self._bodies[id(node)].graph.inputs) - len(inputs)
+            return self._bodies[id(node)].run({}, [*inputs, *[None] * left_out])
         try:
             found = self._known(node, inputs)
             if found is None:
                 found = _computed(Call(node, self, scope, inputs), entry)
-            return _values(node, found, inputs)
+            results = _values(node, found, inputs)
         except GraphcError as error:
             if error.where is None:
-                error.where = f"{node.title} {node.name}"[:200]
+                error.where = _place(node)
             raise
+        except _FAULTS as error:
+            raise UnsupportedError(
+                f"the operator cannot be applied so: {type(error).__name__}: {error}"[:500], where=_place(node)
+            ) from error
+        if len(results) < len(node.outputs):
+            raise UnsupportedError(f"{len(node.outputs)} results, of which {len(results)} are here", where=_place(node))
+        return results
 
     @staticmethod
     def _known(node: Node, inputs: Sequence[Any]) -> Any:
@@ -92,13 +101,18 @@ class Runner:
         return rule(*[None if v is None else v.array for v in inputs], **_plain(node.attributes))
 
 
+def _place(node: Node) -> str:
+    return f"{node.title} {node.name}"[:200]
+
+
 def _is_short(value: Any) -> bool:
     """Whether functions of arrays take it; texts have no others."""
     known = isinstance(value, Value) and value.is_known
     return known and (value.element.carrier is None or value.array.size <= MOST_KNOWN)
 
 
-def _check_known(graph: OnnxGraph) -> None:
+def check_rules(graph: OnnxGraph) -> None:
+    """Raises UnsupportedError for operators that are not in the table; all of them are named."""
     missing = dict.fromkeys(_missing(graph))
     if missing:
         raise UnsupportedError(

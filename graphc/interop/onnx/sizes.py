@@ -15,7 +15,8 @@ def asked_constants(graph: OnnxGraph) -> set[str]:
     are whole numbers of at most one dimension, which may be computed with as well."""
     asked: set[str] = set()
     for node in reversed(graph.nodes):
-        asked |= {name for i, name in enumerate(node.inputs) if i in _asked_inputs(node)}
+        wanted = _asked_inputs(node)
+        asked |= {name for i, name in enumerate(node.inputs) if i in wanted}
         if (node.domain, node.op) in HOST and node.op not in _OF_SHAPES and asked & set(node.outputs):
             asked |= set(node.inputs)
         for inner in node.graphs():

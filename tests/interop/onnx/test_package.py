@@ -1,0 +1,53 @@
+"""The ``onnx`` package behind one door: schemas by version, and what is said where it is not installed."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from graphc.base.errors import ArgumentError
+from graphc.interop.onnx.package import newest_versions, onnx_package, schema
+
+
+def test_without_the_package_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    with pytest.raises(ArgumentError) as found:
+        onnx_package()
+    assert "pip install 'graphc[onnx]'" in str(found.value)
+
+
+onnx = pytest.importorskip("onnx")
+
+
+def known(op: str, version: int, domain: str = "") -> object:
+    found = schema(domain, op, version)
+    assert found is not None
+    return found
+
+
+def test_schemas_are_those_of_the_version():
+    assert known("Add", 7).types(2, 1) == (0,)
+    assert [known("Softmax", v).defaults["axis"].i for v in (11, 13)] == [1, -1]
+    assert known("Clip", 6).counts[:2] == (1, 1) and known("Clip", 13).counts[:2] == (1, 3)
+
+
+def test_types_of_results_are_those_of_inputs_or_unknown():
+    assert known("Where", 16).types(3, 1) == (1,)
+    assert known("Split", 13).types(2, 3) == (0, 0, 0)
+    assert known("RandomUniform", 1).types(0, 1) == (None,)
+    assert known("Cast", 13).types(1, 1) == (None,)
+
+
+def test_schemas_say_what_must_be_there():
+    assert known("Cast", 13).attributes["to"] == (onnx.AttributeProto.INT, True)
+    assert known("Conv", 11).needed == {0, 1}
+
+
+@pytest.mark.parametrize(("domain", "op", "version"), [("", "Ununtrium", 17), ("own", "Add", 1), ("", "Add", 2**40)])
+def test_operators_that_there_are_not_have_no_schema(domain: str, op: str, version: int):
+    assert schema(domain, op, version) is None
+
+
+def test_the_newest_versions_are_those_of_the_package():
+    assert newest_versions()[""] == onnx.defs.onnx_opset_version()

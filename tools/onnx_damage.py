@@ -1,0 +1,482 @@
+"""Damaged and hostile ``.onnx`` files: ``python -m tools.onnx_damage --count 1000 [--seed N] [--json]``.
+
+Each is read or is a typed error, in bounded time and memory, and nothing outside of its folder is opened. A file is
+made of one of a few models by damage to its bytes (flips, cuts, repetitions, spliced fields), to its structure (fields
+of the proto that are missing, doubled, exchanged, or have another value), or to where the data beside it lies. What is
+read is run once with zeros. Needs the ``onnx`` package.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import copy
+import json
+import os
+import random
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import onnx
+from google.protobuf.descriptor import FieldDescriptor
+from onnx import helper, numpy_helper
+
+import graphc as gc
+from graphc.base.errors import GraphcError
+from graphc.tape.grad_mode import no_grad
+
+MOST_MEMORY = 1 << 31
+"""Bytes of addresses that reading and running a file may add to what the process has."""
+MOST_SECONDS = 5.0
+SECRET = b"nobody is to read this, and it is long enough for any tensor of the models here" * 4
+READ, REFUSED, FAILED = "read and run", "typed error", "FAILED"
+Damage = Callable[[random.Random, Path], None]
+
+
+class Outcome(NamedTuple):
+    """What became of a file."""
+
+    kind: str
+    """READ, REFUSED or FAILED."""
+    text: str
+
+
+# Models
+
+
+def _port(name: str, *shape: Any) -> Any:
+    return helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape)
+
+
+def _weights() -> list[Any]:
+    values = np.arange(3, dtype=np.float32) / 8
+    return [
+        numpy_helper.from_array(values, "fc.weight"),
+        helper.make_tensor("fc.bias", onnx.TensorProto.FLOAT, [3], [0.5, 1.0, -1.0]),
+        numpy_helper.from_array(np.array([1, -1], np.int64), "shape"),
+    ]
+
+
+def _model() -> Any:
+    """Operators of several kinds, a function, and one that is written out."""
+    nodes = [
+        helper.make_node("Mul", ["x", "fc.weight"], ["m"]),
+        helper.make_node("Add", ["m", "fc.bias"], ["a"]),
+        helper.make_node("Twice", ["a"], ["t"], domain="own", factor=2.0),
+        helper.make_node("Shrink", ["t"], ["h"]),
+        helper.make_node("Transpose", ["h"], ["q"], perm=[1, 0]),
+        helper.make_node("Transpose", ["q"], ["p"]),
+        helper.make_node("Constant", [], ["c"], value=numpy_helper.from_array(np.ones((1, 3), np.float32), "c")),
+        helper.make_node("Concat", ["p", "c"], ["k"], axis=0),
+        helper.make_node("Reshape", ["k", "shape"], ["r"]),
+        helper.make_node("Cast", ["r"], ["y"], to=onnx.TensorProto.DOUBLE),
+    ]
+    twice = helper.make_function(
+        *("own", "Twice", ["u"], ["v"]),
+        [helper.make_node("Constant", [], ["f"]), helper.make_node("Mul", ["u", "f"], ["v"])],
+        [helper.make_opsetid("", 17)],
+        ["factor"],
+    )
+    reference = twice.node[0].attribute.add()
+    reference.name, reference.ref_attr_name, reference.type = "value_float", "factor", onnx.AttributeProto.FLOAT
+    graph = helper.make_graph(
+        nodes, "net", [_port("x", "rows", 3)], [helper.make_tensor_value_info("y", 11, None)], _weights()
+    )
+    sparse = helper.make_sparse_tensor(
+        numpy_helper.from_array(np.ones(2, np.float32), "sparse"), numpy_helper.from_array(np.array([0, 2]), "at"), [3]
+    )
+    graph.sparse_initializer.append(sparse)
+    versions = [helper.make_opsetid("", 17), helper.make_opsetid("own", 1)]
+    return helper.make_model(graph, opset_imports=versions, functions=[twice], ir_version=9)
+
+
+def _branches() -> Any:
+    """Graphs within a graph, by operators that need no rule to be read."""
+    inner = helper.make_graph([helper.make_node("Relu", ["x"], ["b"])], "then", [], [_port("b", 2)])
+    other = helper.make_graph(
+        [helper.make_node("If", ["c"], ["b"], then_branch=inner, else_branch=inner)], "else", [], [_port("b", 2)]
+    )
+    nodes = [helper.make_node("If", ["c"], ["y"], then_branch=inner, else_branch=other)]
+    ports = [_port("x", 2), helper.make_tensor_value_info("c", onnx.TensorProto.BOOL, [])]
+    graph = helper.make_graph(nodes, "branches", ports, [_port("y", 2)])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+
+
+MODELS: tuple[Callable[[], Any], ...] = (_model, _model, _branches)
+
+
+# Damage to bytes
+
+
+def _flip(chance: random.Random, path: Path) -> None:
+    found = bytearray(path.read_bytes())
+    for _ in range(chance.choice((1, 1, 2, 8, 64))):
+        found[chance.randrange(len(found))] = chance.randrange(256)
+    path.write_bytes(found)
+
+
+def _cut(chance: random.Random, path: Path) -> None:
+    data = path.read_bytes()
+    path.write_bytes(data[: chance.randrange(len(data))])
+
+
+def _drop(chance: random.Random, path: Path) -> None:
+    data = path.read_bytes()
+    begin = chance.randrange(len(data))
+    path.write_bytes(data[:begin] + data[begin + chance.randrange(1, 100) :])
+
+
+def _splice(chance: random.Random, path: Path) -> None:
+    """A piece of the file once more elsewhere, or between two halves of the file."""
+    data = path.read_bytes()
+    begin, place = chance.randrange(len(data)), chance.randrange(len(data))
+    path.write_bytes(data[:place] + data[begin : begin + chance.randrange(1, 300)] + data[place:])
+
+
+# Damage to structure
+
+_WHOLE = (0, 1, -1, 2, 7, 64, 255, 1 << 20, (1 << 31) - 1, 1 << 31, 1 << 40, (1 << 63) - 1, -(1 << 63))
+_TEXTS = (
+    "",
+    "x",
+    "y",
+    "m",
+    "fc.weight",
+    "shape",
+    "own",
+    "ai.onnx",
+    "Twice",
+    "If",
+    "Loop",
+    "Constant",
+    "..",
+    "a" * 5000,
+    "é\0",
+)
+_REALS = (0.0, -0.0, 1e38, float("nan"), float("inf"))
+_KINDS = {
+    FieldDescriptor.CPPTYPE_INT32: _WHOLE,
+    FieldDescriptor.CPPTYPE_INT64: _WHOLE,
+    FieldDescriptor.CPPTYPE_UINT64: _WHOLE,
+    FieldDescriptor.CPPTYPE_FLOAT: _REALS,
+    FieldDescriptor.CPPTYPE_DOUBLE: _REALS,
+    FieldDescriptor.CPPTYPE_ENUM: tuple(range(30)),
+}
+_MESSAGE = FieldDescriptor.CPPTYPE_MESSAGE
+
+
+def _messages(message: Any) -> Iterator[Any]:
+    yield message
+    for field, value in message.ListFields():
+        if field.cpp_type == _MESSAGE:
+            for inner in value if _is_repeated(field, value) else [value]:
+                yield from _messages(inner)
+
+
+def _is_repeated(field: Any, value: Any) -> bool:
+    if field.cpp_type == _MESSAGE:
+        return hasattr(value, "add")
+    return not isinstance(value, (str, bytes, int, float))
+
+
+def _mutate(chance: random.Random, path: Path) -> None:
+    """One to three fields that are missing, doubled, exchanged, taken from elsewhere, or have another value."""
+    model = onnx.load(path, load_external_data=False)
+    for _ in range(chance.choice((1, 1, 1, 2, 3))):
+        known = list(_messages(model))
+        holder = chance.choice(known)
+        fields = holder.ListFields()
+        if not fields:
+            continue
+        field, value = chance.choice(fields)
+        try:
+            (_mutate_several if _is_repeated(field, value) else _mutate_one)(chance, holder, field, value, known)
+        except (TypeError, ValueError):  # What protobuf does not take is no file.
+            continue
+    path.write_bytes(model.SerializePartialToString())
+
+
+def _value(chance: random.Random, field: Any, old: Any) -> Any:
+    if field.cpp_type == FieldDescriptor.CPPTYPE_STRING:
+        if isinstance(old, bytes):
+            return chance.choice((b"", old[:-1], old + b"\0", old * 3, b"\xff\xfe", bytes(64)))
+        return chance.choice(_TEXTS)
+    return chance.choice(_KINDS[field.cpp_type])
+
+
+def _mutate_one(chance: random.Random, holder: Any, field: Any, value: Any, known: list[Any]) -> None:
+    if chance.randrange(4) == 0:
+        holder.ClearField(field.name)
+    elif field.cpp_type == _MESSAGE:
+        others = [m for m in known if m.DESCRIPTOR is value.DESCRIPTOR]
+        value.CopyFrom(copy.deepcopy(chance.choice(others)))
+    else:
+        setattr(holder, field.name, _value(chance, field, value))
+
+
+def _mutate_several(chance: random.Random, holder: Any, field: Any, value: Any, known: list[Any]) -> None:
+    kind, chosen = chance.randrange(5), chance.randrange(len(value))
+    if kind == 0:
+        del value[chosen]
+    elif kind == 1:
+        value.extend([copy.deepcopy(value[chosen])] * chance.choice((1, 1, 3, 70)))
+    elif kind == 2:
+        order = list(value)
+        chance.shuffle(order)
+        copies = [copy.deepcopy(v) for v in order]
+        del value[:]
+        value.extend(copies)
+    elif field.cpp_type == _MESSAGE:
+        others = [m for m in known if m.DESCRIPTOR is value[chosen].DESCRIPTOR]
+        value[chosen].CopyFrom(copy.deepcopy(chance.choice(others)))
+    else:
+        value[chosen] = _value(chance, field, value[chosen])
+
+
+def _doubling(chance: random.Random, model: Any) -> None:
+    fan, levels = chance.choice(((2, 40), (9, 6), (1, 300), (50, 3)))
+    versions = [helper.make_opsetid("", 17), helper.make_opsetid("own", 1)]
+    for i in range(levels):
+        op, domain = (f"B{i - 1}", "own") if i else ("Relu", "")
+        applied = [helper.make_node(op, ["u"], [f"v{j}"], domain=domain) for j in range(fan)]
+        model.functions.append(helper.make_function("own", f"B{i}", ["u"], ["v0"], applied, versions))
+    model.graph.node.insert(0, helper.make_node(f"B{levels - 1}", ["x"], ["bomb"], domain="own"))
+    if not any(v.domain == "own" for v in model.opset_import):
+        model.opset_import.append(versions[1])
+
+
+def _huge_weights(chance: random.Random, model: Any) -> None:
+    for tensor in model.graph.initializer:
+        del tensor.dims[:]
+        tensor.dims.extend([chance.choice((0, 1, 1 << 20, (1 << 31) - 1)) for _ in range(chance.choice((1, 3, 65)))])
+
+
+def _sparse_weights(chance: random.Random, model: Any) -> None:
+    for i in range(chance.choice((2, 200))):
+        sparse = model.graph.sparse_initializer.add()
+        sparse.values.CopyFrom(numpy_helper.from_array(np.ones(1, np.float32), f"s{i}"))
+        sparse.indices.CopyFrom(numpy_helper.from_array(np.zeros(1, np.int64), f"i{i}"))
+        sparse.dims.extend([chance.choice((1 << 24, 1 << 40)), chance.choice((1, 1 << 10))])
+
+
+def _nested(chance: random.Random, model: Any) -> None:
+    kept = copy.deepcopy(model.graph)
+    for _ in range(chance.choice((10, 24))):
+        empty = helper.make_graph([], "e", [], [])
+        nodes = [helper.make_node("If", ["c"], ["y"], then_branch=kept, else_branch=empty)]
+        kept = helper.make_graph(nodes, "g", [], [])
+    model.graph.CopyFrom(kept)
+
+
+def _huge_inputs(chance: random.Random, model: Any) -> None:
+    for port in model.graph.input:
+        for size in port.type.tensor_type.shape.dim:
+            size.dim_value = chance.choice(((1 << 31) - 1, 1 << 40, -1))
+
+
+_BOMBS = (_doubling, _huge_weights, _sparse_weights, _nested, _huge_inputs)
+
+
+def _bomb(chance: random.Random, path: Path) -> None:
+    """Little that stands for much."""
+    model = onnx.load(path, load_external_data=False)
+    chance.choice(_BOMBS)(chance, model)
+    path.write_bytes(model.SerializePartialToString())
+
+
+_PLACES = (
+    "../secret",
+    "../../secret",
+    "link",
+    "out/secret",
+    "hard",
+    "pipe",
+    ".",
+    "",
+    "/etc/hostname",
+    "data\0",
+    "sub/data",
+)
+_NUMBERS = ("0", "4", "-1", "36", "35", "1" * 30, "0x10", "1e2", "", "9223372036854775807", "٣")
+
+
+def _hostile(chance: random.Random, path: Path) -> None:
+    """Data beside the file in places where it is not to be."""
+    folder = path.parent
+    (folder / "data").write_bytes(bytes(48))
+    (folder / "sub").mkdir(exist_ok=True)
+    (folder / "sub" / "data").write_bytes(bytes(48))
+    for name, make in {
+        "link": lambda at: os.symlink(folder.parent / "secret", at),
+        "out": lambda at: os.symlink(folder.parent, at),
+        "hard": lambda at: os.link(folder.parent / "secret", at),
+        "pipe": os.mkfifo,
+    }.items():
+        if not (folder / name).is_symlink() and not (folder / name).exists():
+            make(folder / name)
+    model = onnx.load(path, load_external_data=False)
+    tensors = [m for m in _messages(model) if m.DESCRIPTOR.name == "TensorProto"]
+    for tensor in chance.sample(tensors, min(len(tensors), chance.choice((1, 2)))):
+        place = chance.choice((*_PLACES, "data", "data", str(folder / "data")))
+        entries = {"location": place}
+        for name in ("offset", "length"):
+            if chance.randrange(2):
+                entries[name] = chance.choice(_NUMBERS)
+        tensor.data_location = 1
+        tensor.ClearField("raw_data")
+        for key, value in entries.items():
+            tensor.external_data.add(key=key, value=value)
+    path.write_bytes(model.SerializePartialToString())
+
+
+DAMAGES: dict[str, tuple[Damage, int]] = {
+    "mutate": (_mutate, 8),
+    "flip": (_flip, 3),
+    "cut": (_cut, 1),
+    "drop": (_drop, 1),
+    "splice": (_splice, 2),
+    "bomb": (_bomb, 2),
+    "hostile": (_hostile, 3),
+}
+"""By name, with how often it is chosen."""
+
+
+# What is watched
+
+
+class Watch:
+    """The files that are opened while it looks, as the interpreter reports them."""
+
+    def __init__(self) -> None:
+        self.opened: list[str] | None = None
+        sys.addaudithook(self._hook)
+
+    def _hook(self, event: str, args: tuple[Any, ...]) -> None:
+        if self.opened is not None and event == "open":
+            self.opened.append(os.fsdecode(args[0]) if isinstance(args[0], (str, bytes)) else f"descriptor {args[0]}")
+
+    @contextmanager
+    def looking(self) -> Iterator[list[str]]:
+        """Inside, paths of files that are opened are listed."""
+        self.opened = found = []
+        try:
+            yield found
+        finally:
+            self.opened = None
+
+
+@contextmanager
+def _limited() -> Iterator[None]:
+    """Inside, the process gets no more than MOST_MEMORY beyond what it has."""
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + MOST_MEMORY, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+def make_case(number: int, seed: int, folder: Path) -> tuple[str, Path]:
+    """A damaged file in a folder of its own within ``folder``, and what was done to it."""
+    chance = random.Random(seed * 1_000_000 + number)
+    inside = folder / "model"
+    inside.mkdir()
+    (folder / "secret").write_bytes(SECRET)
+    path = inside / "net.onnx"
+    path.write_bytes(chance.choice(MODELS)().SerializeToString())
+    names = [name for name, (_, share) in DAMAGES.items() for _ in range(share)]
+    name = chance.choice(names)
+    DAMAGES[name][0](chance, path)
+    return name, path
+
+
+def judge(path: Path, watch: Watch) -> Outcome:
+    """Reads a file and runs its model with zeros."""
+    begin = time.process_time()
+    with _limited(), watch.looking() as opened:
+        outcome = _read_and_run(path)
+    seconds = time.process_time() - begin
+    outside = [name for name in opened if not _is_inside(name, path.parent)]
+    if outside:
+        return Outcome(FAILED, f"opened {outside[0]}")
+    return Outcome(FAILED, f"it took {seconds:.1f} s") if seconds > MOST_SECONDS else outcome
+
+
+def _is_inside(name: str, folder: Path) -> bool:
+    """Whether a path that was opened is that of the model, of its folder, a part of such a path below a descriptor, or
+    one of Python's own modules, which are loaded when they are first needed."""
+    if name.startswith("descriptor") or (not os.path.isabs(name) and ".." not in name.split("/")):
+        return True
+    return Path(os.path.normpath(name)).is_relative_to(folder) or name.startswith(
+        (sys.prefix, sys.base_prefix, "/proc/")
+    )
+
+
+def _read_and_run(path: Any) -> Outcome:
+    try:
+        model = gc.from_onnx(path)
+    except GraphcError as error:
+        return Outcome(REFUSED, f"read: {error}")
+    except Exception as error:
+        return Outcome(FAILED, f"read: {type(error).__name__}: {error}")
+    if _holds_secret(model):
+        return Outcome(FAILED, "a tensor holds what lies outside of the folder")
+    try:
+        with no_grad():
+            model(*model.examples())
+    # NOTE: a graph that asks for a large tensor needs one, whoever runs it.
+    except (GraphcError, MemoryError) as error:
+        return Outcome(REFUSED, f"run: {error}")
+    except Exception as error:
+        return Outcome(FAILED, f"run: {type(error).__name__}: {error}")
+    return Outcome(READ, "")
+
+
+def _holds_secret(model: Any) -> bool:
+    tensors = [t.numpy() for t in model.state_dict().values()]
+    arrays = [c.array for c in model.graph.constants.values() if c.array.dtype != object]
+    return any(SECRET[:8] in a.tobytes() for a in (*tensors, *arrays) if a.nbytes >= 8)
+
+
+def run(count: int, seed: int) -> list[tuple[str, Outcome]]:
+    """The damage and the outcome of each file."""
+    watch = Watch()
+    for make in MODELS:
+        _read_and_run(make())
+    found = []
+    for number in range(count):
+        with tempfile.TemporaryDirectory() as folder:
+            name, path = make_case(number, seed, Path(folder))
+            found.append((f"{name}/{number}", judge(path, watch)))
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", action="store_true", help="outcomes by file")
+    options = parser.parse_args()
+    found = run(options.count, options.seed)
+    if options.json:
+        print(json.dumps({name: outcome._asdict() for name, outcome in found}, indent=1))
+    for name, outcome in found:
+        if outcome.kind == FAILED and not options.json:
+            print(f"{name}: {outcome.text[:300]}")
+    kinds = collections.Counter((name.partition("/")[0], outcome.kind) for name, outcome in found)
+    if not options.json:
+        for (damage, kind), number in sorted(kinds.items()):
+            print(f"{damage:8} {kind:12} {number}")
+    return int(any(outcome.kind == FAILED for _, outcome in found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,224 @@
+"""What functions of numpy do with tensors: those with a counterpart here keep gradients and are traced, the others say
+that they do not."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from graphc.array_api import creation, elementwise, manipulation, products, searching, statistics
+from graphc.array_api.array import Array, standard
+from graphc.base.errors import GradientError
+from graphc.tensors.free_functions import einsum
+from graphc.tensors.methods.arithmetic import operand
+from graphc.tensors.tensor import Tensor
+from graphc.tensors.tensor_base import front
+
+UFUNCS = {
+    "absolute": "abs",
+    "arccos": "acos",
+    "arccosh": "acosh",
+    "arcsin": "asin",
+    "arcsinh": "asinh",
+    "arctan": "atan",
+    "arctan2": "atan2",
+    "arctanh": "atanh",
+    "conjugate": "conj",
+    "fabs": "abs",
+    "invert": "bitwise_invert",
+    "left_shift": "bitwise_left_shift",
+    "power": "pow",
+    "right_shift": "bitwise_right_shift",
+    "rint": "round",
+}
+"""Functions of elements that have another name in the standard."""
+METHODS = ("deg2rad", "exp2", "fmax", "fmin", "fmod", "heaviside", "logaddexp2", "matmul", "rad2deg")
+"""Functions of elements, and the matrix product, that are the method of the name of a tensor."""
+
+
+def _along(function: Callable[..., Any], none: int | None = None) -> Callable[..., Any]:
+    """Of the flattened array where the axis is None, which is ``none`` unless it is given."""
+
+    def call(x: Any, /, *, axis: int | None = none, **options: Any) -> Any:
+        return function(x.flatten(), axis=0, **options) if axis is None else function(x, axis=axis, **options)
+
+    return call
+
+
+def _concatenate(arrays: Sequence[Any], axis: int | None = 0) -> Any:
+    return manipulation.concat([operand(a) for a in arrays], axis=axis)
+
+
+def _stack(arrays: Sequence[Any], axis: int = 0) -> Any:
+    return manipulation.stack([operand(a) for a in arrays], axis=axis)
+
+
+def _where(condition: Any, x: Any, y: Any) -> Any:
+    return searching.where(operand(condition), operand(x), operand(y))
+
+
+def _dot(a: Any, b: Any) -> Any:
+    a, b = operand(a), operand(b)
+    if not (a.ndim and b.ndim):
+        return a * b
+    return products.tensordot(a, b, axes=([-1], [-min(b.ndim, 2)]))
+
+
+def _squeeze(a: Any, axis: Any = None) -> Any:
+    return a.squeeze() if axis is None else manipulation.squeeze(a, axis)
+
+
+def _transpose(a: Any, axes: Any = None) -> Any:
+    return manipulation.permute_dims(a, tuple(range(a.ndim)[::-1] if axes is None else axes))
+
+
+def _size(a: Any, axis: int | None = None) -> int:
+    return a.numel() if axis is None else a.shape[axis]
+
+
+def _einsum(*operands: Any) -> Any:
+    return einsum(operands[0], *[operand(o) for o in operands[1:]])
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    **{name: getattr(statistics, name) for name in statistics.__all__},
+    **{name: getattr(searching, name) for name in ("argmax", "argmin", "isin", "nonzero", "take_along_axis")},
+    **{name: getattr(manipulation, name) for name in ("broadcast_to", "expand_dims", "flip", "moveaxis", "repeat")},
+    **{name: getattr(manipulation, name) for name in ("permute_dims", "reshape", "roll", "tile", "unstack")},
+    **{name: getattr(creation, name) for name in ("full_like", "ones_like", "tril", "triu", "zeros_like")},
+    **{name: getattr(products, name) for name in ("matrix_transpose", "tensordot")},
+    "amax": statistics.max,
+    "amin": statistics.min,
+    "argsort": _along(searching.argsort, -1),
+    "clip": elementwise.clip,
+    "concatenate": _concatenate,
+    "cumprod": _along(statistics.cumulative_prod),
+    "cumsum": _along(statistics.cumulative_sum),
+    "dot": _dot,
+    "einsum": _einsum,
+    "ndim": lambda a: a.ndim,
+    "outer": lambda a, b: operand(a).reshape(-1, 1) * operand(b).reshape(-1),
+    "ravel": Tensor.flatten,
+    "round": Tensor.round,
+    "shape": lambda a: a.shape,
+    "size": _size,
+    "sort": _along(searching.sort, -1),
+    "squeeze": _squeeze,
+    "stack": _stack,
+    "swapaxes": lambda a, axis1, axis2: a.swapaxes(axis1, axis2),
+    "transpose": _transpose,
+    "where": _where,
+}
+"""What is computed for the other functions of numpy."""
+_ARGUMENTS = {"a_max": "max", "a_min": "min", "ddof": "correction", "reps": "repetitions"}
+"""Arguments of numpy that have another name here."""
+_AS_NUMPY = frozenset({"concatenate", "dot", "einsum", "outer", "swapaxes", "where"})
+"""Those above that take numpy's arguments as they are given."""
+
+
+def apply_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
+    """What ``ufunc(*inputs)`` gives, some of which are tensors: a tensor, or an array (``graphc.array_api.Array``) where
+    one of them is; with ``out``, ``where`` or a method (``numpy.add.reduce``), or of a function that has no counterpart,
+    what numpy computes.
+
+    Raises GradientError where numpy would compute and a tensor requires gradients, TraceError where one is traced.
+    """
+    name = UFUNCS.get(ufunc.__name__, ufunc.__name__)
+    function = _function_of_elements(name, any(isinstance(i, Array) for i in inputs))
+    given = [i.item() if isinstance(i, np.generic) else operand(i) for i in inputs]
+    if method == "__call__" and not options and function is not None and NotImplemented not in map(_kind, given):
+        return function(*given)
+    return _by_numpy(getattr(ufunc, method), f"numpy.{ufunc.__name__}", inputs, options)
+
+
+def _kind(value: Any) -> Any:
+    return value if value is NotImplemented else None
+
+
+def _function_of_elements(name: str, of_arrays: bool) -> Callable[..., Any] | None:
+    """Of tensors it promotes as their operators do, of arrays as the standard says."""
+    if name in elementwise.OPS:
+        return getattr(elementwise, name) if of_arrays else elementwise.OPS[name]
+    if name not in METHODS:
+        return None
+    method = getattr(Tensor, name)
+    return lambda *given: (standard(method) if of_arrays else method)(*map(_as_tensor, given))
+
+
+def _as_tensor(value: Any) -> Any:
+    return value if isinstance(value, Tensor) else front().constant(np.asarray(value))
+
+
+def apply_function(function: Any, args: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
+    """What a function of numpy that is no ufunc gives for arguments that hold tensors; see ``apply_ufunc``."""
+    call = _translated(function, args, options)
+    if call is None:
+        return _by_numpy(function, f"numpy.{function.__name__}", args, options)
+    found = call()
+    return found if any(isinstance(i, Array) for i in _within((*args, *options.values()))) else _as_tensors(found)
+
+
+def _translated(function: Any, args: tuple[Any, ...], options: Mapping[str, Any]) -> Callable[[], Any] | None:
+    """The call of a function here that means the same; None where there is none that takes these arguments."""
+    name = function.__name__
+    ours = FUNCTIONS.get(name) if function.__module__ == "numpy" else None
+    if ours is None:
+        return None
+    first, named = list(args), dict(options)
+    if name not in _AS_NUMPY:
+        given = {n: v for n, v in inspect.signature(function).bind(*args, **options).arguments.items() if v is not None}
+        given = {_ARGUMENTS.get(n, n): v for n, v in given.items() if v is not np._NoValue}  # type: ignore[attr-defined]
+        count = max(1, _positional(ours))
+        first = [given.pop(n) for n in list(given)[:count]]
+        named = given | ({"axis": None} if "axis" in options and options["axis"] is None else {})
+    try:
+        inspect.signature(ours).bind(*first, **named)
+    except TypeError:
+        return None
+    return lambda: ours(*first, **named)
+
+
+@cache
+def _positional(function: Callable[..., Any]) -> int:
+    """How many arguments have no name that a caller may use."""
+    kinds = [p.kind for p in inspect.signature(function).parameters.values()]
+    return kinds.count(inspect.Parameter.POSITIONAL_ONLY)
+
+
+def _as_tensors(found: Any) -> Any:
+    """Arrays, which nobody else has, as tensors."""
+    if isinstance(found, tuple):
+        return type(found)([_as_tensors(f) for f in found])
+    if isinstance(found, Array):
+        found.__class__ = Tensor
+    return found
+
+
+def _within(values: Iterable[Any]) -> Iterable[Any]:
+    """Tensors and others, in sequences of one level."""
+    for value in values:
+        yield from value if isinstance(value, (tuple, list)) else (value,)
+
+
+def _by_numpy(function: Callable[..., Any], name: str, args: Sequence[Any], options: Mapping[str, Any]) -> Any:
+    """What numpy computes of the elements of tensors."""
+    values = [_values(name, a) for a in args]
+    return function(*values, **{key: _values(name, value) for key, value in options.items()})
+
+
+def _values(name: str, value: Any) -> Any:
+    if isinstance(value, (tuple, list)) and not hasattr(value, "_fields"):
+        return type(value)(_values(name, v) for v in value)
+    if not isinstance(value, Tensor):
+        return value
+    array = front().values(value, f"{name}()")
+    if value.requires_grad:
+        raise GradientError(
+            f"{name} is computed by numpy, which would lose the gradient of a tensor that requires one",
+            remedy="operations of graphc (graphc.array_api has the names of numpy), or tensor.detach()",
+        )
+    return np.asarray(value)

@@ -10,12 +10,14 @@ from typing import Any
 from graphc.array_api import promotion
 from graphc.base.dims import common_shape
 from graphc.base.errors import AttributeValueError, IndexRangeError
+from graphc.ops import elementary, shape
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
-from graphc.ops import shape
 from graphc.tensors import indexing
 from graphc.tensors.methods.arithmetic import operand, product
+from graphc.tensors.methods.inplace import write
 from graphc.tensors.tensor import Tensor
+from graphc.tensors.tensor_base import front
 
 
 def standard(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -60,6 +62,33 @@ def _operator(name: str, function: Any, reflected: bool = False) -> Any:
     return standard(method)
 
 
+def _in_place(name: str, function: Any) -> Any:
+    def method(self: Any, other: Any, /) -> Any:
+        other = operand(other)
+        if other is NotImplemented:
+            return NotImplemented
+        return write(self, promotion.apply(name, function, front().before_write(self, other), other))
+
+    method.__doc__ = f"In place: as ``{name}`` of the namespace."
+    return method
+
+
+def floor_divided(x: Any, y: Any) -> Any:
+    """The quotient of two arrays of one type, rounded down; with an infinity that of the quotient, where Python says NaN
+    and -1."""
+    exact = ew.floor_div(x, y)
+    if x.dtype.kind != "f":
+        return exact
+    infinite = ew.logical_or(ew.eq(ew.abs(x), math.inf), ew.eq(ew.abs(y), math.inf))
+    return ew.where(infinite, mathematics.floor(ew.div(x, y)), exact)
+
+
+def left_over(x: Any, y: Any) -> Any:
+    """The remainder of two arrays of one type with the sign of ``y``, also that of zero."""
+    rest = ew.mod(x, y)
+    return rest if x.dtype.kind != "f" else ew.where(ew.eq(rest, 0), elementary.copysign(0.0, y), rest)
+
+
 def _own(function: Any) -> Any:
     def method(self: Any, /) -> Any:
         return function(self)
@@ -82,9 +111,10 @@ class Array(Tensor):
     __sub__, __rsub__ = _operator("subtract", ew.sub), _operator("subtract", ew.sub, True)
     __mul__, __rmul__ = _operator("multiply", ew.mul), _operator("multiply", ew.mul, True)
     __truediv__, __rtruediv__ = _operator("divide", ew.div), _operator("divide", ew.div, True)
-    __floordiv__ = _operator("floor_divide", ew.floor_div)
-    __rfloordiv__ = _operator("floor_divide", ew.floor_div, True)
-    __mod__, __rmod__ = _operator("remainder", ew.mod), _operator("remainder", ew.mod, True)
+    __floordiv__ = _operator("floor_divide", floor_divided)
+    __rfloordiv__ = _operator("floor_divide", floor_divided, True)
+    __ifloordiv__, __imod__ = _in_place("floor_divide", floor_divided), _in_place("remainder", left_over)
+    __mod__, __rmod__ = _operator("remainder", left_over), _operator("remainder", left_over, True)
     __pow__, __rpow__ = _operator("pow", mathematics.pow), _operator("pow", mathematics.pow, True)
     __matmul__, __rmatmul__ = _operator("matmul", product), _operator("matmul", product, True)
     __and__, __rand__ = _operator("bitwise_and", ew.bit_and), _operator("bitwise_and", ew.bit_and, True)

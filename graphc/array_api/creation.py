@@ -124,6 +124,7 @@ def eye(
     if k == 0:
         return creation.eye(n_rows, n_cols, dtype=kind, device=device)
     extents = (n_rows, n_rows if n_cols is None else n_cols)
+    k = max(-extents[0], min(k, extents[1]))
     hit = ew.eq(iota(shape=extents, axis=1), ew.add(iota(shape=extents, axis=0), k))
     return creation.as_tensor(ew.cast(hit, dtype=kind), device=device)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from graphc.array_api import promotion
-from graphc.array_api.array import Array, broadcast_together, standard
+from graphc.array_api.array import Array, broadcast_together, floor_divided, left_over, standard
 from graphc.base.dtypes import DType, limits
 from graphc.ops import elementary
 from graphc.ops import elementwise as ew
@@ -35,11 +35,13 @@ def _of_one(name: str, op: Callable[[Any], Any], doc: str) -> Callable[..., Any]
     return _named(function, name, op, doc)
 
 
-def _of_two(name: str, op: Callable[[Any, Any], Any], doc: str) -> Callable[..., Any]:
-    """The function of two arrays, one of which may be a number; types are promoted, shapes broadcast."""
+def _of_two(name: str, op: Callable[[Any, Any], Any], doc: str, rule: Any = None) -> Callable[..., Any]:
+    """The function of two arrays, one of which may be a number; types are promoted, shapes broadcast. ``rule`` is what
+    it makes of them where that is not ``op``."""
+    rule = rule or op
 
     def function(x1: Array | float, x2: Array | float, /) -> Array:
-        return promotion.apply(name, op, x1, x2)
+        return promotion.apply(name, rule, x1, x2)
 
     return _named(function, name, op, doc)
 
@@ -53,6 +55,10 @@ def _named(function: Any, name: str, op: Callable[..., Any], doc: str) -> Any:
 
 def _sign(x: Any) -> Any:
     return ew.where(mathematics.isnan(x), x, ew.sign(x)) if x.dtype.kind == "f" else ew.sign(x)
+
+
+def _signbit(x: Any) -> Any:
+    return ew.lt(elementary.copysign(1.0, x) if x.dtype.kind == "f" else x, 0)
 
 
 def _copied(x: Any) -> Any:
@@ -84,7 +90,7 @@ equal = _of_two("equal", ew.eq, "Whether elements are equal.")
 exp = _of_one("exp", mathematics.exp, "Powers of e.")
 expm1 = _of_one("expm1", mathematics.expm1, "exp(x) - 1, precise near 0.")
 floor = _of_one("floor", mathematics.floor, "The largest whole number that is not above.")
-floor_divide = _of_two("floor_divide", ew.floor_div, "Quotients rounded down.")
+floor_divide = _of_two("floor_divide", ew.floor_div, "Quotients rounded down.", floor_divided)
 greater = _of_two("greater", ew.gt, "Whether elements of ``x1`` are larger.")
 greater_equal = _of_two("greater_equal", ew.ge, "Whether elements of ``x1`` are not smaller.")
 hypot = _of_two("hypot", elementary.hypot, "The root of the sum of squares.")
@@ -112,10 +118,10 @@ positive = _of_one("positive", _copied, "A copy.")
 pow = _of_two("pow", mathematics.pow, "Powers of ``x1`` with the exponents ``x2``.")
 real = _of_one("real", _copied, "The real part: a copy, as no element type is complex.")
 reciprocal = _of_one("reciprocal", ew.reciprocal, "1 / x.")
-remainder = _of_two("remainder", ew.mod, "What a division leaves, with the sign of ``x2``.")
+remainder = _of_two("remainder", ew.mod, "What a division leaves, with the sign of ``x2``.", left_over)
 round = _of_one("round", mathematics.round, "The nearest whole number; halves go to the even one.")
 sign = _of_one("sign", _sign, "-1, 0 or 1; NaN for NaN.")
-signbit = _of_one("signbit", Tensor.signbit, "Whether the sign is negative, also that of minus zero.")
+signbit = _of_one("signbit", _signbit, "Whether the sign is negative, also that of minus zero.")
 sin = _of_one("sin", mathematics.sin, "The sine.")
 sinh = _of_one("sinh", elementary.sinh, "The hyperbolic sine.")
 sqrt = _of_one("sqrt", mathematics.sqrt, "The square root.")
@@ -168,4 +174,4 @@ def _next(a: Any, b: Any) -> Any:
     return np.nextafter(a.numpy(), b.numpy())
 
 
-__all__ = [*OPS, "clip"]  # pyright: ignore[reportUnsupportedDunderAll]
+__all__ = [*OPS, "clip", "nextafter"]  # pyright: ignore[reportUnsupportedDunderAll]

@@ -1,9 +1,9 @@
 """Runs the public conformance suite of the array API standard on ``graphc.array_api`` and prints what passes.
 
 ``python -m tools.array_api --suite PATH`` takes a checkout of data-apis/array-api-tests with its submodule, whose
-requirements are installed; ``--max-examples`` is its number of examples (100), ``--only`` a part of a test's name. Tests
-that ``tools/array_api_exclusions.txt`` names, each group with its reason, are run and expected to fail: the exit status
-is 1 where another one fails, or where one of these passes. The element types that graphc has not are left out by the
+requirements are installed; ``--max-examples`` is its number of examples (100), ``--only`` a part of the name of tests.
+Those that ``tools/array_api_exclusions.txt`` names, each group with its reason, are run and expected to fail: the exit
+status is 1 where another one fails, or where one of these passes. Element types that graphc has not are left out by the
 suite itself.
 """
 
@@ -34,7 +34,10 @@ TYPES = (
 """The element types of the standard."""
 _TYPES = "array_api_tests/dtype_helpers.py"
 # The suite cannot be imported where there is no complex type: it takes the widest of them, for which any type will do.
-_WIDEST = ("for dt in complex_dtypes], key=lambda x: x[1]", "for dt in complex_dtypes or real_float_dtypes], key=lambda x: x[1]")
+_WIDEST = (
+    "for dt in complex_dtypes], key=lambda x: x[1]",
+    "for dt in complex_dtypes or real_float_dtypes], key=lambda x: x[1]",
+)
 
 
 class Outcome(NamedTuple):
@@ -138,7 +141,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     found = judged(run(options.suite, options.max_examples, options.only), exclusions(EXCLUSIONS.read_text("utf-8")))
     wrong = [o for o in found if o.kind in ("failed", "excluded, passed")]
     for outcome in wrong:
-        sys.stdout.write(f"{outcome.kind}: {outcome.name}\n  {outcome.message.splitlines()[0][:200] if outcome.message else ''}\n")
+        sys.stdout.write(
+            f"{outcome.kind}: {outcome.name}\n  {outcome.message.splitlines()[0][:200] if outcome.message else ''}\n"
+        )
     sys.stdout.write(table(found))
     return 1 if wrong else 0
 

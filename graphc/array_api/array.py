@@ -74,8 +74,8 @@ def _in_place(name: str, function: Any) -> Any:
 
 
 def floor_divided(x: Any, y: Any) -> Any:
-    """The quotient of two arrays of one type, rounded down; with an infinity that of the quotient, where Python says NaN
-    and -1."""
+    """The quotient of two arrays of one type, rounded down; with an infinity that of the quotient, where Python says
+    NaN and -1."""
     exact = ew.floor_div(x, y)
     if x.dtype.kind != "f":
         return exact
@@ -142,8 +142,8 @@ class Array(Tensor):
             return indexing.take(shape.reshape(self, shape=(1, *self.shape)), key.reshape(1))
         return indexing.take(*_masked(self, key))
 
-    def __setitem__(self, key: Any, value: Any, /) -> None:
-        key, backwards = _forwards(key, self.shape)
+    def __setitem__(self, index: Any, value: Any) -> None:
+        key, backwards = _forwards(index, self.shape)
         if backwards and getattr(value, "shape", ()):
             value = shape.broadcast_to(value, shape=indexing.plan(key, self.shape).shape)
             value = shape.flip(value, axes=backwards)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.array_api.array import Array, standard
+from graphc.array_api.array import standard
 from graphc.base.dtypes import dtype_of
 from graphc.base.errors import ArgumentError, AttributeValueError, ShapeError
 from graphc.ops import elementwise as ew
@@ -18,7 +18,7 @@ from graphc.tensors.tensor_base import need_tensor
 
 
 @standard
-def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | None = None) -> Array:
+def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | None = None) -> Tensor:
     """An array of a tensor, a numpy array, an object with ``__dlpack__``, a number, or nested sequences of numbers.
 
     Memory and gradients are shared with a tensor, memory with a numpy array, unless ``copy`` or another type or device
@@ -44,55 +44,55 @@ def _extents(shape: Any) -> tuple[int, ...]:
 
 
 @standard
-def empty(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
+def empty(shape: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
     """Elements of any value; ``shape`` is a number or a tuple."""
     return creation.empty(_extents(shape), dtype=dtype, device=device)
 
 
 @standard
-def zeros(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
+def zeros(shape: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
     """Zeros; ``shape`` is a number or a tuple."""
     return creation.zeros(_extents(shape), dtype=dtype, device=device)
 
 
 @standard
-def ones(shape: Any, *, dtype: Any = None, device: Any = None) -> Array:
+def ones(shape: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
     """Ones; ``shape`` is a number or a tuple."""
     return creation.ones(_extents(shape), dtype=dtype, device=device)
 
 
 @standard
-def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Array:
+def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
     """Elements of one value, whose type is taken where none is given."""
     return creation.full(_extents(shape), fill_value, dtype=dtype, device=device)
 
 
 @standard
-def empty_like(x: Array, /, *, dtype: Any = None, device: Any = None) -> Array:
+def empty_like(x: Tensor, /, *, dtype: Any = None, device: Any = None) -> Tensor:
     """Elements of any value, with the shape, type and device of ``x``."""
     return creation.empty_like(x, dtype=dtype, device=device)
 
 
 @standard
-def zeros_like(x: Array, /, *, dtype: Any = None, device: Any = None) -> Array:
+def zeros_like(x: Tensor, /, *, dtype: Any = None, device: Any = None) -> Tensor:
     """Zeros with the shape, type and device of ``x``."""
     return creation.zeros_like(x, dtype=dtype, device=device)
 
 
 @standard
-def ones_like(x: Array, /, *, dtype: Any = None, device: Any = None) -> Array:
+def ones_like(x: Tensor, /, *, dtype: Any = None, device: Any = None) -> Tensor:
     """Ones with the shape, type and device of ``x``."""
     return creation.ones_like(x, dtype=dtype, device=device)
 
 
 @standard
-def full_like(x: Array, /, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Array:
+def full_like(x: Tensor, /, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
     """Elements of one value, with the shape, type and device of ``x``."""
     return creation.full_like(x, fill_value, dtype=dtype, device=device)
 
 
 @standard
-def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None) -> Array:
+def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None) -> Tensor:
     """Numbers from ``start`` on, before ``stop``, in steps; from 0 to ``start`` where there is no ``stop``. None where
     the steps do not lead there. Raises AttributeValueError for a step of 0."""
     low, high = (0, start) if stop is None else (start, stop)
@@ -107,7 +107,7 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None,
 @standard
 def linspace(
     start: Any, stop: Any, /, num: int, *, dtype: Any = None, device: Any = None, endpoint: bool = True
-) -> Array:
+) -> Tensor:
     """``num`` numbers at equal distances from ``start`` to ``stop``, the last of which is left out unless
     ``endpoint``."""
     if endpoint:
@@ -116,9 +116,7 @@ def linspace(
 
 
 @standard
-def eye(
-    n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Any = None
-) -> Array:
+def eye(n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Any = None) -> Tensor:
     """Ones on the diagonal ``k`` of a matrix, else zeros."""
     kind = creation.get_default_dtype() if dtype is None else dtype_of(dtype)
     if k == 0:
@@ -130,7 +128,7 @@ def eye(
 
 
 @standard
-def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Tensor:
     """An array over the memory of an object with ``__dlpack__``, copied where ``copy`` or another device says so.
 
     Raises ArgumentError where ``copy`` is False and the memory is on another device."""
@@ -142,19 +140,19 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
 
 
 @standard
-def meshgrid(*arrays: Array, indexing: str = "xy") -> tuple[Array, ...]:
+def meshgrid(*arrays: Tensor, indexing: str = "xy") -> tuple[Tensor, ...]:
     """The coordinates of a grid from vectors of one type; ``xy`` for columns first, ``ij`` for rows first."""
     return tuple(grid(*arrays, indexing=indexing))
 
 
 @standard
-def tril(x: Array, /, *, k: int = 0) -> Array:
+def tril(x: Tensor, /, *, k: int = 0) -> Tensor:
     """The lower triangle of matrices, up to diagonal ``k``."""
     return _need_matrix("tril", x).tril(k)
 
 
 @standard
-def triu(x: Array, /, *, k: int = 0) -> Array:
+def triu(x: Tensor, /, *, k: int = 0) -> Tensor:
     """The upper triangle of matrices, from diagonal ``k`` on."""
     return _need_matrix("triu", x).triu(k)
 

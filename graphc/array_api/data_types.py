@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from graphc.array_api import promotion
-from graphc.array_api.array import Array, standard
+from graphc.array_api.array import standard
 from graphc.base.dtypes import DType, dtype_of, limits
 from graphc.base.errors import DTypeError
+from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import need_tensor
 
 
@@ -45,7 +46,7 @@ class iinfo_object:
 
 
 @standard
-def astype(x: Array, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Array:
+def astype(x: Tensor, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Tensor:
     """``x`` as another type; with ``copy`` False itself where it has it already."""
     need_tensor("astype", x)
     found = x.to_dtype(dtype) if device is None else x.to_dtype(dtype).to(device)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from graphc.array_api import promotion
-from graphc.array_api.array import Array, broadcast_together, floor_divided, left_over, standard
+from graphc.array_api.array import broadcast_together, floor_divided, left_over, standard
 from graphc.base.dtypes import DType, limits
 from graphc.ops import elementary
 from graphc.ops import elementwise as ew
@@ -28,7 +28,7 @@ OPS: dict[str, Callable[..., Any]] = {}
 def _of_one(name: str, op: Callable[[Any], Any], doc: str) -> Callable[..., Any]:
     """The function of one array; raises ArgumentError for what is none."""
 
-    def function(x: Array, /) -> Array:
+    def function(x: Tensor, /) -> Tensor:
         need_tensor(name, x)
         return op(x)
 
@@ -40,7 +40,7 @@ def _of_two(name: str, op: Callable[[Any, Any], Any], doc: str, rule: Any = None
     it makes of them where that is not ``op``."""
     rule = rule or op
 
-    def function(x1: Array | float, x2: Array | float, /) -> Array:
+    def function(x1: Tensor | float, x2: Tensor | float, /) -> Tensor:
         return promotion.apply(name, rule, x1, x2)
 
     return _named(function, name, op, doc)
@@ -133,8 +133,8 @@ trunc = _of_one("trunc", mathematics.trunc, "Without the fraction.")
 
 
 @standard
-def clip(x: Array, /, min: Any = None, max: Any = None) -> Array:
-    """Elements limited to ``min``..``max``: numbers, arrays that broadcast with ``x``, or None; the type is that of ``x``.
+def clip(x: Tensor, /, min: Any = None, max: Any = None) -> Tensor:
+    """Elements limited to ``min``..``max``: numbers, arrays that broadcast with ``x``, or None; of the type of ``x``.
 
     Bounds beyond the range of an integer type limit nothing.
     """
@@ -158,9 +158,9 @@ def _bound(bound: Any, dtype: DType, end: Any) -> Any:
 
 
 @standard
-def nextafter(x1: Any, x2: Any, /) -> Array:
-    """The next number of the type after ``x1`` on the way to ``x2``, which is ``x2`` where they are equal. Compiled code
-    calls numpy for it; the gradient goes to ``x1``."""
+def nextafter(x1: Any, x2: Any, /) -> Tensor:
+    """The next number of the type after ``x1`` on the way to ``x2``, which is ``x2`` where they are equal. Compiled
+    code calls numpy for it; the gradient goes to ``x1``."""
     a, b = broadcast_together(*promotion.promoted("nextafter", x1, x2))
     return straight_through(a, _next(stop_gradient(a), stop_gradient(b)))
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from graphc.array_api import promotion
-from graphc.array_api.array import Array, broadcast_together, standard
+from graphc.array_api.array import broadcast_together, standard
 from graphc.base.dims import common_shape, dim_of, dims_of
 from graphc.base.errors import ArgumentError, AttributeValueError, IndexRangeError, ShapeError
 from graphc.ops import shape as shapes
 from graphc.tensors.methods.shaping import concatenate, stacked
+from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import need_tensor
 
 
 @standard
-def broadcast_arrays(*arrays: Array) -> tuple[Array, ...]:
+def broadcast_arrays(*arrays: Tensor) -> tuple[Tensor, ...]:
     """Arrays repeated to their common shape."""
     need_tensor("broadcast_arrays", *arrays)
     return tuple(broadcast_together(*arrays))
@@ -27,14 +27,14 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
 
 
 @standard
-def broadcast_to(x: Array, /, shape: tuple[int, ...]) -> Array:
+def broadcast_to(x: Tensor, /, shape: tuple[int, ...]) -> Tensor:
     """Repeated to a shape, without copying."""
     need_tensor("broadcast_to", x)
     return shapes.broadcast_to(x, shape=tuple(shape))
 
 
 @standard
-def concat(arrays: Sequence[Array], /, *, axis: int | None = 0) -> Array:
+def concat(arrays: Sequence[Tensor], /, *, axis: int | None = 0) -> Tensor:
     """Arrays joined along an axis (flattened for None), as their common type."""
     need_tensor("concat", *arrays)
     if axis is None:
@@ -43,7 +43,7 @@ def concat(arrays: Sequence[Array], /, *, axis: int | None = 0) -> Array:
 
 
 @standard
-def expand_dims(x: Array, /, axis: int | tuple[int, ...]) -> Array:
+def expand_dims(x: Tensor, /, axis: int | tuple[int, ...]) -> Tensor:
     """With new axes of size 1, at these places of the result. Raises IndexRangeError."""
     need_tensor("expand_dims", x)
     axes = _sequence(axis)
@@ -62,35 +62,35 @@ def _place(axis: int, rank: int) -> int:
 
 
 @standard
-def flip(x: Array, /, *, axis: int | tuple[int, ...] | None = None) -> Array:
+def flip(x: Tensor, /, *, axis: int | tuple[int, ...] | None = None) -> Tensor:
     """Elements in reverse order along axes (all for None)."""
     need_tensor("flip", x)
     return shapes.flip(x, axes=() if axis == () else dims_of(axis, x.ndim))
 
 
 @standard
-def moveaxis(x: Array, source: int | tuple[int, ...], destination: int | tuple[int, ...], /) -> Array:
+def moveaxis(x: Tensor, source: int | tuple[int, ...], destination: int | tuple[int, ...], /) -> Tensor:
     """Axes moved to other places, the rest in order."""
     need_tensor("moveaxis", x)
     return x.movedim(source, destination)
 
 
 @standard
-def permute_dims(x: Array, /, axes: tuple[int, ...]) -> Array:
+def permute_dims(x: Tensor, /, axes: tuple[int, ...]) -> Tensor:
     """Axes in another order."""
     need_tensor("permute_dims", x)
     return x.permute(tuple(axes))
 
 
 @standard
-def repeat(x: Array, repeats: int | Array, /, *, axis: int | None = None) -> Array:
+def repeat(x: Tensor, repeats: int | Tensor, /, *, axis: int | None = None) -> Tensor:
     """Each entry of an axis (of the flattened array for None) repeated next to itself."""
     need_tensor("repeat", x)
     return x.repeat_interleave(repeats, axis)
 
 
 @standard
-def reshape(x: Array, /, shape: tuple[int, ...], *, copy: bool | None = None) -> Array:
+def reshape(x: Tensor, /, shape: tuple[int, ...], *, copy: bool | None = None) -> Tensor:
     """Another shape of the same size, one extent of which may be -1; a view where that is possible, unless ``copy``.
 
     Raises ArgumentError where ``copy`` is False and a copy is needed."""
@@ -114,7 +114,7 @@ def _emptied(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 @standard
-def roll(x: Array, /, shift: int | tuple[int, ...], *, axis: int | tuple[int, ...] | None = None) -> Array:
+def roll(x: Tensor, /, shift: int | tuple[int, ...], *, axis: int | tuple[int, ...] | None = None) -> Tensor:
     """Elements moved along axes (of the flattened array for None); what leaves one end enters the other."""
     need_tensor("roll", x)
     if isinstance(axis, tuple) and isinstance(shift, int):
@@ -125,7 +125,7 @@ def roll(x: Array, /, shift: int | tuple[int, ...], *, axis: int | tuple[int, ..
 
 
 @standard
-def squeeze(x: Array, /, axis: int | tuple[int, ...]) -> Array:
+def squeeze(x: Tensor, /, axis: int | tuple[int, ...]) -> Tensor:
     """Without axes of size 1; raises ShapeError for an axis of another size."""
     need_tensor("squeeze", x)
     axes = {_place(a, x.ndim) for a in _sequence(axis)}
@@ -135,21 +135,21 @@ def squeeze(x: Array, /, axis: int | tuple[int, ...]) -> Array:
 
 
 @standard
-def stack(arrays: Sequence[Array], /, *, axis: int = 0) -> Array:
+def stack(arrays: Sequence[Tensor], /, *, axis: int = 0) -> Tensor:
     """Arrays of one shape joined along a new axis, as their common type."""
     need_tensor("stack", *arrays)
     return stacked(promotion.promoted("stack", *arrays), axis)
 
 
 @standard
-def tile(x: Array, repetitions: tuple[int, ...], /) -> Array:
+def tile(x: Tensor, repetitions: tuple[int, ...], /) -> Tensor:
     """The whole array repeated along each axis."""
     need_tensor("tile", x)
     return x.tile(_sequence(repetitions)) if _sequence(repetitions) else x.clone()
 
 
 @standard
-def unstack(x: Array, /, *, axis: int = 0) -> tuple[Array, ...]:
+def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     """The entries of an axis."""
     need_tensor("unstack", x)
     return x.unbind(dim_of(axis, x.ndim))

@@ -121,18 +121,19 @@ _AS_NUMPY = frozenset({"concatenate", "dot", "einsum", "outer", "swapaxes", "whe
 
 
 def apply_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
-    """What ``ufunc(*inputs)`` gives, some of which are tensors: a tensor, or an array (``graphc.array_api.Array``) where
-    one of them is; with ``out``, ``where`` or a method (``numpy.add.reduce``), or of a function that has no counterpart,
+    """What ``ufunc(*inputs)`` gives, some of which are tensors: a tensor, or an array of ``graphc.array_api`` where one
+    of them is; with ``out``, ``where`` or a method (``numpy.add.reduce``), or of a function that has no counterpart,
     what numpy computes.
 
     Raises GradientError where numpy would compute and a tensor requires gradients, TraceError where one is traced.
     """
-    name = UFUNCS.get(ufunc.__name__, ufunc.__name__)
+    own: str = ufunc.__name__
+    name = UFUNCS.get(own, own)
     function = _function_of_elements(name, any(isinstance(i, Array) for i in inputs))
     given = [i.item() if isinstance(i, np.generic) else operand(i) for i in inputs]
     if method == "__call__" and not options and function is not None and NotImplemented not in map(_kind, given):
         return function(*given)
-    return _by_numpy(getattr(ufunc, method), f"numpy.{ufunc.__name__}", inputs, options)
+    return _by_numpy(getattr(ufunc, method), f"numpy.{own}", inputs, options)
 
 
 def _kind(value: Any) -> Any:
@@ -194,7 +195,7 @@ def _as_tensors(found: Any) -> Any:
     if isinstance(found, tuple):
         return type(found)([_as_tensors(f) for f in found])
     if isinstance(found, Array):
-        found.__class__ = Tensor
+        found.__class__ = Tensor  # pyright: ignore[reportAttributeAccessIssue]
     return found
 
 
@@ -215,7 +216,7 @@ def _values(name: str, value: Any) -> Any:
         return type(value)(_values(name, v) for v in value)
     if not isinstance(value, Tensor):
         return value
-    array = front().values(value, f"{name}()")
+    front().values(value, f"{name}()")  # of a traced tensor, which has none, it raises
     if value.requires_grad:
         raise GradientError(
             f"{name} is computed by numpy, which would lose the gradient of a tensor that requires one",

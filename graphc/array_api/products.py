@@ -5,24 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from graphc.array_api import promotion
-from graphc.array_api.array import Array, broadcast_together, standard
+from graphc.array_api.array import broadcast_together, standard
 from graphc.base.errors import ShapeError
 from graphc.ops import elementwise as ew
 from graphc.ops import reduce
 from graphc.tensors.methods import algebra
 from graphc.tensors.methods.arithmetic import product
+from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import need_tensor
 
 
 @standard
-def matmul(x1: Array, x2: Array, /) -> Array:
+def matmul(x1: Tensor, x2: Tensor, /) -> Tensor:
     """The matrix product: vectors are rows on the left and columns on the right, batches broadcast."""
     need_tensor("matmul", x1, x2)
     return promotion.apply("matmul", product, x1, x2)
 
 
 @standard
-def matrix_transpose(x: Array, /) -> Array:
+def matrix_transpose(x: Tensor, /) -> Tensor:
     """The last two axes exchanged; raises ShapeError for less than two."""
     need_tensor("matrix_transpose", x)
     if x.ndim < 2:
@@ -31,14 +32,15 @@ def matrix_transpose(x: Array, /) -> Array:
 
 
 @standard
-def tensordot(x1: Array, x2: Array, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Array:
+def tensordot(x1: Tensor, x2: Tensor, /, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2) -> Tensor:
     """Sums of products over the last ``axes`` of ``x1`` and the first of ``x2``, or over two lists of axes."""
     need_tensor("tensordot", x1, x2)
-    return algebra.tensordot(*promotion.promoted("tensordot", x1, x2), axes)
+    a, b = promotion.promoted("tensordot", x1, x2)
+    return algebra.tensordot(a, b, axes)
 
 
 @standard
-def vecdot(x1: Array, x2: Array, /, *, axis: int = -1) -> Array:
+def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
     """Sums of products along an axis of both, counted from the end; the others broadcast. Raises ShapeError where the
     two have other sizes along it."""
     need_tensor("vecdot", x1, x2)

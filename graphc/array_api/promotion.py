@@ -1,4 +1,4 @@
-"""Element types of results by the rules of the array API standard, in which arrays without dimensions count as others."""
+"""Element types of results by the rules of the array API standard: arrays without dimensions count as others do."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ KINDS = {
 
 
 def common_type(name: str, *operands: Any) -> DType:
-    """The type of a result of arrays, element types and Python numbers: a number takes the type of the arrays, unless it
-    is of a higher kind than these.
+    """The type of a result of arrays, element types and Python numbers: a number takes the type of the arrays, unless
+    it is of a higher kind than these.
 
     The standard says nothing of integers beside floats, and says int16 for int8 beside uint8: these become floats, and
     int32. Raises ArgumentError for what is none of the three.
     """
-    numbers = [o for o in operands if isinstance(o, Scalar)]
+    numbers: list[Any] = [o for o in operands if isinstance(o, Scalar)]
     known = [_type_of(name, o) for o in operands if not isinstance(o, Scalar)]
     if not known:
         return reduce(promote, [_default(python_scalar_type(n)) for n in numbers])
@@ -68,6 +68,7 @@ def kinds_of(kind: str | DType | Sequence[Any]) -> tuple[set[str], set[DType]]:
     kind."""
     letters: set[str] = set()
     types: set[DType] = set()
+    one: Any
     for one in kind if isinstance(kind, (tuple, list)) else (kind,):
         if isinstance(one, DType):
             types.add(one)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from graphc.array_api import promotion
-from graphc.array_api.array import Array, standard
+from graphc.array_api.array import standard
 from graphc.base.dims import dim_of, dims_of
 from graphc.base.errors import ArgumentError
 from graphc.ops import reduce, shape
@@ -19,8 +19,8 @@ Axis = int | tuple[int, ...] | None
 
 
 def folded_axes(name: str, x: Any, axis: Axis) -> tuple[Any, tuple[int, ...]]:
-    """What is folded, and along which of its axes: all for None; for ``()``, which folds nothing, a new one of size 1 at
-    the end. Raises IndexRangeError."""
+    """What is folded, and along which of its axes: all for None; for ``()``, which folds nothing, a new one of size 1
+    at the end. Raises IndexRangeError."""
     need_tensor(name, x)
     if axis == () or not x.shape:
         dims_of(axis, x.ndim)
@@ -43,49 +43,49 @@ def _extreme(function: Any) -> Callable[..., Any]:
 
 
 @standard
-def all(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
+def all(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """Whether no element along the axes is zero; true where there is none."""
     return fold("all", _truth(reduce.all), x, axis, keepdims)
 
 
 @standard
-def any(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
+def any(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """Whether some element along the axes is not zero; false where there is none."""
     return fold("any", _truth(reduce.any), x, axis, keepdims)
 
 
 @standard
-def count_nonzero(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
+def count_nonzero(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """How many elements along the axes are not zero (int64)."""
     return fold("count_nonzero", lambda *given: composite.total(given[0]._truth(), *given[1:]), x, axis, keepdims)
 
 
 @standard
-def max(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
+def max(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """The largest element along the axes; raises ShapeError where there is none."""
     return fold("max", _extreme(reduce.max), x, axis, keepdims)
 
 
 @standard
-def min(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
+def min(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """The smallest element along the axes; raises ShapeError where there is none."""
     return fold("min", _extreme(reduce.min), x, axis, keepdims)
 
 
 @standard
-def mean(x: Array, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
+def mean(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """The mean along the axes; raises DTypeError for a type that is not floating point."""
     return fold("mean", composite.mean, x, axis, keepdims)
 
 
 @standard
-def prod(x: Array, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Array:
+def prod(x: Tensor, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
     """The product along the axes, in ``dtype``: None for int64 for integers, else the type of ``x``."""
     return fold("prod", _summed(reduce.prod, dtype), x, axis, keepdims)
 
 
 @standard
-def sum(x: Array, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Array:
+def sum(x: Tensor, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
     """The sum along the axes, in ``dtype``: None for int64 for integers, else the type of ``x``."""
     return fold("sum", _summed(reduce.sum, dtype), x, axis, keepdims)
 
@@ -95,21 +95,21 @@ def _summed(function: Any, dtype: Any) -> Callable[..., Any]:
 
 
 @standard
-def std(x: Array, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Array:
+def std(x: Tensor, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
     """The standard deviation along the axes; ``correction`` is subtracted from the number of elements."""
     return fold("std", lambda x, axes, kept: composite.std(x, axes, correction, kept), x, axis, keepdims)
 
 
 @standard
-def var(x: Array, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Array:
+def var(x: Tensor, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Tensor:
     """The variance along the axes; ``correction`` is subtracted from the number of elements."""
     return fold("var", lambda x, axes, kept: composite.var(x, axes, correction, kept), x, axis, keepdims)
 
 
 @standard
 def cumulative_sum(
-    x: Array, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
-) -> Array:
+    x: Tensor, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+) -> Tensor:
     """Sums of the elements up to each one along an axis, before them 0 where ``include_initial``; types as in ``sum``.
 
     Raises ArgumentError for None in the place of one of several axes."""
@@ -118,8 +118,8 @@ def cumulative_sum(
 
 @standard
 def cumulative_prod(
-    x: Array, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
-) -> Array:
+    x: Tensor, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False
+) -> Tensor:
     """Products of the elements up to each one along an axis, before them 1 where ``include_initial``; else as
     ``cumulative_sum``."""
     return _running("cumulative_prod", Tensor.cumprod, 1, x, axis, dtype, include_initial)
@@ -139,8 +139,8 @@ def _running(name: str, function: Any, first: int, x: Any, axis: int | None, dty
 
 @standard
 def diff(
-    x: Array, /, *, axis: int = -1, n: int = 1, prepend: Array | None = None, append: Array | None = None
-) -> Array:
+    x: Tensor, /, *, axis: int = -1, n: int = 1, prepend: Tensor | None = None, append: Tensor | None = None
+) -> Tensor:
     """Differences of neighbours along an axis, ``n`` times, of ``x`` with arrays before and behind it."""
     parts = [p for p in (prepend, x, append) if p is not None]
     need_tensor("diff", *parts)

@@ -103,8 +103,8 @@ class Conversion(TensorBase):
         return _namespace(api_version)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        """What numpy calls where one of its functions of elements is given a tensor: the operation of graphc. Where there
-        is none, numpy computes; raises GradientError where that would lose a gradient, TraceError in a trace."""
+        """What numpy calls where one of its functions of elements is given a tensor: the operation of graphc. Where
+        there is none, numpy computes; raises GradientError where that loses a gradient, TraceError in a trace."""
         return _ufunc(ufunc, method, inputs, options)
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
@@ -112,7 +112,13 @@ class Conversion(TensorBase):
         return _function(function, args, options)
 
     def __dlpack__(
-        self, /, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: builtins.bool | None = None
+        self,
+        /,
+        *,
+        stream: Any = None,
+        max_version: Any = None,
+        dl_device: Any = None,
+        copy: builtins.bool | None = None,
     ) -> Any:
         """The memory as a DLPack capsule; raises GradientError for a tensor that requires gradients."""
         options = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}

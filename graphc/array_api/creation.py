@@ -19,20 +19,29 @@ from graphc.tensors.tensor_base import need_tensor
 
 @standard
 def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | None = None) -> Tensor:
-    """An array of a tensor, a numpy array, an object with ``__dlpack__``, a number, or nested sequences of numbers.
+    """An array of a tensor, a numpy array, an object with ``__dlpack__`` or a buffer, a number, or nested sequences.
 
-    Memory and gradients are shared with a tensor, memory with a numpy array, unless ``copy`` or another type or device
+    Memory and gradients are shared with a tensor, memory with others, unless ``copy`` or another type or device
     makes that impossible. Raises ArgumentError where ``copy`` is False and a copy is needed, DTypeError for a type that
     there is not.
     """
+    obj = _with_memory(obj)
     known = isinstance(obj, (Tensor, np.ndarray)) or hasattr(obj, "__dlpack__")
-    if not known and isinstance(obj, (memoryview, bytes, bytearray)):
-        obj = np.asarray(obj)
     found = creation.as_tensor(obj, dtype, device) if known else creation.tensor(obj, dtype=dtype, device=device)
     shared = known and found.dtype.numpy == getattr(obj.dtype, "numpy", obj.dtype) and _is_at(obj, found)
     if copy is False and not shared:
         raise ArgumentError("asarray: this needs a copy, and copy is False", remedy="copy=None")
     return found.clone() if copy and shared else found
+
+
+def _with_memory(obj: Any) -> Any:
+    """An object with a buffer as an array over it, others as they are."""
+    if isinstance(obj, (Tensor, np.ndarray, np.generic)):
+        return obj
+    try:
+        return np.asarray(memoryview(obj))
+    except TypeError:
+        return obj
 
 
 def _is_at(source: Any, found: Tensor) -> bool:

@@ -49,21 +49,8 @@ def _along(function: Callable[..., Any], none: int | None = None) -> Callable[..
     return call
 
 
-def _concatenate(arrays: Sequence[Any], axis: int | None = 0) -> Any:
-    return manipulation.concat([operand(a) for a in arrays], axis=axis)
-
-
-def _stack(arrays: Sequence[Any], axis: int = 0) -> Any:
-    return manipulation.stack([operand(a) for a in arrays], axis=axis)
-
-
-def _where(condition: Any, x: Any, y: Any) -> Any:
-    return searching.where(operand(condition), operand(x), operand(y))
-
-
 def _dot(a: Any, b: Any) -> Any:
-    a, b = operand(a), operand(b)
-    if not (a.ndim and b.ndim):
+    if not (np.ndim(a) and np.ndim(b)):
         return a * b
     return products.tensordot(a, b, axes=([-1], [-min(b.ndim, 2)]))
 
@@ -80,10 +67,6 @@ def _size(a: Any, axis: int | None = None) -> int:
     return a.numel() if axis is None else a.shape[axis]
 
 
-def _einsum(*operands: Any) -> Any:
-    return einsum(operands[0], *[operand(o) for o in operands[1:]])
-
-
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{name: getattr(statistics, name) for name in statistics.__all__},
     **{name: getattr(searching, name) for name in ("argmax", "argmin", "isin", "nonzero", "take_along_axis")},
@@ -95,23 +78,23 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "amin": statistics.min,
     "argsort": _along(searching.argsort, -1),
     "clip": elementwise.clip,
-    "concatenate": _concatenate,
+    "concatenate": lambda arrays, axis=0: manipulation.concat(arrays, axis=axis),
     "cumprod": _along(statistics.cumulative_prod),
     "cumsum": _along(statistics.cumulative_sum),
     "dot": _dot,
-    "einsum": _einsum,
+    "einsum": einsum,
     "ndim": lambda a: a.ndim,
-    "outer": lambda a, b: operand(a).reshape(-1, 1) * operand(b).reshape(-1),
+    "outer": lambda a, b: a.reshape(-1, 1) * b.reshape(-1),
     "ravel": Tensor.flatten,
     "round": Tensor.round,
     "shape": lambda a: a.shape,
     "size": _size,
     "sort": _along(searching.sort, -1),
     "squeeze": _squeeze,
-    "stack": _stack,
+    "stack": manipulation.stack,
     "swapaxes": lambda a, axis1, axis2: a.swapaxes(axis1, axis2),
     "transpose": _transpose,
-    "where": _where,
+    "where": searching.where,
 }
 """What is computed for the other functions of numpy."""
 _ARGUMENTS = {"a_max": "max", "a_min": "min", "ddof": "correction", "reps": "repetitions"}
@@ -169,9 +152,9 @@ def _translated(function: Any, args: tuple[Any, ...], options: Mapping[str, Any]
     ours = FUNCTIONS.get(name) if function.__module__ == "numpy" else None
     if ours is None:
         return None
-    first, named = list(args), dict(options)
+    first, named = [_with_tensors(a) for a in args], {key: _with_tensors(value) for key, value in options.items()}
     if name not in _AS_NUMPY:
-        given = {n: v for n, v in inspect.signature(function).bind(*args, **options).arguments.items() if v is not None}
+        given = {n: v for n, v in inspect.signature(function).bind(*first, **named).arguments.items() if v is not None}
         given = {_ARGUMENTS.get(n, n): v for n, v in given.items() if v is not np._NoValue}  # type: ignore[attr-defined]
         count = max(1, _positional(ours))
         first = [given.pop(n) for n in list(given)[:count]]
@@ -181,6 +164,13 @@ def _translated(function: Any, args: tuple[Any, ...], options: Mapping[str, Any]
     except TypeError:
         return None
     return lambda: ours(*first, **named)
+
+
+def _with_tensors(value: Any) -> Any:
+    """Arrays of numpy, also in sequences of one level, as tensors; others as they are."""
+    if isinstance(value, np.ndarray):
+        return operand(value)
+    return type(value)(map(_with_tensors, value)) if type(value) in (tuple, list) else value
 
 
 @cache

@@ -54,20 +54,20 @@ class Outcome(NamedTuple):
 def exclusions(text: str) -> dict[str, str]:
     """Names of tests, each with its reason: the comment above its group."""
     found: dict[str, str] = {}
-    reason: list[str] = []
-    fresh = True
+    reason, before = "", ""
     for line in text.splitlines():
         if line.startswith("#"):
-            reason = [*([] if fresh else reason), line.lstrip("# ")]
-            fresh = False
-        elif line.strip():
-            found[line.strip()] = " ".join(reason)
-            fresh = True
+            reason = f"{reason} {line[1:].strip()}" if before.startswith("#") else line[1:].strip()
+        elif line:
+            found[line] = reason
+        before = line
     return found
 
 
 def prepared(suite: Path, folder: Path) -> Path:
-    """A copy of the suite that can be imported without complex types."""
+    """A copy of the suite that can be imported without complex types; raises SystemExit for what is none."""
+    if not (suite / _TYPES).exists():
+        raise SystemExit(f"{suite} is no checkout of data-apis/array-api-tests")
     copy = folder / "suite"
     shutil.copytree(suite, copy, ignore=shutil.ignore_patterns(".git", ".hypothesis", "__pycache__"))
     types = copy / _TYPES
@@ -81,7 +81,7 @@ def missing_types() -> list[str]:
 
 
 def run(suite: Path, examples: int, only: str | None) -> list[Outcome]:
-    """The outcomes of the tests of a suite, in order."""
+    """The outcomes of the tests of a suite, in order; raises SystemExit where it cannot be run."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         copy, report = prepared(suite, folder), folder / "report.xml"
@@ -91,7 +91,9 @@ def run(suite: Path, examples: int, only: str | None) -> list[Outcome]:
         paths = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
         environment = os.environ | {"ARRAY_API_TESTS_MODULE": "graphc.array_api", "PYTHONPATH": paths}
         environment["ARRAY_API_TESTS_SKIP_DTYPES"] = ",".join(missing_types())
-        subprocess.run(command, cwd=copy, env=environment, stdout=sys.stderr, check=False)
+        subprocess.run(command, cwd=copy, env=environment, stdout=sys.__stderr__, check=False)
+        if not report.exists():
+            raise SystemExit(f"{suite}: the suite has left no report; what pytest says stands above")
         return list(outcomes(ElementTree.parse(report).iter("testcase")))
 
 

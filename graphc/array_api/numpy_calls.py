@@ -1,5 +1,4 @@
-"""What functions of numpy do with tensors: those with a counterpart here keep gradients and are traced, the others say
-that they do not."""
+"""Functions of numpy with tensors: those that graphc has keep gradients and are traced, the others refuse to lose any."""
 
 from __future__ import annotations
 

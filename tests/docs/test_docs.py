@@ -26,6 +26,7 @@ PAGES = [
     "docs/derivatives.md",
     "docs/extending.md",
     "docs/coming_from_pytorch.md",
+    "docs/array_api.md",
     "docs/grammar.md",
     "docs/explain.md",
     "docs/precision.md",

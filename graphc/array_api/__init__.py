@@ -2,7 +2,7 @@
 
 from math import e, inf, nan, pi
 
-from graphc.array_api import creation, data_types, elementwise, manipulation, products, searching, statistics
+from graphc.array_api import creation, data_types, elementwise, linalg, manipulation, products, searching, statistics
 from graphc.array_api.array import Array
 from graphc.array_api.creation import *  # noqa: F403
 from graphc.array_api.data_types import *  # noqa: F403
@@ -28,6 +28,7 @@ __all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
     "int8",
     "int32",
     "int64",
+    "linalg",
     "nan",
     "newaxis",
     "pi",

@@ -1,4 +1,4 @@
-"""Functions of numpy with tensors: those that graphc has keep gradients and are traced, the others refuse to lose any."""
+"""Functions of numpy with tensors: what graphc has keeps gradients and is traced, the others refuse to lose any."""
 
 from __future__ import annotations
 

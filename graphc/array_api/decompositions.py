@@ -34,7 +34,7 @@ class _ByNumpy(Function):
     @staticmethod
     def forward(ctx: Any, rule: Rule, *tensors: Any) -> Any:
         try:
-            found = rule.forward(*[t.numpy() for t in tensors])
+            found = rule.forward(*[t.detach().numpy() for t in tensors])
         except np.linalg.LinAlgError as error:
             raise AttributeValueError(f"{rule.name}: {error}", remedy="a matrix for which it exists") from None
         found = tuple(found) if isinstance(found, tuple) else (found,)

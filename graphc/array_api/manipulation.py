@@ -30,7 +30,7 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
 def broadcast_to(x: Tensor, /, shape: tuple[int, ...]) -> Tensor:
     """Repeated to a shape, without copying."""
     need_tensor("broadcast_to", x)
-    return shapes.broadcast_to(x, shape=tuple(shape))
+    return shapes.broadcast_to(x, shape=_sequence(shape))
 
 
 @standard

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
@@ -42,6 +43,7 @@ METHODS = ("deg2rad", "exp2", "fmax", "fmin", "fmod", "heaviside", "logaddexp2",
 def _along(function: Callable[..., Any], none: int | None = None) -> Callable[..., Any]:
     """Of the flattened array where the axis is None, which is ``none`` unless it is given."""
 
+    @functools.wraps(function)
     def call(x: Any, /, *, axis: int | None = none, **options: Any) -> Any:
         return function(x.flatten(), axis=0, **options) if axis is None else function(x, axis=axis, **options)
 
@@ -113,13 +115,10 @@ def apply_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: Mappi
     name = UFUNCS.get(own, own)
     function = _function_of_elements(name, any(isinstance(i, Array) for i in inputs))
     given = [i.item() if isinstance(i, np.generic) else operand(i) for i in inputs]
-    if method == "__call__" and not options and function is not None and NotImplemented not in map(_kind, given):
+    known = function is not None and all(g is not NotImplemented for g in given)
+    if known and method == "__call__" and not options:
         return function(*given)
     return _by_numpy(getattr(ufunc, method), f"numpy.{own}", inputs, options)
-
-
-def _kind(value: Any) -> Any:
-    return value if value is NotImplemented else None
 
 
 def _function_of_elements(name: str, of_arrays: bool) -> Callable[..., Any] | None:
@@ -153,13 +152,13 @@ def _translated(function: Any, args: tuple[Any, ...], options: Mapping[str, Any]
         return None
     first, named = [_with_tensors(a) for a in args], {key: _with_tensors(value) for key, value in options.items()}
     if name not in _AS_NUMPY:
-        given = {n: v for n, v in inspect.signature(function).bind(*first, **named).arguments.items() if v is not None}
+        given = {n: v for n, v in _signature(function).bind(*first, **named).arguments.items() if v is not None}
         given = {_ARGUMENTS.get(n, n): v for n, v in given.items() if v is not np._NoValue}  # type: ignore[attr-defined]
         count = max(1, _positional(ours))
         first = [given.pop(n) for n in list(given)[:count]]
         named = given | ({"axis": None} if "axis" in options and options["axis"] is None else {})
     try:
-        inspect.signature(ours).bind(*first, **named)
+        _signature(ours).bind(*first, **named)
     except TypeError:
         return None
     return lambda: ours(*first, **named)
@@ -172,10 +171,13 @@ def _with_tensors(value: Any) -> Any:
     return type(value)(map(_with_tensors, value)) if type(value) in (tuple, list) else value
 
 
+_signature = cache(inspect.signature)
+
+
 @cache
 def _positional(function: Callable[..., Any]) -> int:
     """How many arguments have no name that a caller may use."""
-    kinds = [p.kind for p in inspect.signature(function).parameters.values()]
+    kinds = [p.kind for p in _signature(function).parameters.values()]
     return kinds.count(inspect.Parameter.POSITIONAL_ONLY)
 
 

@@ -61,6 +61,7 @@ CALLS = {
     "diff": lambda x: np.diff(x),
     "tril": lambda x: np.tril(x),
     "broadcast_to": lambda x: np.broadcast_to(x, (4, 2, 3)),
+    "broadcast_to a vector": lambda x: np.broadcast_to(x[0, 0], 3),
     "take_along_axis": lambda x: np.take_along_axis(
         x, gc.tensor([[0], [2]]) if isinstance(x, gc.Tensor) else PLACES, 1
     ),
@@ -98,6 +99,7 @@ LOST = {
     "a function of two results": lambda x: np.divmod(x, 2),
     "a sum where": lambda x: np.sum(x, where=VALUES > 1),
     "into an array": lambda x: np.add(x, 1, out=np.zeros((2, 3), np.float32)),
+    "a sort of a kind": lambda x: np.sort(x, kind="mergesort"),
     "isclose": lambda x: np.isclose(x, OTHER),
 }
 

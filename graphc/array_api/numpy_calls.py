@@ -115,8 +115,8 @@ def apply_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: Mappi
     name = UFUNCS.get(own, own)
     function = _function_of_elements(name, any(isinstance(i, Array) for i in inputs))
     given = [i.item() if isinstance(i, np.generic) else operand(i) for i in inputs]
-    known = function is not None and all(g is not NotImplemented for g in given)
-    if known and method == "__call__" and not options:
+    plain = method == "__call__" and not options and all(g is not NotImplemented for g in given)
+    if function is not None and plain:
         return function(*given)
     return _by_numpy(getattr(ufunc, method), f"numpy.{own}", inputs, options)
 

@@ -114,11 +114,18 @@ def apply_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], options: Mappi
     own: str = ufunc.__name__
     name = UFUNCS.get(own, own)
     function = _function_of_elements(name, any(isinstance(i, Array) for i in inputs))
-    given = [i.item() if isinstance(i, np.generic) else operand(i) for i in inputs]
+    given = [_operand(i) for i in inputs]
     plain = method == "__call__" and not options and all(g is not NotImplemented for g in given)
     if function is not None and plain:
         return function(*given)
     return _by_numpy(getattr(ufunc, method), f"numpy.{own}", inputs, options)
+
+
+def _operand(value: Any) -> Any:
+    """A number, a tensor, or NotImplemented for what is none."""
+    if isinstance(value, np.generic):
+        return value.item()
+    return operand(np.asarray(value) if isinstance(value, (list, tuple)) else value)
 
 
 def _function_of_elements(name: str, of_arrays: bool) -> Callable[..., Any] | None:

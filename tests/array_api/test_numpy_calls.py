@@ -17,6 +17,7 @@ CALLS = {
     "exp": lambda x: np.exp(x),
     "arctan2": lambda x: np.arctan2(x, OTHER),
     "an array first": lambda x: np.add(OTHER, x),
+    "a list": lambda x: np.add(x, [1.0, 2.0, 3.0]),
     "operator of an array": lambda x: OTHER * x,
     "operator of a number of numpy": lambda x: np.float32(2) ** x,
     "power": lambda x: np.power(x, 3),

@@ -60,8 +60,9 @@ def apply(rule: Rule, *tensors: Any) -> tuple[Any, ...]:
             )
         if t.ndim < 2:
             raise ShapeError(f"{rule.name} takes matrices, got {list(t.shape)}", remedy="at least two axes")
-    call = opaque(partial(_ByNumpy.apply, rule), results=partial(_results_like, rule))
-    return call(*tensors)
+    function: Any = partial(_ByNumpy.apply, rule)
+    function.__name__ = rule.name  # what errors say
+    return opaque(function, results=partial(_results_like, rule))(*tensors)
 
 
 def _results_like(rule: Rule, *tensors: Any) -> tuple[Any, ...]:

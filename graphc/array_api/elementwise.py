@@ -162,7 +162,7 @@ def nextafter(x1: Any, x2: Any, /) -> Tensor:
     """The next number of the type after ``x1`` on the way to ``x2``, which is ``x2`` where they are equal. Compiled
     code calls numpy for it; the gradient goes to ``x1``."""
     a, b = broadcast_together(*promotion.promoted("nextafter", x1, x2))
-    return straight_through(a, _next(stop_gradient(a), stop_gradient(b)))
+    return straight_through(a, numpy_nextafter(stop_gradient(a), stop_gradient(b)))
 
 
 def _same(a: Any, b: Any) -> Any:
@@ -170,7 +170,7 @@ def _same(a: Any, b: Any) -> Any:
 
 
 @functools.partial(opaque, results=_same)
-def _next(a: Any, b: Any) -> Any:
+def numpy_nextafter(a: Any, b: Any) -> Any:
     return np.nextafter(a.numpy(), b.numpy())
 
 

@@ -8,7 +8,7 @@ import pytest
 import graphc as gc
 from graphc.array_api import decompositions as factors
 from graphc.autograd import gradcheck
-from graphc.base.errors import ArgumentError, AttributeValueError, DTypeError, GradientError, ShapeError
+from graphc.base.errors import ArgumentError, AttributeValueError, DTypeError, GradientError, ShapeError, TraceError
 
 RANDOM = np.random.default_rng(3)
 SQUARE = RANDOM.normal(size=(2, 3, 3)) + 3 * np.eye(3)
@@ -99,6 +99,15 @@ def test_what_is_no_matrix_of_floats_is_refused():
         factors.need_square("det", gc.ones(2, 3))
     with pytest.raises(ArgumentError):
         factors.apply(factors.INVERSE, np.eye(2))
+
+
+def test_a_graph_by_itself_cannot_call_numpy(tmp_path):
+    class Inverse(gc.nn.Module):
+        def forward(self, x):
+            return factors.apply(factors.INVERSE, x)[0]
+
+    with pytest.raises(TraceError, match="inv runs in Python"):
+        gc.export(Inverse(), gc.eye(2), path=str(tmp_path / "inverse.gcm"))
 
 
 def test_results_have_the_type_of_the_matrix():

@@ -39,7 +39,7 @@ from graphc.tensors.generator import (
 from graphc.tensors.tensor import Tensor, is_tensor
 
 if TYPE_CHECKING:
-    from graphc import autograd, cuda, data, errors, func, hooks, monitor, nn, optim, serialize, utils
+    from graphc import array_api, autograd, cuda, data, errors, func, hooks, monitor, nn, optim, serialize, utils
     from graphc.autograd.jacobian import hessian, jacfwd, jacrev
     from graphc.autograd.transforms import grad, jvp, value_and_grad, vjp
     from graphc.compiled.check_case import load_case
@@ -75,6 +75,7 @@ if TYPE_CHECKING:
 assert dispatcher.EAGER
 _LATER = {
     "DynamicScale": "graphc.compiled.step_options:DynamicScale",
+    "array_api": "graphc.array_api",
     "autograd": "graphc.autograd",
     "check": "graphc.compiled.model_check:check",
     "check_op": "graphc.compiled.op_check:check_op",

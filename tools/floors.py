@@ -71,6 +71,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "eager": ("base", "ir", "ir.graph", "ops", "tape", "tensors"),
     "tracing": ("base", "ir", "ir.graph", "ops", "passes", "tape", "tensors", "eager"),
     "autograd": ("base", "ir", "ops", "tape", "tensors", "eager", "tracing"),
+    "array_api": ("base", "ops", "tensors", "eager", "tracing"),
     "nn": ("base", "ir", "ops", "tape", "tensors", "eager", "tracing", "autograd"),
     "optim": ("base", "ir", "ops", "tape", "tensors", "tracing", "nn"),
     "data": ("base", "files", "tensors"),

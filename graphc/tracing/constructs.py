@@ -62,7 +62,7 @@ def _by_purpose(purpose: str) -> str:
         return _INDEX
     if purpose.startswith(("item()", "float()", "int()")):
         return f"{_TENSOR}; {_COND}"
-    if purpose.startswith(("numpy()", "tolist()", "data_ptr()")):
+    if purpose.startswith(("numpy()", "numpy.", "tolist()", "data_ptr()")):
         return f"operations of graphc; {_OPAQUE}"
     return _OPAQUE
 

@@ -27,6 +27,7 @@ PAGES = [
     "docs/extending.md",
     "docs/coming_from_pytorch.md",
     "docs/data.md",
+    "docs/array_api.md",
     "docs/grammar.md",
     "docs/explain.md",
     "docs/precision.md",

@@ -78,7 +78,7 @@ def as_list(x):
 
 
 def array(x):
-    return np.sin(x)
+    return np.median(x)
 
 
 def nonzero(x):

@@ -10,12 +10,16 @@ import numpy as np
 
 from graphc.base.dtypes import bool_, dtype_of, float32, float64, int8, int32, int64, uint8
 from graphc.base.errors import GradientError, UnsupportedError
+from graphc.base.lazy import deferred
 from graphc.ops import elementwise as ew
 from graphc.tensors.placement import is_on_device, place_of
 from graphc.tensors.tensor_base import TensorBase, expose, front
 
 if TYPE_CHECKING:
     from graphc.tensors.tensor import Tensor
+
+_namespace = deferred("graphc.array_api.inspection:namespace")
+_ufunc, _function = (deferred(f"graphc.array_api.numpy_calls:{name}") for name in ("apply_ufunc", "apply_function"))
 
 
 class Conversion(TensorBase):
@@ -93,9 +97,32 @@ class Conversion(TensorBase):
             "memory), or graphc.from_torch(model, ...) for a module",
         )
 
-    def __dlpack__(self, **options: Any) -> Any:
+    def __array_namespace__(self, /, *, api_version: str | None = None) -> Any:
+        """The functions of the array API standard, ``graphc.array_api``; raises AttributeValueError for a version of it
+        that is not there."""
+        return _namespace(api_version)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        """What numpy calls where one of its functions of elements is given a tensor: the operation of graphc. Where
+        there is none, numpy computes; raises GradientError where that loses a gradient, TraceError in a trace."""
+        return _ufunc(ufunc, method, inputs, options)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
+        """As ``__array_ufunc__``, for the other functions of numpy."""
+        return _function(function, args, options)
+
+    def __dlpack__(
+        self,
+        /,
+        *,
+        stream: Any = None,
+        max_version: Any = None,
+        dl_device: Any = None,
+        copy: builtins.bool | None = None,
+    ) -> Any:
         """The memory as a DLPack capsule; raises GradientError for a tensor that requires gradients."""
-        return self._shared().__dlpack__(**options)
+        options = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
+        return self._shared().__dlpack__(**{name: value for name, value in options.items() if value is not None})
 
     def __dlpack_device__(self) -> tuple[builtins.int, builtins.int]:
         """Kind and number of the device, as DLPack numbers it."""

@@ -66,3 +66,24 @@ def test_what_a_tensor_is_not():
     assert not x.is_cuda and x.is_cpu and not x.is_complex() and x.is_signed()
     assert not graphc.tensor([True]).is_signed()
     assert x.ndimension() == 1 and x.is_same_size(graphc.ones(2)) and not x.is_same_size(graphc.ones(3))
+
+
+def test_a_capsule_is_made_as_the_standard_asks_for_it():
+    x = graphc.ones(3)
+    x.__dlpack__(stream=None, max_version=(1, 0), dl_device=(1, 0), copy=True)
+    assert "dltensor" in repr(x.__dlpack__(max_version=(1, 0)))
+    shared, copied = np.from_dlpack(x, copy=False), np.from_dlpack(x, copy=True)
+    x[0] = 5.0
+    assert (shared[0], copied[0]) == (5.0, 1.0)
+
+
+def test_a_tensor_names_the_functions_of_the_standard():
+    assert graphc.ones(1).__array_namespace__(api_version="2025.12") is graphc.array_api
+
+
+def test_functions_of_numpy_keep_the_gradient():
+    x = graphc.tensor([1.0, 4.0], requires_grad=True)
+    np.sum(np.sqrt(x)).backward()
+    assert x.grad.tolist() == [0.5, 0.25]
+    with pytest.raises(GradientError, match="lose the gradient"):
+        np.median(x)

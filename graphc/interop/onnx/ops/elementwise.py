@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.base.dtypes import float64, int64
+from graphc.base.dtypes import bool_, float64, int64
 from graphc.interop.onnx import unsigned
 from graphc.interop.onnx.elements import STRING, UINT64
 from graphc.interop.onnx.registry import op, same
@@ -16,6 +16,7 @@ from graphc.interop.onnx.values import Value
 from graphc.nn import functional as F
 from graphc.ops import elementwise as ew
 from graphc.tensors import free_functions, functions
+from graphc.tensors.creation import zeros_like
 from graphc.tensors.tensor import Tensor
 
 _SPACES = (functions, free_functions, F)
@@ -161,7 +162,7 @@ def is_infinite(x: Tensor, *, detect_negative: int = 1, detect_positive: int = 1
         return functions.isinf(x)
     if detect_positive or detect_negative:
         return functions.isposinf(x) if detect_positive else functions.isneginf(x)
-    return x.ne(x) & x.eq(x)
+    return zeros_like(x, dtype=bool_)
 
 
 @op("BitShift", since=11)

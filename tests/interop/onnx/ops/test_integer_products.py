@@ -115,3 +115,8 @@ def test_rows_times_blocks_of_few_bits(zero: str, bits: int):
     options = {"K": depth, "N": count, "bits": bits, "block_size": block}
     known = range(1, len(given))
     check("MatMulNBits", *given, domain=MICROSOFT, runtime=True, known=known, rtol=1e-3, atol=1e-3, **options)
+
+
+def test_rows_of_any_number_are_multiplied():
+    module = check("MatMulInteger", steps(5, 40), steps(40, 3), known=(1,), results=[np.int32], open_rows=True)
+    assert module(steps(9, 40)).shape == (9, 3)

@@ -45,3 +45,10 @@ def test_of_equal_elements_the_first_is_taken():
     x = np.array([[1, 2, 2, 1]], np.float32)
     module = from_onnx(model("TopK", x, np.array([2], np.int64), known=(1,), results=[np.float32, np.int64]))
     assert module(x)[1].tolist() == [[1, 2]]
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_rows_of_any_number_are_in_order(axis: int):
+    x = np.random.default_rng(1).standard_normal((5, 4)).astype(np.float32)
+    check("CumSum", x, np.array(axis, np.int64), known=(1,), open_rows=True, exclusive=1)
+    check("TopK", x, np.array([2], np.int64), known=(1,), results=[np.float32, np.int64], open_rows=True, axis=axis)

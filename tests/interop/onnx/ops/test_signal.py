@@ -81,3 +81,9 @@ def signal_of(name: str, *known: np.ndarray, **attributes: object) -> list[np.nd
 def test_filters_in_mels():
     given = [np.array(v) for v in (8, 16, 8192)] + [np.array(v, np.float32) for v in (0.0, 4096.0)]
     check("MelWeightMatrix", *given, known=range(5))
+
+
+def test_transforms_of_any_length():
+    x = numbers(6, 4, 1)
+    module = check("DFT", x, None, np.array(0, np.int64), known=(2,), open_rows=True, atol=1e-5)
+    assert module(np.concatenate([x, x])).shape == (12, 4, 2)

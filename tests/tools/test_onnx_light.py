@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("onnx")
-from tools import onnx_light  # noqa: E402
+from tools import onnx_light
 
 
 @pytest.mark.parametrize(("name", "against"), [("shufflenet", "onnxruntime"), ("squeezenet", "reference")])

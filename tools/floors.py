@@ -89,6 +89,9 @@ FLOORS: dict[str, tuple[str, ...]] = {
         *("base", "files", "ir", "ir.graph", "compiler", "runtime", "tensors", "tracing", "nn", "compiled"),
         *("interop", "interop.aten", "ops"),
     ),
+    "interop.onnx_export": (
+        *("base", "files", "ir", "ir.graph", "ops", "tensors", "tracing", "nn", "compiled", "interop"),
+    ),
     "cli": (
         *("base", "files", "ir", "ir.kernel", "ir.graph", "passes", "codegen.machine", "codegen.cuda", "compiler"),
         *("runtime", "tensors", "nn", "serialize", "drawing", "compiled"),

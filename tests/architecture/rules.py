@@ -20,6 +20,7 @@ REQUIRED_PACKAGES = frozenset({"numpy", "llvmlite", "networkx"})
 # An optional third-party package belongs to one file, which may import it inside a function, or to one folder.
 OPTIONAL_OWNERS = {
     "cupy": "graphc/runtime/devices/cuda.py",
+    "onnx": "graphc/interop/onnx_export/protobuf.py",
     "rich": "graphc/monitor/terminal.py",
     "safetensors": "graphc/serialize/safetensors_file.py",
     "tensorboardX": "graphc/monitor/tensorboard.py",

@@ -62,6 +62,17 @@ def _along(op: str) -> CallRule:
     return write
 
 
+def _masked_softmax(w: Writer, call: Call) -> Found:
+    """Softmax, but zeros where all along the axis is minus infinity, of which that makes NaN."""
+    x, axis = call["x"], call["dim"] % len(call["x"].shape)
+    if any(not is_size(n) and n == 0 for n in x.shape):
+        return None
+    given, least = w.value(x), w.constant(-np.inf, x.dtype)
+    top_one = w.add("ReduceMax", given, w.ints(axis), keepdims=1)
+    powers = w.add("Softmax", given, axis=axis)
+    return [w.add("Where", w.add("Equal", top_one, least), w.constant(0, x.dtype), powers)]
+
+
 def _prelu(w: Writer, call: Call) -> Found:
     x, weight = call["input"], call["weight"]
     slope = (*weight.shape, *(1 for _ in x.shape[2:])) if len(x.shape) > 1 else weight.shape
@@ -337,7 +348,6 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(F.prelu, "PRelu", 18, _prelu),
     Entry(composite.gelu, "Gelu", 20, _gelu),
     Entry(F.mish, "Mish", 18, unary("Mish")),
-    Entry(composite.silu, "Swish", 24, unary("Swish", "x"), _FLOATS),
     Entry(F.hardsigmoid, "HardSigmoid", 18, unary("HardSigmoid", alpha=1 / 6, beta=0.5), _FLOATS),
     Entry(F.hardswish, "HardSwish", 18, unary("HardSwish"), _FLOATS),
     Entry(composite.softplus, "Softplus", 18, _softplus, "beta 1"),
@@ -345,6 +355,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(F.hardshrink, "Shrink", 18, _shrink(soft=False)),
     Entry(F.softshrink, "Shrink", 18, _shrink(soft=True)),
     Entry(composite.softmax, "Softmax", 18, _along("Softmax")),
+    Entry(composite.masked_softmax, "Softmax", 18, _masked_softmax, "with Where for rows that are masked"),
     Entry(composite.log_softmax, "LogSoftmax", 18, _along("LogSoftmax")),
     Entry(F.layer_norm, "LayerNormalization", 18, _layer_norm("LayerNormalization")),
     Entry(F.rms_norm, "RMSNormalization", 23, _layer_norm("RMSNormalization"), "eps is given"),

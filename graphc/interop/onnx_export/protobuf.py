@@ -15,7 +15,7 @@ from graphc.base.errors import ArgumentError, VerifyError
 from graphc.files.container import align, replacing
 from graphc.interop.onnx_export.records import GraphRecord, NodeRecord, ValueRecord
 
-OLDEST, NEWEST, USUAL = 18, 25, 20
+OLDEST, NEWEST, USUAL = 18, 28, 20
 """Opsets: the first and the last that can be asked for, and the one of models for which none is."""
 LARGEST = 2**31 - 2**24
 """Bytes of weights that still lie in the model's file: protobuf ends at 2 GiB, and the graph needs room, too."""

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from graphc.base.size import is_size
+from graphc.base.dtypes import bool_, int32
 from graphc.interop.onnx_export.calls import Call
 from graphc.interop.onnx_export.layers import Entry
+from graphc.interop.onnx_export.shaping import expanded
+from graphc.interop.onnx_export.sizes import same
 from graphc.interop.onnx_export.writer import Writer
 from graphc.ir.graph.graph import Value
 from graphc.nn import functional as F
@@ -32,7 +34,7 @@ def _gates(w: Writer, values: Sequence[Value], order: Sequence[int]) -> str:
     if all(a is not None for a in arrays):
         parts = [np.split(a, len(order)) for a in arrays if a is not None]
         whole = np.concatenate([part[i] for part in parts for i in order])[None]
-        return w.constant(whole)
+        return w.model.array(f"{w.value(values[0])}.onnx", whole)
     parts = []
     for value in values:
         rows = w.add("Split", w.value(value), outputs=len(order), axis=0, num_outputs=len(order))
@@ -60,37 +62,58 @@ def _recurrent(w: Writer, call: Call) -> Found:
 
 def _attention(w: Writer, call: Call) -> Found:
     query, key, value, mask = (call[name] for name in ("query", "key", "value", "attn_mask"))
-    four = all(len(t.shape) == 4 for t in (query, key, value))
-    # NOTE: where all keys are hidden from a query graphc gives zeros, the operator NaN: bool masks stay as they are.
-    if not four or call["dropout_p"] or (mask is not None and mask.dtype is not query.dtype):
+    if not all(len(t.shape) == 4 for t in (query, key, value)) or call["dropout_p"]:
         return None
-    if call["is_causal"] and not _is_square(query, key):
+    if call["is_causal"] and not same(query.shape[-2], key.shape[-2]):  # the operator counts positions from the end
         return None
     attrs = {"is_causal": 1 if call["is_causal"] else None}
     if call["scale"] is not None:
         attrs["scale"] = float(call["scale"])
-    inputs = [w.value(v) for v in (query, key, value, mask) if v is not None]
-    return [w.add("Attention", *inputs, **attrs)]
+    inputs = [w.value(v) for v in (query, key, value)]
+    inputs += [] if mask is None else [_whole(w, mask, query.shape[-2], key.shape[-2])]
+    found = w.add("Attention", *inputs, **attrs)
+    return [found if mask is None else _without_hidden(w, found, query, mask)]
 
 
-def _is_square(query: Value, key: Value) -> bool:
-    """Whether there are as many keys as queries: the operator counts causal positions as graphc does then."""
-    a, b = query.shape[-2], key.shape[-2]
-    return a.terms == b.terms if is_size(a) and is_size(b) else not is_size(a) and not is_size(b) and a == b
+def _whole(w: Writer, mask: Value, queries: Any, keys: Any) -> str:
+    """A mask for each query and key: in these dimensions runtimes broadcast none."""
+    return expanded(w, w.value(mask), mask.shape, (*mask.shape[:-2], queries, keys))
+
+
+def _without_hidden(w: Writer, found: str, like: Value, mask: Value, squeezed: bool = False) -> str:
+    """Zeros for queries from which a mask hides all keys, for which the operator gives NaN."""
+    given, last = w.value(mask), w.ints(len(mask.shape) - 1)
+    if mask.dtype is bool_:
+        hidden = w.add("Not", w.cast(w.add("ReduceMax", w.cast(given, int32), last, keepdims=1), bool_))
+    else:
+        hidden = w.add("Equal", w.add("ReduceMax", given, last, keepdims=1), w.constant(-np.inf, mask.dtype))
+    if squeezed:
+        hidden = w.add("Squeeze", hidden, w.ints(1))
+    return w.add("Where", hidden, w.constant(0, like.dtype), found)
 
 
 def _heads(w: Writer, call: Call) -> Found:
     """Attention of [length, batch, size], whose heads lie side by side."""
-    mask, heads = call["mask"], call["heads"]
-    if call["dropout_p"] or (len(call.used) > 1 and call.used[1]) or mask is not None:
+    mask, heads, query = call["mask"], call["heads"], call["q"]
+    per_head = mask is not None and len(mask.shape) == 4 and not same(mask.shape[1], 1)
+    if call["dropout_p"] or (len(call.used) > 1 and call.used[1]) or per_head:
         return None
     inputs = [w.add("Transpose", w.value(call[n]), perm=[1, 0, 2]) for n in ("q", "k", "v")]
+    inputs += [] if mask is None else [_whole(w, mask, query.shape[0], call["k"].shape[0])]
     found = w.add("Attention", *inputs, q_num_heads=heads, kv_num_heads=heads)
+    if mask is not None and not call["need_weights"]:
+        found = _without_hidden(w, found, query, mask, squeezed=len(mask.shape) == 4)
     return [w.add("Transpose", found, perm=[1, 0, 2]), None]
 
 
 ENTRIES: tuple[Entry, ...] = (
     Entry(recurrent.recurrent_layer, "LSTM, GRU, RNN", 18, _recurrent, "no packed sequence, no projection"),
-    Entry(F.scaled_dot_product_attention, "Attention", 23, _attention, "four dimensions, no bool mask"),
-    Entry(multi_head_attention.attend, "Attention", 23, _heads, "no mask, no weights asked for"),
+    Entry(
+        F.scaled_dot_product_attention,
+        "Attention",
+        23,
+        _attention,
+        "four dimensions; Where for queries that see no key",
+    ),
+    Entry(multi_head_attention.attend, "Attention", 23, _heads, "weights are not asked for; no mask per head"),
 )

@@ -58,14 +58,19 @@ class Model:
         self._taken[name] = count + 1
         return self.unique(f"{name}_{count + 1}")
 
+    def array(self, name: str, array: np.ndarray) -> str:
+        """An array that the model holds under a name, which may get a number."""
+        name = self.unique(name)
+        self.initializers[name] = array
+        return name
+
     def constant(self, array: np.ndarray) -> str:
-        """The name of an array that the model holds."""
+        """The name of an array that the model holds; equal small ones are one."""
         array = np.asarray(array)
         key = (array.dtype.str, array.shape, array.tobytes() if array.size <= SHARED else b"")
         if array.size <= SHARED and key in self._constants:
             return self._constants[key]
-        name = self.unique("constant")
-        self.initializers[name] = array
+        name = self.array("constant", array)
         if array.size <= SHARED:
             self._constants[key] = name
         return name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -63,6 +64,8 @@ def composed(function: Callable[..., str]) -> Rule:
 
     def write(w: Writer, node: Node, *x: str) -> str:
         dtype = node.operands[0].dtype
+        if dtype.kind in "iu" and dtype.bits == 8:
+            dtype = int32  # as ``wide`` computes
 
         def step(op: str, *inputs: Any, **attrs: Any) -> str:
             return w.add(op, *(v if isinstance(v, str) else w.constant(v, dtype) for v in inputs), **attrs)
@@ -75,18 +78,26 @@ def composed(function: Callable[..., str]) -> Rule:
 # ---- quotients of whole numbers, shifts
 
 
-def _whole_quotient(o: Step, x: str, y: str) -> str:
-    """floor(x / y), 0 where y is 0."""
-    zero = o("Equal", y, 0)
-    divisor = o("Where", zero, 1, y)
-    found = o("Div", o("Sub", x, o("Mod", x, divisor)), divisor)
-    return o("Where", zero, 0, found)
+def _whole(function: Callable[..., str], at_minus_one: Callable[..., Any]) -> Rule:
+    """A function of whole numbers and their divisor. It is 0 where that is 0, and ``at_minus_one`` where it is -1, both
+    of which stop processors, unless the divisor is known to be neither."""
 
+    def write(w: Writer, node: Node, x: str, y: str) -> str:
+        known, dtype = w.known(node.operands[1]), node.operands[0].dtype
+        if known is not None and not np.isin(known, (0, -1)).any():
+            return wide(composed(function))(w, node, x, y)
 
-def _whole_rest(o: Step, x: str, y: str) -> str:
-    """x - y floor(x / y), 0 where y is 0."""
-    zero = o("Equal", y, 0)
-    return o("Where", zero, 0, o("Mod", x, o("Where", zero, 1, y)))
+        def guarded(o: Step, x: str, y: str) -> str:
+            zero = o("Equal", y, 0)
+            if dtype.kind == "u":
+                return o("Where", zero, 0, function(o, x, o("Where", zero, 1, y)))
+            opposite = o("Equal", y, -1)
+            found = function(o, x, o("Where", o("Or", zero, opposite), 1, y))
+            return o("Where", zero, 0, o("Where", opposite, at_minus_one(o, x), found))
+
+        return wide(composed(guarded))(w, node, x, y)
+
+    return write
 
 
 def _rest(o: Step, x: str, y: str) -> str:
@@ -143,6 +154,16 @@ def _clamp(w: Writer, node: Node, x: str, low: str, high: str) -> str:
     return w.add("Clip", x, *ends) if ends else x
 
 
+def _power(w: Writer, node: Node, x: str, y: str) -> str:
+    """Of whole numbers, whose powers runtimes compute in floats, small ones by products."""
+    known, is_whole = w.known(node.operands[1]), node.operands[0].dtype.kind != "f"
+    if is_whole and known is not None and not known.shape and known in (2, 3):
+        return wide(composed(lambda o, x, y: functools.reduce(lambda a, b: o("Mul", a, b), [x] * int(known))))(
+            w, node, x, y
+        )
+    return wide(direct("Pow"))(w, node, x, y)
+
+
 def _copied_sign(o: Step, x: str, y: str) -> str:
     size = o("Abs", x)
     negative = o("Or", o("Less", y, 0), o("Less", o("Div", 1, y), 0))
@@ -176,8 +197,11 @@ RULES: dict[str, Rule] = {
     "sub": wide(direct("Sub")),
     "mul": by_kind(wide(direct("Mul")), b=direct("And")),
     "div": direct("Div"),
-    "floor_div": by_kind(wide(composed(_whole_quotient)), f=composed(lambda o, x, y: o("Floor", o("Div", x, y)))),
-    "mod": by_kind(wide(composed(_whole_rest)), f=composed(_rest)),
+    "floor_div": by_kind(
+        _whole(lambda o, x, y: o("Div", o("Sub", x, o("Mod", x, y)), y), lambda o, x: o("Neg", x)),
+        f=composed(lambda o, x, y: o("Floor", o("Div", x, y))),
+    ),
+    "mod": by_kind(_whole(lambda o, x, y: o("Mod", x, y), lambda o, x: 0), f=composed(_rest)),
     "neg": wide(direct("Neg")),
     "abs": wide(direct("Abs")),
     "sign": wide(direct("Sign")),
@@ -206,7 +230,7 @@ RULES: dict[str, Rule] = {
         else w.add("Where", c, x, y)
     ),
     "cast": lambda w, node, x: w.cast(x, node.attrs["dtype"]),
-    "pow": wide(direct("Pow")),
+    "pow": _power,
     "exp": direct("Exp"),
     "expm1": composed(lambda o, x: o("Sub", o("Exp", x), 1)),
     "log": direct("Log"),
@@ -229,7 +253,6 @@ RULES: dict[str, Rule] = {
     "clamp": _clamp,
     "isnan": direct("IsNaN"),
     "isfinite": composed(lambda o, x: o("Not", o("Or", o("IsNaN", x), o("IsInf", x)))),
-    "isinf": direct("IsInf"),
     "exp2": composed(lambda o, x: o("Pow", 2, x)),
     "log2": composed(lambda o, x: o("Mul", o("Log", x), 1 / math.log(2))),
     "log10": composed(lambda o, x: o("Mul", o("Log", x), 1 / math.log(10))),

@@ -170,7 +170,7 @@ RULES: dict[str, Rule] = {
     "prod": _folded("ReduceProd", int64),
     "max": _folded("ReduceMax"),
     "min": _folded("ReduceMin"),
-    "any": _folded("ReduceMax"),
+    "any": _folded("ReduceSum"),
     "all": _folded("ReduceMin"),
     "argmax": _position("ArgMax"),
     "argmin": _position("ArgMin"),

@@ -77,12 +77,16 @@ def sliced(w: Writer, x: str, shape: Shape, starts: Shape, stops: Shape, steps: 
     return w.add("Slice", x, *given, *([w.ints(*(steps[d] for d in axes))] if strided else []))
 
 
-def padded(w: Writer, node: Node, x: str, low: Shape, high: Shape, value: Any) -> str:
-    """Constants around the elements; negative numbers cut off."""
-    if all(same(n, 0) for n in (*low, *high)):
-        return x
-    dtype = node.operands[0].dtype
-    return w.add("Pad", x, w.vector(w.at((*low, *high))), w.constant(value, dtype), mode="constant")
+def padded(w: Writer, node: Node, x: str, shape: Shape, low: Shape, high: Shape, value: Any) -> str:
+    """Constants around the elements; then negative numbers cut off."""
+    low, high, shape = w.at(tuple(low)), w.at(tuple(high)), w.at(tuple(shape))
+    around = [tuple(n if is_size(n) or n > 0 else 0 for n in side) for side in (low, high)]
+    cut = [tuple(0 if is_size(n) or n > 0 else -n for n in side) for side in (low, high)]
+    if not all(same(n, 0) for side in around for n in side):
+        pads = w.vector((*around[0], *around[1]))
+        x = w.add("Pad", x, pads, w.constant(value, node.operands[0].dtype), mode="constant")
+    whole = [n + a + b for n, a, b in zip(shape, *around, strict=True)]
+    return sliced(w, x, whole, cut[0], [n - c for n, c in zip(whole, cut[1], strict=True)], [1] * len(whole))
 
 
 def positions(w: Writer, node: Node, number: int, name: str) -> str:
@@ -99,13 +103,13 @@ def _pad(w: Writer, node: Node, x: str) -> str:
         apart = [*shape[: axis + 1], 1, *shape[axis + 1 :]]
         x = reshaped(w, x, shape, apart)
         none = [0] * len(apart)
-        x = padded(w, node, x, none, [gap if d == axis + 1 else 0 for d in range(len(apart))], value)
+        x = padded(w, node, x, apart, none, [gap if d == axis + 1 else 0 for d in range(len(apart))], value)
         spread = [*shape[:axis], shape[axis] * (gap + 1), *shape[axis + 1 :]]
         x = reshaped(w, x, [*shape[: axis + 1], gap + 1, *shape[axis + 1 :]], spread)
         whole = [n - gap if d == axis else n for d, n in enumerate(spread)]
         x = sliced(w, x, spread, [0] * len(spread), whole, [1] * len(spread))
         shape = whole
-    return padded(w, node, x, node.attrs["low"], node.attrs["high"], value)
+    return padded(w, node, x, shape, node.attrs["low"], node.attrs["high"], value)
 
 
 def _flip(w: Writer, node: Node, x: str) -> str:
@@ -123,7 +127,7 @@ def _as_strided(w: Writer, node: Node, x: str) -> str:
         raise unsupported(node, "as_strided with sizes that differ from call to call", "slices, reshape and permute")
     places = strided_view(np.arange(prod(before)), after, strides, offset)
     flat = reshaped(w, x, before, (prod(before),))
-    return w.add("Gather", flat, w.constant(np.ascontiguousarray(places)), axis=0)
+    return w.add("Gather", flat, w.constant(np.array(places)), axis=0)
 
 
 def _scattered(reduction: Any) -> Rule:
@@ -156,7 +160,7 @@ def _iota(w: Writer, node: Node) -> str:
 
 RULES: dict[str, Rule] = {
     "reshape": lambda w, node, x: reshaped(w, x, node.operands[0].shape, node.attrs["shape"]),
-    "transpose": lambda w, node, x: w.add("Transpose", x, perm=list(node.attrs["permutation"])),
+    "transpose": lambda w, node, x: w.add("Transpose", x, perm=list(node.attrs["permutation"]) or None),
     "broadcast_to": lambda w, node, x: expanded(w, x, node.operands[0].shape, node.attrs["shape"]),
     "slice": lambda w, node, x: sliced(
         w, x, node.operands[0].shape, node.attrs["starts"], node.attrs["stops"], node.attrs["steps"]

@@ -26,7 +26,8 @@ def format_of(path: str | os.PathLike[str]) -> str:
 
 
 def check_options(path: str | os.PathLike[str], wanted: str, options: Mapping[str, Any]) -> None:
-    """Raises ArgumentError where one of the options is given, which are for another format than that of the path."""
+    """Raises ArgumentError where one of the options is given, which are for another format than that of the path, and
+    for a path of no format."""
     name = next((name for name, value in options.items() if value), None)
-    if name is not None and format_of(path) != wanted:
+    if format_of(path) != wanted and name is not None:
         raise ArgumentError(f"{name} is for {wanted} files", remedy=f"{Path(path).with_suffix(wanted).name}")

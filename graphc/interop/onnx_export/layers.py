@@ -12,6 +12,7 @@ from graphc.base.size import is_size
 from graphc.interop.onnx_export.calls import Call
 from graphc.interop.onnx_export.products import conv, conv_transpose, top
 from graphc.interop.onnx_export.shaping import reshaped
+from graphc.interop.onnx_export.sizes import same
 from graphc.interop.onnx_export.writer import CallRule, Writer
 from graphc.ir.graph.graph import Node, Value
 from graphc.ir.op import Trait
@@ -19,6 +20,7 @@ from graphc.nn import functional as F
 from graphc.nn.functional import activation, pooling
 from graphc.tensors import composite
 from graphc.tensors.methods.ordering import Ordering, take_along
+from graphc.tensors.methods.shaping import Shaping
 
 Found = Sequence[Any] | None
 
@@ -140,13 +142,26 @@ _RUNNING = ("running_mean", "running_var")
 
 
 def _group_norm(w: Writer, call: Call) -> Found:
-    x = call["input"]
+    x, groups, epsilon = call["input"], int(call["num_groups"]), float(call["eps"])
     if len(x.shape) < 3 or is_size(x.shape[1]):
         return None
-    shape = (x.shape[1],)
-    given = [_or_ones(w, call, "weight", shape), _or_ones(w, call, "bias", shape, 0.0)]
-    attrs = {"num_groups": int(call["num_groups"]), "epsilon": float(call["eps"])}
-    return [w.add("GroupNormalization", w.value(x), *given, **attrs)]
+    channels = (x.shape[1],)
+    if w.opset >= _GROUPS_BY_CHANNEL:
+        given = [_or_ones(w, call, "weight", channels), _or_ones(w, call, "bias", channels, 0.0)]
+        return [w.add("GroupNormalization", w.value(x), *given, num_groups=groups, epsilon=epsilon)]
+    ones, zeros = (w.constant(np.full(groups, value, x.dtype.numpy)) for value in (1, 0))
+    parts = w.add("Reshape", w.value(x), w.ints(0, groups, -1))
+    found = w.add("InstanceNormalization", parts, ones, zeros, epsilon=epsilon)
+    found = reshaped(w, found, (x.shape[0], groups, 1), x.shape)
+    wide = (*channels, *(1 for _ in x.shape[2:]))
+    for name, op in (("weight", "Mul"), ("bias", "Add")):
+        if call[name] is not None:
+            found = w.add(op, found, reshaped(w, w.value(call[name]), channels, wide))
+    return [found]
+
+
+_GROUPS_BY_CHANNEL = 21
+"""The opset from which on GroupNormalization has a scale per channel."""
 
 
 def _instance_norm(w: Writer, call: Call) -> Found:
@@ -234,10 +249,14 @@ def _embedding(w: Writer, call: Call) -> Found:
 
 
 def _take_along(w: Writer, call: Call) -> Found:
-    x, index, axis = call["x"], call["index"], call["dim"]
+    x, index = call.arguments.get("x", call.arguments.get("self")), call["index"]
     if not isinstance(index, Value) or not x.shape or len(x.shape) != len(index.shape):
         return None
-    return [w.add("GatherElements", w.value(x), w.value(index), axis=axis % len(x.shape))]
+    axis = call["dim"] % len(x.shape)
+    if any(not same(a, b) for d, (a, b) in enumerate(zip(x.shape, index.shape, strict=True)) if d != axis):
+        return None
+    given = w.value(index) if index.dtype.bits > 8 else w.cast(w.value(index), int64)
+    return [w.add("GatherElements", w.value(x), given, axis=axis)]
 
 
 def _topk(w: Writer, call: Call) -> Found:
@@ -337,7 +356,7 @@ def _grid_sample(w: Writer, call: Call) -> Found:
 
 
 _SELU = {"alpha": activation.SELU_ALPHA, "gamma": activation.SELU_SCALE}
-_FLOATS = "floats"
+_FLOATS, _ALIKE = "floats", "as many indices as elements in the other dimensions"
 
 ENTRIES: tuple[Entry, ...] = (
     Entry(composite.relu, "Relu", 18, unary("Relu", "x"), _FLOATS),
@@ -360,7 +379,7 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(F.layer_norm, "LayerNormalization", 18, _layer_norm("LayerNormalization")),
     Entry(F.rms_norm, "RMSNormalization", 23, _layer_norm("RMSNormalization"), "eps is given"),
     Entry(F.batch_norm, "BatchNormalization", 18, _batch_norm, "in evaluation mode"),
-    Entry(F.group_norm, "GroupNormalization", 21, _group_norm, "three dimensions or more"),
+    Entry(F.group_norm, "GroupNormalization", 18, _group_norm, "three dimensions; before 21 InstanceNormalization"),
     Entry(F.instance_norm, "InstanceNormalization", 18, _instance_norm, "by the input's statistics"),
     Entry(F.local_response_norm, "LRN", 18, _local_response, "an odd size, f32"),
     Entry(F.linear, "Gemm", 18, _linear, "two dimensions; else MatMul and Add"),
@@ -375,7 +394,8 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(composite.mean, "ReduceMean", 18, _mean),
     Entry(composite.norm, "ReduceL1, ReduceL2", 18, _norm, "p is 1 or 2"),
     Entry(F.embedding, "Gather", 18, _embedding, "no max_norm"),
-    Entry(take_along, "GatherElements", 18, _take_along),
+    Entry(take_along, "GatherElements", 18, _take_along, _ALIKE),
+    Entry(Shaping.gather, "GatherElements", 18, _take_along, _ALIKE),
     Entry(Ordering.topk, "TopK", 18, _topk),
     Entry(Ordering.sort, "TopK", 18, _sort),
     Entry(pooling.average_parts, "GlobalAveragePool", 18, _global_average, "to one element"),

@@ -120,6 +120,7 @@ def _shifted(left: bool) -> Rule:
         inside = o("And", o("GreaterOrEqual", y, 0), o("Less", y, dtype.bits))
         factor = o("Cast", o("Pow", 2, o("Min", o("Max", y, 0), most)), to=int64)
         if left:
+            x = o("Mul", x, o("Where", o("Greater", y, most), 2, 1)) if dtype is int64 else x  # 2**63 is no i64
             found = o("Where", inside, o("Mul", x, factor), 0)
         else:
             signs = o("Where", o("Less", x, 0), -1, 0) if signed else 0

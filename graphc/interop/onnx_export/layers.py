@@ -10,14 +10,15 @@ import numpy as np
 from graphc.base.dtypes import float32, int64, uint8
 from graphc.base.size import is_size
 from graphc.interop.onnx_export.calls import Call
-from graphc.interop.onnx_export.products import conv, conv_transpose, top
+from graphc.interop.onnx_export.products import top
 from graphc.interop.onnx_export.shaping import reshaped
 from graphc.interop.onnx_export.sizes import same
 from graphc.interop.onnx_export.writer import CallRule, Writer
-from graphc.ir.graph.graph import Node, Value
-from graphc.ir.op import Trait
+from graphc.ir.graph.graph import Value
 from graphc.nn import functional as F
 from graphc.nn.functional import activation, pooling
+from graphc.nn.functional.convolution import same_padding
+from graphc.nn.functional.spatial import per_dimension, symmetric
 from graphc.tensors import composite
 from graphc.tensors.methods.ordering import Ordering, take_along
 from graphc.tensors.methods.shaping import Shaping
@@ -196,26 +197,42 @@ def _linear(w: Writer, call: Call) -> Found:
     return [w.add("Gemm", *inputs, transB=1)]
 
 
-def contraction(call: Call) -> Node | None:
-    """The only contraction among the nodes that a call has made."""
-    inside = [n for n in call.graph.nodes() if call.first <= n.id < call.last]
-    found = [n for n in inside if n.op.has(Trait.CONTRACTION)]
-    return found[0] if len(found) == 1 else None
+def _convolution(rank: int) -> CallRule:
+    """From the arguments: a graph adds the bias by itself, and has volumes as sums of planes."""
 
-
-def _with_bias(rank: int, write: Callable[..., str]) -> CallRule:
-    """A convolution with its bias: the node that the call has made, with one operand more."""
-
-    def rule(w: Writer, call: Call) -> Found:
-        node, x, bias = contraction(call), call["input"], call["bias"]
-        if node is None or bias is None or len(x.shape) != rank + 2 or not _is_float(x):
+    def write(w: Writer, call: Call) -> Found:
+        x, weight, padding = call["input"], call["weight"], call["padding"]
+        if len(x.shape) != rank + 2 or not _is_float(x) or x.dtype is not weight.dtype:
             return None
-        shape = (call.results[0].shape, call.results[0].dtype)
-        if (node.results[0].shape, node.results[0].dtype) != shape or bias.dtype is not x.dtype:
-            return None
-        return [write(w, node, w.value(x), w.value(call["weight"]), w.value(bias))]
+        kernel = [int(n) for n in weight.shape[2:]]
+        strides, dilations = (per_dimension(call[name], rank, name) for name in ("stride", "dilation"))
+        if isinstance(padding, str):
+            pairs = same_padding(tuple(kernel), dilations) if padding == "same" else ((0, 0),) * rank
+        else:
+            pairs = symmetric(per_dimension(padding, rank, "padding"))
+        low, high = zip(*pairs, strict=True)
+        inputs = [w.value(v) for v in (x, weight, call["bias"]) if v is not None]
+        attrs = {"kernel_shape": kernel, "strides": list(strides), "pads": [*low, *high], "dilations": list(dilations)}
+        return [w.add("Conv", *inputs, **attrs, group=int(call["groups"]))]
 
-    return rule
+    return write
+
+
+def _convolution_transposed(rank: int) -> CallRule:
+    def write(w: Writer, call: Call) -> Found:
+        x, weight = call["input"], call["weight"]
+        if len(x.shape) != rank + 2 or not _is_float(x) or x.dtype is not weight.dtype:
+            return None
+        names = ("stride", "dilation", "padding", "output_padding")
+        strides, dilations, pads, extra = (list(per_dimension(call[name], rank, name)) for name in names)
+        if any(e >= s for e, s in zip(extra, strides, strict=True)):
+            return None
+        inputs = [w.value(v) for v in (x, weight, call["bias"]) if v is not None]
+        attrs: dict[str, Any] = {"kernel_shape": [int(n) for n in weight.shape[2:]], "strides": strides}
+        attrs |= {"pads": pads * 2, "dilations": dilations, "group": int(call["groups"])}
+        return [w.add("ConvTranspose", *inputs, **attrs, output_padding=extra if any(extra) else None)]
+
+    return write
 
 
 def _mean(w: Writer, call: Call) -> Found:
@@ -298,6 +315,26 @@ def _largest(w: Writer, call: Call) -> Found:
     return [values, w.add("Mod", places, w.ints(int(np.prod(sizes))))]
 
 
+def _volumes(op: str) -> CallRule:
+    """Pooling of volumes, which a graph has as that of planes, then of the depth."""
+
+    def write(w: Writer, call: Call) -> Found:
+        given = call.arguments
+        others = ("ceil_mode", "return_indices", "divisor_override")
+        if len(call["input"].shape) != 5 or any(given.get(name) for name in others) or not _is_float(call["input"]):
+            return None
+        kernel = per_dimension(call["kernel_size"], 3, "kernel_size")
+        stride = kernel if call["stride"] is None else per_dimension(call["stride"], 3, "stride")
+        attrs = {"kernel_shape": list(kernel), "strides": list(stride)}
+        attrs["pads"] = list(per_dimension(call["padding"], 3, "padding")) * 2
+        if "dilation" in given:
+            attrs["dilations"] = list(per_dimension(given["dilation"], 3, "dilation"))
+        counted = int(given["count_include_pad"]) if "count_include_pad" in given else None
+        return [w.add(op, w.value(call["input"]), **attrs, count_include_pad=counted)]
+
+    return write
+
+
 def _interpolate(w: Writer, call: Call) -> Found:
     x, mode, size, scale = (call[name] for name in ("input", "mode", "size", "scale_factor"))
     if mode not in _RESIZE or x.dtype is uint8 or not _is_float(x):
@@ -356,7 +393,8 @@ def _grid_sample(w: Writer, call: Call) -> Found:
 
 
 _SELU = {"alpha": activation.SELU_ALPHA, "gamma": activation.SELU_SCALE}
-_FLOATS, _ALIKE = "floats", "as many indices as elements in the other dimensions"
+_FLOATS, _PLAIN = "floats", "no ceil_mode"
+_ALIKE = "as many indices as elements in the other dimensions"
 
 ENTRIES: tuple[Entry, ...] = (
     Entry(composite.relu, "Relu", 18, unary("Relu", "x"), _FLOATS),
@@ -383,13 +421,10 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(F.instance_norm, "InstanceNormalization", 18, _instance_norm, "by the input's statistics"),
     Entry(F.local_response_norm, "LRN", 18, _local_response, "an odd size, f32"),
     Entry(F.linear, "Gemm", 18, _linear, "two dimensions; else MatMul and Add"),
+    *(Entry(f, "Conv", 18, _convolution(i)) for i, f in enumerate((F.conv1d, F.conv2d, F.conv3d), 1)),
     *(
-        Entry(f, "Conv", 18, _with_bias(rank, conv), "with a bias; without one, the op is Conv, too")
-        for rank, f in enumerate((F.conv1d, F.conv2d, F.conv3d), 1)
-    ),
-    *(
-        Entry(f, "ConvTranspose", 18, _with_bias(rank, conv_transpose), "as for Conv")
-        for rank, f in enumerate((F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d), 1)
+        Entry(f, "ConvTranspose", 18, _convolution_transposed(i), "less output_padding than stride")
+        for i, f in enumerate((F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d), 1)
     ),
     Entry(composite.mean, "ReduceMean", 18, _mean),
     Entry(composite.norm, "ReduceL1, ReduceL2", 18, _norm, "p is 1 or 2"),
@@ -400,6 +435,8 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(Ordering.sort, "TopK", 18, _sort),
     Entry(pooling.average_parts, "GlobalAveragePool", 18, _global_average, "to one element"),
     Entry(pooling.maximum_windows, "MaxPool", 18, _largest, "with indices; without them, the op is MaxPool, too"),
+    Entry(F.max_pool3d, "MaxPool", 18, _volumes("MaxPool"), _PLAIN),
+    Entry(F.avg_pool3d, "AveragePool", 18, _volumes("AveragePool"), _PLAIN),
     Entry(F.interpolate, "Resize", 18, _interpolate, "all modes but area, floats"),
     Entry(F.pad, "Pad", 18, _padded, "reflect, replicate, and from 19 on circular; a constant is the op"),
     Entry(F.pixel_shuffle, "DepthToSpace", 18, _pixel_shuffle, "four dimensions"),

@@ -32,23 +32,26 @@ def _matmul(w: Writer, node: Node, a: str, b: str) -> str:
     return w.cast(found, dtype) if dtype.bits == 8 else found
 
 
-def window_attrs(attrs: Any) -> dict[str, Any]:
+def _window_attrs(attrs: Any) -> dict[str, Any]:
     """Stride, padding and dilation of a window as ONNX names them."""
     low, high = zip(*attrs["padding"], strict=True)
     found = {"strides": list(attrs["stride"]), "pads": [*low, *high]}
     return found | ({"dilations": list(attrs["dilation"])} if "dilation" in attrs else {})
 
 
-def conv(w: Writer, node: Node, x: str, weight: str, *bias: str) -> str:
+def _conv(w: Writer, node: Node, x: str, weight: str) -> str:
     """A convolution, of whole numbers in f64."""
-    attrs = window_attrs(node.attrs) | {"group": node.attrs["groups"], "kernel_shape": list(node.operands[1].shape[2:])}
+    attrs = _window_attrs(node.attrs) | {
+        "group": node.attrs["groups"],
+        "kernel_shape": list(node.operands[1].shape[2:]),
+    }
     dtype = node.operands[0].dtype
     if dtype.kind == "f":
-        return w.add("Conv", x, weight, *bias, **attrs)
+        return w.add("Conv", x, weight, **attrs)
     return w.cast(w.add("Conv", w.cast(x, float64), w.cast(weight, float64), **attrs), dtype)
 
 
-def conv_transpose(w: Writer, node: Node, g: str, weight: str, *bias: str) -> str:
+def _conv_transpose(w: Writer, node: Node, g: str, weight: str) -> str:
     """The gradient of a convolution with respect to its input, which is ONNX's ConvTranspose."""
     attrs, kernel = node.attrs, node.operands[1].shape[2:]
     sizes, counts = w.at(attrs["size"]), w.at(node.operands[0].shape[2:])
@@ -63,7 +66,7 @@ def conv_transpose(w: Writer, node: Node, g: str, weight: str, *bias: str) -> st
         extra.append(max(more, 0))
     given = {"strides": list(attrs["stride"]), "dilations": list(attrs["dilation"]), "group": attrs["groups"]}
     given |= {"pads": [*low, *high], "kernel_shape": list(kernel)}
-    return w.add("ConvTranspose", g, weight, *bias, **given, output_padding=extra if any(extra) else None)
+    return w.add("ConvTranspose", g, weight, **given, output_padding=extra if any(extra) else None)
 
 
 def _pooled(op: str) -> Rule:
@@ -72,7 +75,7 @@ def _pooled(op: str) -> Rule:
     def write(w: Writer, node: Node, x: str) -> str:
         kernel, shape, after = node.attrs["kernel"], node.operands[0].shape, node.results[0].shape
         lead = len(shape) - len(kernel)
-        attrs: dict[str, Any] = {"kernel_shape": list(kernel), **window_attrs(node.attrs)}
+        attrs: dict[str, Any] = {"kernel_shape": list(kernel), **_window_attrs(node.attrs)}
         if "count_include_pad" in node.attrs:
             attrs["count_include_pad"] = int(node.attrs["count_include_pad"])
         flat = (1, prod(shape[:lead]))
@@ -161,8 +164,8 @@ def _cumsum(w: Writer, node: Node, x: str) -> str:
 
 RULES: dict[str, Rule] = {
     "matmul": _matmul,
-    "conv": conv,
-    "conv_grad_input": conv_transpose,
+    "conv": _conv,
+    "conv_grad_input": _conv_transpose,
     "max_pool": _pooled("MaxPool"),
     "avg_pool": _pooled("AveragePool"),
     "part_sum": _part_sum,

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+
+import graphc
+from graphc.tensors.structure import flatten
 
 onnx = pytest.importorskip("onnx", reason="exporting to ONNX needs the package onnx")
 TOLERANCE = 1e-6
@@ -57,3 +61,19 @@ def distance(found: Sequence[np.ndarray], wanted: Sequence[np.ndarray]) -> float
 def operators(path: Path) -> list[str]:
     """The operators of a model's graph in order."""
     return [node.op_type for node in onnx.load(path).graph.node]
+
+
+def check(
+    function: Any, arguments: Sequence[Any], path: Path, opset: int = 20, reference: bool = True, **options: Any
+) -> list[str]:
+    """Exports a function or module, compares what the runtimes compute with what graphc does, and gives its operators.
+    ``reference`` is False where the reference of onnx lacks something."""
+    graphc.export(function, *arguments, path=path, opset=opset, **options)
+    arrays = [t.numpy() for t in flatten(tuple(arguments))[0]]
+    with graphc.no_grad():
+        wanted = [t.numpy() for t in flatten(function(*arguments))[0]]
+    if reference:
+        assert distance(by_reference(path, arrays), wanted) < TOLERANCE
+    if importlib.util.find_spec("onnxruntime"):
+        assert distance(by_runtime(path, arrays), wanted) < TOLERANCE
+    return operators(path)

@@ -179,7 +179,7 @@ def test_branches_and_loops_are_if_loop_and_scan(tmp_path: Path):
         return gc.cond(x.sum() > 0, lambda a: F.softmax(a, 0), lambda a: a * 2, (x,))
 
     def loops(x: Any) -> Any:
-        return gc.while_loop(lambda a: a.sum() < 100, lambda a: F.relu(a) * 2 + 1, (x,))
+        return gc.while_loop(lambda a: a.sum() < 100, lambda a: F.relu(a) * 2 + 1, x)
 
     def scans(x: Any) -> Any:
         return gc.scan(lambda carry, row: (carry + row, F.gelu(carry)), gc.zeros(3), x)

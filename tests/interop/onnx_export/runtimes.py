@@ -14,18 +14,17 @@ import graphc
 from graphc.tensors.structure import flatten
 
 onnx = pytest.importorskip("onnx", reason="exporting to ONNX needs the package onnx")
+reference = pytest.importorskip("onnx.reference")
 TOLERANCE = 1e-6
 """Of a result's largest element."""
 
 
 def by_reference(path: Path, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
     """The outputs, computed in numpy by the package onnx."""
-    from onnx.reference import ReferenceEvaluator
-
     model = onnx.load(path)
     with np.errstate(all="ignore"):
-        found = ReferenceEvaluator(model).run(None, _named(model, arrays))
-    return [np.asarray(a) for a in found]  # type: ignore[union-attr]
+        found = reference.ReferenceEvaluator(model).run(None, _named(model, arrays))
+    return [np.asarray(a) for a in found]
 
 
 def by_runtime(path: Path, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:

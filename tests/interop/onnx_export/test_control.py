@@ -66,6 +66,6 @@ def test_a_loop_until_a_condition(tmp_path: Path):
     def function(x: Any) -> Any:
         limit = x.abs().sum() * 50
         state = (x.abs(), gc.zeros(()))
-        return gc.while_loop(lambda a, n: a.sum() < limit, lambda a, n: (a * 2, n + 1), state)
+        return gc.while_loop(lambda s: s[0].sum() < limit, lambda s: (s[0] * 2, s[1] + 1), state)
 
     assert "Loop" in check(function, (X,), tmp_path / "f.onnx")

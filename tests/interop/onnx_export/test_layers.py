@@ -1,5 +1,4 @@
-"""Layers: a functional call is one operator, which computes what the call does; where none fits, it is what it is made
-of."""
+"""Layers: a functional call is one operator, which computes what the call does, or what it is made of."""
 
 from __future__ import annotations
 

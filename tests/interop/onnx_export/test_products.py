@@ -9,7 +9,7 @@ import pytest
 
 import graphc as gc
 from graphc.nn import functional as F
-from tests.interop.onnx_export.runtimes import check
+from tests.interop.onnx_export.runtimes import by_runtime, check, distance
 
 X, LEAD = gc.randn(3, 4), gc.randn(2, 2, 3, 6, 6)
 WHOLE = gc.tensor([[3, -1, 4], [1, 5, -9]])
@@ -57,7 +57,5 @@ def test_a_transposed_convolution_written_as_an_op(tmp_path: Path, options: dict
     graph = gc.trace(lambda x: F.conv_transpose2d(x, weight, **options), gc.randn(1, 4, 5, 5))
     gc.export(graph, path=tmp_path / "f.onnx")
     module = gc.compile(graph)
-    from tests.interop.onnx_export.runtimes import by_runtime, distance
-
     x = gc.randn(1, 4, 5, 5)
     assert distance(by_runtime(tmp_path / "f.onnx", [x.numpy()]), [module(x).numpy()]) < 1e-6

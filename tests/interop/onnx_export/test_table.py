@@ -1,5 +1,4 @@
-"""The table: every op that it has, by the samples of its definition; every op that graphc has is in it or known not to
-be; and the functions that are one operator."""
+"""The table: every op that it has, by the samples of its definition, and every op that it has not, by name."""
 
 from __future__ import annotations
 

@@ -42,11 +42,11 @@ def _is_float(value: Any) -> bool:
     return isinstance(value, Value) and value.dtype.kind == "f"
 
 
-def unary(op: str, x: str = "input", names: Any = None, **fixed: Any) -> CallRule:
-    """An operator on one tensor of floats; ``names`` says which attribute is which argument."""
+def unary(op: str, x: str = "input", names: Any = None, fixed: Any = None) -> CallRule:
+    """An operator on one tensor of floats; ``names`` says which attribute is which argument, ``fixed`` are numbers."""
 
     def write(w: Writer, call: Call) -> Found:
-        attrs = {key: float(call[name]) for key, name in (names or {}).items()} | fixed
+        attrs: dict[str, Any] = {key: float(call[name]) for key, name in (names or {}).items()} | (fixed or {})
         return [w.add(op, w.value(call[x]), **attrs)] if _is_float(call[x]) else None
 
     return write
@@ -266,7 +266,7 @@ def _embedding(w: Writer, call: Call) -> Found:
 
 
 def _take_along(w: Writer, call: Call) -> Found:
-    x, index = call.arguments.get("x", call.arguments.get("self")), call["index"]
+    x, index = call["x" if "x" in call.arguments else "self"], call["index"]
     if not isinstance(index, Value) or not x.shape or len(x.shape) != len(index.shape):
         return None
     axis = call["dim"] % len(x.shape)
@@ -325,7 +325,7 @@ def _volumes(op: str) -> CallRule:
             return None
         kernel = per_dimension(call["kernel_size"], 3, "kernel_size")
         stride = kernel if call["stride"] is None else per_dimension(call["stride"], 3, "stride")
-        attrs = {"kernel_shape": list(kernel), "strides": list(stride)}
+        attrs: dict[str, Any] = {"kernel_shape": list(kernel), "strides": list(stride)}
         attrs["pads"] = list(per_dimension(call["padding"], 3, "padding")) * 2
         if "dilation" in given:
             attrs["dilations"] = list(per_dimension(given["dilation"], 3, "dilation"))
@@ -400,12 +400,12 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(composite.relu, "Relu", 18, unary("Relu", "x"), _FLOATS),
     Entry(F.leaky_relu, "LeakyRelu", 18, unary("LeakyRelu", names={"alpha": "negative_slope"}), _FLOATS),
     Entry(F.elu, "Elu", 18, unary("Elu", names={"alpha": "alpha"}), _FLOATS),
-    Entry(F.selu, "Selu", 18, unary("Selu", **_SELU), _FLOATS),
+    Entry(F.selu, "Selu", 18, unary("Selu", fixed=_SELU), _FLOATS),
     Entry(F.celu, "Celu", 18, _celu, "f32"),
     Entry(F.prelu, "PRelu", 18, _prelu),
     Entry(composite.gelu, "Gelu", 20, _gelu),
     Entry(F.mish, "Mish", 18, unary("Mish")),
-    Entry(F.hardsigmoid, "HardSigmoid", 18, unary("HardSigmoid", alpha=1 / 6, beta=0.5), _FLOATS),
+    Entry(F.hardsigmoid, "HardSigmoid", 18, unary("HardSigmoid", fixed={"alpha": 1 / 6, "beta": 0.5}), _FLOATS),
     Entry(F.hardswish, "HardSwish", 18, unary("HardSwish"), _FLOATS),
     Entry(composite.softplus, "Softplus", 18, _softplus, "beta 1"),
     Entry(F.softsign, "Softsign", 18, unary("Softsign"), _FLOATS),

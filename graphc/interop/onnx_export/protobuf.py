@@ -49,7 +49,7 @@ def write(path: str | os.PathLike[str], graph: GraphRecord, opset: int, metadata
     else:
         with replacing(Path(path).with_name(stored)) as file:
             for array in _outside(graph).values():
-                file.write(memoryview(_little(array)).cast("B"))
+                file.write(_little(array).tobytes())
                 file.write(bytes(align(array.nbytes) - array.nbytes))
     with replacing(path) as file:
         file.write(model.SerializeToString())

@@ -46,7 +46,7 @@ class GraphRecord:
 
     def walk(self) -> Iterator[GraphRecord]:
         """The graph, and those inside of its nodes at any depth."""
-        stack = [self]
+        stack: list[GraphRecord] = [self]
         while stack:
             present = stack.pop()
             yield present

@@ -66,7 +66,7 @@ def _attention(w: Writer, call: Call) -> Found:
         return None
     if call["is_causal"] and not same(query.shape[-2], key.shape[-2]):  # the operator counts positions from the end
         return None
-    attrs = {"is_causal": 1 if call["is_causal"] else None}
+    attrs: dict[str, Any] = {"is_causal": 1 if call["is_causal"] else None}
     if call["scale"] is not None:
         attrs["scale"] = float(call["scale"])
     inputs = [w.value(v) for v in (query, key, value)]

@@ -112,6 +112,10 @@ def _pad(w: Writer, node: Node, x: str) -> str:
     return padded(w, node, x, shape, node.attrs["low"], node.attrs["high"], value)
 
 
+def _concat(w: Writer, node: Node, *parts: str) -> str:
+    return w.add("Concat", *parts, axis=node.attrs["axis"]) if len(parts) > 1 else parts[0]
+
+
 def _flip(w: Writer, node: Node, x: str) -> str:
     axes = node.attrs["axes"]
     if not axes:
@@ -166,7 +170,7 @@ RULES: dict[str, Rule] = {
         w, x, node.operands[0].shape, node.attrs["starts"], node.attrs["stops"], node.attrs["steps"]
     ),
     "pad": _pad,
-    "concat": lambda w, node, *x: w.add("Concat", *x, axis=node.attrs["axis"]) if len(x) > 1 else x[0],
+    "concat": _concat,
     "flip": _flip,
     "gather": lambda w, node, x, i: w.add("Gather", x, positions(w, node, 1, i), axis=node.attrs["axis"]),
     "as_strided": _as_strided,

@@ -17,7 +17,7 @@ from graphc.ops.parts import parts_of
 
 def transposed(w: Writer, x: str, rank: int) -> str:
     """The last two dimensions exchanged."""
-    return w.add("Transpose", x, perm=[*range(rank - 2), rank - 1, rank - 2])
+    return w.transpose(x, [*range(rank - 2), rank - 1, rank - 2])
 
 
 def _matmul(w: Writer, node: Node, a: str, b: str) -> str:

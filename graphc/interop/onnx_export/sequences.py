@@ -98,12 +98,12 @@ def _heads(w: Writer, call: Call) -> Found:
     per_head = mask is not None and len(mask.shape) == 4 and not same(mask.shape[1], 1)
     if call["dropout_p"] or (len(call.used) > 1 and call.used[1]) or per_head:
         return None
-    inputs = [w.add("Transpose", w.value(call[n]), perm=[1, 0, 2]) for n in ("q", "k", "v")]
+    inputs = [w.transpose(w.value(call[n]), (1, 0, 2)) for n in ("q", "k", "v")]
     inputs += [] if mask is None else [_whole(w, mask, query.shape[0], call["k"].shape[0])]
     found = w.add("Attention", *inputs, q_num_heads=heads, kv_num_heads=heads)
     if mask is not None and not call["need_weights"]:
         found = _without_hidden(w, found, query, mask, squeezed=len(mask.shape) == 4)
-    return [w.add("Transpose", found, perm=[1, 0, 2]), None]
+    return [w.transpose(found, (1, 0, 2)), None]
 
 
 ENTRIES: tuple[Entry, ...] = (

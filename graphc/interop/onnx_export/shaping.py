@@ -164,7 +164,7 @@ def _iota(w: Writer, node: Node) -> str:
 
 RULES: dict[str, Rule] = {
     "reshape": lambda w, node, x: reshaped(w, x, node.operands[0].shape, node.attrs["shape"]),
-    "transpose": lambda w, node, x: w.add("Transpose", x, perm=list(node.attrs["permutation"]) or None),
+    "transpose": lambda w, node, x: w.transpose(x, node.attrs["permutation"]),
     "broadcast_to": lambda w, node, x: expanded(w, x, node.operands[0].shape, node.attrs["shape"]),
     "slice": lambda w, node, x: sliced(
         w, x, node.operands[0].shape, node.attrs["starts"], node.attrs["stops"], node.attrs["steps"]

@@ -87,6 +87,8 @@ class Writer:
         """Path of the module whose nodes are being written."""
         self.sizes: Sizes | None = None if parent is None else parent.sizes
         self._names: dict[Value, str] = {}
+        self._transposed: dict[str, tuple[str, Sequence[int]]] = {}
+        """Values that a transpose has made: of what, and the order of its dimensions."""
 
     # ---- for rules
 
@@ -125,6 +127,16 @@ class Writer:
     def cast(self, name: str, dtype: DType) -> str:
         """A value as another element type."""
         return self.add("Cast", name, to=dtype)
+
+    def transpose(self, name: str, permutation: Sequence[int]) -> str:
+        """A value with its dimensions in another order; of one that was transposed before, that from the first one."""
+        source, first = self._transposed.get(name, (name, range(len(permutation))))
+        order = [first[p] for p in permutation]
+        if order == sorted(order):
+            return source
+        made = self.add("Transpose", source, perm=order)
+        self._transposed[made] = (source, order)
+        return made
 
     def value(self, value: Value) -> str:
         """The name of a value of the graph, or of one around it."""

@@ -36,10 +36,16 @@ class Entry(NamedTuple):
     rule: CallRule
     condition: str = ""
     """Where it is so, if not always."""
+    users: str = ""
+    """What users call where they do not call the function itself."""
 
 
 def _is_float(value: Any) -> bool:
     return isinstance(value, Value) and value.dtype.kind == "f"
+
+
+def _is_empty(value: Value) -> bool:
+    return any(not is_size(n) and n == 0 for n in value.shape)
 
 
 def unary(op: str, x: str = "input", names: Any = None, fixed: Any = None) -> CallRule:
@@ -57,7 +63,7 @@ def _along(op: str) -> CallRule:
 
     def write(w: Writer, call: Call) -> Found:
         x, rank = call["x"], len(call["x"].shape)
-        if not rank or any(not is_size(n) and n == 0 for n in x.shape):
+        if not rank or _is_empty(x):
             return None
         given = w.value(x) if call["dtype"] in (None, x.dtype) else w.cast(w.value(x), call["dtype"])
         return [w.add(op, given, axis=call["dim"] % rank)]
@@ -68,7 +74,7 @@ def _along(op: str) -> CallRule:
 def _masked_softmax(w: Writer, call: Call) -> Found:
     """Softmax, but zeros where all along the axis is minus infinity, of which that makes NaN."""
     x, axis = call["x"], call["dim"] % len(call["x"].shape)
-    if any(not is_size(n) and n == 0 for n in x.shape):
+    if _is_empty(x):
         return None
     given, least = w.value(x), w.constant(-np.inf, x.dtype)
     top_one = w.add("ReduceMax", given, w.ints(axis), keepdims=1)
@@ -175,7 +181,7 @@ def _instance_norm(w: Writer, call: Call) -> Found:
 
 
 def _local_response(w: Writer, call: Call) -> Found:
-    if call["size"] % 2 == 0 or call["input"].dtype is not float32:
+    if call["size"] % 2 == 0 or call["input"].dtype is not float32 or len(call["input"].shape) != 4:
         return None
     attrs = {"size": int(call["size"]), **{k: float(call[n]) for k, n in _RESPONSE.items()}}
     return [w.add("LRN", w.value(call["input"]), **attrs)]
@@ -239,7 +245,7 @@ def _mean(w: Writer, call: Call) -> Found:
     x, rank = call["x"], len(call["x"].shape)
     dims = call["dim"]
     axes = tuple(range(rank)) if dims is None or dims == () else (dims,) if isinstance(dims, int) else tuple(dims)
-    if not axes or call["dtype"] not in (None, x.dtype):
+    if not axes or call["dtype"] not in (None, x.dtype) or _is_empty(x):
         return None
     given = w.ints(*sorted(a % rank for a in axes))
     return [w.add("ReduceMean", w.value(x), given, keepdims=int(call["keepdim"]))]
@@ -248,7 +254,7 @@ def _mean(w: Writer, call: Call) -> Found:
 def _norm(w: Writer, call: Call) -> Found:
     x, rank, dims = call["x"], len(call["x"].shape), call["dim"]
     axes = tuple(range(rank)) if dims is None or dims == () else (dims,) if isinstance(dims, int) else tuple(dims)
-    if call["p"] not in (1, 2) or not axes or not _is_float(x):
+    if call["p"] not in (1, 2) or not axes or not _is_float(x) or _is_empty(x):
         return None
     given = w.ints(*sorted(a % rank for a in axes))
     return [w.add(f"ReduceL{int(call['p'])}", w.value(x), given, keepdims=int(call["keepdim"]))]
@@ -412,14 +418,14 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(F.hardshrink, "Shrink", 18, _shrink(soft=False)),
     Entry(F.softshrink, "Shrink", 18, _shrink(soft=True)),
     Entry(composite.softmax, "Softmax", 18, _along("Softmax")),
-    Entry(composite.masked_softmax, "Softmax", 18, _masked_softmax, "with Where for rows that are masked"),
+    Entry(composite.masked_softmax, "Softmax", 18, _masked_softmax, "Where for masked rows", "attention with masks"),
     Entry(composite.log_softmax, "LogSoftmax", 18, _along("LogSoftmax")),
     Entry(F.layer_norm, "LayerNormalization", 18, _layer_norm("LayerNormalization")),
     Entry(F.rms_norm, "RMSNormalization", 23, _layer_norm("RMSNormalization"), "eps is given"),
     Entry(F.batch_norm, "BatchNormalization", 18, _batch_norm, "in evaluation mode"),
     Entry(F.group_norm, "GroupNormalization", 18, _group_norm, "three dimensions; before 21 InstanceNormalization"),
     Entry(F.instance_norm, "InstanceNormalization", 18, _instance_norm, "by the input's statistics"),
-    Entry(F.local_response_norm, "LRN", 18, _local_response, "an odd size, f32"),
+    Entry(F.local_response_norm, "LRN", 18, _local_response, "an odd size, four dimensions, f32"),
     Entry(F.linear, "Gemm", 18, _linear, "two dimensions; else MatMul and Add"),
     *(Entry(f, "Conv", 18, _convolution(i)) for i, f in enumerate((F.conv1d, F.conv2d, F.conv3d), 1)),
     *(
@@ -429,12 +435,12 @@ ENTRIES: tuple[Entry, ...] = (
     Entry(composite.mean, "ReduceMean", 18, _mean),
     Entry(composite.norm, "ReduceL1, ReduceL2", 18, _norm, "p is 1 or 2"),
     Entry(F.embedding, "Gather", 18, _embedding, "no max_norm"),
-    Entry(take_along, "GatherElements", 18, _take_along, _ALIKE),
+    Entry(take_along, "GatherElements", 18, _take_along, _ALIKE, "Tensor.median, kthvalue"),
     Entry(Shaping.gather, "GatherElements", 18, _take_along, _ALIKE),
     Entry(Ordering.topk, "TopK", 18, _topk),
     Entry(Ordering.sort, "TopK", 18, _sort),
-    Entry(pooling.average_parts, "GlobalAveragePool", 18, _global_average, "to one element"),
-    Entry(pooling.maximum_windows, "MaxPool", 18, _largest, "with indices; without them, the op is MaxPool, too"),
+    Entry(pooling.average_parts, "GlobalAveragePool", 18, _global_average, "to one element", "F.adaptive_avg_pool2d"),
+    Entry(pooling.maximum_windows, "MaxPool", 18, _largest, "with indices; without, it is the op", "F.max_pool2d"),
     Entry(F.max_pool3d, "MaxPool", 18, _volumes("MaxPool"), _PLAIN),
     Entry(F.avg_pool3d, "AveragePool", 18, _volumes("AveragePool"), _PLAIN),
     Entry(F.interpolate, "Resize", 18, _interpolate, "all modes but area, floats"),

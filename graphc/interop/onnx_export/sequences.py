@@ -107,7 +107,10 @@ def _heads(w: Writer, call: Call) -> Found:
 
 
 ENTRIES: tuple[Entry, ...] = (
-    Entry(recurrent.recurrent_layer, "LSTM, GRU, RNN", 18, _recurrent, "no packed sequence, no projection"),
+    Entry(
+        *(recurrent.recurrent_layer, "LSTM, GRU, RNN", 18, _recurrent, "no packed sequence, no projection"),
+        users="nn.LSTM, nn.GRU, nn.RNN",
+    ),
     Entry(
         F.scaled_dot_product_attention,
         "Attention",
@@ -115,5 +118,8 @@ ENTRIES: tuple[Entry, ...] = (
         _attention,
         "four dimensions; Where for queries that see no key",
     ),
-    Entry(multi_head_attention.attend, "Attention", 23, _heads, "weights are not asked for; no mask per head"),
+    Entry(
+        *(multi_head_attention.attend, "Attention", 23, _heads, "weights are not asked for; no mask per head"),
+        users="nn.MultiheadAttention, layers of nn.Transformer",
+    ),
 )

@@ -98,7 +98,7 @@ def _pad(w: Writer, node: Node, x: str) -> str:
     shape, interior = list(node.operands[0].shape), node.attrs["interior"]
     value = node.attrs["value"]
     for axis, gap in enumerate(interior):
-        if not gap:
+        if not gap or same(w.at(shape[axis]), 0):
             continue
         apart = [*shape[: axis + 1], 1, *shape[axis + 1 :]]
         x = reshaped(w, x, shape, apart)
@@ -112,8 +112,8 @@ def _pad(w: Writer, node: Node, x: str) -> str:
     return padded(w, node, x, shape, node.attrs["low"], node.attrs["high"], value)
 
 
-def _concat(w: Writer, node: Node, *parts: str) -> str:
-    return w.add("Concat", *parts, axis=node.attrs["axis"]) if len(parts) > 1 else parts[0]
+def _concat(w: Writer, node: Node, first: str, *others: str) -> str:
+    return w.add("Concat", first, *others, axis=node.attrs["axis"]) if others else first
 
 
 def _flip(w: Writer, node: Node, x: str) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -101,7 +102,11 @@ class Writer:
         """Appends an operator. The name of its output, or a list of the names of several."""
         name = self.model.unique(f"{_path(self.module)}/{op}")
         made = [self.model.unique(f"{name}_output_{i}") for i in range(outputs)]
-        given = {key: value for key, value in attrs.items() if value is not None}
+        given = {k: self.at(tuple(v) if isinstance(v, list) else v) for k, v in attrs.items() if v is not None}
+        for key, value in given.items():
+            if any(map(is_size, value if isinstance(value, tuple) else (value,))):
+                what = f"{op} takes no {key} that differs from call to call: {value}"
+                raise UnsupportedError(what, remedy="fixed sizes there")
         self.nodes.append(NodeRecord(op, list(inputs), made, given, name, self.module))
         return made[0] if outputs == 1 else made
 
@@ -226,16 +231,14 @@ class Writer:
     # ---- nodes and calls
 
     def _write(self, node: Node) -> None:
+        inputs = [self.value(v) for v in node.operands]
         self.module = node.location.module
-        if node.op.has(Trait.IDENTITY):
-            given: Any = self.value(node.operands[0])
-        else:
-            inputs = [self.value(v) for v in node.operands]
-            rule = self.model.rules.get(node.op.name)
-            given = rule(self, node, *inputs) if rule is not None else self._decomposed(node, inputs)
+        rule = _handed_on if node.op.has(Trait.IDENTITY) else self.model.rules.get(node.op.name, Writer._decomposed)
+        with _at(node):
+            given = rule(self, node, *inputs)
         self.bind(node.results, [given] if isinstance(given, str) else given)
 
-    def _decomposed(self, node: Node, inputs: Sequence[str]) -> list[str]:
+    def _decomposed(self, node: Node, *inputs: str) -> list[str]:
         """An op without a rule as the ops that it is composed of."""
         graph, results = Graph(node.op.name), None
         if node.op.decompose is not None:
@@ -263,12 +266,33 @@ class Writer:
         call.used = [v in own and is_read_outside(v) for v in results]
         if len(results) != len(call.results) or not any(call.used):
             return False
-        self.module = next((n.location.module for n in inside if n.op is not INPUT), "")
-        given = self.model.call_rules[call.function](self, call)
+        first = next(n for n in inside if n.op is not INPUT)
+        self.module = first.location.module
+        with _at(first):
+            given = self.model.call_rules[call.function](self, call)
         if given is None:
             return False
         self._names.update({v: n for v, n, used in zip(results, given, call.used, strict=True) if used})
         return True
+
+
+def _handed_on(w: Writer, node: Node, x: str) -> str:
+    return x
+
+
+@contextmanager
+def _at(node: Node) -> Iterator[None]:
+    """Errors inside say what node they are about."""
+    try:
+        yield
+    except UnsupportedError as error:
+        error.where = error.where or _application(node)
+        error.origin = error.origin or node.location.describe() or None
+        raise
+
+
+def _application(node: Node) -> str:
+    return f"{node.op.name}({', '.join(str(v) for v in node.operands)})"
 
 
 def _values(argument: Any) -> list[Value]:
@@ -298,11 +322,10 @@ _REMEDIES = {
 def unsupported(node: Node, what: str, remedy: str | None = None) -> UnsupportedError:
     """The error for a node that no operator computes: the op, module path and line of the user, and what helps."""
     known = next((text for trait, text in _REMEDIES.items() if node.op.has_any(trait)), None)
-    operands = ", ".join(str(v) for v in node.operands)
     name = input_path(node.operands[0]) if node.op.has(Trait.STATE_WRITE) else ""
     return UnsupportedError(
         f"{what}{f' ({name})' if name else ''}",
-        where=f"{node.op.name}({operands})",
+        where=_application(node),
         origin=node.location.describe() or None,
         remedy=remedy or known or "other operations there, or a .gcm file, which holds all of graphc's",
     )

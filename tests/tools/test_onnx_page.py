@@ -19,9 +19,9 @@ def test_the_page_is_up_to_date():
 
 def test_every_function_and_every_op_has_a_row():
     text = onnx_page.build_page()
-    assert sum(
-        line.startswith("| ") and not line.startswith(("| op ", "| function ")) for line in text.splitlines()
-    ) == len(ENTRIES) + len(RULES)
+    rows = [line for line in text.splitlines() if line.startswith("| ")]
+    heads = [line for line in rows if line.startswith(("| op ", "| function "))]
+    assert len(rows) - len(heads) == len(ENTRIES) + len(RULES)
     assert "| `F.layer_norm` | LayerNormalization | 18 |" in text
     assert "| `matmul` | MatMul |" in text
 

@@ -44,25 +44,20 @@ def write(path: str | os.PathLike[str], graph: GraphRecord, opset: int, metadata
     large = sum(a.nbytes for a in graph.initializers.values()) > LARGEST
     stored = f"{Path(path).name}.data" if large else None
     model = _model(onnx, graph, opset, metadata, stored)
-    if stored is None:
-        _check(onnx, model)
-    else:
+    if stored is not None:
         with replacing(Path(path).with_name(stored)) as file:
             for array in _outside(graph).values():
                 file.write(_little(array).tobytes())
                 file.write(bytes(align(array.nbytes) - array.nbytes))
     with replacing(path) as file:
         file.write(model.SerializeToString())
-    if stored is not None:
-        _check(onnx, os.fspath(path))
-
-
-def _check(onnx: Any, model: Any) -> None:
-    try:
-        onnx.checker.check_model(model, full_check=True)
-    except Exception as error:  # of several classes, one of them in C
-        what = f"onnx refuses the model that was made: {error}"
-        raise VerifyError(what, remedy="another opset, and a report: this should not happen") from error
+        file.flush()
+        try:
+            # Of the file, which takes a quarter of the time that its content in memory does.
+            onnx.checker.check_model(file.name, full_check=True)
+        except Exception as error:  # of several classes, one of them in C
+            what = f"onnx refuses the model that was made: {error}"
+            raise VerifyError(what, remedy="another opset, and a report: this should not happen") from error
 
 
 def _model(onnx: Any, graph: GraphRecord, opset: int, metadata: Mapping[str, str], stored: str | None) -> Any:

@@ -267,7 +267,7 @@ def test_a_loaded_model_takes_tensors_and_gives_tensors(tmp_path):
         graphc.compile(model)(graphc.ones(2), graphc.ones(2))
 
 
-def test_other_suffixes_are_refused_before_anything_is_traced(tmp_path):
+def test_other_suffixes_than_gcm_are_refused_before_anything_is_traced(tmp_path):
     calls = []
     for name in ("m.tflite", "m.pt", "m.npz"):
         with pytest.raises(ArgumentError, match=rf"graphc writes .gcm and .onnx files, no {name[1:]}[\s\S]*m.gcm or m"):

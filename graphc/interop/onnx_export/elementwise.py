@@ -171,6 +171,14 @@ def _copied_sign(o: Step, x: str, y: str) -> str:
     return o("Where", negative, o("Neg", size), size)
 
 
+def _root_of_squares(o: Step, x: str, y: str) -> str:
+    """The larger one times the root of 1 and the square of their ratio, which do not overflow."""
+    a, b = o("Abs", x), o("Abs", y)
+    most = o("Max", a, b)
+    ratio = o("Div", o("Min", a, b), o("Where", o("Equal", most, 0), 1, most))
+    return o("Mul", most, o("Sqrt", o("Add", o("Mul", ratio, ratio), 1)))
+
+
 def _log_of_sum(o: Step, x: str, y: str) -> str:
     top, low = o("Max", x, y), o("Min", x, y)
     gap = o("Where", o("Equal", top, low), 0, o("Sub", low, top))
@@ -265,7 +273,7 @@ RULES: dict[str, Rule] = {
     "acosh": direct("Acosh"),
     "atanh": direct("Atanh"),
     "erfc": composed(lambda o, x: o("Sub", 1, o("Erf", x))),
-    "hypot": composed(lambda o, x, y: o("Sqrt", o("Add", o("Mul", x, x), o("Mul", y, y)))),
+    "hypot": composed(_root_of_squares),
     "logaddexp": composed(_log_of_sum),
     "copysign": composed(_copied_sign),
     "xlogy": composed(_weighted_log),

@@ -13,6 +13,7 @@ from graphc.interop.onnx_export.shaping import expanded, reshaped
 from graphc.interop.onnx_export.writer import Rule, Writer, unsupported
 from graphc.ir.graph.graph import Node
 from graphc.ops.parts import parts_of
+from graphc.ops.window import lowest
 
 
 def transposed(w: Writer, x: str, rank: int) -> str:
@@ -69,6 +70,14 @@ def _conv_transpose(w: Writer, node: Node, g: str, weight: str) -> str:
     return w.add("ConvTranspose", g, weight, **given, output_padding=extra if any(extra) else None)
 
 
+def _padded_for_windows(w: Writer, node: Node, x: str) -> str:
+    """The operand with the padding of its windows, of which runtimes take less than a window has elements: what is no
+    larger than any other."""
+    low, high = zip((0, 0), (0, 0), *node.attrs["padding"], strict=True)
+    dtype = node.operands[0].dtype
+    return w.add("Pad", x, w.vector(w.at((*low, *high))), w.constant(lowest(dtype), dtype), mode="constant")
+
+
 def _pooled(op: str) -> Rule:
     """Pooling of the last dimensions; those before them become a batch and channels."""
 
@@ -80,6 +89,8 @@ def _pooled(op: str) -> Rule:
             attrs["count_include_pad"] = int(node.attrs["count_include_pad"])
         flat = (1, prod(shape[:lead]))
         given = x if lead == 2 else reshaped(w, x, shape, (*flat, *shape[lead:]))
+        if op == "MaxPool" and any(p >= k for pair, k in zip(node.attrs["padding"], kernel, strict=True) for p in pair):
+            given, attrs["pads"] = _padded_for_windows(w, node, given), None
         narrow = node.operands[0].dtype in (int32, int64)
         found = w.add(op, w.cast(given, float64) if narrow else given, **attrs)
         found = w.cast(found, node.operands[0].dtype) if narrow else found

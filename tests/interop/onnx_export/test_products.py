@@ -9,7 +9,7 @@ import pytest
 
 import graphc as gc
 from graphc.nn import functional as F
-from tests.interop.onnx_export.runtimes import by_runtime, check, distance
+from tests.interop.onnx_export.runtimes import by_reference, by_runtime, check, distance
 
 X, LEAD = gc.randn(3, 4), gc.randn(2, 2, 3, 6, 6)
 WHOLE = gc.tensor([[3, -1, 4], [1, 5, -9]])
@@ -44,6 +44,14 @@ def test_whole_numbers(tmp_path: Path):
 def test_dimensions_before_the_window_are_a_batch_and_channels(tmp_path: Path):
     found = check(lambda x: F.max_pool2d(x.reshape(4, 3, 6, 6)[0], 2), (LEAD,), tmp_path / "f.onnx")
     assert "MaxPool" in found
+
+
+def test_windows_with_gaps_may_be_padded_by_more_than_they_have_elements(tmp_path: Path):
+    graph = gc.trace(lambda x: F.max_pool2d(x, 2, 3, 1, 3, ceil_mode=True), gc.randn(1, 2, 7, 7))
+    gc.export(graph, path=tmp_path / "f.onnx")
+    x = gc.randn(1, 2, 7, 7)
+    wanted = F.max_pool2d(x, 2, 3, 1, 3, ceil_mode=True).numpy()
+    assert distance(by_reference(tmp_path / "f.onnx", [x.numpy()]), [wanted]) == 0
 
 
 def test_ranks_are_the_inverse_of_an_order(tmp_path: Path):

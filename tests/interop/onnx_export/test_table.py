@@ -28,7 +28,7 @@ ORDINARY = {
     "cast": "floats that no whole number is near to",
     "pow": "whole numbers whose powers overflow, or whose exponents are negative",
     "atan2": "infinities and zeros with a sign",
-    "hypot": "numbers whose squares overflow",
+    "hypot": "two infinities",
     "scatter_extreme": "NaN",
     "max_pool": "NaN",
     "part_sum": "infinities and NaN, which are multiplied by 0",

@@ -91,6 +91,9 @@ FLOORS: dict[str, tuple[str, ...]] = {
         *("interop", "interop.aten", "ops"),
     ),
     "interop.onnx": ("base", "files", "ops", "tensors", "tape", "eager", "tracing", "nn", "interop"),
+    "interop.onnx_export": (
+        *("base", "files", "ir", "ir.graph", "ops", "tensors", "tracing", "nn", "compiled", "interop"),
+    ),
     "cli": (
         *("base", "files", "ir", "ir.kernel", "ir.graph", "passes", "codegen.machine", "codegen.cuda", "compiler"),
         *("runtime", "tensors", "nn", "serialize", "drawing", "compiled"),

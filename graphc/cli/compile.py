@@ -1,4 +1,4 @@
-"""``graphc compile``: a model in Python to a model file."""
+"""``graphc compile``: a model in Python to a model file, or a file of ONNX."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from graphc.base.errors import ArgumentError, GraphcError
 from graphc.base.size import Dimension
 from graphc.cli import arguments, console, exported, targets
 from graphc.codegen.machine.target import Target, named_targets, target_named
+from graphc.compiled.formats import GCM, ONNX, check_options, format_of
 from graphc.compiled.machine import HOST, compile_on, machine_named
-from graphc.compiled.model_file import check_native, check_path, extended, nesting, save_graph, snapshot
+from graphc.compiled.model_file import check_native, export, extended, nesting, save_graph, snapshot
 from graphc.compiled.sized_model import for_all_sizes
 from graphc.compiler.compile import CompiledGraph, compile_graph
 from graphc.compiler.freeze import freeze
@@ -21,6 +22,7 @@ from graphc.files.manifest import ModelManifest
 from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.interpret import bind
 from graphc.nn.module import Module
+from graphc.passes.pipeline import Arranged
 from graphc.passes.precision import PRECISIONS
 
 
@@ -29,7 +31,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     add_model_arguments(parser)
     add_passes_argument(parser)
     parser.add_argument(
-        "-o", "--output", required=True, metavar="FILE", help="the model file to write, such as net.gcm"
+        "-o", "--output", required=True, metavar="FILE", help="the file to write: net.gcm, or net.onnx for ONNX"
     )
     parser.add_argument("--native", action="store_true", help="put object code into the file too")
     parser.add_argument(
@@ -41,6 +43,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     )
     arguments.add_device(parser, "compile for a device, to find it in the cache where the file is loaded for it")
     add_precision_argument(parser)
+    parser.add_argument("--opset", type=int, metavar="N", help="version of ONNX's operators (18 and more; default: 20)")
     parser.add_argument("--json", action="store_true", help="print what was written as JSON")
     parser.set_defaults(run=run)
 
@@ -85,16 +88,54 @@ def add_passes_argument(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Runs the command."""
     start = time.perf_counter()
-    try:
-        check_path(options.output)
-    except ArgumentError as error:
-        raise console.UsageError(error.what, remedy=error.remedy) from None
+    _check_format(options)
     _check_machine(options)
     model, examples, dims = prepare(options)
     passes = targets.resolve_passes(options.passes, options.target)
     place = Path(options.output)
     if not place.resolve().parent.is_dir():
         raise console.UsageError(f"there is no folder {str(place.parent)!r} to write {place.name!r} to")
+    if format_of(options.output) == ONNX:
+        manifest, stages = _write_onnx(options, model, examples, dims), {}
+    else:
+        manifest, stages = _write_gcm(options, model, examples, dims, passes)
+    seconds = time.perf_counter() - start
+    if not options.weights and targets.is_random(options.target, model):
+        console.say("note: the weights in the file are the random ones of construction; --weights FILE takes others")
+    size = place.stat().st_size
+    if options.json:
+        facts = {"path": str(place), "bytes": size, "seconds": seconds, "stages": stages}
+        console.emit_json({**describe(manifest), **facts})
+    else:
+        signature = ", ".join(map(str, manifest.inputs)), ", ".join(map(str, manifest.outputs))
+        console.emit(f"{place}: {manifest.name}({signature[0]}) -> ({signature[1]}), {console.bytes_text(size)}")
+        done = "traced, compiled and written" if stages else "traced and written"
+        console.say(f"{done} in {console.seconds_text(seconds)}")
+    return console.OK
+
+
+def _check_format(options: argparse.Namespace) -> None:
+    """Raises UsageError for a file of a format that graphc does not write, and for options of the other one."""
+    own = ("native", "precision", "passes", "device")
+    try:
+        check_options(options.output, GCM, {f"--{name}": getattr(options, name) for name in own})
+        check_options(options.output, ONNX, {"--opset": options.opset})
+    except ArgumentError as error:
+        raise console.UsageError(error.what, remedy=error.remedy) from None
+
+
+def _write_onnx(options: argparse.Namespace, model: Any, examples: list[Any], dims: Any) -> ModelManifest:
+    def write() -> ModelManifest:
+        return export(model, *examples, path=options.output, dims=dims, opset=options.opset)
+
+    with targets.compiling():
+        return targets.guarded(write, f"tracing {options.target}")
+
+
+def _write_gcm(
+    options: argparse.Namespace, model: Any, examples: list[Any], dims: Any, passes: Arranged
+) -> tuple[ModelManifest, dict[str, float]]:
+    """Compiles a model and writes it; what the file says of it, and the seconds of each stage."""
     machine = target_named(options.machine)
     with targets.compiling():
         traced = targets.guarded(lambda: snapshot(model, examples, dims=dims), f"tracing {options.target}")
@@ -117,19 +158,7 @@ def run(options: argparse.Namespace) -> int:
             structure=nesting(traced.structure),
             native=compiled if options.native else False,
         )
-    seconds = time.perf_counter() - start
-    if not options.weights and targets.is_random(options.target, model):
-        console.say("note: the weights in the file are the random ones of construction; --weights FILE takes others")
-    size = place.stat().st_size
-    if options.json:
-        stages = compiled.stages.seconds
-        facts = {"path": str(place), "bytes": size, "seconds": seconds, "stages": stages}
-        console.emit_json({**describe(manifest), **facts})
-    else:
-        signature = ", ".join(map(str, manifest.inputs)), ", ".join(map(str, manifest.outputs))
-        console.emit(f"{place}: {manifest.name}({signature[0]}) -> ({signature[1]}), {console.bytes_text(size)}")
-        console.say(f"traced, compiled and written in {console.seconds_text(seconds)}")
-    return console.OK
+    return manifest, compiled.stages.seconds
 
 
 def _check_machine(options: argparse.Namespace) -> None:

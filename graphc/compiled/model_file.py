@@ -6,7 +6,6 @@ import itertools
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from graphc.base.size_limits import limits
 from graphc.codegen.machine.costs import Costs
 from graphc.codegen.machine.cuda.facts import is_gpu
 from graphc.codegen.machine.target import Target, target_named
+from graphc.compiled.formats import GCM, ONNX, check_options, format_of, write_onnx
 from graphc.compiled.graph_module import GraphModule
 from graphc.compiled.machine import HOST, compile_on, is_device, load_on, machine_named
 from graphc.compiled.model_arguments import opened
@@ -76,16 +76,20 @@ def export(
     passes: Sequence[Pass] = (),
     target: str = "host",
     dims: Any = None,
+    opset: int | None = None,
     **keyword_examples: Any,
 ) -> ModelManifest:
     """Traces a module or function on example tensors or arrays, in the mode it is in, and writes it to one file.
+
+    The suffix says of which format: ``.gcm`` (as without one), or ``.onnx``, in whose ``opset`` from 18 on functional
+    calls are operators as far as it has them; docs/onnx_out.md says more. What else can be asked for is for ``.gcm``.
 
     The file holds the graph and the present weights, and with ``native`` object code for ``target``: this machine, or
     one by name, which need not run here (``sse2``, ``avx2``, ``avx512``, ``neon``). With a
     ``precision`` (``bf16``, ``f16``, ``int8``, ``int4``, ``bf16_dot``, ``int8_dot``, ``int4_dot``) it holds large
     weights in that form, as constants of the optimized graph. It is replaced atomically. Raises what tracing raises;
-    ArgumentError when an output is neither a tensor nor None, for an unknown precision, or for another suffix than
-    ``.gcm``; OSError.
+    ArgumentError when an output is neither a tensor nor None, for an unknown precision, suffix or opset, and for
+    options of the other format; OSError.
 
     ``dims`` names sizes of the inputs, as for ``compile``: the loaded model takes any of their range. Where the model
     branches on a size, the file holds for the sizes for which that goes as for the hints.
@@ -95,7 +99,11 @@ def export(
     of ``graph.bound`` hold now; its inputs keep their names.
     """
     check_precision(precision)
-    check_path(path)
+    own = {"native": native, "precision": precision, "passes": passes, "target": target != "host"}
+    check_options(path, GCM, own)
+    check_options(path, ONNX, {"opset": opset})
+    if format_of(path) == ONNX:
+        return write_onnx(model, examples, keyword_examples, path, dims, opset)
     machine = target_named(target)
     check_native(machine if native else None)
     if not native and target != "host":
@@ -135,19 +143,6 @@ def _bound(graph: Graph, examples: Sequence[Any]) -> tuple[Graph, dict[str, np.n
     module = GraphModule(graph)
     bound = module.graph
     return bound, {path: on_host(tensor._data) for path, tensor in bound.bound.items()}
-
-
-SUFFIX = ".gcm"
-"""Of model files."""
-
-
-def check_path(path: str | os.PathLike[str]) -> None:
-    """Raises ArgumentError for a path whose suffix promises another format."""
-    suffix = Path(path).suffix
-    if suffix not in ("", SUFFIX):
-        raise ArgumentError(
-            f"{os.fspath(path)}: graphc writes no {suffix} files", remedy=f"{Path(path).with_suffix(SUFFIX).name}"
-        )
 
 
 def check_native(target: Target | None) -> None:
@@ -210,7 +205,7 @@ def save_graph(
     ``native`` adds object code: True for that of this machine, or what has been compiled from the frozen graph already.
     Raises ArgumentError when an array is missing, or for another suffix than ``.gcm``.
     """
-    check_path(path)
+    check_options(path, GCM, {"a graph with its weights": True})
     return artifact.save(path, _artifact(graph, weights, structure, native))
 
 
@@ -218,15 +213,28 @@ def _artifact(
     graph: Graph, weights: Mapping[str, np.ndarray], structure: Structure, native: bool | CompiledGraph
 ) -> Artifact:
     """What a file of the graph holds; see ``save_graph``."""
-    if structure is None:
-        count = len(graph.outputs)
-        structure = 0 if count == 1 else {"tuple": list(range(count))}
     paths = [input_path(v) for v in graph.inputs if input_class(v) != "input"]
     missing = [p for p in paths if p not in weights]
     if missing:
         raise ArgumentError(f"the model needs arrays for {', '.join(missing)}")
     compiled = compile_graph(freeze(settle(graph), weights)) if native is True else native or None
-    manifest = ModelManifest(
+    manifest = model_manifest(graph, structure, compiled.manifest if compiled else None)
+    return Artifact(
+        manifest,
+        print_graph(graph),
+        {p: np.asarray(weights[p]) for p in paths},
+        collect_data(graph),
+        compiled.constants if compiled else None,
+        compiled.object if compiled else None,
+    )
+
+
+def model_manifest(graph: Graph, structure: Structure = None, native: Any = None) -> ModelManifest:
+    """What a file says of a graph; see ``save_graph`` for ``structure``. ``native`` is the manifest of its code."""
+    if structure is None:
+        count = len(graph.outputs)
+        structure = 0 if count == 1 else {"tuple": list(range(count))}
+    return ModelManifest(
         graph.name,
         inputs=tuple(_spec(v.name, v) for v in graph.inputs if input_class(v) == "input"),
         outputs=tuple(
@@ -235,17 +243,9 @@ def _artifact(
         structure=structure,
         ops=tuple(sorted(_ops(graph))),
         versions=cache.versions(),
-        native=compiled.manifest if compiled else None,
+        native=native,
         dims=tuple(graph.dims.values()),
         assumptions=tuple(AssumptionSpec(*a) for a in graph.assumptions),
-    )
-    return Artifact(
-        manifest,
-        print_graph(graph),
-        {p: np.asarray(weights[p]) for p in paths},
-        collect_data(graph),
-        compiled.constants if compiled else None,
-        compiled.object if compiled else None,
     )
 
 

@@ -17,11 +17,12 @@ MAX_EXAMPLE_LINES = 80
 MAX_FUNCTION_LINES = 60
 
 REQUIRED_PACKAGES = frozenset({"numpy", "llvmlite", "networkx"})
-# An optional third-party package belongs to one file, which may import it inside a function, or to one folder.
-OPTIONAL_OWNERS = {
+# An optional third-party package belongs to one file, which may import it inside a function, or to one folder; the
+# format of ONNX to the file that reads it, and to the one that writes it.
+OPTIONAL_OWNERS: dict[str, str | tuple[str, ...]] = {
     "cupy": "graphc/runtime/devices/cuda.py",
     "rich": "graphc/monitor/terminal.py",
-    "onnx": "graphc/interop/onnx/package.py",
+    "onnx": ("graphc/interop/onnx/package.py", "graphc/interop/onnx_export/protobuf.py"),
     "safetensors": "graphc/serialize/safetensors_file.py",
     "tensorboardX": "graphc/monitor/tensorboard.py",
     "torch": "graphc/interop/torch/",

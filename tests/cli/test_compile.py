@@ -127,9 +127,35 @@ def test_a_failed_compile_leaves_the_old_file(models: Path, net: Path, graphc: G
 
 
 def test_the_suffix_of_another_format_is_refused(models: Path, tmp_path: Path, graphc: Graphc):
-    done = graphc("compile", f"{models}:double", "--input", "x:f64[3]", "-o", tmp_path / "m.onnx")
+    done = graphc("compile", f"{models}:double", "--input", "x:f64[3]", "-o", tmp_path / "m.tflite")
     assert done.code == console.USAGE and not list(tmp_path.glob("m.*"))
-    assert "graphc writes no .onnx files" in done.err and "m.gcm" in done.err
+    assert "graphc writes .gcm and .onnx files, no .tflite" in done.err and "m.gcm or m.onnx" in done.err
+
+
+def test_a_file_of_onnx_is_written(models: Path, tmp_path: Path, graphc: Graphc):
+    pytest.importorskip("onnx", reason="exporting to ONNX needs the package onnx")
+    path = tmp_path / "net.onnx"
+    arguments = ["compile", f"{models}:Net", "--input", "x:f32[batch=1..64,6]", "-o", path]
+    done = graphc(*arguments)
+    assert done.code == console.OK and done.out.startswith(f"{path}: Net(x: f32[batch,6]) -> (output: f32[batch,4]), ")
+    assert "traced and written" in done.err and path.stat().st_size
+    assert json.loads(graphc(*arguments, "--opset", "21", "--json").out)["outputs"][0]["shape"] == ["batch", 4]
+    assert graphc(*arguments, "--opset", "3").code == console.COMPILE
+
+
+@pytest.mark.parametrize(
+    ("name", "option", "message"),
+    [
+        ("net.onnx", ["--native"], "--native is for .gcm files"),
+        ("net.onnx", ["--precision", "int8"], "--precision is for .gcm files"),
+        ("net.gcm", ["--opset", "20"], "--opset is for .onnx files"),
+    ],
+)
+def test_options_of_the_other_format_are_refused(
+    models: Path, tmp_path: Path, graphc: Graphc, name: str, option: list[str], message: str
+):
+    done = graphc("compile", f"{models}:Net", "--input", "x:f32[2,6]", "-o", tmp_path / name, *option)
+    assert done.code == console.USAGE and message in done.err and not list(tmp_path.glob("net.*"))
 
 
 def test_weights_with_more_names_than_the_model_say_which_option_takes_them(

@@ -269,8 +269,8 @@ def test_a_loaded_model_takes_tensors_and_gives_tensors(tmp_path):
 
 def test_other_suffixes_than_gcm_are_refused_before_anything_is_traced(tmp_path):
     calls = []
-    for name in ("m.onnx", "m.pt", "m.npz"):
-        with pytest.raises(ArgumentError, match=rf"graphc writes no {name[1:]} files[\s\S]*m.gcm"):
+    for name in ("m.tflite", "m.pt", "m.npz"):
+        with pytest.raises(ArgumentError, match=rf"graphc writes .gcm and .onnx files, no {name[1:]}[\s\S]*m.gcm or m"):
             graphc.export(lambda x: calls.append(x) or x, graphc.zeros(2), path=tmp_path / name)
     assert not calls and not list(tmp_path.iterdir())
     graphc.export(lambda x: x, graphc.zeros(2), path=tmp_path / "plain")

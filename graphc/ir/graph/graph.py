@@ -213,6 +213,11 @@ class Graph:
     # ---- reading
 
     @property
+    def next_id(self) -> int:
+        """The id of the node that is made next: ids are in the order in which nodes are made."""
+        return self._next_id
+
+    @property
     def outputs(self) -> tuple[Value, ...]:
         """Values that the graph returns."""
         return tuple(self._outputs)

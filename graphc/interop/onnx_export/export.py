@@ -1,0 +1,119 @@
+"""Exports models to files of ONNX: traces them, writes their graphs down as operators, checks the outcome."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphc.base.named_dims import size_of
+from graphc.base.size import is_size, terms
+from graphc.base.size_limits import limits
+from graphc.base.size_terms import Dimension
+from graphc.compiled.graph_module import GraphModule
+from graphc.compiled.model_file import model_manifest, nesting, snapshot
+from graphc.files.manifest import ModelManifest
+from graphc.interop.onnx_export.calls import Call, observed
+from graphc.interop.onnx_export.protobuf import check_opset, write
+from graphc.interop.onnx_export.records import GraphRecord
+from graphc.interop.onnx_export.sizes import Sizes
+from graphc.interop.onnx_export.table import RULES, call_rules
+from graphc.interop.onnx_export.writer import Model, Writer, unsupported
+from graphc.ir.graph.graph import Graph, input_class, input_equals, input_path
+from graphc.ir.op import Trait
+from graphc.tensors.placement import on_host
+
+CallsOf = Callable[[Graph], Sequence[Call]]
+
+
+def export_model(
+    model: Any,
+    examples: Sequence[Any],
+    keyword_examples: Mapping[str, Any],
+    path: str | os.PathLike[str],
+    dims: Any = None,
+    opset: int | None = None,
+) -> ModelManifest:
+    """What ``graphc.export`` does for ``.onnx``: traces a module or function, or takes a graph, and writes it.
+
+    Calls of functions that the opset has an operator for are written as that one, all other nodes by themselves. Raises
+    what tracing raises; UnsupportedError, with the user's line, where ONNX has no operators for what is computed;
+    ArgumentError for an opset that is not known, and without the package ``onnx``; VerifyError, OSError.
+    """
+    opset = check_opset(opset)
+    if isinstance(model, Graph):
+        graph = GraphModule(model).graph
+        state = {name: on_host(tensor._data) for name, tensor in graph.bound.items()}
+        manifest = model_manifest(graph)
+        record = graph_record(graph, state, [s.name for s in manifest.outputs], opset, lambda graph: ())
+    else:
+        with observed(call_rules(opset)) as observer:
+            traced = snapshot(model, examples, keyword_examples, dims)
+        graph, state = traced.graph, traced.state()
+        manifest = model_manifest(graph, nesting(traced.structure))
+        record = graph_record(graph, state, [s.name for s in manifest.outputs], opset, observer.of)
+    assumed = {"pkg.graphc.assumptions": "\n".join(map(str, graph.assumptions))} if graph.assumptions else {}
+    write(path, record, opset, assumed)
+    return manifest
+
+
+def graph_record(
+    graph: Graph, state: Mapping[str, np.ndarray], outputs: Sequence[str], opset: int, calls_of: CallsOf
+) -> GraphRecord:
+    """A graph with the arrays of its params and states as operators of an opset, its outputs by these names.
+
+    Raises UnsupportedError where there are none for what the graph computes, and where it writes to states.
+    """
+    for node in graph.nodes():
+        if node.op.has(Trait.STATE_WRITE):
+            raise unsupported(node, "the model changes its buffers, which ONNX has none of")
+    model = Model(opset, RULES, call_rules(opset), calls_of, _chosen(graph))
+    writer = Writer(model)
+    inputs = []
+    for value in graph.inputs:
+        is_input = input_class(value) == "input"
+        name = model.unique(value.name if is_input else input_path(value))
+        writer.bind([value], [name])
+        if is_input:
+            inputs.append(value)
+        else:
+            model.initializers[name] = state[input_path(value)]
+    given = [(writer.value(v), v) for v in inputs]
+    numbers = [(name, writer.at(input_equals(v))) for name, v in given if input_equals(v) is not None]
+    shapes = [(name, writer.at(v.shape)) for name, v in given]
+    writer.sizes = Sizes(writer.add, writer.model.constant, shapes, numbers)
+    formal = [writer.record(name, v.dtype, v.shape) for name, v in given]
+    writer.run(graph)
+    writer.module = ""
+    record = writer.finish(graph.name, formal, [(writer.value(v), v) for v in graph.outputs])
+    record.initializers = model.initializers
+    _name_outputs(record, outputs, model)
+    record.prune()
+    return record
+
+
+def _name_outputs(record: GraphRecord, outputs: Sequence[str], model: Model) -> None:
+    """Gives the outputs their names; what has such a name already gets another one."""
+    made = {name for node in record.nodes for name in node.outputs}
+    names = {v.name: wanted for v, wanted in zip(record.outputs, outputs, strict=True)}
+    clashes = {wanted: model.unique(f"{wanted}_value") for wanted in outputs if wanted in made and wanted not in names}
+    taken = {v.name for v in record.inputs} | record.initializers.keys()
+    names = {old: new if new not in taken else model.unique(new) for old, new in names.items()}
+    record.rename(clashes | names)
+    record.outputs = [type(v)(names[v.name], v.dtype, v.shape) for v in record.outputs]
+
+
+def _chosen(graph: Graph) -> dict[Dimension, Any]:
+    """What stands for dimensions that the trace has assumed to be one number, or another dimension."""
+    known, found = graph.dims, {}
+    for name, size in limits(graph.assumptions, known).items():
+        if not is_size(size):
+            found[known[name]] = size
+            continue
+        atoms = [atom for monomial, _ in terms(size) for atom, _ in monomial]
+        other = known.get(getattr(atoms[0], "name", ""))
+        if len(atoms) == 1 and other is not None and str(size) == other.name and other is not known[name]:
+            found[known[name]] = size_of(other)
+    return {d: found.get(d, size_of(d)) for d in known.values()} if found else {}

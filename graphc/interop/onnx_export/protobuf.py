@@ -1,0 +1,134 @@
+"""Makes protobuf of records with the package ``onnx`` (extra ``onnx``), checks it and writes it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from graphc.base.config import VERSION
+from graphc.base.dtypes import DType, layout_of
+from graphc.base.errors import ArgumentError, VerifyError
+from graphc.files.container import align, replacing
+from graphc.interop.onnx_export.records import GraphRecord, NodeRecord, ValueRecord
+
+OLDEST, NEWEST, USUAL = 18, 28, 20
+"""Opsets: the first and the last that can be asked for, and the one of models for which none is."""
+LARGEST = 2**31 - 2**24
+"""Bytes of weights that still lie in the model's file: protobuf ends at 2 GiB, and the graph needs room, too."""
+SMALL = 1024
+"""Bytes up to which an array lies in the model's file although others do not."""
+MODULE = "pkg.graphc.module"
+"""The metadata of a node that says which module applies it."""
+
+
+def check_opset(opset: int | None) -> int:
+    """The opset to write in. Raises ArgumentError for one that is not known, and without the package ``onnx``."""
+    newest = min(NEWEST, _package().defs.onnx_opset_version())
+    wanted = min(USUAL, newest) if opset is None else opset
+    if not OLDEST <= wanted <= newest:
+        raise ArgumentError(f"opset {wanted} cannot be written", remedy=f"one of {OLDEST} to {newest}")
+    return wanted
+
+
+def write(path: str | os.PathLike[str], graph: GraphRecord, opset: int, metadata: Mapping[str, str]) -> None:
+    """Writes a model, checked by ``onnx.checker``, atomically. Where weights are too large for one file, they lie in a
+    second one beside it, ``net.onnx.data`` for ``net.onnx``, which is written first.
+
+    Raises VerifyError when the checker refuses the model, ArgumentError without the package ``onnx``; OSError.
+    """
+    onnx = _package()
+    large = sum(a.nbytes for a in graph.initializers.values()) > LARGEST
+    stored = f"{Path(path).name}.data" if large else None
+    model = _model(onnx, graph, opset, metadata, stored)
+    if stored is not None:
+        with replacing(Path(path).with_name(stored)) as file:
+            for array in _outside(graph).values():
+                file.write(_little(array).tobytes())
+                file.write(bytes(align(array.nbytes) - array.nbytes))
+    with replacing(path) as file:
+        file.write(model.SerializeToString())
+        file.flush()
+        try:
+            # Of the file, which takes a quarter of the time that its content in memory does.
+            onnx.checker.check_model(file.name, full_check=True)
+        except Exception as error:  # of several classes, one of them in C
+            what = f"onnx refuses the model that was made: {error}"
+            raise VerifyError(what, remedy="another opset, and a report: this should not happen") from error
+
+
+def _model(onnx: Any, graph: GraphRecord, opset: int, metadata: Mapping[str, str], stored: str | None) -> Any:
+    helper = onnx.helper
+    main = _graph(onnx, graph, _outside(graph) if stored else {}, stored)
+    versions = [helper.make_opsetid("", opset)]
+    found = helper.make_model(
+        main,
+        producer_name="graphc",
+        producer_version=VERSION,
+        opset_imports=versions,
+        ir_version=helper.find_min_ir_version_for(versions),
+    )
+    helper.set_model_props(found, dict(metadata))
+    return found
+
+
+def _outside(graph: GraphRecord) -> dict[str, np.ndarray]:
+    """The arrays that lie in a second file, in their order there."""
+    return {name: array for name, array in graph.initializers.items() if array.nbytes > SMALL}
+
+
+def _graph(onnx: Any, graph: GraphRecord, outside: Mapping[str, np.ndarray], stored: str | None) -> Any:
+    arrays, offset = [], 0
+    for name, array in graph.initializers.items():
+        if name not in outside:
+            arrays.append(onnx.numpy_helper.from_array(_little(array), name))
+            continue
+        tensor = onnx.TensorProto(name=name, dims=array.shape, data_type=_element(onnx, layout_of(array.dtype)))
+        tensor.data_location = onnx.TensorProto.EXTERNAL
+        for key, value in (("location", stored), ("offset", offset), ("length", array.nbytes)):
+            tensor.external_data.add(key=key, value=str(value))
+        arrays.append(tensor)
+        offset += align(array.nbytes)
+    values = ([_value(onnx, v) for v in part] for part in (graph.inputs, graph.outputs))
+    return onnx.helper.make_graph([_node(onnx, n) for n in graph.nodes], graph.name, *values, initializer=arrays)
+
+
+def _node(onnx: Any, node: NodeRecord) -> Any:
+    attrs = {key: _attribute(onnx, value) for key, value in node.attrs.items()}
+    found = onnx.helper.make_node(node.op, node.inputs, node.outputs, name=node.name, **attrs)
+    if node.module:
+        found.metadata_props.add(key=MODULE, value=node.module)
+    return found
+
+
+def _attribute(onnx: Any, value: Any) -> Any:
+    if isinstance(value, GraphRecord):
+        return _graph(onnx, value, {}, None)
+    return _element(onnx, value) if isinstance(value, DType) else value
+
+
+def _value(onnx: Any, value: ValueRecord) -> Any:
+    return onnx.helper.make_tensor_value_info(value.name, _element(onnx, value.dtype), value.shape)
+
+
+def _element(onnx: Any, dtype: DType) -> int:
+    return onnx.helper.np_dtype_to_tensor_dtype(dtype.numpy)
+
+
+def _little(array: np.ndarray) -> np.ndarray:
+    """An array as it lies in files: dense, the lowest byte first."""
+    return np.ascontiguousarray(array, array.dtype.newbyteorder("<")).reshape(array.shape)
+
+
+def _package() -> Any:
+    try:
+        import onnx
+        import onnx.checker
+        import onnx.helper
+        import onnx.numpy_helper
+    except ImportError:
+        raise ArgumentError("files of ONNX need the package onnx", remedy="pip install 'graphc[onnx]'") from None
+    return onnx

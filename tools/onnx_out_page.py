@@ -1,6 +1,6 @@
 """Generate docs/onnx_out_ops.md, what of graphc is written as which operator of ONNX, from the tables of the export.
 
-``python tools/onnx_out_page.py`` prints the page, ``--write`` stores it, ``--check`` exits 1 when the stored one is old.
+``python tools/onnx_out_page.py`` prints the page, ``--write`` stores it, ``--check`` exits 1 when that is old.
 Needs no package onnx.
 """
 

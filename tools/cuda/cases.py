@@ -103,7 +103,8 @@ def _makers(kind: str, seeds: range) -> Iterator[tuple[str, Make]]:
 
 
 def _ops() -> Iterator[tuple[str, Make]]:
-    for op in list(REGISTRY.values()):
+    """Of all ops but those whose branches and loops values decide, which devices refuse."""
+    for op in [op for op in REGISTRY.values() if not (op.has(Trait.BRANCH) or op.has(Trait.WHILE))]:
         for number, sample in enumerate(op.samples() if op.samples else ()):
             name = f"op/{op.name}-{number}"
             yield f"{name}/value", lambda n=f"{name}/value", o=op, s=sample: _value(n, o, s)

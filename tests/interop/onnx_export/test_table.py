@@ -53,6 +53,7 @@ REFUSED = {
     *("random_bits", "exact_log", "exact_exp", "exact_cosine", "exact_sine"),  # random numbers
     *("state_write", "host_call", "statistics"),  # effects, and what observes values
     *("max_pool_grad", "max_pool_pick"),  # gradients
+    "bitcast",  # BitCast of version 26, which no runtime has
 }
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib
 import io
 import sys
+import tempfile
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -82,11 +83,13 @@ def export(file: File) -> tuple[bytes, list[np.ndarray]]:
 
 
 def own_call(data: bytes, inputs: Sequence[np.ndarray]) -> Call:
-    """The module of a file, compiled with its weights as constants and the sizes that it leaves open."""
-    module = gc.from_onnx(data).requires_grad_(False)
-    compiled = gc.compile(module, dims=module.dims, freeze=True)
-    tensors = [gc.from_numpy(x) for x in inputs]
-    return lambda: compiled(*tensors)
+    """The model of a file as a model file of graphc, loaded, called with arrays."""
+    module = gc.from_onnx(data)
+    with tempfile.TemporaryDirectory() as folder:
+        gc.export(module, *module.examples(), path=f"{folder}/net.gcm", dims=module.dims)
+        loaded = gc.load(f"{folder}/net.gcm")
+    given = list(inputs)
+    return lambda: loaded(*given)
 
 
 def onnxruntime_call(data: bytes, inputs: Sequence[np.ndarray]) -> Call:

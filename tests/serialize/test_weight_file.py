@@ -124,8 +124,9 @@ def test_other_files_are_named(tmp_path: Path):
         archive.writestr("net/archive_format", "pt2")
     with pytest.raises(ArtifactError, match=r"model of torch\.export\n  try    graphc\.from_pt2"):
         read_weights(path)
+    (empty := tmp_path / "empty").mkdir()
     with pytest.raises(ArtifactError, match="no file of weights"):
-        read_weights(tmp_path / "..")
+        read_weights(empty)
     with pytest.raises(FileNotFoundError):
         read_weights(tmp_path / "none")
 

@@ -52,6 +52,7 @@ def test_an_op_that_is_composed_is_written_as_what_it_is_made_of(tmp_path: Path)
     assert "Log" in check(lambda x: gc.lgamma(x), (gc.rand(3) + 1,), tmp_path / "f.onnx")
 
 
+@pytest.mark.usefixtures("own_ops")
 def test_an_op_of_a_user_is_what_it_decomposes_to_or_an_error(tmp_path: Path):
     options: Any = {"reference": lambda x: x * 2, "samples": lambda: []}
     twice = define_op("twice_for_onnx", "2 x.", "x", lambda x: x, decompose=lambda x: ew.add(x, x), **options)

@@ -63,9 +63,9 @@ def load(name: str, seed: int = 0) -> Any:
         model.graph.output[0].name = kept.pop().input[0]
     held = {i.name for i in model.graph.initializer}
     ports = [port for port in model.graph.input if port.name not in held]
-    for field, values in ((model.graph.node, kept), (model.graph.input, ports)):
-        del field[:]
-        field.extend(values)
+    del model.graph.node[:], model.graph.input[:]
+    model.graph.node.extend(kept)
+    model.graph.input.extend(ports)
     model.ir_version = max(model.ir_version, 4)
     return model
 
@@ -88,7 +88,7 @@ def feeds_of(model: Any, seed: int = 0) -> dict[str, np.ndarray]:
 
 def reference(model: Any, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
     """The results of ONNX's own evaluator."""
-    return ReferenceEvaluator(model).run(None, feeds)
+    return list(ReferenceEvaluator(model).run(None, feeds))
 
 
 def onnxruntime(model: Any, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:

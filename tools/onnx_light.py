@@ -88,7 +88,8 @@ def feeds_of(model: Any, seed: int = 0) -> dict[str, np.ndarray]:
 
 def reference(model: Any, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:
     """The results of ONNX's own evaluator."""
-    return list(ReferenceEvaluator(model).run(None, feeds))
+    found: Any = ReferenceEvaluator(model).run(None, feeds)
+    return found
 
 
 def onnxruntime(model: Any, feeds: dict[str, np.ndarray]) -> list[np.ndarray]:

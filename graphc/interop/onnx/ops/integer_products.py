@@ -14,6 +14,7 @@ from graphc.base.dtypes import DType, float32, float64, int32
 from graphc.base.size import is_size
 from graphc.interop.onnx.elements import FLOAT, INT32, UINT8, Element
 from graphc.interop.onnx.ops.quantization import along, dynamic_steps, real, stepped
+from graphc.interop.onnx.ops.windows import padded, window_of
 from graphc.interop.onnx.registry import MICROSOFT, op
 from graphc.interop.onnx.values import Value
 from graphc.nn import functional as F
@@ -106,21 +107,6 @@ def qlinear_matmul(
 _CONVOLUTIONS: dict[int, Callable[..., Tensor]] = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
 
 
-def _padding(
-    sizes: Sequence[Any], kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int], how: str
-) -> list:
-    """Zeros before and behind each dimension for ``auto_pad``."""
-    found = []
-    for size, k, stride, dilation in zip(sizes, kernel, strides, dilations, strict=True):
-        total = 0
-        if how != "VALID":
-            needed = (-(-size // stride) - 1) * stride + (k - 1) * dilation + 1 - size
-            total = needed if needed >= 0 else 0
-        before = total // 2 if how == "SAME_UPPER" else total - total // 2
-        found.append((before, total - before))
-    return found
-
-
 def convolution(
     x: Value,
     x_zero: Tensor | None,
@@ -135,26 +121,21 @@ def convolution(
     strides: Sequence[int] = (),
 ) -> Tensor:
     """The convolution of steps counted from their zero points, as i32; what is around an image counts as its zero."""
-    rank, kernel = len(w.shape) - 2, w.shape[2:]
-    strides, dilations = tuple(strides) or (1,) * rank, tuple(dilations) or (1,) * rank
-    sides = list(zip(pads[:rank], pads[rank:], strict=True)) if pads else [(0, 0)] * rank
-    if auto_pad not in ("NOTSET", ""):
-        sides = _padding(x.shape[2:], kernel, strides, dilations, auto_pad)
-    channels = w.shape[1]
+    way = window_of(x.shape[2:], w.shape[2:], strides, pads, dilations, auto_pad)
+    rank, kernel, channels = len(way.kernel), way.kernel, w.shape[1]
     parts = _parts(channels, _largest(x, x_zero) * _largest(w, w_zero) * prod(kernel))
-    transformed = rank == 2 and tuple(kernel) == (3, 3) and set(strides) == {1} and group == 1
+    transformed = rank == 2 and kernel == (3, 3) and set(way.stride) == {1} and group == 1
     if transformed or (parts is not None and len(parts) > 1 and group > 1):
         parts = None  # NOTE: f32 is not exact where compiled code transforms a convolution (passes.winograd)
     dtype = float64 if parts is None else float32
-    image, weight = centered(x, x_zero, dtype), centered(w, w_zero, dtype)
-    if any(any(side) for side in sides):
-        image = F.pad(image, [n for side in reversed(sides) for n in side])
+    image, weight = padded(centered(x, x_zero, dtype), way.padding), centered(w, w_zero, dtype)
     convolve = _CONVOLUTIONS[rank]
     if parts is None or len(parts) == 1:
-        found = convolve(image, weight, None, strides, 0, dilations, group)
+        found = convolve(image, weight, None, way.stride, 0, way.dilation, group)
         return (functions.round(found) if parts is None else found).to(int32)
     sums = [
-        convolve(image.narrow(1, a, n), weight.narrow(1, a, n), None, strides, 0, dilations).to(int32) for a, n in parts
+        convolve(image.narrow(1, a, n), weight.narrow(1, a, n), None, way.stride, 0, way.dilation).to(int32)
+        for a, n in parts
     ]
     return sum(sums[1:], sums[0])
 

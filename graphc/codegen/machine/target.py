@@ -16,6 +16,7 @@ from graphc.base.dtypes import DType
 from graphc.base.errors import CompileError
 from graphc.codegen.machine.costs import DEFAULT, Costs
 from graphc.codegen.machine.instruction import Instruction
+from graphc.codegen.machine.linkage import Linkage
 from graphc.codegen.machine.roofline import Roofline
 from graphc.codegen.machine.tiles import Tiles
 
@@ -143,6 +144,8 @@ class Family:
     """What its processors have beyond plain LLVM, for some features each."""
     tiles: Tiles | None = None
     """What works on tiles, on those of them that have any."""
+    linkage: Linkage | None = None
+    """How object code for them is linked."""
 
 
 @cache

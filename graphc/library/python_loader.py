@@ -19,8 +19,7 @@ import threading
 
 import numpy as np
 
-# Types and shapes of inputs and outputs by name, and how the sizes of a call follow from the shapes of its inputs.
-ENTRIES = {
+ENTRIES = {  # types and shapes of inputs and outputs, and how the sizes of a call follow from the shapes of its inputs
 $entries
 }
 
@@ -44,9 +43,9 @@ $init
 
     def call(self, function, *arguments):
         given = [ctypes.c_void_p(a.ctypes.data) if isinstance(a, np.ndarray) else a for a in arguments]
-        if code := getattr(self.c, "${name}_" + function)(*given):
-            kind = {$size_code: ValueError, $index_code: IndexError}.get(code, RuntimeError)
-            raise kind(f"$name: {self.c.${name}_error_text(code).decode()}")
+        if code := getattr(self.c, f"${name}_{function}")(*given):
+            text = self.c.${name}_error_text(code).decode()
+            raise {$size_code: ValueError, $index_code: IndexError}.get(code, RuntimeError)(f"$name: {text}")
 
     def run_entry(self, entry, arrays, named):
         inputs, outputs, rules = ENTRIES[entry]
@@ -54,9 +53,9 @@ $init
         if len(arrays) > len(inputs) or not {*inputs} <= {*named} <= {*inputs, *rules}:
             raise TypeError(f"{entry} takes {', '.join([*inputs, *rules])}")
         given = {name: np.asarray(named.pop(name), order="C") for name in inputs}
-        shapes = {name: (*array.shape, *[0] * $rank) for name, array in given.items()}
+        known = {"shapes": {name: (*array.shape, *[0] * $rank) for name, array in given.items()}}
         for name, rule in rules.items():
-            named[name] = named[name] if name in named else eval(rule, {"shapes": shapes}, named)
+            named.setdefault(name, name in named or eval(rule, known, named))
         for name, (kind, shape) in inputs.items():
             if given[name].dtype != kind or given[name].shape != eval(shape, {}, named):
                 raise ValueError(f"{entry}: {name} is {kind} {shape}, not {given[name].dtype} {given[name].shape}")
@@ -65,13 +64,12 @@ $init
         need = getattr(self.c, f"${name}_{entry}_arena_size")(*sizes)
         with self.lock:  # states and arena are those of this object
             self.arena = aligned(need) if self.arena.size < need < 2**63 else self.arena
-            arena = self.arena, ctypes.c_size_t(self.arena.size)
-            self.call(entry, self.context, *sizes, *given.values(), *results, *arena)
+            arrays = (*given.values(), *results, self.arena)
+            self.call(entry, self.context, *sizes, *arrays, ctypes.c_size_t(self.arena.size))
         return results[0] if len(results) == 1 else tuple(results)
 
     def save_state(self):
-        state = np.empty($state, np.uint8)
-        self.call("save_state", self.context, state, ctypes.c_size_t(state.size))
+        self.call("save_state", self.context, state := np.empty($state, np.uint8), ctypes.c_size_t($state))
         return state.tobytes()
 
     def load_state(self, state):

@@ -24,14 +24,13 @@ class Relocation:
     """Bytes at the place that are read and written."""
     patch: Callable[[int, int], int] = lambda old, value: value
     """(what stood there, value) -> what is to stand there, both without sign."""
-    low: int = 0
-    """The least value that fits."""
-    high: int = 0
-    """The first one beyond those that fit; with ``low`` equal to it any value does."""
+    limits: tuple[int, int] = (0, 0)
+    """The least value that fits and the first one beyond those that do; any does where they are equal."""
 
     def fits(self, value: int) -> bool:
         """Whether the place can hold a value."""
-        return self.low == self.high or self.low <= value < self.high
+        low, high = self.limits
+        return low == high or low <= value < high
 
 
 VALUES = {
@@ -70,11 +69,11 @@ class Linkage:
     """(address of the stub, that of its word of the GOT) -> code that jumps to the address in that word."""
 
 
-def signed(bits: int) -> dict[str, int]:
+def signed(bits: int) -> tuple[int, int]:
     """The limits of a value with so many bits, one of them its sign."""
-    return {"low": -(1 << bits - 1), "high": 1 << bits - 1}
+    return -(1 << bits - 1), 1 << bits - 1
 
 
-def either(bits: int) -> dict[str, int]:
+def either(bits: int) -> tuple[int, int]:
     """The limits of a value with so many bits, whether one of them is its sign or not."""
-    return {"low": -(1 << bits - 1), "high": 1 << bits}
+    return -(1 << bits - 1), 1 << bits

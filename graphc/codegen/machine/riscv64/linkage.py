@@ -11,7 +11,8 @@ from graphc.codegen.machine.linkage import PAGE, Linkage, Relocation, signed
 
 _HALF = PAGE // 2
 """The lower part of an address has a sign: from here on the upper part is one page more."""
-_NEAR = {"low": -(1 << 31) - _HALF, "high": (1 << 31) - _HALF}
+_NEAR = -(1 << 31) - _HALF, (1 << 31) - _HALF
+"""Limits of a distance that two parts hold."""
 
 
 def _upper(old: int, value: int) -> int:
@@ -46,6 +47,14 @@ def _scattered(*parts: tuple[int, int, int]) -> Callable[[int, int], int]:
     return patch
 
 
+_BRANCH = _scattered((11, 1, 7), (1, 4, 8), (5, 6, 25), (12, 1, 31))
+_JUMP = _scattered((12, 8, 12), (11, 1, 20), (1, 10, 21), (20, 1, 31))
+_SHORT_BRANCH = _scattered((5, 1, 2), (1, 2, 3), (6, 2, 5), (3, 2, 10), (8, 1, 12))
+_SHORT_JUMP = _scattered(
+    *((5, 1, 2), (1, 3, 3), (7, 1, 6), (6, 1, 7), (10, 1, 8), (8, 2, 9), (4, 1, 11), (11, 1, 12)),
+)
+
+
 def _add(old: int, value: int) -> int:
     return old + value
 
@@ -66,16 +75,12 @@ LINKAGE = Linkage(
     relocations={
         0: Relocation("R_RISCV_NONE", "nothing"),
         2: Relocation("R_RISCV_64", "address", 8),
-        16: Relocation(
-            "R_RISCV_BRANCH", "relative", 4, _scattered((11, 1, 7), (1, 4, 8), (5, 6, 25), (12, 1, 31)), **signed(13)
-        ),
-        17: Relocation(
-            "R_RISCV_JAL", "relative", 4, _scattered((12, 8, 12), (11, 1, 20), (1, 10, 21), (20, 1, 31)), **signed(21)
-        ),
-        18: Relocation("R_RISCV_CALL", "relative", 8, _call, **_NEAR),
-        19: Relocation("R_RISCV_CALL_PLT", "relative", 8, _call, **_NEAR),
-        20: Relocation("R_RISCV_GOT_HI20", "got", 4, _upper, **_NEAR),
-        23: Relocation("R_RISCV_PCREL_HI20", "relative", 4, _upper, **_NEAR),
+        16: Relocation("R_RISCV_BRANCH", "relative", 4, _BRANCH, limits=signed(13)),
+        17: Relocation("R_RISCV_JAL", "relative", 4, _JUMP, limits=signed(21)),
+        18: Relocation("R_RISCV_CALL", "relative", 8, _call, limits=_NEAR),
+        19: Relocation("R_RISCV_CALL_PLT", "relative", 8, _call, limits=_NEAR),
+        20: Relocation("R_RISCV_GOT_HI20", "got", 4, _upper, limits=_NEAR),
+        23: Relocation("R_RISCV_PCREL_HI20", "relative", 4, _upper, limits=_NEAR),
         24: Relocation("R_RISCV_PCREL_LO12_I", "pair", 4, _lower),
         25: Relocation("R_RISCV_PCREL_LO12_S", "pair", 4, _lower_of_store),
         33: Relocation("R_RISCV_ADD8", "absolute", 1, _add),
@@ -86,25 +91,11 @@ LINKAGE = Linkage(
         38: Relocation("R_RISCV_SUB16", "absolute", 2, _subtract),
         39: Relocation("R_RISCV_SUB32", "absolute", 4, _subtract),
         40: Relocation("R_RISCV_SUB64", "absolute", 8, _subtract),
-        44: Relocation(
-            "R_RISCV_RVC_BRANCH",
-            "relative",
-            2,
-            _scattered((5, 1, 2), (1, 2, 3), (6, 2, 5), (3, 2, 10), (8, 1, 12)),
-            **signed(9),
-        ),
-        45: Relocation(
-            "R_RISCV_RVC_JUMP",
-            "relative",
-            2,
-            _scattered(
-                *((5, 1, 2), (1, 3, 3), (7, 1, 6), (6, 1, 7), (10, 1, 8), (8, 2, 9), (4, 1, 11), (11, 1, 12)),
-            ),
-            **signed(12),
-        ),
+        44: Relocation("R_RISCV_RVC_BRANCH", "relative", 2, _SHORT_BRANCH, limits=signed(9)),
+        45: Relocation("R_RISCV_RVC_JUMP", "relative", 2, _SHORT_JUMP, limits=signed(12)),
         51: Relocation("R_RISCV_RELAX", "nothing"),
-        57: Relocation("R_RISCV_32_PCREL", "relative", 4, **signed(32)),
-        59: Relocation("R_RISCV_PLT32", "relative", 4, **signed(32)),
+        57: Relocation("R_RISCV_32_PCREL", "relative", 4, limits=signed(32)),
+        59: Relocation("R_RISCV_PLT32", "relative", 4, limits=signed(32)),
     },
     relative=3,
     absolute=2,

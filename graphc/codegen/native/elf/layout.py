@@ -1,4 +1,4 @@
-"""The records of ELF files with 64 bits and the lowest byte first, and their numbers (System V ABI, chapters 4 and 5)."""
+"""The records and numbers of ELF files with 64 bits and the lowest byte first (System V ABI, chapters 4 and 5)."""
 
 from __future__ import annotations
 

@@ -157,10 +157,8 @@ class _Reader:
     def _symbol(self, record: tuple, sections: list[Section | None], names: int) -> Symbol:
         name, info, other, place, value, nbytes = record
         text, kind = self._name(names, name), info & 15
-        if place >= layout.RESERVED and kind != layout.OF_FILE or kind == layout.PER_THREAD_OBJECT:
-            raise CompileError(
-                f"the symbol {text} cannot be linked: its place {place:#x} or type {kind} has no meaning"
-            )
+        if kind == layout.PER_THREAD_OBJECT or (kind != layout.OF_FILE and place >= layout.RESERVED):
+            raise CompileError(f"the symbol {text} of type {kind} in section {place:#x} cannot be linked")
         section = sections[place] if 0 < place < layout.RESERVED else None
         return Symbol(text, info >> 4, kind, section, value, nbytes, bool(other & 3))
 

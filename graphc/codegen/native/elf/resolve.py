@@ -95,6 +95,6 @@ def _defined(symbols: Iterable[Symbol]) -> dict[str, Symbol]:
         elif symbol.binding != layout.WEAK:
             raise CompileError(
                 f"{symbol.name} is defined twice",
-                remedy="join each part's object code first, which hides its own names",
+                remedy="join_objects for each part, which hides what is its own",
             )
     return found

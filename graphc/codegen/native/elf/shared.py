@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
-
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from graphc.base.errors import CompileError
 from graphc.codegen.machine.linkage import PAGE, WORD, Relocation
 from graphc.codegen.native.elf import dynamic, layout
-from graphc.codegen.native.elf.layout import SectionFlag, SectionType, SegmentFlag, SegmentType, Strings, Tag
-from graphc.codegen.native.elf.parts import Part, Segment, place_all, segments_of, sort_sections
+from graphc.codegen.native.elf.image import BLANK_NOTE, Image
+from graphc.codegen.native.elf.layout import SectionFlag, SectionType, Strings, Tag
+from graphc.codegen.native.elf.parts import Part, Segment, segments_of, sort_sections
 from graphc.codegen.native.elf.reader import Place, Section, Symbol
 from graphc.codegen.native.elf.resolve import Program, resolve
 
@@ -25,9 +24,6 @@ LIBC = frozenset(
 """Functions that a library may take from libc.so.6: those of memory, files and threads, none of them of mathematics,
 which lie in another library there."""
 _IN_MEMORY, _WRITE = SectionFlag.IN_MEMORY, SectionFlag.WRITE
-_ID_BYTES = 20
-"""Bytes of a build's digest: as many as other linkers write."""
-_NOTE = layout.NOTE_HEADER.pack(4, _ID_BYTES, layout.BUILD_ID, b"GNU\0")
 
 
 def link_shared(
@@ -111,8 +107,7 @@ class _Linker:
         count = 1 + len(self.imports) + len(self.exports)
         for name in (*self.imports, *self.exports):
             self.names.offset(name)
-        self.note = self._made(".note.gnu.build-id", len(_NOTE) + _ID_BYTES, 4)
-        self.note.data = _NOTE + bytes(_ID_BYTES)
+        self.note = self._filled(".note.gnu.build-id", BLANK_NOTE, 4)
         self.hash = self._filled(".hash", dynamic.system_v_table(["", *self.imports, *self.exports]))
         self.gnu_hash = self._filled(".gnu.hash", dynamic.gnu_table(self.exports, 1 + len(self.imports)))
         self.symbols = self._made(".dynsym", count * layout.SYMBOL.size)
@@ -192,13 +187,14 @@ class _Linker:
     # ---- contents
 
     def link(self, with_symbols: bool) -> bytes:
+        """The bytes of the library."""
         segments = self._arrange()
-        count = len(segments) + 3 + any(s.is_sealed for s in segments)
-        head = layout.HEADER.size + count * layout.SEGMENT.size
-        place_all(segments, head, self.linkage.page_bytes)
-        parts = [part for segment in segments for part in segment.parts]
-        self._fill(parts)
-        return _File(self, segments, parts).write(with_symbols)
+        image = Image(self.linkage, self.program.flags, segments, self.note, self.dynamic)
+        image.place()
+        self._fill(image.parts)
+        if with_symbols:
+            image.add_symbols(self.program.symbols, [self.program.defined[name] for name in self.exports])
+        return image.data
 
     def _fill(self, parts: Sequence[Part]) -> None:
         for section in self.program.sections:
@@ -281,127 +277,3 @@ def _write(data: bytearray, section: Section, place: Place, value: int) -> None:
     where = slice(place.offset, place.offset + how.nbytes)
     new = how.patch(int.from_bytes(data[where], "little"), value)
     data[where] = (new % (1 << 8 * how.nbytes)).to_bytes(how.nbytes, "little")
-
-
-class _File:
-    """The bytes of a library of which everything has its place."""
-
-    def __init__(self, linker: _Linker, segments: Sequence[Segment], parts: Sequence[Part]):
-        self.linker, self.segments, self.parts = linker, segments, parts
-
-    def write(self, with_symbols: bool) -> bytes:
-        extra = [*(self._symbols() if with_symbols else []), (".shstrtab", SectionType.STRINGS, b"", 0, 0)]
-        names = Strings()
-        for name in (*(part.name for part in self.parts), *(name for name, *_ in extra)):
-            names.offset(name)
-        extra[-1] = (".shstrtab", SectionType.STRINGS, names.data, 0, 0)
-        pieces, end = self._contents()
-        headers, numbers = [bytes(layout.SECTION.size)], {part.name: i + 1 for i, part in enumerate(self.parts)}
-        for part in self.parts:
-            headers.append(
-                layout.SECTION.pack(
-                    *(names.offset(part.name), part.kind, part.flags, part.address, part.offset, part.nbytes),
-                    *(numbers.get(part.link, 0), part.info, part.alignment, part.entry),
-                )
-            )
-        for name, kind, data, link, info in extra:
-            start = layout.align(end, WORD)
-            pieces += [bytes(start - end), data]
-            entry = layout.SYMBOL.size if kind == SectionType.SYMBOLS else 0
-            headers.append(
-                layout.SECTION.pack(
-                    names.offset(name), kind, 0, 0, start, len(data), link, info, 1 if link == 0 else WORD, entry
-                )
-            )
-            end = start + len(data)
-        table = layout.align(end, WORD)
-        pieces += [bytes(table - end), *headers]
-        pieces[0] = self._header(table, len(headers)) + self._segment_headers()
-        return self._identified(pieces)
-
-    def _contents(self) -> tuple[list[bytes], int]:
-        """The pieces of the file up to the end of the last part, the first of them left for the headers."""
-        pieces, end = [b""], self.parts[0].offset
-        for part in self.parts:
-            if not part.is_zeros:
-                pieces += [bytes(part.offset - end), *part.contents]
-                end = part.offset + part.nbytes
-        return pieces, end
-
-    def _header(self, table: int, count: int) -> bytes:
-        return layout.HEADER.pack(
-            *(layout.IDENTIFICATION, layout.SHARED, self.linker.linkage.machine, layout.VERSION, 0),
-            *(layout.HEADER.size, table, self.linker.program.flags),
-            *(layout.HEADER.size, layout.SEGMENT.size, len(self.segments) + 3 + 1),
-            *(layout.SECTION.size, count, count - 1),
-        )
-
-    def _segment_headers(self) -> bytes:
-        rows = []
-        for s in self.segments:
-            rows.append(
-                (
-                    SegmentType.LOAD,
-                    s.flags,
-                    s.offset,
-                    s.address,
-                    s.file_bytes,
-                    s.memory_bytes,
-                    self.linker.linkage.page_bytes,
-                )
-            )
-        note, dyn = self.linker.note, self.linker.dynamic
-        offsets = {id(s): part.offset for part in self.parts for s in part.sections[:1]}
-        read, write = SegmentFlag.READ, SegmentFlag.READ | SegmentFlag.WRITE
-        rows.append((SegmentType.DYNAMIC, write, offsets[id(dyn)], dyn.address, dyn.nbytes, dyn.nbytes, dyn.alignment))
-        rows.append((SegmentType.NOTE, read, offsets[id(note)], note.address, note.nbytes, note.nbytes, note.alignment))
-        rows.append((SegmentType.STACK, write, 0, 0, 0, 0, 16))
-        sealed = next(s for s in self.segments if s.is_sealed)
-        rows.append(
-            (
-                SegmentType.READ_ONLY_LATER,
-                read,
-                sealed.offset,
-                sealed.address,
-                sealed.file_bytes,
-                sealed.memory_bytes,
-                1,
-            )
-        )
-        return b"".join(
-            layout.SEGMENT.pack(kind, flags, offset, address, address, file, memory, alignment)
-            for kind, flags, offset, address, file, memory, alignment in rows
-        )
-
-    def _symbols(self) -> list[tuple[str, int, bytes, int, int]]:
-        """All names of functions and objects, exports last."""
-        linker, names = self.linker, Strings()
-        sections = {id(s): i + 1 for i, part in enumerate(self.parts) for s in part.sections}
-        seen = {name: linker.program.defined[name] for name in linker.exports}
-        records = [bytes(layout.SYMBOL.size)]
-        for s in linker.program.symbols:
-            if s.kind in (layout.FUNCTION, layout.OBJECT) and seen.get(s.name) is not s and id(s.section) in sections:
-                records.append(
-                    layout.symbol_record(
-                        *(names.offset(s.name), s.kind, sections[id(s.section)], s.address, s.nbytes, layout.LOCAL)
-                    )
-                )
-        first = len(records)
-        for name, s in seen.items():
-            records.append(
-                layout.symbol_record(names.offset(name), s.kind, sections[id(s.section)], s.address, s.nbytes)
-            )
-        strings = len(self.parts) + 2
-        return [
-            (".symtab", SectionType.SYMBOLS, b"".join(records), strings, first),
-            (".strtab", SectionType.STRINGS, names.data, 0, 0),
-        ]
-
-    def _identified(self, pieces: list[bytes]) -> bytes:
-        digest = hashlib.sha256()
-        for piece in pieces:
-            digest.update(piece)
-        blank, found = _NOTE + bytes(_ID_BYTES), digest.digest()[:_ID_BYTES]
-        place = next(i for i, piece in enumerate(pieces) if piece is blank or piece == blank)
-        pieces[place] = _NOTE + found
-        return b"".join(pieces)

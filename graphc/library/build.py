@@ -14,7 +14,7 @@ from graphc.codegen.llvm.build import build_object
 from graphc.codegen.llvm.module import Module, joined
 from graphc.codegen.llvm.thread_pool import emit_pool
 from graphc.codegen.machine.cuda.facts import is_gpu
-from graphc.codegen.machine.target import Target, target_named
+from graphc.codegen.machine.target import Target, target_named, without_tiles
 from graphc.codegen.native.elf.layout import SectionFlag
 from graphc.codegen.native.elf.reader import read_object
 from graphc.codegen.native.elf.shared import link_shared
@@ -25,7 +25,7 @@ from graphc.library.c_header import c_header
 from graphc.library.entries import Built, build
 from graphc.library.functions import declared_data, emit_functions
 from graphc.library.identifiers import identifier
-from graphc.library.plan import BESIDE, INSIDE, LibraryPlan
+from graphc.library.plan import BESIDE, INSIDE, MACHINE, LibraryPlan
 from graphc.library.python_loader import python_loader
 from graphc.library.sections import WEIGHTS_MAGIC, emit_data, fill, header, weights_section
 from graphc.library.sources import Source, from_file, from_model
@@ -133,7 +133,7 @@ def _machine(target: str) -> Target:
         raise CompileError(f"a C library has no code for {machine.cpu}", remedy="target='host', or another CPU")
     if "linux" not in machine.triple:
         raise CompileError(f"libraries are made for Linux, not for {machine.triple}")
-    return machine
+    return without_tiles(machine)
 
 
 def _check_choices(weights: str, threads: bool, machine: Target) -> None:
@@ -220,7 +220,7 @@ def _facts(plan: LibraryPlan, entry: Any) -> EntryFacts:
 def _objects(built: Built, code: Module, machine: Target) -> list[bytes]:
     """All object code of a library."""
     plan = built.plan
-    data = build_object(emit_data(plan), machine)
+    data = build_object(emit_data(plan) + machine.detection(plan.inner(MACHINE)), machine)
     if not plan.is_beside:
         data = fill(data, weights_section(plan), built.weights)
     pool = [build_object(emit_pool(machine, plan.inner("")), machine)] if plan.threads else []

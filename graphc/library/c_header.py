@@ -54,18 +54,17 @@ def _title(plan: LibraryPlan) -> str:
         "",
         *(signature(entry) for entry in plan.entries),
         "",
-        f"A context holds what calls write between them{_held(plan)}; the caller gives its memory, and that of an arena",
-        "which holds what a call needs while it runs. No function allocates memory or writes to a global"
-        + ("." if not plan.threads else ", but"),
-        *(["for the threads that calls share."] if plan.threads else []),
-        "Arrays are dense and in C order, aligned as their types, and apart from each other, the context and the arena.",
+        f"A context holds {_held(plan)}. The caller gives its memory, and that of an arena,",
+        "which holds what a call needs while it runs. No function allocates memory or writes",
+        f"to a global{', but for the threads that calls share' if plan.threads else ''}. Arrays are dense and in C order,",
+        "aligned as their types, and apart from each other, the context and the arena.",
         *_sharing(plan),
         f"Digest: {plan.digest.hex()}",
     )
 
 
 def _held(plan: LibraryPlan) -> str:
-    return ": the states of the model" if plan.states else ", of which this model has nothing"
+    return "the states of the model, which calls write" if plan.states else "no states, for the model has none"
 
 
 def _sharing(plan: LibraryPlan) -> list[str]:
@@ -76,7 +75,6 @@ def _sharing(plan: LibraryPlan) -> list[str]:
 
 def _constants(plan: LibraryPlan) -> str:
     p = plan.upper
-    lines = ["/* What functions return; ", " * in words: error_text. */\n", "enum {\n"]
     codes = [f"    {p}_{s.name} = {code}, /* {s.text} */\n" for code, s in enumerate(STATUSES)]
     codes[-1] = codes[-1].replace(",", "", 1)
     lines = [_comment(f"What functions return; {plan.symbol('error_text')} has it in words."), "enum {\n", *codes, "};\n\n"]
@@ -150,8 +148,8 @@ def macro(plan: LibraryPlan, entry: EntryPlan, *parts: str) -> str:
 def _entry(plan: LibraryPlan, entry: EntryPlan) -> str:
     n = plan.symbol(entry.name)
     lines = [f"{entry.name}: inputs and outputs.", ""]
-    lines += [f"  {a.identifier}: {a.spec}" for a in entry.inputs]
-    lines += [f"  {a.identifier}: {a.spec}, written" for a in entry.outputs]
+    lines += [f"  {_told(a)}" for a in entry.inputs]
+    lines += [f"  {_told(a)}, written" for a in entry.outputs]
     if entry.dims:
         lines += ["", "Sizes that each call says:"]
         lines += [
@@ -174,6 +172,13 @@ def _entry(plan: LibraryPlan, entry: EntryPlan) -> str:
     parts += [f"size_t {n}_arena_size({dims or 'void'});\n\n"]
     parts.append(f"int {n}({', '.join(parameters(plan, entry))});\n")
     return "".join(parts)
+
+
+def _told(argument: Argument) -> str:
+    """``x: f32[1,28]``, with the name that the model has for it where C cannot call it so."""
+    spec = argument.spec
+    same = argument.identifier == spec.name
+    return f"{argument.identifier}: {spec.dtype}[{shape_text(spec)}]{'' if same else f' ({spec.name})'}"
 
 
 def parameters(plan: LibraryPlan, entry: EntryPlan) -> list[str]:

@@ -24,6 +24,7 @@ from graphc.ir.kernel.statements import Program
 from graphc.library.identifiers import distinct
 from graphc.library.plan import (
     CONTEXT_BYTES,
+    MACHINE,
     RESERVED,
     Argument,
     EntryPlan,
@@ -34,10 +35,6 @@ from graphc.library.plan import (
 )
 from graphc.library.sources import Source
 from graphc.runtime.call_sizes import SizesOfCalls, table_slots
-
-LARGEST_INSIDE = 1 << 30
-"""Bytes of weights that a library may hold: code reaches two gigabytes from where it is."""
-
 
 @dataclass(frozen=True)
 class Compiled:
@@ -70,18 +67,18 @@ def compile_source(source: Source, written: set[str], target: Target, threads: b
         with watched(stages):
             program, execution = stages.scheduled, stages.execution
     except GraphcError as error:
-        if not source.manifest.dims:
+        if not source.spec.dims:
             raise
-        names = ", ".join(d.name for d in source.manifest.dims)
+        names = ", ".join(d.name for d in source.spec.dims)
         raise CompileError(
-            f"a library has one program for all sizes of {names}, which there is not for {source.manifest.name}: "
+            f"a library has one program for all sizes of {names}, which there is not for {source.spec.title}: "
             f"{error.what}",
             remedy="numbers in place of named dimensions, one library or entry each",
         ) from error
     called = next((k.name for k in program.kernels if k.host >= 0), None)
     if called is not None:
         raise CompileError(
-            f"{source.manifest.name} calls a Python function, which a library cannot do (kernel {called})",
+            f"{source.spec.title} calls a Python function, which a library cannot do (kernel {called})",
             remedy="ops in its place, or the part before and the part after it as two entries",
         )
     manifest, constants = describe(program, target)
@@ -122,6 +119,7 @@ def build(
         threads,
         target_spec(target),
         target_name,
+        bool(target.detection(MACHINE)),
         VERSION,
         digest.digest(),
         described,
@@ -206,7 +204,7 @@ def _entry(
 ) -> EntryPlan:
     """What the function of an entry has to do."""
     source, manifest = compiled.source, compiled.manifest
-    model, slots = source.manifest, table_slots(manifest)
+    model, slots = source.spec, table_slots(manifest)
     given = [*zip(model.inputs, manifest.of_class("input"), strict=True)]
     filled = [*zip(model.outputs, manifest.of_class("output"), strict=True)]
     taken = ("net", library, "arena", "arena_size", "code")
@@ -239,7 +237,7 @@ def _entry(
 
 def _relations(compiled: Compiled) -> tuple[tuple[Solved, ...], tuple[Equal, ...]]:
     """How the dimensions of a program follow from the sizes of a call of the model, and which sizes must agree."""
-    manifest, model = compiled.manifest, compiled.source.manifest
+    manifest, model = compiled.manifest, compiled.source.spec
     shapes = [spec.pattern for spec in model.inputs]
     sizes = SizesOfCalls(manifest)
     if manifest.dims and sizes.patterns is None:

@@ -14,6 +14,7 @@ from graphc.library.plan import (
     ALIGNED,
     CONTEXT_BYTES,
     HEADER_BYTES,
+    MACHINE,
     MOST_THREADS,
     STATUSES,
     EntryPlan,
@@ -81,6 +82,9 @@ def _error_text(plan: LibraryPlan) -> Function:
 
 def _init(plan: LibraryPlan, declarations: Declarations) -> Function:
     w = GuardedWriter(declarations)
+    if plan.detected:
+        w.declare("machine", f"declare hidden i1 @{plan.inner(MACHINE)}()")
+        w.require(w.value(f"call i1 @{plan.inner(MACHINE)}()"), "ERROR_MACHINE")
     parameters: list[Parameter] = [_NET, ("i64", "%size")]
     w.require_pointers([("%net", ALIGNED)])
     w.require(w.value(f"icmp uge i64 %size, {plan.context_bytes}"), "ERROR_MEMORY")

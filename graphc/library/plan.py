@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 from graphc.base.dtypes import BY_NAME
 from graphc.base.size import Dimension, is_size
 from graphc.files.container import ALIGNMENT
-from graphc.files.manifest import AssumptionSpec, Manifest, TargetSpec, TensorSpec
+from graphc.files.manifest import Manifest, TargetSpec, TensorSpec
+from graphc.files.model_manifest import AssumptionSpec
 
 INSIDE, BESIDE = "inside", "beside"
 """Where the weights of a library lie: in its read-only data, or in a file that the caller maps."""
@@ -22,6 +23,8 @@ CONTEXT_BYTES = 64
 ALIGNED = ALIGNMENT
 """Of contexts, arenas and weights."""
 MOST_THREADS = 256
+MACHINE = "has_instructions"
+"""Name of the function that tells whether the processor has what the code was built for."""
 
 
 class Status(NamedTuple):
@@ -188,6 +191,8 @@ class LibraryPlan:
     threads: bool
     target: TargetSpec
     target_name: str
+    detected: bool
+    """Whether there is a function MACHINE."""
     version: str
     """Of graphc."""
     digest: bytes

@@ -7,31 +7,27 @@ from typing import Any
 
 from graphc.base.dtypes import BY_NAME
 from graphc.base.shape_patterns import Number, ShapePatterns
-from graphc.library.c_header import signature
 from graphc.library.plan import ALIGNED, CODES, HEADER_BYTES, Argument, EntryPlan, LibraryPlan
 
 _TEXT = Template('''\
-"""$title: its library through ctypes, with numpy alone. Written by graphc $version."""
+"""$name without graphc: its library through ctypes, with numpy alone. Written by graphc $version."""
 
 import ctypes
-import os
 import threading
 
 import numpy as np
 
-ENTRIES = {  # types and shapes of inputs and outputs, and how the sizes of a call follow from the shapes of its inputs
+ENTRIES = {}  # types and shapes of inputs and outputs, and how the sizes of a call follow from the shapes of its inputs
 $entries
-}
 
 
 def aligned(size):
-    memory = np.empty(size + $alignment, np.uint8)
-    return memory[-memory.ctypes.data % $alignment :][:size]
+    return (memory := np.empty(size + $alignment, np.uint8))[-memory.ctypes.data % $alignment :][:size]
 
 
 class Model:
-    def __init__(self, folder=os.path.dirname(os.path.abspath(__file__))):
-        self.c = ctypes.CDLL(os.path.join(folder, "$library"))
+    def __init__(self, folder=__file__.rpartition("/")[0] or "."):
+        self.c = ctypes.CDLL(f"{folder}/$library")
         self.c.${name}_digest.restype = self.c.${name}_error_text.restype = ctypes.c_char_p
         if self.c.${name}_digest() != b"$digest":
             raise RuntimeError("the library and this file are of different builds")
@@ -44,8 +40,8 @@ $init
     def call(self, function, *arguments):
         given = [ctypes.c_void_p(a.ctypes.data) if isinstance(a, np.ndarray) else a for a in arguments]
         if code := getattr(self.c, f"${name}_{function}")(*given):
-            text = self.c.${name}_error_text(code).decode()
-            raise {$size_code: ValueError, $index_code: IndexError}.get(code, RuntimeError)(f"$name: {text}")
+            kind = {$size_code: ValueError, $index_code: IndexError}.get(code, RuntimeError)
+            raise kind(self.c.${name}_error_text(code).decode())
 
     def run_entry(self, entry, arrays, named):
         inputs, outputs, rules = ENTRIES[entry]
@@ -55,7 +51,7 @@ $init
         given = {name: np.asarray(named.pop(name), order="C") for name in inputs}
         known = {"shapes": {name: (*array.shape, *[0] * $rank) for name, array in given.items()}}
         for name, rule in rules.items():
-            named.setdefault(name, name in named or eval(rule, known, named))
+            named[name] = named[name] if name in named else eval(rule, known, named)
         for name, (kind, shape) in inputs.items():
             if given[name].dtype != kind or given[name].shape != eval(shape, {}, named):
                 raise ValueError(f"{entry}: {name} is {kind} {shape}, not {given[name].dtype} {given[name].shape}")
@@ -64,8 +60,7 @@ $init
         need = getattr(self.c, f"${name}_{entry}_arena_size")(*sizes)
         with self.lock:  # states and arena are those of this object
             self.arena = aligned(need) if self.arena.size < need < 2**63 else self.arena
-            arrays = (*given.values(), *results, self.arena)
-            self.call(entry, self.context, *sizes, *arrays, ctypes.c_size_t(self.arena.size))
+            self.call(entry, self.context, *sizes, *given.values(), *results, self.arena, ctypes.c_size_t(self.arena.size))
         return results[0] if len(results) == 1 else tuple(results)
 
     def save_state(self):
@@ -77,7 +72,7 @@ $init
 ''')
 _INSIDE = Template('self.call("init", self.context, ctypes.c_size_t($context))')
 _BESIDE = Template("""\
-self.weights = np.memmap(os.path.join(folder, "$weights"), np.uint8, "r")
+self.weights = np.memmap(f"{folder}/$weights", np.uint8, "r")
         self.call("init", self.context, ctypes.c_size_t($context), self.weights, ctypes.c_size_t(self.weights.size))""")
 
 
@@ -85,7 +80,6 @@ def python_loader(plan: LibraryPlan, library: str, weights: str) -> str:
     """Its text; ``library`` and ``weights`` are the names of the files beside it."""
     init = (_BESIDE if plan.is_beside else _INSIDE).substitute(context=plan.context_bytes, weights=weights)
     return _TEXT.substitute(
-        title="; ".join(map(signature, plan.entries)),
         name=plan.name,
         version=plan.version,
         entries="\n".join(map(_entry, plan.entries)),
@@ -104,7 +98,7 @@ def python_loader(plan: LibraryPlan, library: str, weights: str) -> str:
 def _entry(entry: EntryPlan) -> str:
     parts = [", ".join(f"{a.spec.name!r}: {_type(a)}" for a in part) for part in (entry.inputs, entry.outputs)]
     rules = ", ".join(f"{name!r}: {rule!r}" for name, rule in _rules(entry).items())
-    return f"    {entry.name!r}: ({{{parts[0]}}}, {{{parts[1]}}}, {{{rules}}}),"
+    return f"ENTRIES[{entry.name!r}] = ({{{parts[0]}}}, {{{parts[1]}}}, {{{rules}}})"
 
 
 def _type(argument: Argument) -> str:

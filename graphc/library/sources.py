@@ -12,12 +12,13 @@ import numpy as np
 from graphc.base.errors import ArgumentError
 from graphc.codegen.machine.costs import Costs
 from graphc.compiled.graph_module import GraphModule
-from graphc.compiled.model_file import extended, model_manifest, nesting, read_graph, snapshot
-from graphc.files import manifest as artifact
-from graphc.files.manifest import ModelManifest
+from graphc.compiled.model_file import entry_spec, extended, nesting, read_graph, snapshot
+from graphc.compiler.freeze import freeze, written_states
+from graphc.files import model_content
+from graphc.files.first_format import ENTRY
+from graphc.files.model_manifest import EntrySpec
 from graphc.ir.graph.graph import Graph, input_path
 from graphc.ir.graph.interpret import settle
-from graphc.compiler.freeze import freeze, written_states
 from graphc.passes.pipeline import Arranged
 from graphc.tensors.placement import on_host
 
@@ -31,7 +32,7 @@ class Source:
 
     name: str
     graph: Graph
-    manifest: ModelManifest
+    spec: EntrySpec
     """Its inputs, outputs, dimensions and assumptions."""
     weights: Mapping[str, np.ndarray]
     """Params and states by path."""
@@ -66,10 +67,16 @@ def from_model(
         traced = snapshot(model, examples, named, dims)
         graph, state, structure = traced.graph, traced.state(), nesting(traced.structure)
     graph = extended(graph, state, passes, precision, costs)
-    return [Source(RUN, graph, model_manifest(graph, structure), state)]
+    return [Source(RUN, graph, entry_spec(RUN, graph, structure), state)]
 
 
 def from_file(path: str | os.PathLike[str]) -> list[Source]:
-    """Those of a model file: one for each entry."""
-    stored = artifact.load(path)
-    return [Source(RUN, read_graph(stored), stored.manifest, stored.weights)]
+    """Those of a model file: one for each entry; that of a file with one is called RUN where it has no name of its
+    own."""
+    stored = model_content.load(path)
+    specs = [entry.spec for entry in stored.entries if not entry.spec.of]
+    names = [RUN] if [spec.name for spec in specs] == [ENTRY] else [spec.name for spec in specs]
+    return [
+        Source(name, read_graph(stored, spec.name), spec, stored.weights)
+        for name, spec in zip(names, specs, strict=True)
+    ]

@@ -30,7 +30,7 @@ from graphc.library.python_loader import python_loader
 from graphc.library.sections import WEIGHTS_MAGIC, emit_data, fill, header, weights_section
 from graphc.library.sources import Source, from_file, from_model
 from graphc.passes.base import Pass
-from graphc.passes.pipeline import arrange
+from graphc.passes.pipeline import Arranged, arrange
 from graphc.passes.precision import check_precision
 
 KINDS = ("so", "a", "o", "h", "c", "py")
@@ -80,7 +80,7 @@ def build_library(
     weights: str = INSIDE,
     threads: bool = False,
     precision: str | None = None,
-    passes: Sequence[Pass] = (),
+    passes: Sequence[Pass] | Arranged = (),
     dims: Any = None,
     **keyword_examples: Any,
 ) -> Library:
@@ -157,13 +157,14 @@ def _sources(
     named: Mapping[str, Any],
     entries: Sequence[str] | None,
     dims: Any,
-    passes: Sequence[Pass],
+    passes: Sequence[Pass] | Arranged,
     precision: str | None,
     machine: Target,
 ) -> list[Source]:
     if not isinstance(model, str | os.PathLike):
-        found = from_model(model, examples, named, dims, arrange(passes), precision, machine.costs)
-    elif examples or named or dims is not None or passes or precision is not None:
+        arranged = passes if isinstance(passes, Arranged) else arrange(passes)
+        found = from_model(model, examples, named, dims, arranged, precision, machine.costs)
+    elif examples or named or dims is not None or passes not in ((), Arranged()) or precision is not None:
         raise ArgumentError(f"{os.fspath(model)} holds a graph with its types and weights", remedy="no examples")
     else:
         found = from_file(model)

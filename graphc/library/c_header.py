@@ -77,7 +77,12 @@ def _constants(plan: LibraryPlan) -> str:
     p = plan.upper
     codes = [f"    {p}_{s.name} = {code}, /* {s.text} */\n" for code, s in enumerate(STATUSES)]
     codes[-1] = codes[-1].replace(",", "", 1)
-    lines = [_comment(f"What functions return; {plan.symbol('error_text')} has it in words."), "enum {\n", *codes, "};\n\n"]
+    lines = [
+        _comment(f"What functions return; {plan.symbol('error_text')} has it in words."),
+        "enum {\n",
+        *codes,
+        "};\n\n",
+    ]
     types = [f"    {p}_{name.upper()} = {number},\n" for name, number in TYPE_NUMBERS.items()]
     types[-1] = types[-1].replace(",", "", 1)
     lines += [_comment("Types of elements; a bool is a byte that is 0 or 1."), "enum {\n", *types, "};\n\n"]
@@ -153,7 +158,8 @@ def _entry(plan: LibraryPlan, entry: EntryPlan) -> str:
     if entry.dims:
         lines += ["", "Sizes that each call says:"]
         lines += [
-            f"  {identifier}: {d.low} to {d.high}" for identifier, d in zip(entry.dim_identifiers, entry.dims, strict=True)
+            f"  {identifier}: {d.low} to {d.high}"
+            for identifier, d in zip(entry.dim_identifiers, entry.dims, strict=True)
         ]
         lines += [f"  where {assumed}" for assumed in entry.assumptions]
     dims = ", ".join(f"int64_t {d}" for d in entry.dim_identifiers)

@@ -36,6 +36,7 @@ from graphc.library.plan import (
 from graphc.library.sources import Source
 from graphc.runtime.call_sizes import SizesOfCalls, table_slots
 
+
 @dataclass(frozen=True)
 class Compiled:
     """One entry before it is known where its constants and states lie."""
@@ -87,9 +88,7 @@ def compile_source(source: Source, written: set[str], target: Target, threads: b
     return Compiled(source, program, manifest, constants, module, bool(plan.chunked))
 
 
-def build(
-    sources: Sequence[Source], name: str, target: Target, target_name: str, weights: str, threads: bool
-) -> Built:
+def build(sources: Sequence[Source], name: str, target: Target, target_name: str, weights: str, threads: bool) -> Built:
     """The programs of all sources and the plan of the library of which they are functions."""
     _check_names(sources, name)
     written = {path for source in sources for path in source.written}
@@ -104,7 +103,7 @@ def build(
     entries = tuple(_entry(name, c, constants, offsets) for c, constants in zip(compiled, places, strict=True))
     modules = tuple(prefixed(c.module, f"{name}__{c.source.name}_") for c in compiled)
     described = hashlib.sha256("\n".join(f"{s.spec}" for s in states).encode()).digest()
-    held = hashlib.sha256(data).digest()
+    held = hashlib.sha256(data.data).digest()
     digest = hashlib.sha256(held + described + weights.encode())
     for entry, module in zip(entries, modules, strict=True):
         digest.update(f"{entry}".encode() + module.text.encode())
@@ -135,7 +134,7 @@ def _check_names(sources: Sequence[Source], name: str) -> None:
     for source in sources:
         if not source.name.isidentifier() or not source.name.isascii() or source.name in RESERVED:
             raise ArgumentError(
-                f"an entry of a library cannot be called {source.name!r}: {name}_{source.name} is no function of its own",
+                f"an entry of a library cannot be called {source.name!r}: {name}_{source.name} is another function",
                 remedy="another name, an identifier of C",
             )
 
@@ -177,7 +176,7 @@ class _Block:
 
     def add(self, data: np.ndarray) -> int:
         """The offset of these bytes."""
-        key = hashlib.sha256(data).digest() + data.nbytes.to_bytes(8, "little")
+        key = hashlib.sha256(data.data).digest() + data.nbytes.to_bytes(8, "little")
         if key not in self._known:
             self._known[key] = self._end
             self._parts.append((self._end, data))

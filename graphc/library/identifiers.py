@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-_RESERVED = frozenset(
-    """alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t class compl const
+_WORDS = """\
+    alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t class compl const
     const_cast constexpr continue decltype default delete do double dynamic_cast else enum explicit export extern false
     float for friend goto if inline int long mutable namespace new noexcept not not_eq nullptr operator or or_eq private
     protected public register reinterpret_cast restrict return short signed sizeof static static_assert static_cast
     struct switch template this thread_local throw true try typedef typeid typename typeof union unsigned using virtual
-    void volatile wchar_t while xor xor_eq int32_t int64_t uint8_t int8_t size_t main linux unix errno NULL""".split()
-)
+    void volatile wchar_t while xor xor_eq int32_t int64_t uint8_t int8_t size_t main linux unix errno NULL"""
+_RESERVED = frozenset(_WORDS.split())
 """Words of C and C++, and names that headers give a meaning."""
 
 
@@ -24,7 +24,7 @@ def identifier(name: str) -> str:
 
 
 def distinct(names: Iterable[str], taken: Iterable[str] = ()) -> list[str]:
-    """An identifier for each name, which differ in more than case and are none of ``taken``: later ones get a number."""
+    """An identifier for each name: they differ in more than case, and are none of ``taken``; later ones get a number."""
     used, found = {name.lower() for name in taken}, []
     for name in names:
         made = base = identifier(name)

@@ -243,8 +243,11 @@ class LibraryPlan:
 
 
 RESERVED = frozenset(
-    "version digest target context_size init error_text state_size save_state load_state reset_state open_weights "
-    "close_weights set_threads forget_threads t tensor tensor_t".split()
+    (
+        *("version", "digest", "target", "context_size", "init", "error_text", "t", "tensor", "tensor_t"),
+        *("state_size", "save_state", "load_state", "reset_state", "open_weights", "close_weights"),
+        *("set_threads", "forget_threads"),
+    )
 )
 """What no entry can be called."""
 

@@ -60,7 +60,8 @@ $init
         need = getattr(self.c, f"${name}_{entry}_arena_size")(*sizes)
         with self.lock:  # states and arena are those of this object
             self.arena = aligned(need) if self.arena.size < need < 2**63 else self.arena
-            self.call(entry, self.context, *sizes, *given.values(), *results, self.arena, ctypes.c_size_t(self.arena.size))
+            arena = self.arena, ctypes.c_size_t(self.arena.size)
+            self.call(entry, self.context, *sizes, *given.values(), *results, *arena)
         return results[0] if len(results) == 1 else tuple(results)
 
     def save_state(self):

@@ -82,6 +82,11 @@ FLOORS: dict[str, tuple[str, ...]] = {
         *("base", "files", "ir", "ir.graph", "ops", "codegen.machine", "passes", "compiler", "runtime"),
         *("tape", "tensors", "eager", "tracing", "nn", "optim", "serialize"),
     ),
+    # Models as C libraries.
+    "library": (
+        *("base", "files", "ir.kernel", "ir.graph", "codegen.machine", "codegen.schedule.threads", "codegen.llvm"),
+        *("codegen.native", "passes", "compiler", "runtime", "tensors", "compiled"),
+    ),
     # Models and tensors of other frameworks. A table says what each ATen operator is here, whoever wrote the graph.
     "interop": ("base", "tensors", "nn"),
     "interop.aten": ("base", "ir", "compiler", "ops", "tape", "tensors", "tracing", "autograd", "nn", "interop"),
@@ -96,7 +101,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
     ),
     "cli": (
         *("base", "files", "ir", "ir.kernel", "ir.graph", "passes", "codegen.machine", "codegen.cuda", "compiler"),
-        *("runtime", "tensors", "nn", "serialize", "drawing", "compiled"),
+        *("runtime", "tensors", "nn", "serialize", "drawing", "compiled", "library"),
     ),
 }
 """Each package may import itself and those that it names, all of which stand before it. A package that is not listed

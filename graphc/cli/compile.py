@@ -10,7 +10,7 @@ from typing import Any
 
 from graphc.base.errors import ArgumentError, GraphcError
 from graphc.base.size import Dimension
-from graphc.cli import arguments, console, exported, targets
+from graphc.cli import arguments, console, exported, library, targets
 from graphc.codegen.machine.target import Target, named_targets, target_named
 from graphc.compiled.formats import GCM, ONNX, check_options, format_of
 from graphc.compiled.machine import HOST, compile_on, machine_named
@@ -38,7 +38,11 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     add_model_arguments(parser)
     add_passes_argument(parser)
     parser.add_argument(
-        "-o", "--output", required=True, metavar="FILE", help="the file to write: net.gcm, or net.onnx for ONNX"
+        "-o",
+        "--output",
+        required=True,
+        metavar="FILE",
+        help="the file to write: net.gcm, net.onnx for ONNX, net.so for a C library",
     )
     parser.add_argument("--native", action="store_true", help="put object code into the file too")
     parser.add_argument(
@@ -52,6 +56,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     add_precision_argument(parser)
     parser.add_argument("--opset", type=int, metavar="N", help="version of ONNX's operators (18 and more; default: 20)")
     parser.add_argument("--json", action="store_true", help="print what was written as JSON")
+    library.add_arguments(parser)
     parser.set_defaults(run=run)
 
 
@@ -95,10 +100,12 @@ def add_passes_argument(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Runs the command."""
     start = time.perf_counter()
+    if library.is_wanted(options):
+        return library.write(options, lambda: (*prepare(options), passes_of(options)))
     _check_format(options)
     _check_machine(options)
     model, examples, dims = prepare(options)
-    passes = targets.resolve_passes(options.passes, options.target)
+    passes = passes_of(options)
     place = Path(options.output)
     if not place.resolve().parent.is_dir():
         raise console.UsageError(f"there is no folder {str(place.parent)!r} to write {place.name!r} to")
@@ -120,6 +127,11 @@ def run(options: argparse.Namespace) -> int:
         done = "traced, compiled and written" if stages else "traced and written"
         console.say(f"{done} in {console.seconds_text(seconds)}")
     return console.OK
+
+
+def passes_of(options: argparse.Namespace) -> Arranged:
+    """The passes of a user that the arguments name."""
+    return targets.resolve_passes(options.passes, options.target)
 
 
 def _check_format(options: argparse.Namespace) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -125,6 +125,12 @@ class Target:
         family = _family(self.triple) if self.tile_rows else None
         return family.tiles if family else None
 
+    def detection(self, name: str) -> str:
+        """LLVM text of a function of this name that tells (i1) whether the processor has the features that code for
+        this target uses; empty where that is not known, and where all have them."""
+        family = _family(self.triple)
+        return family.detection(self.features, name) if family and family.detection else ""
+
     def has(self, feature: str) -> bool:
         """True when an LLVM feature such as ``avx512f`` is on."""
         return f"+{feature}" in self.features.split(",")
@@ -144,6 +150,8 @@ class Family:
     """What its processors have beyond plain LLVM, for some features each."""
     tiles: Tiles | None = None
     """What works on tiles, on those of them that have any."""
+    detection: Callable[[str, str], str] | None = None
+    """What tells whether a processor has features, see ``Target.detection``."""
     linkage: Linkage | None = None
     """How object code for them is linked."""
 
@@ -203,6 +211,12 @@ def target_named(name: str) -> Target:
     if name not in known:
         raise CompileError(f"unknown target {name!r}", remedy=f"one of host, {', '.join(known)}")
     return known[name]
+
+
+def without_tiles(target: Target) -> Target:
+    """The same machine without the instructions on tiles, for which a process has to ask Linux before it uses them."""
+    kept = [name for name in target.features.split(",") if not name.startswith("+amx-")]
+    return replace(target, features=",".join(kept), tile_rows=0)
 
 
 def architecture(target: Target) -> str:

@@ -27,20 +27,12 @@ from graphc.compiled.model_arguments import opened
 from graphc.compiled.plan import Plan, plan_of
 from graphc.compiled.sized_model import ProgramsBySizes, SizesOfModel, for_all_sizes
 from graphc.compiler import cache
-from graphc.compiler.compile import (
-    CompiledGraph,
-    compile_graph,
-    compile_stages,
-    find_or_build,
-    key_parts,
-    load_compiled,
-    prepare_threads,
-    running_target,
-)
+from graphc.compiler.compile import CompiledGraph, compile_graph, compile_stages, key_parts, load_compiled
 from graphc.compiler.freeze import freeze, freeze_narrow
 from graphc.compiler.native_call import native
+from graphc.compiler.ready import find_or_build, prepare_threads, running_target, target_spec
 from graphc.compiler.refusals import Refusals, checks_of
-from graphc.compiler.stages import Stages, target_spec
+from graphc.compiler.stages import Stages
 from graphc.files import manifest as artifact
 from graphc.files.container import MAX_BYTES
 from graphc.files.manifest import Artifact, AssumptionSpec, ModelManifest, Structure, TensorSpec

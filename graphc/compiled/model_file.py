@@ -213,7 +213,7 @@ def _artifact(
     manifest = model_manifest(graph, structure, compiled.manifest if compiled else None)
     return Artifact(
         manifest,
-        print_graph(graph),
+        print_graph(graph, portable=True),
         {p: np.asarray(weights[p]) for p in paths},
         collect_data(graph),
         compiled.constants if compiled else None,
@@ -237,7 +237,7 @@ def model_manifest(graph: Graph, structure: Structure = None, native: Any = None
         versions=cache.versions(),
         native=native,
         dims=tuple(graph.dims.values()),
-        assumptions=tuple(AssumptionSpec(*a) for a in graph.assumptions),
+        assumptions=tuple(AssumptionSpec(*a.portable) for a in graph.assumptions),
     )
 
 

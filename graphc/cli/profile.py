@@ -8,6 +8,8 @@ from graphc.cli import arguments, compile, console, sources, targets
 from graphc.compiler.profile import KernelTime, Profile, profile
 from graphc.compiler.ready import running_target
 
+EXAMPLES = ("graphc profile net.gcm --seconds 0.5",)
+
 
 def add_to(parser: argparse.ArgumentParser) -> None:
     """Gives the command's parser its arguments."""

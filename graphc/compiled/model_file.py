@@ -27,20 +27,12 @@ from graphc.compiled.model_arguments import opened
 from graphc.compiled.plan import Plan, plan_of
 from graphc.compiled.sized_model import ProgramsBySizes, SizesOfModel, for_all_sizes
 from graphc.compiler import cache
-from graphc.compiler.compile import (
-    CompiledGraph,
-    compile_graph,
-    compile_stages,
-    find_or_build,
-    key_parts,
-    load_compiled,
-    prepare_threads,
-    running_target,
-)
+from graphc.compiler.compile import CompiledGraph, compile_graph, compile_stages, key_parts, load_compiled
 from graphc.compiler.freeze import freeze, freeze_narrow, written_states
 from graphc.compiler.native_call import native
+from graphc.compiler.ready import find_or_build, prepare_threads, running_target, target_spec
 from graphc.compiler.refusals import Refusals, checks_of
-from graphc.compiler.stages import Stages, target_spec
+from graphc.compiler.stages import Stages
 from graphc.files import model_content
 from graphc.files.container import MAX_BYTES
 from graphc.files.first_format import ENTRY
@@ -223,7 +215,9 @@ def _artifact(
         raise ArgumentError(f"the model needs arrays for {', '.join(missing)}")
     compiled = compile_graph(freeze(settle(graph), weights)) if native is True else native or None
     codes = (Code(compiled.manifest, compiled.object, compiled.constants),) if compiled else ()
-    entry = StoredEntry(entry_spec(ENTRY, graph, structure), print_graph(graph), collect_data(graph), codes)
+    entry = StoredEntry(
+        entry_spec(ENTRY, graph, structure), print_graph(graph, portable=True), collect_data(graph), codes
+    )
     params = [input_path(v) for v in graph.inputs if input_class(v) == "param"]
     return model_content.assemble([entry], {p: np.asarray(weights[p]) for p in paths}, cache.versions(), params=params)
 
@@ -250,7 +244,7 @@ def entry_spec(name: str, graph: Graph, structure: Structure = None) -> EntrySpe
         uses=tuple(input_path(v) for v in graph.inputs if input_class(v) != "input"),
         writes=tuple(sorted(map(input_path, written_states(graph)))),
         dims=tuple(graph.dims.values()),
-        assumptions=tuple(AssumptionSpec(*a) for a in graph.assumptions),
+        assumptions=tuple(AssumptionSpec(*a.portable) for a in graph.assumptions),
     )
 
 

@@ -25,6 +25,13 @@ from graphc.nn.module import Module
 from graphc.passes.pipeline import Arranged
 from graphc.passes.precision import PRECISIONS
 
+EXAMPLES = (
+    "graphc compile net.py:Net --input x:f32[1,1,28,28] -o net.gcm",
+    "graphc compile net.py:Net --input x:f32[batch=1..64,1,28,28] --weights net.safetensors -o net.gcm",
+    "graphc compile net.py:Net --input x:f32[1,1,28,28] -o net.onnx",
+    "graphc compile net.pt2 --native -o net.gcm",
+)
+
 
 def add_to(parser: argparse.ArgumentParser) -> None:
     """Gives the command's parser its arguments."""

@@ -8,6 +8,8 @@ from graphc.cli import arguments, compile, console, sources, targets
 from graphc.compiler.compile import running_target
 from graphc.compiler.profile import KernelTime, Profile, profile
 
+EXAMPLES = ("graphc profile net.gcm --seconds 0.5",)
+
 
 def add_to(parser: argparse.ArgumentParser) -> None:
     """Gives the command's parser its arguments."""

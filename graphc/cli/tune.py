@@ -10,6 +10,8 @@ from graphc.compiler.compile import running_target
 from graphc.compiler.progress import shown
 from graphc.compiler.tuning import TunedKernel, Tuning, tune
 
+EXAMPLES = ("graphc tune net.gcm --candidates 2 --seconds 0.05",)
+
 
 def add_to(parser: argparse.ArgumentParser) -> None:
     """Gives the command's parser its arguments."""

@@ -18,7 +18,7 @@ from graphc.compiled.model_file import check_native, export, extended, nesting, 
 from graphc.compiled.sized_model import for_all_sizes
 from graphc.compiler.compile import CompiledGraph, compile_graph
 from graphc.compiler.freeze import freeze
-from graphc.files.manifest import ModelManifest
+from graphc.files.model_manifest import EntrySpec, ModelManifest
 from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.interpret import bind
 from graphc.nn.module import Module
@@ -114,8 +114,9 @@ def run(options: argparse.Namespace) -> int:
         facts = {"path": str(place), "bytes": size, "seconds": seconds, "stages": stages}
         console.emit_json({**describe(manifest), **facts})
     else:
-        signature = ", ".join(map(str, manifest.inputs)), ", ".join(map(str, manifest.outputs))
-        console.emit(f"{place}: {manifest.name}({signature[0]}) -> ({signature[1]}), {console.bytes_text(size)}")
+        spec = manifest.first
+        signature = ", ".join(map(str, spec.inputs)), ", ".join(map(str, spec.outputs))
+        console.emit(f"{place}: {spec.title}({signature[0]}) -> ({signature[1]}), {console.bytes_text(size)}")
         done = "traced, compiled and written" if stages else "traced and written"
         console.say(f"{done} in {console.seconds_text(seconds)}")
     return console.OK
@@ -207,13 +208,18 @@ def _dim_json(dimension: Dimension) -> dict[str, Any]:
 
 
 def describe(manifest: ModelManifest) -> dict[str, Any]:
-    """What a manifest says, for JSON."""
+    """What a manifest says of the model and of its first entry, for JSON."""
+    spec = manifest.first
+    return {**describe_entry(spec), "native": bool(spec.natives), "versions": manifest.versions}
+
+
+def describe_entry(spec: EntrySpec) -> dict[str, Any]:
+    """What a manifest says of an entry, for JSON."""
     return {
-        "name": manifest.name,
-        "inputs": [console.spec_json(s) for s in manifest.inputs],
-        "outputs": [console.spec_json(s) for s in manifest.outputs],
-        **({"dims": [_dim_json(d) for d in manifest.dims]} if manifest.dims else {}),
-        **({"assumptions": [str(a) for a in manifest.assumptions]} if manifest.assumptions else {}),
-        "native": manifest.native is not None,
-        "versions": manifest.versions,
+        "name": spec.title,
+        "entry": spec.name,
+        "inputs": [console.spec_json(s) for s in spec.inputs],
+        "outputs": [console.spec_json(s) for s in spec.outputs],
+        **({"dims": [_dim_json(d) for d in spec.dims]} if spec.dims else {}),
+        **({"assumptions": [str(a) for a in spec.assumptions]} if spec.assumptions else {}),
     }

@@ -22,13 +22,15 @@ from graphc.base.errors import ArtifactError
 
 MAGIC = b"\x89GCM\r\n\x1a\n"
 """First bytes of a file; a transfer in text mode damages them."""
-FORMAT_VERSION = 1
-"""Version of the layout of the file and of the fields of its manifest."""
+FORMAT_VERSION = 2
+"""Version of the layout of the file and of the fields of its manifest, which is written."""
+OLDEST_VERSION = 1
+"""The oldest one that is read: the layout is the same."""
 ALIGNMENT = 64
 """Sections, and tensors inside of them, begin at multiples of this."""
 MAX_BYTES = 1 << 36
 """Largest file."""
-MAX_SECTIONS = 16
+MAX_SECTIONS = 4096
 STALE_SECONDS = 60.0
 """Age from which a temporary file that nobody holds locked is taken to be left by a process that died."""
 _OPEN_FILES = "/proc/self/fd"
@@ -241,9 +243,9 @@ def _check_header(head: bytes, size: int) -> int:
     if len(head) < _HEADER.size:
         raise ArtifactError(f"the file is truncated: it has only {size} bytes", remedy=_COPY_AGAIN)
     _, version, count, length, _ = _HEADER.unpack(head)
-    if version != FORMAT_VERSION:
+    if not OLDEST_VERSION <= version <= FORMAT_VERSION:
         raise ArtifactError(
-            f"the file has format version {version}, this graphc reads version {FORMAT_VERSION}",
+            f"the file has format version {version}, this graphc reads versions {OLDEST_VERSION} to {FORMAT_VERSION}",
             remedy="a newer graphc, or export the model again with this one",
         )
     if length != size:

@@ -77,6 +77,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "data": ("base", "files", "tensors"),
     "serialize": ("base", "files", "tensors", "nn"),
     "monitor": ("base", "files", "ir", "ops", "tape", "tensors", "eager", "tracing", "nn", "optim", "serialize"),
+    "training": ("base", "files", "tensors", "data", "serialize"),
     "drawing": ("base", "files", "ir", "ir.graph", "tape", "tensors", "eager"),
     "compiled": (
         *("base", "files", "ir", "ir.graph", "ops", "codegen.machine", "passes", "compiler", "runtime"),
@@ -101,7 +102,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
     ),
     "cli": (
         *("base", "files", "ir", "ir.kernel", "ir.graph", "passes", "codegen.machine", "codegen.cuda", "compiler"),
-        *("runtime", "tensors", "nn", "serialize", "drawing", "compiled", "library"),
+        *("runtime", "tensors", "nn", "serialize", "training", "drawing", "compiled", "library"),
     ),
 }
 """Each package may import itself and those that it names, all of which stand before it. A package that is not listed

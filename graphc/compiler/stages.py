@@ -249,4 +249,4 @@ class Stages:
 def target_spec(target: Target) -> TargetSpec:
     """A target as manifests name it."""
     features = tuple(sorted(f[1:] for f in target.features.split(",") if f.startswith("+")))
-    return TargetSpec(target.triple, target.cpu, features)
+    return TargetSpec(target.triple, target.cpu, features, target.costs.strict_order)

@@ -22,7 +22,7 @@ from graphc.codegen.machine.cuda.facts import is_gpu
 from graphc.codegen.machine.target import Target, target_named
 from graphc.compiled.formats import GCM, ONNX, check_options, format_of, write_onnx
 from graphc.compiled.graph_module import GraphModule
-from graphc.compiled.machine import HOST, compile_on, is_device, load_on, machine_named
+from graphc.compiled.machine import HOST, compile_on, is_device, load_on, machine_named, strict_name
 from graphc.compiled.model_arguments import opened
 from graphc.compiled.plan import Plan, plan_of
 from graphc.compiled.sized_model import ProgramsBySizes, SizesOfModel, for_all_sizes
@@ -73,6 +73,7 @@ def export(
     target: str = "host",
     dims: Any = None,
     opset: int | None = None,
+    strict_order: bool = False,
     **keyword_examples: Any,
 ) -> ModelManifest:
     """Traces a module or function on example tensors or arrays, in the mode it is in, and writes it to one file.
@@ -81,7 +82,8 @@ def export(
     calls are operators as far as it has them; docs/onnx_out.md says more. What else can be asked for is for ``.gcm``.
 
     The file holds the graph and the present weights, and with ``native`` object code for ``target``: this machine, or
-    one by name, which need not run here (``sse2``, ``avx2``, ``avx512``, ``neon``). With a
+    one by name, which need not run here (``sse2``, ``avx2``, ``avx512``, ``neon``), in ``strict_order`` as for
+    ``compile``, which is then that of whatever is made of the file where it is loaded. With a
     ``precision`` (``bf16``, ``f16``, ``int8``, ``int4``, ``bf16_dot``, ``int8_dot``, ``int4_dot``) it holds large
     weights in that form, as constants of the optimized graph. It is replaced atomically. Raises what tracing raises;
     ArgumentError when an output is neither a tensor nor None, for an unknown precision, suffix or opset, and for
@@ -96,14 +98,17 @@ def export(
     """
     check_precision(precision)
     own = {"native": native, "precision": precision, "passes": passes, "target": target != "host"}
-    check_options(path, GCM, own)
+    check_options(path, GCM, {**own, "strict_order": strict_order})
     check_options(path, ONNX, {"opset": opset})
     if format_of(path) == ONNX:
         return write_onnx(model, examples, keyword_examples, path, dims, opset)
-    machine = target_named(target)
+    machine = target_named(strict_name(target) if strict_order else target)
     check_native(machine if native else None)
-    if not native and target != "host":
-        raise ArgumentError(f"a file without native code is made for no target, here {target}", remedy="native=True")
+    if not native and machine is not target_named("host"):
+        order = ", in strict order" if strict_order else ""
+        raise ArgumentError(
+            f"a file without native code is made for no target, here {target}{order}", remedy="native=True"
+        )
     arranged = arrange(passes)
     if isinstance(model, Graph):
         graph, state, structure = *_bound(model, (*examples, *keyword_examples)), None
@@ -450,17 +455,27 @@ class LoadedModel:
         return f"<LoadedModel {self.name}({inputs}) -> ({outputs})>"
 
 
-def load(path: str | os.PathLike[str], trust: bool = False, *, target: str = HOST, device: Any = None) -> LoadedModel:
+def load(
+    path: str | os.PathLike[str],
+    trust: bool = False,
+    *,
+    target: str = HOST,
+    device: Any = None,
+    strict_order: bool = False,
+) -> LoadedModel:
     """Reads a model file and makes it callable.
 
     The graph is compiled for this machine, or for what ``target`` names of it, as ``compile`` takes it; or for
-    a ``device``, of which no file holds code. There arrays of the host are taken and given as well. Object code in the
+    a ``device``, of which no file holds code. ``strict_order`` as for ``compile``; on CPUs a file whose native code is
+    in strict order is always compiled in it. There arrays of the host are taken and given as well. Object code in the
     file is native code of whoever wrote it: it runs only with ``trust``, and only where this machine and this
     version of graphc fit, and where it is for the ``target`` if one is named. Raises ArtifactError for a damaged,
     foreign or newer file; OSError when it cannot be read; CompileError.
     """
-    machine = machine_named(target, device)
+    machine = machine_named(target, device, strict_order)
     stored = model_content.load(path)
+    if not is_device(machine) and any(n.manifest.target.strict_order for n in stored.first.natives):
+        machine = strict_name(machine)
     try:
         is_native = trust and not is_device(machine) and not why_not_native(stored.first)
         if is_native and _is_made_for(stored.first, machine):
@@ -527,7 +542,10 @@ def why_not_native(entry: StoredEntry) -> str:
 
 def _is_made_for(entry: StoredEntry, target: str) -> bool:
     """Whether an entry's object code is for a target that is named; any is for this machine that can run here."""
-    return target == "host" or entry.natives[0].manifest.target == target_spec(running_target(target))
+    native = entry.natives[0].manifest.target
+    if target in (HOST, strict_name(HOST)):
+        return target == HOST or native.strict_order
+    return native == target_spec(running_target(target))
 
 
 def _load_native(stored: Artifact) -> LoadedModel:

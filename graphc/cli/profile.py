@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 
 from graphc.cli import arguments, compile, console, sources, targets
-from graphc.compiler.compile import running_target
 from graphc.compiler.profile import KernelTime, Profile, profile
+from graphc.compiler.ready import running_target
+
+EXAMPLES = ("graphc profile net.gcm --seconds 0.5",)
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:

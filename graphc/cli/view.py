@@ -35,7 +35,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         help="measure the kernels (default), or leave times out, so that equal models make equal pages",
     )
     parser.add_argument("--no-times", dest="profile", action="store_false", help="the same as --no-profile")
-    parser.add_argument("--seconds", type=arguments.seconds, default=1.0, help="about how long to run (default: 1)")
+    parser.add_argument("--seconds", type=arguments.seconds, default=2.0, help="about how long to run (default: 2)")
     parser.add_argument("--open", action="store_true", help="open the page in a browser")
     arguments.add_machine(parser)
     parser.set_defaults(run=run)

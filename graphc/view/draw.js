@@ -24,7 +24,7 @@ function timeText(seconds) {
   for (const [unit, scale] of [["s", 1], ["ms", 1e3], ["µs", 1e6], ["ns", 1e9]])
     if (seconds * scale >= 1 || unit === "ns") return `${Number((seconds * scale).toPrecision(3))} ${unit}`;
 }
-const shareText = share => share >= 0.0995 ? `${(100 * share).toFixed(0)}%` : share >= 0.0005 ? `${(100 * share).toFixed(1)}%` : "0%";
+const shareText = share => share >= 0.0995 ? `${(100 * share).toFixed(0)}%` : share >= 0.0005 ? `${(100 * share).toFixed(1)}%` : share > 0 ? "<0.1%" : "0%";
 const kernelTime = k => k.resolved ? timeText(k.seconds) : `< ${timeText(data.profile.resolution)}`;
 
 // Time and share of some kernels together, null without times.
@@ -58,7 +58,8 @@ function fillNode(box, node, marks) {
   box.mark = marks.get(node.key) || "";
   box.key = node.key;
 }
-const weightName = w => w.kind === "constant" ? w.key.replace(/^.*[./]/, "") === "" ? w.key : lastPart(w.key) : lastPart(w.op);
+// Constants that passes have made are called after the op that made them, which says nothing.
+const weightName = w => w.kind !== "constant" ? lastPart(w.op) : (graphAt(0).weights.has(w.key) ? lastPart(w.key) : "constant");
 const lastPart = name => name.split(".").filter(p => !/^\d+$/.test(p)).pop() || name;
 
 function fillGroup(box, group, marks) {
@@ -98,14 +99,14 @@ function drawDiagram(diagram) {
 
 function drawGroup(group, left, top, parts, diagram) {
   const { level } = group, lines = [], above = [];
-  level.segments.forEach(s => lines.push(drawLine(level, s, left, top)));
+  level.segments.forEach(s => lines.push(drawLine(level, s, left, top, group.parent)));
   parts.push(...lines);
   level.elements.forEach((e, i) => {
     if (!e.item) return;
     const y = top + topOf(level, e), x = left + e.x;
     if (e.item.isGroup) drawOpen(e.item, x - e.width / 2, y, parts, diagram);
     else { drawBox(e.item, x - e.item.width / 2, y, parts); diagram.places.set(e.item, { x: x - e.item.width / 2, y, width: e.item.width, height: e.item.height }); }
-    if (e.item.label) above.push(`<text class="label" x="${x.toFixed(1)}" y="${(y + e.item.height + 14).toFixed(1)}">${escape(e.item.label)}</text>`);
+    if (!e.item.isGroup && e.item.label) above.push(`<text class="label" x="${x.toFixed(1)}" y="${(y + e.item.height + 14).toFixed(1)}">${escape(e.item.label)}</text>`);
   });
   parts.push(...above);
 }
@@ -113,11 +114,11 @@ function topOf(level, e) {
   if (!e.item) return level.tops[e.rank];
   return level.tops[e.rank] + (level.heights[e.rank] - heightOf(e.item)) / 2;
 }
-function drawLine(level, s, left, top) {
+function drawLine(level, s, left, top, inside) {
   const a = level.elements[s.start], b = level.elements[s.end];
   const x1 = left + a.x + s.out, x2 = left + b.x + s.into;
   const y1 = top + topOf(level, a) + (a.item ? a.item.height : 0), y2 = top + topOf(level, b);
-  const low = top + level.tops[a.rank] + level.heights[a.rank], high = top + level.tops[b.rank] - 7, middle = (low + high) / 2;
+  const low = top + level.tops[a.rank] + level.heights[a.rank] + (a.rank || !inside ? 0 : HEADER - 4), high = top + level.tops[b.rank] - 7, middle = (low + high) / 2;
   const f = n => n.toFixed(1), arrow = b.item && !b.item.isGroup ? ' marker-end="url(#arrow)"' : "";
   return `<path class="line" data-source="${s.source.id}"${arrow} d="M${f(x1)} ${f(y1)}L${f(x1)} ${f(low)}C${f(x1)} ${f(middle)} ${f(x2)} ${f(middle)} ${f(x2)} ${f(high)}L${f(x2)} ${f(y2)}"/>`;
 }

@@ -157,7 +157,9 @@ function spread(level, near) {
       const wanted = [], weights = [];
       for (const e of r) {
         const found = near[e][side].length ? near[e][side] : near[e][1 - side];
-        wanted.push(found.length ? found.reduce((sum, [n, shift]) => sum + elements[n].x + shift, 0) / found.length : elements[e].x);
+        // Boxes are drawn to boxes and not to lines that pass by, and these to themselves: both stay straight.
+        const alike = found.filter(([n]) => !elements[n].item === !elements[e].item), drawn = alike.length ? alike : found;
+        wanted.push(drawn.length ? drawn.reduce((sum, [n, shift]) => sum + elements[n].x + shift, 0) / drawn.length : elements[e].x);
         weights.push(elements[e].item === null ? 4 : 1);
       }
       const places = fitPlaces(elements, r, wanted, weights);
@@ -189,7 +191,7 @@ function levelHeights(group) {
     const height = Math.max(0, ...r.map(e => level.elements[e].item ? heightOf(level.elements[e].item) : 0));
     level.tops.push(y); level.heights.push(height);
     y += height;
-    if (number < last) y += number ? RANK : group.parent ? HEADER + 8 : FOOTER;
+    if (number < last) y += number ? RANK : group.parent ? HEADER + 18 : FOOTER;
   });
   group.height = level.exits.size ? y : y + FOOTER;
 }

@@ -100,9 +100,11 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "interop.onnx_export": (
         *("base", "files", "ir", "ir.graph", "ops", "tensors", "tracing", "nn", "compiled", "interop"),
     ),
+    # A page that shows what became of a graph on its way to kernels.
+    "view": (*("base", "files", "ir", "ir.kernel", "ir.graph", "passes", "codegen.machine", "compiler", "drawing"),),
     "cli": (
         *("base", "files", "ir", "ir.kernel", "ir.graph", "passes", "codegen.machine", "codegen.cuda", "compiler"),
-        *("runtime", "tensors", "nn", "serialize", "training", "drawing", "compiled", "library"),
+        *("runtime", "tensors", "nn", "serialize", "training", "drawing", "view", "compiled", "library"),
     ),
 }
 """Each package may import itself and those that it names, all of which stand before it. A package that is not listed

@@ -40,6 +40,7 @@ COMMANDS = {
     "inspect": "show what a model file holds",
     "summary": "show the layers of a model",
     "viz": "draw the graph of a model",
+    "view": "show a model on one page: layers, passes, kernels and their times",
     "cache": "list, measure or empty the cache of compiled programs",
     "doctor": "show what of this machine can be used, and what is missing",
     "completion": "print what a shell needs to complete commands and arguments",

@@ -79,8 +79,9 @@ class Target:
     where there are none."""
     waits: Waits | None = None
     """How threads wait for each other on Linux; None where that is not known."""
-    cycle_counter: bool = False
-    """True when programs may read a counter of cycles."""
+    cycle_fence: str = ""
+    """LLVM's intrinsic that waits until all before it is done, for the counter of cycles to tell what took which time;
+    empty where programs may not read such a counter."""
     l1_bytes: int = 32 * 1024
     l2_bytes: int = 512 * 1024
     llc_bytes: int = 8 << 20

@@ -104,7 +104,7 @@ _LATER = {
 """Loaded at first use, to keep the import of graphc short; the imports above say the same to type checkers."""
 
 _ALONE = ("errors", "get_num_threads", "load", "set_num_threads")
-"""What is used without tensors, by programs that run a model file: these start without all that makes and trains one."""
+"""What programs use that run a model file: they start without all that makes and trains one."""
 
 __getattr__ = exports(__name__, globals(), _LATER, "graphc.front", alone=_ALONE, hidden=("map",))
 

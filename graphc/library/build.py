@@ -15,8 +15,11 @@ from graphc.codegen.llvm.module import Module, joined
 from graphc.codegen.llvm.thread_pool import emit_pool
 from graphc.codegen.machine.cuda.facts import is_gpu
 from graphc.codegen.machine.target import Target, target_named, without_tiles
+from graphc.codegen.native.builtins import builtin_text
+from graphc.codegen.native.elf.archive import write_archive
 from graphc.codegen.native.elf.layout import SectionFlag
 from graphc.codegen.native.elf.reader import read_object
+from graphc.codegen.native.elf.relocatable import merge_objects
 from graphc.codegen.native.elf.shared import link_shared
 from graphc.files.container import replacing
 from graphc.files.object_archive import split_objects
@@ -191,8 +194,7 @@ def _write(built: Built, machine: Target, place: Path, kinds: Sequence[str]) -> 
     }
     contents = {kind: texts[kind]().encode() for kind in kinds if kind in texts}
     objects = _objects(built, code, machine)
-    if "so" in kinds:
-        contents["so"] = link_shared(objects, plan.exports, soname=library)
+    contents |= _linked(objects, plan, machine, library, kinds)
     for kind, content in contents.items():
         with replacing(files[kind]) as file:
             file.write(content)
@@ -226,6 +228,24 @@ def _objects(built: Built, code: Module, machine: Target) -> list[bytes]:
         data = fill(data, weights_section(plan), built.weights)
     pool = [build_object(emit_pool(machine, plan.inner("")), machine)] if plan.threads else []
     return [*split_objects(build_object(code, machine)), data, *pool]
+
+
+def _linked(
+    objects: Sequence[bytes], plan: LibraryPlan, machine: Target, library: str, kinds: Sequence[str]
+) -> dict[str, bytes]:
+    """What is made of the object code of a library, by kind."""
+
+    def supply(name: str) -> bytes | None:
+        text = builtin_text(name, machine.triple)
+        return None if text is None else build_object(text, machine)
+
+    found = {}
+    if "so" in kinds:
+        found["so"] = link_shared(objects, plan.exports, soname=library, supply=supply)
+    if "o" in kinds or "a" in kinds:
+        whole = merge_objects(objects, {name: name for name in plan.exports}, supply=supply)
+        found |= {"o": whole, "a": write_archive({f"{plan.name}.o": whole})}
+    return {kind: found[kind] for kind in kinds if kind in found}
 
 
 def _code_bytes(code: bytes) -> int:

@@ -56,8 +56,8 @@ def _title(plan: LibraryPlan) -> str:
         "",
         f"A context holds {_held(plan)}. The caller gives its memory, and that of an arena,",
         "which holds what a call needs while it runs. No function allocates memory or writes",
-        f"to a global{', but for the threads that calls share' if plan.threads else ''}. Arrays are dense and in C order,",
-        "aligned as their types, and apart from each other, the context and the arena.",
+        f"to a global{', but for the threads that calls share' if plan.threads else ''}. Arrays are dense",
+        "and in C order, aligned as their types, and apart from each other, the context and the arena.",
         *_sharing(plan),
         f"Digest: {plan.digest.hex()}",
     )
@@ -123,8 +123,8 @@ def _library(plan: LibraryPlan) -> str:
     if not plan.is_beside:
         parts += [
             _comment(
-                "Makes a context in so many bytes of memory, with the states that the model has at first. It holds no",
-                "resource: its memory may be freed, and copied while no call uses it.",
+                "Makes a context in so many bytes of memory, with the states that the model has at first.",
+                "It holds no resource: its memory may be freed, and copied while no call uses it.",
             ),
             f"int {n}_init({n}_t *net, size_t size);\n",
         ]
@@ -133,9 +133,9 @@ def _library(plan: LibraryPlan) -> str:
     parts += [
         f"#define {plan.upper}_WEIGHTS_SIZE {size}\n\n",
         _comment(
-            f"Makes a context in so many bytes of memory, with the states that the model has at first. {n}.weights lies",
-            f"in memory at weights, aligned to {ALIGNED}, as long as the context is used. The context holds no resource:",
-            "its memory may be freed, and copied while no call uses it.",
+            "Makes a context in so many bytes of memory, with the states that the model has at first.",
+            f"The file of weights lies in memory at weights, aligned to {ALIGNED}, as long as the context is used.",
+            "It holds no resource: its memory may be freed, and copied while no call uses it.",
         ),
         f"int {n}_init({n}_t *net, size_t size, const void *weights, size_t weights_size);\n\n",
         _comment("Maps a file into memory (open, mmap), and undoes that."),
@@ -212,7 +212,8 @@ def _states(plan: LibraryPlan) -> str:
     lines = [f"  {s.spec}" for s in plan.states] or ["  (none)"]
     return (
         _comment(
-            "States of a context, which can be kept outside of it and put back, also by another build of the same model:",
+            "States of a context, which can be kept outside of it and put back, also by another build",
+            "of the same model:",
             *lines,
         )
         + f"size_t {n}_state_size(void);\n"
@@ -226,10 +227,10 @@ def _threads(plan: LibraryPlan) -> str:
     n = plan.name
     return (
         _comment(
-            f"How many threads calls with this context share, 1 to {MOST_THREADS}; 1 after init. Workers are started by",
-            "the first calls that need them, which allocates memory; they belong to the library, and stay. While one call",
-            "has them others run on their own threads. In the child of a fork there are none: forget_threads before the",
-            "first call there.",
+            f"How many threads calls with this context share, 1 to {MOST_THREADS}; 1 after init. Workers are",
+            "started by the first calls that need them, which allocates memory; they belong to the library, and",
+            "stay. While one call has them others run on their own threads. In the child of a fork there are none:",
+            "forget_threads before the first call there.",
         )
         + f"int {n}_set_threads({n}_t *net, int64_t count);\n"
         + f"int {n}_forget_threads(void);\n"

@@ -115,5 +115,6 @@ NETS = {
     "lstm": Net(Sequences, _numbers((2, 12, 8))),
     "sizes": Net(Sequences, _numbers((2, 12, 8), (1, 1, 8), (64, 3, 8), (3, 200, 8)), _dims()),
     "decoder": Net(Decoder, _indices(40, (1, 1), (1, 1), (1, 1), (1, 1))),
+    "wide": Net(lambda: nn.Sequential(nn.Linear(512, 512), nn.Tanh(), nn.Linear(512, 512)), _numbers((256, 512))),
     "bag": Net(Bag, _indices(50, (2, 4), (2, 4))),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import threading
 from pathlib import Path
 from typing import Any
@@ -189,6 +190,15 @@ def test_models_that_a_library_cannot_hold_are_refused_by_name(tmp_path: Path):
 def test_wrong_choices_are_refused(options: dict[str, Any], message: str, tmp_path: Path):
     with pytest.raises(ArgumentError, match=message):
         build_library(NETS["policy"].model(), graphc.rand(1, 17), path=tmp_path / "p.so", **options)
+
+
+def test_a_processor_without_the_instructions_is_told_from_the_others(built: Built):
+    emulator = tool_or_skip("qemu-x86_64")
+    program = build_demo(built("policy", target="avx2"), compiler=tool_or_skip("cc"))
+    refused = subprocess.run([emulator, "-cpu", "Nehalem", program], capture_output=True, text=True)
+    assert refused.returncode == 1
+    assert refused.stderr == "init: this processor lacks instructions that the library was built for\n"
+    assert run_tool(emulator, "-cpu", "max", program).startswith("output:")
 
 
 CROSS = {

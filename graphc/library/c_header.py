@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 from graphc.base.size import is_size
 from graphc.library.plan import (
     ALIGNED,
@@ -14,6 +16,9 @@ from graphc.library.plan import (
     LibraryPlan,
     shape_text,
 )
+
+_WIDTH = 100
+"""Columns of the text of comments."""
 
 
 def c_header(plan: LibraryPlan) -> str:
@@ -54,11 +59,14 @@ def _title(plan: LibraryPlan) -> str:
         "",
         *(signature(entry) for entry in plan.entries),
         "",
-        f"A context holds {_held(plan)}. The caller gives its memory, and that of an arena,",
-        "which holds what a call needs while it runs. No function allocates memory or writes",
-        f"to a global{', but for the threads that calls share' if plan.threads else ''}. Arrays are dense",
-        "and in C order, aligned as their types, and apart from each other, the context and the arena.",
-        *_sharing(plan),
+        *textwrap.wrap(
+            f"A context holds {_held(plan)}. The caller gives its memory, and that of an arena, which holds what a call "
+            f"needs while it runs. No function allocates memory or writes to a global{_globals(plan)}. Arrays are dense "
+            "and in C order, aligned as their types, and apart from each other, the context and the arena. Threads may "
+            f"call at the same time, {_sharing(plan)}.",
+            _WIDTH,
+        ),
+        "",
         f"Digest: {plan.digest.hex()}",
     )
 
@@ -67,10 +75,14 @@ def _held(plan: LibraryPlan) -> str:
     return "the states of the model, which calls write" if plan.states else "no states, for the model has none"
 
 
-def _sharing(plan: LibraryPlan) -> list[str]:
+def _globals(plan: LibraryPlan) -> str:
+    return ", but for the threads that calls share" if plan.threads else ""
+
+
+def _sharing(plan: LibraryPlan) -> str:
     if plan.states:
-        return ["Threads may call at the same time, each with a context and an arena of its own."]
-    return ["Threads may call at the same time with one context, each with an arena of its own."]
+        return "each with a context and an arena of its own"
+    return "with one context, each with an arena of its own"
 
 
 def _constants(plan: LibraryPlan) -> str:

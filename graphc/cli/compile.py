@@ -13,7 +13,7 @@ from graphc.base.size import Dimension
 from graphc.cli import arguments, console, exported, library, targets
 from graphc.codegen.machine.target import Target, named_targets, target_named
 from graphc.compiled.formats import GCM, ONNX, check_options, format_of
-from graphc.compiled.machine import HOST, compile_on, machine_named
+from graphc.compiled.machine import HOST, compile_on, machine_named, strict_name
 from graphc.compiled.model_export import check_native, export, extended, save_graph
 from graphc.compiled.model_trace import nesting, snapshot
 from graphc.compiled.sized_model import for_all_sizes
@@ -25,6 +25,13 @@ from graphc.ir.graph.interpret import bind
 from graphc.nn.module import Module
 from graphc.passes.pipeline import Arranged
 from graphc.passes.precision import PRECISIONS
+
+EXAMPLES = (
+    "graphc compile net.py:Net --input x:f32[1,1,28,28] -o net.gcm",
+    "graphc compile net.py:Net --input x:f32[batch=1..64,1,28,28] --weights net.safetensors -o net.gcm",
+    "graphc compile net.py:Net --input x:f32[1,1,28,28] -o net.onnx",
+    "graphc compile net.pt2 --native -o net.gcm",
+)
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
@@ -45,6 +52,11 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         choices=("host", *named_targets()),
         default="host",
         help="machine of that code (default: host)",
+    )
+    parser.add_argument(
+        "--strict-order",
+        action="store_true",
+        help="sums in the order in which they are written, nothing fused: the same bits on every machine",
     )
     arguments.add_device(parser, "compile for a device, to find it in the cache where the file is loaded for it")
     add_precision_argument(parser)
@@ -150,7 +162,7 @@ def _write_gcm(
     options: argparse.Namespace, model: Any, examples: list[Any], dims: Any, passes: Arranged
 ) -> tuple[ModelManifest, dict[str, float]]:
     """Compiles a model and writes it; what the file says of it, and the seconds of each stage."""
-    machine = target_named(options.machine)
+    machine = target_named(_machine(options))
     with targets.compiling():
         traced = targets.guarded(lambda: snapshot(model, examples, dims=dims), f"tracing {options.target}")
         state = traced.state()
@@ -179,15 +191,21 @@ def _check_machine(options: argparse.Namespace) -> None:
     """Raises UsageError for arguments that say of native code what there is not."""
     if options.machine != "host" and not options.native:
         raise console.UsageError("--target names the machine of native code", remedy="--native")
+    if options.strict_order and not options.native:
+        raise console.UsageError("--strict-order says how native code adds up", remedy="--native")
     if options.device is not None and options.native:
         raise console.UsageError(
             "a model file holds no code for devices: that is made where the file is loaded, and kept in the cache",
             remedy=f"without --native; graphc run FILE --device {options.device}",
         )
     try:
-        check_native(target_named(options.machine))
+        check_native(target_named(_machine(options)))
     except ArgumentError as error:
         raise console.UsageError(error.what, remedy="graphc run FILE --device cuda, without --native here") from None
+
+
+def _machine(options: argparse.Namespace) -> str:
+    return strict_name(options.machine) if options.strict_order else options.machine
 
 
 def _compiled(graph: Graph, machine: Target, device: str | None) -> CompiledGraph:

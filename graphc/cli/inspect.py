@@ -17,6 +17,8 @@ from graphc.files.model_content import Artifact, StoredEntry
 from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.verify import sub_graphs
 
+EXAMPLES = ("graphc inspect net.gcm",)
+
 
 def add_to(parser: argparse.ArgumentParser) -> None:
     """Gives the command's parser its arguments."""

@@ -6,6 +6,7 @@ import argparse
 import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from graphc.ir.graph.interpret import settle
 from graphc.ir.graph.parse import parse_graph
 from graphc.ir.kernel.parse import parse_program
 from graphc.ir.kernel.statements import Program
+from graphc.nn.module import Module
 from graphc.passes.base import Pass
 from graphc.passes.pipeline import PIPELINE, Arranged, optimize
 
@@ -42,6 +44,8 @@ class Source:
     """How long tracing took, or reading the file."""
     pipeline: tuple[Pass, ...] = PIPELINE
     """What the graph goes through; passes of a user that come before are behind it."""
+    module: Any = None
+    """The Module that was traced, where it is one."""
 
     def stages(self, machine: Target | None = None, frozen: bool = False) -> Stages:
         """The compile for a machine; ``frozen``: what the graph only reads becomes part of the code."""
@@ -74,7 +78,7 @@ def open_source(options: argparse.Namespace, machine: Target | None = None, call
             traced = targets.guarded(
                 lambda: snapshot(model, examples, dims=dims, calls_python=calls_python), f"tracing {options.source}"
             )
-        source = Source(traced.graph, None, traced.state())
+        source = Source(traced.graph, None, traced.state(), module=model if isinstance(model, Module) else None)
     source = replace(source, seconds=time.perf_counter() - start)
     passes = getattr(options, "passes", [])
     return _extended(source, targets.resolve_passes(passes, options.source), machine) if passes else source

@@ -17,6 +17,11 @@ from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.parse import parse_graph
 from graphc.nn.module import Module
 
+EXAMPLES = (
+    "graphc viz net.gcm -o net.svg",
+    "graphc viz net.py:Net --input x:f32[1,1,28,28] --depth 1 -o net.html",
+)
+
 
 def add_to(parser: argparse.ArgumentParser) -> None:
     """Gives the command's parser its arguments."""

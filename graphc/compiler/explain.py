@@ -58,6 +58,8 @@ class KernelReport:
     """Nests of which a call runs one, by its sizes; ``schedule`` is that of expected sizes."""
     device: OnDevice | None = None
     """How it runs on a GPU; None on a CPU."""
+    home: str = ""
+    """Path of the module for which its time counts: that of its first product, or else of its last op."""
 
 
 @dataclass(frozen=True)
@@ -205,7 +207,15 @@ def _report(program: Program, number: int, call: Call, facts: KernelFacts, origi
         loops,
         kernel.versions,
     )
-    return KernelReport(number, call.kernel, kind, _ops(nodes), modules_of(nodes), source, reads, writes, *shape)
+    ops, modules = _ops(nodes), modules_of(nodes)
+    return KernelReport(number, call.kernel, kind, ops, modules, source, reads, writes, *shape, home=home_of(nodes))
+
+
+def home_of(nodes: list[Node]) -> str:
+    """Path of the module for which the time of a kernel of these nodes counts; empty where none is known."""
+    products = [n for n in nodes if n.op.has(Trait.CONTRACTION)]
+    found = [n.location.module for n in (*products[:1], *reversed(nodes)) if n.location.module]
+    return found[0] if found else ""
 
 
 def _host_name(nodes: list[Node]) -> str:

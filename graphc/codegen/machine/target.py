@@ -79,8 +79,9 @@ class Target:
     where there are none."""
     waits: Waits | None = None
     """How threads wait for each other on Linux; None where that is not known."""
-    cycle_counter: bool = False
-    """True when programs may read a counter of cycles."""
+    cycle_fence: str = ""
+    """LLVM's intrinsic that waits until all before it is done, for the counter of cycles to tell what took which time;
+    empty where programs may not read such a counter."""
     l1_bytes: int = 32 * 1024
     l2_bytes: int = 512 * 1024
     llc_bytes: int = 8 << 20
@@ -200,11 +201,25 @@ def host_target() -> Target:
     return family.describe(triple, cpu, text) if family else Target(triple=triple, cpu=cpu, features=text)
 
 
+STRICT = ":strict"
+"""What the name of a target ends in that keeps the order of sums: ``avx2:strict``."""
+
+
+def in_strict_order(target: Target) -> Target:
+    """The same machine, with code that gives the same bits on every machine: no sum in another order, no product added
+    without being rounded. Raises CompileError for GPUs, whose threads share sums."""
+    if target.gpu is not None:
+        raise CompileError(f"{target.cpu} is a GPU, whose threads share sums", remedy="strict order is for CPUs")
+    return replace(target, fma=False, tile_rows=0, costs=replace(target.costs, strict_order=True))
+
+
 @cache
 def target_named(name: str) -> Target:
-    """``host``, or one of ``named_targets``: ``sse2``, ``avx2``, ``avx512`` (x86-64) or ``neon`` (aarch64); raises
-    CompileError for others."""
+    """``host``, or one of ``named_targets``: ``sse2``, ``avx2``, ``avx512`` (x86-64) or ``neon`` (aarch64), in strict
+    order where STRICT follows; raises CompileError for others."""
     initialize()
+    if name.endswith(STRICT):
+        return in_strict_order(target_named(name.removesuffix(STRICT)))
     if name == "host":
         return host_target()
     known = named_targets()

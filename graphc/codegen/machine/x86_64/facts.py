@@ -43,7 +43,7 @@ def describe(triple: str, cpu: str, features: str) -> Target:
         "streams": 16,
         "memory_operands": True,
         "waits": Waits(futex=202),
-        "cycle_counter": True,
+        "cycle_fence": "llvm.x86.sse2.lfence",
     }
     tiles = SIDE if on >= TILE_FEATURES and level is _LEVELS[0][1] else 0
     return Target(triple=triple, cpu=cpu, features=features, tile_rows=tiles, **(common | level))

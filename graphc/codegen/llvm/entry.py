@@ -60,8 +60,7 @@ def emit_stamped(program: Program, target: Target, execution: Execution) -> Modu
             remedy="a machine whose programs may read its counter of cycles",
         )
     declarations: dict[str, Item] = {"stamp": "declare i64 @llvm.readcyclecounter()"}
-    alone = Execution(execution.non_temporal)
-    return _module(target, declarations, _functions(program, target, alone, declarations, stamped=True))
+    return _module(target, declarations, _functions(program, target, execution.alone, declarations, stamped=True))
 
 
 def emit_program(program: Program, target: Target, execution: Execution) -> str:

@@ -13,7 +13,9 @@ _CONDITIONS = {
     **{"lo": "ult", "cc": "ult", "ls": "ule", "hi": "ugt", "hs": "uge", "cs": "uge"},
 }
 _SYSTEM = frozenset("svc hvc smc wfi wfe eret msr sys".split())
-_LOCK = re.compile(r"^(ld|st)l?a?xp?r[bh]?$|^ld(a|l|al)?xp$|^st(l)?xp$|^(casp?|swp|ld(add|clr|eor|set|[su](max|min)))\w*$")
+_LOCK = re.compile(
+    r"^(ld|st)l?a?xp?r[bh]?$|^ld(a|l|al)?xp$|^st(l)?xp$|^(casp?|swp|ld(add|clr|eor|set|[su](max|min)))\w*$"
+)
 _SETS_FLAGS = re.compile(r"^(cmp|cmn|tst|ccmp|ccmn|f(c)?cmpe?|adds|subs|ands|bics|adcs|sbcs|negs)$")
 _ONLY_READ = re.compile(r"^(cmp|cmn|tst|ccmp|ccmn|fc?cmpe?|prfm|prfum|nop|hint|dmb|dsb|isb|yield|csdb)$")
 _STORES = re.compile(r"^(st[pru]\w*|st[1-4]|stnp)$")

@@ -62,9 +62,7 @@ def _weight(flow: Flow, block: int, callees: Mapping[str, int | None]) -> int | 
 # ---- paths
 
 
-def _collapsed(
-    flow: Flow, loops: Sequence[Loop], known: Sequence[int | None], weights: list[int | None]
-) -> int | None:
+def _collapsed(flow: Flow, loops: Sequence[Loop], known: Sequence[int | None], weights: list[int | None]) -> int | None:
     """The weight of the longest way, with each loop, inner ones first, taken as one block at its head."""
     stands = list(range(len(flow.starts)))
     for loop, number in zip(loops, known, strict=True):
@@ -162,9 +160,7 @@ def _start(values: Values, loop: Loop, value: Any) -> tuple[Any, int] | None:
     key = base[2]
     before = {values.leaving[b].of(key) for b in values.flow.before[loop.head] if b in values.leaving}
     outside = {
-        values.leaving[b].of(key)
-        for b in values.flow.before[loop.head]
-        if b not in loop.blocks and b in values.leaving
+        values.leaving[b].of(key) for b in values.flow.before[loop.head] if b not in loop.blocks and b in values.leaving
     }
     steps = {values.leaving[b].of(key) for b in loop.latches if b in values.leaving}
     if len(outside) != 1 or len(steps) != 1 or not before:

@@ -59,10 +59,11 @@ class RealtimeReport:
 
     def __str__(self) -> str:
         known = "depends on sizes of the call" if self.arena_bytes is None else f"{self.arena_bytes:,} bytes"
+        path = " -> ".join(self.stack_path)
         lines = [
             f"{self.name} for {self.target.triple} ({self.target.cpu}): no allocation, lock or system call is reached "
             f"from @{self.entry}",
-            f"  stack         {self.stack_bytes:,} bytes ({self.touched_bytes:,} written): {' -> '.join(self.stack_path)}",
+            f"  stack         {self.stack_bytes:,} bytes ({self.touched_bytes:,} written): {path}",
             f"  arena         {known}",
             f"  code          {self.code_bytes:,} bytes in {len(self.functions)} functions",
             f"  instructions  {self._instructions()}",

@@ -9,7 +9,7 @@ from struct import Struct
 from struct import error as StructError
 
 from graphc.base.errors import ArtifactError, RealtimeError
-from graphc.codegen.realtime.assembly import Function
+from graphc.codegen.realtime.assembly import ALIGNED, LABEL, TYPE, Function
 from graphc.codegen.realtime.step import Machine
 
 _HEADER = Struct("<16sHHIQQQIHHHHHH")
@@ -90,7 +90,8 @@ def check_same(code: ObjectCode, again: ObjectCode) -> None:
             raise RealtimeError(f"the assembly that was looked at gives other bytes in {name.split()[0]}")
 
 
-_FILLING = re.compile(rb"(?:\x66*\x2e?\x0f\x1f(?:\x00|\x40.|\x44..|\x80.{4}|\x84.{5})|\x66*\x90)+", re.DOTALL)
+_FILLER = re.compile(rb"\x66*\x2e?\x0f\x1f(?:\x00|\x40.|\x44..|\x80.{4}|\x84.{5})|\x66*\x90", re.DOTALL)
+_FILLING = re.compile(b"(?:" + _FILLER.pattern + b")+", re.DOTALL)
 """Instructions of x86-64 in a row that do nothing."""
 
 
@@ -100,23 +101,73 @@ def _short(found: re.Match[bytes]) -> bytes:
 
 def check_layout(code: ObjectCode, functions: Sequence[Function], machine: Machine) -> None:
     """Raises RealtimeError unless each function of the code begins where the assembly says, and is as long, for a
-    machine whose instructions have one length; for others unless both have the same functions."""
+    machine whose instructions have one length; for others unless both have the same functions. Notes what fills the
+    room before aligned places."""
     if code.functions.keys() != {f.name for f in functions}:
         raise RealtimeError("the assembly that was looked at has other functions than the object code")
     place = 0
-    for function in functions if machine.instruction_bytes else ():
+    for function in functions:
         start = None
-        for number in range(len(function.lines) + 1):
-            if number in function.aligned and number < len(function.lines):
-                place += _padding(place, *function.aligned[number])
+        for number in range(len(function.lines)):
+            if number in function.aligned:
+                added = _padding(place, *function.aligned[number], machine)
+                place += added
+                function.filling[number] = -(-added // machine.filling_bytes)
             start = place if start is None else start
-            place += machine.instruction_bytes if number < len(function.lines) else 0
-        if code.functions[function.name] != (start, place - (start or 0)):
-            raise RealtimeError(
-                f"@{function.name} of the assembly that was looked at is no function of the object code"
-            )
+            place += machine.instruction_bytes
+        if machine.instruction_bytes and code.functions[function.name] != (start, place - (start or 0)):
+            raise RealtimeError(f"@{function.name} of the assembly that was looked at is no function of the object code")
 
 
-def _padding(place: int, power: int, most: int) -> int:
+def _padding(place: int, power: int, most: int, machine: Machine) -> int:
+    """Bytes before an aligned place; the most that there may be where places are not known."""
+    if not machine.instruction_bytes:
+        return min(most, (1 << power) - 1)
     needed = -place % (1 << power)
     return needed if needed <= most else 0
+
+
+# ---- what fills the room before aligned places, found by labels around it
+
+_MARKS = ".graphc_marks"
+_RECORD = Struct("<II")
+
+
+def marked(assembly: str) -> str:
+    """Assembly with labels around each aligned place in a function, and a section that says how far from the start of
+    the function it begins and how many bytes fill it. The code stays as it is."""
+    lines: list[str] = []
+    records: list[str] = []
+    names = {found[1] for line in assembly.splitlines() if (found := TYPE.match(line))}
+    function = ""
+    for line in assembly.splitlines():
+        label = LABEL.match(line)
+        function = label[1] if label and label[1] in names else "" if line.startswith("\t.size") else function
+        if function and ALIGNED.match(line):
+            start, end = (f".Lgraphc_{side}{len(records)}" for side in ("from", "to"))
+            records.append(f"\t.long\t{start}-{function}, {end}-{start}")
+            lines += [f"{start}:", line, f"{end}:"]
+        else:
+            lines.append(line)
+    return "\n".join([*lines, f'\t.section\t{_MARKS},"",@progbits', *records, ""])
+
+
+def note_filling(code: ObjectCode, marks: bytes, functions: Sequence[Function]) -> None:
+    """Notes in functions what fills the room before aligned places; ``marks`` is object code of ``marked`` assembly."""
+    records = _RECORD.iter_unpack(section_of(marks, _MARKS))
+    text = next((body for name, (body, _) in code.sections.items() if name.startswith(".text")), b"")
+    for function in functions:
+        start = code.functions[function.name][0]
+        # NOTE: what stands before its first instruction, or behind its last one, never runs.
+        for number in sorted(n for n in function.aligned if 0 < n < len(function.lines)):
+            offset, size = next(records)
+            filling = text[start + offset : start + offset + size]
+            function.filling[number] = len(_FILLER.findall(filling))
+
+
+def section_of(data: bytes, name: str) -> bytes:
+    """The contents of a section of object code by its name; nothing where there is none."""
+    *_, table, _, _, _, _, entry, count, names = _HEADER.unpack_from(data)
+    rows = [_SECTION.unpack_from(data, table + i * entry) for i in range(count)]
+    titles = data[rows[names][4] : rows[names][4] + rows[names][5]]
+    return next((data[row[4] : row[4] + row[5]] for row in rows if _text(titles, row[0]) == name), b"")

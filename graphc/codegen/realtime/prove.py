@@ -15,7 +15,14 @@ from graphc.codegen.realtime.flow import Flow, flow_of
 from graphc.codegen.realtime.frames import frame_of
 from graphc.codegen.realtime.longest import LoopBound, longest_path
 from graphc.codegen.realtime.machines import machine_of
-from graphc.codegen.realtime.object_code import ObjectCode, check_layout, check_same, read_object_code
+from graphc.codegen.realtime.object_code import (
+    ObjectCode,
+    check_layout,
+    check_same,
+    marked,
+    note_filling,
+    read_object_code,
+)
 from graphc.codegen.realtime.reach import reach
 from graphc.codegen.realtime.step import Machine
 from graphc.codegen.realtime.values import Values
@@ -95,7 +102,9 @@ def _looked_at(text: str, target: Target, machine: Machine) -> tuple[ObjectCode,
     assembly, built = emit_assembly(text, target), build_object(text, target)
     code, functions = read_object_code(built), read_assembly(assembly, machine.comment)
     if architecture(target) == architecture(host_target()):
-        check_same(code, read_object_code(assemble(assembly, target)))
+        again = assemble(marked(assembly), target)
+        check_same(code, read_object_code(again))
+        note_filling(code, again, functions)
     else:
         check_layout(code, functions, machine)
     return code, functions

@@ -52,9 +52,9 @@ def emit_stamped(program: Program, target: Target, execution: Execution, each: b
             f"calls cannot be timed one by one on {target.triple}",
             remedy="a machine whose programs may read its counter of cycles",
         )
-    alone, stamps = Execution(execution.non_temporal), Stamps(target.cycle_fence, each)
+    stamps = Stamps(target.cycle_fence, each)
     declarations: dict[str, Item] = dict(stamps.declarations)
-    return _module(target, declarations, _functions(program, target, alone, declarations, stamps))
+    return _module(target, declarations, _functions(program, target, execution.alone, declarations, stamps))
 
 
 def emit_program(program: Program, target: Target, execution: Execution) -> str:

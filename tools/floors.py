@@ -96,7 +96,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
     ),
     "cli": (
         *("base", "files", "ir", "ir.kernel", "ir.graph", "passes", "codegen.machine", "codegen.cuda", "compiler"),
-        *("runtime", "tensors", "nn", "serialize", "drawing", "compiled"),
+        *("runtime", "tape", "tensors", "tracing", "nn", "serialize", "drawing", "compiled"),
     ),
 }
 """Each package may import itself and those that it names, all of which stand before it. A package that is not listed

@@ -240,7 +240,7 @@ def _caller(model: LoadedModel, arrays: list[Any], device: str | None) -> Callab
     if device is None or device.startswith("cpu"):
         return partial(model, *arrays)
     found = device_named(device)
-    placed = [from_host(found, x) if isinstance(x, np.ndarray) and x.ndim else x for x in arrays]
+    placed: list[Any] = [from_host(found, x) if isinstance(x, np.ndarray) and x.ndim else x for x in arrays]
 
     def run() -> None:
         model.run(placed)

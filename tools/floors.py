@@ -104,7 +104,8 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "view": (*("base", "files", "ir", "ir.kernel", "ir.graph", "passes", "codegen.machine", "compiler", "drawing"),),
     "cli": (
         *("base", "files", "ir", "ir.kernel", "ir.graph", "passes", "codegen.machine", "codegen.cuda", "compiler"),
-        *("runtime", "tensors", "nn", "serialize", "training", "drawing", "view", "compiled", "library"),
+        *("runtime", "tape", "tensors", "tracing", "nn", "serialize", "training", "drawing", "view", "compiled"),
+        "library",
     ),
 }
 """Each package may import itself and those that it names, all of which stand before it. A package that is not listed

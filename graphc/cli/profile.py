@@ -6,10 +6,25 @@ import argparse
 from collections.abc import Sequence
 
 from graphc.cli import arguments, compile, console, sources, targets
+from graphc.cli.explain import CALL
+from graphc.cli.fields import Field, below
 from graphc.compiler.profile import KernelTime, Profile, profile
 from graphc.compiler.ready import running_target
 
 EXAMPLES = ("graphc profile net.gcm --seconds 0.5",)
+JSON = (
+    Field("name", "string", "name of the model"),
+    *below("calls[].report", CALL),
+    Field("calls[].seconds", "number", "time of this call of a kernel", "s"),
+    Field("calls[].share", "number", "its share of all"),
+    Field("calls[].peak_fraction", "number or null", "its operations as a share of the peak; null if too short"),
+    Field("calls[].copy_fraction", "number or null", "its bytes as a share of the bandwidth of a copy"),
+    Field("seconds", "number", "time of the whole program", "s"),
+    Field("rounds", "integer", "how often it was run"),
+    Field("machine.flops", "number", "peak of one core, in f32", "1/s"),
+    Field("machine.bandwidth", "number", "bandwidth of a copy on one core", "B/s"),
+    Field("modules.*", "number", "time by module", "s"),
+)
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:

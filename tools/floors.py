@@ -77,10 +77,16 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "data": ("base", "files", "tensors"),
     "serialize": ("base", "files", "tensors", "nn"),
     "monitor": ("base", "files", "ir", "ops", "tape", "tensors", "eager", "tracing", "nn", "optim", "serialize"),
+    "training": ("base", "files", "tensors", "data", "serialize"),
     "drawing": ("base", "files", "ir", "ir.graph", "tape", "tensors", "eager"),
     "compiled": (
         *("base", "files", "ir", "ir.graph", "ops", "codegen.machine", "passes", "compiler", "runtime"),
         *("tape", "tensors", "eager", "tracing", "nn", "optim", "serialize"),
+    ),
+    # Models as C libraries.
+    "library": (
+        *("base", "files", "ir.kernel", "ir.graph", "codegen.machine", "codegen.schedule.threads", "codegen.llvm"),
+        *("codegen.native", "passes", "compiler", "runtime", "tensors", "compiled"),
     ),
     # Models and tensors of other frameworks. A table says what each ATen operator is here, whoever wrote the graph.
     "interop": ("base", "tensors", "nn"),
@@ -98,12 +104,12 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "view": (*("base", "files", "ir", "ir.kernel", "ir.graph", "passes", "codegen.machine", "compiler", "drawing"),),
     "cli": (
         *("base", "files", "ir", "ir.kernel", "ir.graph", "passes", "codegen.machine", "codegen.cuda", "compiler"),
-        *("runtime", "tensors", "nn", "serialize", "drawing", "view", "compiled"),
+        *("runtime", "tensors", "nn", "serialize", "training", "drawing", "view", "compiled", "library"),
     ),
 }
 """Each package may import itself and those that it names, all of which stand before it. A package that is not listed
 belongs to the one that it lies in (``nn.functional``), and one at the top must be listed."""
-FRONT_DOOR = frozenset({"__init__", "__main__", "cuda", "errors", "func", "hooks", "public", "utils"})
+FRONT_DOOR = frozenset({"__init__", "__main__", "cuda", "errors", "front", "func", "hooks", "public", "utils"})
 """Modules at the top of the package: import paths that users and pickles know, which only hand on what lies below."""
 
 

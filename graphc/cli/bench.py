@@ -16,6 +16,8 @@ from graphc.compiled.model_file import LoadedModel
 from graphc.runtime.devices import device_named
 from graphc.runtime.devices.array import from_host
 
+EXAMPLES = ("graphc bench net.gcm",)
+
 
 def add_to(parser: argparse.ArgumentParser) -> None:
     """Gives the command's parser its arguments."""

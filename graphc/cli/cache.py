@@ -10,6 +10,8 @@ from graphc.base import config
 from graphc.cli import console
 from graphc.compiler.cache import Cache
 
+EXAMPLES = ("graphc cache",)
+
 
 def add_to(parser: argparse.ArgumentParser) -> None:
     """Gives the command's parser its arguments."""

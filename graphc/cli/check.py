@@ -17,6 +17,11 @@ from graphc.ir.graph.graph import Graph, input_class, input_path
 from graphc.passes.base import Pass
 from graphc.passes.pipeline import PIPELINE
 
+EXAMPLES = (
+    "graphc check net.py:Net --input x:f32[1,1,28,28] --gradients",
+    "graphc check net.gcm",
+)
+
 
 def add_to(parser: argparse.ArgumentParser) -> None:
     """Gives the command's parser its arguments."""

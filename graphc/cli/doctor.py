@@ -8,8 +8,8 @@ from collections.abc import Callable
 from importlib import metadata
 from typing import Any
 
-from graphc.base import config
 from graphc.base.errors import GraphcError
+from graphc.base.version import VERSION
 from graphc.cli import console
 from graphc.codegen.cuda import nvrtc
 from graphc.codegen.machine.target import host_target
@@ -22,6 +22,8 @@ NEVER_RUN = "this version of graphc was never run on a GPU: its kernels were exe
 TESTED_ON = ""
 """GPU and commit of the run of tools/gpu_suite that is committed; empty while there is none."""
 PACKAGES = ("numpy", "llvmlite", "networkx")
+
+EXAMPLES = ("graphc doctor",)
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
@@ -51,7 +53,7 @@ def machine() -> dict[str, str]:
     """Interpreter, packages and processor."""
     target = host_target()
     return {
-        "graphc": config.VERSION,
+        "graphc": VERSION,
         "python": f"{platform.python_version()}, {platform.system()} {platform.machine()}",
         **{name: metadata.version(name) for name in PACKAGES},
         "processor": f"{target.cpu or 'unknown'}, vectors of {8 * target.vector_bytes} bits"

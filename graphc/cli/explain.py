@@ -11,6 +11,11 @@ from graphc.compiler.explain import explain
 from graphc.compiler.freeze import freeze_narrow
 from graphc.compiler.stages import Stages
 
+EXAMPLES = (
+    "graphc explain net.gcm",
+    "graphc explain net.py:Net --input x:f32[1,1,28,28] --target avx512 --json",
+)
+
 
 def add_to(parser: argparse.ArgumentParser) -> None:
     """Gives the command's parser its arguments."""

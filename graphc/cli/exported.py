@@ -10,7 +10,7 @@ from graphc.base.errors import ArgumentError
 from graphc.base.lazy import deferred
 from graphc.cli import console, targets
 from graphc.compiled.model_file import LoadedModel, in_memory, load, load_traced, snapshot
-from graphc.files.manifest import Artifact
+from graphc.files.model_content import Artifact
 
 READERS = {
     ".pt2": deferred("graphc.interop.pt2.program:from_pt2"),

@@ -6,8 +6,10 @@ import argparse
 from collections.abc import Sequence
 
 from graphc.cli import arguments, compile, console, sources, targets
-from graphc.compiler.compile import running_target
 from graphc.compiler.profile import KernelTime, Profile, profile
+from graphc.compiler.ready import running_target
+
+EXAMPLES = ("graphc profile net.gcm --seconds 0.5",)
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:

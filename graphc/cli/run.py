@@ -20,6 +20,8 @@ SHOWN = 16
 ROWS = 8
 """Most rows whose best classes are printed."""
 
+EXAMPLES = ("graphc run net.gcm --input x=@digit.npy --print-top 3",)
+
 
 def add_to(parser: argparse.ArgumentParser) -> None:
     """Gives the command's parser its arguments."""

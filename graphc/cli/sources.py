@@ -16,7 +16,7 @@ from graphc.codegen.machine.target import Target, host_target
 from graphc.compiled.model_file import read_graph, snapshot
 from graphc.compiler.freeze import freeze
 from graphc.compiler.stages import Stages
-from graphc.files import manifest
+from graphc.files import model_content
 from graphc.files.manifest import TensorSpec
 from graphc.files.numpy_file import read_npz
 from graphc.ir.graph.graph import Graph
@@ -103,7 +103,7 @@ def _from_file(path: Path) -> Source:
     if not path.is_file():
         raise FileNotFoundError(2, "no such file", str(path))
     if path.suffix == ".gcm":
-        stored = manifest.load(path)
+        stored = model_content.load(path)
         return Source(settle(read_graph(stored)), None, dict(stored.weights))
     text = path.read_text(encoding="utf-8", errors="replace")
     beside = path.with_suffix(".npz")

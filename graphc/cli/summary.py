@@ -9,6 +9,8 @@ from graphc.cli.compile import add_model_arguments, prepare
 from graphc.compiled.model_summary import summary
 from graphc.nn.module import Module
 
+EXAMPLES = ("graphc summary net.py:Net --input x:f32[1,1,28,28]",)
+
 
 def add_to(parser: argparse.ArgumentParser) -> None:
     """Gives the command's parser its arguments."""

@@ -6,9 +6,11 @@ import argparse
 
 from graphc.cli import arguments, compile, console, sources, targets
 from graphc.compiler import cache
-from graphc.compiler.compile import running_target
 from graphc.compiler.progress import shown
+from graphc.compiler.ready import running_target
 from graphc.compiler.tuning import TunedKernel, Tuning, tune
+
+EXAMPLES = ("graphc tune net.gcm --candidates 2 --seconds 0.05",)
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:

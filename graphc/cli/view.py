@@ -10,7 +10,7 @@ from typing import Any
 from graphc.base.errors import CompileError
 from graphc.cli import arguments, compile, console, sources, targets
 from graphc.codegen.machine.target import Target
-from graphc.compiler.compile import running_target
+from graphc.compiler.ready import running_target
 from graphc.compiler.profile import Profile, profile
 from graphc.compiler.stages import Stages
 from graphc.drawing.from_graph import class_names

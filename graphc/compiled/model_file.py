@@ -22,28 +22,24 @@ from graphc.codegen.machine.cuda.facts import is_gpu
 from graphc.codegen.machine.target import Target, target_named
 from graphc.compiled.formats import GCM, ONNX, check_options, format_of, write_onnx
 from graphc.compiled.graph_module import GraphModule
-from graphc.compiled.machine import HOST, compile_on, is_device, load_on, machine_named
+from graphc.compiled.machine import HOST, compile_on, is_device, load_on, machine_named, strict_name
 from graphc.compiled.model_arguments import opened
 from graphc.compiled.plan import Plan, plan_of
 from graphc.compiled.sized_model import ProgramsBySizes, SizesOfModel, for_all_sizes
 from graphc.compiler import cache
-from graphc.compiler.compile import (
-    CompiledGraph,
-    compile_graph,
-    compile_stages,
-    find_or_build,
-    key_parts,
-    load_compiled,
-    prepare_threads,
-    running_target,
-)
-from graphc.compiler.freeze import freeze, freeze_narrow
+from graphc.compiler.compile import CompiledGraph, compile_graph, compile_stages, key_parts, load_compiled
+from graphc.compiler.freeze import freeze, freeze_narrow, written_states
 from graphc.compiler.native_call import native
+from graphc.compiler.ready import find_or_build, prepare_threads, running_target, target_spec
 from graphc.compiler.refusals import Refusals, checks_of
-from graphc.compiler.stages import Stages, target_spec
-from graphc.files import manifest as artifact
+from graphc.compiler.stages import Stages
+from graphc.files import model_content
 from graphc.files.container import MAX_BYTES
-from graphc.files.manifest import Artifact, AssumptionSpec, ModelManifest, Structure, TensorSpec
+from graphc.files.first_format import ENTRY
+from graphc.files.manifest import TensorSpec
+from graphc.files.model_content import Artifact, Code, StoredEntry
+from graphc.files.model_manifest import AssumptionSpec, EntrySpec, ModelManifest
+from graphc.files.structure import Structure, nest
 from graphc.ir.graph.graph import Graph, Value, input_class, input_equals, input_path
 from graphc.ir.graph.interpret import assumed, bound_sizes, settle
 from graphc.ir.graph.parse import parse_graph
@@ -77,6 +73,7 @@ def export(
     target: str = "host",
     dims: Any = None,
     opset: int | None = None,
+    strict_order: bool = False,
     **keyword_examples: Any,
 ) -> ModelManifest:
     """Traces a module or function on example tensors or arrays, in the mode it is in, and writes it to one file.
@@ -85,7 +82,8 @@ def export(
     calls are operators as far as it has them; docs/onnx_out.md says more. What else can be asked for is for ``.gcm``.
 
     The file holds the graph and the present weights, and with ``native`` object code for ``target``: this machine, or
-    one by name, which need not run here (``sse2``, ``avx2``, ``avx512``, ``neon``). With a
+    one by name, which need not run here (``sse2``, ``avx2``, ``avx512``, ``neon``), in ``strict_order`` as for
+    ``compile``, which is then that of whatever is made of the file where it is loaded. With a
     ``precision`` (``bf16``, ``f16``, ``int8``, ``int4``, ``bf16_dot``, ``int8_dot``, ``int4_dot``) it holds large
     weights in that form, as constants of the optimized graph. It is replaced atomically. Raises what tracing raises;
     ArgumentError when an output is neither a tensor nor None, for an unknown precision, suffix or opset, and for
@@ -100,14 +98,17 @@ def export(
     """
     check_precision(precision)
     own = {"native": native, "precision": precision, "passes": passes, "target": target != "host"}
-    check_options(path, GCM, own)
+    check_options(path, GCM, {**own, "strict_order": strict_order})
     check_options(path, ONNX, {"opset": opset})
     if format_of(path) == ONNX:
         return write_onnx(model, examples, keyword_examples, path, dims, opset)
-    machine = target_named(target)
+    machine = target_named(strict_name(target) if strict_order else target)
     check_native(machine if native else None)
-    if not native and target != "host":
-        raise ArgumentError(f"a file without native code is made for no target, here {target}", remedy="native=True")
+    if not native and machine is not target_named("host"):
+        order = ", in strict order" if strict_order else ""
+        raise ArgumentError(
+            f"a file without native code is made for no target, here {target}{order}", remedy="native=True"
+        )
     arranged = arrange(passes)
     if isinstance(model, Graph):
         graph, state, structure = *_bound(model, (*examples, *keyword_examples)), None
@@ -206,7 +207,7 @@ def save_graph(
     Raises ArgumentError when an array is missing, or for another suffix than ``.gcm``.
     """
     check_options(path, GCM, {"a graph with its weights": True})
-    return artifact.save(path, _artifact(graph, weights, structure, native))
+    return model_content.save(path, _artifact(graph, weights, structure, native))
 
 
 def _artifact(
@@ -218,23 +219,26 @@ def _artifact(
     if missing:
         raise ArgumentError(f"the model needs arrays for {', '.join(missing)}")
     compiled = compile_graph(freeze(settle(graph), weights)) if native is True else native or None
-    manifest = model_manifest(graph, structure, compiled.manifest if compiled else None)
-    return Artifact(
-        manifest,
-        print_graph(graph),
-        {p: np.asarray(weights[p]) for p in paths},
-        collect_data(graph),
-        compiled.constants if compiled else None,
-        compiled.object if compiled else None,
+    codes = (Code(compiled.manifest, compiled.object, compiled.constants),) if compiled else ()
+    entry = StoredEntry(
+        entry_spec(ENTRY, graph, structure), print_graph(graph, portable=True), collect_data(graph), codes
     )
+    params = [input_path(v) for v in graph.inputs if input_class(v) == "param"]
+    return model_content.assemble([entry], {p: np.asarray(weights[p]) for p in paths}, cache.versions(), params=params)
 
 
-def model_manifest(graph: Graph, structure: Structure = None, native: Any = None) -> ModelManifest:
-    """What a file says of a graph; see ``save_graph`` for ``structure``. ``native`` is the manifest of its code."""
+def manifest_of(graph: Graph, weights: Mapping[str, np.ndarray], structure: Structure = None) -> ModelManifest:
+    """What a file with this graph would say; see ``save_graph``."""
+    return _artifact(graph, weights, structure, False).manifest
+
+
+def entry_spec(name: str, graph: Graph, structure: Structure = None) -> EntrySpec:
+    """What a file says of a graph as an entry; see ``save_graph`` for ``structure``."""
     if structure is None:
         count = len(graph.outputs)
         structure = 0 if count == 1 else {"tuple": list(range(count))}
-    return ModelManifest(
+    return EntrySpec(
+        name,
         graph.name,
         inputs=tuple(_spec(v.name, v) for v in graph.inputs if input_class(v) == "input"),
         outputs=tuple(
@@ -242,16 +246,16 @@ def model_manifest(graph: Graph, structure: Structure = None, native: Any = None
         ),
         structure=structure,
         ops=tuple(sorted(_ops(graph))),
-        versions=cache.versions(),
-        native=native,
+        uses=tuple(input_path(v) for v in graph.inputs if input_class(v) != "input"),
+        writes=tuple(sorted(map(input_path, written_states(graph)))),
         dims=tuple(graph.dims.values()),
-        assumptions=tuple(AssumptionSpec(*a) for a in graph.assumptions),
+        assumptions=tuple(AssumptionSpec(*a.portable) for a in graph.assumptions),
     )
 
 
 def in_memory(traced: Traced) -> Artifact:
     """What ``export`` would write of a trace, without a file."""
-    return artifact.placed(_artifact(traced.graph, traced.state(), nesting(traced.structure), False))
+    return _artifact(traced.graph, traced.state(), nesting(traced.structure), False)
 
 
 def load_traced(traced: Traced, *, target: str = HOST, device: Any = None) -> LoadedModel:
@@ -292,16 +296,16 @@ def _ops(graph: Graph) -> set[str]:
 class _PythonCall:
     """Calls with arguments in any form: what native calls turn to when an argument is not exactly as declared."""
 
-    def __init__(self, manifest: ModelManifest, program: Any, bound: tuple[np.ndarray, ...]):
+    def __init__(self, spec: EntrySpec, program: Any, bound: tuple[np.ndarray, ...]):
         """``program`` is an Executable, a DeviceExecutable or ProgramsBySizes."""
-        self.manifest = manifest
+        self.spec = spec
         self.program = program
         self.bound = bound
         self.gate = Gate() if any(b.written for b in program.bound) else None
         """Keeps calls of a model that writes states apart."""
-        self._names = [spec.name for spec in manifest.inputs]
-        checked = isinstance(program, ProgramsBySizes) or not manifest.assumptions
-        self.checks = None if checked else SizesOfModel(manifest)
+        self._names = [x.name for x in spec.inputs]
+        checked = isinstance(program, ProgramsBySizes) or not spec.assumptions
+        self.checks = None if checked else SizesOfModel(spec)
         """What tells of sizes for which the graph is not right."""
 
     def nested(self, *arrays: np.ndarray, out: Any = None, **named: np.ndarray) -> Any:
@@ -309,7 +313,7 @@ class _PythonCall:
         out = [out] if isinstance(out, np.ndarray) else out
         given, named = opened(self._names, arrays, named)
         results = self.listed(*(self._order(given, named) if named else given), out=out)
-        return artifact.nest(self.manifest.structure, results)
+        return nest(self.spec.structure, results)
 
     def listed(self, *arrays: Any, out: Sequence[np.ndarray] | None = None) -> list[Any]:
         """The outputs in order; tensors where some input is one."""
@@ -323,7 +327,7 @@ class _PythonCall:
         if not isinstance(value, Tensor):
             foreign = not isinstance(value, np.ndarray) and not is_on_device(value) and is_foreign_tensor(value)
             return from_dlpack(value)._data if foreign else value
-        title = self.manifest.name
+        title = self.spec.title
         if is_on_device(value._data) and isinstance(self.program, Executable):
             raise ArgumentError(
                 f"an input of {title} lies on {value._data.device.name}, and it was loaded for the CPU",
@@ -352,7 +356,7 @@ class _PythonCall:
         """``nested``, natively where the outputs are one array or one list or tuple of all."""
         if self.checks is not None or not isinstance(self.program, Executable):
             return self.nested
-        structure, count = self.manifest.structure, len(self.manifest.outputs)
+        structure, count = self.spec.structure, len(self.spec.outputs)
         plain = list(range(count))
         kinds = {type(None): structure == 0 and count == 1, list: structure == {"list": plain}}
         kinds[tuple] = structure == {"tuple": plain}
@@ -362,7 +366,7 @@ class _PythonCall:
         return self.nested
 
     def _order(self, arrays: Sequence[np.ndarray], named: Mapping[str, np.ndarray]) -> list[np.ndarray]:
-        names, title = self._names, self.manifest.name
+        names, title = self._names, self.spec.title
         found: dict[str, np.ndarray] = dict(zip(names, arrays, strict=False))
         for name, array in named.items():
             if name not in names:
@@ -396,7 +400,8 @@ class LoadedModel:
 
     def __init__(self, stored: Artifact, program: Any, seconds: Mapping[str, float] | None):
         self.manifest = stored.manifest
-        self.text = stored.text
+        self.spec = stored.first.spec
+        self.text = stored.first.text
         """The graph."""
         self.seconds = seconds
         """How long each stage of the compile took; None when object code from the file runs."""
@@ -406,11 +411,11 @@ class LoadedModel:
         program.explain = Refusals(lambda: _checks(stored))
         if isinstance(program, ProgramsBySizes):
             self.states = program.states
-            sized = _PythonCall(self.manifest, program, ())
+            sized = _PythonCall(self.spec, program, ())
             self.__call__, self._run = sized.nested, sized.listed
             return
         self.states = {b.path: np.array(stored.weights[b.path]) for b in program.bound}
-        calls = _PythonCall(self.manifest, program, tuple(self.states.values()))
+        calls = _PythonCall(self.spec, program, tuple(self.states.values()))
         self.__call__ = calls.native()
         plain = calls.checks is None and isinstance(program, Executable)
         self._run = native(program, calls.bound, calls.listed, list, calls.gate) if plain else calls.listed
@@ -418,17 +423,17 @@ class LoadedModel:
     @property
     def name(self) -> str:
         """Name of the model."""
-        return self.manifest.name
+        return self.spec.title
 
     @property
     def inputs(self) -> tuple[TensorSpec, ...]:
         """Names, element types and shapes of the inputs, in order."""
-        return self.manifest.inputs
+        return self.spec.inputs
 
     @property
     def outputs(self) -> tuple[TensorSpec, ...]:
         """Names, element types and shapes of the outputs, in order."""
-        return self.manifest.outputs
+        return self.spec.outputs
 
     def plan(self, **sizes: int) -> Plan:
         """Bytes of arena, constants and code, and the estimated time, known without a call; for ``sizes`` of named
@@ -437,8 +442,8 @@ class LoadedModel:
         if isinstance(self._program, ProgramsBySizes):
             return plan_of(self._program.of(self._program.sizes.named(sizes)))
         # NOTE: the program has other dimensions where the file's are limited, as 4*time_4 for a time.
-        known = SizesOfModel(self.manifest).named(sizes)
-        shapes = tuple([tuple([at(n, known) for n in spec.pattern]) for spec in self.manifest.inputs])
+        known = SizesOfModel(self.spec).named(sizes)
+        shapes = tuple([tuple([at(n, known) for n in spec.pattern]) for spec in self.spec.inputs])
         return plan_of(self._program, sizes=self._program.sizes.named(shapes) if known else {})
 
     def run(self, arrays: Sequence[np.ndarray], out: Sequence[np.ndarray] | None = None) -> list[np.ndarray]:
@@ -450,19 +455,30 @@ class LoadedModel:
         return f"<LoadedModel {self.name}({inputs}) -> ({outputs})>"
 
 
-def load(path: str | os.PathLike[str], trust: bool = False, *, target: str = HOST, device: Any = None) -> LoadedModel:
+def load(
+    path: str | os.PathLike[str],
+    trust: bool = False,
+    *,
+    target: str = HOST,
+    device: Any = None,
+    strict_order: bool = False,
+) -> LoadedModel:
     """Reads a model file and makes it callable.
 
     The graph is compiled for this machine, or for what ``target`` names of it, as ``compile`` takes it; or for
-    a ``device``, of which no file holds code. There arrays of the host are taken and given as well. Object code in the
+    a ``device``, of which no file holds code. ``strict_order`` as for ``compile``; on CPUs a file whose native code is
+    in strict order is always compiled in it. There arrays of the host are taken and given as well. Object code in the
     file is native code of whoever wrote it: it runs only with ``trust``, and only where this machine and this
     version of graphc fit, and where it is for the ``target`` if one is named. Raises ArtifactError for a damaged,
     foreign or newer file; OSError when it cannot be read; CompileError.
     """
-    machine = machine_named(target, device)
-    stored = artifact.load(path)
+    machine = machine_named(target, device, strict_order)
+    stored = model_content.load(path)
+    if not is_device(machine) and any(n.manifest.target.strict_order for n in stored.first.natives):
+        machine = strict_name(machine)
     try:
-        if trust and not is_device(machine) and not why_not_native(stored) and _is_made_for(stored, machine):
+        is_native = trust and not is_device(machine) and not why_not_native(stored.first)
+        if is_native and _is_made_for(stored.first, machine):
             return _load_native(stored)
         return _load_graph(stored, machine)
     except ArtifactError as error:
@@ -471,7 +487,7 @@ def load(path: str | os.PathLike[str], trust: bool = False, *, target: str = HOS
 
 
 def _load_graph(stored: Artifact, machine: str) -> LoadedModel:
-    if stored.manifest.dims:
+    if stored.first.spec.dims:
         return _load_sized(stored, machine)
     if is_device(machine):
         compiled = compile_on(freeze(read_graph(stored), stored.weights), machine)
@@ -488,7 +504,7 @@ def _load_graph(stored: Artifact, machine: str) -> LoadedModel:
     parts: tuple[Any, ...] = ("file", repr(target), stored.digest)
     # NOTE: the whole file stands for its graph, so that a program in the cache is found without reading it; but for
     # ops of a user, whose rules are not in it.
-    own = any(name in REGISTRY and REGISTRY[name].module for name in stored.manifest.ops)
+    own = any(name in REGISTRY and REGISTRY[name].module for name in stored.first.spec.ops)
     if disk is not None and (own or not stored.digest):
         parts = key_parts(Stages(freeze(read_graph(stored), stored.weights), target=target))
     entry, found = find_or_build(disk, target, parts, build)
@@ -502,7 +518,7 @@ def _load_sized(stored: Artifact, machine: str) -> LoadedModel:
     found = for_all_sizes(graph, stored.weights, lambda graph: compile_on(graph, machine))
     if isinstance(found, GraphcError):
         config.logger("compile").warning("%s is compiled for each size of its dimensions: %s", graph.name, found.what)
-        by_sizes = ProgramsBySizes(stored, graph, machine)
+        by_sizes = ProgramsBySizes(stored, stored.first.spec, graph, machine)
         return LoadedModel(stored, by_sizes, by_sizes.seconds)
     return LoadedModel(stored, load_on(found, machine), found.stages.seconds)
 
@@ -514,49 +530,53 @@ def _checks(stored: Artifact) -> Graph:
         return checks_of(freeze(graph, stored.weights))
 
 
-def why_not_native(stored: Artifact) -> str:
-    """Why the object code of a file cannot run here, or an empty text."""
-    native = stored.manifest.native
-    if native is None or stored.object is None:
+def why_not_native(entry: StoredEntry) -> str:
+    """Why the object code of an entry cannot run here, or an empty text."""
+    if not entry.natives:
         return "the file carries no native code"
+    native = entry.natives[0].manifest
     if native.versions.get("graphc") != cache.versions()["graphc"]:
         return f"it was built by graphc {native.versions.get('graphc')}, this is {cache.versions()['graphc']}"
     return runs_here(native.target)
 
 
-def _is_made_for(stored: Artifact, target: str) -> bool:
-    """Whether a file's object code is for a target that is named; any is for this machine that can run here."""
-    native = stored.manifest.native
-    return target == "host" or (native is not None and native.target == target_spec(running_target(target)))
+def _is_made_for(entry: StoredEntry, target: str) -> bool:
+    """Whether an entry's object code is for a target that is named; any is for this machine that can run here."""
+    native = entry.natives[0].manifest.target
+    if target in (HOST, strict_name(HOST)):
+        return target == HOST or native.strict_order
+    return native == target_spec(running_target(target))
 
 
 def _load_native(stored: Artifact) -> LoadedModel:
-    native, code, constants = stored.manifest.native, stored.object, stored.constants
-    assert native is not None and code is not None and constants is not None
+    native, code, constants = stored.first.natives[0]
     prepare_threads(code)
     program = Executable(native, load_object(code, native.entry), constants)
     _check_weights(stored, [(b.path, b.dtype, b.shape) for b in program.bound])
     types = [[(b.dtype, b.shape) for b in specs] for specs in (program.inputs, program.outputs)]
-    known = {d.name: d for d in stored.manifest.dims}
-    sizes = chosen_sizes(known, limits([a.known() for a in stored.manifest.assumptions], known))
-    wanted = (stored.manifest.inputs, stored.manifest.outputs)
+    known = {d.name: d for d in stored.first.spec.dims}
+    sizes = chosen_sizes(known, limits([a.known() for a in stored.first.spec.assumptions], known))
+    wanted = (stored.first.spec.inputs, stored.first.spec.outputs)
     if types != [[(s.dtype, bound_sizes(s.shape, sizes)) for s in specs] for specs in wanted]:
         raise ArtifactError("the native code has other inputs or outputs than the manifest")
     return LoadedModel(stored, program, None)
 
 
-def read_graph(stored: Artifact) -> Graph:
-    """The graph of a model file, verified and compared with the manifest; raises ArtifactError."""
-    unknown = sorted(set(stored.manifest.ops) - set(REGISTRY))
+def read_graph(stored: Artifact, name: str | None = None) -> Graph:
+    """The graph of an entry of a model file, of the first one without a name, verified and compared with the manifest;
+    raises ArtifactError."""
+    entry = stored.first if name is None else stored.entry(name)
+    spec = entry.spec
+    unknown = sorted(set(spec.ops) - set(REGISTRY))
     if unknown:
         raise ArtifactError(
             f"the graph uses {', '.join(unknown)}, which this graphc does not know",
             remedy="import the module that defines it with graphc.define_op; a newer graphc",
         )
-    assumptions = [spec.known() for spec in stored.manifest.assumptions]
+    assumptions = [spec.known() for spec in spec.assumptions]
     try:
-        with holding(assumptions, chosen_sizes({d.name: d for d in stored.manifest.dims}, {})):
-            graph = parse_graph(stored.text, stored.data)
+        with holding(assumptions, chosen_sizes({d.name: d for d in spec.dims}, {})):
+            graph = parse_graph(entry.text, entry.data)
             verify_graph(graph)
     except RecursionError:
         raise ArtifactError("the graph is nested too deeply") from None
@@ -569,14 +589,14 @@ def read_graph(stored: Artifact) -> Graph:
     _check_weights(stored, [(input_path(v), v.dtype.name, v.shape) for v in own])
     inputs = tuple(_spec(v.name, v) for v in graph.inputs if input_class(v) == "input")
     outputs = [(v.dtype.name, v.shape) for v in graph.outputs]
-    if inputs != stored.manifest.inputs or outputs != [(s.dtype, s.shape) for s in stored.manifest.outputs]:
+    if inputs != spec.inputs or outputs != [(s.dtype, s.shape) for s in spec.outputs]:
         raise ArtifactError("the graph has other inputs or outputs than the manifest")
     graph.assumptions = assumptions
     return graph
 
 
 def _check_weights(stored: Artifact, wanted: list[tuple[str, str, tuple[int, ...]]]) -> None:
-    held = {t.name: (t.dtype, t.shape) for t in stored.manifest.tensors if t.section == "weights"}
+    held = {t.name: (t.dtype, t.shape) for t in stored.manifest.weights}
     for path, dtype, shape in wanted:
         if held.get(path) != (dtype, shape):
             found = "is missing" if path not in held else f"is {held[path][0]}{list(held[path][1])}"

@@ -17,7 +17,8 @@ from graphc.base.size import Dimension
 from graphc.compiled.machine import compile_on, load_on
 from graphc.compiler.compile import CompiledGraph
 from graphc.compiler.freeze import freeze
-from graphc.files.manifest import Artifact, ModelManifest
+from graphc.files.model_content import Artifact
+from graphc.files.model_manifest import EntrySpec
 from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.interpret import bind, settle
 from graphc.runtime.call import Explain
@@ -29,22 +30,22 @@ Sizes = dict[Dimension, int]
 class SizesOfModel:
     """The sizes of the dimensions of a model in a call, which must be such as its trace has assumed."""
 
-    def __init__(self, manifest: ModelManifest):
-        self._manifest = manifest
-        self._patterns = ShapePatterns([s.pattern for s in manifest.inputs], [s.name for s in manifest.inputs])
+    def __init__(self, spec: EntrySpec):
+        self._spec = spec
+        self._patterns = ShapePatterns([s.pattern for s in spec.inputs], [s.name for s in spec.inputs])
 
     def of(self, arrays: Sequence[Any]) -> Sizes:
         """The sizes in a call with these arrays; raises ArgumentError and ShapeError."""
-        inputs = self._manifest.inputs
+        inputs = self._spec.inputs
         if len(arrays) != len(inputs):
             signature = ", ".join(map(str, inputs))
-            raise ArgumentError(f"{self._manifest.name}({signature}) takes {len(inputs)} inputs, got {len(arrays)}")
+            raise ArgumentError(f"{self._spec.title}({signature}) takes {len(inputs)} inputs, got {len(arrays)}")
         sizes = self._patterns.solve([as_pattern(a, s.pattern) for a, s in zip(arrays, inputs, strict=True)])
-        broken = next((a for a in self._manifest.assumptions if not a.holds(sizes)), None)
+        broken = next((a for a in self._spec.assumptions if not a.holds(sizes)), None)
         if broken is not None:
             known = ", ".join(f"{d.name} = {n}" for d, n in sizes.items())
             raise ShapeError(
-                f"{self._manifest.name} was traced for {broken}, and is called with {known}",
+                f"{self._spec.title} was traced for {broken}, and is called with {known}",
                 remedy="export it again with a hint for the other sizes: gc.Dim(..., hint=...)",
             )
         return sizes
@@ -52,19 +53,19 @@ class SizesOfModel:
     def named(self, sizes: Mapping[str, int]) -> Sizes:
         """The sizes with these names, the expected ones of others; raises ArgumentError for an unknown name, and for a
         size outside of its range."""
-        known = {d.name: d for d in self._manifest.dims}
+        known = {d.name: d for d in self._spec.dims}
         return chosen_sizes(known, {**{name: d.hint for name, d in known.items()}, **sizes})
 
 
 class ProgramsBySizes:
     """Programs of a model, each for one size of every dimension; those that were not used for the longest go."""
 
-    def __init__(self, stored: Artifact, graph: Graph, machine: str):
+    def __init__(self, stored: Artifact, spec: EntrySpec, graph: Graph, machine: str):
         """``graph`` as it stands in the file, ``machine`` where programs run (see compiled.machine)."""
-        self.manifest = stored.manifest
+        self.spec = spec
         self.seconds: dict[str, float] = {}
         """How long the stages of the last compile took."""
-        self.sizes = SizesOfModel(stored.manifest)
+        self.sizes = SizesOfModel(spec)
         self.states: dict[str, np.ndarray] = {}
         """Params and states that are written, by path."""
         self._weights = stored.weights
@@ -81,7 +82,7 @@ class ProgramsBySizes:
 
     def of(self, sizes: Sizes) -> Any:
         """The program for these sizes, compiled when it is the first time."""
-        key = tuple([sizes[d] for d in self.manifest.dims if d in sizes])
+        key = tuple([sizes[d] for d in self.spec.dims if d in sizes])
         with self._lock:
             program = self._programs.pop(key, None)
             if program is not None:

@@ -28,6 +28,7 @@ from llvmlite import binding
 
 from graphc.base import config
 from graphc.base.errors import ArtifactError
+from graphc.base.version import VERSION
 from graphc.files.container import read_sections, write_sections
 from graphc.files.device_plan import DevicePlan
 from graphc.files.manifest import Manifest, TargetSpec, from_json, to_json
@@ -400,7 +401,7 @@ def _compiler() -> bytes:
 def versions() -> dict[str, str]:
     """Versions of what builds native code."""
     llvm = ".".join(map(str, binding.llvm_version_info))
-    return {"graphc": config.VERSION, "llvmlite": llvmlite.__version__, "llvm": llvm}
+    return {"graphc": VERSION, "llvmlite": llvmlite.__version__, "llvm": llvm}
 
 
 # NOTE: taken when this module is loaded, because the code that runs is the one that was there then.

@@ -22,15 +22,21 @@ from graphc.base.errors import ArtifactError
 
 MAGIC = b"\x89GCM\r\n\x1a\n"
 """First bytes of a file; a transfer in text mode damages them."""
-FORMAT_VERSION = 1
-"""Version of the layout of the file and of the fields of its manifest."""
+FORMAT_VERSION = 2
+"""Version of the layout of the file and of the fields of its manifest, which is written."""
+OLDEST_VERSION = 1
+"""The oldest one that is read: the layout is the same."""
 ALIGNMENT = 64
 """Sections, and tensors inside of them, begin at multiples of this."""
 MAX_BYTES = 1 << 36
 """Largest file."""
-MAX_SECTIONS = 16
+MAX_SECTIONS = 4096
 STALE_SECONDS = 60.0
 """Age from which a temporary file that nobody holds locked is taken to be left by a process that died."""
+_OPEN_FILES = "/proc/self/fd"
+"""Where the open files of a process can be named."""
+_MODE = 0o666
+"""What new files may be used for, less the process's umask."""
 _NAME_KEPT = 50
 """Characters of a file's name that its temporary files keep."""
 
@@ -56,9 +62,10 @@ Section = tuple[str, int, int, bytes]
 def replacing(path: str | os.PathLike[str], durable: bool = True) -> Iterator[BinaryIO]:
     """A binary file that takes the place of ``path`` when the block ends without an error; otherwise nothing changes.
 
-    It is written beside ``path``, synced and renamed; a file that is there already passes its mode on. What is not
-    ``durable`` is not synced: after a loss of power it may be damaged. What writers of ``path`` that were killed left
-    beside it is removed.
+    It is written as a file without a name where the file system has such files (a process that is killed leaves nothing
+    of it), else beside ``path``, synced, and given the name; a file that is there already passes its mode on. What is
+    not ``durable`` is not synced: after a loss of power it may be damaged. What writers of ``path`` that were killed
+    left beside it is removed.
     Raises ArtifactError when ``path`` is a device or a folder; OSError.
     """
     target = Path(os.path.realpath(path))
@@ -69,7 +76,9 @@ def replacing(path: str | os.PathLike[str], durable: bool = True) -> Iterator[Bi
     sweep(target)
     temporary = target.parent / f"{_temporary_prefix(target)}{secrets.token_hex(8)}.tmp"
     try:
-        with open(temporary, "xb") as file:
+        file = _open_unnamed(target.parent)
+        unnamed = file is not None
+        with file or open(temporary, "xb") as file:
             _hold(file.fileno())
             if target.exists():
                 os.fchmod(file.fileno(), stat.S_IMODE(target.stat().st_mode))
@@ -77,7 +86,11 @@ def replacing(path: str | os.PathLike[str], durable: bool = True) -> Iterator[Bi
             file.flush()
             if durable:
                 os.fsync(file.fileno())
-        os.replace(temporary, target)
+            if unnamed:
+                # NOTE: with a descriptor, which an absolute path leaves unused, links are followed; without one they are
+                # not.
+                os.link(f"{_OPEN_FILES}/{file.fileno()}", temporary, src_dir_fd=file.fileno())
+            os.replace(temporary, target)
     # NOTE: also Ctrl-C, and whatever the block that writes raises; it is raised again.
     except BaseException:
         temporary.unlink(missing_ok=True)
@@ -89,6 +102,17 @@ def replacing(path: str | os.PathLike[str], durable: bool = True) -> Iterator[Bi
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def _open_unnamed(folder: Path) -> BinaryIO | None:
+    """A file in a folder that has no name yet, and is gone with the process; None where there are no such files."""
+    kind = getattr(os, "O_TMPFILE", 0)
+    if not kind or not os.path.isdir(_OPEN_FILES):
+        return None
+    try:
+        return open(os.open(folder, kind | os.O_RDWR | os.O_CLOEXEC, _MODE), "wb")
+    except OSError:  # A file system without them; another error comes again with the name.
+        return None
 
 
 def _temporary_prefix(target: Path) -> str:
@@ -219,9 +243,9 @@ def _check_header(head: bytes, size: int) -> int:
     if len(head) < _HEADER.size:
         raise ArtifactError(f"the file is truncated: it has only {size} bytes", remedy=_COPY_AGAIN)
     _, version, count, length, _ = _HEADER.unpack(head)
-    if version != FORMAT_VERSION:
+    if not OLDEST_VERSION <= version <= FORMAT_VERSION:
         raise ArtifactError(
-            f"the file has format version {version}, this graphc reads version {FORMAT_VERSION}",
+            f"the file has format version {version}, this graphc reads versions {OLDEST_VERSION} to {FORMAT_VERSION}",
             remedy="a newer graphc, or export the model again with this one",
         )
     if length != size:

@@ -31,7 +31,7 @@ class BatchNormFolding:
     Does: conv(x, w) * s + t -> conv(x, w * s) + t, with shifts before the scale scaled too and shifts in a row added
     up. Only where the product has no other reader (a graph that needs it for gradients keeps it), and where it pays:
     weights and scale are constants or weights of the graph (class ``weight``), or the result is many times as large
-    as the weights (``scaled_weights``).
+    as the weights (``scaled_weights``). Nothing in strict order: products are rounded otherwise.
     Leaves: w * s and t as small nodes; constant folding computes them when they are constants.
 
         %y = conv(%x, %w) {...} : f32[1,8,30,30]        %v = mul(%w, %s.1) : f32[8,3,3,3]
@@ -44,7 +44,8 @@ class BatchNormFolding:
 
     def run(self, graph: Graph) -> PassResult:
         """Changes the graph in place; counts rewritten nodes."""
-        return PassResult(graph, apply_rules(graph, _rules(self.costs.rewrites)))
+        rules = [] if self.costs.strict_order else _rules(self.costs.rewrites)
+        return PassResult(graph, apply_rules(graph, rules))
 
 
 MODERATE = 2.0**64

@@ -11,7 +11,7 @@ import graphc as gc
 from graphc import nn
 from graphc.compiled import model_file, sized_model
 from graphc.errors import ArgumentError, CompileError, IndexRangeError, ShapeError
-from graphc.files import manifest
+from graphc.files import model_content
 
 BATCH, TIME = gc.Dim("batch", 1, 64, hint=4), gc.Dim("time", 1, 100, hint=8)
 
@@ -52,7 +52,7 @@ def test_a_loaded_model_takes_all_sizes(path):
     )
     assert [str(s) for s in made.inputs] == ["x: f32[batch,time,8]", "mask: f32[batch,time]"]
     assert [d.name for d in made.dims] == ["batch", "time"] and not made.assumptions
-    assert manifest.load(path).manifest == made
+    assert model_content.load(path).manifest == made
     loaded = gc.load(path)
     check(loaded, model)
     assert loaded.plan(batch=2, time=3).arena <= loaded.plan(batch=64, time=100).arena

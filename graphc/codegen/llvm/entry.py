@@ -62,11 +62,12 @@ def emit_program(program: Program, target: Target, execution: Execution) -> str:
     return emit_module(program, target, execution).text
 
 
-def emit_module(program: Program, target: Target, execution: Execution) -> Module:
+def emit_module(program: Program, target: Target, execution: Execution, given: bool = False) -> Module:
     """All kernels and the entry. The program must be scheduled and its memory planned; ``execution`` is what the
-    schedule decided for it. A program with work for several threads needs the symbol THREADS."""
+    schedule decided for it. A program with work for several threads needs the symbol THREADS; with ``given`` the last
+    word of its table is the address of such a record in its place, and it has no polls."""
     declarations: dict[str, Item] = {}
-    return _module(target, declarations, _functions(program, target, execution, declarations))
+    return _module(target, declarations, _functions(program, target, execution, declarations, given=given))
 
 
 def _functions(
@@ -75,6 +76,7 @@ def _functions(
     execution: Execution,
     declarations: dict[str, Item],
     stamps: Stamps | None = None,
+    given: bool = False,
 ) -> list[Item]:
     """Kernels and the entry."""
     functions: list[Item] = []
@@ -89,7 +91,7 @@ def _functions(
         functions += [_INTERRUPT, _LOOK]
     if any(kernel.host >= 0 for kernel in program.kernels):
         functions.append(f"@{HOST} = external global ptr\n")
-    return [*functions, *_EntryWriter(program, execution, target.line_bytes, declarations, stamps).emit()]
+    return [*functions, *_EntryWriter(program, execution, target.line_bytes, declarations, stamps, given).emit()]
 
 
 def _module(target: Target, declarations: dict[str, Item], functions: list[Item]) -> Module:
@@ -108,13 +110,15 @@ _LEAST = "llvm.umin.i64"
 _THREADS = f"@{THREADS} = external global {{ ptr, i64, i64 }}\n"
 
 
-def _start(table: Parameter, most: int, scratch: str, parts: str, head: Sequence[str]) -> Function:
-    """The entry of a program that threads share; ``head`` computes the registers ``scratch`` and ``parts``, where they
-    depend on the sizes of a call. With ``parts`` no more threads than those share it."""
+def _start(
+    table: Parameter, most: int, scratch: str, parts: str, head: Sequence[str], record: str = f"@{THREADS}"
+) -> Function:
+    """The entry of a program that threads share, no more than ``parts`` if given; ``head`` computes the registers
+    ``scratch`` and ``parts``, where they depend on the sizes of a call. ``record`` is where that of THREADS lies."""
     allowed = "%allowed" if parts else "%count"
     body = "\n".join(["entry:", *head, ""] if head else [])
     body += f"""\
-  %pcount = getelementptr i8, ptr @{THREADS}, i64 8
+  %pcount = getelementptr i8, ptr {record}, i64 8
   {allowed} = load atomic i64, ptr %pcount monotonic, align 8
 """
     if parts:
@@ -128,9 +132,9 @@ alone:
 share:
   %fewer = icmp ult i64 %count, {most}
   %chunks = select i1 %fewer, i64 %count, i64 {most}
-  %pspin = getelementptr i8, ptr @{THREADS}, i64 16
+  %pspin = getelementptr i8, ptr {record}, i64 16
   %spin = load atomic i64, ptr %pspin monotonic, align 8
-  %run = load atomic ptr, ptr @{THREADS} acquire, align 8
+  %run = load atomic ptr, ptr {record} acquire, align 8
   %used = call i64 %run(ptr @{WORK}, ptr %table, i64 %chunks, i64 %spin, i64 {scratch})
   ret void"""
     return Function(ENTRY, (table,), body, local=False, calls=True)
@@ -194,6 +198,7 @@ class _EntryWriter:
         line: int,
         declarations: dict[str, Item],
         stamps: Stamps | None = None,
+        given: bool = False,
     ):
         self.program = program
         self.line = line
@@ -209,6 +214,8 @@ class _EntryWriter:
         self.table: Parameter = (f"ptr noalias nocapture{'' if self.polls else ' readonly'}", "%table")
         self.non_temporal = execution.non_temporal
         self.stamps = stamps
+        self.given = given
+        """Whether the last word of the table is the address of the record of THREADS."""
         self.threads = execution.threads
         self.kernels = {k.name: k for k in program.kernels}
         self.dims_of = {k.name: tuple(dims_of_kernel(k).values()) for k in program.kernels}
@@ -250,7 +257,7 @@ class _EntryWriter:
             arguments = ", ".join(["ptr %table", *(f"{kind} {register}" for kind, register in parameters[1:])])
             main = [line for i, span in enumerate(spans) for line in self.call_span(i, span, arguments)]
         if shared:
-            functions += [_THREADS, self.start(), _BARRIER]
+            functions += [*(() if self.given else (_THREADS,)), self.start(), _BARRIER]
         return [*functions, _function(WORK if shared else ENTRY, parameters, main)]
 
     def start(self) -> Function:
@@ -262,7 +269,13 @@ class _EntryWriter:
             self.declare(_LEAST, f"declare i64 @{_LEAST}(i64, i64)")
         sized = is_size(self.program.scratch) or is_size(self.threads.parts)
         head = [*self.dimensions(), *self.sizes.lines] if sized else []
-        return _start(self.table, self.threads.most, scratch, parts, head)
+        if not self.given:
+            return _start(self.table, self.threads.most, scratch, parts, head)
+        head += [
+            f"  %threads.p = getelementptr inbounds ptr, ptr %table, i64 {self.last}",
+            "  %threads = load ptr, ptr %threads.p, align 8",
+        ]
+        return _start(self.table, self.threads.most, scratch, parts, head, "%threads")
 
     def dimensions(self) -> list[str]:
         """The lines that load the sizes of all dimensions."""

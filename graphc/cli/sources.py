@@ -68,6 +68,8 @@ def open_source(options: argparse.Namespace, machine: Target | None = None, call
     Raises UsageError, TargetError, UserCodeError, ArtifactError, FileNotFoundError, CompileFailure.
     """
     path = Path(options.source)
+    if getattr(options, "entry", None) is not None and path.suffix != ".gcm":
+        raise console.UsageError("--entry names an entry of a .gcm file", remedy="without --entry")
     if exported.is_exported(path.name):
         start = time.perf_counter()
         with targets.compiling():
@@ -75,7 +77,7 @@ def open_source(options: argparse.Namespace, machine: Target | None = None, call
         source = Source(traced.graph, None, traced.state())
     elif path.exists() or not targets.is_target(options.source):
         start = time.perf_counter()
-        source = _from_file(path)
+        source = _from_file(path, getattr(options, "entry", None))
     else:
         model, examples, dims = compile.prepare(options, "source")
         start = time.perf_counter()
@@ -101,7 +103,12 @@ def _extended(source: Source, passes: Arranged, machine: Target | None) -> Sourc
     return replace(source, graph=graph, pipeline=passes.pipeline)
 
 
-def _from_file(path: Path) -> Source:
+def add_entry(parser: argparse.ArgumentParser) -> None:
+    """Adds ``--entry``, which ``open_source`` obeys."""
+    parser.add_argument("--entry", metavar="NAME", help="which entry of a .gcm file (default: its first one)")
+
+
+def _from_file(path: Path, entry: str | None = None) -> Source:
     if path.suffix not in SUFFIXES:
         raise console.UsageError(
             f"{str(path)!r} is neither a target nor a .gcm, .pt2, .onnx, .gc or .gck file", remedy=targets.FORMS
@@ -110,7 +117,10 @@ def _from_file(path: Path) -> Source:
         raise FileNotFoundError(2, "no such file", str(path))
     if path.suffix == ".gcm":
         stored = model_content.load(path)
-        return Source(settle(read_graph(stored)), None, dict(stored.weights))
+        known = [e.spec.name for e in stored.entries]
+        if entry is not None and entry not in known:
+            raise console.UsageError(f"the file has no entry {entry!r}", remedy=f"--entry {' or '.join(known)}")
+        return Source(settle(read_graph(stored, entry)), None, dict(stored.weights))
     text = path.read_text(encoding="utf-8", errors="replace")
     beside = path.with_suffix(".npz")
     data = read_npz(beside) if beside.is_file() else {}

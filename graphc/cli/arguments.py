@@ -23,6 +23,17 @@ def count(text: str) -> int:
     return int(text)
 
 
+def tolerance(text: str) -> float:
+    """A number that is not negative."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is no tolerance, such as 1e-5")
+    return value
+
+
 def seconds(text: str) -> float:
     """A positive time in seconds."""
     try:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from graphc.compiled.check_case import load_case
     from graphc.compiled.function import compile
     from graphc.compiled.model_check import check
-    from graphc.compiled.model_file import export
+    from graphc.compiled.model_export import export
     from graphc.compiled.model_summary import summary
     from graphc.compiled.op_check import check_op
     from graphc.compiled.saved_file import load
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from graphc.tracing.while_loop import fori_loop, map, while_loop
 
 _LATER = {
+    "Entry": "graphc.compiled.model_entries:Entry",
     "DynamicScale": "graphc.compiled.step_options:DynamicScale",
     "array_api": "graphc.array_api",
     "autograd": "graphc.autograd",
@@ -60,7 +61,7 @@ _LATER = {
     "debug": "graphc.monitor.debug:debug",
     "define_op": "graphc.ops.define_op:define_op",
     "errors": "graphc.errors",
-    "export": "graphc.compiled.model_file:export",
+    "export": "graphc.compiled.model_export:export",
     "from_onnx": "graphc.interop.onnx.module:from_onnx",
     "from_pt2": "graphc.interop.pt2.program:from_pt2",
     "from_torch": "graphc.interop.from_torch:from_torch",

@@ -14,7 +14,8 @@ from graphc.cli import arguments, console, exported, targets
 from graphc.codegen.machine.target import Target, named_targets, target_named
 from graphc.compiled.formats import GCM, ONNX, check_options, format_of
 from graphc.compiled.machine import HOST, compile_on, machine_named
-from graphc.compiled.model_file import check_native, export, extended, nesting, save_graph, snapshot
+from graphc.compiled.model_export import check_native, export, extended, save_graph
+from graphc.compiled.model_trace import nesting, snapshot
 from graphc.compiled.sized_model import for_all_sizes
 from graphc.compiler.compile import CompiledGraph, compile_graph
 from graphc.compiler.freeze import freeze

@@ -9,7 +9,9 @@ from typing import Any
 from graphc.base.errors import ArgumentError
 from graphc.base.lazy import deferred
 from graphc.cli import console, targets
-from graphc.compiled.model_file import LoadedModel, in_memory, load, load_traced, snapshot
+from graphc.compiled.model_export import in_memory, load_traced
+from graphc.compiled.model_file import LoadedModel, load
+from graphc.compiled.model_trace import snapshot
 from graphc.files.model_content import Artifact
 
 READERS = {

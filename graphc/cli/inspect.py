@@ -11,7 +11,7 @@ from typing import Any
 from graphc.base.size import hint
 from graphc.cli import console, exported
 from graphc.cli.compile import describe
-from graphc.compiled.model_file import read_graph
+from graphc.compiled.model_graph import read_graph
 from graphc.files import model_content
 from graphc.files.model_content import Artifact, StoredEntry
 from graphc.ir.graph.graph import Graph

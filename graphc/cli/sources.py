@@ -12,7 +12,8 @@ import numpy as np
 from graphc.cli import compile, console, exported, targets
 from graphc.cli.arrays import random_array
 from graphc.codegen.machine.target import Target, host_target
-from graphc.compiled.model_file import read_graph, snapshot
+from graphc.compiled.model_graph import read_graph
+from graphc.compiled.model_trace import snapshot
 from graphc.compiler.freeze import freeze
 from graphc.compiler.stages import Stages
 from graphc.files import model_content

@@ -8,7 +8,8 @@ from typing import Any
 
 from graphc.cli import console, exported, targets
 from graphc.cli.compile import add_model_arguments, prepare
-from graphc.compiled.model_file import read_graph, snapshot
+from graphc.compiled.model_graph import read_graph
+from graphc.compiled.model_trace import snapshot
 from graphc.drawing.show import picture
 from graphc.files import model_content
 from graphc.files.numpy_file import read_npz

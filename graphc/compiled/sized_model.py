@@ -15,14 +15,13 @@ from graphc.base.named_dims import chosen_sizes
 from graphc.base.shape_patterns import ShapePatterns, as_pattern
 from graphc.base.size import Dimension
 from graphc.compiled.machine import compile_on, load_on
+from graphc.compiled.model_state import ModelState
 from graphc.compiler.compile import CompiledGraph
 from graphc.compiler.freeze import freeze
-from graphc.files.model_content import Artifact
 from graphc.files.model_manifest import EntrySpec
 from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.interpret import bind, settle
 from graphc.runtime.call import Explain
-from graphc.runtime.fast_call import Gate
 
 Sizes = dict[Dimension, int]
 
@@ -60,15 +59,13 @@ class SizesOfModel:
 class ProgramsBySizes:
     """Programs of a model, each for one size of every dimension; those that were not used for the longest go."""
 
-    def __init__(self, stored: Artifact, spec: EntrySpec, graph: Graph, machine: str):
+    def __init__(self, spec: EntrySpec, graph: Graph, state: ModelState, machine: str):
         """``graph`` as it stands in the file, ``machine`` where programs run (see compiled.machine)."""
         self.spec = spec
         self.seconds: dict[str, float] = {}
         """How long the stages of the last compile took."""
         self.sizes = SizesOfModel(spec)
-        self.states: dict[str, np.ndarray] = {}
-        """Params and states that are written, by path."""
-        self._weights = stored.weights
+        self._state = state
         self._graph, self._machine = graph, machine
         self._programs: dict[tuple[int, ...], Any] = {}
         self._lock = Lock()
@@ -76,9 +73,8 @@ class ProgramsBySizes:
         """Held while the program for these sizes is made."""
         self.explain: Explain | None = None
         """Says which check fails in a call."""
-        self._gate = Gate()
         self.bound = ()
-        """Nothing: states are its own."""
+        """Nothing: it takes params and states out of the model's."""
 
     def of(self, sizes: Sizes) -> Any:
         """The program for these sizes, compiled when it is the first time."""
@@ -102,26 +98,20 @@ class ProgramsBySizes:
     def _make(self, sizes: Sizes) -> Any:
         start = time.perf_counter()
         graph = bind(self._graph, {d.name: n for d, n in sizes.items() if d.name in self._graph.dims})
-        compiled = compile_on(freeze(graph, self._weights), self._machine)
+        compiled = compile_on(freeze(graph, self._state.constants), self._machine)
         with self._lock:
             self.seconds.clear()
             self.seconds.update(compiled.stages.seconds or {"cache": time.perf_counter() - start})
         program = load_on(compiled, self._machine)
         program.explain = self.explain
-        for spec in program.bound:
-            self.states.setdefault(spec.path, np.array(self._weights[spec.path]))
         return program
 
     def run(
         self, arrays: Sequence[Any], bound: Sequence[np.ndarray] = (), out: Sequence[np.ndarray] | None = None
     ) -> list[np.ndarray]:
-        """The outputs in order; states are its own."""
+        """The outputs in order; params and states are those of the model."""
         program = self.of(self.sizes.of(arrays))
-        states = tuple([self.states[spec.path] for spec in program.bound])
-        if not any(spec.written for spec in program.bound):
-            return program.run(arrays, states, out)
-        with self._gate.alone():
-            return program.run(arrays, states, out)
+        return program.run(arrays, self._state.arrays([spec.path for spec in program.bound]), out)
 
 
 def for_all_sizes(

@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 
 import graphc
-from graphc.compiled import model_file
-from graphc.compiled.model_file import LoadedModel, load, output_names, save_graph
+from graphc.compiled import model_programs
+from graphc.compiled.model_export import save_graph
+from graphc.compiled.model_file import LoadedModel, load
+from graphc.compiled.model_trace import output_names
 from graphc.errors import ArgumentError, ArtifactError, DTypeError, GradientError, ShapeError, TraceError
 from graphc.files import model_content as artifact
 from graphc.files.model_content import Artifact
@@ -220,7 +222,7 @@ def test_a_giant_value_is_refused(tmp_path: Path):
 def test_flipped_bytes_never_reach_the_loader(tmp_path: Path, stored: Artifact, monkeypatch: pytest.MonkeyPatch):
     """Damaged object code is refused before it is linked, at whatever byte the damage is."""
     loads: list[bytes] = []
-    monkeypatch.setattr(model_file, "load_object", lambda code, entry: loads.append(code))
+    monkeypatch.setattr(model_programs, "load_object", lambda code, entry: loads.append(code))
     path = tmp_path / "a.gcm"
     content = bytearray(path.read_bytes())
     rng = random.Random(0)
@@ -237,7 +239,7 @@ def test_flipped_bytes_never_reach_the_loader(tmp_path: Path, stored: Artifact, 
 def test_native_code_runs_only_with_trust(tmp_path: Path, stored: Artifact, monkeypatch: pytest.MonkeyPatch):
     assert stored.first.natives
     assert load(tmp_path / "a.gcm").seconds
-    monkeypatch.setattr(model_file, "compile_graph", None)
+    monkeypatch.setattr(model_programs, "compile_stages", None)
     assert load(tmp_path / "a.gcm", trust=True).seconds is None
 
 

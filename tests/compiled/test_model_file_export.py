@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 import graphc as gc
 from graphc import nn
-from graphc.compiled.model_file import export, load
+from graphc.compiled.model_export import export
+from graphc.compiled.model_file import load
 from graphc.errors import ArgumentError, ArtifactError, CompileError, PassError, TraceError
 from graphc.files import container
 from graphc.files import model_content as artifact

@@ -13,7 +13,7 @@ from graphc.cli.profile import text
 from graphc.codegen.llvm.entry import emit_stamped
 from graphc.codegen.machine.target import target_named
 from graphc.codegen.schedule.threads.execution import Execution
-from graphc.compiled.model_file import snapshot
+from graphc.compiled.model_trace import snapshot
 from graphc.compiler import profile as compiler_profile
 from graphc.compiler.compile import compile_stages, load_compiled
 from graphc.compiler.freeze import freeze

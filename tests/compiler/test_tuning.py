@@ -10,7 +10,7 @@ import pytest
 import graphc as gc
 from graphc import nn
 from graphc.codegen.schedule.pipeline import find_blocks
-from graphc.compiled.model_file import snapshot
+from graphc.compiled.model_trace import snapshot
 from graphc.compiler import tuning as module
 from graphc.compiler.cache import Cache, current
 from graphc.compiler.compile import compile_stages, load_compiled

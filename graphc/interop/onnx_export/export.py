@@ -13,7 +13,8 @@ from graphc.base.size import is_size, terms
 from graphc.base.size_limits import limits
 from graphc.base.size_terms import Dimension
 from graphc.compiled.graph_module import GraphModule
-from graphc.compiled.model_file import manifest_of, nesting, snapshot
+from graphc.compiled.model_export import manifest_of
+from graphc.compiled.model_trace import nesting, snapshot
 from graphc.files.model_manifest import ModelManifest
 from graphc.interop.onnx_export.calls import Call, observed
 from graphc.interop.onnx_export.protobuf import check_opset, write

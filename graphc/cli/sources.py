@@ -51,6 +51,11 @@ class Source:
         return Stages(graph, target=machine, passes=self.pipeline)
 
 
+def asked(path: str) -> argparse.Namespace:
+    """The options with which ``open_source`` reads a file."""
+    return argparse.Namespace(source=path, input=[], weights=None, train=False)
+
+
 def open_source(options: argparse.Namespace, machine: Target | None = None, calls_python: bool = False) -> Source:
     """What ``options.source`` names, a target together with ``--input``, ``--weights`` and ``--train``; a user's passes
     that run first do so here, by the costs of the machine (None: this one). ``calls_python``: nothing is run, so that

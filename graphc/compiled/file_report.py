@@ -10,7 +10,7 @@ import numpy as np
 
 from graphc.base.errors import ArtifactError
 from graphc.base.version import VERSION
-from graphc.compiled.model_file import read_graph
+from graphc.compiled.model_graph import read_graph
 from graphc.files import model_content
 from graphc.files.model_content import Artifact, Code, StoredEntry
 from graphc.runtime.loader import runs_here

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.compiled.model_file import read_graph
+from graphc.compiled.model_graph import read_graph
 from graphc.files.model_content import Artifact
 from graphc.files.model_manifest import EntrySpec
 from graphc.ir.graph.diff import diff_graphs

@@ -91,8 +91,7 @@ def replacing(path: str | os.PathLike[str], durable: bool = True) -> Iterator[Bi
             if durable:
                 os.fsync(file.fileno())
             if unnamed:
-                # NOTE: with a descriptor, which an absolute path leaves unused, links are followed; without one they are
-                # not.
+                # NOTE: links are followed only where a descriptor is given, which an absolute path leaves unused.
                 os.link(f"{_OPEN_FILES}/{file.fileno()}", temporary, src_dir_fd=file.fileno())
             os.replace(temporary, target)
     # NOTE: also Ctrl-C, and whatever the block that writes raises; it is raised again.

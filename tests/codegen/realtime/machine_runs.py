@@ -72,7 +72,12 @@ def load(stages: Stages) -> Loaded:
             array[: buffer.nbytes] = random.standard_normal(buffer.nbytes // 4).astype(np.float32).view(np.uint8)
         kept.append(array)
         addresses.append(address_of(array))
-    return Loaded(entry, range(start, start + len(found.sections[".text 0"][0])), (ctypes.c_uint64 * len(addresses))(*addresses), kept)
+    return Loaded(
+        entry,
+        range(start, start + len(found.sections[".text 0"][0])),
+        (ctypes.c_uint64 * len(addresses))(*addresses),
+        kept,
+    )
 
 
 @cache

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from graphc.base.config import VERSION
 from graphc.base.errors import ArgumentError, CompileError, GraphcError
 from graphc.base.size import is_size, terms
+from graphc.base.version import VERSION
 from graphc.codegen.llvm.entry import ENTRY, emit_module
 from graphc.codegen.llvm.module import Module, prefixed
 from graphc.codegen.machine.target import Target

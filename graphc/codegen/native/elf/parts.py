@@ -116,7 +116,7 @@ _BOTH = SectionFlag.WRITE | SectionFlag.EXECUTE
 
 
 def sort_sections(sections: Iterable[Section]) -> Sorting:
-    """Parts of sections with equal names, zeros behind all else. Raises CompileError for code that may be written to."""
+    """Parts of sections with equal names, zeros behind all else; raises CompileError for code that can be changed."""
     found: dict[tuple[str, SectionFlag, bool], Part] = {}
     for section in sections:
         if section.nbytes:

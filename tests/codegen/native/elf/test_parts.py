@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from graphc.codegen.native.elf.layout import SectionFlag, SectionType
@@ -42,7 +44,7 @@ def test_segments_share_no_page_and_lie_in_the_file_as_in_memory(page: int):
     segments = segments_of(sort_sections(some()), [data])
     end = place_all(segments, 64, page)
     assert len(segments) == 5 and end == segments[-1].offset + segments[-1].file_bytes
-    for before, after in zip(segments, segments[1:], strict=False):
+    for before, after in pairwise(segments):
         assert (before.address + before.memory_bytes - 1) // page < after.address // page
     for segment in segments:
         assert segment.address % page == segment.offset % page

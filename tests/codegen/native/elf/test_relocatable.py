@@ -34,12 +34,8 @@ def test_parts_of_equal_names_are_linked_together(tmp_path: Path):
     name = own_target()
     parts = [merged(name, {"call": f"call_{i}"}) for i in range(3)]
     library = loaded(link_shared(parts, [f"call_{i}" for i in range(3)]), tmp_path)
-    assert [library.call_0(0, 10), library.call_0(0, 10), library.call_1(0, 1), library.call_2(1, 3)] == [
-        15,
-        25,
-        6,
-        103,
-    ]
+    found = [library.call_0(0, 10), library.call_0(0, 10), library.call_1(0, 1), library.call_2(1, 3)]
+    assert found == [15, 25, 6, 103]
 
 
 @pytest.mark.parametrize("name", TARGETS)

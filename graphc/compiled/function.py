@@ -423,8 +423,8 @@ def compile(
     and must have the same inputs, types of outputs and written states: PassError otherwise.
 
     ``target`` is what the code is made for: ``host``, this machine as it was found, or a machine with fixed facts, of
-    which this one must have the instructions: ``sse2``, ``avx2``, ``avx512`` (x86-64), ``neon`` (aarch64); CompileError
-    otherwise.
+    which this one must have the instructions: ``sse2``, ``avx2``, ``avx512`` (x86-64), ``neon`` (aarch64), ``rv64gc``,
+    ``rv64gcv`` (riscv64); CompileError otherwise.
 
     ``device`` is where it runs instead: ``cuda``, ``cuda:1``, ``cuda-emu`` (code for GPUs, which the CPU executes);
     without it where tensors of model and call lie. Those of the host are copied there, arguments in each call, others

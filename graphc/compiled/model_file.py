@@ -85,7 +85,7 @@ def export(
     calls are operators as far as it has them; docs/onnx_out.md says more. What else can be asked for is for ``.gcm``.
 
     The file holds the graph and the present weights, and with ``native`` object code for ``target``: this machine, or
-    one by name, which need not run here (``sse2``, ``avx2``, ``avx512``, ``neon``). With a
+    one by name, which need not run here (``sse2``, ``avx2``, ``avx512``, ``neon``, ``rv64gc``, ``rv64gcv``). With a
     ``precision`` (``bf16``, ``f16``, ``int8``, ``int4``, ``bf16_dot``, ``int8_dot``, ``int4_dot``) it holds large
     weights in that form, as constants of the optimized graph. It is replaced atomically. Raises what tracing raises;
     ArgumentError when an output is neither a tensor nor None, for an unknown precision, suffix or opset, and for

@@ -194,8 +194,8 @@ def host_target() -> Target:
 
 @cache
 def target_named(name: str) -> Target:
-    """``host``, or one of ``named_targets``: ``sse2``, ``avx2``, ``avx512`` (x86-64) or ``neon`` (aarch64); raises
-    CompileError for others."""
+    """``host``, or one of ``named_targets``: ``sse2``, ``avx2``, ``avx512`` (x86-64), ``neon`` (aarch64),
+    ``rv64gc`` or ``rv64gcv`` (riscv64); raises CompileError for others."""
     initialize()
     if name == "host":
         return host_target()

@@ -35,7 +35,7 @@ from graphc.library.functions import declared_data, emit_functions
 from graphc.library.identifiers import identifier
 from graphc.library.plan import BESIDE, INSIDE, MACHINE, EntryPlan, LibraryPlan
 from graphc.library.python_loader import python_loader
-from graphc.library.sections import WEIGHTS_MAGIC, emit_data, fill, header, weights_section
+from graphc.library.sections import WEIGHTS_MAGIC, data_of, emit_data, fill, header, weights_section
 from graphc.library.sources import changing, sources_of
 from graphc.passes.base import Pass
 from graphc.passes.pipeline import Arranged, arrange
@@ -221,7 +221,8 @@ def _write(built: Built, machine: Target, place: Path, kinds: Sequence[str], rea
 
 def _proof(plan: LibraryPlan, entry: EntryPlan, code: Module, machine: Target) -> RealtimeReport:
     function, arena = plan.symbol(entry.name), None if is_size(entry.arena) else int(entry.arena)
-    return prove_modules([code, emit_data(plan)], machine, function, name=function, arena=arena)
+    data = [datum.symbol for datum in data_of(plan)]
+    return prove_modules([code], machine, function, name=function, arena=arena, data=data)
 
 
 def _facts(plan: LibraryPlan, entry: EntryPlan) -> EntryFacts:

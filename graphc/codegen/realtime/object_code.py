@@ -116,7 +116,9 @@ def check_layout(code: ObjectCode, functions: Sequence[Function], machine: Machi
             start = place if start is None else start
             place += machine.instruction_bytes
         if machine.instruction_bytes and code.functions[function.name] != (start, place - (start or 0)):
-            raise RealtimeError(f"@{function.name} of the assembly that was looked at is no function of the object code")
+            raise RealtimeError(
+                f"@{function.name} of the assembly that was looked at is no function of the object code"
+            )
 
 
 def _padding(place: int, power: int, most: int, machine: Machine) -> int:

@@ -106,8 +106,9 @@ def build_library(
     a call. ``target``, ``precision``, ``strict_order``, ``passes`` and ``dims`` are those of ``export``. ``realtime``
     proves of each entry that it reaches no allocation, lock or system call, and tells what it takes.
 
-    Raises what ``export`` raises; RealtimeError where the proof fails; CompileError where the model calls Python functions, where there is no one program
-    for all sizes of its dimensions, and for GPUs; ArgumentError for names that C cannot have; OSError.
+    Raises what ``export`` raises; RealtimeError where the proof fails; CompileError where the model calls Python
+    functions, where there is no one program for all sizes of its dimensions, and for GPUs; ArgumentError for names that
+    C cannot have; OSError.
     """
     place = Path(path)
     kinds = _kinds(place, emit)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from graphc.base.errors import RealtimeError
@@ -68,8 +68,11 @@ class Proof:
         return next(f for f in self.functions if f.name == name)
 
 
-def prove(modules: Sequence[Module | str], target: Target, roots: Sequence[str]) -> Proof:
-    """What ``roots`` reach in the object code of modules, which is what ``build_object`` makes of them.
+def prove(
+    modules: Sequence[Module | str], target: Target, roots: Sequence[str], data: Collection[str] = ()
+) -> Proof:
+    """What ``roots`` reach in the object code of modules, which is what ``build_object`` makes of them. ``data`` names
+    what is linked to it and is no code.
 
     Raises RealtimeError, which names it, for what is not known to be free of allocation, locks and system calls, and
     where the stack is not bounded."""
@@ -83,7 +86,7 @@ def prove(modules: Sequence[Module | str], target: Target, roots: Sequence[str])
     missing = [root for root in roots if root not in flows]
     if missing:
         raise RealtimeError(f"there is no function @{missing[0]}", remedy=f"one of {', '.join(sorted(flows))}")
-    undefined = frozenset[str]().union(*(c.undefined for c in codes)) - flows.keys()
+    undefined = frozenset[str]().union(*(c.undefined for c in codes)) - flows.keys() - set(data)
     reached = reach(flows, roots, undefined)
     sizes = {name: size for code in codes for name, (_, size) in code.functions.items()}
     facts: dict[str, FunctionFacts] = {}

@@ -27,7 +27,7 @@ from benchmarks.sweep import (
     tell,
     torch_on_one_thread,
 )
-from graphc.compiled.model_file import snapshot
+from graphc.compiled.model_trace import snapshot
 from graphc.compiler.freeze import freeze
 from graphc.compiler.stages import Stages
 

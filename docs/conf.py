@@ -14,7 +14,7 @@ from sphinx.pycode import ModuleAnalyzer
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from graphc.base.config import VERSION  # noqa: E402
+from graphc.base.version import VERSION  # noqa: E402
 
 NAMES = re.findall(r"^   (graphc[\w.]*)$", (ROOT / "docs" / "api.md").read_text(), re.MULTILINE)
 """What has a page in the reference, in order."""

@@ -1,42 +1,12 @@
 """graphc compiles PyTorch-style modules to native code; eager tensors, autograd and modules are its front end."""
-# ruff: noqa: F401  (what type checkers are shown is in _LATER, and so in __all__)
+# ruff: noqa: F401  (what type checkers are shown is in graphc/front.py or in _LATER)
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
-from graphc.base.config import VERSION as __version__
-from graphc.base.device import device
-from graphc.base.dtypes import DType as dtype
-from graphc.base.dtypes import bool_, float32, float64, int8, int32, int64, uint8
-from graphc.base.dtypes import promote as promote_types
-from graphc.base.lazy import deferred, exports
-from graphc.base.named_dims import Dim
-from graphc.eager import dispatcher
-from graphc.ir.graph.graph import Graph, set_html_printer
-from graphc.tape.grad_mode import (
-    enable_grad,
-    inference_mode,
-    is_grad_enabled,
-    is_inference_mode_enabled,
-    no_grad,
-    set_grad_enabled,
-)
-from graphc.tensors import creation, free_functions, functions
-from graphc.tensors.creation import *  # noqa: F403
-from graphc.tensors.free_functions import *  # noqa: F403
-from graphc.tensors.functions import *  # noqa: F403
-from graphc.tensors.generator import (
-    Generator,
-    default_generator,
-    get_rng_state,
-    initial_seed,
-    manual_seed,
-    seed,
-    set_rng_state,
-)
-from graphc.tensors.tensor import Tensor, is_tensor
+from graphc.base.lazy import exports
+from graphc.base.version import VERSION as __version__
 
 if TYPE_CHECKING:
     from graphc import array_api, autograd, cuda, data, errors, func, hooks, monitor, nn, optim, serialize, utils
@@ -45,16 +15,19 @@ if TYPE_CHECKING:
     from graphc.compiled.check_case import load_case
     from graphc.compiled.function import compile
     from graphc.compiled.model_check import check
-    from graphc.compiled.model_file import export
+    from graphc.compiled.model_export import export
     from graphc.compiled.model_summary import summary
     from graphc.compiled.op_check import check_op
     from graphc.compiled.saved_file import load
     from graphc.compiled.step import compile_step
     from graphc.compiled.step_options import DynamicScale
     from graphc.drawing.show import picture
+    from graphc.front import *  # noqa: F403
+    from graphc.front import Size, bool, double, e, float, inf, int, long, nan, newaxis, pi
     from graphc.interop.from_torch import from_torch
     from graphc.interop.onnx.module import from_onnx
     from graphc.interop.pt2.program import from_pt2
+    from graphc.library.build import build_library
     from graphc.monitor.compare import compare
     from graphc.monitor.debug import debug
     from graphc.monitor.replay import replay
@@ -72,11 +45,12 @@ if TYPE_CHECKING:
     from graphc.tracing.vmap import vmap
     from graphc.tracing.while_loop import fori_loop, map, while_loop
 
-assert dispatcher.EAGER
 _LATER = {
+    "Entry": "graphc.compiled.model_entries:Entry",
     "DynamicScale": "graphc.compiled.step_options:DynamicScale",
     "array_api": "graphc.array_api",
     "autograd": "graphc.autograd",
+    "build_library": "graphc.library.build:build_library",
     "check": "graphc.compiled.model_check:check",
     "check_op": "graphc.compiled.op_check:check_op",
     "checkpoint": "graphc.tracing.checkpoint:checkpoint",
@@ -89,7 +63,7 @@ _LATER = {
     "debug": "graphc.monitor.debug:debug",
     "define_op": "graphc.ops.define_op:define_op",
     "errors": "graphc.errors",
-    "export": "graphc.compiled.model_file:export",
+    "export": "graphc.compiled.model_export:export",
     "from_onnx": "graphc.interop.onnx.module:from_onnx",
     "from_pt2": "graphc.interop.pt2.program:from_pt2",
     "from_torch": "graphc.interop.from_torch:from_torch",
@@ -131,52 +105,12 @@ _LATER = {
     "vmap": "graphc.tracing.vmap:vmap",
 }
 """Loaded at first use, to keep the import of graphc short; the imports above say the same to type checkers."""
-__all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
-    "Dim",
-    "Generator",
-    "Graph",
-    "Tensor",
-    "__version__",
-    "bool_",
-    "default_generator",
-    "device",
-    "dtype",
-    "enable_grad",
-    "float32",
-    "float64",
-    "get_rng_state",
-    "inference_mode",
-    "initial_seed",
-    "int8",
-    "int32",
-    "int64",
-    "is_grad_enabled",
-    "is_inference_mode_enabled",
-    "is_tensor",
-    "manual_seed",
-    "no_grad",
-    "promote_types",
-    "seed",
-    "set_grad_enabled",
-    "set_rng_state",
-    "uint8",
-    *(name for name in _LATER if name != "map"),
-    *creation.__all__,
-    *functions.__all__,
-    *free_functions.__all__,
-]
 
-# As PyTorch names them; only `graphc.float` and so on, not what `from graphc import *` brings.
-float, double, int, long, bool = float32, float64, int32, int64, bool_
-inf, nan, pi, e = math.inf, math.nan, math.pi, math.e
-newaxis = None
-Size = tuple
+_ALONE = ("errors", "get_num_threads", "load", "set_num_threads")
+"""What programs use that run a model file: they start without all that makes and trains one."""
 
-__getattr__ = exports(__name__, globals(), _LATER)
+__getattr__ = exports(__name__, globals(), _LATER, "graphc.front", alone=_ALONE, hidden=("map",))
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
-
-
-set_html_printer(deferred("graphc.drawing.show:notebook"))
+    return sorted({*globals(), *__getattr__("__all__")})

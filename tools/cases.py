@@ -13,7 +13,7 @@ from benchmarks import framework as fw
 from benchmarks.workloads import WORKLOADS, Workload
 from examples import custom_optimizer, mlp, net
 from graphc.compiled import bound_program
-from graphc.compiled.model_file import snapshot
+from graphc.compiled.model_trace import snapshot
 from graphc.compiler.freeze import freeze, freeze_narrow, watch
 from graphc.ir.graph.graph import Graph
 from graphc.nn import functional as F

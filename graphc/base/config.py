@@ -11,9 +11,6 @@ from typing import Any
 
 from graphc.base.errors import ArgumentError
 
-VERSION = "0.1.0"
-"""The version of graphc."""
-
 
 @dataclass(frozen=True)
 class Option:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from importlib import import_module
 from typing import Any
 
@@ -11,11 +11,30 @@ from graphc.base.absent import PACKAGE, missing
 from graphc.base.locks import section
 
 
-def exports(package: str, namespace: dict[str, Any], names: Mapping[str, str]) -> Callable[[str], Any]:
+def exports(
+    package: str,
+    namespace: dict[str, Any],
+    names: Mapping[str, str],
+    front: str = "",
+    *,
+    alone: Collection[str] = (),
+    hidden: Collection[str] = (),
+) -> Callable[[str], Any]:
     """The ``__getattr__`` of a package: ``names`` maps each name to ``module`` (the name itself is a submodule) or to
-    ``module:attribute``. What was loaded is kept in ``namespace``."""
+    ``module:attribute``. What was loaded is kept in ``namespace``. ``front`` is a module of which all names are the
+    package's, too; it is loaded before anything else is but what stands ``alone``. ``__all__`` has all names but the
+    hidden ones."""
+    pending = [front] if front else []
 
     def load(name: str) -> Any:
+        if pending and name not in alone:
+            with section():
+                found = vars(import_module(pending[0]))
+            namespace.update({n: v for n, v in found.items() if not n.startswith("_") and n not in names})
+            namespace["__all__"] = sorted({*found["__all__"], *names} - {*hidden})
+            pending.clear()
+        if name in namespace:
+            return namespace[name]
         target = names.get(name)
         if target is None:
             known = PACKAGE if "." not in package else {}

@@ -9,8 +9,8 @@ from importlib import import_module
 from itertools import accumulate
 from typing import Any
 
-from graphc.base.config import VERSION
 from graphc.base.errors import ArtifactError
+from graphc.base.version import VERSION
 
 KEPT = {
     "Members": "graphc.base.mutation_epoch:Members",

@@ -10,20 +10,48 @@ from typing import Any
 
 from graphc.base.errors import ArgumentError, GraphcError
 from graphc.base.size import Dimension
-from graphc.cli import arguments, console, exported, targets
+from graphc.cli import arguments, console, exported, library, targets
+from graphc.cli.fields import Field, spec_fields
 from graphc.codegen.machine.target import Target, named_targets, target_named
 from graphc.compiled.formats import GCM, ONNX, check_options, format_of
 from graphc.compiled.machine import HOST, compile_on, machine_named, strict_name
-from graphc.compiled.model_file import check_native, export, extended, nesting, save_graph, snapshot
+from graphc.compiled.model_export import check_native, export, extended, save_graph
+from graphc.compiled.model_trace import nesting, snapshot
 from graphc.compiled.sized_model import for_all_sizes
 from graphc.compiler.compile import CompiledGraph, compile_graph
 from graphc.compiler.freeze import freeze
-from graphc.files.manifest import ModelManifest
+from graphc.files.model_manifest import EntrySpec, ModelManifest
 from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.interpret import bind
 from graphc.nn.module import Module
 from graphc.passes.pipeline import Arranged
 from graphc.passes.precision import PRECISIONS
+
+EXAMPLES = (
+    "graphc compile net.py:Net --input x:f32[1,1,28,28] -o net.gcm",
+    "graphc compile net.py:Net --input x:f32[batch=1..64,1,28,28] --weights net.safetensors -o net.gcm",
+    "graphc compile net.py:Net --input x:f32[1,1,28,28] -o net.onnx",
+    "graphc compile net.pt2 --native -o net.gcm",
+)
+MODEL = (
+    Field("name", "string", "name of the model"),
+    *spec_fields("inputs", "an input"),
+    *spec_fields("outputs", "an output"),
+    Field("dims[].name", "string", "a named dimension", optional=True),
+    Field("dims[].min", "integer", "its smallest size"),
+    Field("dims[].max", "integer", "its largest size"),
+    Field("dims[].hint", "integer", "the size that is expected"),
+    Field("assumptions[]", "string", "what must hold of sizes", optional=True),
+    Field("versions.*", "string", "of graphc, llvmlite and LLVM, which wrote the file"),
+)
+JSON = (
+    *MODEL,
+    Field("native", "boolean", "whether there is object code in the file"),
+    Field("path", "string", "the file"),
+    Field("bytes", "integer", "its size", "B"),
+    Field("seconds", "number", "all that was done", "s"),
+    Field("stages.*", "number", "each stage of the compile", "s", optional=True),
+)
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
@@ -31,7 +59,11 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     add_model_arguments(parser)
     add_passes_argument(parser)
     parser.add_argument(
-        "-o", "--output", required=True, metavar="FILE", help="the file to write: net.gcm, or net.onnx for ONNX"
+        "-o",
+        "--output",
+        required=True,
+        metavar="FILE",
+        help="the file to write: net.gcm, net.onnx for ONNX, net.so for a C library",
     )
     parser.add_argument("--native", action="store_true", help="put object code into the file too")
     parser.add_argument(
@@ -50,6 +82,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     add_precision_argument(parser)
     parser.add_argument("--opset", type=int, metavar="N", help="version of ONNX's operators (18 and more; default: 20)")
     parser.add_argument("--json", action="store_true", help="print what was written as JSON")
+    library.add_arguments(parser)
     parser.set_defaults(run=run)
 
 
@@ -93,10 +126,12 @@ def add_passes_argument(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Runs the command."""
     start = time.perf_counter()
+    if library.is_wanted(options):
+        return library.write(options, lambda: (*prepare(options), passes_of(options)))
     _check_format(options)
     _check_machine(options)
     model, examples, dims = prepare(options)
-    passes = targets.resolve_passes(options.passes, options.target)
+    passes = passes_of(options)
     place = Path(options.output)
     if not place.resolve().parent.is_dir():
         raise console.UsageError(f"there is no folder {str(place.parent)!r} to write {place.name!r} to")
@@ -112,11 +147,17 @@ def run(options: argparse.Namespace) -> int:
         facts = {"path": str(place), "bytes": size, "seconds": seconds, "stages": stages}
         console.emit_json({**describe(manifest), **facts})
     else:
-        signature = ", ".join(map(str, manifest.inputs)), ", ".join(map(str, manifest.outputs))
-        console.emit(f"{place}: {manifest.name}({signature[0]}) -> ({signature[1]}), {console.bytes_text(size)}")
+        spec = manifest.first
+        signature = ", ".join(map(str, spec.inputs)), ", ".join(map(str, spec.outputs))
+        console.emit(f"{place}: {spec.title}({signature[0]}) -> ({signature[1]}), {console.bytes_text(size)}")
         done = "traced, compiled and written" if stages else "traced and written"
         console.say(f"{done} in {console.seconds_text(seconds)}")
     return console.OK
+
+
+def passes_of(options: argparse.Namespace) -> Arranged:
+    """The passes of a user that the arguments name."""
+    return targets.resolve_passes(options.passes, options.target)
 
 
 def _check_format(options: argparse.Namespace) -> None:
@@ -211,13 +252,18 @@ def _dim_json(dimension: Dimension) -> dict[str, Any]:
 
 
 def describe(manifest: ModelManifest) -> dict[str, Any]:
-    """What a manifest says, for JSON."""
+    """What a manifest says of the model and of its first entry, for JSON."""
+    spec = manifest.first
+    return {**describe_entry(spec), "native": bool(spec.natives), "versions": manifest.versions}
+
+
+def describe_entry(spec: EntrySpec) -> dict[str, Any]:
+    """What a manifest says of an entry, for JSON."""
     return {
-        "name": manifest.name,
-        "inputs": [console.spec_json(s) for s in manifest.inputs],
-        "outputs": [console.spec_json(s) for s in manifest.outputs],
-        **({"dims": [_dim_json(d) for d in manifest.dims]} if manifest.dims else {}),
-        **({"assumptions": [str(a) for a in manifest.assumptions]} if manifest.assumptions else {}),
-        "native": manifest.native is not None,
-        "versions": manifest.versions,
+        "name": spec.title,
+        "entry": spec.name,
+        "inputs": [console.spec_json(s) for s in spec.inputs],
+        "outputs": [console.spec_json(s) for s in spec.outputs],
+        **({"dims": [_dim_json(d) for d in spec.dims]} if spec.dims else {}),
+        **({"assumptions": [str(a) for a in spec.assumptions]} if spec.assumptions else {}),
     }

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import warnings
 from collections.abc import Sequence
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from graphc.base.errors import GraphcError
-from graphc.base.size import is_size
-from graphc.files.manifest import TensorSpec
+from graphc.base.lazy import deferred
+
+if TYPE_CHECKING:
+    from graphc.files.manifest import TensorSpec
+
+is_size, json_text = deferred("graphc.base.size:is_size"), deferred("json:dumps")
 
 OK = 0
 INTERNAL = 1
@@ -25,7 +28,7 @@ DAMAGED = 4
 MISMATCH = 5
 """Inputs or weights do not fit the model."""
 WRONG = 6
-"""What was checked is wrong."""
+"""What was checked, expected or asserted is wrong."""
 INTERRUPTED = 130
 PIPE = 141
 """Whoever read stdout went away."""
@@ -58,7 +61,7 @@ def emit(text: str) -> None:
 
 def emit_json(value: Any) -> None:
     """Prints data for machines."""
-    emit(json.dumps(value, indent=2, allow_nan=True))
+    emit(json_text(value, indent=2, allow_nan=True))
 
 
 def say(text: str) -> None:
@@ -115,7 +118,7 @@ def bytes_text(count: int) -> str:
 
 def seconds_text(seconds: float) -> str:
     """A time with three digits: ``12.3 us``."""
-    for unit, scale in (("s", 1.0), ("ms", 1e3), ("us", 1e6)):
-        if seconds * scale >= 1 or unit == "us":
+    for unit, scale in (("s", 1.0), ("ms", 1e3), ("us", 1e6), ("ns", 1e9)):
+        if seconds * scale >= 1 or unit == "ns":
             return f"{seconds * scale:.3g} {unit}"
     raise AssertionError

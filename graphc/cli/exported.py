@@ -9,8 +9,10 @@ from typing import Any
 from graphc.base.errors import ArgumentError
 from graphc.base.lazy import deferred
 from graphc.cli import console, targets
-from graphc.compiled.model_file import LoadedModel, in_memory, load, load_traced, snapshot
-from graphc.files.manifest import Artifact
+from graphc.compiled.model_export import in_memory, load_traced
+from graphc.compiled.model_file import LoadedModel, load
+from graphc.compiled.model_trace import snapshot
+from graphc.files.model_content import Artifact
 
 READERS = {
     ".pt2": deferred("graphc.interop.pt2.program:from_pt2"),

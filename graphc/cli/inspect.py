@@ -10,12 +10,38 @@ from typing import Any
 
 from graphc.base.size import hint
 from graphc.cli import console, exported
-from graphc.cli.compile import describe
-from graphc.compiled.model_file import read_graph
-from graphc.files import manifest as artifact
-from graphc.files.manifest import Artifact, Manifest
+from graphc.cli.compile import MODEL, describe
+from graphc.cli.fields import Field
+from graphc.compiled.model_graph import read_graph
+from graphc.files import model_content
+from graphc.files.model_content import Artifact, StoredEntry
 from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.verify import sub_graphs
+
+EXAMPLES = ("graphc inspect net.gcm",)
+JSON = (
+    Field("path", "string", "the file"),
+    Field("bytes", "integer", "its size", "B"),
+    Field("sha256", "string", "its digest"),
+    *MODEL,
+    Field("weights[].name", "string", "a parameter or state", optional=True),
+    Field("weights[].dtype", "string", "its element type"),
+    Field("weights[].shape", "array", "its shape"),
+    Field("weights[].shape[]", "integer", "a size", optional=True),
+    Field("weights[].bytes", "integer", "what it takes", "B"),
+    Field("weights[].sha256", "string", "digest of its elements"),
+    Field("weight_bytes", "integer", "what all of them take", "B"),
+    Field("constant_bytes", "integer", "what constants of the graph take", "B"),
+    Field("ops.*", "integer", "how many nodes of each op there are"),
+    Field("native", "object or null", "the object code in the file"),
+    Field("native.triple", "string", "what it was made for"),
+    Field("native.cpu", "string", "what it was made for"),
+    Field("native.features[]", "string", "an instruction set extension that it uses", optional=True),
+    Field("native.arena", "integer", "scratch memory of a call", "B"),
+    Field("native.code_bytes", "integer", "its size", "B"),
+    Field("native.chosen", "integer", "kernels in several versions", optional=True),
+    Field("native.versions.*", "string", "of graphc, llvmlite and LLVM, which made it"),
+)
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
@@ -37,9 +63,9 @@ def run(options: argparse.Namespace) -> int:
 
 def collect(path: Path) -> dict[str, Any]:
     """All facts about a file; it is read and verified as for a run. Raises ArtifactError and OSError."""
-    stored = exported.stored(str(path)) if exported.is_exported(path.name) else artifact.load(path)
+    stored = exported.stored(str(path)) if exported.is_exported(path.name) else model_content.load(path)
     ops = count_ops(read_graph(stored))
-    weights = [t for t in stored.manifest.tensors if t.section == "weights"]
+    weights = stored.manifest.weights
     return {
         "path": str(path),
         "bytes": path.stat().st_size,
@@ -58,7 +84,7 @@ def collect(path: Path) -> dict[str, Any]:
         "weight_bytes": sum(t.nbytes for t in weights),
         "constant_bytes": sum(t.nbytes for t in stored.manifest.tensors if t.section == "data"),
         "ops": dict(sorted(ops.items(), key=lambda item: (-item[1], item[0]))),
-        "native": _native(stored.manifest.native, stored.object),
+        "native": _native(stored.first),
     }
 
 
@@ -66,9 +92,10 @@ def _digest(stored: Artifact, name: str) -> str:
     return hashlib.sha256(stored.weights[name].tobytes()).hexdigest()
 
 
-def _native(manifest: Manifest | None, code: bytes | None) -> dict[str, Any] | None:
-    if manifest is None or code is None:
+def _native(entry: StoredEntry) -> dict[str, Any] | None:
+    if not entry.natives:
         return None
+    manifest, code, _ = entry.natives[0]
     return {
         "triple": manifest.target.triple,
         "cpu": manifest.target.cpu,

@@ -10,6 +10,11 @@ from graphc.compiler.stages import GPU_PASSES, GPU_STAGES, GRAPH_PASSES, PROGRAM
 TEXTS = tuple(dict.fromkeys((*STAGES, *GPU_STAGES)))
 PASSES = tuple(dict.fromkeys((*GRAPH_PASSES, *PROGRAM_PASSES, *GPU_PASSES)))
 
+EXAMPLES = (
+    "graphc ir net.py:Net --input x:f32[1,1,28,28] --stage lowered",
+    "graphc ir net.gcm --stage asm --target avx2",
+)
+
 
 def add_to(parser: argparse.ArgumentParser) -> None:
     """Gives the command's parser its arguments."""

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import os
+import signal
 import sys
-import traceback
+import textwrap
+import threading
 from collections.abc import Sequence
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
-from graphc.base import config
 from graphc.base.errors import (
     ArgumentError,
     ArtifactError,
@@ -23,33 +24,51 @@ from graphc.base.errors import (
     StateDictError,
     TargetError,
 )
-from graphc.cli import console
+from graphc.base.lazy import deferred
+from graphc.base.version import VERSION
+from graphc.cli import console, suggestions
 from graphc.cli.console import UsageError
 
 COMMANDS = {
     "compile": "trace a model and write it to a file",
-    "run": "run a model file on arrays",
+    "run": "run a model file on arrays, images, or folders of them",
     "ir": "print a stage of the compiler",
-    "bench": "measure a model file",
+    "bench": "measure a model file, alone or beside others",
     "profile": "show where the time of a model goes",
     "tune": "find the fastest register blocks for a model",
     "explain": "show what the compiler decided and why",
     "check": "check every pass of compiling a model against what it means",
     "inspect": "show what a model file holds",
     "summary": "show the layers of a model",
+    "train": "train an entry of a model file on data in files",
+    "diff": "show what differs between two models",
+    "verify": "check that model files are whole",
+    "selftest": "run the sample calls of a model file",
     "viz": "draw the graph of a model",
-    "cache": "show or empty the cache of compiled programs",
-    "doctor": "show what of this machine can be used, and what is missing for GPUs",
+    "view": "show a model on one page: layers, passes, kernels and their times",
+    "cache": "list, measure or empty the cache of compiled programs",
+    "doctor": "show what of this machine can be used, and what is missing",
+    "completion": "print what a shell needs to complete commands and arguments",
 }
-"""Each is a module of this package, which is loaded when the command is used."""
+"""Each is a module of this package, which is loaded when the command is used. It has ``add_to(parser)``, which adds
+arguments and sets ``run``, the function from options to an exit code; ``EXAMPLES``, command lines as users type them;
+and, where there is ``--json``, ``JSON``, the fields that it prints (``graphc/cli/fields.py``)."""
+
+read_options = deferred("graphc.base.config:read")
 
 
-LIKENESS = 0.8
-"""From which on an option that exists is taken for what was meant by one that does not (difflib's ratio)."""
+class Formatter(argparse.HelpFormatter):
+    """Help of which examples keep their lines."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return text if "\n" in text else super()._fill_text(text, width, indent)
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that names the command whose arguments are wrong, and the argument that was meant."""
+    """A parser that names the command whose arguments are wrong, and what was meant; names are not abbreviated."""
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        super().__init__(*args, **{"allow_abbrev": False, "formatter_class": Formatter, **kwargs})
 
     def format_help(self) -> str:
         """As of the base class, without the marks of code in descriptions."""
@@ -60,26 +79,41 @@ class Parser(argparse.ArgumentParser):
         found, unknown = super().parse_known_args(args, namespace)
         if unknown:
             options = [name for action in self._actions for name in action.option_strings]
-            meant = difflib.get_close_matches(unknown[0].partition("=")[0], options, 1, LIKENESS)
-            self.error(f"unknown arguments: {' '.join(unknown)}" + (f"; {meant[0]} exists" if meant else ""))
+            meant = suggestions.option_meant(unknown[0], options)
+            self.error(f"unknown arguments: {' '.join(unknown)}" + (f"; {meant} exists" if meant else ""))
         return found, unknown
+
+
+def load_command(name: str) -> ModuleType:
+    """The module of a command. An interrupt while it loads ends the process."""
+    # NOTE: KeyboardInterrupt inside an import can come out of it as an ImportError.
+    handler = signal.getsignal(signal.SIGINT)
+    guarded = handler is signal.default_int_handler and threading.current_thread() is threading.main_thread()
+    if guarded:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        return import_module(f"graphc.cli.{name}")
+    finally:
+        if guarded:
+            signal.signal(signal.SIGINT, handler)
 
 
 def build_parser(used: str | None = None) -> argparse.ArgumentParser:
     """The parser with all commands, of which the ``used`` one has its arguments."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="graphc",
         description="Compiles modules to native code and runs them.",
         epilog="Exit codes: 0 done, 1 internal error, 2 usage, 3 compile error, 4 damaged or foreign file, "
-        "5 inputs or weights that do not fit, 6 a check that found something wrong.",
+        "5 inputs or weights that do not fit, 6 what was checked, expected or asserted is wrong, 130 interrupted.",
     )
-    parser.add_argument("--version", action="version", version=f"graphc {config.VERSION}")
+    parser.add_argument("--version", action="version", version=f"graphc {VERSION}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=Parser)
     for name, purpose in COMMANDS.items():
         command = commands.add_parser(name, help=purpose)
         if name == used:
-            module = import_module(f"graphc.cli.{name}")
-            command.description = module.__doc__
+            module = load_command(name)
+            command.description = " ".join((module.__doc__ or "").split())
+            command.epilog = textwrap.indent("\n".join(("examples:", *module.EXAMPLES)), "  ").removeprefix("  ")
             module.add_to(command)
     return parser
 
@@ -89,14 +123,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     (GRAPHC_DEBUG=1 shows it)."""
     console.open_streams()
     given = sys.argv[1:] if argv is None else argv
-    parser = build_parser(next((word for word in given if not word.startswith("-")), None))
-    if not given:
-        parser.print_help(sys.stderr)
-        return console.USAGE
+    used = next((word for word in given if not word.startswith("-")), None)
     try:
-        options = parser.parse_args(argv)
+        parser = build_parser(used)
+        if not given:
+            parser.print_help(sys.stderr)
+            return console.USAGE
+        if used not in COMMANDS and not {"-h", "--help", "--version"} & {*given}:
+            parser.error(suggestions.no_command(used, COMMANDS) if used else "no command is given")
+        options = parser.parse_args(given)
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else console.USAGE
+    except BrokenPipeError:
+        return _reader_is_gone()
     try:
         _check_environment()
         code = options.run(options)
@@ -106,25 +145,29 @@ def main(argv: Sequence[str] | None = None) -> int:
         console.say("interrupted")
         return console.INTERRUPTED
     except BrokenPipeError:
-        # NOTE: the interpreter flushes stdout once more at exit; that must not fail again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return console.PIPE
+        return _reader_is_gone()
     except Exception as error:
         if _debugging():
-            traceback.print_exc()
+            sys.excepthook(type(error), error, error.__traceback__)
         return _report(error)
+
+
+def _reader_is_gone() -> int:
+    # NOTE: the interpreter flushes stdout once more at exit; that must not fail again.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return console.PIPE
 
 
 def _check_environment() -> None:
     try:
-        config.read()
+        read_options()
     except ArgumentError as error:
         raise UsageError(error.what, remedy=error.remedy) from error
 
 
 def _debugging() -> bool:
     try:
-        return config.read().debug
+        return read_options().debug
     except ArgumentError:
         return False
 

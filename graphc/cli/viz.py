@@ -8,13 +8,19 @@ from typing import Any
 
 from graphc.cli import console, exported, targets
 from graphc.cli.compile import add_model_arguments, prepare
-from graphc.compiled.model_file import read_graph, snapshot
+from graphc.compiled.model_graph import read_graph
+from graphc.compiled.model_trace import snapshot
 from graphc.drawing.show import picture
-from graphc.files import manifest
+from graphc.files import model_content
 from graphc.files.numpy_file import read_npz
 from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.parse import parse_graph
 from graphc.nn.module import Module
+
+EXAMPLES = (
+    "graphc viz net.gcm -o net.svg",
+    "graphc viz net.py:Net --input x:f32[1,1,28,28] --depth 1 -o net.html",
+)
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
@@ -66,7 +72,7 @@ def _stored(path: Path) -> Graph:
     if not path.is_file():
         raise FileNotFoundError(2, "no such file", str(path))
     if path.suffix == ".gcm":
-        return read_graph(manifest.load(path))
+        return read_graph(model_content.load(path))
     beside = path.with_suffix(".npz")
     data = read_npz(beside) if beside.is_file() else {}
     with targets.compiling():

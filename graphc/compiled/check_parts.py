@@ -14,7 +14,7 @@ from graphc.compiled.bound_program import bound_values
 from graphc.compiled.check_case import GRADIENT, write_case, wrong_by
 from graphc.compiled.function import Compiled
 from graphc.compiled.gradient_rules import gradient_fault, may_compare
-from graphc.compiled.model_file import snapshot
+from graphc.compiled.model_trace import snapshot
 from graphc.compiled.step import CompiledStep
 from graphc.compiler.check import graph_arguments
 from graphc.compiler.pass_check import Fault, Part, PassLine, PassReport, Reference, check_part, joined

@@ -11,8 +11,9 @@ from graphc.base.device import KINDS, device
 from graphc.base.errors import ArgumentError
 from graphc.codegen.machine.target import STRICT, Target
 from graphc.compiler.cache import Entry
-from graphc.compiler.compile import CompiledGraph, compile_graph, load_compiled, running_target
+from graphc.compiler.compile import CompiledGraph, compile_graph, load_compiled
 from graphc.compiler.device import compile_graph_for, load_on_device, target_of
+from graphc.compiler.ready import running_target
 from graphc.ir.graph.graph import Graph
 from graphc.passes.base import Pass
 from graphc.passes.pipeline import PIPELINE

@@ -9,7 +9,7 @@ import numpy as np
 
 from graphc.base.errors import ArgumentError, GraphcError
 from graphc.compiled.check_parts import check_model_passes, checked_part, training_part
-from graphc.compiled.model_file import snapshot
+from graphc.compiled.model_trace import snapshot
 from graphc.compiled.step import CompiledStep
 from graphc.compiler.check import Report, check_graph, check_narrow, graph_arguments
 from graphc.compiler.pass_check import PassReport

@@ -15,13 +15,13 @@ from graphc.base.named_dims import chosen_sizes
 from graphc.base.shape_patterns import ShapePatterns, as_pattern
 from graphc.base.size import Dimension
 from graphc.compiled.machine import compile_on, load_on
+from graphc.compiled.model_state import ModelState
 from graphc.compiler.compile import CompiledGraph
 from graphc.compiler.freeze import freeze
-from graphc.files.manifest import Artifact, ModelManifest
+from graphc.files.model_manifest import EntrySpec
 from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.interpret import bind, settle
 from graphc.runtime.call import Explain
-from graphc.runtime.fast_call import Gate
 
 Sizes = dict[Dimension, int]
 
@@ -29,22 +29,22 @@ Sizes = dict[Dimension, int]
 class SizesOfModel:
     """The sizes of the dimensions of a model in a call, which must be such as its trace has assumed."""
 
-    def __init__(self, manifest: ModelManifest):
-        self._manifest = manifest
-        self._patterns = ShapePatterns([s.pattern for s in manifest.inputs], [s.name for s in manifest.inputs])
+    def __init__(self, spec: EntrySpec):
+        self._spec = spec
+        self._patterns = ShapePatterns([s.pattern for s in spec.inputs], [s.name for s in spec.inputs])
 
     def of(self, arrays: Sequence[Any]) -> Sizes:
         """The sizes in a call with these arrays; raises ArgumentError and ShapeError."""
-        inputs = self._manifest.inputs
+        inputs = self._spec.inputs
         if len(arrays) != len(inputs):
             signature = ", ".join(map(str, inputs))
-            raise ArgumentError(f"{self._manifest.name}({signature}) takes {len(inputs)} inputs, got {len(arrays)}")
+            raise ArgumentError(f"{self._spec.title}({signature}) takes {len(inputs)} inputs, got {len(arrays)}")
         sizes = self._patterns.solve([as_pattern(a, s.pattern) for a, s in zip(arrays, inputs, strict=True)])
-        broken = next((a for a in self._manifest.assumptions if not a.holds(sizes)), None)
+        broken = next((a for a in self._spec.assumptions if not a.holds(sizes)), None)
         if broken is not None:
             known = ", ".join(f"{d.name} = {n}" for d, n in sizes.items())
             raise ShapeError(
-                f"{self._manifest.name} was traced for {broken}, and is called with {known}",
+                f"{self._spec.title} was traced for {broken}, and is called with {known}",
                 remedy="export it again with a hint for the other sizes: gc.Dim(..., hint=...)",
             )
         return sizes
@@ -52,22 +52,20 @@ class SizesOfModel:
     def named(self, sizes: Mapping[str, int]) -> Sizes:
         """The sizes with these names, the expected ones of others; raises ArgumentError for an unknown name, and for a
         size outside of its range."""
-        known = {d.name: d for d in self._manifest.dims}
+        known = {d.name: d for d in self._spec.dims}
         return chosen_sizes(known, {**{name: d.hint for name, d in known.items()}, **sizes})
 
 
 class ProgramsBySizes:
     """Programs of a model, each for one size of every dimension; those that were not used for the longest go."""
 
-    def __init__(self, stored: Artifact, graph: Graph, machine: str):
+    def __init__(self, spec: EntrySpec, graph: Graph, state: ModelState, machine: str):
         """``graph`` as it stands in the file, ``machine`` where programs run (see compiled.machine)."""
-        self.manifest = stored.manifest
+        self.spec = spec
         self.seconds: dict[str, float] = {}
         """How long the stages of the last compile took."""
-        self.sizes = SizesOfModel(stored.manifest)
-        self.states: dict[str, np.ndarray] = {}
-        """Params and states that are written, by path."""
-        self._weights = stored.weights
+        self.sizes = SizesOfModel(spec)
+        self._state = state
         self._graph, self._machine = graph, machine
         self._programs: dict[tuple[int, ...], Any] = {}
         self._lock = Lock()
@@ -75,13 +73,12 @@ class ProgramsBySizes:
         """Held while the program for these sizes is made."""
         self.explain: Explain | None = None
         """Says which check fails in a call."""
-        self._gate = Gate()
         self.bound = ()
-        """Nothing: states are its own."""
+        """Nothing: it takes params and states out of the model's."""
 
     def of(self, sizes: Sizes) -> Any:
         """The program for these sizes, compiled when it is the first time."""
-        key = tuple([sizes[d] for d in self.manifest.dims if d in sizes])
+        key = tuple([sizes[d] for d in self.spec.dims if d in sizes])
         with self._lock:
             program = self._programs.pop(key, None)
             if program is not None:
@@ -101,26 +98,20 @@ class ProgramsBySizes:
     def _make(self, sizes: Sizes) -> Any:
         start = time.perf_counter()
         graph = bind(self._graph, {d.name: n for d, n in sizes.items() if d.name in self._graph.dims})
-        compiled = compile_on(freeze(graph, self._weights), self._machine)
+        compiled = compile_on(freeze(graph, self._state.constants), self._machine)
         with self._lock:
             self.seconds.clear()
             self.seconds.update(compiled.stages.seconds or {"cache": time.perf_counter() - start})
         program = load_on(compiled, self._machine)
         program.explain = self.explain
-        for spec in program.bound:
-            self.states.setdefault(spec.path, np.array(self._weights[spec.path]))
         return program
 
     def run(
         self, arrays: Sequence[Any], bound: Sequence[np.ndarray] = (), out: Sequence[np.ndarray] | None = None
     ) -> list[np.ndarray]:
-        """The outputs in order; states are its own."""
+        """The outputs in order; params and states are those of the model."""
         program = self.of(self.sizes.of(arrays))
-        states = tuple([self.states[spec.path] for spec in program.bound])
-        if not any(spec.written for spec in program.bound):
-            return program.run(arrays, states, out)
-        with self._gate.alone():
-            return program.run(arrays, states, out)
+        return program.run(arrays, self._state.arrays([spec.path for spec in program.bound]), out)
 
 
 def for_all_sizes(

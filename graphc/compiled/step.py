@@ -113,6 +113,21 @@ class CompiledStep:
 
     def __call__(self, *args: Any, **more: Any) -> Any:
         """Trains on one batch, ``step(x, *y)``, and returns what the loss returned; see ``compile_step``."""
+        leaves, plain, program, numbers, call = self._found(args, more)
+        if program is None:
+            return self._run_apart(leaves, plain)
+        return self._run(program, [*leaves, *numbers] if numbers else leaves, call)
+
+    def prepare(self, *args: Any, **more: Any) -> StepProgram:
+        """The program for a batch, which is made where there is none yet; nothing is run. Raises what a call raises."""
+        leaves, _, program, _, _ = self._found(args, more)
+        if program is None:
+            raise self._refusal(leaves)
+        return program
+
+    def _found(self, args: tuple[Any, ...], more: dict[str, Any]) -> tuple[Any, ...]:
+        """The tensors of a call, the batch as it was given, and the program for it with the numbers that it is given
+        and the sizes of its dimensions; None in its place where no program is for it."""
         x, y = args[:1], args[1:]
         if x and isinstance(x[0], tuple):
             x = x[0]
@@ -144,10 +159,10 @@ class CompiledStep:
             if leaf._counter is None or (leaf._node is not None and leaf._requires_grad):
                 is_apart = True
         if is_apart:
-            return self._run_apart(leaves, plain)
+            return leaves, plain, None, None, None
         call = self._calls.of(*batch.by_position()) if self._calls.is_any else None
         program, numbers = self._find(key, given, call) or self._new(key, structure, modules, batch, call)
-        return self._run(program, [*leaves, *numbers] if numbers else leaves, call)
+        return leaves, plain, program, numbers, call
 
     def _opened(self, batch: _Batch) -> _Batch:
         """A batch with tensors in the places of whole numbers that are sizes."""

@@ -92,7 +92,7 @@ class StepProgram:
         self.account = trace.outside.account([OptimizerSettings(o) for o in options.optimizers])
         count = len(self.traced.graph.outputs)
         graph, parameters = self._differentiate()
-        slots = self._slots(parameters)
+        slots = self._slots_of = self._slots(parameters)
         self.params = frozenset(id(param) for _, param in parameters.values())
         """The parameters that it has gradients of, by identity."""
         tail = Tail(options, state, self.traced, trace.outside, slots)
@@ -125,7 +125,6 @@ class StepProgram:
         updates = [range(first_update, sys.maxsize)]
         scene = Scene(options.name, class_names(options.model), "step", updates)
         self.first_nan = FirstNan(scene, self.graph, guarded, self.machine)
-        self._slots_of = slots
         floats = {path: slots[path] for path in sorted(written) if slots[path].dtype.is_floating_point}
         self._rounds = Rounds({} if options.first_nan == "all" else floats)
 
@@ -203,6 +202,20 @@ class StepProgram:
                 path = state_path(argument, name)
                 slots[path] = Slot(tensor, (state, name), f"state {path!r}")
         return slots
+
+    def tensors(self) -> dict[str, Tensor]:
+        """The tensors that its params and states stand for, by path."""
+        return {input_path(v): self._slots_of[input_path(v)].tensor() for v in bound_values(self.graph, self.program)}
+
+    @property
+    def numbers(self) -> dict[Any, np.ndarray]:
+        """The optimizers' numbers that are its last inputs, in order, with what they are now."""
+        return dict(zip(self._numbers.keys(), self._numbers.arrays(), strict=True))
+
+    @property
+    def sets_attributes(self) -> bool:
+        """Whether each call sets attributes of modules."""
+        return bool(self._effects)
 
     def holds(self) -> bool:
         """Whether nothing outside has changed that the program depends on."""

@@ -305,6 +305,11 @@ EAGER = EagerDispatcher(config.read().eager)
 dispatch.set_default(EAGER)
 
 
+def eager() -> EagerDispatcher:
+    """The one that is installed, for who asks before anything of graphc has been used."""
+    return EAGER
+
+
 @contextmanager
 def references() -> Iterator[None]:
     """Inside, eager mode computes every op by its numpy reference, as with GRAPHC_EAGER=reference, in all threads."""

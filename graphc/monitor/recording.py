@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from graphc.base.config import VERSION
 from graphc.base.errors import ArgumentError, ArtifactError, GraphcError
+from graphc.base.version import VERSION
 from graphc.files.numpy_file import read_npz, write_npz
 from graphc.monitor.call_log import OP, Event
 from graphc.monitor.contents import contents_of

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from graphc.base.dtypes import DType, dtype_of
-from graphc.base.errors import TraceError
+from graphc.base.lazy import deferred
 from graphc.base.location import UNKNOWN, Location
 from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import CONSTANT, Graph, Value
@@ -44,6 +44,7 @@ class Dispatcher(Protocol):
 
 
 _default: list[Dispatcher] = []
+_eager = deferred("graphc.eager.dispatcher:eager")
 _current: ContextVar[Dispatcher | None] = ContextVar("graphc_dispatcher", default=None)
 
 
@@ -54,7 +55,7 @@ def set_default(dispatcher: Dispatcher) -> None:
 
 def default() -> Any:
     """The dispatcher used when none is active: what it makes is there before and after a trace."""
-    return _default[0]
+    return _default[0] if _default else _eager()
 
 
 def is_default() -> bool:
@@ -64,10 +65,7 @@ def is_default() -> bool:
 
 def current() -> Dispatcher:
     """The active dispatcher."""
-    active = _current.get() or (_default[0] if _default else None)
-    if active is None:
-        raise TraceError("no dispatcher is active", remedy="import graphc, or use graphc.ops.dispatch.use(...)")
-    return active
+    return _current.get() or (_default[0] if _default else _eager())
 
 
 AS_PYTHON = [0]

@@ -113,6 +113,10 @@ class GivenNumbers:
         """More of them, in the order of the program's arguments."""
         self._numbers += numbers
 
+    def keys(self) -> list[GroupNumber]:
+        """What they are, equal for the same number of the same optimizer."""
+        return list(self._numbers)
+
     def arrays(self) -> list[np.ndarray]:
         """Each as an array without dimensions."""
         given = [_now(number) for number in self._numbers]

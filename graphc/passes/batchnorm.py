@@ -99,8 +99,12 @@ class _Product:
         smaller = hint(self.weight.type.size) * costs.scaled_weights <= hint(self.node.result.type.size)
         return _is_static(self.weight) and smaller
 
-    def scaled(self, scale: Value) -> Value:
-        """The product with its weights multiplied by a vector."""
+    def scaled(self, graph: Graph, scale: Value) -> Value:
+        """The product with its weights multiplied by a vector; it comes from where it came from before."""
+        with use(GraphDispatcher(graph, self.node.location)):
+            return self._scaled(scale)
+
+    def _scaled(self, scale: Value) -> Value:
         if not is_one(scale.type.size):
             shape = [1] * len(self.weight.shape)
             along_columns = self.node.op is matmul.op and not self.node.attrs["transpose_b"]
@@ -161,7 +165,7 @@ def _scale(costs: RewriteCosts, graph: Graph, node: Node) -> Value | None:
             continue
         with use(GraphDispatcher(graph, node.location)):
             factor = div(1.0, s) if node.op is div.op else s
-            result = product.scaled(factor)
+            result = product.scaled(graph, factor)
             if shifted is None:
                 return result
             return (sub if shifted.negative else add)(result, mul(shifted.shift, factor))

@@ -12,7 +12,7 @@ import numpy as np
 
 from graphc.base.dtypes import ALL
 from graphc.base.errors import ArtifactError
-from graphc.files import container, manifest
+from graphc.files import container, model_content
 from graphc.files.archive import Archive
 from graphc.files.numpy_file import read_npz
 from graphc.nn.module_state import StateDict
@@ -156,7 +156,7 @@ def _read_index(place: str, seen: set[ForeignType]) -> StateDict:
 
 
 def _read_model(place: str, seen: set[ForeignType]) -> dict[str, Tensor]:
-    return {name: from_numpy(np.array(array)) for name, array in manifest.load(place).weights.items()}
+    return {name: from_numpy(np.array(array)) for name, array in model_content.load(place).weights.items()}
 
 
 INDEX = "index of shards"

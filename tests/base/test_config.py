@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import tomllib
 
 import pytest
 
@@ -47,11 +46,6 @@ def test_values_are_typed():
 def test_a_wrong_value_names_the_variable_and_what_it_takes(variable: str):
     with pytest.raises(ArgumentError, match=rf"{variable}='sometimes' is no value of this option\n  try    one of `"):
         config.read({variable: "sometimes"})
-
-
-def test_the_version_is_that_of_the_package():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert project["version"] == config.VERSION
 
 
 def test_read_takes_the_environment_as_it_is_now(monkeypatch: pytest.MonkeyPatch):

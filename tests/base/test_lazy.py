@@ -35,6 +35,33 @@ def run(code: str) -> str:
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
 
 
+def test_a_front_is_loaded_before_anything_else_is():
+    namespace = {}
+    load = exports(
+        "some", namespace, {"json": "json", "map": "json:dumps"}, "tests.base.front_of_a_package", hidden=("map",)
+    )
+    assert not namespace
+    assert load("json").loads("1") == 1 and namespace["answer"] == 42
+    assert load("__all__") == ["answer", "json"] and load("map")(1) == "1"
+
+
+def test_an_import_of_graphc_loads_nothing():
+    assert run("import sys, graphc; print([m for m in ('numpy', 'argparse', 'logging') if m in sys.modules])") == "[]"
+    assert run("import sys, graphc; graphc.__version__; print('numpy' in sys.modules)") == "False"
+
+
+@pytest.mark.parametrize("module", ["graphc.nn", "graphc.tensors.creation", "graphc.compiled.model_file"])
+def test_modules_work_that_are_imported_before_any_name_of_graphc_is_used(module: str):
+    code = f"""
+import {module}
+from graphc.tensors.creation import ones
+x = ones(2, requires_grad=True)
+(x * x + 1).sum().backward()
+print(x.grad.tolist())
+"""
+    assert run(code) == "[2.0, 2.0]"
+
+
 def test_eager_programs_load_numpy_only():
     code = """
 import sys, graphc
@@ -79,8 +106,16 @@ def test_names_that_graphc_loads_later_are_imported_for_type_checkers():
     seen = {
         a.name: f"graphc.{a.name}" if n.module == "graphc" else f"{n.module}:{a.name}"
         for n in checked.body
-        if isinstance(n, ast.ImportFrom)
+        if isinstance(n, ast.ImportFrom) and n.module != "graphc.front"
         for a in n.names
     }
     assert seen == graphc._LATER
     assert len(graphc.__all__) == len(set(graphc.__all__))
+
+
+def test_what_stands_alone_is_loaded_without_the_front():
+    namespace: dict = {}
+    names = {"json": "json", "sqrt": "math:sqrt"}
+    load = exports("some", namespace, names, "tests.base.front_of_a_package", alone=("json",))
+    assert load("json").loads("1") == 1 and set(namespace) == {"json"}
+    assert load("sqrt")(4) == 2 and set(namespace) > {"json", "sqrt", "__all__"}

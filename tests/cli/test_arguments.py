@@ -13,7 +13,7 @@ from graphc.cli import arguments as cli_arguments
 from graphc.cli import console, profile
 from graphc.cli.arguments import count, seconds, threads
 from graphc.codegen.machine.target import host_target, named_targets, target_named
-from graphc.compiled import model_file
+from graphc.compiled import model_programs
 from graphc.compiler import stages
 from graphc.runtime.threads import MAX_THREADS, get_num_threads, set_num_threads
 from tests.cli.conftest import Graphc
@@ -82,7 +82,7 @@ def test_what_is_compiled_is_for_the_target(command: str, net: Path, graphc: Gra
             built.append(self.target.features)
 
     monkeypatch.setattr("graphc.cli.sources.Stages", Recorded)
-    monkeypatch.setattr(model_file, "Stages", Recorded)
+    monkeypatch.setattr(model_programs, "Stages", Recorded)
     assert graphc(*arguments(command, net, "sse2")).code == console.OK
     assert built and set(built) == {target_named("sse2").features}
 

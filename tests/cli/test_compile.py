@@ -11,7 +11,7 @@ import pytest
 from graphc.base.errors import CompileError
 from graphc.cli import compile, console, targets
 from graphc.compiled.model_file import load
-from graphc.files import manifest
+from graphc.files import model_content
 from tests.cli.conftest import Graphc
 
 
@@ -98,7 +98,7 @@ def test_precision(models: Path, tmp_path: Path, graphc: Graphc):
     assert graphc(*arguments).code == console.OK
     size = path.stat().st_size
     assert graphc(*arguments, "--precision", "bf16", "--native").code == console.OK
-    assert [t.dtype for t in manifest.load(path).manifest.tensors] == ["bf16", "f32"]
+    assert [t.dtype for t in model_content.load(path).manifest.tensors] == ["bf16", "f32"]
     assert graphc(*arguments, "--precision", "int8").code == console.OK
     assert path.stat().st_size < size / 2 and load(path)(np.ones((2, 64), np.float32)).shape == (2, 80)
     assert graphc(*arguments, "--precision", "fp4").code == console.USAGE
@@ -209,7 +209,7 @@ def test_native_code_for_another_machine(models: Path, tmp_path: Path, graphc: G
     path = tmp_path / "n.gcm"
     arguments = ["compile", f"{models}:double", "--input", "x:f64[3]", "-o", path, "--target", "neon"]
     done = graphc(*arguments, "--native", "--json")
-    native = manifest.load(path).manifest.native
+    native = model_content.load(path).first.natives[0].manifest
     assert done.code == console.OK and native is not None and native.target.triple.startswith("aarch64")
     refused = graphc(*arguments)
     assert refused.code == console.USAGE and "--native" in refused.err

@@ -10,7 +10,7 @@ import numpy as np
 
 from graphc.cli import console
 from graphc.cli.inspect import count_ops
-from graphc.files import manifest
+from graphc.files import model_content
 from graphc.ir.graph.parse import parse_graph
 from tests.cli.conftest import Graphc
 from tests.compiler.graphs import mlp
@@ -38,10 +38,10 @@ def test_facts_for_machines(net: Path, graphc: Graphc):
     assert facts["inputs"] == [{"name": "x", "dtype": "f32", "shape": [2, 6]}]
     assert facts["bytes"] == net.stat().st_size
     weight = facts["weights"][0]
-    stored = manifest.load(net)
+    stored = model_content.load(net)
     assert weight["name"] == "fc.weight" and weight["bytes"] == 96
     assert weight["sha256"] == hashlib.sha256(stored.weights["fc.weight"].tobytes()).hexdigest()
-    assert facts["ops"] == dict(count_ops(parse_graph(stored.text))) and facts["native"] is None
+    assert facts["ops"] == dict(count_ops(parse_graph(stored.first.text))) and facts["native"] is None
 
 
 def test_native_code_is_described(models: Path, tmp_path: Path, graphc: Graphc):
@@ -63,7 +63,7 @@ def test_files_that_are_no_models(net: Path, tmp_path: Path, graphc: Graphc):
     content[-1] ^= 1
     net.write_bytes(content)
     done = graphc("inspect", net)
-    assert done.code == console.DAMAGED and "digest of section 'weights' differs" in done.err
+    assert done.code == console.DAMAGED and "digest of section 'data' differs" in done.err
 
 
 def test_ops_are_counted():

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from graphc.base import config
+from graphc.base.version import VERSION
 from graphc.cli import console
 from graphc.cli.main import COMMANDS, exit_code, main
 from graphc.errors import (
@@ -52,18 +52,31 @@ def test_every_command_has_help(capsys: pytest.CaptureFixture[str]):
         assert out.startswith("usage: graphc") and not err
 
 
-@pytest.mark.parametrize(("command", "spared"), [(["--help"], "llvmlite networkx"), (["cache", "--json"], "networkx")])
-def test_commands_load_what_they_need(command: list[str], spared: str):
+HEAVY = ("numpy", "llvmlite", "networkx", "logging", "dataclasses")
+
+
+@pytest.mark.parametrize(
+    ("command", "spared"),
+    [
+        (["--help"], HEAVY),
+        (["--version"], HEAVY),
+        (["fly"], HEAVY[:3]),
+        (["completion", "bash"], HEAVY[:3]),
+        (["cache", "--json"], HEAVY[2:3]),
+    ],
+)
+def test_commands_load_what_they_need(command: list[str], spared: tuple[str, ...]):
     program = (
-        "import sys; from graphc.cli.main import main; code = main(sys.argv[2:]); "
-        "sys.exit(code or any(name in sys.modules for name in sys.argv[1].split()))"
+        "import sys; from graphc.cli.main import main; main(sys.argv[2:]); "
+        "sys.exit(any(name in sys.modules for name in sys.argv[1].split()))"
     )
-    run = subprocess.run([sys.executable, "-c", program, spared, *command], capture_output=True, env=ENVIRONMENT)
+    names = " ".join(spared)
+    run = subprocess.run([sys.executable, "-c", program, names, *command], capture_output=True, env=ENVIRONMENT)
     assert run.returncode == 0, run.stderr
 
 
 def test_version(graphc: Graphc):
-    assert graphc("--version").out == f"graphc {config.VERSION}\n"
+    assert graphc("--version").out == f"graphc {VERSION}\n"
 
 
 @pytest.mark.parametrize("arguments", [[], ["fly"], ["run"], ["compile", "a.py:B"], ["run", "a.gcm", "--what"]])
@@ -98,7 +111,7 @@ def test_a_fault_of_graphc_says_so(graphc: Graphc, net: Path, monkeypatch: pytes
     def fault(*_: object) -> None:
         raise RuntimeError("odd")
 
-    monkeypatch.setattr("graphc.cli.run.read_inputs", fault)
+    monkeypatch.setattr("graphc.cli.run.inputs.read", fault)
     done = graphc("run", net)
     assert done.code == console.INTERNAL
     assert done.err == "error: internal error: RuntimeError: odd\n  try    GRAPHC_DEBUG=1 shows where\n"
@@ -108,7 +121,7 @@ def test_memory_errors_are_no_faults(graphc: Graphc, net: Path, monkeypatch: pyt
     def exhausted(*_: object) -> None:
         raise MemoryError("1 EiB")
 
-    monkeypatch.setattr("graphc.cli.run.read_inputs", exhausted)
+    monkeypatch.setattr("graphc.cli.run.inputs.read", exhausted)
     assert graphc("run", net) == (console.COMPILE, "", "error: out of memory: 1 EiB\n")
 
 
@@ -131,14 +144,15 @@ def test_an_argument_that_is_like_no_other_is_given_no_advice(graphc: Graphc, ne
     assert done.code == console.USAGE and done.err.rstrip().endswith("unknown arguments: --trunk")
 
 
-def test_an_interrupt_while_modules_load_ends_quietly(tmp_path: Path):
+@pytest.mark.parametrize("start", [[str(ROOT / "graphc_launch.py")], ["-m", "graphc"]])
+def test_an_interrupt_while_modules_load_ends_quietly(tmp_path: Path, start: list[str]):
     (tmp_path / "numpy.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
-    command = [sys.executable, str(ROOT / "graphc_launch.py"), "--version"]
+    command = [sys.executable, *start, "cache"]
     path = os.pathsep.join([str(tmp_path), str(ROOT)])
     done = subprocess.run(command, capture_output=True, text=True, env={**ENVIRONMENT, "PYTHONPATH": path})
     assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
-    done = subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT)
-    assert (done.returncode, done.stdout) == (0, f"graphc {config.VERSION}\n")
+    done = subprocess.run([*command[:-1], "--version"], capture_output=True, text=True, env=ENVIRONMENT)
+    assert (done.returncode, done.stdout) == (0, f"graphc {VERSION}\n")
 
 
 def test_wrong_options_are_usage_errors(graphc: Graphc, net: Path, monkeypatch: pytest.MonkeyPatch):
@@ -171,6 +185,25 @@ def test_an_interrupt_ends_quietly_and_leaves_nothing(models: Path):
     assert not list(models.parent.glob("*.gcm")) and not list(models.parent.glob(".*"))
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["bench", "--seconds", "60"],
+        ["bench", "--seconds", "60", "--rounds", "1", "--streams", "3"],
+        ["bench", "--seconds", "60", "--rate", "100"],
+    ],
+)
+def test_an_interrupt_ends_a_measurement(net: Path, arguments: list[str]):
+    process = spawn(arguments[0], net, *arguments[1:], env={**ENVIRONMENT, "GRAPHC_LOGS": "info"})
+    assert process.stderr is not None
+    while "object" not in (line := process.stderr.readline()) and line:
+        pass
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, out, err.splitlines()[-1]) == (console.INTERRUPTED, "", "interrupted")
+
+
 def test_closed_streams(net: Path):
     command = f"{sys.executable} -m graphc"
     for line, code in ((f"run {net} --input x=ones >&- <&-", 0), (f"run {net}.none 2>&-", console.USAGE)):
@@ -190,3 +223,13 @@ def test_warnings_are_one_line(net: Path):
 def test_without_a_command_all_are_listed(graphc: Graphc):
     done = graphc()
     assert done.code == console.USAGE and not done.out and "trace a model and write it to a file" in done.err
+
+
+def test_a_command_that_does_not_exist_names_one_that_does(graphc: Graphc):
+    done = graphc("rum", "net.gcm")
+    assert done.code == console.USAGE and done.err.endswith("there is no command 'rum'; run exists\n")
+
+
+def test_names_of_options_are_not_abbreviated(graphc: Graphc, net: Path):
+    done = graphc("run", net, "--input", "x=ones", "--trus")
+    assert done.code == console.USAGE and done.err.endswith("unknown arguments: --trus\n")

@@ -11,7 +11,7 @@ import pytest
 
 from graphc.cli import targets
 from graphc.cli.console import CompileFailure, UsageError, UserCodeError
-from graphc.compiled.model_file import export
+from graphc.compiled.model_export import export
 from graphc.errors import ArtifactError, ShapeError, StateDictError, TargetError
 from graphc.nn.module import Module
 from graphc.serialize import save, save_state

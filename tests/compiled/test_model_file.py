@@ -6,16 +6,19 @@ import dataclasses
 import random
 import threading
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import graphc
-from graphc.compiled import model_file
-from graphc.compiled.model_file import LoadedModel, load, output_names, save_graph
+from graphc.compiled import model_programs
+from graphc.compiled.model_export import save_graph
+from graphc.compiled.model_file import LoadedModel, load
+from graphc.compiled.model_trace import output_names
 from graphc.errors import ArgumentError, ArtifactError, DTypeError, GradientError, ShapeError, TraceError
-from graphc.files import manifest as artifact
-from graphc.files.manifest import Artifact
+from graphc.files import model_content as artifact
+from graphc.files.model_content import Artifact
 from graphc.ir.graph.interpret import evaluate
 from graphc.ir.graph.parse import parse_graph
 from tests.compiler.graphs import arguments, counter, lookup, mlp, weights
@@ -161,9 +164,14 @@ def stored(tmp_path: Path, arrays: list[np.ndarray]) -> Artifact:
     return artifact.load(tmp_path / "a.gcm")
 
 
-def refused(tmp_path: Path, changed: Artifact, match: str, trust: bool = False) -> None:
+def changed(stored: Artifact, **changes: Any) -> Artifact:
+    """The model with other parts of its entry."""
+    return dataclasses.replace(stored, entries=(dataclasses.replace(stored.first, **changes),))
+
+
+def refused(tmp_path: Path, wrong: Artifact, match: str, trust: bool = False) -> None:
     path = tmp_path / "changed.gcm"
-    artifact.save(path, changed)
+    artifact.save(path, wrong)
     with pytest.raises(ArtifactError, match=match) as caught:
         load(path, trust=trust)
     assert str(path) in str(caught.value)
@@ -171,10 +179,10 @@ def refused(tmp_path: Path, changed: Artifact, match: str, trust: bool = False) 
 
 def test_graphs_that_do_not_fit_are_refused(tmp_path: Path, stored: Artifact):
     def text(old: str, new: str) -> Artifact:
-        assert old in stored.text
-        return dataclasses.replace(stored, text=stored.text.replace(old, new))
+        assert old in stored.first.text
+        return changed(stored, text=stored.first.text.replace(old, new))
 
-    refused(tmp_path, dataclasses.replace(stored, text="hello"), "the graph is not valid")
+    refused(tmp_path, changed(stored, text="hello"), "the graph is not valid")
     refused(tmp_path, text("maximum(", "explode("), "the graph is not valid")
     refused(tmp_path, text("{axes=[1]}", "{axes=[7]}"), "the graph is not valid")
     refused(tmp_path, text("%x: f32[4,17]", "%z: f32[4,17]"), "the graph is not valid")
@@ -185,20 +193,20 @@ def test_graphs_that_do_not_fit_are_refused(tmp_path: Path, stored: Artifact):
 
 def test_manifests_that_do_not_fit_are_refused(tmp_path: Path, stored: Artifact):
     def manifest(**changes: object) -> Artifact:
-        return dataclasses.replace(stored, manifest=dataclasses.replace(stored.manifest, **changes))
+        return changed(stored, spec=dataclasses.replace(stored.first.spec, **changes))
 
-    x = stored.manifest.inputs[0]
+    x = stored.first.spec.inputs[0]
     renamed, reshaped = dataclasses.replace(x, name="other"), dataclasses.replace(x, shape=(4, 18))
     refused(tmp_path, manifest(inputs=(renamed,)), "other inputs or outputs")
     refused(tmp_path, manifest(inputs=(reshaped,)), "other inputs or outputs")
     refused(tmp_path, manifest(inputs=(reshaped,)), "other inputs or outputs", trust=True)
-    refused(tmp_path, manifest(outputs=stored.manifest.outputs[:1], structure=0), "other inputs or outputs")
+    refused(tmp_path, manifest(outputs=stored.first.spec.outputs[:1], structure=0), "other inputs or outputs")
     refused(tmp_path, manifest(ops=("add", "teleport")), "uses teleport, which this graphc does not know")
 
 
 def test_deep_nesting_is_refused(tmp_path: Path, stored: Artifact):
     deep = "graph @g() -> () {\n" + "  %a = call() {forward=graph @g() -> () {\n" * 3000
-    refused(tmp_path, dataclasses.replace(stored, text=deep), "nested too deeply|not valid")
+    refused(tmp_path, changed(stored, text=deep), "nested too deeply|not valid")
 
 
 def test_a_giant_value_is_refused(tmp_path: Path):
@@ -214,7 +222,7 @@ def test_a_giant_value_is_refused(tmp_path: Path):
 def test_flipped_bytes_never_reach_the_loader(tmp_path: Path, stored: Artifact, monkeypatch: pytest.MonkeyPatch):
     """Damaged object code is refused before it is linked, at whatever byte the damage is."""
     loads: list[bytes] = []
-    monkeypatch.setattr(model_file, "load_object", lambda code, entry: loads.append(code))
+    monkeypatch.setattr(model_programs, "load_object", lambda code, entry: loads.append(code))
     path = tmp_path / "a.gcm"
     content = bytearray(path.read_bytes())
     rng = random.Random(0)
@@ -229,26 +237,24 @@ def test_flipped_bytes_never_reach_the_loader(tmp_path: Path, stored: Artifact, 
 
 
 def test_native_code_runs_only_with_trust(tmp_path: Path, stored: Artifact, monkeypatch: pytest.MonkeyPatch):
-    assert stored.object is not None
+    assert stored.first.natives
     assert load(tmp_path / "a.gcm").seconds
-    monkeypatch.setattr(model_file, "compile_graph", None)
+    monkeypatch.setattr(model_programs, "compile_stages", None)
     assert load(tmp_path / "a.gcm", trust=True).seconds is None
 
 
 @pytest.mark.parametrize("what", ["version", "features", "triple", "absent"])
 def test_native_code_that_does_not_fit_is_compiled_again(tmp_path: Path, stored: Artifact, what: str):
-    native = stored.manifest.native
-    assert native is not None
+    native, *code = stored.first.natives[0]
     target = native.target
-    changed = {
+    other = {
         "version": dataclasses.replace(native, versions={"graphc": "0.0.1"}),
         "features": dataclasses.replace(native, target=dataclasses.replace(target, features=("tensor-cores",))),
         "triple": dataclasses.replace(native, target=dataclasses.replace(target, triple="sparc-sun-solaris")),
         "absent": None,
     }[what]
-    rest = {} if changed else {"object": None, "constants": None}
-    whole = dataclasses.replace(stored, manifest=dataclasses.replace(stored.manifest, native=changed), **rest)
-    artifact.save(tmp_path / "b.gcm", whole)
+    codes = (artifact.Code(other, *code),) if other else ()
+    artifact.save(tmp_path / "b.gcm", changed(stored, natives=codes))
     assert load(tmp_path / "b.gcm", trust=True).seconds
 
 

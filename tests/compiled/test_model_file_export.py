@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 import graphc as gc
 from graphc import nn
-from graphc.compiled.model_file import export, load
+from graphc.compiled.model_export import export
+from graphc.compiled.model_file import load
 from graphc.errors import ArgumentError, ArtifactError, CompileError, PassError, TraceError
 from graphc.files import container
-from graphc.files import manifest as artifact
+from graphc.files import model_content as artifact
 from graphc.nn import functional as F
 from tests.compiled.narrow import MOST, NARROW
 from tests.native import target_or_skip
@@ -191,13 +192,13 @@ def test_hostile_text_with_right_digests_is_an_error_or_a_model(
     path = tmp_path_factory.getbasetemp() / "hostile.gcm"
     export(Net().eval(), np.zeros((2, 6), np.float32), path=path)
     sections = {name: s.tobytes() for name, s in container.read_sections(path).items()}
-    text = bytearray(sections["graph"])
+    text = bytearray(sections["graph.0"])
     for _ in range(data.draw(st.integers(1, 3))):
         at = data.draw(st.integers(0, len(text) - 1))
         text[at : at + data.draw(st.integers(0, 3))] = data.draw(
             st.sampled_from([b"", b"9", b"%", b"[", b"}", b",", b"-1", b"add"])
         )
-    container.write_sections(path, {k: [v] for k, v in {**sections, "graph": bytes(text)}.items()})
+    container.write_sections(path, {k: [v] for k, v in {**sections, "graph.0": bytes(text)}.items()})
     try:
         loaded = load(path)
     except (ArtifactError, CompileError, PassError):
@@ -209,7 +210,7 @@ def test_native_code_for_another_machine(tmp_path: Path):
     model, x = nn.Linear(32, 16).eval(), gc.rand(4, 32)
     for name, cpu in (("avx2", "x86-64-v3"), ("neon", "neoverse-n1")):
         manifest = gc.export(model, x, path=tmp_path / "m.gcm", native=True, target=name)
-        assert manifest.native is not None and manifest.native.target.cpu == cpu
+        assert [c.program.target.cpu for c in manifest.first.natives] == [cpu]
         found = gc.load(tmp_path / "m.gcm", trust=True)(x.numpy())  # compiled where the code does not run
         np.testing.assert_allclose(found, model(x).detach().numpy(), rtol=1e-5, atol=1e-6)
 

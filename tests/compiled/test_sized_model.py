@@ -9,9 +9,9 @@ import pytest
 
 import graphc as gc
 from graphc import nn
-from graphc.compiled import model_file, sized_model
+from graphc.compiled import model_programs, sized_model
 from graphc.errors import ArgumentError, CompileError, IndexRangeError, ShapeError
-from graphc.files import manifest
+from graphc.files import model_content
 
 BATCH, TIME = gc.Dim("batch", 1, 64, hint=4), gc.Dim("time", 1, 100, hint=8)
 
@@ -52,7 +52,7 @@ def test_a_loaded_model_takes_all_sizes(path):
     )
     assert [str(s) for s in made.inputs] == ["x: f32[batch,time,8]", "mask: f32[batch,time]"]
     assert [d.name for d in made.dims] == ["batch", "time"] and not made.assumptions
-    assert manifest.load(path).manifest == made
+    assert model_content.load(path).manifest == made
     loaded = gc.load(path)
     check(loaded, model)
     assert loaded.plan(batch=2, time=3).arena <= loaded.plan(batch=64, time=100).arena
@@ -69,7 +69,7 @@ def test_where_there_is_no_program_for_all_sizes_each_has_its_own(path, monkeypa
         return compile_on(graph, machine)
 
     monkeypatch.setattr(sized_model, "compile_on", refuse)
-    monkeypatch.setattr(model_file, "compile_on", refuse)
+    monkeypatch.setattr(model_programs, "compile_on", refuse)
     monkeypatch.setenv("GRAPHC_PROGRAMS", "2")
     model = Counting().eval()
     gc.export(model, gc.ones(2, 3, 8), gc.ones(2, 3), path=path, dims=[(BATCH, TIME), (BATCH, TIME)])
@@ -150,7 +150,7 @@ def test_a_model_file_takes_numbers(path, native):
 def test_where_there_is_no_program_for_all_numbers_each_has_its_own(path, monkeypatch):
     gc.export(Cache(), gc.zeros(4), 3, path=path, dims={"pos": gc.Dim("pos", 0, 19)})
     monkeypatch.setattr(sized_model, "compile_on", refusing(sized_model.compile_on))
-    monkeypatch.setattr("graphc.compiled.model_file.for_all_sizes", lambda *_: CompileError("no"))
+    monkeypatch.setattr("graphc.compiled.model_programs.for_all_sizes", lambda *_: CompileError("no"))
     loaded, model = gc.load(path), Cache()
     for pos in (0, 4, 19, 0):
         x = np.random.rand(4).astype(np.float32)
@@ -171,7 +171,7 @@ def per_size(path, monkeypatch, function, *examples, dims):
     """A loaded model of which each size has a program."""
     gc.export(function, *examples, path=path, dims=dims)
     monkeypatch.setattr(sized_model, "for_all_sizes", None)
-    monkeypatch.setattr(model_file, "for_all_sizes", lambda *_: CompileError("not for all"))
+    monkeypatch.setattr(model_programs, "for_all_sizes", lambda *_: CompileError("not for all"))
     return gc.load(path)
 
 

@@ -15,7 +15,7 @@ from graphc import nn
 from graphc.base.dtypes import float32
 from graphc.codegen.machine.target import target_named
 from graphc.codegen.schedule.steps import STEPS
-from graphc.compiled.model_file import snapshot
+from graphc.compiled.model_trace import snapshot
 from graphc.compiler.explain import Explanation, explain, memory_of
 from graphc.compiler.freeze import freeze
 from graphc.compiler.stages import PROGRAM_PASSES, Stages

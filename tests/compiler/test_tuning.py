@@ -10,13 +10,14 @@ import pytest
 import graphc as gc
 from graphc import nn
 from graphc.codegen.schedule.pipeline import find_blocks
-from graphc.compiled.model_file import snapshot
+from graphc.compiled.model_trace import snapshot
 from graphc.compiler import tuning as module
 from graphc.compiler.cache import Cache, current
 from graphc.compiler.compile import compile_stages, load_compiled
 from graphc.compiler.explain import explain
 from graphc.compiler.freeze import freeze
-from graphc.compiler.stages import Stages, target_spec
+from graphc.compiler.ready import target_spec
+from graphc.compiler.stages import Stages
 from graphc.compiler.tuning import GAIN, Tuning, tune
 from graphc.nn import functional as F
 from graphc.runtime.profile import Times

@@ -33,7 +33,7 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def forge(sections: list[tuple[bytes, int, int, bytes]], size: int, body: bytes, version: int = 1) -> bytes:
+def forge(sections: list[tuple[bytes, int, int, bytes]], size: int, body: bytes, version: int = 2) -> bytes:
     """A file whose table says what is asked for and whose digests of header and table are right."""
     table = b"".join(ENTRY.pack(*s) for s in sections)
     header = HEADER.pack(container.MAGIC, version, len(sections), size, b"")[:32]
@@ -66,7 +66,7 @@ def test_equal_content_gives_equal_bytes(file: Path, tmp_path: Path):
 def test_the_layout_is_as_documented(file: Path):
     content = file.read_bytes()
     magic, version, count, size, digest = HEADER.unpack(content[:64])
-    assert (magic, version, count, size) == (b"\x89GCM\r\n\x1a\n", 1, 4, len(content))
+    assert (magic, version, count, size) == (b"\x89GCM\r\n\x1a\n", 2, 4, len(content))
     assert digest == hashlib.sha256(content[:32] + content[64 : 64 + 64 * count]).digest()
     name, offset, length, digest = ENTRY.unpack(content[64:128])
     assert (name.rstrip(b"\0"), offset, length) == (b"first", 64 * 5, 11)
@@ -119,7 +119,7 @@ def test_foreign_files_are_named(tmp_path: Path, start: bytes, kind: str):
 
 def test_a_newer_format_asks_for_a_newer_graphc(tmp_path: Path):
     message = refused(
-        tmp_path / "f.gcm", forge([], 64, b"", version=2), "format version 2, this graphc reads version 1"
+        tmp_path / "f.gcm", forge([], 64, b"", version=3), "format version 3, this graphc reads versions 1 to 2"
     )
     assert "try    a newer graphc" in message
 
@@ -222,11 +222,40 @@ def test_a_kill_while_saving_leaves_the_old_or_the_new_file(tmp_path: Path):
     assert sections["a"].size == 1 << 20
 
 
+def test_a_writer_that_is_killed_leaves_nothing_where_files_need_no_name(tmp_path: Path):
+    path = tmp_path / "a.gcm"
+    with container.replacing(path) as file:
+        file.write(b"half")
+        if list(tmp_path.iterdir()):
+            pytest.skip("this file system has no files without a name")
+    assert path.read_bytes() == b"half"
+    code = f"import os, signal\nfrom graphc.files import container\nwith container.replacing({str(path)!r}) as file:\n"
+    code += "    file.write(b'other')\n    file.flush()\n    os.kill(os.getpid(), signal.SIGKILL)\n"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == -signal.SIGKILL
+    assert [p.name for p in tmp_path.iterdir()] == ["a.gcm"] and path.read_bytes() == b"half"
+
+
+def test_files_have_the_mode_that_the_process_gives_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    for place in ("/proc/self/fd", "/nowhere"):
+        monkeypatch.setattr(container, "_OPEN_FILES", place)
+        before = os.umask(0o027)
+        try:
+            container.write_sections(tmp_path / "a.gcm", PARTS)
+        finally:
+            os.umask(before)
+        assert stat.S_IMODE((tmp_path / "a.gcm").stat().st_mode) == 0o640
+        (tmp_path / "a.gcm").unlink()
+
+
+NAMED_SAVER = SAVER.replace("blocks =", "container._OPEN_FILES = '/nowhere'\nblocks =")
+"""As on a file system where all files have names."""
+
+
 def test_what_killed_writers_left_is_removed_by_the_next_one(tmp_path: Path):
     path = tmp_path / "a.gcm"
     left = []
     for _ in range(3):
-        child = subprocess.Popen([sys.executable, "-c", SAVER, str(path)], cwd=ROOT, stdout=subprocess.PIPE)
+        child = subprocess.Popen([sys.executable, "-c", NAMED_SAVER, str(path)], cwd=ROOT, stdout=subprocess.PIPE)
         assert child.stdout is not None
         child.stdout.readline()
         while not (left := list(tmp_path.glob("*.tmp"))):
@@ -244,7 +273,8 @@ def test_what_killed_writers_left_is_removed_by_the_next_one(tmp_path: Path):
     assert sorted(tmp_path.iterdir()) == sorted([other, path])
 
 
-def test_what_living_writers_hold_stays(tmp_path: Path):
+def test_what_living_writers_hold_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(container, "_OPEN_FILES", "/nowhere")
     path = tmp_path / "a.gcm"
     with container.replacing(path) as file:
         file.write(b"first")
@@ -280,3 +310,36 @@ def test_only_durable_files_are_synced(durable: bool, tmp_path: Path, monkeypatc
     container.write_sections(tmp_path / "a.gcm", PARTS, durable)
     assert len(synced) == 2 * durable
     assert list(container.read_sections(tmp_path / "a.gcm")) == list(PARTS)
+
+
+def test_a_mapped_file_gives_the_same_sections_and_is_checked_alike(file: Path):
+    read, mapped = container.read_with_digest(file), container.read_with_digest(file, mapped=True)
+    assert mapped[1] == read[1]
+    assert {n: s.tobytes() for n, s in mapped[0].items()} == {n: s.tobytes() for n, s in read[0].items()}
+    assert not any(s.flags.writeable or s.ctypes.data % container.ALIGNMENT for s in mapped[0].values() if s.size)
+    damaged = bytearray(file.read_bytes())
+    damaged[-1] ^= 1
+    file.write_bytes(damaged)
+    with pytest.raises(ArtifactError, match="damaged"):
+        container.read_with_digest(file, mapped=True)
+
+
+def test_a_mapped_file_that_is_replaced_or_removed_stays_what_it_was(file: Path):
+    sections = container.read_with_digest(file, mapped=True)[0]
+    container.write_sections(file, {"first": [b"another"]})
+    file.unlink()
+    assert sections["first"].tobytes() == b"hello world" and sections["last"].tobytes() == b"!"
+
+
+def test_only_large_files_are_mapped_that_nobody_may_write_to(tmp_path: Path):
+    def is_mapped(path: Path, **options: bool | None) -> bool:
+        section = container.read_with_digest(path, **options)[0]["weights"]
+        return str(path) in Path("/proc/self/maps").read_text() and section.size > 0
+
+    small, large = tmp_path / "small.gcm", tmp_path / "large.gcm"
+    container.write_sections(small, {"weights": [bytes(1000)]})
+    container.write_sections(large, {"weights": [bytes(container.MAPPED_FROM)]})
+    assert not is_mapped(large, mapped=None) and not is_mapped(large) and is_mapped(large, mapped=True)
+    small.chmod(0o444)
+    large.chmod(0o444)
+    assert is_mapped(large, mapped=None) and not is_mapped(large) and not is_mapped(small, mapped=None)

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from graphc.base.dtypes import bool_, float32, float64, int32, int64
-from graphc.errors import ArgumentError, TraceError, VerifyError
+from graphc.errors import ArgumentError, VerifyError
 from graphc.ir.graph.graph import Graph
 from graphc.ir.op import REGISTRY, Attr, Trait
 from graphc.ir.types import TensorType
-from graphc.ops import define, dispatch, elementwise, math, shape
+from graphc.ops import define, elementwise, math, shape
 from tests.ops.apply import traced
 
 
@@ -88,12 +88,6 @@ def test_a_name_is_taken_once():
     with pytest.raises(VerifyError, match="op reshape is defined twice"):
         define.define("reshape", "Another one.", "x", lambda x: x)
     assert REGISTRY["reshape"] is shape.reshape.op and shape.reshape.op.has(Trait.VIEW)
-
-
-def test_without_a_dispatcher_nothing_is_applied(monkeypatch):
-    monkeypatch.setattr(dispatch, "_default", [])
-    with pytest.raises(TraceError, match="no dispatcher is active"):
-        shape.reshape(*values((float32, (2,))), shape=(1, 2))
 
 
 @pytest.mark.parametrize(

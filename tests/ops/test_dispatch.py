@@ -8,7 +8,8 @@ import pytest
 
 from graphc.base.dtypes import float32
 from graphc.base.location import Location
-from graphc.errors import ShapeError, TraceError
+from graphc.eager.dispatcher import EAGER
+from graphc.errors import ShapeError
 from graphc.ir.graph.graph import Graph
 from graphc.ir.op import REGISTRY
 from graphc.ir.types import TensorType
@@ -40,10 +41,9 @@ def test_use_nests_and_ends_with_an_error():
         assert dispatch.current() is outer
 
 
-def test_the_default_is_used_when_none_is_active(monkeypatch):
+def test_the_default_is_used_when_none_is_active_and_without_one_the_eager_one(monkeypatch):
     monkeypatch.setattr(dispatch, "_default", [])
-    with pytest.raises(TraceError, match="no dispatcher is active"):
-        dispatch.current()
+    assert dispatch.current() is dispatch.default() is EAGER
     default = Recorder()
     dispatch.set_default(default)
     assert dispatch.apply(REGISTRY["neg"], ("x",), {}) == "result"
@@ -52,21 +52,17 @@ def test_the_default_is_used_when_none_is_active(monkeypatch):
         assert dispatch.current() is active
 
 
-def test_each_thread_has_its_own(monkeypatch):
-    monkeypatch.setattr(dispatch, "_default", [])
+def test_each_thread_has_its_own():
     seen = []
 
     def look():
-        try:
-            seen.append(dispatch.current())
-        except TraceError:
-            seen.append(None)
+        seen.append(dispatch.current())
 
     with dispatch.use(Recorder()):
         thread = threading.Thread(target=look)
         thread.start()
         thread.join()
-    assert seen == [None]
+    assert seen == [EAGER]
 
 
 def test_graph_dispatcher_appends_located_and_named_nodes():

@@ -14,7 +14,7 @@ import numpy as np
 import graphc
 from benchmarks.workloads import WORKLOADS
 from graphc.base.errors import GraphcError
-from graphc.compiled.model_file import snapshot
+from graphc.compiled.model_trace import snapshot
 from graphc.compiled.op_check import array_type, is_differentiable, sample_graph
 from graphc.compiled.op_derivatives import differentiate, random_like
 from graphc.ir.graph.build import constant, emit

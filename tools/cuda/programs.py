@@ -11,7 +11,7 @@ from benchmarks import framework as fw
 from benchmarks.workloads import WORKLOADS, Workload
 from graphc.codegen.cuda.emit import CudaSource
 from graphc.codegen.machine.target import target_named
-from graphc.compiled.model_file import snapshot
+from graphc.compiled.model_trace import snapshot
 from graphc.compiler.stages import Stages
 from graphc.ir.graph.graph import Graph
 from graphc.ir.kernel.statements import Program

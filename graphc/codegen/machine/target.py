@@ -16,7 +16,9 @@ from graphc.base.dtypes import DType
 from graphc.base.errors import CompileError
 from graphc.codegen.machine.costs import DEFAULT, Costs
 from graphc.codegen.machine.instruction import Instruction
+from graphc.codegen.machine.linkage import Linkage
 from graphc.codegen.machine.roofline import Roofline
+from graphc.codegen.machine.step import Reader
 from graphc.codegen.machine.tiles import Tiles
 
 
@@ -78,8 +80,9 @@ class Target:
     where there are none."""
     waits: Waits | None = None
     """How threads wait for each other on Linux; None where that is not known."""
-    cycle_counter: bool = False
-    """True when programs may read a counter of cycles."""
+    cycle_fence: str = ""
+    """LLVM's intrinsic that waits until all before it is done, for the counter of cycles to tell what took which time;
+    empty where programs may not read such a counter."""
     l1_bytes: int = 32 * 1024
     l2_bytes: int = 512 * 1024
     llc_bytes: int = 8 << 20
@@ -124,6 +127,18 @@ class Target:
         family = _family(self.triple) if self.tile_rows else None
         return family.tiles if family else None
 
+    @property
+    def reader(self) -> Reader | None:
+        """How instructions in assembly are read; None where that is not known."""
+        family = _family(self.triple)
+        return family.reader if family else None
+
+    def detection(self, name: str) -> str:
+        """LLVM text of a function of this name that tells (i1) whether the processor has the features that code for
+        this target uses; empty where that is not known, and where all have them."""
+        family = _family(self.triple)
+        return family.detection(self.features, name) if family and family.detection else ""
+
     def has(self, feature: str) -> bool:
         """True when an LLVM feature such as ``avx512f`` is on."""
         return f"+{feature}" in self.features.split(",")
@@ -143,6 +158,12 @@ class Family:
     """What its processors have beyond plain LLVM, for some features each."""
     tiles: Tiles | None = None
     """What works on tiles, on those of them that have any."""
+    reader: Reader | None = None
+    """How instructions in assembly are read."""
+    detection: Callable[[str, str], str] | None = None
+    """What tells whether a processor has features, see ``Target.detection``."""
+    linkage: Linkage | None = None
+    """How object code for them is linked."""
 
 
 @cache
@@ -214,6 +235,12 @@ def target_named(name: str) -> Target:
     if name not in known:
         raise CompileError(f"unknown target {name!r}", remedy=f"one of host, {', '.join(known)}")
     return known[name]
+
+
+def without_tiles(target: Target) -> Target:
+    """The same machine without the instructions on tiles, for which a process has to ask Linux before it uses them."""
+    kept = [name for name in target.features.split(",") if not name.startswith("+amx-")]
+    return replace(target, features=",".join(kept), tile_rows=0)
 
 
 def architecture(target: Target) -> str:

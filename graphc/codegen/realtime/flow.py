@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from graphc.base.errors import RealtimeError
+from graphc.codegen.machine.step import Reader, Step
 from graphc.codegen.realtime.assembly import Function
-from graphc.codegen.realtime.step import Machine, Step
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Loop:
     """Those that go back to the head."""
 
 
-def flow_of(function: Function, machine: Machine) -> Flow:
+def flow_of(function: Function, machine: Reader) -> Flow:
     """The control flow of a function. Raises RealtimeError where a jump goes to a place that a register holds, or out
     of the function in the middle of it."""
     labels = frozenset(function.labels)

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from graphc.codegen.machine.step import Aligned, Expression, Place, Reader, Slot, Step, Sum
 from graphc.codegen.realtime.flow import Flow
-from graphc.codegen.realtime.step import Aligned, Expression, Machine, Place, Slot, Step, Sum
 
 Value = tuple[Any, int]
 """(base, number); the base of a number that is known is None."""
@@ -39,7 +39,7 @@ class Values:
     """The values of one function, once ``find`` has found them."""
 
     flow: Flow
-    machine: Machine
+    machine: Reader
     escaped: bool = False
     """Whether the address of something on the stack is in another register than those for it: what is stored anywhere
     may be there then."""

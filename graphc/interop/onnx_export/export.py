@@ -13,8 +13,9 @@ from graphc.base.size import is_size, terms
 from graphc.base.size_limits import limits
 from graphc.base.size_terms import Dimension
 from graphc.compiled.graph_module import GraphModule
-from graphc.compiled.model_file import model_manifest, nesting, snapshot
-from graphc.files.manifest import ModelManifest
+from graphc.compiled.model_export import manifest_of
+from graphc.compiled.model_trace import nesting, snapshot
+from graphc.files.model_manifest import ModelManifest
 from graphc.interop.onnx_export.calls import Call, observed
 from graphc.interop.onnx_export.protobuf import check_opset, write
 from graphc.interop.onnx_export.records import GraphRecord
@@ -46,14 +47,14 @@ def export_model(
     if isinstance(model, Graph):
         graph = GraphModule(model).graph
         state = {name: on_host(tensor._data) for name, tensor in graph.bound.items()}
-        manifest = model_manifest(graph)
-        record = graph_record(graph, state, [s.name for s in manifest.outputs], opset, lambda graph: ())
+        manifest = manifest_of(graph, state)
+        record = graph_record(graph, state, [s.name for s in manifest.first.outputs], opset, lambda graph: ())
     else:
         with observed(call_rules(opset)) as observer:
             traced = snapshot(model, examples, keyword_examples, dims)
         graph, state = traced.graph, traced.state()
-        manifest = model_manifest(graph, nesting(traced.structure))
-        record = graph_record(graph, state, [s.name for s in manifest.outputs], opset, observer.of)
+        manifest = manifest_of(graph, state, nesting(traced.structure))
+        record = graph_record(graph, state, [s.name for s in manifest.first.outputs], opset, observer.of)
     assumed = {"pkg.graphc.assumptions": "\n".join(map(str, graph.assumptions))} if graph.assumptions else {}
     write(path, record, opset, assumed)
     return manifest

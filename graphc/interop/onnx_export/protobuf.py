@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from graphc.base.config import VERSION
 from graphc.base.dtypes import DType, layout_of
 from graphc.base.errors import ArgumentError, VerifyError
+from graphc.base.version import VERSION
 from graphc.files.container import align, replacing
 from graphc.interop.onnx_export.records import GraphRecord, NodeRecord, ValueRecord
 

@@ -10,7 +10,7 @@ import pytest
 
 import graphc as gc
 from graphc import nn
-from graphc.base.config import VERSION
+from graphc.base.version import VERSION
 from graphc.errors import ArgumentError, GradientError, UnsupportedError
 from graphc.interop.onnx_export import protobuf
 from graphc.interop.onnx_export.export import export_model

@@ -1,0 +1,3 @@
+"""The version of graphc."""
+
+VERSION = "0.1.0"

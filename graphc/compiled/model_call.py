@@ -1,0 +1,164 @@
+"""Calls of a loaded entry with arguments in any form: arrays, tensors, by position, by name, nested as exported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from typing import Any, Protocol
+
+import numpy as np
+
+from graphc.base.errors import ArgumentError, GradientError, TraceError
+from graphc.base.foreign import is_foreign_tensor
+from graphc.compiled.model_arguments import opened
+from graphc.compiled.model_state import ModelState
+from graphc.compiled.sized_model import ProgramsBySizes, SizesOfModel
+from graphc.compiler.native_call import native
+from graphc.files.model_manifest import EntrySpec
+from graphc.files.structure import nest
+from graphc.runtime.call import Executable
+from graphc.tape.grad_mode import is_grad_enabled
+from graphc.tensors.creation import from_dlpack
+from graphc.tensors.placement import is_on_device
+from graphc.tensors.tensor import Tensor
+
+
+class Recorder(Protocol):
+    """What runs an entry so that its outputs are part of the autograd graph."""
+
+    def run(self, inputs: Sequence[Any]) -> list[Any]:
+        """The outputs, as tensors."""
+        ...
+
+
+class ModelCall:
+    """Calls of an entry: what native calls turn to when an argument is not exactly as declared."""
+
+    def __init__(
+        self, spec: EntrySpec, program: Any, state: ModelState, recorder: Callable[[], Recorder | None] | None = None
+    ):
+        """``program`` is an Executable, a DeviceExecutable or ProgramsBySizes; ``recorder`` makes what runs calls that
+        gradients go through, None where the file holds no derivative."""
+        self.spec = spec
+        self.program = program
+        self.state = state
+        self._recorder = recorder
+        self._paths = tuple(b.path for b in program.bound)
+        self._writes = tuple(spec.writes)
+        self._trained = [state.tensors[path] for path in spec.uses if path in state.parameters()]
+        used = state.written.intersection(spec.uses)
+        self.gate = state.gate if used else None
+        """Keeps calls apart of which one writes states that the other takes."""
+        self.bound = state.arrays(self._paths)
+        self._names = [x.name for x in spec.inputs]
+        checked = isinstance(program, ProgramsBySizes) or not spec.assumptions
+        self.checks = None if checked else SizesOfModel(spec)
+        """What tells of sizes for which the graph is not right."""
+
+    def nested(self, *arrays: np.ndarray, out: Any = None, **named: np.ndarray) -> Any:
+        """The outputs as the model nests them."""
+        out = [out] if isinstance(out, np.ndarray) else out
+        given, named = opened(self._names, arrays, named)
+        results = self.listed(*(self._order(given, named) if named else given), out=out)
+        return nest(self.spec.structure, results)
+
+    def listed(self, *arrays: Any, out: Sequence[np.ndarray] | None = None) -> list[Any]:
+        """The outputs in order; tensors where some input is one."""
+        if not any(isinstance(a, Tensor) for a in arrays):
+            return self._run([self._array(a) for a in arrays], out)
+        if self._is_recorded(arrays):
+            return self._record(arrays, out)
+        return [Tensor._wrap(a) for a in self._run([self._array(a) for a in arrays], out)]
+
+    def _is_recorded(self, given: Sequence[Any]) -> bool:
+        """Whether outputs of a call are part of the autograd graph."""
+        if not is_grad_enabled():
+            return False
+        inputs = any(isinstance(a, Tensor) and a.requires_grad for a in given)
+        return inputs or (self.spec.derivative is not None and any(p.requires_grad for p in self._trained))
+
+    def _record(self, given: Sequence[Any], out: Any) -> list[Any]:
+        title = self.spec.title
+        recorder = None if self._recorder is None else self._recorder()
+        if recorder is None:
+            raise GradientError(
+                f"the loaded model {title} computes no gradients, but an input requires them",
+                remedy="x.detach(), or with graphc.no_grad(): ...; export(..., derivative=True), whose file has them",
+            )
+        if out is not None:
+            raise GradientError(f"outputs of {title} that have gradients are written to no array of others")
+        for value in given:
+            self._array(value)
+        if self.checks is not None:
+            self.checks.of([a._data if isinstance(a, Tensor) else a for a in given])
+        return recorder.run(given)
+
+    def _array(self, value: Any) -> Any:
+        """The array of a tensor, one of another library too; raises TraceError under trace."""
+        if not isinstance(value, Tensor):
+            foreign = not isinstance(value, np.ndarray) and not is_on_device(value) and is_foreign_tensor(value)
+            return from_dlpack(value)._data if foreign else value
+        title = self.spec.title
+        if is_on_device(value._data) and isinstance(self.program, Executable):
+            raise ArgumentError(
+                f"an input of {title} lies on {value._data.device.name}, and it was loaded for the CPU",
+                remedy=f"graphc.load(path, device={value._data.device.name!r}), or x.cpu()",
+            )
+        if not isinstance(value._data, np.ndarray) and not is_on_device(value._data):
+            raise TraceError(
+                f"the loaded model {title} cannot be part of a compiled function", remedy="the module it was made of"
+            )
+        return value._data
+
+    def _run(self, arrays: Sequence[np.ndarray], out: Sequence[np.ndarray] | None) -> list[np.ndarray]:
+        if self.checks is not None:
+            self.checks.of(arrays)
+        with self.alone():
+            bound = self.state.arrays(self._paths) if self._trained else self.bound
+            found = self.program.run(arrays, bound, out)
+            if self._writes:
+                self.state.note_writes(self._writes)
+        return found
+
+    def alone(self) -> Any:
+        """A context in which no other call writes to what this one takes."""
+        return nullcontext() if self.gate is None else self.gate.alone()
+
+    def native(self) -> Callable[..., Any]:
+        """``nested``, natively where the outputs are one array or one list or tuple of all."""
+        if not self._is_plain:
+            return self.nested
+        structure, count = self.spec.structure, len(self.spec.outputs)
+        plain = list(range(count))
+        kinds = {type(None): structure == 0 and count == 1, list: structure == {"list": plain}}
+        kinds[tuple] = structure == {"tuple": plain}
+        for kind, fits in kinds.items():
+            if fits:
+                return native(self.program, self.bound, self.nested, None if kind is type(None) else kind, self.gate)
+        return self.nested
+
+    def native_list(self) -> Callable[..., list[Any]]:
+        """``listed``, natively where it can be."""
+        return native(self.program, self.bound, self.listed, list, self.gate) if self._is_plain else self.listed
+
+    @property
+    def _is_plain(self) -> bool:
+        """Whether nothing is to be looked at but the arguments."""
+        if self._trained or (self._writes and self.state.is_recorded):
+            return False  # who keeps what a call writes must see that it does
+        return self.checks is None and isinstance(self.program, Executable)
+
+    def _order(self, arrays: Sequence[np.ndarray], named: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+        names, title = self._names, self.spec.title
+        found: dict[str, np.ndarray] = dict(zip(names, arrays, strict=False))
+        for name, array in named.items():
+            if name not in names:
+                raise ArgumentError(f"{title} has no input {name!r}", remedy=f"one of {', '.join(names)}")
+            if name in found:
+                raise ArgumentError(f"input {name!r} of {title} is given twice")
+            found[name] = array
+        missing = [name for name in names if name not in found]
+        if missing or len(arrays) > len(names):
+            what = f"lacks {', '.join(missing)}" if missing else f"has {len(arrays)} arrays by position"
+            raise ArgumentError(f"the call of {title} {what}; it takes {', '.join(names)}")
+        return [found[name] for name in names]

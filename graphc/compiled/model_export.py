@@ -1,0 +1,263 @@
+"""Models as files: export traces entries and writes their graphs with the weights that they share."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphc.base.errors import ArgumentError
+from graphc.codegen.machine.costs import Costs
+from graphc.codegen.machine.cuda.facts import is_gpu
+from graphc.codegen.machine.target import Target, target_named
+from graphc.compiled.formats import GCM, ONNX, check_options, format_of, write_onnx
+from graphc.compiled.machine import HOST, machine_named, strict_name
+from graphc.compiled.model_derivative import derive
+from graphc.compiled.model_entries import Entry, TracedEntry, trace_entry, with_shared_names
+from graphc.compiled.model_file import LoadedModel, make_model
+from graphc.compiled.model_trace import nesting, stored_entry
+from graphc.compiled.step import CompiledStep
+from graphc.compiler import cache
+from graphc.compiler.compile import CompiledGraph, compile_graph
+from graphc.compiler.freeze import freeze, freeze_narrow, written_states
+from graphc.files import model_content
+from graphc.files.first_format import ENTRY
+from graphc.files.model_content import Artifact, Code, StoredEntry
+from graphc.files.model_manifest import ModelManifest
+from graphc.files.structure import Structure
+from graphc.ir.graph.graph import Graph, input_class, input_path
+from graphc.ir.graph.interpret import assumed, settle
+from graphc.passes.base import Pass
+from graphc.passes.pipeline import PIPELINE, Arranged, arrange, optimize
+from graphc.passes.precision import check_precision
+from graphc.tracing.trace import Traced
+
+TRAIN_STEP = "train_step"
+"""What the entry of a step is called that is exported by itself."""
+
+
+def export(
+    model: Any,
+    *examples: Any,
+    path: str | os.PathLike[str],
+    native: bool = False,
+    precision: str | None = None,
+    passes: Sequence[Pass] = (),
+    target: str = "host",
+    dims: Any = None,
+    opset: int | None = None,
+    strict_order: bool = False,
+    derivative: bool = False,
+    root: Any = None,
+    **keyword_examples: Any,
+) -> ModelManifest:
+    """Traces a module or function on example tensors or arrays, in the mode it is in, and writes it to one file.
+
+    The suffix says of which format: ``.gcm`` (as without one), or ``.onnx``, in whose ``opset`` from 18 on functional
+    calls are operators as far as it has them; docs/onnx_out.md says more. What else can be asked for is for ``.gcm``.
+
+    The file holds the graph and the present weights, and with ``native`` object code for ``target``: this machine, or
+    one by name, which need not run here (``sse2``, ``avx2``, ``avx512``, ``neon``), in ``strict_order`` as for
+    ``compile``, which is then that of whatever is made of the file where it is loaded. With a
+    ``precision`` (``bf16``, ``f16``, ``int8``, ``int4``, ``bf16_dot``, ``int8_dot``, ``int4_dot``) it holds large
+    weights in that form, as constants of the optimized graph. It is replaced atomically. Raises what tracing raises;
+    ArgumentError when an output is neither a tensor nor None, for an unknown precision, suffix or opset, and for
+    options of the other format; OSError.
+
+    ``dims`` names sizes of the inputs, as for ``compile``: the loaded model takes any of their range. Where the model
+    branches on a size, the file holds for the sizes for which that goes as for the hints.
+
+    ``passes`` as for ``compile``: the file holds the graph after them, with those that have an ``after`` the optimized
+    one, its weights constants. A graph in the place of a module takes no examples, and is written with what the tensors
+    of ``graph.bound`` hold now; its inputs keep their names.
+
+    ``{"encode": gc.Entry(model.encode, x), "decode": gc.Entry(model.decode, z)}`` in the place of a module are several
+    entries over the same parameters and states, which are named as in the module that all belong to, or as in ``root``.
+    A step of ``compile_step`` with its batch is the entry ``train_step``. ``derivative=True``: gradients go through the
+    loaded model, and there is an entry ``vjp``.
+    """
+    check_precision(precision)
+    own = {"native": native, "precision": precision, "passes": passes, "target": target != "host"}
+    own |= {
+        "strict_order": strict_order,
+        "derivative": derivative,
+        "root": root is not None,
+        "a dictionary of entries": isinstance(model, Mapping),
+    }
+    check_options(path, GCM, own)
+    check_options(path, ONNX, {"opset": opset})
+    if format_of(path) == ONNX:
+        return write_onnx(model, examples, keyword_examples, path, dims, opset)
+    machine = target_named(strict_name(target) if strict_order else target)
+    check_native(machine if native else None)
+    if not native and machine is not target_named("host"):
+        order = ", in strict order" if strict_order else ""
+        raise ArgumentError(
+            f"a file without native code is made for no target, here {target}{order}", remedy="native=True"
+        )
+    arranged = arrange(passes)
+    if derivative and (precision is not None or arranged.pipeline is not PIPELINE):
+        raise ArgumentError("weights that are constants of the graph have no derivative", remedy="derivative=False")
+    wanted = wanted_entries(model, examples, keyword_examples, dims)
+    if derivative:
+        wanted = {name: _with_derivative(entry) for name, entry in wanted.items()}
+    found = content_of(wanted, root, arranged, precision, machine.costs, machine if native else None)
+    return model_content.save(path, found)
+
+
+def content_of(
+    entries: Mapping[str, Entry],
+    root: Any,
+    passes: Arranged,
+    precision: str | None,
+    costs: Costs,
+    native: Target | None = None,
+) -> Artifact:
+    """What ``export`` would write of these entries."""
+    traced = with_shared_names([trace_entry(name, entry) for name, entry in entries.items()], root)
+    return _assembled(traced, passes, precision, native, costs)
+
+
+def wanted_entries(model: Any, examples: Sequence[Any], named: Mapping[str, Any], dims: Any) -> dict[str, Entry]:
+    """The entries that are asked for; raises ArgumentError."""
+    if not isinstance(model, Mapping):
+        return {TRAIN_STEP if isinstance(model, CompiledStep) else ENTRY: Entry(model, *examples, dims=dims, **named)}
+    if examples or named or dims is not None:
+        raise ArgumentError("examples and dims of entries are given to gc.Entry", remedy="gc.Entry(model, x, dims=...)")
+    for name, entry in model.items():
+        if not isinstance(name, str) or not name.isidentifier():
+            raise ArgumentError(f"an entry is called {name!r}, which is no identifier", remedy="'encode'")
+        if not isinstance(entry, Entry):
+            raise ArgumentError(f"the entry {name!r} is {type(entry).__name__}", remedy="gc.Entry(model.encode, x)")
+    if not model:
+        raise ArgumentError("a file has at least one entry", remedy="{'encode': gc.Entry(model.encode, x)}")
+    return dict(model)
+
+
+def _with_derivative(entry: Entry) -> Entry:
+    if isinstance(entry.target, CompiledStep):
+        return entry
+    return Entry(
+        entry.target,
+        *entry.examples,
+        dims=entry.dims,
+        train=entry.train,
+        derivative=True,
+        **entry.keyword_examples,
+    )
+
+
+def _assembled(
+    entries: Sequence[TracedEntry], passes: Arranged, precision: str | None, native: Target | None, costs: Costs
+) -> Artifact:
+    """The content of a file with these entries, with code for ``native`` if it is given."""
+    weights = {path: held.array for entry in entries for path, held in entry.held.items()}
+    changing = {input_path(v) for entry in entries for v in written_states(entry.graph)}
+    free = {path for entry in entries for path in entry.free}
+    constants = {path: array for path, array in weights.items() if path not in changing | free}
+    found: list[StoredEntry] = []
+    for entry in entries:
+        derived = derive(entry, len(entries) == 1)
+        graph = extended(entry.graph, constants, passes, precision, costs)
+        spec = None if derived is None else derived.spec
+        found.append(stored_entry(entry.name, graph, entry.structure, _codes(graph, constants, native), spec))
+        for part in () if derived is None else derived.parts:
+            codes = _codes(part.graph, constants, native)
+            found.append(stored_entry(part.name, part.graph, part.structure, codes))
+    return _artifact(found, [e.graph for e in entries], weights, free)
+
+
+def _codes(graph: Graph, constants: Mapping[str, np.ndarray], native: Target | None) -> list[Code]:
+    if native is None:
+        return []
+    return [_code(compile_graph(freeze(settle(graph), constants), target=native))]
+
+
+def _code(compiled: CompiledGraph) -> Code:
+    return Code(compiled.manifest, compiled.object, compiled.constants)
+
+
+def _artifact(
+    entries: Sequence[StoredEntry], graphs: Sequence[Graph], weights: Mapping[str, np.ndarray], free: set[str]
+) -> Artifact:
+    used = {path for entry in entries for path in entry.spec.uses}
+    params = {input_path(v) for graph in graphs for v in graph.inputs if input_class(v) == "param"}
+    kept = {path: np.asarray(array) for path, array in weights.items() if path in used}
+    return model_content.assemble(entries, kept, cache.versions(), params=params, free=free)
+
+
+def extended(
+    graph: Graph, state: Mapping[str, np.ndarray], passes: Arranged, precision: str | None, costs: Costs
+) -> Graph:
+    """A traced graph as a file holds it: after passes of a user, and with narrow weights where that is asked for. It
+    relies on what the trace assumed."""
+    found = graph
+    with assumed(graph):
+        if passes.first:
+            found = optimize(found, passes.first, costs)
+        if precision is not None:
+            found = freeze_narrow(found, state, precision, passes.pipeline, costs).graph
+        elif passes.pipeline is not PIPELINE:
+            found = optimize(freeze(found, state), passes.pipeline, costs)
+    found.assumptions = graph.assumptions
+    return found
+
+
+def check_native(target: Target | None) -> None:
+    """Raises ArgumentError where code for a target is no object code that a file can hold."""
+    if target is not None and is_gpu(target):
+        raise ArgumentError(
+            f"a model file holds no code for {target.cpu}: it is made where the file is loaded, and kept in the cache",
+            remedy="no native code; graphc.load(path, device='cuda')",
+        )
+
+
+# ---- graphs
+
+
+def save_graph(
+    graph: Graph,
+    weights: Mapping[str, np.ndarray],
+    path: str | os.PathLike[str],
+    *,
+    structure: Structure = None,
+    native: bool | CompiledGraph = False,
+) -> ModelManifest:
+    """Writes a graph with the arrays of its params and states (by path) to one file, atomically.
+
+    ``structure`` says how a call nests the outputs; without it one output stands by itself and several are a tuple.
+    ``native`` adds object code: True for that of this machine, or what has been compiled from the frozen graph already.
+    Raises ArgumentError when an array is missing, or for another suffix than ``.gcm``.
+    """
+    check_options(path, GCM, {"a graph with its weights": True})
+    return model_content.save(path, _of_graph(graph, weights, structure, native))
+
+
+def _of_graph(
+    graph: Graph, weights: Mapping[str, np.ndarray], structure: Structure, native: bool | CompiledGraph
+) -> Artifact:
+    """What a file of the graph holds; see ``save_graph``."""
+    paths = [input_path(v) for v in graph.inputs if input_class(v) != "input"]
+    missing = [p for p in paths if p not in weights]
+    if missing:
+        raise ArgumentError(f"the model needs arrays for {', '.join(missing)}")
+    compiled = compile_graph(freeze(settle(graph), weights)) if native is True else native or None
+    entry = stored_entry(ENTRY, graph, structure, [_code(compiled)] if compiled else [])
+    return _artifact([entry], [graph], {path: weights[path] for path in paths}, set())
+
+
+def manifest_of(graph: Graph, weights: Mapping[str, np.ndarray], structure: Structure = None) -> ModelManifest:
+    """What a file with this graph would say; see ``save_graph``."""
+    return _of_graph(graph, weights, structure, False).manifest
+
+
+def load_traced(traced: Traced, *, target: str = HOST, device: Any = None) -> LoadedModel:
+    """The model that ``export`` and ``load`` would make of a trace, without a file in between."""
+    return make_model(in_memory(traced), machine_named(target, device))
+
+
+def in_memory(traced: Traced) -> Artifact:
+    """What ``export`` would write of a trace, without a file."""
+    return _of_graph(traced.graph, traced.state(), nesting(traced.structure), False)

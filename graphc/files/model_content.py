@@ -1,0 +1,305 @@
+"""A model as one file holds it: graphs as text, weights that entries share, native codes, sample calls."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from graphc.base.dtypes import BY_NAME, layout_of
+from graphc.base.errors import ArtifactError
+from graphc.files import first_format
+from graphc.files.container import MAX_BYTES, align, read_with_digest, write_sections
+from graphc.files.manifest import MAX_ENTRIES, Manifest, from_json, require, to_json
+from graphc.files.model_manifest import (
+    IR_VERSION,
+    MAX_PARTS,
+    TENSOR_SECTIONS,
+    CodeSpec,
+    EntrySpec,
+    ModelManifest,
+    SampleSpec,
+    Stored,
+)
+
+MAX_MANIFEST = 1 << 26
+MAX_TEXT = 1 << 28
+
+
+class Code(NamedTuple):
+    """Native code of an entry for one machine."""
+
+    manifest: Manifest
+    object: bytes
+    """The object file."""
+    constants: np.ndarray
+    """The constant block, as bytes."""
+
+
+class Sample(NamedTuple):
+    """A call whose outputs are known."""
+
+    inputs: tuple[np.ndarray, ...]
+    outputs: tuple[np.ndarray, ...]
+
+
+@dataclass(frozen=True)
+class StoredEntry:
+    """An entry with all that belongs to it alone."""
+
+    spec: EntrySpec
+    text: str
+    """The graph."""
+    data: dict[str, np.ndarray] = field(default_factory=dict)
+    """Constants of the graph that stand beside its text, by their keys."""
+    natives: tuple[Code, ...] = ()
+    golden: tuple[Sample, ...] = ()
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """A model as one file holds it; ``assemble`` makes them."""
+
+    manifest: ModelManifest
+    entries: tuple[StoredEntry, ...]
+    """As the manifest orders them."""
+    weights: dict[str, np.ndarray]
+    """Params and states by qualified name; read-only when they come from a file."""
+    digest: bytes = b""
+    """What stands for the whole content of the file that it was read from."""
+    is_old: bool = False
+    """Whether the file is of the first format, which does not say what the graph writes."""
+
+    @property
+    def first(self) -> StoredEntry:
+        """The first entry."""
+        return self.entries[0]
+
+    def entry(self, name: str) -> StoredEntry:
+        """The entry of a name; raises KeyError."""
+        return {e.spec.name: e for e in self.entries}[name]
+
+
+def assemble(
+    entries: Sequence[StoredEntry],
+    weights: Mapping[str, np.ndarray],
+    versions: Mapping[str, str],
+    *,
+    params: Collection[str] = (),
+    free: Collection[str] = (),
+) -> Artifact:
+    """A model of entries, with the places in its manifest that everything has in a file. ``params`` are the weights
+    that are parameters, ``free`` those that are constants of no program beside what entries write."""
+    return _arranged(entries, weights, versions, params, free)[0]
+
+
+def save(path: str | os.PathLike[str], artifact: Artifact) -> ModelManifest:
+    """Writes a model to one file, atomically, and returns its manifest; equal models give equal bytes."""
+    stored = artifact.manifest.weights
+    params, free = [t.name for t in stored if t.is_param], [t.name for t in stored if t.free]
+    found, parts = _arranged(artifact.entries, artifact.weights, artifact.manifest.versions, params, free)
+    texts = {f"graph.{i}": [entry.text.encode()] for i, entry in enumerate(found.entries)}
+    write_sections(path, {"manifest": [to_json(found.manifest)], **texts, **parts})
+    return found.manifest
+
+
+def load(path: str | os.PathLike[str], mapped: bool | None = False) -> Artifact:
+    """Reads a model; every byte has been checked against its digest and every size against the limits.
+
+    The tensors are read-only views of one block of memory, or where it is ``mapped`` of the file, as
+    ``container.read_with_digest`` says. Raises ArtifactError and OSError.
+    """
+    sections, digest = read_with_digest(path, mapped)
+    try:
+        found = _first_model(sections) if first_format.is_old(sections) else _model(sections)
+        return replace(found, digest=digest)
+    except ArtifactError as error:
+        error.what = f"{os.fspath(path)}: {error.what}"
+        raise
+
+
+# ---- to sections
+
+
+class _Pool:
+    """Blocks of bytes that are kept once each, by number."""
+
+    def __init__(self) -> None:
+        self.blocks: list[Any] = []
+        self._known: dict[bytes, int] = {}
+
+    def number(self, block: Any) -> int:
+        """The number of a block with this content."""
+        key = hashlib.sha256(block).digest()
+        if key not in self._known:
+            self._known[key] = len(self.blocks)
+            self.blocks.append(block)
+        return self._known[key]
+
+
+class _Tensors:
+    """Tensors that lie one after the other in a section."""
+
+    def __init__(self, section: str):
+        self.section = section
+        self.records: list[Stored] = []
+        self.parts: list[Any] = []
+        self._end = 0
+        self._known: dict[Any, str] = {}
+
+    def add(self, name: str, array: np.ndarray, **facts: bool) -> None:
+        """Appends a tensor."""
+        dense = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
+        dtype = layout_of(array.dtype.newbyteorder("=")).name
+        record = Stored(name, dtype, tuple(array.shape), self.section, align(self._end), **facts)
+        self.parts += [bytes(record.offset - self._end), dense.reshape(-1).view(np.uint8)]
+        self.records.append(record)
+        self._end = record.offset + record.nbytes
+
+    def once(self, array: np.ndarray) -> str:
+        """The name, which is a number, of a tensor with this content; equal ones are kept once."""
+        dense = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
+        key = dense.dtype.str, dense.shape, hashlib.sha256(dense.reshape(-1).view(np.uint8).data).digest()
+        if key not in self._known:
+            self._known[key] = str(len(self.records))
+            self.add(self._known[key], array)
+        return self._known[key]
+
+
+def _arranged(
+    entries: Sequence[StoredEntry],
+    weights: Mapping[str, np.ndarray],
+    versions: Mapping[str, str],
+    params: Collection[str],
+    free: Collection[str],
+) -> tuple[Artifact, dict[str, list[Any]]]:
+    """The model with its manifest, and the sections that follow the graphs."""
+    tensors = {section: _Tensors(section) for section in TENSOR_SECTIONS}
+    constants, objects = _Pool(), _Pool()
+    changing = set(free).union(*(e.spec.writes for e in entries))
+    for name, array in weights.items():
+        tensors["weights"].add(name, array, is_param=name in params, free=name in changing)
+    data, golden = tensors["data"], tensors["golden"]
+    found = []
+    for entry in entries:
+        codes = [CodeSpec(c.manifest, constants.number(c.constants), objects.number(c.object)) for c in entry.natives]
+        samples = [SampleSpec(*(tuple(map(golden.once, arrays)) for arrays in s)) for s in entry.golden]
+        keys = {key: data.once(array) for key, array in sorted(entry.data.items())}
+        spec = replace(entry.spec, data=keys, natives=tuple(codes), golden=tuple(samples))
+        found.append(replace(entry, spec=spec))
+    records = tuple(r for t in tensors.values() for r in t.records)
+    manifest = ModelManifest(tuple(e.spec for e in found), records, dict(versions))
+    parts = {t.section: t.parts for t in tensors.values()}
+    parts |= {f"constants.{i}": [block] for i, block in enumerate(constants.blocks)}
+    parts |= {f"object.{i}": [block] for i, block in enumerate(objects.blocks)}
+    return Artifact(manifest, tuple(found), dict(weights)), parts
+
+
+# ---- from sections
+
+
+def _model(sections: Mapping[str, np.ndarray]) -> Artifact:
+    require("manifest" in sections, f"the file has the sections {', '.join(sections)}")
+    manifest: ModelManifest = _manifest(ModelManifest, sections["manifest"])
+    check_sections(sections, dict(_limits(manifest)))
+    tensors = read_tensors(manifest.tensors, sections, TENSOR_SECTIONS)
+    entries = []
+    for i, spec in enumerate(manifest.entries):
+        data = {key: tensors["data"][name] for key, name in spec.data.items()}
+        natives = tuple(_code(code, sections) for code in spec.natives)
+        golden = tuple(
+            Sample(*(tuple(tensors["golden"][n] for n in names) for names in (s.inputs, s.outputs)))
+            for s in spec.golden
+        )
+        entries.append(StoredEntry(spec, read_text(sections[f"graph.{i}"]), data, natives, golden))
+    return Artifact(manifest, tuple(entries), tensors["weights"])
+
+
+def _manifest(cls: type, section: np.ndarray) -> Any:
+    require(section.size <= MAX_MANIFEST, f"the manifest has {section.size} bytes, at most {MAX_MANIFEST}")
+    manifest = from_json(cls, section.tobytes())
+    if manifest.ir_version != IR_VERSION:
+        raise ArtifactError(
+            f"the graph has IR version {manifest.ir_version}, this graphc reads version {IR_VERSION}",
+            remedy="export the model again with this graphc",
+        )
+    return manifest
+
+
+def _limits(manifest: ModelManifest) -> Iterator[tuple[str, int]]:
+    """Names of the sections of a model, in order, with their limits."""
+    yield "manifest", MAX_MANIFEST
+    for i in range(len(manifest.entries)):
+        yield f"graph.{i}", MAX_TEXT
+    for section in TENSOR_SECTIONS:
+        yield section, MAX_BYTES
+    codes = [code for entry in manifest.entries for code in entry.natives]
+    for kind in ("constants", "object"):
+        numbers = {getattr(code, kind) for code in codes}
+        good = numbers == set(range(len(numbers))) and len(numbers) <= MAX_PARTS
+        require(good, f"native codes name the sections {sorted(numbers)[:9]} of {kind}")
+        for i in range(len(numbers)):
+            yield f"{kind}.{i}", MAX_BYTES
+
+
+def check_sections(sections: Mapping[str, np.ndarray], limits: Mapping[str, int]) -> None:
+    """Raises ArtifactError unless there are exactly these sections, in this order, and none is too large."""
+    require(list(sections) == list(limits), f"the file has the sections {', '.join(sections)}")
+    for name, limit in limits.items():
+        require(sections[name].size <= limit, f"section {name!r} has {sections[name].size} bytes, at most {limit}")
+
+
+def read_text(section: np.ndarray) -> str:
+    """The text of a graph; raises ArtifactError."""
+    data = section.tobytes()
+    require(data.count(b"\n") <= MAX_ENTRIES, f"the graph has more than {MAX_ENTRIES} lines")
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise ArtifactError(f"the graph is not valid UTF-8: {error}") from None
+
+
+def read_tensors(
+    records: Sequence[Stored], sections: Mapping[str, np.ndarray], names: Sequence[str]
+) -> dict[str, dict[str, np.ndarray]]:
+    """By section: the tensors in it, views of its bytes. Raises ArtifactError unless they fill it, in order."""
+    tensors: dict[str, dict[str, np.ndarray]] = {name: {} for name in names}
+    ends = dict.fromkeys(names, 0)
+    for record in records:
+        end, size = record.offset + record.nbytes, sections[record.section].size
+        require(end <= size, f"tensor {record.name!r} ends at byte {end} of section {record.section!r} ({size} bytes)")
+        require(record.offset == align(ends[record.section]), f"tensor {record.name!r} does not follow the one before")
+        ends[record.section] = end
+        dtype = BY_NAME[record.dtype].numpy.newbyteorder("<")
+        flat = sections[record.section][record.offset : end].view(dtype)
+        tensors[record.section][record.name] = flat.astype(dtype.newbyteorder("="), copy=False).reshape(record.shape)
+    for name, end in ends.items():
+        require(end == sections[name].size, f"section {name!r} has {sections[name].size - end} bytes of no tensor")
+    return tensors
+
+
+def _code(spec: CodeSpec, sections: Mapping[str, np.ndarray]) -> Code:
+    constants = sections[f"constants.{spec.constants}"]
+    require(constants.size == spec.program.constants, "the constant block has the wrong size")
+    return Code(spec.program, sections[f"object.{spec.object}"].tobytes(), constants)
+
+
+def _first_model(sections: Mapping[str, np.ndarray]) -> Artifact:
+    """The model in a file of the first format."""
+    old: first_format.FirstManifest = _manifest(first_format.FirstManifest, sections["manifest"])
+    native = old.native is not None
+    require(native == ("object" in sections), "the manifest and the sections disagree about native code")
+    sizes = {"manifest": MAX_MANIFEST, "graph": MAX_TEXT, "data": MAX_BYTES, "weights": MAX_BYTES}
+    check_sections(sections, sizes | ({"constants": MAX_BYTES, "object": MAX_BYTES} if native else {}))
+    tensors = read_tensors(old.records, sections, ("weights", "data"))
+    natives = ()
+    if old.native is not None:
+        require(sections["constants"].size == old.native.constants, "the constant block has the wrong size")
+        natives = (Code(old.native, sections["object"].tobytes(), sections["constants"]),)
+    spec = old.entry(tuple(tensors["weights"]))
+    entry = StoredEntry(spec, read_text(sections["graph"]), tensors["data"], natives)
+    return replace(assemble([entry], tensors["weights"], old.versions), is_old=True)

@@ -1,0 +1,62 @@
+"""Compares what a command printed as JSON with the fields that its module states."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from graphc.cli.fields import Field
+
+_KINDS: dict[str, tuple[type, ...]] = {
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "null": (type(None),),
+    "object": (dict,),
+    "array": (list,),
+    "any": (object,),
+}
+
+
+def mismatches(value: Any, fields: Sequence[Field]) -> list[str]:
+    """What of a value is not as stated: fields that are not stated, of another type, or absent."""
+    stated = {field.path: field for field in fields}
+    found: list[str] = []
+    for path, part in _parts("", value, stated):
+        if path not in stated:
+            if not any(name.startswith((f"{path}.", f"{path}[]")) for name in stated):
+                found.append(f"{path} is not stated")
+        elif not _fits(part, stated[path].type):
+            found.append(f"{path} is {type(part).__name__}, stated is {stated[path].type}")
+    seen = {path for path, _ in _parts("", value, stated)}
+    objects = {path for path, part in _parts("", value, stated) if isinstance(part, dict)}
+    for field in fields:
+        parent, _, last = field.path.rpartition(".")
+        if not field.optional and "[]" not in last and last != "*" and (not parent or parent in objects):
+            found += [f"{field.path} is absent"] if field.path not in seen else []
+    return found
+
+
+def _parts(path: str, value: Any, stated: dict[str, Field]) -> Iterator[tuple[str, Any]]:
+    if path:
+        yield path, value
+    if path in stated and stated[path].type == "any":
+        return
+    if isinstance(value, dict):
+        free = f"{path}.*" if path else "*"
+        for name, part in value.items():
+            own = f"{path}.{name}" if path else name
+            known = own in stated or any(s.startswith((f"{own}.", f"{own}[]")) for s in stated)
+            is_free = not known and any(s.startswith(free) for s in stated)
+            yield from _parts(free if is_free else own, part, stated)
+    elif isinstance(value, list):
+        for part in value:
+            yield from _parts(f"{path}[]", part, stated)
+
+
+def _fits(value: Any, kinds: str) -> bool:
+    wanted = [kind for name in kinds.split(" or ") for kind in _KINDS[name]]
+    if isinstance(value, bool) and object not in wanted:
+        return bool in wanted
+    return isinstance(value, tuple(wanted))

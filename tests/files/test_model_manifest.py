@@ -1,0 +1,149 @@
+"""What files say of models: every field comes back, and what contradicts itself is refused."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from graphc.base.named_dims import Dim, dimensions
+from graphc.errors import ArtifactError
+from graphc.files.manifest import TensorSpec, from_json, to_json
+from graphc.files.model_manifest import (
+    AssumptionSpec,
+    CodeSpec,
+    DerivativeSpec,
+    EntrySpec,
+    ModelManifest,
+    SampleSpec,
+    Stored,
+)
+from tests.files.test_manifest import NATIVE, SIZED
+
+X, Y = TensorSpec("x", "f32", (2, 3)), TensorSpec("y", "f32", (2, 3))
+BATCH, TIME = Dim("batch", 0, 64), Dim("time", 1, 512, hint=128, common=(32,))
+ENCODE = EntrySpec("encode", "Net.encode", (X,), (Y,), 0, ("add",), ("w", "h"), ("h",), {"k": "0"})
+DERIVATIVE = DerivativeSpec(1, (0,), (0,), (0,), ("w",))
+SAMPLE = SampleSpec(("0",), ("1",))
+DECODE = dataclasses.replace(
+    ENCODE,
+    name="decode",
+    structure={"dict": [["logits", 0], ["pair", {"tuple": [0, None]}]]},
+    derivative=DERIVATIVE,
+    natives=(CodeSpec(NATIVE, 0, 0),),
+    golden=(SAMPLE,),
+)
+PARTS = tuple(dataclasses.replace(ENCODE, name=f"decode.{part}") for part in ("forward", "backward"))
+TENSORS = (
+    Stored("w", "f32", (3,), "weights", 0, is_param=True),
+    Stored("h", "f32", (3,), "weights", 64, free=True),
+    Stored("0", "f32", (3,), "data", 0),
+    Stored("0", "f32", (2, 3), "golden", 0),
+    Stored("1", "f32", (2, 3), "golden", 64),
+)
+MODEL = ModelManifest((ENCODE, DECODE, *PARTS), TENSORS, {"graphc": "0.1.0"})
+
+
+def test_manifests_round_trip():
+    assert from_json(ModelManifest, to_json(MODEL)) == MODEL
+    assert MODEL.first == ENCODE and MODEL.entry("decode") == DECODE and MODEL.public == (ENCODE, DECODE)
+    assert [t.name for t in MODEL.weights] == ["w", "h"]
+    assert PARTS[0].of == "decode" and not DECODE.of
+    with pytest.raises(KeyError):
+        MODEL.entry("generate")
+
+
+def test_manifests_with_named_dimensions_round_trip():
+    dims = tuple(dimensions([TIME * BATCH])[name] for name in ("batch", "time"))
+    entry = EntrySpec("f", "f", (TensorSpec("x", "f32", (BATCH, TIME)),), (), None, (), dims=dims)
+    entry = dataclasses.replace(entry, natives=(CodeSpec(SIZED, 0, 0),))
+    entry = dataclasses.replace(entry, assumptions=(AssumptionSpec("==", BATCH, 3, False, "net.py:3"),))
+    model = ModelManifest((entry,))
+    assert from_json(ModelManifest, to_json(model)) == model
+    with pytest.raises(ArtifactError, match="not all declared"):
+        dataclasses.replace(entry, dims=dims[:1])
+
+
+def test_numbers_that_are_sizes_round_trip():
+    pos = Dim("pos", 0, 9)
+    inputs = (X, TensorSpec("n", "i64", (), equals=pos + 1))
+    entry = EntrySpec("f", "f", inputs, (), None, (), dims=tuple(dimensions([pos]).values()))
+    text = to_json(ModelManifest((entry,)))
+    assert from_json(ModelManifest, text).first == entry
+    assert str(inputs[-1]) == "n: int = pos + 1" and text.count(b"equals") == 1
+    with pytest.raises(ArtifactError, match="a size is given by an i64"):
+        TensorSpec("n", "f32", (), equals=pos)
+    with pytest.raises(ArtifactError, match="the dimensions pos are not all declared"):
+        EntrySpec("f", "f", inputs, (), None, ())
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"name": ""}, "has no name of an entry"),
+        ({"name": "a b"}, "has no name of an entry"),
+        ({"name": "a.b"}, "has no name of an entry"),
+        ({"name": "a.forward.backward"}, "has no name of an entry"),
+        ({"name": "a" * 5000}, "has no name of an entry"),
+        ({"structure": 1}, "names output 1 of 1"),
+        ({"uses": ("w", "w"), "writes": ()}, "takes a param or state twice"),
+        ({"writes": ("k",)}, "writes params or states that it does not take"),
+        ({"derivative": dataclasses.replace(DERIVATIVE, kept=(1,))}, "that it does not have"),
+        ({"derivative": dataclasses.replace(DERIVATIVE, inputs=(-1,))}, "that it does not have"),
+        ({"derivative": dataclasses.replace(DERIVATIVE, outputs=(7,))}, "that it does not have"),
+        ({"derivative": dataclasses.replace(DERIVATIVE, params=("v",))}, "that it does not have"),
+        ({"derivative": dataclasses.replace(DERIVATIVE, residuals=-1)}, "that it does not have"),
+        ({"natives": (CodeSpec(NATIVE, 0, 0),) * 1025}, "too many codes"),
+    ],
+)
+def test_entries_that_contradict_themselves_are_refused(changes: dict[str, Any], message: str):
+    with pytest.raises(ArtifactError, match=re.escape(message)):
+        dataclasses.replace(DECODE, **changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"entries": ()}, "the file has 0 entries"),
+        ({"entries": (ENCODE, ENCODE)}, "two entries have one name"),
+        ({"entries": (PARTS[0], DECODE, PARTS[1])}, "the first entry is 'decode.forward'"),
+        ({"entries": (ENCODE, *PARTS)}, "nothing has 'decode.forward' as a part"),
+        ({"entries": (ENCODE, DECODE, PARTS[0])}, "the derivative of 'decode' is not in the file"),
+        ({"entries": (dataclasses.replace(ENCODE, uses=("h", "other")),)}, "takes 'other', which is not in section"),
+        ({"entries": (dataclasses.replace(ENCODE, uses=("0", "h")),)}, "takes '0', which is not in section 'weights'"),
+        ({"entries": (dataclasses.replace(ENCODE, data={"k": "w"}),)}, "takes 'w', which is not in section 'data'"),
+        ({"entries": (dataclasses.replace(ENCODE, golden=(SampleSpec(("w",), ("1",)),)),)}, "not in section 'golden'"),
+        ({"entries": (dataclasses.replace(ENCODE, golden=(SampleSpec((), ("1",)),)),)}, "is of another entry"),
+        ({"entries": (dataclasses.replace(ENCODE, writes=("w",)),)}, "writes tensors that are not free"),
+        ({"tensors": (*TENSORS, TENSORS[0])}, "two tensors have one name"),
+    ],
+)
+def test_models_that_contradict_themselves_are_refused(changes: dict[str, Any], message: str):
+    with pytest.raises(ArtifactError, match=re.escape(message)):
+        dataclasses.replace(MODEL, **changes)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    field=st.sampled_from([f.name for f in dataclasses.fields(EntrySpec)]), number=st.integers(0, 3), value=json_values
+)
+def test_any_json_in_any_field_of_an_entry_is_a_manifest_or_an_artifact_error(field: str, number: int, value: object):
+    record = json.loads(to_json(MODEL))
+    record["entries"][number][field] = value
+    try:
+        found = from_json(ModelManifest, json.dumps(record).encode())
+    except ArtifactError:
+        return
+    assert json.loads(to_json(found)) == record

@@ -49,7 +49,14 @@ class Aligned:
     multiple: int
 
 
-Expression = Sum | Aligned | None
+@dataclass(frozen=True)
+class Both:
+    """What two places hold, added up."""
+
+    places: tuple[Place, Place]
+
+
+Expression = Sum | Aligned | Both | None
 """None: not known."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from graphc.codegen.machine.step import Comparison, Expression, Line, Place, Slot, Step, Sum
+from graphc.codegen.machine.step import Both, Comparison, Expression, Line, Place, Slot, Step, Sum
 
 _SYSTEM = frozenset(["ecall", "wfi", "mret", "sret", "csrrw", "csrrs", "csrrc", "csrw", "csrs", "csrc"])
 _LOCK = re.compile(r"^(lr|sc|amo\w+)\.")
@@ -93,6 +93,10 @@ def _result(name: str, operands: tuple[str, ...]) -> Expression:
     if name == "lui" and number is not None:
         number = number << 12
         return Sum(None, number - (1 << 32) if number >= 1 << 31 else number)
+    if name == "add":
+        left, right = (_value(o) for o in operands[1:])
+        if isinstance(left, Sum) and isinstance(right, Sum) and left.place and right.place:
+            return Both((left.place, right.place))
     if name == "addi" and number is not None:
         source = _value(operands[1])
         return Sum(source.place, source.number + number) if isinstance(source, Sum) else None

@@ -13,7 +13,7 @@ from graphc import nn
 from graphc.cli.main import main
 from graphc.codegen.llvm.entry import ENTRY
 from graphc.codegen.machine.target import target_named
-from graphc.compiled.model_file import snapshot
+from graphc.compiled.model_trace import snapshot
 from graphc.compiler.freeze import freeze
 from graphc.compiler.realtime import prove_modules, prove_realtime
 from graphc.compiler.stages import Stages

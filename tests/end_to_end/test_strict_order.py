@@ -22,7 +22,7 @@ from graphc.compiler.freeze import freeze
 from graphc.compiler.ready import running_target
 from graphc.compiler.stages import Stages, target_spec
 from graphc.errors import ArgumentError, CompileError
-from graphc.files.manifest import load as load_artifact
+from graphc.files.model_content import load as load_artifact
 from graphc.ir.graph.graph import Graph
 from graphc.ir.kernel.interpret import run_program
 from graphc.nn import functional as F

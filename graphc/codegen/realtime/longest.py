@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from graphc.codegen.machine.step import OPPOSITE, Step
 from graphc.codegen.realtime.flow import Flow, Loop, loops_of
-from graphc.codegen.realtime.step import OPPOSITE, Step
 from graphc.codegen.realtime.values import State, Values
 
 _WORD = 1 << 64

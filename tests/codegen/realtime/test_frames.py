@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from graphc.codegen.realtime.aarch64 import MACHINE as AARCH64
+from graphc.codegen.machine.aarch64.steps import READER as AARCH64
+from graphc.codegen.machine.riscv64.steps import READER as RISCV64
 from graphc.codegen.realtime.frames import CallSite, frame_of
-from graphc.codegen.realtime.riscv64 import MACHINE as RISCV64
 from graphc.errors import RealtimeError
 from tests.codegen.realtime.functions import values
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from graphc.codegen.machine.riscv64.steps import READER as RISCV64
 from graphc.codegen.realtime.longest import longest_path
-from graphc.codegen.realtime.riscv64 import MACHINE as RISCV64
 from tests.codegen.realtime.functions import values
 
 NEST = """

@@ -9,8 +9,8 @@ import pytest
 
 from graphc.codegen.llvm.build import assemble, build_object, emit_assembly
 from graphc.codegen.machine.target import host_target, target_named
+from graphc.codegen.machine.x86_64.steps import READER
 from graphc.codegen.realtime.assembly import read_assembly
-from graphc.codegen.realtime.machines import machine_of
 from graphc.codegen.realtime.object_code import check_layout, check_same, marked, note_filling, read_object_code
 from graphc.errors import ArtifactError, CompileError, RealtimeError
 
@@ -55,8 +55,8 @@ def test_functions_and_symbols_from_elsewhere_are_found():
 def test_assembly_gives_the_object_code_again(name: str):
     target = target_named(name)
     code, assembly = read_object_code(build_object(text(), target)), emit_assembly(text(), target)
-    check_same(code, read_object_code(assemble(assembly, target)))
-    check_same(code, read_object_code(assemble(marked(assembly), target)))
+    check_same(code, read_object_code(assemble(assembly, target)), READER)
+    check_same(code, read_object_code(assemble(marked(assembly), target)), READER)
 
 
 @needs_x86
@@ -65,7 +65,7 @@ def test_assembly_of_something_else_does_not():
     code = read_object_code(build_object(text(), target))
     for other in (emit_assembly(text(101), target), emit_assembly(text().replace("@outside", "@other"), target)):
         with pytest.raises(RealtimeError, match=r"other bytes in \.text"):
-            check_same(code, read_object_code(assemble(other, target)))
+            check_same(code, read_object_code(assemble(other, target)), READER)
 
 
 @needs_x86
@@ -73,13 +73,14 @@ def test_what_fills_the_room_before_a_loop_is_counted():
     target = target_named("avx2")
     assembly = emit_assembly(text(), target)
     functions = read_assembly(assembly)
-    note_filling(read_object_code(build_object(text(), target)), assemble(marked(assembly), target), functions)
+    note_filling(read_object_code(build_object(text(), target)), assemble(marked(assembly), target), functions, READER)
     assert [n for f in functions for n in f.filling.values()] == [1]
 
 
 def test_places_of_functions_are_compared_where_instructions_have_one_length():
     target = target_named("neon")
-    machine = machine_of(target)
+    machine = target.reader
+    assert machine is not None
     code, functions = read_object_code(build_object(text(), target)), read_assembly(emit_assembly(text(), target), "//")
     check_layout(code, functions, machine)
     functions[0].lines.append(functions[0].lines[-1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -11,10 +12,10 @@ import graphc as gc
 from graphc import nn
 from graphc.codegen.llvm.entry import ENTRY
 from graphc.codegen.machine.target import target_named
-from graphc.codegen.realtime.prove import SAME_BYTES, SAME_LAYOUT, prove
-from graphc.compiled.model_file import snapshot
-from graphc.compiler.compile import running_target
+from graphc.codegen.realtime.prove import SAME_BYTES, SAME_LAYOUT, SAME_NAMES, prove
+from graphc.compiled.model_trace import snapshot
 from graphc.compiler.freeze import freeze
+from graphc.compiler.ready import running_target
 from graphc.compiler.realtime import realtime_module
 from graphc.compiler.stages import Stages, target_spec
 from graphc.errors import RealtimeError
@@ -74,11 +75,12 @@ def test_stack_and_instructions_are_those_of_a_painted_stack_and_of_single_steps
     assert branches or counted == facts.instructions, "no other code goes one way or another"
 
 
+@pytest.mark.parametrize("target", ["neon", "rv64gc", "rv64gcv"])
 @pytest.mark.parametrize("name", MODELS)
-def test_code_for_other_architectures_is_proven_too(name: str):
-    stages = Stages(frozen(name), target=target_named("neon"))
+def test_code_for_other_architectures_is_proven_too(name: str, target: str):
+    stages = Stages(frozen(name), target=target_named(target))
     proof = prove([realtime_module(stages)], stages.target, [ENTRY])
-    assert proof.compared in (SAME_LAYOUT, SAME_BYTES)
+    assert proof.compared in (SAME_LAYOUT, SAME_NAMES, SAME_BYTES)
     assert proof.of(ENTRY).instructions and not proof.outside
     assert proof.stack_path[0] == ENTRY and set(proof.stack_path) <= {f.name for f in proof.functions}
 
@@ -115,3 +117,9 @@ def test_a_stack_of_unknown_size_is_refused():
 def test_a_function_that_is_not_there_is_refused():
     with pytest.raises(RealtimeError, match="there is no function @run"):
         prove(["define void @k() { ret void }"], target_named("sse2"), ["run"])
+
+
+def test_of_architectures_that_are_not_known_nothing_is_proven():
+    target = replace(target_named("sse2"), triple="mips64-unknown-linux-gnu")
+    with pytest.raises(RealtimeError, match="nothing is proven of code for mips64"):
+        prove([], target, ["run"])

@@ -35,9 +35,8 @@ def test_calls_keep_what_the_callee_restores():
 
 
 def test_a_store_of_a_vector_forgets_what_it_covers():
-    found = values(
-        "movq $1, -72(%rsp)\nmovq $2, -16(%rsp)\nvmovups %ymm0, -48(%rsp)\nmovq -72(%rsp), %rax\nmovq -16(%rsp), %rcx\nretq"
-    )
+    before, after = "movq $1, -72(%rsp)\nmovq $2, -16(%rsp)", "movq -72(%rsp), %rax\nmovq -16(%rsp), %rcx\nretq"
+    found = values(f"{before}\nvmovups %ymm0, -48(%rsp)\n{after}")
     assert at_end(found, "rax") == (None, 1)
     assert at_end(found, "rcx")[0] is not None
 

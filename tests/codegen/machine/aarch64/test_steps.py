@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from graphc.codegen.realtime.aarch64 import MACHINE
-from graphc.codegen.realtime.assembly import Line, split_operands
-from graphc.codegen.realtime.step import Comparison, Slot, Step, Sum
+from graphc.codegen.machine.aarch64.steps import READER
+from graphc.codegen.machine.step import Comparison, Line, Slot, Step, Sum
+from graphc.codegen.realtime.assembly import split_operands
 
 
 def step(text: str) -> Step:
     mnemonic, _, rest = text.partition(" ")
-    return MACHINE.step(Line(mnemonic, tuple(split_operands(rest)), 1), frozenset({".L1"}))
+    return READER.step(Line(mnemonic, tuple(split_operands(rest)), 1), frozenset({".L1"}))
 
 
 @pytest.mark.parametrize(

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from graphc.codegen.realtime.assembly import Line, split_operands
-from graphc.codegen.realtime.step import Aligned, Comparison, Slot, Step, Sum
-from graphc.codegen.realtime.x86_64 import MACHINE
+from graphc.codegen.machine.step import Aligned, Comparison, Line, Slot, Step, Sum
+from graphc.codegen.machine.x86_64.steps import READER
+from graphc.codegen.realtime.assembly import split_operands
 
 
 def step(text: str) -> Step:
     words = text.split(" ", 2 if text.startswith(("lock ", "rep ")) else 1)
     mnemonic, rest = (" ".join(words[:2]), words[2:]) if text.startswith(("lock ", "rep ")) else (words[0], words[1:])
-    return MACHINE.step(Line(mnemonic, tuple(split_operands(rest[0] if rest else "")), 1), frozenset({".L1"}))
+    return READER.step(Line(mnemonic, tuple(split_operands(rest[0] if rest else "")), 1), frozenset({".L1"}))
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graphc.codegen.realtime.step import OPPOSITE
+from graphc.codegen.machine.step import OPPOSITE
 
 
 def test_the_opposite_of_the_opposite_is_the_condition():

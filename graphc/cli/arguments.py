@@ -69,6 +69,11 @@ def by_name(given: Sequence[tuple[str, Found]]) -> dict[str, Found]:
     return found
 
 
+def add_entry(parser: argparse.ArgumentParser) -> None:
+    """Adds ``--entry``: the name of one, None where it is not given."""
+    parser.add_argument("--entry", metavar="NAME", help="an entry of a model file (default: the first one)")
+
+
 def add_threads(parser: argparse.ArgumentParser) -> None:
     """Adds ``--threads``."""
     parser.add_argument(

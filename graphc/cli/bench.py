@@ -45,6 +45,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--train", action="store_true", help="trace a target in training mode")
     parser.add_argument("--trust", action="store_true", help="run object code from the file (only from who you trust)")
+    arguments.add_entry(parser)
     arguments.add_threads(parser)
     arguments.add_machine(parser)
     arguments.add_device(parser, "run on a device")
@@ -60,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
         return breakdown.run(options)
     start = time.perf_counter()
     with targets.compiling():
-        model = exported.load_model(options.model, options.trust, options.machine, options.device)
+        model = exported.load_model(options.model, options.trust, options.machine, options.device, options.entry)
     load_seconds = time.perf_counter() - start
     chosen = arguments.by_name(options.shape)
     shapes = [dict(zip(chosen, found, strict=True)) for found in itertools.product(*chosen.values())]

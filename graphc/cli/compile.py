@@ -234,7 +234,8 @@ def _dim_json(dimension: Dimension) -> dict[str, Any]:
 def describe(manifest: ModelManifest) -> dict[str, Any]:
     """What a manifest says of the model and of its first entry, for JSON."""
     spec = manifest.first
-    return {**describe_entry(spec), "native": bool(spec.natives), "versions": manifest.versions}
+    more = {"entries": [describe_entry(e) for e in manifest.public]} if len(manifest.public) > 1 else {}
+    return {**describe_entry(spec), **more, "native": bool(spec.natives), "versions": manifest.versions}
 
 
 def describe_entry(spec: EntrySpec) -> dict[str, Any]:

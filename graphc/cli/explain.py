@@ -21,6 +21,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     """Gives the command's parser its arguments."""
     compile.add_model_arguments(parser, "source")
     compile.add_passes_argument(parser)
+    arguments.add_entry(parser)
     parser.add_argument("--target", choices=("host", *named_targets()), default="host", help="machine (default: host)")
     arguments.add_device(parser, "the machine is a device")
     compile.add_precision_argument(parser)

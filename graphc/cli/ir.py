@@ -20,6 +20,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     """Gives the command's parser its arguments."""
     compile.add_model_arguments(parser, "source")
     compile.add_passes_argument(parser)
+    arguments.add_entry(parser)
     parser.add_argument(
         "--stage",
         choices=(*TEXTS, *PASSES),

@@ -52,6 +52,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         "--print-top", type=_count, metavar="K", help="print the K best classes along the last dimension"
     )
     parser.add_argument("--trust", action="store_true", help="run object code from the file (only from who you trust)")
+    arguments.add_entry(parser)
     arguments.add_threads(parser)
     arguments.add_machine(parser)
     arguments.add_device(parser, "run on a device")
@@ -68,7 +69,7 @@ def _count(text: str) -> int:
 def run(options: argparse.Namespace) -> int:
     """Runs the command."""
     with targets.compiling():
-        model = exported.load_model(options.model, options.trust, options.machine, options.device)
+        model = exported.load_model(options.model, options.trust, options.machine, options.device, options.entry)
     inputs = read_inputs(options.input, model.inputs, arguments.by_name(options.shape))
     places = _places(options.output, model.outputs)
     results = model.run(inputs)

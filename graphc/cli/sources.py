@@ -13,11 +13,10 @@ import numpy as np
 from graphc.cli import compile, console, exported, targets
 from graphc.cli.arrays import random_array
 from graphc.codegen.machine.target import Target, host_target
-from graphc.compiled.model_graph import read_graph
+from graphc.compiled.model_graph import read_graph, read_model
 from graphc.compiled.model_trace import snapshot
 from graphc.compiler.freeze import freeze
 from graphc.compiler.stages import Stages
-from graphc.files import model_content
 from graphc.files.manifest import TensorSpec
 from graphc.files.numpy_file import read_npz
 from graphc.ir.graph.graph import Graph
@@ -44,6 +43,8 @@ class Source:
     """How long tracing took, or reading the file."""
     pipeline: tuple[Pass, ...] = PIPELINE
     """What the graph goes through; passes of a user that come before are behind it."""
+    free: frozenset[str] = frozenset()
+    """Paths of weights that are no constants when a model file is loaded, as some entry writes them."""
     module: Any = None
     """The Module that was traced, where it is one."""
 
@@ -51,7 +52,8 @@ class Source:
         """The compile for a machine; ``frozen``: what the graph only reads becomes part of the code."""
         if self.graph is None:
             return Stages(lowered=self.program, target=machine)
-        graph = freeze(self.graph, self.weights) if frozen else self.graph
+        constants = {path: array for path, array in self.weights.items() if path not in self.free}
+        graph = freeze(self.graph, constants) if frozen else self.graph
         return Stages(graph, target=machine, passes=self.pipeline)
 
 
@@ -63,6 +65,9 @@ def open_source(options: argparse.Namespace, machine: Target | None = None, call
     Raises UsageError, TargetError, UserCodeError, ArtifactError, FileNotFoundError, CompileFailure.
     """
     path = Path(options.source)
+    entry = getattr(options, "entry", None)
+    if path.suffix != ".gcm":
+        exported.no_entry(options.source, entry)
     if exported.is_exported(path.name):
         start = time.perf_counter()
         with targets.compiling():
@@ -70,7 +75,7 @@ def open_source(options: argparse.Namespace, machine: Target | None = None, call
         source = Source(traced.graph, None, traced.state())
     elif path.exists() or not targets.is_target(options.source):
         start = time.perf_counter()
-        source = _from_file(path)
+        source = _from_file(path, entry)
     else:
         model, examples, dims = compile.prepare(options, "source")
         start = time.perf_counter()
@@ -96,7 +101,7 @@ def _extended(source: Source, passes: Arranged, machine: Target | None) -> Sourc
     return replace(source, graph=graph, pipeline=passes.pipeline)
 
 
-def _from_file(path: Path) -> Source:
+def _from_file(path: Path, entry: str | None = None) -> Source:
     if path.suffix not in SUFFIXES:
         raise console.UsageError(
             f"{str(path)!r} is neither a target nor a .gcm, .pt2, .onnx, .gc or .gck file", remedy=targets.FORMS
@@ -104,8 +109,10 @@ def _from_file(path: Path) -> Source:
     if not path.is_file():
         raise FileNotFoundError(2, "no such file", str(path))
     if path.suffix == ".gcm":
-        stored = model_content.load(path)
-        return Source(settle(read_graph(stored)), None, dict(stored.weights))
+        stored = read_model(path)
+        name = exported.check_entry(stored.manifest, entry)
+        free = frozenset(t.name for t in stored.manifest.weights if t.free)
+        return Source(settle(read_graph(stored, name)), None, dict(stored.weights), free=free)
     text = path.read_text(encoding="utf-8", errors="replace")
     beside = path.with_suffix(".npz")
     data = read_npz(beside) if beside.is_file() else {}

@@ -40,10 +40,11 @@ def test_gradients_go_to_inputs(tmp_path: Path, native: bool):
     assert isinstance(model(X), np.ndarray)
 
 
-def test_parameters_train_as_those_of_the_model(tmp_path: Path):
+@pytest.mark.parametrize("native", [False, True])
+def test_parameters_train_as_those_of_the_model(tmp_path: Path, native: bool):
     net = make_net()
-    gc.export(net, X, path=tmp_path / "m.gcm", derivative=True)
-    model: Any = gc.load(tmp_path / "m.gcm", trainable=True)
+    gc.export(net, X, path=tmp_path / "m.gcm", derivative=True, native=native)
+    model: Any = gc.load(tmp_path / "m.gcm", trainable=True, trust=native)
     assert [name for name, _ in model.named_parameters()] == [name for name, _ in net.named_parameters()]
     assert all(isinstance(p, nn.Parameter) for p in model.parameters())
     steps = [(m, gc.optim.SGD(m.parameters(), lr=0.1, momentum=0.9)) for m in (model, net)]

@@ -106,7 +106,10 @@ _LATER = {
 }
 """Loaded at first use, to keep the import of graphc short; the imports above say the same to type checkers."""
 
-__getattr__ = exports(__name__, globals(), _LATER, "graphc.front", ("map",))
+_ALONE = ("errors", "get_num_threads", "load", "set_num_threads")
+"""What programs use that run a model file: they start without all that makes and trains one."""
+
+__getattr__ = exports(__name__, globals(), _LATER, "graphc.front", alone=_ALONE, hidden=("map",))
 
 
 def __dir__() -> list[str]:

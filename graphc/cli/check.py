@@ -7,8 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from graphc.cli import arguments, compile, console, exported, sources, targets
+from graphc.cli import compile, console, exported, sources, targets
 from graphc.cli.arrays import random_array
+from graphc.cli.entry import add_entry
+from graphc.cli.fields import Field
 from graphc.compiled.check_case import CheckCase, is_case, load_case
 from graphc.compiled.check_parts import check_model_passes, checked_part
 from graphc.compiler.pass_check import Part, PassReport
@@ -21,13 +23,28 @@ EXAMPLES = (
     "graphc check net.py:Net --input x:f32[1,1,28,28] --gradients",
     "graphc check net.gcm",
 )
+JSON = (
+    Field("good", "boolean", "whether all is as it should be"),
+    Field("passes[].part", "string", "which graph: forward, backward ...", optional=True),
+    Field("passes[].kind", "string", "graph or program"),
+    Field("passes[].pass", "string", "name of the pass"),
+    Field("passes[].changed", "integer", "how much it has changed"),
+    Field("passes[].difference", "number or null", "largest difference of results; null where none were compared"),
+    Field("passes[].good", "boolean", "whether that is within bounds"),
+    Field("passes[].note", "string", "what is to be said of it"),
+    Field("faults[]", "any", "a pass that is wrong: where, what, and the file that shows it", optional=True),
+    Field("kind", "string", "of a file that shows a fault: graph or program", optional=True),
+    Field("pass", "string", "of such a file: the pass", optional=True),
+    Field("what", "string", "of such a file: what is wrong now; empty for nothing", optional=True),
+    Field("was", "string", "of such a file: what was wrong when it was written", optional=True),
+)
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
     """Gives the command's parser its arguments."""
     compile.add_model_arguments(parser, "source")
     compile.add_passes_argument(parser)
-    arguments.add_entry(parser)
+    add_entry(parser)
     parser.add_argument("--gradients", action="store_true", help="check the graphs with gradients too (a TARGET only)")
     parser.add_argument(
         "-o", "--output", metavar="FOLDER", default=".", help="where a file that shows a fault is written (default: .)"

@@ -10,10 +10,9 @@ from graphc.base.errors import ArgumentError
 from graphc.base.lazy import deferred
 from graphc.cli import console, targets
 from graphc.compiled.model_export import in_memory, load_traced
-from graphc.compiled.model_file import LoadedEntry, LoadedModel, load
+from graphc.compiled.model_file import LoadedModel, load
 from graphc.compiled.model_trace import snapshot
 from graphc.files.model_content import Artifact
-from graphc.files.model_manifest import ModelManifest
 
 READERS = {
     ".pt2": deferred("graphc.interop.pt2.program:from_pt2"),
@@ -65,27 +64,8 @@ def stored(text: str) -> Artifact:
     return in_memory(trace(text))
 
 
-def load_model(
-    text: str, trust: bool, target: str, device: str | None = None, entry: str | None = None
-) -> LoadedModel | LoadedEntry:
-    """A model file, an entry of it, or the model in a file of another framework, that can be called. Raises UsageError
-    where there is no such entry."""
+def load_model(text: str, trust: bool, target: str, device: str | None = None) -> LoadedModel:
+    """A model file, or the model in a file of another framework, that can be called."""
     if is_exported(text):
-        no_entry(text, entry)
         return load_traced(trace(text), target=target, device=device)
-    found = load(text, trust=trust, target=target, device=device)
-    return found if entry is None else found.entry(check_entry(found.manifest, entry))
-
-
-def no_entry(text: str, entry: str | None) -> None:
-    """Raises UsageError where an entry is named of what is no model file."""
-    if entry is not None:
-        raise console.UsageError(f"--entry names one of a model file, and {text!r} is none", remedy="without --entry")
-
-
-def check_entry(manifest: ModelManifest, entry: str | None) -> str:
-    """The name of an entry, of the first one for None; raises UsageError where there is none of that name."""
-    names = [spec.name for spec in manifest.public]
-    if entry is not None and entry not in names:
-        raise console.UsageError(f"the file has no entry {entry!r}", remedy=f"--entry {' or '.join(names)}")
-    return names[0] if entry is None else entry
+    return load(text, trust=trust, target=target, device=device)

@@ -12,6 +12,7 @@ import numpy as np
 
 from graphc.cli import compile, console, exported, targets
 from graphc.cli.arrays import random_array
+from graphc.cli.entry import check_entry
 from graphc.codegen.machine.target import Target, host_target
 from graphc.compiled.model_graph import read_graph, read_model
 from graphc.compiled.model_trace import snapshot
@@ -57,6 +58,11 @@ class Source:
         return Stages(graph, target=machine, passes=self.pipeline)
 
 
+def asked(path: str) -> argparse.Namespace:
+    """The options with which ``open_source`` reads a file."""
+    return argparse.Namespace(source=path, input=[], weights=None, train=False)
+
+
 def open_source(options: argparse.Namespace, machine: Target | None = None, calls_python: bool = False) -> Source:
     """What ``options.source`` names, a target together with ``--input``, ``--weights`` and ``--train``; a user's passes
     that run first do so here, by the costs of the machine (None: this one). ``calls_python``: nothing is run, so that
@@ -66,8 +72,8 @@ def open_source(options: argparse.Namespace, machine: Target | None = None, call
     """
     path = Path(options.source)
     entry = getattr(options, "entry", None)
-    if path.suffix != ".gcm":
-        exported.no_entry(options.source, entry)
+    if entry is not None and path.suffix != ".gcm":
+        raise console.UsageError("--entry names an entry of a .gcm file", remedy="without --entry")
     if exported.is_exported(path.name):
         start = time.perf_counter()
         with targets.compiling():
@@ -110,9 +116,10 @@ def _from_file(path: Path, entry: str | None = None) -> Source:
         raise FileNotFoundError(2, "no such file", str(path))
     if path.suffix == ".gcm":
         stored = read_model(path)
-        name = exported.check_entry(stored.manifest, entry)
+        if entry is not None:
+            check_entry(entry, [e.spec.name for e in stored.entries])
         free = frozenset(t.name for t in stored.manifest.weights if t.free)
-        return Source(settle(read_graph(stored, name)), None, dict(stored.weights), free=free)
+        return Source(settle(read_graph(stored, entry)), None, dict(stored.weights), free=free)
     text = path.read_text(encoding="utf-8", errors="replace")
     beside = path.with_suffix(".npz")
     data = read_npz(beside) if beside.is_file() else {}

@@ -427,8 +427,8 @@ def compile(
     which this one must have the instructions: ``sse2``, ``avx2``, ``avx512`` (x86-64), ``neon`` (aarch64); CompileError
     otherwise.
 
-    ``strict_order`` keeps every sum in the order in which it is written, and rounds each product and each sum by itself:
-    the same bits on every CPU, in more time (see docs/precision.md).
+    ``strict_order`` keeps every sum in the order in which it is written, and rounds each product and each sum by
+    itself: the same bits on every CPU, in more time (see docs/strict_order.md).
 
     ``device`` is where it runs instead: ``cuda``, ``cuda:1``, ``cuda-emu`` (code for GPUs, which the CPU executes);
     without it where tensors of model and call lie. Those of the host are copied there, arguments in each call, others

@@ -100,15 +100,27 @@ def export(
     arranged = arrange(passes)
     if derivative and (precision is not None or arranged.pipeline is not PIPELINE):
         raise ArgumentError("weights that are constants of the graph have no derivative", remedy="derivative=False")
-    wanted = _entries(model, examples, keyword_examples, dims)
+    wanted = wanted_entries(model, examples, keyword_examples, dims)
     if derivative:
         wanted = {name: _with_derivative(entry) for name, entry in wanted.items()}
-    traced = with_shared_names([trace_entry(name, entry) for name, entry in wanted.items()], root)
-    found = _assembled(traced, arranged, precision, machine if native else None, machine.costs)
+    found = content_of(wanted, root, arranged, precision, machine.costs, machine if native else None)
     return model_content.save(path, found)
 
 
-def _entries(model: Any, examples: Sequence[Any], named: Mapping[str, Any], dims: Any) -> dict[str, Entry]:
+def content_of(
+    entries: Mapping[str, Entry],
+    root: Any,
+    passes: Arranged,
+    precision: str | None,
+    costs: Costs,
+    native: Target | None = None,
+) -> Artifact:
+    """What ``export`` would write of these entries."""
+    traced = with_shared_names([trace_entry(name, entry) for name, entry in entries.items()], root)
+    return _assembled(traced, passes, precision, native, costs)
+
+
+def wanted_entries(model: Any, examples: Sequence[Any], named: Mapping[str, Any], dims: Any) -> dict[str, Entry]:
     """The entries that are asked for; raises ArgumentError."""
     if not isinstance(model, Mapping):
         return {TRAIN_STEP if isinstance(model, CompiledStep) else ENTRY: Entry(model, *examples, dims=dims, **named)}

@@ -15,20 +15,26 @@ from graphc.codegen.llvm.module import Module, joined
 from graphc.codegen.llvm.thread_pool import emit_pool
 from graphc.codegen.machine.cuda.facts import is_gpu
 from graphc.codegen.machine.target import Target, target_named, without_tiles
+from graphc.codegen.native.builtins import builtin_text
+from graphc.codegen.native.elf.archive import write_archive
 from graphc.codegen.native.elf.layout import SectionFlag
 from graphc.codegen.native.elf.reader import read_object
+from graphc.codegen.native.elf.relocatable import merge_objects
 from graphc.codegen.native.elf.shared import link_shared
+from graphc.compiled.model_export import content_of, wanted_entries
+from graphc.compiled.model_graph import read_model
 from graphc.files.container import replacing
+from graphc.files.model_content import Artifact
 from graphc.files.object_archive import split_objects
 from graphc.library.c_demo import c_demo
 from graphc.library.c_header import c_header
-from graphc.library.entries import Built, build
+from graphc.library.entries import Built, Choices, build
 from graphc.library.functions import declared_data, emit_functions
 from graphc.library.identifiers import identifier
 from graphc.library.plan import BESIDE, INSIDE, MACHINE, LibraryPlan
 from graphc.library.python_loader import python_loader
 from graphc.library.sections import WEIGHTS_MAGIC, emit_data, fill, header, weights_section
-from graphc.library.sources import Source, from_file, from_model
+from graphc.library.sources import changing, sources_of
 from graphc.passes.base import Pass
 from graphc.passes.pipeline import Arranged, arrange
 from graphc.passes.precision import check_precision
@@ -84,7 +90,8 @@ def build_library(
     dims: Any = None,
     **keyword_examples: Any,
 ) -> Library:
-    """Compiles a module or function, traced on examples as ``export`` does, or a model file, to a C library.
+    """Compiles a module or function, traced on examples as ``export`` does, entries by name (``gc.Entry``), or a model
+    file, to a C library.
 
     ``path`` names one of the files, ``emit`` what is written under that name with other suffixes: ``so`` (a shared
     library that needs libc alone), ``a``, ``o``, ``h`` (the header), ``c`` (a program that calls and measures it) and
@@ -103,8 +110,9 @@ def build_library(
     _check_choices(weights, threads, machine)
     check_precision(precision)
     prefix = _prefix(place, name)
-    sources = _sources(model, examples, keyword_examples, entries, dims, passes, precision, machine)
-    built = build(sources, prefix, machine, target, weights, threads)
+    stored = _content(model, examples, keyword_examples, dims, passes, precision, machine)
+    sources = sources_of(stored, entries)
+    built = build(sources, changing(stored, sources), Choices(prefix, machine, target, weights, threads))
     if weights == INSIDE and built.weights.nbytes > LARGEST_INSIDE:
         raise CompileError(
             f"the weights take {built.weights.nbytes} bytes, a library holds at most {LARGEST_INSIDE}",
@@ -151,31 +159,22 @@ def _prefix(place: Path, name: str | None) -> str:
     return name
 
 
-def _sources(
+def _content(
     model: Any,
     examples: Sequence[Any],
     named: Mapping[str, Any],
-    entries: Sequence[str] | None,
     dims: Any,
     passes: Sequence[Pass] | Arranged,
     precision: str | None,
     machine: Target,
-) -> list[Source]:
+) -> Artifact:
+    """What a model file holds, or would hold of a model."""
     if not isinstance(model, str | os.PathLike):
         arranged = passes if isinstance(passes, Arranged) else arrange(passes)
-        found = from_model(model, examples, named, dims, arranged, precision, machine.costs)
-    elif examples or named or dims is not None or passes not in ((), Arranged()) or precision is not None:
+        return content_of(wanted_entries(model, examples, named, dims), None, arranged, precision, machine.costs)
+    if examples or named or dims is not None or passes not in ((), Arranged()) or precision is not None:
         raise ArgumentError(f"{os.fspath(model)} holds a graph with its types and weights", remedy="no examples")
-    else:
-        found = from_file(model)
-    if entries is None:
-        return found
-    known = {source.name: source for source in found}
-    unknown = [entry for entry in entries if entry not in known]
-    if unknown or not entries:
-        what = f"there is no entry {unknown[0]!r}" if unknown else "a library has at least one entry"
-        raise ArgumentError(what, remedy=f"of {', '.join(known)}")
-    return [known[entry] for entry in dict.fromkeys(entries)]
+    return read_model(model)
 
 
 def _write(built: Built, machine: Target, place: Path, kinds: Sequence[str]) -> Library:
@@ -191,8 +190,7 @@ def _write(built: Built, machine: Target, place: Path, kinds: Sequence[str]) -> 
     }
     contents = {kind: texts[kind]().encode() for kind in kinds if kind in texts}
     objects = _objects(built, code, machine)
-    if "so" in kinds:
-        contents["so"] = link_shared(objects, plan.exports, soname=library)
+    contents |= _linked(objects, plan, machine, library, kinds)
     for kind, content in contents.items():
         with replacing(files[kind]) as file:
             file.write(content)
@@ -226,6 +224,24 @@ def _objects(built: Built, code: Module, machine: Target) -> list[bytes]:
         data = fill(data, weights_section(plan), built.weights)
     pool = [build_object(emit_pool(machine, plan.inner("")), machine)] if plan.threads else []
     return [*split_objects(build_object(code, machine)), data, *pool]
+
+
+def _linked(
+    objects: Sequence[bytes], plan: LibraryPlan, machine: Target, library: str, kinds: Sequence[str]
+) -> dict[str, bytes]:
+    """What is made of the object code of a library, by kind."""
+
+    def supply(name: str) -> bytes | None:
+        text = builtin_text(name, machine.triple)
+        return None if text is None else build_object(text, machine)
+
+    found = {}
+    if "so" in kinds:
+        found["so"] = link_shared(objects, plan.exports, soname=library, supply=supply)
+    if "o" in kinds or "a" in kinds:
+        whole = merge_objects(objects, {name: name for name in plan.exports}, supply=supply)
+        found |= {"o": whole, "a": write_archive({f"{plan.name}.o": whole})}
+    return {kind: found[kind] for kind in kinds if kind in found}
 
 
 def _code_bytes(code: bytes) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 from graphc.base.size import is_size
 from graphc.library.plan import (
     ALIGNED,
@@ -14,6 +16,9 @@ from graphc.library.plan import (
     LibraryPlan,
     shape_text,
 )
+
+_WIDTH = 100
+"""Columns of the text of comments."""
 
 
 def c_header(plan: LibraryPlan) -> str:
@@ -54,11 +59,14 @@ def _title(plan: LibraryPlan) -> str:
         "",
         *(signature(entry) for entry in plan.entries),
         "",
-        f"A context holds {_held(plan)}. The caller gives its memory, and that of an arena,",
-        "which holds what a call needs while it runs. No function allocates memory or writes",
-        f"to a global{', but for the threads that calls share' if plan.threads else ''}. Arrays are dense and in C order,",
-        "aligned as their types, and apart from each other, the context and the arena.",
-        *_sharing(plan),
+        *textwrap.wrap(
+            f"A context holds {_held(plan)}. The caller gives its memory, and that of an arena, which holds what a call "
+            f"needs while it runs. No function allocates memory or writes to a global{_globals(plan)}. Arrays are dense "
+            "and in C order, aligned as their types, and apart from each other, the context and the arena. Threads may "
+            f"call at the same time, {_sharing(plan)}.",
+            _WIDTH,
+        ),
+        "",
         f"Digest: {plan.digest.hex()}",
     )
 
@@ -67,10 +75,14 @@ def _held(plan: LibraryPlan) -> str:
     return "the states of the model, which calls write" if plan.states else "no states, for the model has none"
 
 
-def _sharing(plan: LibraryPlan) -> list[str]:
+def _globals(plan: LibraryPlan) -> str:
+    return ", but for the threads that calls share" if plan.threads else ""
+
+
+def _sharing(plan: LibraryPlan) -> str:
     if plan.states:
-        return ["Threads may call at the same time, each with a context and an arena of its own."]
-    return ["Threads may call at the same time with one context, each with an arena of its own."]
+        return "each with a context and an arena of its own"
+    return "with one context, each with an arena of its own"
 
 
 def _constants(plan: LibraryPlan) -> str:
@@ -123,8 +135,8 @@ def _library(plan: LibraryPlan) -> str:
     if not plan.is_beside:
         parts += [
             _comment(
-                "Makes a context in so many bytes of memory, with the states that the model has at first. It holds no",
-                "resource: its memory may be freed, and copied while no call uses it.",
+                "Makes a context in so many bytes of memory, with the states that the model has at first.",
+                "It holds no resource: its memory may be freed, and copied while no call uses it.",
             ),
             f"int {n}_init({n}_t *net, size_t size);\n",
         ]
@@ -133,9 +145,9 @@ def _library(plan: LibraryPlan) -> str:
     parts += [
         f"#define {plan.upper}_WEIGHTS_SIZE {size}\n\n",
         _comment(
-            f"Makes a context in so many bytes of memory, with the states that the model has at first. {n}.weights lies",
-            f"in memory at weights, aligned to {ALIGNED}, as long as the context is used. The context holds no resource:",
-            "its memory may be freed, and copied while no call uses it.",
+            "Makes a context in so many bytes of memory, with the states that the model has at first.",
+            f"The file of weights lies in memory at weights, aligned to {ALIGNED}, as long as the context is used.",
+            "It holds no resource: its memory may be freed, and copied while no call uses it.",
         ),
         f"int {n}_init({n}_t *net, size_t size, const void *weights, size_t weights_size);\n\n",
         _comment("Maps a file into memory (open, mmap), and undoes that."),
@@ -212,7 +224,8 @@ def _states(plan: LibraryPlan) -> str:
     lines = [f"  {s.spec}" for s in plan.states] or ["  (none)"]
     return (
         _comment(
-            "States of a context, which can be kept outside of it and put back, also by another build of the same model:",
+            "States of a context, which can be kept outside of it and put back, also by another build",
+            "of the same model:",
             *lines,
         )
         + f"size_t {n}_state_size(void);\n"
@@ -226,10 +239,10 @@ def _threads(plan: LibraryPlan) -> str:
     n = plan.name
     return (
         _comment(
-            f"How many threads calls with this context share, 1 to {MOST_THREADS}; 1 after init. Workers are started by",
-            "the first calls that need them, which allocates memory; they belong to the library, and stay. While one call",
-            "has them others run on their own threads. In the child of a fork there are none: forget_threads before the",
-            "first call there.",
+            f"How many threads calls with this context share, 1 to {MOST_THREADS}; 1 after init. Workers are",
+            "started by the first calls that need them, which allocates memory; they belong to the library, and",
+            "stay. While one call has them others run on their own threads. In the child of a fork there are none:",
+            "forget_threads before the first call there.",
         )
         + f"int {n}_set_threads({n}_t *net, int64_t count);\n"
         + f"int {n}_forget_threads(void);\n"

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from graphc.base.config import VERSION
 from graphc.base.errors import ArgumentError, CompileError, GraphcError
 from graphc.base.size import is_size, terms
+from graphc.base.version import VERSION
 from graphc.codegen.llvm.entry import ENTRY, emit_module
 from graphc.codegen.llvm.module import Module, prefixed
 from graphc.codegen.machine.target import Target
@@ -38,6 +38,20 @@ from graphc.runtime.call_sizes import SizesOfCalls, table_slots
 
 
 @dataclass(frozen=True)
+class Choices:
+    """What is chosen for a whole library."""
+
+    name: str
+    """What its functions begin with."""
+    target: Target
+    target_name: str
+    weights: str
+    """INSIDE or BESIDE."""
+    threads: bool
+    """Whether calls can be shared by threads."""
+
+
+@dataclass(frozen=True)
 class Compiled:
     """One entry before it is known where its constants and states lie."""
 
@@ -60,11 +74,12 @@ class Built:
     """Constants of all entries, then what the states are at first, as bytes."""
 
 
-def compile_source(source: Source, written: set[str], target: Target, threads: bool) -> Compiled:
-    """Native code of a source without polls, and for one thread unless ``threads``. Raises CompileError where it calls
-    Python functions, and where there is no one program for all sizes of its dimensions."""
+def compile_source(source: Source, changing: Collection[str], choices: Choices) -> Compiled:
+    """Native code of a source without polls, and for one thread unless threads are chosen. Raises CompileError where
+    it calls Python functions, and where there is no one program for all sizes of its dimensions."""
+    target = choices.target
     try:
-        stages = Stages(source.frozen(written), target=target)
+        stages = Stages(source.frozen(changing), target=target)
         with watched(stages):
             program, execution = stages.scheduled, stages.execution
     except GraphcError as error:
@@ -83,16 +98,17 @@ def compile_source(source: Source, written: set[str], target: Target, threads: b
             remedy="ops in its place, or the part before and the part after it as two entries",
         )
     manifest, constants = describe(program, target)
-    plan = execution.threads if threads else ThreadPlan()
+    plan = execution.threads if choices.threads else ThreadPlan()
     module = emit_module(program, target, Execution(execution.non_temporal, plan), given=True)
     return Compiled(source, program, manifest, constants, module, bool(plan.chunked))
 
 
-def build(sources: Sequence[Source], name: str, target: Target, target_name: str, weights: str, threads: bool) -> Built:
-    """The programs of all sources and the plan of the library of which they are functions."""
+def build(sources: Sequence[Source], changing: Collection[str], choices: Choices) -> Built:
+    """The programs of all sources and the plan of the library of which they are functions. Params and states that are
+    ``changing`` lie in its contexts."""
+    name, target = choices.name, choices.target
     _check_names(sources, name)
-    written = {path for source in sources for path in source.written}
-    compiled = [compile_source(source, written, target, threads) for source in sources]
+    compiled = [compile_source(source, changing, choices) for source in sources]
     states, state_bytes = _states(compiled)
     block = _Block()
     places = [[(slot, block.add(data)) for slot, data in _constants(c)] for c in compiled]
@@ -104,7 +120,7 @@ def build(sources: Sequence[Source], name: str, target: Target, target_name: str
     modules = tuple(prefixed(c.module, f"{name}__{c.source.name}_") for c in compiled)
     described = hashlib.sha256("\n".join(f"{s.spec}" for s in states).encode()).digest()
     held = hashlib.sha256(data.data).digest()
-    digest = hashlib.sha256(held + described + weights.encode())
+    digest = hashlib.sha256(held + described + choices.weights.encode())
     for entry, module in zip(entries, modules, strict=True):
         digest.update(f"{entry}".encode() + module.text.encode())
     plan = LibraryPlan(
@@ -114,10 +130,10 @@ def build(sources: Sequence[Source], name: str, target: Target, target_name: str
         state_bytes,
         initial,
         data.nbytes,
-        weights,
-        threads,
+        choices.weights,
+        choices.threads,
         target_spec(target),
-        target_name,
+        choices.target_name,
         bool(target.detection(MACHINE)),
         VERSION,
         digest.digest(),

@@ -24,7 +24,7 @@ def identifier(name: str) -> str:
 
 
 def distinct(names: Iterable[str], taken: Iterable[str] = ()) -> list[str]:
-    """An identifier for each name: they differ in more than case, and are none of ``taken``; later ones get a number."""
+    """An identifier for each name: they differ in more than case and are none of ``taken``; later ones get a number."""
     used, found = {name.lower() for name in taken}, []
     for name in names:
         made = base = identifier(name)

@@ -44,8 +44,7 @@ $init
             raise kind(self.c.${name}_error_text(code).decode())
 
     def run_entry(self, entry, arrays, named):
-        inputs, outputs, rules = ENTRIES[entry]
-        named = {**dict(zip(inputs, arrays)), **named}
+        (inputs, outputs, rules), named = ENTRIES[entry], {**dict(zip(ENTRIES[entry][0], arrays)), **named}
         if len(arrays) > len(inputs) or not {*inputs} <= {*named} <= {*inputs, *rules}:
             raise TypeError(f"{entry} takes {', '.join([*inputs, *rules])}")
         given = {name: np.asarray(named.pop(name), order="C") for name in inputs}

@@ -73,5 +73,5 @@ def test_an_entry_of_a_model_file(tmp_path: Path, net: Path):
     assert frozen == ["input", "state", "state"]  # which the other entry writes
     with pytest.raises(UsageError, match="the file has no entry 'forward'"):
         opened(tmp_path / "s.gcm", entry="forward")
-    with pytest.raises(UsageError, match="--entry names one of a model file"):
+    with pytest.raises(UsageError, match=r"--entry names an entry of a .gcm file"):
         opened(tmp_path / "net.gc", entry="forward")

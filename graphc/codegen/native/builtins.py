@@ -1,4 +1,4 @@
-"""Functions of mathematics that LLVM calls where a processor has no instruction, as LLVM text: libraries hold their own.
+"""Functions of mathematics that LLVM calls where a processor has no instruction, as LLVM text that libraries hold.
 
 All of them are exact or correctly rounded, so that they give the bits that those of libm give.
 """

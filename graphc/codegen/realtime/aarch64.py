@@ -12,7 +12,7 @@ _CONDITIONS = {
     **{"eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge"},
     **{"lo": "ult", "cc": "ult", "ls": "ule", "hi": "ugt", "hs": "uge", "cs": "uge"},
 }
-_SYSTEM = frozenset("svc hvc smc wfi wfe eret msr sys".split())
+_SYSTEM = frozenset(["svc", "hvc", "smc", "wfi", "wfe", "eret", "msr", "sys"])
 _LOCK = re.compile(
     r"^(ld|st)l?a?xp?r[bh]?$|^ld(a|l|al)?xp$|^st(l)?xp$|^(casp?|swp|ld(add|clr|eor|set|[su](max|min)))\w*$"
 )
@@ -33,6 +33,7 @@ class Aarch64:
     clobbered: tuple[str, ...] = tuple(f"x{n}" for n in (*range(19), 30))
     return_bytes: int = 0
     instruction_bytes: int = 4
+    filling_bytes: int = 4
 
     def step(self, line: Line, labels: frozenset[str]) -> Step:
         """See Machine."""

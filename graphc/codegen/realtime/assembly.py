@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-_LABEL = re.compile(r"^([.$\w]+):")
-_TYPE = re.compile(r"^\s*\.type\s+([.$\w]+)\s*,\s*[@%]function")
-_ALIGNED = re.compile(r"^\s*\.p2align\s+(\d+)(?:\s*,[^,]*)?(?:,\s*(\d+))?")
+LABEL = re.compile(r"^([.$\w]+):")
+TYPE = re.compile(r"^\s*\.type\s+([.$\w]+)\s*,\s*[@%]function")
+ALIGNED = re.compile(r"^\s*\.p2align\s+(\d+)(?:\s*,[^,]*)?(?:,\s*(\d+))?")
 _STRING = re.compile(r'"[^"]*"')
 
 
@@ -34,6 +34,8 @@ class Function:
     """For each label the number of the instruction behind it."""
     aligned: dict[int, tuple[int, int]] = field(default_factory=dict)
     """Before which instructions code is aligned: to 2 to the power of the first number, with so many bytes at most."""
+    filling: dict[int, int] = field(default_factory=dict)
+    """How many instructions that do nothing stand there at most."""
 
 
 def read_assembly(text: str, comment: str = "#") -> list[Function]:
@@ -43,13 +45,13 @@ def read_assembly(text: str, comment: str = "#") -> list[Function]:
     before: tuple[int, int] | None = None
     for number, raw in enumerate(text.splitlines(), 1):
         line = _without_comment(raw, comment)
-        if declared := _TYPE.match(line):
+        if declared := TYPE.match(line):
             names.add(declared[1])
-        elif aligned := _ALIGNED.match(line):
+        elif aligned := ALIGNED.match(line):
             before = int(aligned[1]), int(aligned[2] or 1 << int(aligned[1]))
             if functions:
                 functions[-1].aligned[len(functions[-1].lines)] = before
-        elif label := _LABEL.match(line):
+        elif label := LABEL.match(line):
             if label[1] in names:
                 functions.append(Function(label[1], aligned={0: before} if before else {}))
             elif functions:

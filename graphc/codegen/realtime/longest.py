@@ -56,6 +56,8 @@ def _weight(flow: Flow, block: int, callees: Mapping[str, int | None]) -> int | 
         if inner is None:
             return None
         total += 1 + inner
+        if step.kind in ("plain", "call", "branch"):  # it may run on into what fills the room behind it
+            total += flow.function.filling.get(number + 1, 0)
     return total
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from graphc.codegen.realtime.assembly import Line
 from graphc.codegen.realtime.step import Comparison, Expression, Place, Slot, Step, Sum
 
-_SYSTEM = frozenset("ecall wfi mret sret csrrw csrrs csrrc csrw csrs csrc".split())
+_SYSTEM = frozenset(["ecall", "wfi", "mret", "sret", "csrrw", "csrrs", "csrrc", "csrw", "csrs", "csrc"])
 _LOCK = re.compile(r"^(lr|sc|amo\w+)\.")
 _BRANCHES = {
     **{"beq": "eq", "bne": "ne", "blt": "lt", "bge": "ge", "bltu": "ult", "bgeu": "uge"},
@@ -31,6 +31,7 @@ class Riscv64:
     clobbered: tuple[str, ...] = ("ra", *(f"a{n}" for n in range(8)), *(f"t{n}" for n in range(7)))
     return_bytes: int = 0
     instruction_bytes: int = 0
+    filling_bytes: int = 2
 
     def step(self, line: Line, labels: frozenset[str]) -> Step:
         """See Machine."""

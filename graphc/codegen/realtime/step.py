@@ -89,6 +89,8 @@ class Machine(Protocol):
     """Bytes that a call puts on the stack."""
     instruction_bytes: int
     """Bytes of every instruction; 0 where they differ."""
+    filling_bytes: int
+    """Bytes of an instruction that fills room before an aligned place, at least, but for the last one."""
 
     def step(self, line: Line, labels: frozenset[str]) -> Step:
         """What an instruction does; ``labels`` are those of its function."""

@@ -35,7 +35,24 @@ _CONDITIONS = {
     **{"b": "ult", "c": "ult", "nae": "ult", "be": "ule", "na": "ule", "a": "ugt", "nbe": "ugt"},
     **{"ae": "uge", "nc": "uge", "nb": "uge"},
 }
-_SYSTEM = frozenset("syscall sysenter sysexit sysret int int3 into hlt in out ins outs iret iretq".split())
+_SYSTEM = frozenset(
+    [
+        "syscall",
+        "sysenter",
+        "sysexit",
+        "sysret",
+        "int",
+        "int3",
+        "into",
+        "hlt",
+        "in",
+        "out",
+        "ins",
+        "outs",
+        "iret",
+        "iretq",
+    ]
+)
 _STOPS = frozenset({"ud2", "ud1"})
 _COMPARES = re.compile(r"^v?(u?comis[sd]|ptest|testp[sd])$|^k(or)?test[bwdq]$")
 _ONLY_READ = re.compile(r"^(cmp|test)[bwlq]$|^bt[wlq]?$|^prefetch\w*$|^nop[wlq]?$|^[sml]fence$")
@@ -59,6 +76,7 @@ class X86:
     clobbered: tuple[str, ...] = ("rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11")
     return_bytes: int = 8
     instruction_bytes: int = 0
+    filling_bytes: int = 7
 
     def step(self, line: Line, labels: frozenset[str]) -> Step:
         """See Machine."""

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 
 from graphc.codegen.machine.linkage import WORD, Linkage
 from graphc.codegen.native.elf import layout
-from graphc.codegen.native.elf.layout import SectionFlag, SectionType, SegmentFlag, SegmentType, Strings
+from graphc.codegen.native.elf.file import file_pieces, table_part
+from graphc.codegen.native.elf.layout import SectionType, SegmentFlag, SegmentType, Strings
 from graphc.codegen.native.elf.parts import Part, Segment, place_all
 from graphc.codegen.native.elf.reader import Section, Symbol
 
@@ -47,54 +48,23 @@ class Image:
             for s in some:
                 where = numbers[id(s.section)], s.address, s.nbytes
                 records.append(layout.symbol_record(names.offset(s.name), s.kind, *where, binding))
-        self._add(".symtab", SectionType.SYMBOLS, b"".join(records), layout.SYMBOL.size, ".strtab", 1 + len(own))
-        self._add(".strtab", SectionType.STRINGS, names.data)
+        table, first = b"".join(records), 1 + len(own)
+        self.extra = [
+            table_part(".symtab", SectionType.SYMBOLS, table, layout.SYMBOL.size, ".strtab", first),
+            table_part(".strtab", SectionType.STRINGS, names.data),
+        ]
 
     @property
     def numbers(self) -> dict[int, int]:
         """The number of the library's section that holds a section of object code, by its ``id``."""
         return {id(s): i + 1 for i, part in enumerate(self.parts) for s in part.sections}
 
-    def _add(self, name: str, kind: int, data: bytes, entry: int = 0, link: str = "", info: int = 0) -> None:
-        section = Section(name, SectionFlag(0), WORD if entry else 1, len(data), data)
-        self.extra.append(Part(name, kind, section.flags, [section], entry, link, info))
-
     @property
     def data(self) -> bytes:
         """The file, when all sections are filled in."""
-        names, start = Strings(), self.end
-        parts = [*self.parts, *self.extra]
-        offsets = [names.offset(part.name) for part in parts]
-        offsets.append(names.offset(".shstrtab"))
-        self._add(".shstrtab", SectionType.STRINGS, names.data)
-        for part in self.extra:
-            part.place(start, start)
-            start = part.offset + part.nbytes
-        parts = [*self.parts, *self.extra]
-        table = layout.align(start, WORD)
-        pieces, end = [self._header(table, len(parts) + 1), *self._segment_headers()], self.parts[0].offset
-        for part in parts:
-            if not part.is_zeros:
-                pieces += [bytes(part.offset - end), *part.contents]
-                end = part.offset + part.nbytes
-        pieces += [bytes(table - end), bytes(layout.SECTION.size), *self._section_headers(parts, offsets)]
+        heads, parts = list(self._segment_headers()), [*self.parts, *self.extra]
+        pieces = file_pieces(layout.SHARED, self.linkage, self.flags, heads, parts, self.end)
         return _identified(pieces)
-
-    def _header(self, table: int, count: int) -> bytes:
-        return layout.HEADER.pack(
-            *(layout.IDENTIFICATION, layout.SHARED, self.linkage.machine, layout.VERSION, 0),
-            *(layout.HEADER.size, table, self.flags),
-            *(layout.HEADER.size, layout.SEGMENT.size, len(self._segments())),
-            *(layout.SECTION.size, count, count - 1),
-        )
-
-    def _section_headers(self, parts: Sequence[Part], names: Sequence[int]) -> Iterable[bytes]:
-        numbers = {part.name: i + 1 for i, part in enumerate(parts)}
-        for part, name in zip(parts, names, strict=True):
-            address = part.address if SectionFlag.IN_MEMORY in part.flags else 0
-            place = address, part.offset, part.nbytes
-            rest = numbers.get(part.link, 0), part.info, part.alignment, part.entry
-            yield layout.SECTION.pack(name, part.kind, part.flags, *place, *rest)
 
     def _segments(self) -> list[tuple[int, int, Segment | Part | None, int]]:
         """Type, flags, place and alignment of what the loader is told of."""

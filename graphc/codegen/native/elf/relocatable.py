@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from graphc.base.errors import CompileError
-from graphc.codegen.machine.linkage import WORD
 from graphc.codegen.native.elf import layout
+from graphc.codegen.native.elf.file import file_pieces, table_part
 from graphc.codegen.native.elf.layout import SectionFlag, SectionType, Strings
 from graphc.codegen.native.elf.parts import Part
 from graphc.codegen.native.elf.reader import Section, Symbol
@@ -49,24 +49,20 @@ class _Writer:
         self.places = {id(s): i + 1 for i, (_, s) in enumerate(self.symbols)}
 
     def write(self) -> bytes:
+        """The bytes of the file."""
         parts = [Part(s.name, self._kind(s), s.flags & _KEPT, [s]) for s in self.sections]
-        parts.append(_part(_STACK, SectionType.CONTENTS, b"", 1))
+        parts.append(table_part(_STACK, SectionType.CONTENTS, b""))
         for number, section in enumerate(self.sections, 1):
             if section.relocations:
-                part = _part(f".rela{section.name}", SectionType.RELOCATIONS, b"".join(self._relocations(section)))
-                part.entry, part.link, part.info, part.flags = (
-                    layout.RELOCATION.size,
-                    ".symtab",
-                    number,
-                    SectionFlag.INFO,
-                )
-                parts.append(part)
+                table = b"".join(self._relocations(section))
+                how = SectionType.RELOCATIONS, table, layout.RELOCATION.size, ".symtab", number, SectionFlag.INFO
+                parts.append(table_part(f".rela{section.name}", *how))
         names = Strings()
-        table = _part(".symtab", SectionType.SYMBOLS, b"".join(self._records(names)))
-        table.entry, table.link, table.info = layout.SYMBOL.size, ".strtab", self.first
-        parts += [table, _part(".strtab", SectionType.STRINGS, names.data, 1)]
-        flags = self.program.flags
-        return place_in_file(layout.RELOCATABLE, self.program.linkage.machine, flags, parts)
+        table = b"".join(self._records(names))
+        parts.append(table_part(".symtab", SectionType.SYMBOLS, table, layout.SYMBOL.size, ".strtab", self.first))
+        parts.append(table_part(".strtab", SectionType.STRINGS, names.data))
+        program, end = self.program, layout.HEADER.size
+        return b"".join(file_pieces(layout.RELOCATABLE, program.linkage, program.flags, (), parts, end))
 
     def _kind(self, section: Section) -> int:
         return SectionType.ZEROS if section.nbytes and not section.data else SectionType.CONTENTS
@@ -85,7 +81,3 @@ class _Writer:
             binding = layout.LOCAL if number < self.first else layout.GLOBAL
             place = self.numbers[id(s.section)] if s.section is not None else layout.NOWHERE
             yield layout.symbol_record(names.offset(name), s.kind, place, s.value, s.nbytes, binding)
-
-
-def _part(name: str, kind: int, data: bytes, alignment: int = WORD) -> Part:
-    return Part(name, kind, SectionFlag(0), [Section(name, SectionFlag(0), alignment, len(data), data)])

@@ -31,7 +31,9 @@ class Program:
 
     def definition(self, symbol: Symbol) -> Symbol | None:
         """The place that a symbol stands for; None where another library has it."""
-        return symbol if symbol.section is not None else self.defined.get(symbol.name)
+        if symbol.binding == layout.LOCAL:
+            return symbol
+        return self.defined.get(symbol.name)
 
     @property
     def missing(self) -> dict[str, Symbol]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,14 +15,16 @@ from graphc.base.locks import Lock
 from graphc.base.size import at
 from graphc.compiled.machine import HOST, machine_named
 from graphc.compiled.model_call import ModelCall
-from graphc.compiled.model_graph import entry_name, read_model
 from graphc.compiled.model_programs import Programs
+from graphc.compiled.model_read import entry_name, read_model
 from graphc.compiled.model_state import ModelState
 from graphc.compiled.plan import Plan, plan_of
 from graphc.compiled.sized_model import ProgramsBySizes, SizesOfModel
 from graphc.files.manifest import TensorSpec
 from graphc.files.model_content import Artifact, StoredEntry
-from graphc.tensors.tensor import Tensor
+
+if TYPE_CHECKING:
+    from graphc.tensors.tensor import Tensor
 
 recorded_calls = deferred("graphc.compiled.model_gradient:RecordedCalls")
 """Imported when gradients are asked for."""

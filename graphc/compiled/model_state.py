@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphc.base.errors import StateDictError
+from graphc.base.lazy import deferred
 from graphc.files.model_content import Artifact
-from graphc.nn.parameter import Parameter
 from graphc.runtime.fast_call import Gate
-from graphc.tensors.placement import on_host
-from graphc.tensors.tensor import Tensor
+
+if TYPE_CHECKING:
+    from graphc.tensors.tensor import Tensor
+
+# Tensors are imported where there are some.
+_array = deferred("graphc.compiled.model_tensors:array_of")
+_tensor = deferred("graphc.compiled.model_tensors:tensor_of")
 
 
 class ModelState:
@@ -35,9 +40,7 @@ class ModelState:
         self._params = [t.name for t in stored.manifest.weights if t.is_param and trainable]
         for name, record in self._records.items():
             if record.free or name in self._params:
-                array = np.array(self._constants.pop(name))
-                is_param = name in self._params
-                self.tensors[name] = Parameter(Tensor._wrap(array)) if is_param else Tensor._wrap(array)
+                self.tensors[name] = _tensor(np.array(self._constants.pop(name)), name in self._params)
 
     @property
     def constants(self) -> Mapping[str, np.ndarray]:
@@ -70,7 +73,7 @@ class ModelState:
     def state_dict(self) -> dict[str, Tensor]:
         """Copies of all tensors, by name."""
         with self.gate.alone():
-            return {name: Tensor._wrap(np.array(self.array(name))) for name in self._records}
+            return {name: _tensor(np.array(self.array(name))) for name in self._records}
 
     def reset(self) -> None:
         """All that calls change is as in the file."""
@@ -120,10 +123,6 @@ class ModelState:
 
 def _bytes(array: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-
-
-def _array(value: Any) -> np.ndarray:
-    return on_host(value._data) if isinstance(value, Tensor) else np.asarray(value)
 
 
 def _cast(array: np.ndarray, dtype: np.dtype) -> np.ndarray:

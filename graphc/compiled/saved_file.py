@@ -6,9 +6,12 @@ import os
 from typing import Any
 
 from graphc.base.errors import ArgumentError
+from graphc.base.lazy import deferred
 from graphc.compiled import model_file
 from graphc.compiled.machine import HOST
-from graphc.serialize.weight_file import is_model_file, read_weights
+from graphc.files.container import is_container
+
+_read_weights = deferred("graphc.serialize.weight_file:read_weights")
 
 
 def load(
@@ -51,11 +54,11 @@ def load(
             f"load: map_location={map_location!r}, what is loaded lies in the memory of the host",
             remedy="tensor.to(device) afterwards; graphc.load(path, device=...) for a model file",
         )
-    if is_model_file(path):
+    if is_container(path):
         return model_file.load(path, trust, target=target, device=device, trainable=trainable)
     if trust or trainable or target != HOST or device is not None:
         raise ArgumentError(
             f"load: {os.fspath(path)} is no model file, which trust, trainable, target and device are for",
             remedy="graphc.load(path)",
         )
-    return read_weights(path).tree
+    return _read_weights(path).tree

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from graphc.interop.from_torch import from_torch
     from graphc.interop.onnx.module import from_onnx
     from graphc.interop.pt2.program import from_pt2
+    from graphc.library.build import build_library
     from graphc.monitor.compare import compare
     from graphc.monitor.debug import debug
     from graphc.monitor.replay import replay
@@ -49,6 +50,7 @@ _LATER = {
     "DynamicScale": "graphc.compiled.step_options:DynamicScale",
     "array_api": "graphc.array_api",
     "autograd": "graphc.autograd",
+    "build_library": "graphc.library.build:build_library",
     "check": "graphc.compiled.model_check:check",
     "check_op": "graphc.compiled.op_check:check_op",
     "checkpoint": "graphc.tracing.checkpoint:checkpoint",

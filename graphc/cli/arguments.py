@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Sequence
 from typing import TypeVar
 
 from graphc.base.device import device as device_of
 from graphc.base.errors import ArgumentError, DeviceError
 from graphc.cli.console import UsageError
-from graphc.codegen.machine.target import Target, named_targets, target_named
+from graphc.codegen.machine.target import STRICT, Target, named_targets, target_named
 from graphc.compiled.machine import target_for
 from graphc.runtime.threads import MAX_THREADS, set_num_threads
 
@@ -21,6 +22,45 @@ def count(text: str) -> int:
     if not text.isdigit() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is no positive number")
     return int(text)
+
+
+def natural(text: str) -> int:
+    """A whole number from 0 on."""
+    if not text.isdigit():
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number")
+    return int(text)
+
+
+def number(text: str) -> float:
+    """A finite number."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number")
+    return value
+
+
+def numbers(text: str) -> tuple[float, ...]:
+    """``0.5,0.4``: finite numbers."""
+    return tuple(number(part) for part in text.split(","))
+
+
+def positive(text: str) -> float:
+    """A number above 0."""
+    value = number(text)
+    if value <= 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not above 0")
+    return value
+
+
+def tolerance(text: str) -> float:
+    """A number from 0 on."""
+    value = number(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is below 0")
+    return value
 
 
 def seconds(text: str) -> float:
@@ -109,12 +149,19 @@ NEWEST = "sm_90"
 """What messages name where a target for GPUs would do."""
 
 
+def machines() -> tuple[str, ...]:
+    """What ``--target`` names: machines, and CPUs in strict order (``avx2:strict``)."""
+    named = named_targets()
+    return ("host", *named, "host" + STRICT, *(name + STRICT for name in named if named[name].gpu is None))
+
+
 def add_machine(parser: argparse.ArgumentParser) -> None:
     """Adds ``--target`` of commands that run what they compile, as ``machine``."""
     parser.add_argument(
         "--target",
         dest="machine",
-        choices=("host", *named_targets()),
+        choices=machines(),
         default="host",
-        help="compile for a machine of which this one has the instructions (default: host)",
+        metavar="NAME",
+        help=f"compile for a machine of which this one has the instructions (default: host): {', '.join(machines())}",
     )

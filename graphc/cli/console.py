@@ -118,7 +118,7 @@ def bytes_text(count: int) -> str:
 
 def seconds_text(seconds: float) -> str:
     """A time with three digits: ``12.3 us``."""
-    for unit, scale in (("s", 1.0), ("ms", 1e3), ("us", 1e6)):
-        if seconds * scale >= 1 or unit == "us":
+    for unit, scale in (("s", 1.0), ("ms", 1e3), ("us", 1e6), ("ns", 1e9)):
+        if seconds * scale >= 1 or unit == "ns":
             return f"{seconds * scale:.3g} {unit}"
     raise AssertionError

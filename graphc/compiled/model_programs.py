@@ -14,7 +14,7 @@ from graphc.base.lazy import deferred
 from graphc.base.named_dims import chosen_sizes
 from graphc.base.size import at
 from graphc.base.size_limits import limits
-from graphc.compiled.machine import compile_on, is_device, load_on
+from graphc.compiled.machine import HOST, compile_on, is_device, load_on, strict_name
 from graphc.compiled.model_read import check_weights
 from graphc.compiled.model_state import ModelState
 from graphc.compiled.sized_model import ProgramsBySizes, for_all_sizes
@@ -92,7 +92,10 @@ class Programs:
 
     def _is_made_for(self, code: Code) -> bool:
         """Whether object code is for a target that is named; any is for this machine that can run here."""
-        return self.machine == "host" or code.manifest.target == target_spec(running_target(self.machine))
+        native = code.manifest.target
+        if self.machine in (HOST, strict_name(HOST)):
+            return self.machine == HOST or native.strict_order
+        return native == target_spec(running_target(self.machine))
 
     def _compiled(self, entry: StoredEntry) -> Loaded:
         if is_device(self.machine):

@@ -24,7 +24,7 @@ _emit_pool = deferred("graphc.codegen.llvm.thread_pool:emit_pool")
 def target_spec(target: Target) -> TargetSpec:
     """A target as manifests name it."""
     features = tuple(sorted(f[1:] for f in target.features.split(",") if f.startswith("+")))
-    return TargetSpec(target.triple, target.cpu, features)
+    return TargetSpec(target.triple, target.cpu, features, target.costs.strict_order)
 
 
 def running_target(name: str) -> Target:

@@ -37,6 +37,10 @@ _WRITE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 MAX_SECTIONS = 4096
 STALE_SECONDS = 60.0
 """Age from which a temporary file that nobody holds locked is taken to be left by a process that died."""
+_OPEN_FILES = "/proc/self/fd"
+"""Where the open files of a process can be named."""
+_MODE = 0o666
+"""What new files may be used for, less the process's umask."""
 _NAME_KEPT = 50
 """Characters of a file's name that its temporary files keep."""
 
@@ -62,9 +66,10 @@ Section = tuple[str, int, int, bytes]
 def replacing(path: str | os.PathLike[str], durable: bool = True) -> Iterator[BinaryIO]:
     """A binary file that takes the place of ``path`` when the block ends without an error; otherwise nothing changes.
 
-    It is written beside ``path``, synced and renamed; a file that is there already passes its mode on. What is not
-    ``durable`` is not synced: after a loss of power it may be damaged. What writers of ``path`` that were killed left
-    beside it is removed.
+    It is written as a file without a name where the file system has such files (a process that is killed leaves nothing
+    of it), else beside ``path``, synced, and given the name; a file that is there already passes its mode on. What is
+    not ``durable`` is not synced: after a loss of power it may be damaged. What writers of ``path`` that were killed
+    left beside it is removed.
     Raises ArtifactError when ``path`` is a device or a folder; OSError.
     """
     target = Path(os.path.realpath(path))
@@ -75,7 +80,9 @@ def replacing(path: str | os.PathLike[str], durable: bool = True) -> Iterator[Bi
     sweep(target)
     temporary = target.parent / f"{_temporary_prefix(target)}{secrets.token_hex(8)}.tmp"
     try:
-        with open(temporary, "xb") as file:
+        file = _open_unnamed(target.parent)
+        unnamed = file is not None
+        with file or open(temporary, "xb") as file:
             _hold(file.fileno())
             if target.exists():
                 os.fchmod(file.fileno(), stat.S_IMODE(target.stat().st_mode))
@@ -83,7 +90,10 @@ def replacing(path: str | os.PathLike[str], durable: bool = True) -> Iterator[Bi
             file.flush()
             if durable:
                 os.fsync(file.fileno())
-        os.replace(temporary, target)
+            if unnamed:
+                # NOTE: links are followed only where a descriptor is given, which an absolute path leaves unused.
+                os.link(f"{_OPEN_FILES}/{file.fileno()}", temporary, src_dir_fd=file.fileno())
+            os.replace(temporary, target)
     # NOTE: also Ctrl-C, and whatever the block that writes raises; it is raised again.
     except BaseException:
         temporary.unlink(missing_ok=True)
@@ -95,6 +105,17 @@ def replacing(path: str | os.PathLike[str], durable: bool = True) -> Iterator[Bi
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def _open_unnamed(folder: Path) -> BinaryIO | None:
+    """A file in a folder that has no name yet, and is gone with the process; None where there are no such files."""
+    kind = getattr(os, "O_TMPFILE", 0)
+    if not kind or not os.path.isdir(_OPEN_FILES):
+        return None
+    try:
+        return open(os.open(folder, kind | os.O_RDWR | os.O_CLOEXEC, _MODE), "wb")
+    except OSError:  # A file system without them; another error comes again with the name.
+        return None
 
 
 def _temporary_prefix(target: Path) -> str:

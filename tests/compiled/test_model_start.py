@@ -52,4 +52,4 @@ def test_the_second_start_imports_no_graph_and_no_compiler(model: nn.Module, nat
     first, _ = start(path, how, cache)
     second, imported = start(path, how, cache)
     assert imported == "" and second == first
-    np.testing.assert_allclose(second, model(gc.ones(2, 8)).numpy(), rtol=1e-6)
+    np.testing.assert_allclose(second, model(gc.ones(2, 8)).detach().numpy(), rtol=1e-6)

@@ -222,11 +222,40 @@ def test_a_kill_while_saving_leaves_the_old_or_the_new_file(tmp_path: Path):
     assert sections["a"].size == 1 << 20
 
 
+def test_a_writer_that_is_killed_leaves_nothing_where_files_need_no_name(tmp_path: Path):
+    path = tmp_path / "a.gcm"
+    with container.replacing(path) as file:
+        file.write(b"half")
+        if list(tmp_path.iterdir()):
+            pytest.skip("this file system has no files without a name")
+    assert path.read_bytes() == b"half"
+    code = f"import os, signal\nfrom graphc.files import container\nwith container.replacing({str(path)!r}) as file:\n"
+    code += "    file.write(b'other')\n    file.flush()\n    os.kill(os.getpid(), signal.SIGKILL)\n"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == -signal.SIGKILL
+    assert [p.name for p in tmp_path.iterdir()] == ["a.gcm"] and path.read_bytes() == b"half"
+
+
+def test_files_have_the_mode_that_the_process_gives_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    for place in ("/proc/self/fd", "/nowhere"):
+        monkeypatch.setattr(container, "_OPEN_FILES", place)
+        before = os.umask(0o027)
+        try:
+            container.write_sections(tmp_path / "a.gcm", PARTS)
+        finally:
+            os.umask(before)
+        assert stat.S_IMODE((tmp_path / "a.gcm").stat().st_mode) == 0o640
+        (tmp_path / "a.gcm").unlink()
+
+
+NAMED_SAVER = SAVER.replace("blocks =", "container._OPEN_FILES = '/nowhere'\nblocks =")
+"""As on a file system where all files have names."""
+
+
 def test_what_killed_writers_left_is_removed_by_the_next_one(tmp_path: Path):
     path = tmp_path / "a.gcm"
     left = []
     for _ in range(3):
-        child = subprocess.Popen([sys.executable, "-c", SAVER, str(path)], cwd=ROOT, stdout=subprocess.PIPE)
+        child = subprocess.Popen([sys.executable, "-c", NAMED_SAVER, str(path)], cwd=ROOT, stdout=subprocess.PIPE)
         assert child.stdout is not None
         child.stdout.readline()
         while not (left := list(tmp_path.glob("*.tmp"))):
@@ -244,7 +273,8 @@ def test_what_killed_writers_left_is_removed_by_the_next_one(tmp_path: Path):
     assert sorted(tmp_path.iterdir()) == sorted([other, path])
 
 
-def test_what_living_writers_hold_stays(tmp_path: Path):
+def test_what_living_writers_hold_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(container, "_OPEN_FILES", "/nowhere")
     path = tmp_path / "a.gcm"
     with container.replacing(path) as file:
         file.write(b"first")

@@ -115,11 +115,16 @@ def print_node(node: Node, name_of: NameOf = own_name, sub_graph: SubGraph = _ow
     """``%y = op(%x, f32(0.5)) {attr=value} : f32[2]``; several lines when there are sub-graphs."""
     results = ", ".join(map(name_of, node.results))
     operands = ", ".join(print_operand(v, name_of) for v in node.operands)
-    shown = [a for a in node.op.attrs if a.name in node.attrs and _is_shown(a, node.attrs[a.name])]
-    attrs = ", ".join(f"{a.name}={_print_attr(a.kind, node.attrs[a.name], sub_graph)}" for a in shown)
+    attrs = ", ".join(f"{name}={value}" for name, value in print_attrs(node, sub_graph))
     text = f"{results} = " if results else ""
     text += f"{node.op.name}({operands})" + (f" {{{attrs}}}" if attrs else "")
     return text + (" : " + ", ".join(str(r.type) for r in node.results) if results else "")
+
+
+def print_attrs(node: Node, sub_graph: SubGraph = _own_text) -> list[tuple[str, str]]:
+    """Names and texts of the attributes that are printed: those that do not have their default value."""
+    shown = [a for a in node.op.attrs if a.name in node.attrs and _is_shown(a, node.attrs[a.name])]
+    return [(a.name, _print_attr(a.kind, node.attrs[a.name], sub_graph)) for a in shown]
 
 
 def print_operand(value: Value, name_of: NameOf = own_name) -> str:

@@ -1,0 +1,59 @@
+"""In which order a training reads its samples: a function of seed and epoch alone, so that any place can be resumed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from graphc.base.errors import ArgumentError
+from graphc.data.sampler import BatchSampler, Sampler
+from graphc.tensors.creation import randperm
+from graphc.tensors.generator import Generator
+
+
+@dataclass(frozen=True)
+class Order:
+    """The batches of each epoch, as lists of numbers of samples."""
+
+    count: int
+    """Samples."""
+    batch: int
+    seed: int = 0
+    shuffle: bool = False
+    drop_last: bool = False
+    """Whether what is left over at the end of an epoch, fewer samples than a batch has, is left out."""
+
+    def __post_init__(self) -> None:
+        if not len(self):
+            raise ArgumentError(
+                f"{self.count} samples make no batch of {self.batch}", remedy="more samples, or a smaller --batch"
+            )
+
+    def __len__(self) -> int:
+        """Batches of an epoch."""
+        return self.count // self.batch if self.drop_last else -(-self.count // self.batch)
+
+    def epoch(self, number: int, start: int = 0) -> list[list[int]]:
+        """The batches of an epoch from the ``start``-th on."""
+        return list(BatchSampler(_EpochSampler(self, number), self.batch, self.drop_last))[start:]
+
+
+class _EpochSampler(Sampler):
+    """All samples once."""
+
+    def __init__(self, order: Order, epoch: int):
+        self.order = order
+        self.epoch = epoch
+
+    def __iter__(self) -> Iterator[int]:
+        if not self.order.shuffle:
+            return iter(range(self.order.count))
+        # NOTE: the step of the generator is the epoch, so that no epoch depends on those before it.
+        seed = np.array([self.order.seed], np.uint64).view(np.int64)[0]
+        generator = Generator().set_state(np.array([seed, self.epoch], np.int64))
+        return iter(randperm(self.order.count, generator=generator).tolist())
+
+    def __len__(self) -> int:
+        return self.order.count

@@ -1,0 +1,132 @@
+"""Files and folders of data as they are named on a command line, as datasets by names of inputs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from graphc.base.errors import ArgumentError
+from graphc.base.size import is_size
+from graphc.data.csv_file import read_csv
+from graphc.data.idx_file import MNIST, read_idx
+from graphc.files.manifest import TensorSpec
+from graphc.files.numpy_file import read_npy, read_npz
+from graphc.training.named_arrays import NamedArrays
+from graphc.training.pictures import Pictures, list_pictures
+
+DELIMITERS = {".csv": ",", ".tsv": "\t"}
+FORMS = "FILE.npz, FILE.csv, FOLDER with a folder of pictures for each class, or NAME=FILE,NAME=FILE"
+_BINDINGS = re.compile(r"\s*[A-Za-z_][\w.]*=[^,]+(,\s*[A-Za-z_][\w.]*=[^,]+)*\s*")
+_RANGE = re.compile(r"(\d+)\.\.(\d+)")
+_DIGITS = "train-images-idx3-ubyte"
+"""The first of MNIST's files, by which a folder of them is known."""
+
+
+def open_data(
+    text: str, inputs: Sequence[TensorSpec], columns: str | None = None, training: bool = True
+) -> NamedArrays:
+    """The data that ``text`` names, for the inputs of an entry in their order.
+
+    ``columns`` says of a table which of its columns each input is, ``x=0..3,y=kind``: numbers from 0, a range of them
+    with its end, names, and several of these with ``+`` between. Of a folder of MNIST's four files it is the part for
+    training or the other one. Raises ArgumentError, ArtifactError for a damaged file, and OSError.
+    """
+    path = Path(text)
+    if columns is not None and path.suffix.lower() not in DELIMITERS:
+        raise ArgumentError(f"--columns are those of a table, and {text!r} is none", remedy="--data FILE.csv")
+    if path.is_dir():
+        return NamedArrays(_folder(path, inputs, training), text)
+    if not path.exists() and _BINDINGS.fullmatch(text):
+        return NamedArrays({name: _array(Path(file)) for name, file in _bindings(text, "--data").items()}, text)
+    if not path.is_file():
+        raise FileNotFoundError(2, "no such file or folder of data", text)
+    if path.suffix == ".npz":
+        return NamedArrays(read_npz(path), text)
+    if path.suffix.lower() in DELIMITERS:
+        return NamedArrays(_table(path, columns, inputs), text)
+    raise ArgumentError(f"{text!r} holds no parts by name", remedy=FORMS)
+
+
+def _bindings(text: str, option: str) -> dict[str, str]:
+    parts = [part.partition("=") for part in text.split(",")]
+    found = {name.strip(): value.strip() for name, _, value in parts}
+    if len(found) < len(parts):
+        raise ArgumentError(f"{option} {text!r} names an input twice")
+    return found
+
+
+def _array(path: Path) -> np.ndarray:
+    """The array of one file."""
+    readers: Mapping[str, Callable[[Path], np.ndarray]] = {".npy": read_npy, ".csv": _numbers, ".tsv": _numbers}
+    if not path.is_file():
+        raise FileNotFoundError(2, "no such file of data", str(path))
+    if path.suffix == ".npz":
+        arrays = read_npz(path)
+        if len(arrays) != 1:
+            raise ArgumentError(f"{path} holds {len(arrays)} arrays", remedy=f"--data {path}, by their names")
+        return next(iter(arrays.values()))
+    return readers.get(path.suffix.lower(), read_idx)(path)
+
+
+def _numbers(path: Path) -> np.ndarray:
+    return read_csv(path, dtype="float64", delimiter=DELIMITERS[path.suffix.lower()]).values
+
+
+def _table(path: Path, columns: str | None, inputs: Sequence[TensorSpec]) -> dict[str, np.ndarray]:
+    """The parts of a table: the columns that are asked for, or those that have the names of the inputs."""
+    chosen = {s.name: s.name for s in inputs} if columns is None else _bindings(columns, "--columns")
+    types = {spec.name: spec.dtype for spec in inputs}
+    found = {}
+    for name, text in chosen.items():
+        if name not in types:
+            raise ArgumentError(f"--columns names {name!r}, which is no input", remedy=f"one of {', '.join(types)}")
+        dtype = types[name] if types[name] in ("f32", "f64", "i32", "i64", "u8") else "f32"
+        delimiter = DELIMITERS[path.suffix.lower()]
+        found[name] = read_csv(path, dtype=dtype, columns=_columns(text), delimiter=delimiter).values
+    return found
+
+
+def _columns(text: str) -> list[str | int]:
+    found: list[str | int] = []
+    for part in (p.strip() for p in text.split("+")):
+        if match := _RANGE.fullmatch(part):
+            first, last = int(match[1]), int(match[2])
+            if last < first:
+                raise ArgumentError(f"the columns {part} run backwards", remedy=f"{last}..{first}")
+            found += range(first, last + 1)
+        else:
+            found.append(int(part) if part.isdigit() else part)
+    return found
+
+
+def _folder(path: Path, inputs: Sequence[TensorSpec], training: bool) -> dict[str, Any]:
+    if len(inputs) != 2:
+        names = ", ".join(s.name for s in inputs)
+        raise ArgumentError(f"a folder gives pictures and classes, and the entry takes {names}", remedy="a .npz file")
+    pictures, classes = inputs
+    if any((path / f"{_DIGITS}{suffix}").is_file() for suffix in ("", ".gz")):
+        digits = MNIST(path, train=training)
+        return {pictures.name: digits.images, classes.name: digits.labels}
+    _, paths, labels = list_pictures(path)
+    return {pictures.name: Pictures(paths, *_picture_size(pictures)), classes.name: labels}
+
+
+def _picture_size(spec: TensorSpec) -> tuple[int, int, int]:
+    """Height, width and channels of the pictures that an input takes."""
+    sample = spec.shape[1:]
+    if not any(is_size(n) for n in sample):
+        sizes = [int(n) for n in sample]
+        if len(sizes) == 2:
+            return sizes[0], sizes[1], 1
+        if len(sizes) == 3 and sizes[0] in (1, 3):
+            return sizes[1], sizes[2], sizes[0]
+        if len(sizes) == 3 and sizes[2] in (1, 3):
+            return sizes[0], sizes[1], sizes[2]
+    raise ArgumentError(
+        f"{spec.name!r} takes samples {list(map(str, sample))}, which are no pictures of one size",
+        remedy="[channels, height, width] or [height, width, channels], with 1 or 3 channels",
+    )

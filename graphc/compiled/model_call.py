@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import numpy as np
@@ -35,10 +36,15 @@ class ModelCall:
     """Calls of an entry: what native calls turn to when an argument is not exactly as declared."""
 
     def __init__(
-        self, spec: EntrySpec, program: Any, state: ModelState, recorder: Callable[[], Recorder | None] | None = None
+        self,
+        spec: EntrySpec,
+        program: Any,
+        state: ModelState,
+        recorder: Callable[[], Recorder | None] | None = None,
+        held: Mapping[str, np.ndarray] = MappingProxyType({}),
     ):
         """``program`` is an Executable, a DeviceExecutable or ProgramsBySizes; ``recorder`` makes what runs calls that
-        gradients go through, None where the file holds no derivative."""
+        gradients go through, None where the file holds no derivative; ``held`` as Loaded has it."""
         self.spec = spec
         self.program = program
         self.state = state
@@ -49,7 +55,8 @@ class ModelCall:
         used = state.written.intersection(spec.uses)
         self.gate = state.gate if used else None
         """Keeps calls apart of which one writes states that the other takes."""
-        self.bound = state.arrays(self._paths)
+        self._held = held
+        self.bound = self._arrays()
         self._names = [x.name for x in spec.inputs]
         checked = isinstance(program, ProgramsBySizes) or not spec.assumptions
         self.checks = None if checked else SizesOfModel(spec)
@@ -73,11 +80,15 @@ class ModelCall:
         if self.checks is not None:
             self.checks.of(arrays)
         with self.alone():
-            bound = self.state.arrays(self._paths) if self.trained else self.bound
+            bound = self._arrays() if self.trained else self.bound
             found = self.program.run(arrays, bound, out)
             if self._writes:
                 self.state.note_writes(self._writes)
         return found
+
+    def _arrays(self) -> tuple[np.ndarray, ...]:
+        """What the program is given besides the inputs."""
+        return tuple([self._held[p] if p in self._held else self.state.arrays([p])[0] for p in self._paths])
 
     def alone(self) -> Any:
         """A context in which no other call writes to what this one takes."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from graphc.compiled.model_state import ModelState
 from graphc.compiled.sized_model import ProgramsBySizes, for_all_sizes
 from graphc.compiler import cache
 from graphc.compiler.ready import find_or_build, load_ready, prepare_threads, running_target, target_spec
+from graphc.files.manifest import PREPACKED
 from graphc.files.model_content import Artifact, Code, StoredEntry
 from graphc.runtime.call import Executable
 from graphc.runtime.loader import load_object, runs_here
@@ -35,6 +37,7 @@ assumed = deferred("graphc.ir.graph.interpret:assumed")
 checks_of = deferred("graphc.compiler.refusals:checks_of")
 compile_stages = deferred("graphc.compiler.compile:compile_stages")
 freeze = deferred("graphc.compiler.freeze:freeze")
+watch = deferred("graphc.compiler.freeze:watch")
 key_parts = deferred("graphc.compiler.compile:key_parts")
 read_graph = deferred("graphc.compiled.model_graph:read_graph")
 
@@ -46,6 +49,16 @@ class Loaded(NamedTuple):
     """An Executable, a DeviceExecutable or ProgramsBySizes."""
     seconds: Mapping[str, float] | None
     """How long each stage of the compile took; None when object code from the file runs."""
+    held: Mapping[str, np.ndarray] = MappingProxyType({})
+    """Arrays that its calls are given besides params and states of the model: weights, and what was made of them."""
+
+
+class Live(NamedTuple):
+    """A program in which no weight is a constant, and the one that packs the weights for it."""
+
+    program: Executable
+    prepacking: Executable | None
+    seconds: Mapping[str, float]
 
 
 class Programs:
@@ -56,10 +69,13 @@ class Programs:
         self.stored, self.state = stored, state
         self.machine = machine
         self._trust = trust and not is_device(machine)
+        self._live: dict[str, Live] = {}
+        """By name of the entry."""
 
     def of(self, entry: StoredEntry) -> Loaded:
         """The program of an entry. Raises ArtifactError and CompileError."""
-        found = self._native(entry) or self._compiled(entry)
+        is_live = self.state.is_changed and not entry.spec.of and not entry.spec.dims and not is_device(self.machine)
+        found = self._with_weights(entry) if is_live else self._native(entry) or self._compiled(entry)
         found.program.explain = lambda inputs, bound: self._explain(entry, inputs, bound)
         return found
 
@@ -97,6 +113,38 @@ class Programs:
             return self.machine == HOST or native.strict_order
         return native == target_spec(running_target(self.machine))
 
+    def _with_weights(self, entry: StoredEntry) -> Loaded:
+        """The program of an entry whose weights are others than in the file. Its code is the same for all weights: with
+        new ones, nothing is compiled again."""
+        live = self._live.get(entry.spec.name) or self._live.setdefault(entry.spec.name, self._make_live(entry))
+        constants, held = self.state.constants, {}
+        if live.prepacking is not None:
+            made = live.prepacking.run([constants[spec.path] for spec in live.prepacking.inputs])
+            held = {PREPACKED + spec.name: a for spec, a in zip(live.prepacking.outputs, made, strict=True)}
+        held |= {spec.path: constants[spec.path] for spec in live.program.bound if spec.path in constants}
+        return Loaded(live.program, live.seconds, held)
+
+    def _make_live(self, entry: StoredEntry) -> Live:
+        making = _Making(self, entry, running_target(self.machine), live=True)
+        found, seconds = self._found(making)
+        first = found.prepacking
+        return Live(load_ready(found), None if first is None else load_ready(first), seconds)
+
+    def _found(self, making: _Making) -> tuple[cache.Entry, Mapping[str, float]]:
+        """The code out of the cache, or made here, and what that took. Raises _NoProgram."""
+        disk = cache.current()
+        # NOTE: the whole file stands for its graphs, so that a program in the cache is found without reading them; but
+        # for ops of a user, whose rules are not in it, and for constants that are others now.
+        given = ",".join(sorted(self.state.tensors))
+        kind = "file, any weights" if making.live else "file"
+        parts: tuple[Any, ...] = (kind, repr(making.target), self.stored.digest, making.entry.spec.name, given)
+        own = not own_ops.NAMES.isdisjoint(making.entry.spec.ops)
+        start = time.perf_counter()
+        if disk is not None and (own or not self.stored.digest or (self.state.is_changed and not making.live)):
+            parts = making.parts()
+        made, was_there = find_or_build(disk, making.target, parts, making.build)
+        return made, {"cache": time.perf_counter() - start} if was_there else making.stages.seconds
+
     def _compiled(self, entry: StoredEntry) -> Loaded:
         if is_device(self.machine):
             if entry.spec.dims:
@@ -104,23 +152,11 @@ class Programs:
                 found = for_all_sizes(graph, self.state.constants, lambda graph: compile_on(graph, self.machine))
                 return self._by_sizes(entry, found) if isinstance(found, GraphcError) else self._on_device(found)
             return self._on_device(compile_on(self.graph(entry), self.machine))
-        target = running_target(self.machine)
-        making = _Making(self, entry, target)
-        disk = cache.current()
-        # NOTE: the whole file stands for its graphs, so that a program in the cache is found without reading them; but
-        # for ops of a user, whose rules are not in it, and for weights that are others now.
-        given = ",".join(sorted(self.state.tensors))
-        parts: tuple[Any, ...] = ("file", repr(target), self.stored.digest, entry.spec.name, given)
-        own = not own_ops.NAMES.isdisjoint(entry.spec.ops)
-        start = time.perf_counter()
         try:
-            if disk is not None and (own or not self.stored.digest or self.state.is_changed):
-                parts = making.parts()
-            made, was_there = find_or_build(disk, target, parts, making.build)
+            found, seconds = self._found(_Making(self, entry, running_target(self.machine)))
         except _NoProgram as refusal:
             return self._by_sizes(entry, refusal.error)
-        seconds = {"cache": time.perf_counter() - start} if was_there else making.stages.seconds
-        return Loaded(load_ready(made), seconds)
+        return Loaded(load_ready(found), seconds)
 
     def _on_device(self, compiled: Any) -> Loaded:
         return Loaded(load_on(compiled, self.machine), compiled.stages.seconds)
@@ -144,26 +180,30 @@ class _NoProgram(Exception):
 class _Making:
     """The compile of an entry, for all sizes of its dimensions where it has any."""
 
-    def __init__(self, programs: Programs, entry: StoredEntry, target: Target):
-        self._programs, self._entry, self._target = programs, entry, target
+    def __init__(self, programs: Programs, entry: StoredEntry, target: Target, live: bool = False):
+        """``live``: weights are arguments, and not constants."""
+        self._programs = programs
+        self.entry, self.target, self.live = entry, target, live
         self.stages: Any = None
         """Where the code comes from, once there is some."""
 
     def parts(self) -> tuple[Any, ...]:
         """What the code depends on, by its graph. Raises _NoProgram."""
-        return self._of_graph(lambda graph: key_parts(Stages(graph, target=self._target)))
+        return self._of_graph(lambda graph: key_parts(Stages(graph, target=self.target)))
 
     def build(self) -> cache.Entry:
         """The code. Raises _NoProgram."""
         return self._of_graph(self._compile)
 
     def _compile(self, graph: Graph) -> Any:
-        self.stages = Stages(graph, target=self._target)
+        self.stages = Stages(graph, target=self.target)
         return compile_stages(self.stages)
 
     def _of_graph(self, make: Callable[[Graph], Any]) -> Any:
-        spec, constants = self._entry.spec, self._programs.state.constants
+        spec, constants = self.entry.spec, self._programs.state.constants
         graph = read_graph(self._programs.stored, spec.name)
+        if self.live:
+            return make(watch(graph, constants.keys()))
         found = for_all_sizes(graph, constants, make) if spec.dims else make(freeze(graph, constants))
         if isinstance(found, GraphcError):
             raise _NoProgram(found)

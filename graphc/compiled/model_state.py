@@ -100,6 +100,27 @@ class ModelState:
             self.is_changed = self.is_changed or bool(changed)
         return changed
 
+    def swap(self, given: Mapping[str, Any]) -> set[str]:
+        """As ``load``, for tensors of the element types of the model, of which there is one for all that calls do not
+        change; names that the model does not have are passed over. Raises StateDictError, for anything but tensors by
+        name too."""
+        if not isinstance(given, Mapping):
+            raise StateDictError(f"weights are tensors by name, got {type(given).__name__}")
+        problems = [
+            f"{name!r} is missing" for name, record in self._records.items() if not record.free and name not in given
+        ]
+        for name in self._records.keys() & given.keys():
+            found, wanted = _array(given[name]).dtype, self.array(name).dtype
+            if found != wanted:
+                problems.append(f"{name!r} is {found} instead of {wanted}")
+        if problems:
+            problems.sort()
+            raise StateDictError(
+                f"the weights do not fit the model: {'; '.join(problems)}",
+                remedy="a file with the names that state_dict() has",
+            )
+        return self.load(given, strict=False)
+
     def _checked(self, given: Mapping[str, Any], strict: bool) -> dict[str, np.ndarray]:
         """The arrays of what is given, of the types that the model takes."""
         missing = [name for name in self._records if name not in given]

@@ -6,6 +6,7 @@ import argparse
 from dataclasses import replace
 
 from graphc.cli import arguments, compile, console, sources, targets
+from graphc.cli.entry import add_entry
 from graphc.cli.fields import Field, below
 from graphc.codegen.machine.target import named_targets
 from graphc.compiler.explain import explain
@@ -61,6 +62,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     """Gives the command's parser its arguments."""
     compile.add_model_arguments(parser, "source")
     compile.add_passes_argument(parser)
+    add_entry(parser)
     parser.add_argument("--target", choices=("host", *named_targets()), default="host", help="machine (default: host)")
     arguments.add_device(parser, "the machine is a device")
     compile.add_precision_argument(parser)

@@ -164,7 +164,7 @@ def compiling() -> Iterator[None]:
     """Turns errors of tracing and compiling into CompileFailure, so that they are told from errors of a call."""
     try:
         yield
-    except (ArtifactError, TargetError, UserCodeError):
+    except (ArtifactError, TargetError, UserCodeError, UsageError):
         raise
     except GraphcError as error:
         raise CompileFailure(error.what, where=error.where, origin=error.origin, remedy=error.remedy) from error

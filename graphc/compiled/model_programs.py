@@ -97,8 +97,8 @@ class Programs:
 
     def _native(self, entry: StoredEntry) -> Loaded | None:
         """The program that the file holds for this machine, if there is one that may run."""
-        if not self._trust or self.state.is_changed:
-            return None
+        if not self._trust or self.state.is_changed or self.state.parameters().keys() & set(entry.spec.uses):
+            return None  # code of a file has all weights as constants that no entry writes
         wanted = {path for path in entry.spec.uses if path in self.state.tensors}
         for code in entry.natives:
             bound = {b.path for b in code.manifest.of_class("param", "state")}

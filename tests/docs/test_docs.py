@@ -27,6 +27,7 @@ PAGES = [
     "docs/extending.md",
     "docs/coming_from_pytorch.md",
     "docs/data.md",
+    "docs/deploy.md",
     "docs/array_api.md",
     "docs/grammar.md",
     "docs/explain.md",

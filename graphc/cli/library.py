@@ -10,8 +10,8 @@ from typing import Any
 
 from graphc.base.lazy import deferred
 from graphc.cli import console, targets
+from graphc.files.container import is_container
 from graphc.passes.pipeline import Arranged
-from graphc.serialize.weight_file import is_model_file
 
 KINDS = ("so", "a", "o", "h", "c", "py")
 """Suffixes that ask for a library."""
@@ -69,7 +69,7 @@ def write(options: argparse.Namespace, prepare: Callable[[], Prepared]) -> int:
         "realtime": options.realtime,
     }
     model, examples = options.target, []
-    if not Path(options.target).is_file() or not is_model_file(options.target):
+    if not Path(options.target).is_file() or not is_container(options.target):
         model, examples, dims, passes = prepare()
         given |= {"dims": dims, "passes": passes, "precision": options.precision}
     else:

@@ -14,7 +14,8 @@ from graphc.codegen.machine.cuda.facts import is_gpu
 from graphc.codegen.machine.target import Target
 from graphc.codegen.realtime.leaves import LEAVES
 from graphc.codegen.realtime.prove import FunctionFacts, Proof, prove
-from graphc.compiler.stages import Stages, target_spec
+from graphc.compiler.ready import target_spec
+from graphc.compiler.stages import Stages
 from graphc.files.manifest import TargetSpec
 from graphc.ir.op import Trait
 

@@ -195,6 +195,18 @@ def write_sections(path: str | os.PathLike[str], sections: Mapping[str, Sequence
                 file.write(part)
 
 
+def is_container(path: str | os.PathLike[str]) -> bool:
+    """Whether a path is that of a file which begins as ``write_sections`` writes them; False for a folder. Raises
+    ArtifactError for what is neither a file nor a folder; OSError."""
+    mode = os.stat(path).st_mode
+    if stat.S_ISDIR(mode):
+        return False
+    if not stat.S_ISREG(mode):
+        raise ArtifactError(f"{os.fspath(path)}: it is not a regular file")
+    with open(path, "rb") as file:
+        return file.read(len(MAGIC)) == MAGIC
+
+
 def read_sections(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     """The sections of a container as read-only byte arrays, 64-byte aligned, after every digest has been checked.
 

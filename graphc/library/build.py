@@ -23,7 +23,7 @@ from graphc.codegen.native.elf.relocatable import merge_objects
 from graphc.codegen.native.elf.shared import link_shared
 from graphc.compiled.machine import strict_name
 from graphc.compiled.model_export import content_of, wanted_entries
-from graphc.compiled.model_graph import read_model
+from graphc.compiled.model_read import read_model
 from graphc.compiler.realtime import RealtimeReport, prove_modules
 from graphc.files.container import replacing
 from graphc.files.model_content import Artifact

@@ -15,7 +15,8 @@ from graphc.codegen.llvm.entry import ENTRY, emit_module
 from graphc.codegen.llvm.module import Module, prefixed
 from graphc.codegen.machine.target import Target
 from graphc.compiler.compile import describe, watched
-from graphc.compiler.stages import Stages, target_spec
+from graphc.compiler.ready import target_spec
+from graphc.compiler.stages import Stages
 from graphc.files.container import align
 from graphc.files.manifest import BufferSpec, Manifest, TensorSpec
 from graphc.ir.kernel.statements import Program

@@ -20,7 +20,8 @@ from graphc.compiled.model_trace import snapshot
 from graphc.compiler.compile import compile_stages, load_compiled
 from graphc.compiler.freeze import freeze
 from graphc.compiler.ready import running_target
-from graphc.compiler.stages import Stages, target_spec
+from graphc.compiler.ready import target_spec
+from graphc.compiler.stages import Stages
 from graphc.errors import ArgumentError, CompileError
 from graphc.files.model_content import load as load_artifact
 from graphc.ir.graph.graph import Graph

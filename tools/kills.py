@@ -20,7 +20,6 @@ import signal
 import sys
 import tempfile
 import time
-import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -40,6 +39,7 @@ from graphc.files.container import read_sections
 from graphc.ir.graph.parse import parse_graph
 from graphc.nn.functional import cross_entropy
 from graphc.training.checkpoint import read_checkpoint
+from tools.forked import MOST_SECONDS, finish, fork
 from tools.progress import progress_bar
 
 VARIANTS = 6
@@ -53,8 +53,6 @@ graph @net(%x: f32[{rows},24]) -> (f32[{rows},{rows}], f32[{rows}]) {{
 }}
 """
 EPOCHS, BATCH, SAMPLES, EVERY = 8, 8, 160, 3
-MOST_SECONDS = 120.0
-"""After which a process that is not killed is taken to hang."""
 
 
 class Kind:
@@ -234,41 +232,6 @@ def _measures(folder: Path) -> list[dict[str, Any]]:
 # ---- killing
 
 KINDS: dict[str, type[Kind]] = {"compile": Compiling, "export": Exporting, "train": TrainingAgain}
-
-
-def fork(action: Callable[[], None], log: Path) -> int:
-    """The process that runs ``action`` and ends; what it says goes to a file."""
-    process = os.fork()
-    if process:
-        return process
-    code = 1
-    try:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-        for stream in (1, 2):
-            os.dup2(file, stream)
-        action()
-        code = 0
-    # NOTE: nothing may come out of here, for it would run on as a second parent.
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
-
-
-def finish(action: Callable[[], None], log: Path) -> str:
-    """Runs an action in a process of its own to its end; what went wrong, or an empty text."""
-    process, end = fork(action, log), time.monotonic() + MOST_SECONDS
-    while time.monotonic() < end:
-        found, status = os.waitpid(process, os.WNOHANG)
-        if found:
-            return "" if status == 0 else f"status {status}: {log.read_text()[-500:]}"
-        time.sleep(0.005)
-    os.kill(process, signal.SIGKILL)
-    os.waitpid(process, 0)
-    return f"it did not end in {MOST_SECONDS:.0f} s"
 
 
 def kill_once(kind: Kind, delay: float, log: Path) -> str:

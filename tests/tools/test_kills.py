@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tools import kills
-from tools.kills import Exporting, Kind, finish, kill_once
+from tools.forked import finish
+from tools.kills import Exporting, Kind, kill_once
 
 
 @pytest.mark.parametrize("kind", list(kills.KINDS))

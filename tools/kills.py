@@ -36,6 +36,7 @@ from graphc.compiled.step import compile_step
 from graphc.compiler import cache
 from graphc.compiler.compile import compile_graph, load_compiled
 from graphc.files.container import read_sections
+from graphc.files.numpy_file import write_npz
 from graphc.ir.graph.parse import parse_graph
 from graphc.nn.functional import cross_entropy
 from graphc.training.checkpoint import read_checkpoint
@@ -65,6 +66,8 @@ class Kind:
         self.folder = folder
         self.ends = 0
         """How often what was killed before came to its end."""
+        self.swept = 0
+        """How often there was a file that the next writer had to remove."""
         folder.mkdir()
 
     def begin(self) -> None:
@@ -95,7 +98,7 @@ class Compiling(Kind):
 
     def begin(self) -> None:
         os.environ["GRAPHC_CACHE"] = "off"
-        np.savez(self.folder / "expected.npz", **{str(n): self._result(n) for n in range(VARIANTS)})
+        write_npz(self.folder / "expected.npz", {str(n): self._result(n) for n in range(VARIANTS)})
 
     def act(self) -> None:
         self._use_cache()
@@ -158,8 +161,11 @@ class Exporting(Kind):
         gc.export(net, gc.zeros(1, 64), path=path)
 
     def problems(self) -> Iterator[str]:
-        yield from _inside(self.folder, lambda name: name == "net.gcm")
         path = self.folder / "net.gcm"
+        if any(p != path for p in self.folder.iterdir()):
+            self.swept += 1
+            yield from filter(None, [finish(lambda: self._export("a", path), self.folder.parent / "log")])
+        yield from _inside(self.folder, lambda name: name == "net.gcm")
         whole = [(self.folder.parent / f"{name}.gcm").read_bytes() for name in ("a", "b")]
         if path.exists() and path.read_bytes() not in whole:
             yield "the file is neither of the two"
@@ -187,11 +193,14 @@ class TrainingAgain(Kind):
         assert self._train(self.folder.parent / "whole") == 0
 
     def act(self) -> None:
-        os.environ["GRAPHC_CACHE_DIR"] = str(self.folder.parent / "programs")
-        code = self._train(self.folder)
-        assert code == 0, f"exit code {code}"
-        (self.folder / "done").touch()
+        self.end()
         time.sleep(MOST_SECONDS)
+
+    def end(self) -> None:
+        """Trains until the end; runs in a process of its own."""
+        os.environ["GRAPHC_CACHE_DIR"] = str(self.folder.parent / "programs")
+        assert self._train(self.folder) == 0
+        (self.folder / "done").touch()
 
     def _train(self, folder: Path) -> int:
         home = self.folder.parent
@@ -202,6 +211,9 @@ class TrainingAgain(Kind):
         return run_command([str(word) for word in words])
 
     def problems(self) -> Iterator[str]:
+        if any(path.suffix == ".linked" for path in self.folder.iterdir()):
+            self.swept += 1
+            yield from filter(None, [finish(self.end, self.folder.parent / "log")])
         names = ("run", "metrics.jsonl", "trained.gcm", "done")
         yield from _inside(self.folder, names.__contains__)
         run, whole = self.folder / "run", self.folder.parent / "whole"
@@ -243,8 +255,9 @@ def kill_once(kind: Kind, delay: float, log: Path) -> str:
     return "" if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL else log.read_text()[-500:]
 
 
-def run(count: int, seed: int, kinds: list[str]) -> tuple[dict[str, list[str]], int]:
-    """The problems by kind, and how many trainings came to their end; ``count`` kills in all."""
+def run(count: int, seed: int, kinds: list[str]) -> tuple[dict[str, list[str]], int, int]:
+    """The problems by kind, how many trainings came to their end, and how often a file was left for the next writer to
+    remove; ``count`` kills in all."""
     chance = random.Random(seed)
     found: dict[str, list[str]] = collections.defaultdict(list)
     load_command("train")
@@ -264,7 +277,7 @@ def run(count: int, seed: int, kinds: list[str]) -> tuple[dict[str, list[str]], 
             found[kind] += ([f"it ended by itself: {said}"] if said else []) + list(item.problems())
             bar.step()
         found |= {kind: found[kind] + _ended(item, log) for kind, item in made.items()}
-    return found, sum(item.ends for item in made.values())
+    return found, sum(item.ends for item in made.values()), sum(item.swept for item in made.values())
 
 
 def _ended(kind: Kind, log: Path) -> list[str]:
@@ -273,15 +286,9 @@ def _ended(kind: Kind, log: Path) -> list[str]:
         problem = finish(kind.check, log)
         return [problem] if problem else []
     if isinstance(kind, TrainingAgain):
-        problem = finish(lambda: _without_waiting(kind), log)
+        problem = finish(kind.end, log)
         return [*([problem] if problem else []), *kind.problems()]
     return list(kind.problems())
-
-
-def _without_waiting(kind: TrainingAgain) -> None:
-    os.environ["GRAPHC_CACHE_DIR"] = str(kind.folder.parent / "programs")
-    assert kind._train(kind.folder) == 0
-    (kind.folder / "done").touch()
 
 
 def main() -> int:
@@ -292,13 +299,14 @@ def main() -> int:
     options = parser.parse_args()
     kinds = options.kinds.split(",")
     begun = time.monotonic()
-    found, ends = run(options.count, options.seed, kinds)
+    found, ends, swept = run(options.count, options.seed, kinds)
     for kind in kinds:
         kills = len(range(kinds.index(kind), options.count, len(kinds)))
         print(f"{kind:8} {kills} kills, {len(found[kind])} problems")
         for problem in found[kind][:20]:
             print(f"  {problem}")
-    print(f"{ends} trainings were resumed until their end; {time.monotonic() - begun:.0f} s")
+    print(f"{ends} trainings were resumed until their end, {swept} files were removed by the next writer")
+    print(f"{time.monotonic() - begun:.0f} s")
     return int(any(found.values()))
 
 

@@ -26,8 +26,8 @@ from graphc.base.dtypes import float32
 from graphc.codegen.llvm.build import build_object
 from graphc.codegen.machine.probe import PEAK, emit_peak, flops_per_round
 from graphc.codegen.machine.target import Target, named_targets
-from graphc.compiler.compile import running_target
 from graphc.compiler.profile import load_stamped
+from graphc.compiler.ready import running_target
 from graphc.compiler.stages import Stages
 from graphc.errors import CompileError
 from graphc.ir.graph.parse import parse_graph

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from graphc.interop.from_torch import from_torch
     from graphc.interop.onnx.module import from_onnx
     from graphc.interop.pt2.program import from_pt2
+    from graphc.library.build import build_library
     from graphc.monitor.compare import compare
     from graphc.monitor.debug import debug
     from graphc.monitor.replay import replay
@@ -49,6 +50,7 @@ _LATER = {
     "DynamicScale": "graphc.compiled.step_options:DynamicScale",
     "array_api": "graphc.array_api",
     "autograd": "graphc.autograd",
+    "build_library": "graphc.library.build:build_library",
     "check": "graphc.compiled.model_check:check",
     "check_op": "graphc.compiled.op_check:check_op",
     "checkpoint": "graphc.tracing.checkpoint:checkpoint",
@@ -104,7 +106,10 @@ _LATER = {
 }
 """Loaded at first use, to keep the import of graphc short; the imports above say the same to type checkers."""
 
-__getattr__ = exports(__name__, globals(), _LATER, "graphc.front", ("map",))
+_ALONE = ("errors", "get_num_threads", "load", "set_num_threads")
+"""What programs use that run a model file: they start without all that makes and trains one."""
+
+__getattr__ = exports(__name__, globals(), _LATER, "graphc.front", alone=_ALONE, hidden=("map",))
 
 
 def __dir__() -> list[str]:

@@ -82,6 +82,11 @@ FLOORS: dict[str, tuple[str, ...]] = {
         *("base", "files", "ir", "ir.graph", "ops", "codegen.machine", "passes", "compiler", "runtime"),
         *("tape", "tensors", "eager", "tracing", "nn", "optim", "serialize"),
     ),
+    # Models as C libraries.
+    "library": (
+        *("base", "files", "ir.kernel", "ir.graph", "codegen.machine", "codegen.schedule.threads", "codegen.llvm"),
+        *("codegen.native", "passes", "compiler", "runtime", "tensors", "compiled"),
+    ),
     "training": ("base", "files", "tensors", "data", "serialize", "compiled"),
     # Models and tensors of other frameworks. A table says what each ATen operator is here, whoever wrote the graph.
     "interop": ("base", "tensors", "nn"),
@@ -95,9 +100,12 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "interop.onnx_export": (
         *("base", "files", "ir", "ir.graph", "ops", "tensors", "tracing", "nn", "compiled", "interop"),
     ),
+    # A page that shows what became of a graph on its way to kernels.
+    "view": (*("base", "files", "ir", "ir.kernel", "ir.graph", "passes", "codegen.machine", "compiler", "drawing"),),
     "cli": (
         *("base", "files", "ir", "ir.kernel", "ir.graph", "passes", "codegen.machine", "codegen.cuda", "compiler"),
-        *("runtime", "tape", "tensors", "tracing", "nn", "serialize", "drawing", "compiled", "training"),
+        *("runtime", "tape", "tensors", "tracing", "nn", "serialize", "drawing", "view", "compiled"),
+        *("library", "training"),
     ),
 }
 """Each package may import itself and those that it names, all of which stand before it. A package that is not listed

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from graphc.base.location import capture
+from graphc.base.location import Location, capture
 from graphc.base.size import Dimension, UndecidedSize, at, hint
 from graphc.base.size_questions import asker
 
@@ -21,9 +21,10 @@ def is_so(relation: str, a: Any, b: Any, answer: bool, values: Mapping[Dimension
     return _RELATIONS[relation](at(a, values), at(b, values)) is answer
 
 
-def told(relation: str, a: Any, b: Any, answer: bool, place: str) -> str:
+def told(relation: str, a: Any, b: Any, answer: bool, place: Location | str) -> str:
     """What was assumed and where, for people."""
-    return f"{a} {relation if answer else _OPPOSITE[relation]} {b}" + (f" (asked at {place})" if place else "")
+    where = str(place)
+    return f"{a} {relation if answer else _OPPOSITE[relation]} {b}" + (f" (asked at {where})" if where else "")
 
 
 class Assumption(NamedTuple):
@@ -33,12 +34,17 @@ class Assumption(NamedTuple):
     a: Any
     b: Any
     answer: bool
-    place: str = ""
-    """The line that asked."""
+    place: Location | str = ""
+    """The line that asked; its text, where it comes from a file."""
 
     def holds(self, values: Mapping[Dimension, int]) -> bool:
         """Whether it is so for these sizes."""
         return is_so(self.relation, self.a, self.b, self.answer, values)
+
+    @property
+    def portable(self) -> Assumption:
+        """The same as a file holds it, whose text says the same on every machine."""
+        return self._replace(place=str(self.place.portable if isinstance(self.place, Location) else self.place))
 
     def __str__(self) -> str:
         return told(*self)
@@ -69,7 +75,7 @@ class Assumptions:
         known = self.found.get(key)
         if known is None:
             answer = _RELATIONS[relation](at(a, self.sizes), at(b, self.sizes))
-            known = self.found[key] = Assumption(relation, a, b, answer, str(capture()))
+            known = self.found[key] = Assumption(relation, a, b, answer, capture())
         return known.answer
 
     def value(self, size: Any) -> int:

@@ -21,6 +21,7 @@ __all__ = [
     "NonFiniteError",
     "ParseError",
     "PassError",
+    "RealtimeError",
     "RecompileWarning",
     "ShapeError",
     "StateDictError",
@@ -126,6 +127,10 @@ class PassError(GraphcError, RuntimeError):
 
 class CompileError(GraphcError, RuntimeError):
     """Native code could not be built or loaded."""
+
+
+class RealtimeError(CompileError):
+    """Machine code reaches what takes an unknown time, or what it takes could not be proven."""
 
 
 class DeviceError(GraphcError, RuntimeError):

@@ -12,15 +12,22 @@ from graphc.base.locks import section
 
 
 def exports(
-    package: str, namespace: dict[str, Any], names: Mapping[str, str], front: str = "", hidden: Collection[str] = ()
+    package: str,
+    namespace: dict[str, Any],
+    names: Mapping[str, str],
+    front: str = "",
+    *,
+    alone: Collection[str] = (),
+    hidden: Collection[str] = (),
 ) -> Callable[[str], Any]:
     """The ``__getattr__`` of a package: ``names`` maps each name to ``module`` (the name itself is a submodule) or to
     ``module:attribute``. What was loaded is kept in ``namespace``. ``front`` is a module of which all names are the
-    package's, too; it is loaded before anything else is. ``__all__`` has all names but the hidden ones."""
+    package's, too; it is loaded before anything else is but what stands ``alone``. ``__all__`` has all names but the
+    hidden ones."""
     pending = [front] if front else []
 
     def load(name: str) -> Any:
-        if pending:
+        if pending and name not in alone:
             with section():
                 found = vars(import_module(pending[0]))
             namespace.update({n: v for n, v in found.items() if not n.startswith("_") and n not in names})

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import FrameType
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -35,6 +35,11 @@ class Location:
         place = f"{self.file}:{self.line}" if self.file else ""
         head = ", ".join(part for part in (self.module, place) if part)
         return f"{head}: {text}" if text else head
+
+    @property
+    def portable(self) -> Location:
+        """The same with a file that says the same on every machine, see ``portable_path``."""
+        return replace(self, file=portable_path(self.file))
 
 
 UNKNOWN = Location()
@@ -83,6 +88,16 @@ def _display_path(path: str) -> str:
         known = path if relative.startswith("..") else relative
         _relative[path] = known
     return known
+
+
+def portable_path(file: str) -> str:
+    """A source file as Python's module search finds it, ``package/module.py``, wherever the package lies and whatever
+    the working directory is; its name alone where no folder of ``sys.path`` holds it."""
+    path = os.path.abspath(file)
+    folders = [folder for folder in map(os.path.abspath, sys.path) if path.startswith(folder.rstrip(os.sep) + os.sep)]
+    # NOTE: the working directory and the script's own folder may both hold it; the folder nearest to the file wins.
+    found = os.path.relpath(path, max(folders, key=len)) if folders else os.path.basename(file)
+    return found.replace(os.sep, "/") if file else ""
 
 
 _given: ContextVar[Location | None] = ContextVar("graphc_location", default=None)

@@ -10,7 +10,7 @@ from typing import TypeVar
 from graphc.base.device import device as device_of
 from graphc.base.errors import ArgumentError, DeviceError
 from graphc.cli.console import UsageError
-from graphc.codegen.machine.target import Target, named_targets, target_named
+from graphc.codegen.machine.target import STRICT, Target, named_targets, target_named
 from graphc.compiled.machine import target_for
 from graphc.runtime.threads import MAX_THREADS, set_num_threads
 
@@ -149,12 +149,19 @@ NEWEST = "sm_90"
 """What messages name where a target for GPUs would do."""
 
 
+def machines() -> tuple[str, ...]:
+    """What ``--target`` names: machines, and CPUs in strict order (``avx2:strict``)."""
+    named = named_targets()
+    return ("host", *named, "host" + STRICT, *(name + STRICT for name in named if named[name].gpu is None))
+
+
 def add_machine(parser: argparse.ArgumentParser) -> None:
     """Adds ``--target`` of commands that run what they compile, as ``machine``."""
     parser.add_argument(
         "--target",
         dest="machine",
-        choices=("host", *named_targets()),
+        choices=machines(),
         default="host",
-        help="compile for a machine of which this one has the instructions (default: host)",
+        metavar="NAME",
+        help=f"compile for a machine of which this one has the instructions (default: host): {', '.join(machines())}",
     )

@@ -21,7 +21,7 @@ from graphc.cli import arguments, assertions, breakdown, console, exported, inpu
 from graphc.cli.arrays import read_inputs
 from graphc.cli.assertions import Assertion, assertion
 from graphc.cli.entry import add_entry, entry_of
-from graphc.cli.fields import Field
+from graphc.cli.fields import Field, below
 from graphc.cli.latency import Pace, Samples, clock_cost, measure_round, rounds_of, warm_up
 from graphc.cli.progress import Progress
 from graphc.compiled.model_file import LoadedModel
@@ -45,14 +45,10 @@ _FIGURES = (
 )
 
 
-def _at(path: str, fields: Sequence[Field], optional: bool = False) -> tuple[Field, ...]:
-    return tuple(field._replace(path=f"{path}.{field.path}", optional=optional or field.optional) for field in fields)
-
-
 _PEER = (
     Field("name", "string", "the peer", optional=True),
     Field("version", "string", "its version"),
-    *_at("call", _FIGURES, optional=True),
+    *below("call", _FIGURES, optional=True),
     Field("ratio.median", "number", "its p50 as a share of the model's, median of the rounds"),
     Field("ratio.low", "number or null", "10% of the rounds are below; null for figures of a file"),
     Field("ratio.high", "number or null", "10% of the rounds are above"),
@@ -60,13 +56,13 @@ _PEER = (
 )
 JSON = (
     Field("model", "string", "name of the model", optional=True),
-    *_at("call", _FIGURES, optional=True),
-    *_at("compare[]", _PEER, optional=True),
-    *_at("asserts[]", assertions.JSON, optional=True),
+    *below("call", _FIGURES, optional=True),
+    *below("compare[]", _PEER, optional=True),
+    *below("asserts[]", assertions.JSON, optional=True),
     Field("calls[].sizes.*", "integer", "with --shape: sizes of named dimensions", optional=True),
-    *_at("calls[].call", _FIGURES, optional=True),
-    *_at("calls[].compare[]", _PEER, optional=True),
-    *_at("calls[].asserts[]", assertions.JSON, optional=True),
+    *below("calls[].call", _FIGURES, optional=True),
+    *below("calls[].compare[]", _PEER, optional=True),
+    *below("calls[].asserts[]", assertions.JSON, optional=True),
     Field("rounds", "integer", "how many rounds were measured", optional=True),
     Field("threads", "integer", "most threads of a call", optional=True),
     Field("streams", "integer", "callers at a time", optional=True),
@@ -244,7 +240,7 @@ def _caller(model: LoadedModel, arrays: list[Any], device: str | None) -> Callab
     if device is None or device.startswith("cpu"):
         return partial(model, *arrays)
     found = device_named(device)
-    placed = [from_host(found, x) if isinstance(x, np.ndarray) and x.ndim else x for x in arrays]
+    placed: list[Any] = [from_host(found, x) if isinstance(x, np.ndarray) and x.ndim else x for x in arrays]
 
     def run() -> None:
         model.run(placed)

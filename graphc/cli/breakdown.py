@@ -9,7 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from graphc.cli import console, sources, targets
-from graphc.compiler.compile import compile_stages, load_compiled, running_target
+from graphc.compiler.compile import compile_stages, load_compiled
+from graphc.compiler.ready import running_target
 from graphc.runtime.call import Executable
 
 STEPS = ("trace", "passes", "codegen", "load", "first", "steady")

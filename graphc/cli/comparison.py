@@ -78,8 +78,8 @@ def compare_arrays(name: str, found: np.ndarray, expected: np.ndarray, atol: flo
     a, b = found.astype(np.float64), expected.astype(np.float64)
     with np.errstate(all="ignore"):
         excess = np.abs(a - b) - (atol + rtol * np.abs(b))
-    excess[(a == b) | (np.isnan(a) & np.isnan(b))] = -np.inf
-    excess[np.isnan(excess)] = np.inf
+    excess = np.where(np.isnan(excess), np.inf, excess)
+    excess = np.where((a == b) | (np.isnan(a) & np.isnan(b)), -np.inf, excess)
     beyond = int(np.count_nonzero(excess > 0))
     same = np.all(np.isneginf(excess))
     place = int(np.argmax(np.abs(b))) if same else int(np.argmax(excess))

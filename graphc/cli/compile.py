@@ -10,10 +10,11 @@ from typing import Any
 
 from graphc.base.errors import ArgumentError, GraphcError
 from graphc.base.size import Dimension
-from graphc.cli import arguments, console, exported, targets
+from graphc.cli import arguments, console, exported, library, targets
+from graphc.cli.fields import Field, spec_fields
 from graphc.codegen.machine.target import Target, named_targets, target_named
 from graphc.compiled.formats import GCM, ONNX, check_options, format_of
-from graphc.compiled.machine import HOST, compile_on, machine_named
+from graphc.compiled.machine import HOST, compile_on, machine_named, strict_name
 from graphc.compiled.model_export import check_native, export, extended, save_graph
 from graphc.compiled.model_trace import nesting, snapshot
 from graphc.compiled.sized_model import for_all_sizes
@@ -32,6 +33,25 @@ EXAMPLES = (
     "graphc compile net.py:Net --input x:f32[1,1,28,28] -o net.onnx",
     "graphc compile net.pt2 --native -o net.gcm",
 )
+MODEL = (
+    Field("name", "string", "name of the model"),
+    *spec_fields("inputs", "an input"),
+    *spec_fields("outputs", "an output"),
+    Field("dims[].name", "string", "a named dimension", optional=True),
+    Field("dims[].min", "integer", "its smallest size"),
+    Field("dims[].max", "integer", "its largest size"),
+    Field("dims[].hint", "integer", "the size that is expected"),
+    Field("assumptions[]", "string", "what must hold of sizes", optional=True),
+    Field("versions.*", "string", "of graphc, llvmlite and LLVM, which wrote the file"),
+)
+JSON = (
+    *MODEL,
+    Field("native", "boolean", "whether there is object code in the file"),
+    Field("path", "string", "the file"),
+    Field("bytes", "integer", "its size", "B"),
+    Field("seconds", "number", "all that was done", "s"),
+    Field("stages.*", "number", "each stage of the compile", "s", optional=True),
+)
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
@@ -39,7 +59,11 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     add_model_arguments(parser)
     add_passes_argument(parser)
     parser.add_argument(
-        "-o", "--output", required=True, metavar="FILE", help="the file to write: net.gcm, or net.onnx for ONNX"
+        "-o",
+        "--output",
+        required=True,
+        metavar="FILE",
+        help="the file to write: net.gcm, net.onnx for ONNX, net.so for a C library",
     )
     parser.add_argument("--native", action="store_true", help="put object code into the file too")
     parser.add_argument(
@@ -49,10 +73,16 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         default="host",
         help="machine of that code (default: host)",
     )
+    parser.add_argument(
+        "--strict-order",
+        action="store_true",
+        help="sums in the order in which they are written, nothing fused: the same bits on every machine",
+    )
     arguments.add_device(parser, "compile for a device, to find it in the cache where the file is loaded for it")
     add_precision_argument(parser)
     parser.add_argument("--opset", type=int, metavar="N", help="version of ONNX's operators (18 and more; default: 20)")
     parser.add_argument("--json", action="store_true", help="print what was written as JSON")
+    library.add_arguments(parser)
     parser.set_defaults(run=run)
 
 
@@ -96,10 +126,12 @@ def add_passes_argument(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Runs the command."""
     start = time.perf_counter()
+    if library.is_wanted(options):
+        return library.write(options, lambda: (*prepare(options), passes_of(options)))
     _check_format(options)
     _check_machine(options)
     model, examples, dims = prepare(options)
-    passes = targets.resolve_passes(options.passes, options.target)
+    passes = passes_of(options)
     place = Path(options.output)
     if not place.resolve().parent.is_dir():
         raise console.UsageError(f"there is no folder {str(place.parent)!r} to write {place.name!r} to")
@@ -121,6 +153,11 @@ def run(options: argparse.Namespace) -> int:
         done = "traced, compiled and written" if stages else "traced and written"
         console.say(f"{done} in {console.seconds_text(seconds)}")
     return console.OK
+
+
+def passes_of(options: argparse.Namespace) -> Arranged:
+    """The passes of a user that the arguments name."""
+    return targets.resolve_passes(options.passes, options.target)
 
 
 def _check_format(options: argparse.Namespace) -> None:
@@ -145,7 +182,7 @@ def _write_gcm(
     options: argparse.Namespace, model: Any, examples: list[Any], dims: Any, passes: Arranged
 ) -> tuple[ModelManifest, dict[str, float]]:
     """Compiles a model and writes it; what the file says of it, and the seconds of each stage."""
-    machine = target_named(options.machine)
+    machine = target_named(_machine(options))
     with targets.compiling():
         traced = targets.guarded(lambda: snapshot(model, examples, dims=dims), f"tracing {options.target}")
         state = traced.state()
@@ -174,15 +211,21 @@ def _check_machine(options: argparse.Namespace) -> None:
     """Raises UsageError for arguments that say of native code what there is not."""
     if options.machine != "host" and not options.native:
         raise console.UsageError("--target names the machine of native code", remedy="--native")
+    if options.strict_order and not options.native:
+        raise console.UsageError("--strict-order says how native code adds up", remedy="--native")
     if options.device is not None and options.native:
         raise console.UsageError(
             "a model file holds no code for devices: that is made where the file is loaded, and kept in the cache",
             remedy=f"without --native; graphc run FILE --device {options.device}",
         )
     try:
-        check_native(target_named(options.machine))
+        check_native(target_named(_machine(options)))
     except ArgumentError as error:
         raise console.UsageError(error.what, remedy="graphc run FILE --device cuda, without --native here") from None
+
+
+def _machine(options: argparse.Namespace) -> str:
+    return strict_name(options.machine) if options.strict_order else options.machine
 
 
 def _compiled(graph: Graph, machine: Target, device: str | None) -> CompiledGraph:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 
 from graphc.cli import arguments, compile, console, sources, targets
-from graphc.codegen.machine.target import named_targets
 from graphc.compiler.stages import GPU_PASSES, GPU_STAGES, GRAPH_PASSES, PROGRAM_PASSES, STAGES
 
 TEXTS = tuple(dict.fromkeys((*STAGES, *GPU_STAGES)))
@@ -30,9 +29,10 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--target",
-        choices=("host", *named_targets()),
+        choices=arguments.machines(),
         default="host",
-        help="machine of scheduled, llvm, asm and cuda (default: host)",
+        metavar="NAME",
+        help=f"machine of scheduled, llvm, asm and cuda (default: host): {', '.join(arguments.machines())}",
     )
     arguments.add_device(parser, "the machine is a device")
     parser.add_argument("--freeze", action="store_true", help="make weights constants, as when a model file is loaded")

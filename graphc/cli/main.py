@@ -44,6 +44,7 @@ COMMANDS = {
     "verify": "check that model files are whole",
     "selftest": "run the sample calls of a model file",
     "viz": "draw the graph of a model",
+    "view": "show a model on one page: layers, passes, kernels and their times",
     "cache": "list, measure or empty the cache of compiled programs",
     "doctor": "show what of this machine can be used, and what is missing",
     "completion": "print what a shell needs to complete commands and arguments",

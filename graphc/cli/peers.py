@@ -18,7 +18,7 @@ from graphc.base.errors import ArtifactError
 from graphc.cli import exported, sources, targets
 from graphc.cli.console import UsageError
 from graphc.compiled.graph_module import GraphModule
-from graphc.compiled.model_file import export
+from graphc.compiled.model_export import export
 from graphc.runtime.threads import get_num_threads
 from graphc.tensors.creation import from_numpy
 

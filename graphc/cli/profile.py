@@ -3,18 +3,35 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 
 from graphc.cli import arguments, compile, console, sources, targets
-from graphc.compiler.compile import running_target
+from graphc.cli.explain import CALL
+from graphc.cli.fields import Field, below
 from graphc.compiler.profile import KernelTime, Profile, profile
+from graphc.compiler.ready import running_target
 
 EXAMPLES = ("graphc profile net.gcm --seconds 0.5",)
+JSON = (
+    Field("name", "string", "name of the model"),
+    *below("calls[].report", CALL),
+    Field("calls[].seconds", "number", "time of this call of a kernel", "s"),
+    Field("calls[].share", "number", "its share of all"),
+    Field("calls[].peak_fraction", "number or null", "its operations as a share of the peak; null if too short"),
+    Field("calls[].copy_fraction", "number or null", "its bytes as a share of the bandwidth of a copy"),
+    Field("seconds", "number", "time of the whole program", "s"),
+    Field("rounds", "integer", "how often it was run"),
+    Field("machine.flops", "number", "peak of one core, in f32", "1/s"),
+    Field("machine.bandwidth", "number", "bandwidth of a copy on one core", "B/s"),
+    Field("modules.*", "number", "time by module", "s"),
+)
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
     """Gives the command's parser its arguments."""
     compile.add_model_arguments(parser, "source")
     compile.add_passes_argument(parser)
+    sources.add_entry(parser)
     parser.add_argument("--seconds", type=arguments.seconds, default=1.0, help="about how long to run (default: 1)")
     parser.add_argument("--rounds", type=arguments.count, default=1000, help="most times to run it (default: 1000)")
     arguments.add_machine(parser)
@@ -38,33 +55,71 @@ def run(options: argparse.Namespace) -> int:
     return console.OK
 
 
+_COLUMNS = (
+    *("call", "kernel", "kind", "time", "spread", "share"),
+    *("GFLOP/s", "of peak", "GB/s", "of copy", "from", "schedule"),
+)
+
+
 def text(found: Profile) -> str:
     """The table, and the time per module."""
-    machine = found.machine
-    head = [
-        f"{found.name}: {console.seconds_text(found.seconds)} on one thread, median of {found.rounds} runs",
-        f"machine: peak {machine.flops / 1e9:.1f} GFLOP/s (f32), copy {machine.bandwidth / 1e9:.1f} GB/s, one core",
-        "",
+    rows = [
+        [
+            "call",
+            "kernel",
+            "kind",
+            "time",
+            "spread",
+            "share",
+            "GFLOP/s",
+            "of peak",
+            "GB/s",
+            "of copy",
+            "from",
+            "schedule",
+        ]
     ]
-    rows = [["call", "kernel", "kind", "time", "share", "GFLOP/s", "of peak", "GB/s", "of copy", "from", "schedule"]]
-    rows += [_row(call) for call in sorted(found.calls, key=lambda c: -c.seconds)]
-    modules = [["module", "time"]]
-    modules += [[name or "(no module)", console.seconds_text(spent)] for name, spent in found.by_module().items()]
-    return "\n".join([*head, console.table(rows), "", console.table(modules)])
+    rows += [_row(call, found) for call in sorted(found.calls, key=lambda c: -c.seconds)]
+    modules = [["module", "time", "share"]]
+    total = found.kernels or float("inf")
+    modules += [
+        [name or "(no module)", time_text(spent, found.resolution), f"{spent / total:.1%}"]
+        for name, spent in found.by_module().items()
+    ]
+    return "\n".join([*_head(found), "", console.table(rows), "", console.table(modules)])
 
 
-def _row(call: KernelTime) -> list[str]:
+def _head(found: Profile) -> list[str]:
+    machine, show = found.machine, console.seconds_text
+    return [
+        f"{found.name}: {show(found.seconds)} on one thread, the middle of {found.rounds} runs; called from Python "
+        f"{show(max(0.0, found.python - found.seconds))} more",
+        f"kernels: {show(found.kernels)} one by one ({found.kernels / (found.seconds or 1.0):.0%} of that), of which "
+        "shares are",
+        f"clock: its cost ({show(found.stamp)}) is taken off; less than {show(found.resolution)} is not told from "
+        "nothing; spread: between the quarters of the runs",
+        f"machine: peak {machine.flops / 1e9:.1f} GFLOP/s (f32), copy {machine.bandwidth / 1e9:.1f} GB/s, one core",
+    ]
+
+
+def time_text(seconds: float, resolution: float) -> str:
+    """A time, or that it is below what can be told from nothing."""
+    return console.seconds_text(seconds) if seconds > resolution else f"< {console.seconds_text(resolution)}"
+
+
+def _row(call: KernelTime, found: Profile) -> Sequence[str]:
     report, spent = call.report, call.seconds or float("inf")
-    told = call.peak_fraction is not None
+    _, low, high = call.spread
     return [
         str(report.number),
         report.kernel,
         report.kind,
-        console.seconds_text(call.seconds),
-        f"{call.share:.1%}",
-        f"{report.flops / spent / 1e9:.2f}" if told else "-",
+        time_text(call.seconds, found.resolution),
+        f"{(high - low) / spent:.1%}" if call.resolved else "-",
+        f"{call.share:.1%}" if call.resolved else f"~{call.share:.1%}",
+        f"{report.flops / spent / 1e9:.2f}" if call.resolved else "-",
         _percent(call.peak_fraction),
-        f"{report.bytes / spent / 1e9:.2f}" if told else "-",
+        f"{report.bytes / spent / 1e9:.2f}" if call.resolved else "-",
         _percent(call.copy_fraction),
         ", ".join(report.modules) or report.source,
         report.schedule,

@@ -114,9 +114,8 @@ class Outcome(NamedTuple):
 def run(options: argparse.Namespace) -> int:
     """Runs the command."""
     with targets.compiling():
-        model = entry_of(
-            exported.load_model(options.model, options.trust, options.machine, options.device), options.entry
-        )
+        loaded = exported.load_model(options.model, options.trust, options.machine, options.device)
+    model = entry_of(loaded, options.entry)
     given = inputs.read(options, model.inputs, arguments.by_name(options.shape))
     places = _places(options.output, model.outputs)
     wanted = dict(_expected(options.expect, [spec.name for spec in model.outputs]))

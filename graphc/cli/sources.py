@@ -6,6 +6,7 @@ import argparse
 import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from graphc.ir.graph.interpret import settle
 from graphc.ir.graph.parse import parse_graph
 from graphc.ir.kernel.parse import parse_program
 from graphc.ir.kernel.statements import Program
+from graphc.nn.module import Module
 from graphc.passes.base import Pass
 from graphc.passes.pipeline import PIPELINE, Arranged, optimize
 
@@ -42,6 +44,8 @@ class Source:
     """How long tracing took, or reading the file."""
     pipeline: tuple[Pass, ...] = PIPELINE
     """What the graph goes through; passes of a user that come before are behind it."""
+    module: Any = None
+    """The Module that was traced, where it is one."""
 
     def stages(self, machine: Target | None = None, frozen: bool = False) -> Stages:
         """The compile for a machine; ``frozen``: what the graph only reads becomes part of the code."""
@@ -64,6 +68,8 @@ def open_source(options: argparse.Namespace, machine: Target | None = None, call
     Raises UsageError, TargetError, UserCodeError, ArtifactError, FileNotFoundError, CompileFailure.
     """
     path = Path(options.source)
+    if getattr(options, "entry", None) is not None and path.suffix != ".gcm":
+        raise console.UsageError("--entry names an entry of a .gcm file", remedy="without --entry")
     if exported.is_exported(path.name):
         start = time.perf_counter()
         with targets.compiling():
@@ -71,7 +77,7 @@ def open_source(options: argparse.Namespace, machine: Target | None = None, call
         source = Source(traced.graph, None, traced.state())
     elif path.exists() or not targets.is_target(options.source):
         start = time.perf_counter()
-        source = _from_file(path)
+        source = _from_file(path, getattr(options, "entry", None))
     else:
         model, examples, dims = compile.prepare(options, "source")
         start = time.perf_counter()
@@ -79,7 +85,7 @@ def open_source(options: argparse.Namespace, machine: Target | None = None, call
             traced = targets.guarded(
                 lambda: snapshot(model, examples, dims=dims, calls_python=calls_python), f"tracing {options.source}"
             )
-        source = Source(traced.graph, None, traced.state())
+        source = Source(traced.graph, None, traced.state(), module=model if isinstance(model, Module) else None)
     source = replace(source, seconds=time.perf_counter() - start)
     passes = getattr(options, "passes", [])
     return _extended(source, targets.resolve_passes(passes, options.source), machine) if passes else source
@@ -97,7 +103,12 @@ def _extended(source: Source, passes: Arranged, machine: Target | None) -> Sourc
     return replace(source, graph=graph, pipeline=passes.pipeline)
 
 
-def _from_file(path: Path) -> Source:
+def add_entry(parser: argparse.ArgumentParser) -> None:
+    """Adds ``--entry``, which ``open_source`` obeys."""
+    parser.add_argument("--entry", metavar="NAME", help="which entry of a .gcm file (default: its first one)")
+
+
+def _from_file(path: Path, entry: str | None = None) -> Source:
     if path.suffix not in SUFFIXES:
         raise console.UsageError(
             f"{str(path)!r} is neither a target nor a .gcm, .pt2, .onnx, .gc or .gck file", remedy=targets.FORMS
@@ -106,7 +117,10 @@ def _from_file(path: Path) -> Source:
         raise FileNotFoundError(2, "no such file", str(path))
     if path.suffix == ".gcm":
         stored = model_content.load(path)
-        return Source(settle(read_graph(stored)), None, dict(stored.weights))
+        known = [e.spec.name for e in stored.entries]
+        if entry is not None and entry not in known:
+            raise console.UsageError(f"the file has no entry {entry!r}", remedy=f"--entry {' or '.join(known)}")
+        return Source(settle(read_graph(stored, entry)), None, dict(stored.weights))
     text = path.read_text(encoding="utf-8", errors="replace")
     beside = path.with_suffix(".npz")
     data = read_npz(beside) if beside.is_file() else {}

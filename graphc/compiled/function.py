@@ -398,6 +398,7 @@ def compile(
     device: Any = None,
     dims: Any = None,
     memory: int | str | None = None,
+    strict_order: bool = False,
 ) -> Any:
     """A callable that computes what ``model``, a module, function or graph, does, as native code.
 
@@ -426,6 +427,9 @@ def compile(
     which this one must have the instructions: ``sse2``, ``avx2``, ``avx512`` (x86-64), ``neon`` (aarch64); CompileError
     otherwise.
 
+    ``strict_order`` keeps every sum in the order in which it is written, and rounds each product and each sum by
+    itself: the same bits on every CPU, in more time (see docs/strict_order.md).
+
     ``device`` is where it runs instead: ``cuda``, ``cuda:1``, ``cuda-emu`` (code for GPUs, which the CPU executes);
     without it where tensors of model and call lie. Those of the host are copied there, arguments in each call, others
     after writes, and results come back where all are of the host. DeviceError where there is no such device.
@@ -445,5 +449,5 @@ def compile(
     ``tensors``, by path; without it those that were traced (``graph.bound``): the very tensors of that module, which
     are read and written as they are at each call. Raises ArgumentError where the graph has a param that is in neither.
     """
-    options = (precision, freeze, passes, machine_named(target, device), dims, memory)
+    options = (precision, freeze, passes, machine_named(target, device, strict_order), dims, memory)
     return (lambda f: Compiled(f, *options)) if model is None else Compiled(as_callable(model, tensors), *options)

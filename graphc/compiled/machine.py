@@ -9,10 +9,11 @@ import numpy as np
 
 from graphc.base.device import KINDS, device
 from graphc.base.errors import ArgumentError
-from graphc.codegen.machine.target import Target
+from graphc.codegen.machine.target import STRICT, Target
 from graphc.compiler.cache import Entry
-from graphc.compiler.compile import CompiledGraph, compile_graph, load_compiled, running_target
+from graphc.compiler.compile import CompiledGraph, compile_graph, load_compiled
 from graphc.compiler.device import compile_graph_for, load_on_device, target_of
+from graphc.compiler.ready import running_target
 from graphc.ir.graph.graph import Graph
 from graphc.passes.base import Pass
 from graphc.passes.pipeline import PIPELINE
@@ -22,17 +23,25 @@ from graphc.tensors.placement import is_on_device
 HOST = "host"
 
 
-def machine_named(target: str, place: Any) -> str:
-    """The name of the machine for the arguments ``target`` and ``device`` of a compile; raises ArgumentError where both
-    are given or the device is none, DeviceError where it cannot be used, CompileError for a wrong target."""
+def machine_named(target: str, place: Any, strict_order: bool = False) -> str:
+    """The name of the machine for the arguments ``target``, ``device`` and ``strict_order`` of a compile; raises
+    ArgumentError where both of the first are given or the device is none, and for a device in strict order, DeviceError
+    where it cannot be used, CompileError for a wrong target."""
     if place is None or device(place).type == "cpu":
         running_target(target)
-        return target
+        return strict_name(target) if strict_order else target
+    if strict_order:
+        raise ArgumentError(f"threads of {str(place)!r} share sums", remedy="strict_order=True is for CPUs")
     if target != HOST:
         raise ArgumentError(f"target={target!r} is a CPU, and device={str(place)!r} none", remedy="one of the two")
     found = str(device(place))
     device_named(found)
     return found
+
+
+def strict_name(machine: str) -> str:
+    """The name of the same CPU in strict order."""
+    return machine if machine.endswith(STRICT) else machine + STRICT
 
 
 def is_device(machine: str) -> bool:

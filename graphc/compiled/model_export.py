@@ -13,7 +13,7 @@ from graphc.codegen.machine.costs import Costs
 from graphc.codegen.machine.cuda.facts import is_gpu
 from graphc.codegen.machine.target import Target, target_named
 from graphc.compiled.formats import GCM, ONNX, check_options, format_of, write_onnx
-from graphc.compiled.machine import HOST, machine_named
+from graphc.compiled.machine import HOST, machine_named, strict_name
 from graphc.compiled.model_derivative import derive
 from graphc.compiled.model_entries import Entry, TracedEntry, trace_entry, with_shared_names
 from graphc.compiled.model_file import LoadedModel, make_model
@@ -48,6 +48,7 @@ def export(
     target: str = "host",
     dims: Any = None,
     opset: int | None = None,
+    strict_order: bool = False,
     derivative: bool = False,
     root: Any = None,
     **keyword_examples: Any,
@@ -58,7 +59,8 @@ def export(
     calls are operators as far as it has them; docs/onnx_out.md says more. What else can be asked for is for ``.gcm``.
 
     The file holds the graph and the present weights, and with ``native`` object code for ``target``: this machine, or
-    one by name, which need not run here (``sse2``, ``avx2``, ``avx512``, ``neon``). With a
+    one by name, which need not run here (``sse2``, ``avx2``, ``avx512``, ``neon``), in ``strict_order`` as for
+    ``compile``, which is then that of whatever is made of the file where it is loaded. With a
     ``precision`` (``bf16``, ``f16``, ``int8``, ``int4``, ``bf16_dot``, ``int8_dot``, ``int4_dot``) it holds large
     weights in that form, as constants of the optimized graph. It is replaced atomically. Raises what tracing raises;
     ArgumentError when an output is neither a tensor nor None, for an unknown precision, suffix or opset, and for
@@ -78,27 +80,47 @@ def export(
     """
     check_precision(precision)
     own = {"native": native, "precision": precision, "passes": passes, "target": target != "host"}
-    own |= {"derivative": derivative, "root": root is not None, "a dictionary of entries": isinstance(model, Mapping)}
+    own |= {
+        "strict_order": strict_order,
+        "derivative": derivative,
+        "root": root is not None,
+        "a dictionary of entries": isinstance(model, Mapping),
+    }
     check_options(path, GCM, own)
     check_options(path, ONNX, {"opset": opset})
     if format_of(path) == ONNX:
         return write_onnx(model, examples, keyword_examples, path, dims, opset)
-    machine = target_named(target)
+    machine = target_named(strict_name(target) if strict_order else target)
     check_native(machine if native else None)
-    if not native and target != "host":
-        raise ArgumentError(f"a file without native code is made for no target, here {target}", remedy="native=True")
+    if not native and machine is not target_named("host"):
+        order = ", in strict order" if strict_order else ""
+        raise ArgumentError(
+            f"a file without native code is made for no target, here {target}{order}", remedy="native=True"
+        )
     arranged = arrange(passes)
     if derivative and (precision is not None or arranged.pipeline is not PIPELINE):
         raise ArgumentError("weights that are constants of the graph have no derivative", remedy="derivative=False")
-    wanted = _entries(model, examples, keyword_examples, dims)
+    wanted = wanted_entries(model, examples, keyword_examples, dims)
     if derivative:
         wanted = {name: _with_derivative(entry) for name, entry in wanted.items()}
-    traced = with_shared_names([trace_entry(name, entry) for name, entry in wanted.items()], root)
-    found = _assembled(traced, arranged, precision, machine if native else None, machine.costs)
+    found = content_of(wanted, root, arranged, precision, machine.costs, machine if native else None)
     return model_content.save(path, found)
 
 
-def _entries(model: Any, examples: Sequence[Any], named: Mapping[str, Any], dims: Any) -> dict[str, Entry]:
+def content_of(
+    entries: Mapping[str, Entry],
+    root: Any,
+    passes: Arranged,
+    precision: str | None,
+    costs: Costs,
+    native: Target | None = None,
+) -> Artifact:
+    """What ``export`` would write of these entries."""
+    traced = with_shared_names([trace_entry(name, entry) for name, entry in entries.items()], root)
+    return _assembled(traced, passes, precision, native, costs)
+
+
+def wanted_entries(model: Any, examples: Sequence[Any], named: Mapping[str, Any], dims: Any) -> dict[str, Entry]:
     """The entries that are asked for; raises ArgumentError."""
     if not isinstance(model, Mapping):
         return {TRAIN_STEP if isinstance(model, CompiledStep) else ENTRY: Entry(model, *examples, dims=dims, **named)}

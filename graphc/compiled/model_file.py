@@ -13,7 +13,7 @@ from graphc.base.errors import ArtifactError, GradientError
 from graphc.base.lazy import deferred
 from graphc.base.locks import Lock
 from graphc.base.size import at
-from graphc.compiled.machine import HOST, machine_named
+from graphc.compiled.machine import HOST, is_device, machine_named, strict_name
 from graphc.compiled.model_call import ModelCall
 from graphc.compiled.model_graph import entry_name, read_model
 from graphc.compiled.model_programs import Programs
@@ -259,19 +259,23 @@ def load(
     *,
     target: str = HOST,
     device: Any = None,
+    strict_order: bool = False,
     trainable: bool = False,
 ) -> LoadedModel:
     """Reads a model file and makes it callable.
 
     The graphs are compiled for this machine, or for what ``target`` names of it, as ``compile`` takes it; or for
-    a ``device``, of which no file holds code. There arrays of the host are taken and given as well. Object code in the
+    a ``device``, of which no file holds code. ``strict_order`` as for ``compile``; on CPUs a file whose native code is
+    in strict order is always compiled in it. There arrays of the host are taken and given as well. Object code in the
     file is native code of whoever wrote it: it runs only with ``trust``, and only where this machine and this
     version of graphc fit, and where it is for the ``target`` if one is named. With ``trainable`` its parameters are
     tensors that get gradients, where the file holds a derivative. Raises ArtifactError for a damaged, foreign or newer
     file; GradientError for ``trainable`` without a derivative; OSError when it cannot be read; CompileError.
     """
-    machine = machine_named(target, device)
+    machine = machine_named(target, device, strict_order)
     stored = read_model(path)
+    if not is_device(machine) and any(n.manifest.target.strict_order for e in stored.entries for n in e.natives):
+        machine = strict_name(machine)
     try:
         return make_model(stored, machine, trust, trainable)
     except ArtifactError as error:

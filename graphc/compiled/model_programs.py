@@ -10,23 +10,16 @@ from graphc.base import config
 from graphc.base.errors import ArtifactError, GraphcError
 from graphc.base.named_dims import chosen_sizes
 from graphc.base.size_limits import limits
-from graphc.compiled.machine import compile_on, is_device, load_on
+from graphc.compiled.machine import HOST, compile_on, is_device, load_on, strict_name
 from graphc.compiled.model_graph import check_weights, read_graph
 from graphc.compiled.model_state import ModelState
 from graphc.compiled.sized_model import ProgramsBySizes, for_all_sizes
 from graphc.compiler import cache
-from graphc.compiler.compile import (
-    CompiledGraph,
-    compile_stages,
-    find_or_build,
-    key_parts,
-    load_compiled,
-    prepare_threads,
-    running_target,
-)
+from graphc.compiler.compile import CompiledGraph, compile_stages, key_parts, load_compiled
 from graphc.compiler.freeze import freeze
+from graphc.compiler.ready import find_or_build, prepare_threads, running_target, target_spec
 from graphc.compiler.refusals import Refusals, checks_of
-from graphc.compiler.stages import Stages, target_spec
+from graphc.compiler.stages import Stages
 from graphc.files.model_content import Artifact, Code, StoredEntry
 from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.interpret import assumed, bound_sizes
@@ -82,7 +75,10 @@ class Programs:
 
     def _is_made_for(self, code: Code) -> bool:
         """Whether object code is for a target that is named; any is for this machine that can run here."""
-        return self.machine == "host" or code.manifest.target == target_spec(running_target(self.machine))
+        native = code.manifest.target
+        if self.machine in (HOST, strict_name(HOST)):
+            return self.machine == HOST or native.strict_order
+        return native == target_spec(running_target(self.machine))
 
     def _compiled(self, entry: StoredEntry) -> Loaded:
         if entry.spec.dims:

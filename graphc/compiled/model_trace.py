@@ -67,7 +67,7 @@ def stored_entry(
     """A graph as an entry of a file. ``structure`` says how a call nests the outputs; without it one output stands by
     itself and several are a tuple."""
     spec = entry_spec(name, graph, structure, derivative)
-    return StoredEntry(spec, print_graph(graph), collect_data(graph), tuple(codes))
+    return StoredEntry(spec, print_graph(graph, portable=True), collect_data(graph), tuple(codes))
 
 
 def entry_spec(
@@ -90,7 +90,7 @@ def entry_spec(
         writes=tuple(sorted(map(input_path, written_states(graph)))),
         derivative=derivative,
         dims=tuple(graph.dims.values()),
-        assumptions=tuple(AssumptionSpec(*a) for a in graph.assumptions),
+        assumptions=tuple(AssumptionSpec(*a.portable) for a in graph.assumptions),
     )
 
 

@@ -19,6 +19,7 @@ def load(
     weights_only: bool = True,
     target: str = HOST,
     device: Any = None,
+    strict_order: bool = False,
     trainable: bool = False,
 ) -> Any:
     """Reads a file; its content, not its name, says what it is.
@@ -27,8 +28,8 @@ def load(
     compiled for this machine, or for what ``target`` names of it, as ``compile`` takes it; or for a ``device``, of
     which no file holds code. There arrays of the host are taken and given as well. Object code in the file is native
     code of whoever wrote it: it runs only with ``trust``, and only where this machine and this version of graphc fit,
-    and where it is for the ``target`` if one is named. With ``trainable`` its ``parameters()`` get gradients, where the
-    file holds a derivative.
+    and where it is for the ``target`` if one is named. ``strict_order`` as ``compile`` takes it. With ``trainable``
+    its ``parameters()`` get gradients, where the file holds a derivative.
 
     A checkpoint, which ``graphc.save`` or ``torch.save`` wrote, gives what was saved: dictionaries, lists, tuples,
     numbers and texts around tensors, which share memory where they did, with strides and ``requires_grad`` as they
@@ -52,10 +53,12 @@ def load(
             remedy="tensor.to(device) afterwards; graphc.load(path, device=...) for a model file",
         )
     if is_model_file(path):
-        return model_file.load(path, trust, target=target, device=device, trainable=trainable)
-    if trust or trainable or target != HOST or device is not None:
+        return model_file.load(
+            path, trust, target=target, device=device, strict_order=strict_order, trainable=trainable
+        )
+    if trust or trainable or strict_order or target != HOST or device is not None:
         raise ArgumentError(
-            f"load: {os.fspath(path)} is no model file, which trust, trainable, target and device are for",
+            f"load: {os.fspath(path)} is no model file, which has trust, trainable, target, device and strict_order",
             remedy="graphc.load(path)",
         )
     return read_weights(path).tree

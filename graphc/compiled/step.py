@@ -373,6 +373,7 @@ def compile_step(
     grads: bool = False,
     precision: str | None = None,
     first_nan: bool | str = False,
+    strict_order: bool = False,
 ) -> CompiledStep:
     """A callable ``step(x, y)`` that runs forward, ``loss(output, y)``, backward and the optimizer's update as one
     native call and returns what the loss returned: the loss, or a tuple or list that begins with it, with metrics.
@@ -383,11 +384,12 @@ def compile_step(
     model may be a graph, bound to the tensors that were traced. Raises ArgumentError.
 
     ``passes``: graph passes as ``compile`` takes them; those without ``after`` see forward pass and loss, before
-    gradients, others the whole step. ``target``: what the code is made for. ``device``: where it runs; nothing but the
-    results comes to the host. ``dims``: sizes of ``x`` and ``y`` with names, by the names that model and loss have for
-    these: one trace serves the shorter last batch, too. ``memory``: the most temporary memory that a step may plan for:
-    bytes, ``"200MB"``, or ``"70%"`` of what it plans for without; values are then computed twice until it fits, and
-    ``step.memory_report()`` says which. Raises MemoryLimitError, with the least that was reached, where none fits.
+    gradients, others the whole step. ``target`` and ``strict_order`` as for ``compile``. ``device``: where it runs;
+    nothing but the results comes to the host. ``dims``: sizes of ``x`` and ``y`` with names, by the names that model
+    and loss have for these: one trace serves the shorter last batch, too. ``memory``: the most temporary memory that a
+    step may plan for: bytes, ``"200MB"``, or ``"70%"`` of what it plans for without; values are then computed twice
+    until it fits, and ``step.memory_report()`` says which. Raises MemoryLimitError, with the least that was reached,
+    where none fits.
 
     ``clip_value`` limits each element of the gradients, then ``clip_norm`` the ``norm_type``-norm of all together, as
     ``nn.utils.clip_grad_value_`` and ``clip_grad_norm_`` do. ``grad_norm=True``: ``step.last_grad_norm`` is the norm
@@ -406,7 +408,7 @@ def compile_step(
     says what counts.
     """
     scale = DynamicScale() if loss_scale == "dynamic" else loss_scale
-    parts = as_callable(model), loss, optimizer, tuple(passes), machine_named(target, device), dims
+    parts = as_callable(model), loss, optimizer, tuple(passes), machine_named(target, device, strict_order), dims
     budget = None if memory is None else Budget.parse(memory)
     more = clip_norm, clip_value, norm_type, accumulate, ema, scale, grad_norm, grads, precision, first_nan
     return CompiledStep(StepOptions(*parts, budget, *more))

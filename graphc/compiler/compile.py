@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import itertools
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,18 +13,15 @@ from pathlib import Path
 import numpy as np
 
 from graphc.base import config
-from graphc.base.errors import ArgumentError, CompileError
-from graphc.codegen.llvm.build import build_object
-from graphc.codegen.llvm.entry import ENTRY, THREADS, bound_storages
-from graphc.codegen.llvm.thread_pool import emit_pool
-from graphc.codegen.machine.cuda.facts import is_gpu
-from graphc.codegen.machine.target import Target, architecture, host_target, target_named
+from graphc.codegen.llvm.entry import ENTRY, bound_storages
+from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.estimate.cost import program_ns
 from graphc.codegen.schedule.memory.prepacking import recipes
 from graphc.compiler import cache
 from graphc.compiler.progress import shown
+from graphc.compiler.ready import find_or_build, load_ready, target_spec
 from graphc.compiler.refusals import Refusals, checks_of
-from graphc.compiler.stages import Stages, target_spec
+from graphc.compiler.stages import Stages
 from graphc.files.container import align
 from graphc.files.manifest import BufferSpec, Manifest
 from graphc.ir.graph import text
@@ -34,9 +31,8 @@ from graphc.ir.kernel.dims import dims_of_program
 from graphc.ir.kernel.statements import Program, Storage
 from graphc.passes.base import Pass
 from graphc.passes.pipeline import PIPELINE
-from graphc.runtime import arena, pool
+from graphc.runtime import arena
 from graphc.runtime.call import Executable
-from graphc.runtime.loader import load_object, runs_here
 
 SUFFIXES = {
     "traced": "gc",
@@ -57,27 +53,6 @@ class CompiledGraph(cache.Entry):
 
     stages: Stages
     """What lies between the graph and the code."""
-
-
-def running_target(name: str) -> Target:
-    """The target of a name (``host``, or one with fixed facts such as ``avx2``) for code that this process is going to
-    run: of this system, whatever system the name stands for. Raises CompileError for an unknown name, for another
-    architecture, and where this machine lacks an instruction set; ArgumentError for what is no name."""
-    if not isinstance(name, str):
-        raise ArgumentError(
-            f"target is the name of a machine, got {type(name).__name__}",
-            remedy="what is compiled is the first argument, model: graphc.compile(model, target='avx2')",
-        )
-    target, here = target_named(name), host_target()
-    if target is here:
-        return here
-    if architecture(target) == architecture(here):
-        target = replace(target, triple=here.triple)
-    reason = runs_here(target_spec(target))
-    if reason:
-        remedy = "device='cuda'" if is_gpu(target) else "target='host', which is the default"
-        raise CompileError(f"code for {name} does not run here: {reason}", remedy=remedy)
-    return target
 
 
 def compile_graph(graph: Graph, target: Target | None = None, passes: Sequence[Pass] = PIPELINE) -> CompiledGraph:
@@ -101,24 +76,6 @@ def key_parts(stages: Stages) -> tuple[str | np.ndarray, ...]:
         program = stages.lowered
         return ("kernels", target, kernel_text.print_program(program), *kernel_text.collect_data(program).values())
     return ("graph", target, text.print_graph(stages.traced), *text.collect_data(stages.traced).values())
-
-
-def find_or_build(
-    disk: cache.Cache | None,
-    target: Target | None,
-    parts: Iterable[str | bytes | np.ndarray],
-    build: Callable[[], cache.Entry],
-) -> tuple[cache.Entry, bool]:
-    """What the disk cache holds for a program that depends on ``parts`` and True, or what ``build`` returns and False.
-
-    ``target`` is this machine when it is None, ``disk`` None where there is no cache."""
-    if disk is None:
-        return build(), False
-    spec = target_spec(target or host_target())
-    chosen = disk.choices(spec)
-    if chosen:
-        parts = (*parts, repr(sorted(chosen.items())))
-    return disk.get(cache.key_of(spec, parts), spec, build)
 
 
 _numbers = itertools.count()
@@ -166,33 +123,11 @@ def _without_collector() -> Iterator[None]:
 
 def load_compiled(compiled: cache.Entry) -> Executable:
     """Loads the code into this process; raises CompileError when it was built for another kind of machine."""
-    reason = runs_here(compiled.manifest.target)
-    if reason:
-        raise CompileError(f"the code of {compiled.manifest.name} does not run here: {reason}")
-    prepare_threads(compiled.object)
-    program = Executable(compiled.manifest, load_object(compiled.object, compiled.manifest.entry), compiled.constants)
+    program = load_ready(compiled)
     if program.status_slot >= 0 and isinstance(compiled, CompiledGraph) and compiled.stages.has_graph:
         checks = checks_of(compiled.stages.traced)
         program.explain = Refusals(lambda: checks)
     return program
-
-
-def prepare_threads(code: bytes) -> None:
-    """Loads the pool of worker threads when object code asks for it; without it, such code runs on one thread."""
-    if THREADS.encode() in code:
-        pool.install(lambda: small_object("pool", emit_pool(host_target())))
-
-
-def small_object(name: str, llvm: str, quick: bool = True) -> bytes:
-    """Object code for this machine of LLVM text, whose speed matters little where it is ``quick`` to build; from the
-    disk cache if it is there."""
-    target = host_target()
-
-    def build() -> cache.Entry:
-        manifest = Manifest(name, name, (), 0, 0, target_spec(target), cache.versions())
-        return cache.Entry(manifest, build_object(llvm, target, quick), np.zeros(0, np.uint8))
-
-    return find_or_build(cache.current(), target, ("llvm" if quick else "llvm optimised", llvm), build)[0].object
 
 
 def describe(program: Program, target: Target) -> tuple[Manifest, np.ndarray]:

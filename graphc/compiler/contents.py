@@ -18,9 +18,8 @@ import numpy as np
 
 from graphc.base.errors import ArgumentError
 from graphc.base.locks import Lock
-from graphc.codegen.machine.target import host_target
 from graphc.codegen.native.contents import BLOCK, CHANGED, COMPARE, FLAG, SPAN_WORDS, UNCHANGED, emit_compare
-from graphc.compiler.compile import prepare_threads, small_object
+from graphc.compiler.ready import prepare_threads, small_object
 from graphc.runtime.arena import address_of, aligned
 from graphc.runtime.loader import link_forever
 from graphc.runtime.written_pages import PAGE, WrittenPages, private_memory
@@ -267,7 +266,7 @@ def unchanged_function() -> int:
 @cache
 def _load() -> tuple[Callable[[int], Any], int, np.ndarray]:
     """The native functions, and the keys of this process."""
-    code = small_object("contents", emit_compare(host_target()), quick=False)
+    code = small_object("contents", emit_compare, quick=False)
     prepare_threads(code)
     keys = aligned(np.frombuffer(os.urandom(2 * BLOCK), np.uint8).copy())
     found = link_forever(code, (COMPARE, UNCHANGED))

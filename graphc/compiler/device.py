@@ -18,7 +18,8 @@ from graphc.codegen.machine.target import Target, target_named
 from graphc.codegen.schedule.contraction.product import Product
 from graphc.codegen.schedule.gpu_products import TF32
 from graphc.compiler import cache
-from graphc.compiler.compile import CompiledGraph, find_or_build, key_parts, manifest_of, watched
+from graphc.compiler.compile import CompiledGraph, key_parts, manifest_of, watched
+from graphc.compiler.ready import find_or_build
 from graphc.compiler.refusals import Refusals, checks_of
 from graphc.compiler.stages import Stages
 from graphc.compiler.strided_copy import copy_strided

@@ -12,13 +12,13 @@ from graphc.codegen.schedule.estimate.kernel_facts import KernelFacts, Vectoriza
 from graphc.codegen.schedule.memory.liveness import intervals, peak
 from graphc.compiler.explain_device import PATHS, OnDevice, run_of
 from graphc.compiler.stages import Stages
-from graphc.fusion.partition import is_repeated
 from graphc.fusion.vertical import FusionPlan, fuse
 from graphc.ir.graph.graph import Graph, Node
 from graphc.ir.kernel.dims import dims_of_program
 from graphc.ir.kernel.statements import Call, Program, Storage, aligned
 from graphc.ir.literal import print_dim
 from graphc.ir.op import Trait
+from graphc.passes.base import held_graphs
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,8 @@ class KernelReport:
     """Nests of which a call runs one, by its sizes; ``schedule`` is that of expected sizes."""
     device: OnDevice | None = None
     """How it runs on a GPU; None on a CPU."""
+    home: str = ""
+    """Path of the module for which its time counts: that of its first product, or else of its last op."""
 
 
 @dataclass(frozen=True)
@@ -158,8 +160,7 @@ class _Origins:
             for node in present.nodes():
                 self.nodes.update((prefix + v.name, node) for v in node.results)
                 self.kinds.setdefault(node, "contraction" if node.op.has(Trait.CONTRACTION) else "map")
-                if is_repeated(node):
-                    pending.append((f"{node.results[0].name}.", node.attrs["body"]))
+                pending += [(f"{prefix}{node.results[0].name}.", node.attrs[name]) for name in held_graphs(node)]
 
     def of(self, call: Call) -> list[Node]:
         """The nodes that a call computes."""
@@ -205,7 +206,15 @@ def _report(program: Program, number: int, call: Call, facts: KernelFacts, origi
         loops,
         kernel.versions,
     )
-    return KernelReport(number, call.kernel, kind, _ops(nodes), modules_of(nodes), source, reads, writes, *shape)
+    ops, modules = _ops(nodes), modules_of(nodes)
+    return KernelReport(number, call.kernel, kind, ops, modules, source, reads, writes, *shape, home=home_of(nodes))
+
+
+def home_of(nodes: list[Node]) -> str:
+    """Path of the module for which the time of a kernel of these nodes counts; empty where none is known."""
+    products = [n for n in nodes if n.op.has(Trait.CONTRACTION)]
+    found = [n.location.module for n in (*products[:1], *reversed(nodes)) if n.location.module]
+    return found[0] if found else ""
 
 
 def _host_name(nodes: list[Node]) -> str:

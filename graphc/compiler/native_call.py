@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cache
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 
 from graphc.base import config
 from graphc.base.errors import CompileError
+from graphc.base.lazy import deferred
 from graphc.base.watch_words import Watch
-from graphc.codegen.machine.target import host_target
-from graphc.codegen.native.python_call import emit_call
-from graphc.codegen.native.tensor_call import emit_tensor_call
-from graphc.compiler.compile import small_object
+from graphc.compiler.ready import small_object
 from graphc.runtime import fast_call, tensor_call
 from graphc.runtime.call import Executable
+
+_emit_call = deferred("graphc.codegen.native.python_call:emit_call")
+_emit_tensor_call = deferred("graphc.codegen.native.tensor_call:emit_tensor_call")
+
+
+def _object(name: str, emit: Callable[..., str], layout: Mapping[str, int]) -> bytes:
+    return small_object(name, partial(emit, layout), repr(sorted(layout.items())))
 
 
 @cache
@@ -26,7 +31,7 @@ def caller() -> fast_call.Caller | None:
     if layout is None:
         return None
     try:
-        return fast_call.Caller(small_object("call", emit_call(layout, host_target())))
+        return fast_call.Caller(_object("call", _emit_call, layout))
     except CompileError as error:
         config.logger("compile").warning("calls go through Python: %s", error.what)
         return None
@@ -39,7 +44,7 @@ def tensor_caller() -> tensor_call.TensorCaller | None:
     if layout is None:
         return None
     try:
-        return tensor_call.TensorCaller(small_object("tensors", emit_tensor_call(layout, host_target())))
+        return tensor_call.TensorCaller(_object("tensors", _emit_tensor_call, layout))
     except CompileError as error:
         config.logger("compile").warning("calls on tensors go through Python: %s", error.what)
         return None

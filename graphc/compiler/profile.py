@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from graphc.codegen.llvm.build import build_object
-from graphc.codegen.llvm.entry import STAMPS, emit_stamped, stamp_count
+from graphc.codegen.llvm.entry import emit_stamped
+from graphc.codegen.llvm.stamps import STAMPS, stamp_count
 from graphc.codegen.machine.probe import PEAK, emit_peak, flops_per_round
 from graphc.codegen.machine.target import Target, host_target
 from graphc.compiler.cache import Entry
@@ -20,7 +21,7 @@ from graphc.compiler.stages import Stages
 from graphc.files.manifest import BufferSpec, Manifest
 from graphc.ir.kernel.statements import Program
 from graphc.runtime.call import Executable
-from graphc.runtime.profile import Machine, copy_bandwidth, measure_peak, time_calls
+from graphc.runtime.profile import Machine, copy_bandwidth, measure_peak, time_programs
 
 
 @dataclass(frozen=True)
@@ -29,13 +30,17 @@ class KernelTime:
 
     report: KernelReport
     seconds: float
-    """Median over the rounds, on one thread."""
+    """The mean of the middle half of the rounds, on one thread, without the cost of taking the time."""
     share: float
-    """Of the time of all calls."""
+    """Of the time of all calls: the shares add up to 1."""
     peak_fraction: float | None
-    """Operations per second over the machine's peak for f32; None for a call that takes less than taking its time."""
+    """Operations per second over the machine's peak for f32; None for a call that is not resolved."""
     copy_fraction: float | None
     """Bytes per second over those of a large copy; above 1 what is read or written is in a cache. None as before."""
+    spread: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    """The best round, and those below which a quarter and three quarters of the rounds lie."""
+    resolved: bool = True
+    """Whether it takes longer than the least that can be told from nothing."""
 
     @property
     def bound(self) -> str:
@@ -50,21 +55,32 @@ class Profile:
     name: str
     calls: tuple[KernelTime, ...]
     seconds: float
-    """One run of the whole program on one thread, without the call from Python."""
+    """One run of the whole program on one thread, without the call from Python and with no stamp inside: the calls of
+    neighbouring kernels may overlap, so that it takes less than their sum, or wait for what one has left."""
     rounds: int
     machine: Machine
+    python: float = 0.0
+    """One call from Python, of which ``seconds`` are native."""
+    resolution: float = 0.0
+    """What can be told from nothing."""
+    stamp: float = 0.0
+    """What it costs to take the time once, which is taken off."""
+
+    @property
+    def kernels(self) -> float:
+        """Seconds of all calls of kernels, one by one."""
+        return sum(call.seconds for call in self.calls)
 
     def by_module(self) -> dict[str, float]:
-        """Seconds per module path; a kernel made of several modules counts for the last one, which names its result."""
+        """Seconds per module path; a kernel made of several modules counts for its ``home``."""
         found: dict[str, float] = {}
         for call in self.calls:
-            name = call.report.modules[-1] if call.report.modules else ""
-            found[name] = found.get(name, 0.0) + call.seconds
+            found[call.report.home] = found.get(call.report.home, 0.0) + call.seconds
         return dict(sorted(found.items(), key=lambda item: -item[1]))
 
     def as_json(self) -> dict[str, Any]:
         """Plain data."""
-        return {**asdict(self), "modules": self.by_module()}
+        return {**asdict(self), "kernels": self.kernels, "modules": self.by_module()}
 
 
 def profile(
@@ -74,45 +90,49 @@ def profile(
     seconds: float = 1.0,
     rounds: int = 1000,
 ) -> Profile:
-    """Builds the program of these stages with stamps around its kernels, and runs it for about ``seconds`` on one
-    thread.
+    """Builds the program of these stages with stamps around its kernels, and once more with stamps at both ends, and
+    runs the two in turn for about ``seconds`` on one thread.
 
-    ``inputs``: one array per input. ``weights``: params and states by path; the program writes to copies of them.
+    ``inputs``: one array per input. ``weights``: params and states by path; the programs write to copies of them.
     Raises CompileError on machines whose cycle counter cannot be read, and what a call raises for arrays that do not
     fit."""
-    program = load_stamped(stages)
-    bound = tuple(np.array(weights[spec.path]) for spec in program.bound)
+    programs = [load_stamped(stages), load_stamped(stages, each=False)]
+    bound = [tuple(np.array(weights[spec.path]) for spec in program.bound) for program in programs]
     machine = measure_machine(stages.target)
-    times = time_calls(program, inputs, bound, seconds, rounds)
+    times, whole = time_programs(programs, inputs, bound, seconds, rounds)
     reports = explain(stages).calls
     total = sum(times.calls) or 1.0
     calls = tuple(
-        KernelTime(
-            report,
-            spent,
-            spent / total,
-            report.flops / machine.flops / spent if spent > times.least else None,
-            report.bytes / machine.bandwidth / spent if spent > times.least else None,
-        )
-        for report, spent in zip(reports, times.calls, strict=True)
+        _kernel_time(report, spent, total, spread, times.resolution, machine)
+        for report, spent, spread in zip(reports, times.calls, times.spread, strict=True)
     )
-    return Profile(stages.scheduled.name, calls, times.total, times.rounds, machine)
+    name = stages.scheduled.name
+    return Profile(name, calls, whole.total, times.rounds, machine, whole.python, times.resolution, times.stamp)
 
 
-def load_stamped(stages: Stages) -> Executable:
-    """The program with stamps, loaded; they are its last output."""
+def _kernel_time(
+    report: KernelReport, spent: float, total: float, spread: tuple[float, float, float], least: float, machine: Machine
+) -> KernelTime:
+    resolved = spent > least
+    peak = report.flops / machine.flops / spent if resolved else None
+    copy = report.bytes / machine.bandwidth / spent if resolved else None
+    return KernelTime(report, spent, spent / total, peak, copy, spread, resolved)
+
+
+def load_stamped(stages: Stages, each: bool = True) -> Executable:
+    """The program with stamps around each call of a kernel or around all together, loaded; they are its last output."""
     program = stages.scheduled
     manifest, constants = describe(program, stages.target)
-    stamped = replace(manifest, buffers=(*manifest.buffers, _stamps(program, manifest)))
-    code = build_object(emit_stamped(program, stages.target, stages.execution), stages.target)
+    stamped = replace(manifest, buffers=(*manifest.buffers, _stamps(program, manifest, each)))
+    code = build_object(emit_stamped(program, stages.target, stages.execution, each), stages.target)
     return load_compiled(Entry(stamped, code, constants))
 
 
-def _stamps(program: Program, manifest: Manifest) -> BufferSpec:
+def _stamps(program: Program, manifest: Manifest, each: bool) -> BufferSpec:
     name, taken = STAMPS, {b.name for b in manifest.buffers}
     while name in taken:
         name += "_"
-    return BufferSpec(name, "i64", (stamp_count(program),), "output", written=True)
+    return BufferSpec(name, "i64", (stamp_count(program, each),), "output", written=True)
 
 
 @cache

@@ -25,7 +25,7 @@ from graphc.codegen.schedule.pipeline import estimate, passes_after, print_sched
 from graphc.codegen.schedule.steps import STEPS
 from graphc.codegen.schedule.threads.execution import Execution
 from graphc.compiler import cache
-from graphc.files.manifest import TargetSpec
+from graphc.compiler.ready import target_spec
 from graphc.fusion.layout import possible_layouts
 from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.text import print_graph
@@ -244,9 +244,3 @@ class Stages:
         self.seconds[stage] = time.perf_counter() - start
         config.logger("compile").info("%s: %.1f ms", stage, 1e3 * self.seconds[stage])
         return result
-
-
-def target_spec(target: Target) -> TargetSpec:
-    """A target as manifests name it."""
-    features = tuple(sorted(f[1:] for f in target.features.split(",") if f.startswith("+")))
-    return TargetSpec(target.triple, target.cpu, features)

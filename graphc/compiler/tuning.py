@@ -11,7 +11,8 @@ import numpy as np
 from graphc.codegen.schedule.pipeline import Blocks, find_blocks
 from graphc.compiler.cache import Cache
 from graphc.compiler.profile import load_stamped
-from graphc.compiler.stages import Stages, target_spec
+from graphc.compiler.ready import target_spec
+from graphc.compiler.stages import Stages
 from graphc.ir.kernel.statements import Program
 from graphc.runtime.call import Executable
 from graphc.runtime.profile import time_calls

@@ -117,6 +117,8 @@ class TargetSpec:
     cpu: str
     features: tuple[str, ...]
     """Names of the instruction set extensions that it may use, sorted; it runs only where all of them exist."""
+    strict_order: bool = False
+    """Whether it adds up in the order that is written (``machine.costs.Costs.strict_order``)."""
 
 
 @dataclass(frozen=True)
@@ -218,6 +220,8 @@ _OF_DIMS: Mapping[str, Any] = {"dims": [], "assumptions": [], "chosen": 0}
 """Fields that only records with named dimensions have, and what says that there are none."""
 _GIVEN = "equals"
 """That which only numbers among inputs have."""
+_ORDER = "strict_order"
+"""That which only code in strict order has."""
 
 
 def _without_dims(value: Any) -> Any:
@@ -226,7 +230,8 @@ def _without_dims(value: Any) -> Any:
         return [_without_dims(part) for part in value]
     if not isinstance(value, dict):
         return value
-    empty = {key for key in _OF_DIMS if not value.get(key)} | ({_GIVEN} if value.get(_GIVEN) is None else set())
+    empty = {key for key in (*_OF_DIMS, _ORDER) if not value.get(key)}
+    empty |= {_GIVEN} if value.get(_GIVEN) is None else set()
     return {key: _without_dims(part) for key, part in value.items() if key not in empty}
 
 
@@ -279,6 +284,8 @@ def _decode_record(cls: Any, value: Any, where: str, dims: Dims) -> Any:
         value = {**{name: none for name, none in _OF_DIMS.items() if name in names}, **value}
     if _GIVEN in names and isinstance(value, dict) and value.get(_GIVEN, 0) is not None:
         value = {_GIVEN: None, **value}
+    if _ORDER in names and isinstance(value, dict) and value.get(_ORDER) is not False:
+        value = {_ORDER: False, **value}
     if not isinstance(value, dict) or set(value) != names:
         raise ArtifactError(f"{where} does not have exactly the fields {', '.join(sorted(names))}")
     return cls(**{name: _decode(hints[name], value[name], f"{where}.{name}", dims) for name in names})

@@ -107,12 +107,13 @@ def save(path: str | os.PathLike[str], artifact: Artifact) -> ModelManifest:
     return found.manifest
 
 
-def load(path: str | os.PathLike[str]) -> Artifact:
+def load(path: str | os.PathLike[str], mapped: bool | None = False) -> Artifact:
     """Reads a model; every byte has been checked against its digest and every size against the limits.
 
-    The tensors are read-only views of one block of memory. Raises ArtifactError and OSError.
+    The tensors are read-only views of one block of memory, or where it is ``mapped`` of the file, as
+    ``container.read_with_digest`` says. Raises ArtifactError and OSError.
     """
-    sections, digest = read_with_digest(path)
+    sections, digest = read_with_digest(path, mapped)
     try:
         found = _first_model(sections) if first_format.is_old(sections) else _model(sections)
         return replace(found, digest=digest)

@@ -31,7 +31,7 @@ class BatchNormFolding:
     Does: conv(x, w) * s + t -> conv(x, w * s) + t, with shifts before the scale scaled too and shifts in a row added
     up. Only where the product has no other reader (a graph that needs it for gradients keeps it), and where it pays:
     weights and scale are constants or weights of the graph (class ``weight``), or the result is many times as large
-    as the weights (``scaled_weights``).
+    as the weights (``scaled_weights``). Nothing in strict order: products are rounded otherwise.
     Leaves: w * s and t as small nodes; constant folding computes them when they are constants.
 
         %y = conv(%x, %w) {...} : f32[1,8,30,30]        %v = mul(%w, %s.1) : f32[8,3,3,3]
@@ -44,7 +44,8 @@ class BatchNormFolding:
 
     def run(self, graph: Graph) -> PassResult:
         """Changes the graph in place; counts rewritten nodes."""
-        return PassResult(graph, apply_rules(graph, _rules(self.costs.rewrites)))
+        rules = [] if self.costs.strict_order else _rules(self.costs.rewrites)
+        return PassResult(graph, apply_rules(graph, rules))
 
 
 MODERATE = 2.0**64
@@ -98,8 +99,12 @@ class _Product:
         smaller = hint(self.weight.type.size) * costs.scaled_weights <= hint(self.node.result.type.size)
         return _is_static(self.weight) and smaller
 
-    def scaled(self, scale: Value) -> Value:
-        """The product with its weights multiplied by a vector."""
+    def scaled(self, graph: Graph, scale: Value) -> Value:
+        """The product with its weights multiplied by a vector; it comes from where it came from before."""
+        with use(GraphDispatcher(graph, self.node.location)):
+            return self._scaled(scale)
+
+    def _scaled(self, scale: Value) -> Value:
         if not is_one(scale.type.size):
             shape = [1] * len(self.weight.shape)
             along_columns = self.node.op is matmul.op and not self.node.attrs["transpose_b"]
@@ -160,7 +165,7 @@ def _scale(costs: RewriteCosts, graph: Graph, node: Node) -> Value | None:
             continue
         with use(GraphDispatcher(graph, node.location)):
             factor = div(1.0, s) if node.op is div.op else s
-            result = product.scaled(factor)
+            result = product.scaled(graph, factor)
             if shifted is None:
                 return result
             return (sub if shifted.negative else add)(result, mul(shifted.shift, factor))

@@ -13,6 +13,7 @@ import graphc.ops.registry  # noqa: F401  (fills REGISTRY)
 from graphc.base.dtypes import DType, bool_, float32, float64, int8, int32, int64, uint8
 from graphc.base.size import always, bounds, is_size
 from graphc.base.size_relations import at_most
+from graphc.codegen.machine.costs import DEFAULT, Costs
 from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value
 from graphc.ir.graph.rewrite import Rule, apply_rules
 from graphc.ir.op import Trait
@@ -41,14 +42,18 @@ class Canonicalize:
     """
 
     name: str = "canonicalize"
+    costs: Costs = DEFAULT
 
     def run(self, graph: Graph) -> PassResult:
         """Changes the graph in place; counts rewritten nodes."""
-        return PassResult(graph, apply_rules(graph, RULES))
+        rules = [r for r in RULES if r.name not in REORDERING] if self.costs.strict_order else RULES
+        return PassResult(graph, apply_rules(graph, rules))
 
 
 RULES: list[Rule] = []
 """All rules, in the order in which they are tried on a node."""
+REORDERING = frozenset({"sum_of_one_number"})
+"""Names of those that give a sum which is rounded otherwise: no rules in strict order."""
 
 Simplification = Callable[..., "Value | None"]
 

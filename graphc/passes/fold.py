@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphc.base.errors import IndexRangeError
-from graphc.codegen.machine.costs import DEFAULT, Costs, RewriteCosts
+from graphc.codegen.machine.costs import DEFAULT, Costs
 from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value, has_sizes
 from graphc.ir.graph.interpret import Reemitter
+from graphc.ir.kernel.scalar import SCALAR_OPS
+from graphc.ir.kernel.statements import Let, walk
 from graphc.ir.op import Trait
 from graphc.passes.base import PassResult
-from graphc.passes.operand_access import is_widening
+from graphc.passes.operand_access import domain_axes, is_widening, recorded
 
 
 @dataclass(frozen=True)
@@ -22,7 +24,8 @@ class ConstantFolding:
 
     Needs: any valid graph. Does: replaces a pure node of constants by a constant when the result has at most
     ``folded_bytes``, or no more than its operands. Generators (iota), views that repeat elements, and
-    narrow weights (passes.precision) stay: their code is free. So does what depends on sizes of a call.
+    narrow weights (passes.precision) stay: their code is free. So does what depends on sizes of a call, and in strict
+    order what numpy computes in an order of its own (``is_exact``).
     Leaves: the operands, which dead code elimination removes.
 
         %a = mul(f32(2.0), f32(3.0)) : f32[]
@@ -34,7 +37,7 @@ class ConstantFolding:
 
     def run(self, graph: Graph) -> PassResult:
         """Counts the nodes that became constants."""
-        folder = _Folder(self.costs.rewrites)
+        folder = _Folder(self.costs)
         if not any(folder.is_foldable(node, node.operands) for node in graph.nodes()):
             return PassResult(graph, 0)
         return PassResult(folder.transform(graph), folder.folded)
@@ -43,9 +46,10 @@ class ConstantFolding:
 class _Folder(Reemitter):
     """Copies a graph, evaluating nodes of constants."""
 
-    def __init__(self, costs: RewriteCosts):
+    def __init__(self, costs: Costs):
         super().__init__()
-        self.costs = costs
+        self.costs = costs.rewrites
+        self.strict_order = costs.strict_order
         self.folded = 0
 
     def apply(self, node: Node, operands: list[Any]) -> Sequence[Any]:
@@ -68,7 +72,20 @@ class _Folder(Reemitter):
         few = self.costs.widened_elements
         if any(v.node.op is not CONSTANT for v in operands) or (is_widening(node) and operands[0].type.size > few):
             return False
-        if has_sizes(node):
+        if has_sizes(node) or (self.strict_order and not is_exact(node)):
             return False
         given, made = (sum(v.type.nbytes for v in values) for values in (operands, node.results))
         return made <= given or (made <= self.costs.folded_bytes and not node.op.has(Trait.VIEW))
+
+
+def is_exact(node: Node) -> bool:
+    """Whether numpy gives the bits of a node that its code gives on any machine: where no sum has an order and no
+    function is approximated."""
+    if node.op.has_any(Trait.VIEW | Trait.CONVERSION | Trait.IDENTITY):
+        return True
+    if all(v.dtype.kind in "iub" for v in (*node.operands, *node.results)):
+        return True
+    if node.op.lower is None or not node.op.has(Trait.ELEMENTWISE):
+        return False
+    body = recorded(node, domain_axes(node.results[0].shape)).nest.body()
+    return not any(SCALAR_OPS[s.op].transcendental for s, _ in walk(body) if isinstance(s, Let))

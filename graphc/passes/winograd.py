@@ -32,8 +32,8 @@ class Winograd:
     Needs: canonical form with padding as nodes of its own, after folding of constants. Does: a 3x3 convolution with
     stride and groups of 1 becomes transform, product, transform where the estimate says that this is faster; constant
     weights are transformed at once. A dilated one is a plain one of each image that every dilation-th row and column
-    make up. GRAPHC_WINOGRAD=off leaves all as they are. Leaves: results that differ from the direct sum by rounding,
-    about as much again as that itself does; what is infinite or NaN makes NaN of all tiles that read it.
+    make up. GRAPHC_WINOGRAD=off and strict order leave all as they are. Leaves: results that differ from the direct sum
+    by rounding, about as much again as that itself does; what is infinite or NaN makes NaN of all tiles that read it.
 
         %y = conv(%x, %w) : f32[1,64,8,8]    ->    %v = winograd_input(%x) {...} : f32[36,4,64]
                                                    %m = matmul(%v, %u) : f32[36,4,64]
@@ -45,7 +45,7 @@ class Winograd:
 
     def run(self, graph: Graph) -> PassResult:
         """Changes the graph in place; counts convolutions."""
-        if not config.read().winograd:
+        if not config.read().winograd or self.costs.strict_order:
             return PassResult(graph, 0)
         reasons: list[str] = []
         rewrite = partial(_convolution, self.costs.rewrites, reasons)

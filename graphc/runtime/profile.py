@@ -18,19 +18,29 @@ COPY_BYTES = 96 << 20
 """Bytes that are copied to measure bandwidth: more than caches hold."""
 _CALIBRATION = 0.02
 """Seconds for which the cycle counter is compared with the clock."""
+_COLD = 2
+"""Of the times between the stamps at the start, those that are left out: code and memory are in no cache yet."""
+_LEAST_ROUNDS = 3
 
 
 @dataclass(frozen=True)
 class Times:
-    """Figures over the rounds, in seconds."""
+    """Figures over the rounds, in seconds, without what the stamps cost."""
 
     calls: tuple[float, ...]
-    """One per call of a kernel, without the cost of taking the time; at least one count of the counter."""
+    """One per call of a kernel; none is negative."""
     total: float
     """From before the first kernel to after the last one."""
     rounds: int
-    least: float = 0.0
-    """What taking the time costs: of calls that take less, these figures say little more than that."""
+    resolution: float = 0.0
+    """What is told from nothing: a step of the counter and what the cost of a stamp varies by, together. Of calls that
+    take less, the figures say little more than that."""
+    stamp: float = 0.0
+    """What a stamp costs, which is taken off."""
+    spread: tuple[tuple[float, float, float], ...] = ()
+    """Per call the best round, and those below which a quarter and three quarters of the rounds lie."""
+    python: float = 0.0
+    """A call from Python, stamps and all."""
 
 
 def time_calls(
@@ -41,31 +51,94 @@ def time_calls(
     rounds: int,
     quantile: float = 0.5,
 ) -> Times:
-    """Times the kernels of a stamped program (see llvm.entry), whose last output holds the stamps. It runs for about
-    ``seconds``, at least three times and at most ``rounds`` times, after one time that does not count; outputs lie in
-    the same memory each time. The figures are medians, or another ``quantile`` (0 is the best round)."""
-    bound = tuple(bound)
-    out = program.run(inputs, bound)
-    rows: list[np.ndarray] = []
+    """Times the calls of kernels of a stamped program as ``time_programs`` does."""
+    return time_programs([program], inputs, [bound], seconds, rounds, quantile)[0]
+
+
+def time_programs(
+    programs: Sequence[Executable],
+    inputs: Sequence[np.ndarray],
+    bound: Sequence[Sequence[np.ndarray]],
+    seconds: float,
+    rounds: int,
+    quantile: float = 0.5,
+) -> list[Times]:
+    """Times stamped programs (see llvm.stamps), whose last output holds the stamps, in alternating rounds. They run for
+    about ``seconds``, at least three times and at most ``rounds`` times, after one time that does not count; outputs
+    lie in the same memory each time. ``bound`` are the arrays of each program. A figure is the mean of the rounds
+    around a ``quantile``: of the half around the median, or of the best round alone for 0."""
+    trials = [_Trial(program, inputs, tuple(arrays)) for program, arrays in zip(programs, bound, strict=True)]
     begin = time.perf_counter()
-    while len(rows) < 3 or (len(rows) < rounds and time.perf_counter() - begin < seconds):
-        rows.append(program.run(inputs, bound, out)[-1].copy())
-    # NOTE: the counter's rate is taken from the program itself, run until that is exact.
-    first, last = rows[0][0], rows[-1][-1]
+    while (done := len(trials[0].rows)) < _LEAST_ROUNDS or (done < rounds and time.perf_counter() - begin < seconds):
+        for trial in trials:
+            trial.run()
+    # NOTE: the counter's rate is taken from a program itself, run until that is exact.
+    first, last = trials[0].rows[0][1], _last(trials[-1].rows[-1])
     end = time.perf_counter()
     while end - begin < _CALIBRATION:
-        last = program.run(inputs, bound, out)[-1][-1]
+        last = _last(trials[-1].call())
         end = time.perf_counter()
-    return _figures(np.stack(rows), (end - begin) / max(1, int(last) - int(first)), quantile)
+    tick = (end - begin) / max(1, int(last) - int(first))
+    return [figures(np.stack(trial.rows), np.array(trial.walls), tick, quantile) for trial in trials]
 
 
-def _figures(stamps: np.ndarray, tick: float, quantile: float) -> Times:
-    """``stamps``: i64[rounds, calls + 2]; ``tick``: seconds per count."""
-    steps = np.diff(stamps, axis=1)
-    calls = np.quantile(np.maximum(steps[:, 1:] - steps[:, :1], 1), quantile, axis=0) * tick
-    total = float(np.quantile(stamps[:, -1] - stamps[:, 1], quantile)) * tick
-    least = float(np.quantile(steps[:, 0], quantile)) * tick
-    return Times(tuple(float(c) for c in calls), total, len(stamps), least)
+def _count(words: np.ndarray) -> int:
+    """How many calls of kernels there are behind the stamps at the start."""
+    return (len(words) - 1 - int(words[0])) // 2
+
+
+def _last(words: np.ndarray) -> int:
+    """The last stamp."""
+    return words[int(words[0]) + _count(words)]
+
+
+class _Trial:
+    """A program that is run again and again, with what it wrote down."""
+
+    def __init__(self, program: Executable, inputs: Sequence[np.ndarray], bound: tuple[np.ndarray, ...]):
+        self.call = lambda: program.run(inputs, bound, out)[-1]
+        out = program.run(inputs, bound)
+        self.rows: list[np.ndarray] = []
+        self.walls: list[float] = []
+
+    def run(self) -> None:
+        """Makes a call that counts."""
+        start = time.perf_counter()
+        stamps = self.call()
+        self.walls.append(time.perf_counter() - start)
+        self.rows.append(stamps.copy())
+
+
+def figures(words: np.ndarray, walls: np.ndarray, tick: float, quantile: float = 0.5) -> Times:
+    """The figures of rounds. ``words``: i64[rounds, words], as llvm.stamps has them; ``walls``: seconds of the calls
+    from Python; ``tick``: seconds per count; ``quantile`` as of ``time_programs``."""
+    lead = int(words[0, 0])
+    count = _count(words[0])
+    steps, pairs = np.diff(words[:, 1 : 1 + lead + count], axis=1), words[:, 1 + lead + count :]
+    empty, calls = steps[:, _COLD : lead - 1], steps[:, lead - 1 :]
+    cost = float(around(empty.ravel(), 0.5))
+    taken = calls - cost * pairs
+    low, high = np.quantile(empty, (0.1, 0.9))
+    resolution = (_step_of(steps) + float(high - low)) * tick
+    spent = np.maximum(around(taken, quantile), 0.0) * tick
+    spread = np.maximum(np.quantile(taken, (0.0, 0.25, 0.75), axis=0), 0.0).T * tick
+    total = max(0.0, float(around(taken.sum(axis=1), quantile))) * tick
+    python = float(around(walls, quantile))
+    each = tuple((float(a), float(b), float(c)) for a, b, c in spread)
+    return Times(tuple(map(float, spent)), total, len(words), resolution, cost * tick, each, python)
+
+
+def around(rounds: np.ndarray, quantile: float) -> np.ndarray:
+    """The mean of the rounds (first axis) near a quantile. It tells less than a step of the counter where the median
+    does not, and leaves out the rounds in which something else ran."""
+    ordered, last, width = np.sort(rounds, axis=0), len(rounds) - 1, min(quantile, 1 - quantile) / 2
+    first, end = int(np.floor((quantile - width) * last)), int(np.ceil((quantile + width) * last))
+    return ordered[first : end + 1].mean(axis=0)
+
+
+def _step_of(steps: np.ndarray) -> int:
+    """Counts by which the counter goes on at least: all times between stamps are multiples of it."""
+    return int(np.gcd.reduce(steps.ravel()))
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import gc
 import inspect
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, lru_cache
@@ -122,13 +123,19 @@ def watching(see: Callable[[FrameType], None]) -> Iterator[None]:
 
     apart = {OUTSIDE, *map(_code_of, gc.callbacks)}
     between: FrameType | None = None
+    thread, collecting = threading.get_ident(), False
+
+    def collects(phase: str, about: dict[str, int]) -> None:
+        nonlocal collecting
+        if threading.get_ident() == thread:
+            collecting = phase == "start"
 
     def event(frame: FrameType, kind: Any, argument: Any) -> None:
         nonlocal between
         if between is not None:
             between = None if kind == "return" and frame is between else between
-        elif kind == "call" and frame.f_code in apart:
-            between = frame
+        elif kind == "call" and (collecting or frame.f_code in apart):
+            between = frame  # Callbacks of weak references and finalizers run while garbage is collected.
         elif kind == "call" and not is_library(frame.f_code.co_filename) and _is_of_user(frame):
             see(frame)
         if chained is not None:
@@ -136,11 +143,13 @@ def watching(see: Callable[[FrameType], None]) -> Iterator[None]:
 
     if pause is not None:
         pause()
+    gc.callbacks.append(collects)
     sys.setprofile(event)
     try:
         yield
     finally:
         sys.setprofile(chained)
+        gc.callbacks.remove(collects)
         if resume is not None:
             resume()
 

@@ -12,7 +12,7 @@ def test_a_trace_assumes_what_the_hints_say():
         assert 1 / TIME * 128.0 == 1.0
     texts = [str(a).partition(" (asked")[0] for a in assumptions.found.values()]
     assert texts == ["time > 100", "time != batch", "batch == 32", "time == 128"]
-    assert all("test_assumptions.py" in a.place for a in assumptions.found.values())
+    assert all("test_assumptions.py" in str(a.place) for a in assumptions.found.values())
     dims = dimensions([TIME, BATCH])
     fits = {dims["time"]: 128, dims["batch"]: 32}
     assert assumptions.broken(fits) is None

@@ -37,7 +37,9 @@ def run(code: str) -> str:
 
 def test_a_front_is_loaded_before_anything_else_is():
     namespace = {}
-    load = exports("some", namespace, {"json": "json", "map": "json:dumps"}, "tests.base.front_of_a_package", ("map",))
+    load = exports(
+        "some", namespace, {"json": "json", "map": "json:dumps"}, "tests.base.front_of_a_package", hidden=("map",)
+    )
     assert not namespace
     assert load("json").loads("1") == 1 and namespace["answer"] == 42
     assert load("__all__") == ["answer", "json"] and load("map")(1) == "1"
@@ -109,3 +111,11 @@ def test_names_that_graphc_loads_later_are_imported_for_type_checkers():
     }
     assert seen == graphc._LATER
     assert len(graphc.__all__) == len(set(graphc.__all__))
+
+
+def test_what_stands_alone_is_loaded_without_the_front():
+    namespace: dict = {}
+    names = {"json": "json", "sqrt": "math:sqrt"}
+    load = exports("some", namespace, names, "tests.base.front_of_a_package", alone=("json",))
+    assert load("json").loads("1") == 1 and set(namespace) == {"json"}
+    assert load("sqrt")(4) == 2 and set(namespace) > {"json", "sqrt", "__all__"}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from graphc.base import location
-from graphc.base.location import UNKNOWN, Location, capture, raised_at, user_frame
+from graphc.base.location import UNKNOWN, Location, capture, portable_path, raised_at, user_frame
 
 
 def line() -> int:
@@ -90,3 +90,14 @@ def test_an_error_was_raised_where_the_user_called(tmp_path: Path):
 def test_an_error_that_passed_no_line_of_the_user_names_the_line_that_runs():
     found = raised_at(ValueError()), line()
     assert found[0].line == found[1]
+
+
+def test_a_portable_path_is_that_of_the_import_wherever_the_package_lies(tmp_path, monkeypatch):
+    package = tmp_path / "deep" / "package"
+    package.mkdir(parents=True)
+    monkeypatch.setattr("sys.path", [str(tmp_path), str(tmp_path / "deep")])
+    monkeypatch.chdir(tmp_path)
+    assert portable_path(str(package / "net.py")) == portable_path("deep/package/net.py") == "package/net.py"
+    assert portable_path("/elsewhere/net.py") == "net.py" and portable_path("") == ""
+    here = Location("fc", str(package / "net.py"), 3)
+    assert here.portable == Location("fc", "package/net.py", 3) and UNKNOWN.portable == UNKNOWN

@@ -15,8 +15,9 @@ def test_table(net: Path, graphc: Graphc):
     done = graphc("profile", net, *SHORT)
     assert done.code == console.OK
     lines = done.out.splitlines()
-    assert lines[0].startswith("Net: ") and lines[1].startswith("machine: peak ")
-    assert lines[3].split()[:4] == ["call", "kernel", "kind", "time"]
+    assert lines[0].startswith("Net: ") and lines[1].startswith("kernels: ") and "one by one" in lines[1]
+    assert lines[2].startswith("clock: ") and lines[3].startswith("machine: peak ")
+    assert lines[5].split()[:6] == ["call", "kernel", "kind", "time", "spread", "share"]
     assert any("contraction" in line and "fc" in line for line in lines)
     assert lines[-2].split()[0] in ("module", "fc", "(no")
 
@@ -26,6 +27,7 @@ def test_json_of_a_training_graph(models: Path, graphc: Graphc):
     facts = json.loads(done.out)
     assert facts["machine"]["flops"] > 0 and facts["rounds"] == 3
     assert abs(sum(c["share"] for c in facts["calls"]) - 1) < 1e-9
+    assert facts["kernels"] == sum(c["seconds"] for c in facts["calls"]) and facts["resolution"] > 0
 
 
 def test_a_program_without_weights(net: Path, graphc: Graphc, tmp_path: Path):

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from graphc.codegen.machine.target import host_target, target_named
-from graphc.compiler.compile import SUFFIXES, compile_graph, compile_stages, key_parts, load_compiled, running_target
+from graphc.compiler.compile import SUFFIXES, compile_graph, compile_stages, key_parts, load_compiled
 from graphc.compiler.stages import STAGES, Stages
 from graphc.errors import CompileError
 from graphc.ir.graph.interpret import Evaluator, evaluate
@@ -127,21 +127,6 @@ def test_the_garbage_collector_is_as_it_was(on: bool):
         assert gc.isenabled() is on
     finally:
         (gc.enable if was_on else gc.disable)()
-
-
-def test_a_target_that_runs_here_is_one_of_this_system():
-    here = host_target()
-    assert running_target("host") is here
-    name = "sse2" if here.triple.startswith("x86_64") else "neon"
-    target = running_target(name)
-    assert target.triple == here.triple and target.cpu == target_named(name).cpu
-
-
-def test_code_of_another_architecture_cannot_run():
-    foreign = "neon" if host_target().triple.startswith("x86_64") else "avx2"
-    with pytest.raises(CompileError, match=f"code for {foreign} does not run here") as caught:
-        running_target(foreign)
-    assert "host" in str(caught.value.remedy)
 
 
 def test_the_target_is_part_of_what_a_program_is_found_by():

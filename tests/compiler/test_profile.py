@@ -11,6 +11,7 @@ import graphc as gc
 from graphc import nn
 from graphc.cli.profile import text
 from graphc.codegen.llvm.entry import emit_stamped
+from graphc.codegen.llvm.stamps import LEAD, stamp_count
 from graphc.codegen.machine.target import target_named
 from graphc.codegen.schedule.threads.execution import Execution
 from graphc.compiled.model_trace import snapshot
@@ -52,7 +53,23 @@ def test_stamped_programs_compute_the_same(train: bool):
     *found, stamps = stamped.run([X], bound[1])
     for a, b in zip((*expected, *bound[0]), (*found, *bound[1]), strict=True):
         np.testing.assert_array_equal(a, b)
-    assert stamps.shape == (len(stages.scheduled.calls) + 2,) and (np.diff(stamps) > 0).all()
+    assert stamps.shape == (stamp_count(stages.scheduled),) and stamps[0] == LEAD
+    count = len(stages.scheduled.calls)
+    assert (np.diff(stamps[1:-count]) > 0).all() and (stamps[-count:] == 1).all()
+
+
+def test_stamps_around_all_calls_together():
+    stages, state = traced(False)
+    program = load_stamped(stages, each=False)
+    *_, stamps = program.run([X], tuple(state[b.path] for b in program.bound))
+    assert stamps.shape == (1 + LEAD + 2,) and (np.diff(stamps[1:-1]) > 0).all() and stamps[-1] == 1
+
+
+def test_no_kernel_passes_a_stamp():
+    text = emit_stamped(traced(False)[0].scheduled, target_named("avx2"), Execution()).text
+    lines = text.splitlines()
+    reads = [i for i, line in enumerate(lines) if "call i64 @llvm.readcyclecounter" in line]
+    assert reads and all("lfence" in lines[i - 1] and "lfence" in lines[i + 1] for i in reads)
 
 
 def test_profile():
@@ -61,6 +78,8 @@ def test_profile():
     found = profile(stages, [X], state, seconds=0.02, rounds=5)
     assert [c.report.kernel for c in found.calls] == [c.kernel for c in stages.scheduled.calls]
     assert sum(c.share for c in found.calls) == pytest.approx(1)
+    assert found.kernels == pytest.approx(sum(c.seconds for c in found.calls)) and found.python > found.seconds
+    assert all(0 <= best <= low <= high for best, low, high in (c.spread for c in found.calls))
     assert 3 <= found.rounds <= 5 and found.seconds > 0
     assert sum(found.by_module().values()) == pytest.approx(sum(c.seconds for c in found.calls))
     assert {"norm", "last"} <= set(found.by_module())
@@ -74,10 +93,18 @@ def test_profile():
 def test_calls_shorter_than_the_taking_of_time_have_no_rates(monkeypatch: pytest.MonkeyPatch, spent: float, told: bool):
     stages, state = traced(False)
     count = len(stages.scheduled.calls)
-    monkeypatch.setattr(compiler_profile, "time_calls", lambda *args: Times((spent,) * count, spent, 3, least=1e-8))
+    times = Times((spent,) * count, spent, 3, resolution=1e-8, spread=((spent,) * 3,) * count)
+    monkeypatch.setattr(compiler_profile, "time_programs", lambda *args: [times, times])
     found = profile(stages, [X], state)
     assert all((c.peak_fraction is not None) is told and (c.copy_fraction is not None) is told for c in found.calls)
     assert any("-" in line.split() for line in text(found).splitlines()) is not told
+    assert ("< 10 ns" in text(found)) is not told and ("~" in text(found)) is not told
+
+
+def test_time_counts_for_the_module_of_a_product():
+    stages, state = traced(False)
+    found = profile(stages, [X], state, seconds=0.01, rounds=3)
+    assert {"first", "last"} <= set(found.by_module())
 
 
 def test_wrong_inputs():
@@ -100,9 +127,28 @@ def test_repeated_calls_take_as_long_as_all_their_runs():
     *results, stamps = stamped.run([x], tuple(state[b.path] for b in stamped.bound))
     for a, b in zip(expected, results, strict=True):
         np.testing.assert_array_equal(a, b)
-    assert (np.diff(stamps) > 0).all()
+    count = len(stages.scheduled.calls)
+    runs = [c.runs for c in stages.scheduled.calls]
+    assert (np.diff(stamps[1:-count]) > 0).all() and stamps[-count:].tolist() == runs
     times = profile(stages, [x], state, seconds=0.02, rounds=5)
     repeated = {i for i, c in enumerate(stages.scheduled.calls) if c.loops}
-    assert repeated and all(c.seconds > 0 for c in times.calls)
+    assert repeated and all(times.calls[i].seconds > 0 for i in repeated)
     (product,) = [times.calls[i].report for i in repeated if times.calls[i].report.kind == "contraction"]
     assert product.flops >= 200 * 2 * 16 * 64 and product.ops[0] == "matmul"
+
+
+def test_loops_that_values_end_and_branches_count_their_runs():
+    def function(x):
+        y = gc.cond(x.sum() > 0, lambda v: v * 2.0, lambda v: v - 1.0, (x,))
+        return gc.while_loop(lambda c: c[1] < 5, lambda c: (c[0].cos(), c[1] + 1), (y, gc.tensor(0)))[0]
+
+    x = np.ones((2, 3), np.float32)
+    found = snapshot(function, [gc.tensor(x)])
+    stages = Stages(found.graph)
+    *_, stamps = load_stamped(stages).run([x], ())
+    count = len(stages.scheduled.calls)
+    runs = dict(zip([c.values for c in stages.scheduled.calls], stamps[-count:].tolist(), strict=True))
+    looped = {v: n for v, n in runs.items() if any("cos" in name for name in v)}
+    assert set(looped.values()) == {5}
+    branches = {c.loops[0].flag: n for c, n in zip(stages.scheduled.calls, stamps[-count:], strict=True) if c.loops}
+    assert branches["cond.then"] == 1 and branches["cond.otherwise"] == 0

@@ -16,7 +16,8 @@ from graphc.compiler.cache import Cache, current
 from graphc.compiler.compile import compile_stages, load_compiled
 from graphc.compiler.explain import explain
 from graphc.compiler.freeze import freeze
-from graphc.compiler.stages import Stages, target_spec
+from graphc.compiler.ready import target_spec
+from graphc.compiler.stages import Stages
 from graphc.compiler.tuning import GAIN, Tuning, tune
 from graphc.nn import functional as F
 from graphc.runtime.profile import Times

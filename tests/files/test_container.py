@@ -325,3 +325,36 @@ def test_only_durable_files_are_synced(durable: bool, tmp_path: Path, monkeypatc
     container.write_sections(tmp_path / "a.gcm", PARTS, durable)
     assert len(synced) == 2 * durable
     assert list(container.read_sections(tmp_path / "a.gcm")) == list(PARTS)
+
+
+def test_a_mapped_file_gives_the_same_sections_and_is_checked_alike(file: Path):
+    read, mapped = container.read_with_digest(file), container.read_with_digest(file, mapped=True)
+    assert mapped[1] == read[1]
+    assert {n: s.tobytes() for n, s in mapped[0].items()} == {n: s.tobytes() for n, s in read[0].items()}
+    assert not any(s.flags.writeable or s.ctypes.data % container.ALIGNMENT for s in mapped[0].values() if s.size)
+    damaged = bytearray(file.read_bytes())
+    damaged[-1] ^= 1
+    file.write_bytes(damaged)
+    with pytest.raises(ArtifactError, match="damaged"):
+        container.read_with_digest(file, mapped=True)
+
+
+def test_a_mapped_file_that_is_replaced_or_removed_stays_what_it_was(file: Path):
+    sections = container.read_with_digest(file, mapped=True)[0]
+    container.write_sections(file, {"first": [b"another"]})
+    file.unlink()
+    assert sections["first"].tobytes() == b"hello world" and sections["last"].tobytes() == b"!"
+
+
+def test_only_large_files_are_mapped_that_nobody_may_write_to(tmp_path: Path):
+    def is_mapped(path: Path, **options: bool | None) -> bool:
+        section = container.read_with_digest(path, **options)[0]["weights"]
+        return str(path) in Path("/proc/self/maps").read_text() and section.size > 0
+
+    small, large = tmp_path / "small.gcm", tmp_path / "large.gcm"
+    container.write_sections(small, {"weights": [bytes(1000)]})
+    container.write_sections(large, {"weights": [bytes(container.MAPPED_FROM)]})
+    assert not is_mapped(large, mapped=None) and not is_mapped(large) and is_mapped(large, mapped=True)
+    small.chmod(0o444)
+    large.chmod(0o444)
+    assert is_mapped(large, mapped=None) and not is_mapped(large) and not is_mapped(small, mapped=None)

@@ -113,9 +113,9 @@ def test_golden():
         """,
         """
         graph @f(%x: f32[64,3], %w: f32[3,5] param "w", %s: f32[5] param "s", %t: f32[1] param "t") -> (f32[64,5]) {
-          %reshape = reshape(%s) {shape=[1,5]} : f32[1,5]  // bn model.py:3
-          %mul = mul(%w, %reshape) : f32[3,5]  // bn model.py:3
-          %matmul = matmul(%x, %mul) : f32[64,5]  // bn model.py:3
+          %reshape = reshape(%s) {shape=[1,5]} : f32[1,5]  // fc model.py:1
+          %mul = mul(%w, %reshape) : f32[3,5]  // fc model.py:1
+          %matmul = matmul(%x, %mul) : f32[64,5]  // fc model.py:1
           %mul.1 = mul(%t, %s) : f32[5]  // bn model.py:3
           %b = sub(%matmul, %mul.1) : f32[64,5]  // bn model.py:3
           return %b

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import cProfile
+import gc
 import json
 import sys
+import weakref
 from types import FrameType
 from typing import Any
 
@@ -122,3 +124,49 @@ def test_the_attributes_that_code_assigns():
     assert all("test_code_reads.py:" in line for line in code_reads.stores_of(function.__code__).values())
     assert set(code_reads.stores_of(other.__code__)) == {""}
     assert code_reads.stores_of(outer(1.0).__code__) == {}
+
+
+def test_what_runs_while_garbage_is_collected_is_none_of_the_traced_code(collected: str):
+    """Libraries keep tables with weak keys, whose callbacks run whenever the collector happens to."""
+    table = Table()
+
+    class Held:
+        def __init__(self) -> None:
+            self.itself = self
+            if collected == "callback":
+                table.keep(self)
+
+        def __del__(self) -> None:
+            if collected == "finalizer":
+                table.drop(self)
+
+    def step(x: Any) -> Any:
+        gc.collect()
+        return x * 2
+
+    gc.disable()
+    try:
+        Held()  # Refers to itself, so it is there until it is collected.
+        assert np.asarray(graphc.compile(step)(graphc.ones(3))).tolist() == [2, 2, 2]
+    finally:
+        gc.enable()
+    assert table.dropped == 1
+
+
+@pytest.fixture(params=["callback", "finalizer"])
+def collected(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+class Table:
+    """A table that notes when something has gone."""
+
+    def __init__(self) -> None:
+        self.references: list[Any] = []
+        self.dropped = 0
+
+    def keep(self, what: Any) -> None:
+        self.references = [weakref.ref(what, lambda gone: self.drop(gone))]
+
+    def drop(self, what: Any) -> None:
+        self.dropped += 1

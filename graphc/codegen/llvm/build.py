@@ -13,7 +13,7 @@ from graphc.base.errors import CompileError
 from graphc.base.locks import Lock, hold_for_forks, section
 from graphc.codegen.llvm.module import Module
 from graphc.codegen.llvm.split import split_module
-from graphc.codegen.machine.target import Target, target_machine
+from graphc.codegen.machine.target import Target, architecture, host_target, target_machine
 from graphc.files.object_archive import join_objects
 
 _lock = Lock()
@@ -73,3 +73,19 @@ def emit_assembly(text: str, target: Target) -> str:
     with _lock:
         module, machine = _parse(text, target)
         return machine.emit_assembly(module)
+
+
+def assemble(assembly: str, target: Target) -> bytes:
+    """Object code of assembly for the architecture of this machine; raises CompileError for others, of which llvmlite
+    reads none, and where LLVM refuses it."""
+    if architecture(target) != architecture(host_target()):
+        raise CompileError(f"assembly of {architecture(target)} is not read on this machine")
+    lines = (line.translate(_ESCAPED) for line in assembly.splitlines())
+    text = "\n".join([f'target triple = "{target.triple}"', *(f'module asm "{line}"' for line in lines), ""])
+    with _lock:
+        binding.initialize_native_asmparser()
+    return _build(text, target, quick=False)
+
+
+_ESCAPED = str.maketrans({"\\": "\\5C", '"': "\\22", "\t": "\\09"})
+"""How LLVM text writes what ends or begins something in its strings."""

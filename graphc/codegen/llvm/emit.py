@@ -309,6 +309,9 @@ class KernelEmitter:
         vector = self.memory.vector
         lanes = vector.lanes if vector else 0
         acc = Accumulator(stmt.dtype, stmt.combine, "", tuple(self.unroll), lanes, self.spreads[stmt.name])
+        apart = acc.spread.lanes or acc.spread.copies > 1
+        if self.target.costs.strict_order and apart and stmt.dtype.kind not in "iub":
+            raise CompileError(f"@{self.kernel.name}: terms of {stmt.name} are summed apart, which is no strict order")
         init = self.operand(stmt.init)
         self.inits[stmt.name] = stmt.init
         copies = dict(self.copies(acc.axes))

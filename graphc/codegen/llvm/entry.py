@@ -10,6 +10,7 @@ from graphc.base.size import bounds, is_size
 from graphc.codegen.llvm.emit import HOST, emit_kernel, non_temporal_name
 from graphc.codegen.llvm.module import Function, Item, Module, Parameter, text_of
 from graphc.codegen.llvm.sizes import SizeWriter, register_of
+from graphc.codegen.llvm.stamps import LEAD, Stamps
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.threads.execution import Execution
 from graphc.codegen.schedule.threads.plan import owners
@@ -42,26 +43,18 @@ def bound_storages(program: Program) -> list[Storage]:
     return [s for s in program.storages if s.cls != "temp" and not s.alias]
 
 
-STAMPS = "stamps"
-"""Storage of the stamps of ``emit_stamped``, whose address is the last word of the table."""
-
-
-def stamp_count(program: Program) -> int:
-    """How many stamps (i64) a call of the stamped program writes: two at once at the start, one after each call."""
-    return len(program.calls) + 2
-
-
-def emit_stamped(program: Program, target: Target, execution: Execution) -> Module:
-    """As ``emit_module``, for one thread, with the processor's cycle counter written down around each kernel's call.
+def emit_stamped(program: Program, target: Target, execution: Execution, each: bool = True) -> Module:
+    """As ``emit_module``, for one thread, with the processor's cycle counter written down around the call of each
+    kernel, or without ``each`` around all of them together. What was begun before a stamp is done when it is taken.
     Raises CompileError for machines whose counter programs may not read."""
-    if not target.cycle_counter:
+    if not target.cycle_fence:
         raise CompileError(
             f"calls cannot be timed one by one on {target.triple}",
             remedy="a machine whose programs may read its counter of cycles",
         )
-    declarations: dict[str, Item] = {"stamp": "declare i64 @llvm.readcyclecounter()"}
-    alone = Execution(execution.non_temporal)
-    return _module(target, declarations, _functions(program, target, alone, declarations, stamped=True))
+    stamps = Stamps(target.cycle_fence, each)
+    declarations: dict[str, Item] = dict(stamps.declarations)
+    return _module(target, declarations, _functions(program, target, execution.alone, declarations, stamps))
 
 
 def emit_program(program: Program, target: Target, execution: Execution) -> str:
@@ -69,15 +62,21 @@ def emit_program(program: Program, target: Target, execution: Execution) -> str:
     return emit_module(program, target, execution).text
 
 
-def emit_module(program: Program, target: Target, execution: Execution) -> Module:
+def emit_module(program: Program, target: Target, execution: Execution, given: bool = False) -> Module:
     """All kernels and the entry. The program must be scheduled and its memory planned; ``execution`` is what the
-    schedule decided for it. A program with work for several threads needs the symbol THREADS."""
+    schedule decided for it. A program with work for several threads needs the symbol THREADS; with ``given`` the last
+    word of its table is the address of such a record in its place, and it has no polls."""
     declarations: dict[str, Item] = {}
-    return _module(target, declarations, _functions(program, target, execution, declarations))
+    return _module(target, declarations, _functions(program, target, execution, declarations, given=given))
 
 
 def _functions(
-    program: Program, target: Target, execution: Execution, declarations: dict[str, Item], stamped: bool = False
+    program: Program,
+    target: Target,
+    execution: Execution,
+    declarations: dict[str, Item],
+    stamps: Stamps | None = None,
+    given: bool = False,
 ) -> list[Item]:
     """Kernels and the entry."""
     functions: list[Item] = []
@@ -92,7 +91,7 @@ def _functions(
         functions += [_INTERRUPT, _LOOK]
     if any(kernel.host >= 0 for kernel in program.kernels):
         functions.append(f"@{HOST} = external global ptr\n")
-    return [*functions, *_EntryWriter(program, execution, target.line_bytes, declarations, stamped).emit()]
+    return [*functions, *_EntryWriter(program, execution, target.line_bytes, declarations, stamps, given).emit()]
 
 
 def _module(target: Target, declarations: dict[str, Item], functions: list[Item]) -> Module:
@@ -111,13 +110,15 @@ _LEAST = "llvm.umin.i64"
 _THREADS = f"@{THREADS} = external global {{ ptr, i64, i64 }}\n"
 
 
-def _start(table: Parameter, most: int, scratch: str, parts: str, head: Sequence[str]) -> Function:
-    """The entry of a program that threads share; ``head`` computes the registers ``scratch`` and ``parts``, where they
-    depend on the sizes of a call. With ``parts`` no more threads than those share it."""
+def _start(
+    table: Parameter, most: int, scratch: str, parts: str, head: Sequence[str], record: str = f"@{THREADS}"
+) -> Function:
+    """The entry of a program that threads share, no more than ``parts`` if given; ``head`` computes the registers
+    ``scratch`` and ``parts``, where they depend on the sizes of a call. ``record`` is where that of THREADS lies."""
     allowed = "%allowed" if parts else "%count"
     body = "\n".join(["entry:", *head, ""] if head else [])
     body += f"""\
-  %pcount = getelementptr i8, ptr @{THREADS}, i64 8
+  %pcount = getelementptr i8, ptr {record}, i64 8
   {allowed} = load atomic i64, ptr %pcount monotonic, align 8
 """
     if parts:
@@ -131,9 +132,9 @@ alone:
 share:
   %fewer = icmp ult i64 %count, {most}
   %chunks = select i1 %fewer, i64 %count, i64 {most}
-  %pspin = getelementptr i8, ptr @{THREADS}, i64 16
+  %pspin = getelementptr i8, ptr {record}, i64 16
   %spin = load atomic i64, ptr %pspin monotonic, align 8
-  %run = load atomic ptr, ptr @{THREADS} acquire, align 8
+  %run = load atomic ptr, ptr {record} acquire, align 8
   %used = call i64 %run(ptr @{WORK}, ptr %table, i64 %chunks, i64 %spin, i64 {scratch})
   ret void"""
     return Function(ENTRY, (table,), body, local=False, calls=True)
@@ -196,7 +197,8 @@ class _EntryWriter:
         execution: Execution,
         line: int,
         declarations: dict[str, Item],
-        stamped: bool = False,
+        stamps: Stamps | None = None,
+        given: bool = False,
     ):
         self.program = program
         self.line = line
@@ -211,7 +213,9 @@ class _EntryWriter:
         self.declarations = declarations
         self.table: Parameter = (f"ptr noalias nocapture{'' if self.polls else ' readonly'}", "%table")
         self.non_temporal = execution.non_temporal
-        self.stamped = stamped
+        self.stamps = stamps
+        self.given = given
+        """Whether the last word of the table is the address of the record of THREADS."""
         self.threads = execution.threads
         self.kernels = {k.name: k for k in program.kernels}
         self.dims_of = {k.name: tuple(dims_of_kernel(k).values()) for k in program.kernels}
@@ -230,8 +234,8 @@ class _EntryWriter:
         self.shared = self.threads.shared_loops(program.calls)
         self.alone = -1
         """The first call of those that only the first thread runs at present; -1 for none."""
-        self.repeated: list[int] = []
-        """Calls in open loops whose stamps are still to be written."""
+        self.repeated: list[str] = []
+        """The stamps of calls in open loops, which are written behind these."""
 
     def declare(self, name: str, text: str) -> None:
         """Makes sure that an external function is declared."""
@@ -253,7 +257,7 @@ class _EntryWriter:
             arguments = ", ".join(["ptr %table", *(f"{kind} {register}" for kind, register in parameters[1:])])
             main = [line for i, span in enumerate(spans) for line in self.call_span(i, span, arguments)]
         if shared:
-            functions += [_THREADS, self.start(), _BARRIER]
+            functions += [*(() if self.given else (_THREADS,)), self.start(), _BARRIER]
         return [*functions, _function(WORK if shared else ENTRY, parameters, main)]
 
     def start(self) -> Function:
@@ -265,7 +269,13 @@ class _EntryWriter:
             self.declare(_LEAST, f"declare i64 @{_LEAST}(i64, i64)")
         sized = is_size(self.program.scratch) or is_size(self.threads.parts)
         head = [*self.dimensions(), *self.sizes.lines] if sized else []
-        return _start(self.table, self.threads.most, scratch, parts, head)
+        if not self.given:
+            return _start(self.table, self.threads.most, scratch, parts, head)
+        head += [
+            f"  %threads.p = getelementptr inbounds ptr, ptr %table, i64 {self.last}",
+            "  %threads = load ptr, ptr %threads.p, align 8",
+        ]
+        return _start(self.table, self.threads.most, scratch, parts, head, "%threads")
 
     def dimensions(self) -> list[str]:
         """The lines that load the sizes of all dimensions."""
@@ -313,16 +323,17 @@ class _EntryWriter:
         """The lines of a function with the calls from ``start`` to before ``stop``."""
         self.lines, self.sizes = [], SizeWriter(self.declare)
         self.addresses(self.program.calls[start:stop])
-        if self.stamped:
+        if self.stamps:
             self.lines.append(f"  %pt = getelementptr inbounds ptr, ptr %table, i64 {self.last}")
             self.lines.append("  %ticks = load ptr, ptr %pt, align 8")
             if not start:
-                self.stamp(0)
-                self.stamp(1)
+                self.lines += self.stamps.begin(len(self.program.calls) if self.stamps.each else 1)
         if self.threads.chunked:
             self.shared_calls(start, stop)
         else:
             self.calls(start, stop)
+        if self.stamps and not self.stamps.each and stop == len(self.program.calls):
+            self.lines += self.stamps.stamp(LEAD)
         return [*self.dimensions(), *self.sizes.lines, *self.lines]
 
     def calls(self, start: int, stop: int) -> None:
@@ -332,8 +343,8 @@ class _EntryWriter:
             self.enter(number, call.loops)
             if number in self.polls:
                 self.poll(number)
-            if self.stamped:
-                self.stamped_call(number, call)
+            if self.stamps and self.stamps.each:
+                self.stamped_call(number, call, self.stamps)
             else:
                 self.call(number, call)
         self.leave(())
@@ -451,7 +462,8 @@ class _EntryWriter:
             self.repeat(axis, label)
             self.lines.append(f"E{label}:")
         if not self.loops:
-            self.stamp_repeated()
+            self.lines += self.repeated
+            self.repeated.clear()
 
     def address(self, number: int, call: Call, position: int) -> str:
         """The register with the address of an argument in the present iteration; appends what computes it."""
@@ -508,42 +520,17 @@ class _EntryWriter:
         self.lines.append(f"  %f{number} = {chosen}")
         return f"%f{number}"
 
-    def stamped_call(self, number: int, call: Call) -> None:
+    def stamped_call(self, number: int, call: Call, stamps: Stamps) -> None:
         """Appends a call and what writes down when it ended; a repeated one takes as long as all its runs together."""
         if not call.loops:
             self.call(number, call)
-            self.stamp(number + 2)
+            self.lines += stamps.stamp(LEAD + number)
             return
-        self.lines[:0] = [f"  %g{number} = alloca i64, align 8", f"  store i64 0, ptr %g{number}, align 8"]
-        self.lines.append(f"  %g{number}.0 = call i64 @llvm.readcyclecounter()")
+        self.lines[:0] = stamps.sum_of(number)
+        self.lines += stamps.before_run(number)
         self.call(number, call)
-        self.lines += [
-            f"  %g{number}.1 = call i64 @llvm.readcyclecounter()",
-            f"  %g{number}.2 = sub i64 %g{number}.1, %g{number}.0",
-            f"  %g{number}.3 = load i64, ptr %g{number}, align 8",
-            f"  %g{number}.4 = add i64 %g{number}.3, %g{number}.2",
-            f"  store i64 %g{number}.4, ptr %g{number}, align 8",
-        ]
-        self.repeated.append(number)
-
-    def stamp_repeated(self) -> None:
-        """Appends the stamps of the calls of a loop that has ended, as if all runs of each had followed each other."""
-        for number in self.repeated:
-            self.lines += [
-                f"  %h{number}.0 = getelementptr inbounds i64, ptr %ticks, i64 {number + 1}",
-                f"  %h{number}.1 = getelementptr inbounds i64, ptr %ticks, i64 {number + 2}",
-                f"  %h{number}.2 = load i64, ptr %h{number}.0, align 8",
-                f"  %h{number}.3 = load i64, ptr %g{number}, align 8",
-                f"  %h{number}.4 = add i64 %h{number}.2, %h{number}.3",
-                f"  store i64 %h{number}.4, ptr %h{number}.1, align 8",
-            ]
-        self.repeated.clear()
-
-    def stamp(self, number: int) -> None:
-        """Appends that the cycle counter is written down."""
-        self.lines.append(f"  %t{number} = call i64 @llvm.readcyclecounter()")
-        self.lines.append(f"  %q{number} = getelementptr inbounds i64, ptr %ticks, i64 {number}")
-        self.lines.append(f"  store i64 %t{number}, ptr %q{number}, align 8")
+        self.lines += stamps.after_run(number)
+        self.repeated += stamps.repeated(number, len(self.program.calls))
 
     def shared_calls(self, start: int, stop: int) -> None:
         """Appends calls that threads share: each runs its chunk of kernels that are cut into chunks,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 Parameter = tuple[str, str]
 """Type with attributes, and register."""
@@ -69,3 +71,29 @@ class Module:
     def outside(self) -> str:
         """What stands outside of functions."""
         return "\n".join(p for p in self.items if isinstance(p, str))
+
+
+_GLOBAL = re.compile(r"@([-$.\w]+)")
+_DEFINED = re.compile(r"^@([-$.\w]+) = (?!external)", re.MULTILINE)
+
+
+def prefixed(module: Module, prefix: str) -> Module:
+    """The same module with ``prefix`` before the names of all that it defines, which is seen in the module only."""
+    own = {f.name for f in module.functions} | set(_DEFINED.findall(module.outside))
+
+    def text(found: str) -> str:
+        return _GLOBAL.sub(lambda name: f"@{prefix}{name[1]}" if name[1] in own else name[0], found)
+
+    def item(found: Item) -> Item:
+        if isinstance(found, str):
+            return text(found)
+        return replace(found, name=prefix + found.name, body=text(found.body), local=True)
+
+    return Module(tuple(map(item, module.items)))
+
+
+def joined(modules: Iterable[Module]) -> Module:
+    """The items of several modules that define different names; what they say alike outside of functions is there
+    once."""
+    items = [item for module in modules for item in module.items]
+    return Module(tuple(dict.fromkeys(items)))

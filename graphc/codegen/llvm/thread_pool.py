@@ -239,7 +239,7 @@ out:
   ret i1 true
 }}
 
-define i64 @{run}(ptr %work, ptr %table, i64 %chunks, i64 %spin, i64 %bytes) nounwind {{
+define {visibility}i64 @{run}(ptr %work, ptr %table, i64 %chunks, i64 %spin, i64 %bytes) nounwind {{
   %pair = cmpxchg ptr @owner, i32 0, i32 1 acquire monotonic
   %got = extractvalue {{ i32, i1 }} %pair, 1
   br i1 %got, label %gather, label %alone
@@ -282,7 +282,7 @@ fork:
 }}
 declare i64 @llvm.umin.i64(i64, i64)
 
-define void @{reset}() nounwind {{
+define {visibility}void @{reset}() nounwind {{
   store i64 0, ptr @started
   store i32 0, ptr @job_sleepers
   store i32 0, ptr @done_sleepers
@@ -292,15 +292,16 @@ define void @{reset}() nounwind {{
   ret void
 }}
 
-define i64 @{size}() nounwind {{
+define {visibility}i64 @{size}() nounwind {{
   %n = load i64, ptr @started
   ret i64 %n
 }}
 """
 
 
-def emit_pool(target: Target) -> str:
-    """LLVM text of the pool; raises CompileError for a target without one."""
+def emit_pool(target: Target, prefix: str = "") -> str:
+    """LLVM text of the pool; raises CompileError for a target without one. With a ``prefix`` its symbols begin so and
+    are hidden: it belongs to the library that it is linked into."""
     waits, pause = target.waits, target.instruction("pause")
     if not target.has_pool or waits is None or pause is None:
         raise CompileError(f"there is no thread pool for {target.triple}")
@@ -316,7 +317,8 @@ def emit_pool(target: Target) -> str:
         futex=waits.futex,
         signals=blocked - (1 << 64),
         more_signals=", i64 -1" * 15,
-        run=RUN,
-        reset=RESET,
-        size=SIZE,
+        visibility="hidden " if prefix else "",
+        run=prefix + RUN,
+        reset=prefix + RESET,
+        size=prefix + SIZE,
     )

@@ -424,7 +424,7 @@ class RewriteCosts:
 
 @dataclass(frozen=True)
 class Costs:
-    """All prices and thresholds of one target."""
+    """All prices and thresholds of one target, and what may not be bought at any price."""
 
     speeds: SpeedCosts = SpeedCosts()
     memory: MemoryCosts = MemoryCosts()
@@ -435,6 +435,9 @@ class Costs:
     threads: ThreadCosts = ThreadCosts()
     fusion: FusionCosts = FusionCosts()
     rewrites: RewriteCosts = RewriteCosts()
+    strict_order: bool = False
+    """Whether every sum is added up term by term in the order in which it is written, each product and each sum rounded
+    by itself. What would change that order is then no choice, whatever it saves."""
 
 
 DEFAULT = Costs()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -16,6 +16,7 @@ from graphc.base.dtypes import DType
 from graphc.base.errors import CompileError
 from graphc.codegen.machine.costs import DEFAULT, Costs
 from graphc.codegen.machine.instruction import Instruction
+from graphc.codegen.machine.linkage import Linkage
 from graphc.codegen.machine.roofline import Roofline
 from graphc.codegen.machine.tiles import Tiles
 
@@ -78,8 +79,9 @@ class Target:
     where there are none."""
     waits: Waits | None = None
     """How threads wait for each other on Linux; None where that is not known."""
-    cycle_counter: bool = False
-    """True when programs may read a counter of cycles."""
+    cycle_fence: str = ""
+    """LLVM's intrinsic that waits until all before it is done, for the counter of cycles to tell what took which time;
+    empty where programs may not read such a counter."""
     l1_bytes: int = 32 * 1024
     l2_bytes: int = 512 * 1024
     llc_bytes: int = 8 << 20
@@ -124,6 +126,12 @@ class Target:
         family = _family(self.triple) if self.tile_rows else None
         return family.tiles if family else None
 
+    def detection(self, name: str) -> str:
+        """LLVM text of a function of this name that tells (i1) whether the processor has the features that code for
+        this target uses; empty where that is not known, and where all have them."""
+        family = _family(self.triple)
+        return family.detection(self.features, name) if family and family.detection else ""
+
     def has(self, feature: str) -> bool:
         """True when an LLVM feature such as ``avx512f`` is on."""
         return f"+{feature}" in self.features.split(",")
@@ -143,6 +151,10 @@ class Family:
     """What its processors have beyond plain LLVM, for some features each."""
     tiles: Tiles | None = None
     """What works on tiles, on those of them that have any."""
+    detection: Callable[[str, str], str] | None = None
+    """What tells whether a processor has features, see ``Target.detection``."""
+    linkage: Linkage | None = None
+    """How object code for them is linked."""
 
 
 @cache
@@ -189,17 +201,37 @@ def host_target() -> Target:
     return family.describe(triple, cpu, text) if family else Target(triple=triple, cpu=cpu, features=text)
 
 
+STRICT = ":strict"
+"""What the name of a target ends in that keeps the order of sums: ``avx2:strict``."""
+
+
+def in_strict_order(target: Target) -> Target:
+    """The same machine, with code that gives the same bits on every machine: no sum in another order, no product added
+    without being rounded. Raises CompileError for GPUs, whose threads share sums."""
+    if target.gpu is not None:
+        raise CompileError(f"{target.cpu} is a GPU, whose threads share sums", remedy="strict order is for CPUs")
+    return replace(target, fma=False, tile_rows=0, costs=replace(target.costs, strict_order=True))
+
+
 @cache
 def target_named(name: str) -> Target:
-    """``host``, or one of ``named_targets``: ``sse2``, ``avx2``, ``avx512`` (x86-64) or ``neon`` (aarch64); raises
-    CompileError for others."""
+    """``host``, or one of ``named_targets``: ``sse2``, ``avx2``, ``avx512`` (x86-64) or ``neon`` (aarch64), in strict
+    order where STRICT follows; raises CompileError for others."""
     initialize()
+    if name.endswith(STRICT):
+        return in_strict_order(target_named(name.removesuffix(STRICT)))
     if name == "host":
         return host_target()
     known = named_targets()
     if name not in known:
         raise CompileError(f"unknown target {name!r}", remedy=f"one of host, {', '.join(known)}")
     return known[name]
+
+
+def without_tiles(target: Target) -> Target:
+    """The same machine without the instructions on tiles, for which a process has to ask Linux before it uses them."""
+    kept = [name for name in target.features.split(",") if not name.startswith("+amx-")]
+    return replace(target, features=",".join(kept), tile_rows=0)
 
 
 def architecture(target: Target) -> str:

@@ -57,7 +57,7 @@ class Forms:
         found = self._known.get(key)
         if found is None:
             names = Names()
-            canonical_kernel = canonical(kernel, names)
+            canonical_kernel = canonical(kernel, names, self.target.costs.strict_order)
             found = Form(
                 kernel, canonical_kernel.body, names.next, register_block(canonical_kernel, constants, self.target)
             )
@@ -122,10 +122,11 @@ def common_loops(first: tuple[Axis, ...], second: tuple[Axis, ...]) -> int:
     return next((d for d in range(shorter) if first[d] != second[d]), shorter)
 
 
-def canonical(kernel: Kernel, names: Names) -> Kernel:
-    """The nest in a canonical form: quotients as axes, loops in the order of memory, no more of them than needed."""
+def canonical(kernel: Kernel, names: Names, strict_order: bool = False) -> Kernel:
+    """The nest in a canonical form: quotients as axes, loops in the order of memory (sums as they are, in
+    ``strict_order``), no more of them than needed."""
     body = drop_trivial(kernel.body, names)
     while True:
-        body = merge_loops(sort_loops(split_loops(body, names)), names)
+        body = merge_loops(sort_loops(split_loops(body, names), strict_order), names)
         if not has_divisor(body):
             return replace(kernel, body=body)

@@ -82,7 +82,9 @@ class SplitReductions:
     name: str = "split-reductions"
 
     def run(self, given: Scheduled, context: Context) -> PassResult:
-        """Splits by the size of the reduction alone."""
+        """Splits by the size of the reduction alone; nothing in strict order."""
+        if context.target.costs.strict_order:
+            return PassResult(given, 0)
         program = split_reductions(given.program, context.target.costs.reduction)
         # What is left of a split kernel has its name. One that is not there any more goes along with partial sums.
         left = {kernel.name: kernel for kernel in program.kernels}

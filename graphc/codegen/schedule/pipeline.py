@@ -157,7 +157,8 @@ def find_blocks(program: Program, target: Target) -> dict[str, Blocks]:
     fixed = call_invariant_storages(divided)
     found: dict[str, Blocks] = {}
     for kernel in divided.kernels:
-        canonical_kernel, constants = canonical(kernel, Names()), constant_buffers(divided, kernel, fixed)
+        canonical_kernel = canonical(kernel, Names(), target.costs.strict_order)
+        constants = constant_buffers(divided, kernel, fixed)
         tiled = register_block(canonical_kernel, constants, target)
         if tiled is not None:
             labels = tuple(tile.label for tile in rank_tiles(tiled[0], target, constants))

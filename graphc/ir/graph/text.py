@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +24,7 @@ _PLAIN_MODULE = re.compile(r"[^\s\":/]+")
 _PLAIN_FILE = re.compile(r"[^\s\"]+")
 
 
-def print_graph(graph: Graph) -> str:
+def print_graph(graph: Graph, portable: bool = False) -> str:
     """The text of a graph, one node a line::
 
         graph @mlp(%x: f32[32,784], %w: f32[128,784] param "fc1.weight") -> (f32[32,128]) {
@@ -35,9 +36,10 @@ def print_graph(graph: Graph) -> str:
     Before the head stands a line for each named dimension: ``dim time = 1..512 hint 128``; an input that gives one by
     its value is ``%place: i64[] = time``. Scalar constants stand where
     they are used; arrays beyond 16 elements print as digests, their data are
-    ``collect_data(graph)``; attributes that have their default value are left out.
+    ``collect_data(graph)``; attributes that have their default value are left out. ``portable``: source files are named
+    as they are on every machine.
     """
-    return "\n".join(line for line, _ in graph_lines(graph)) + "\n"
+    return "\n".join([*print_dims(graph), *(line for line, _ in _own_lines(graph, portable))]) + "\n"
 
 
 def print_dims(graph: Graph) -> list[str]:
@@ -65,11 +67,13 @@ def graph_lines(graph: Graph) -> list[tuple[str, Node | None]]:
     return [*((line, None) for line in print_dims(graph)), *_own_lines(graph)]
 
 
-def _own_lines(graph: Graph) -> list[tuple[str, Node | None]]:
+def _own_lines(graph: Graph, portable: bool = False) -> list[tuple[str, Node | None]]:
+    inner = partial(_own_text, portable=portable)
     lines: list[tuple[str, Node | None]] = [(line, None) for line in print_head(graph).split("\n")]
     for node in graph.nodes():
         if not (node.results and node.results[0].is_scalar_constant):
-            first, *rest = f"{print_node(node)}{print_location(node.location)}".split("\n")
+            location = node.location.portable if portable else node.location
+            first, *rest = f"{print_node(node, sub_graph=inner)}{print_location(location)}".split("\n")
             lines.append((f"  {first}", node))
             lines.extend((f"  {line}", None) for line in rest)
     lines.append((f"  {print_return(graph)}", None))
@@ -86,8 +90,8 @@ def own_name(value: Value) -> str:
     return print_name("%", value.name)
 
 
-def _own_text(graph: Graph) -> str:
-    return "\n".join(line for line, _ in _own_lines(graph))
+def _own_text(graph: Graph, portable: bool = False) -> str:
+    return "\n".join(line for line, _ in _own_lines(graph, portable))
 
 
 def print_head(graph: Graph, name_of: NameOf = own_name) -> str:
@@ -111,11 +115,16 @@ def print_node(node: Node, name_of: NameOf = own_name, sub_graph: SubGraph = _ow
     """``%y = op(%x, f32(0.5)) {attr=value} : f32[2]``; several lines when there are sub-graphs."""
     results = ", ".join(map(name_of, node.results))
     operands = ", ".join(print_operand(v, name_of) for v in node.operands)
-    shown = [a for a in node.op.attrs if a.name in node.attrs and _is_shown(a, node.attrs[a.name])]
-    attrs = ", ".join(f"{a.name}={_print_attr(a.kind, node.attrs[a.name], sub_graph)}" for a in shown)
+    attrs = ", ".join(f"{name}={value}" for name, value in print_attrs(node, sub_graph))
     text = f"{results} = " if results else ""
     text += f"{node.op.name}({operands})" + (f" {{{attrs}}}" if attrs else "")
     return text + (" : " + ", ".join(str(r.type) for r in node.results) if results else "")
+
+
+def print_attrs(node: Node, sub_graph: SubGraph = _own_text) -> list[tuple[str, str]]:
+    """Names and texts of the attributes that are printed: those that do not have their default value."""
+    shown = [a for a in node.op.attrs if a.name in node.attrs and _is_shown(a, node.attrs[a.name])]
+    return [(a.name, _print_attr(a.kind, node.attrs[a.name], sub_graph)) for a in shown]
 
 
 def print_operand(value: Value, name_of: NameOf = own_name) -> str:

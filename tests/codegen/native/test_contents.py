@@ -9,7 +9,7 @@ import numpy as np
 from graphc.codegen.llvm.build import build_object
 from graphc.codegen.machine.target import host_target
 from graphc.codegen.native.contents import BLOCK, CHANGED, COMPARE, FLAG, SPAN_WORDS, UNCHANGED, emit_compare
-from graphc.compiler.compile import prepare_threads
+from graphc.compiler.ready import prepare_threads
 from graphc.runtime.loader import link_forever, load_object
 
 RANDOM = np.random.default_rng(0)

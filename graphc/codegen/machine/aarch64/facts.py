@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from graphc.codegen.machine.aarch64.costs import NEON
 from graphc.codegen.machine.aarch64.instructions import INSTRUCTIONS
+from graphc.codegen.machine.aarch64.linkage import LINKAGE
 from graphc.codegen.machine.target import Family, Target, Waits
 
 
@@ -26,4 +27,5 @@ FAMILY = Family(
     named={"neon": describe("aarch64-unknown-linux-gnu", "neoverse-n1", "+neon")},
     describe=describe,
     instructions=INSTRUCTIONS,
+    linkage=LINKAGE,
 )

@@ -7,7 +7,9 @@ from typing import Any
 from graphc.codegen.machine.target import Family, Target, Waits
 from graphc.codegen.machine.tiles import SIDE
 from graphc.codegen.machine.x86_64.costs import AVX2, AVX512, SSE2
+from graphc.codegen.machine.x86_64.detection import emit_detection
 from graphc.codegen.machine.x86_64.instructions import INSTRUCTIONS
+from graphc.codegen.machine.x86_64.linkage import LINKAGE
 from graphc.codegen.machine.x86_64.tiles import FEATURES as TILE_FEATURES
 from graphc.codegen.machine.x86_64.tiles import TILES
 
@@ -41,7 +43,7 @@ def describe(triple: str, cpu: str, features: str) -> Target:
         "streams": 16,
         "memory_operands": True,
         "waits": Waits(futex=202),
-        "cycle_counter": True,
+        "cycle_fence": "llvm.x86.sse2.lfence",
     }
     tiles = SIDE if on >= TILE_FEATURES and level is _LEVELS[0][1] else 0
     return Target(triple=triple, cpu=cpu, features=features, tile_rows=tiles, **(common | level))
@@ -56,5 +58,7 @@ FAMILY = Family(
     },
     describe=describe,
     instructions=INSTRUCTIONS,
+    linkage=LINKAGE,
     tiles=TILES,
+    detection=emit_detection,
 )

@@ -112,7 +112,7 @@ def _tiles(c: Contraction, target: Target, free: frozenset[str]) -> list[Tile]:
                 continue
             tiles.extend(_lane_tiles(e, a, b, axis, target, free, sizes))
             tiles.extend(_tile_tiles(c, a, b, axis, target, free) if e is c else ())
-    tiles.extend(_dot_tiles(e, target, sizes))
+    tiles.extend(() if target.costs.strict_order else _dot_tiles(e, target, sizes))  # lanes are summed apart
     return tiles if e is c else [tile for tile in (_for_all_sizes(t, c) for t in tiles) if tile is not None]
 
 

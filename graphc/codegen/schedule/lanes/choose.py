@@ -13,7 +13,7 @@ from graphc.ir.kernel.access import GATHERED, UNIFORM, UNIT, Access, access
 from graphc.ir.kernel.index import Axis
 from graphc.ir.kernel.map import BodyCopier, Names, indices_of, is_leaf, map_statements, names_given
 from graphc.ir.kernel.scalar import SCALAR_OPS
-from graphc.ir.kernel.statements import Acc, Let, Load, Loop, Read, Stmt, Store, Update, walk
+from graphc.ir.kernel.statements import Acc, Const, IndexLet, Let, Load, Loop, Read, Stmt, Store, Update, walk
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,8 @@ def vectorise(
 
 def _runs(loop: Loop, target: Target) -> bool:
     """Whether a loop in order keeps running sums (or the like) of what it reads side by side, so that lanes can."""
-    if loop.kind != "serial" or not 1 < lanes_of(loop, target) <= hint(loop.axis.extent):
+    in_order = target.costs.strict_order and rounds(loop)
+    if loop.kind != "serial" or in_order or not 1 < lanes_of(loop, target) <= hint(loop.axis.extent):
         return False
     updated: list[str] = []
     stored = {s.buffer for s in loop.body if isinstance(s, Store)}
@@ -112,7 +113,7 @@ def choose(loop: Loop, target: Target) -> Choice:
         inner += choose(stmt, target).cost if isinstance(stmt, Loop) else _scalar_cost(stmt, k)
     plain = extent * (inner + 1.0)
     inside = names_given((loop,))
-    if not _legal(loop, inside):
+    if not _legal(loop, inside) or (target.costs.strict_order and loop.kind == "reduce" and rounds(loop)):
         return Choice(plain, False)
     lanes = lanes_of(loop, target)
     if lanes == 1:
@@ -150,6 +151,14 @@ def _legal(loop: Loop, inside: set[str]) -> bool:
         if isinstance(stmt, Update) and stmt.acc not in declared and loop.kind != "reduce":
             return False
     return True
+
+
+def rounds(loop: Loop) -> bool:
+    """Whether it matters in which order a loop combines what it updates: anything but integers and truth values."""
+    types = {s.name: s.dtype for s, _ in walk(loop.body) if isinstance(s, Let | IndexLet | Load)}
+    values = [s.value for s, _ in walk(loop.body) if isinstance(s, Update)]
+    found = [v.dtype if isinstance(v, Const) else types.get(v) for v in values]
+    return any(dtype is None or dtype.kind not in "iub" for dtype in found)
 
 
 def _lane_cost(body: tuple[Stmt, ...], axis: Axis, lanes: int, inside: set[str], k: LaneCosts) -> float:

@@ -95,14 +95,16 @@ def _splits(extent: int, divisor: int) -> bool:
     return extent % divisor == 0 and 1 < divisor < extent
 
 
-def sort_loops(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-    """Perfectly nested parallel or reduce loops ordered by the memory that they walk over, smallest steps innermost."""
-    return map_statements(body, enter=_sorted_loops)
+def sort_loops(body: tuple[Stmt, ...], strict_order: bool = False) -> tuple[Stmt, ...]:
+    """Perfectly nested parallel or reduce loops ordered by the memory that they walk over, smallest steps innermost; in
+    ``strict_order`` parallel ones only."""
+    kinds = ("parallel",) if strict_order else ("parallel", "reduce")
+    return map_statements(body, enter=lambda loop: _sorted_loops(loop, kinds))
 
 
-def _sorted_loops(loop: Loop) -> tuple[Stmt, ...]:
+def _sorted_loops(loop: Loop, kinds: tuple[str, ...]) -> tuple[Stmt, ...]:
     axes, inner = [loop.axis], loop.body
-    while loop.kind in ("parallel", "reduce") and len(inner) == 1:
+    while loop.kind in kinds and len(inner) == 1:
         nested = inner[0]
         if not isinstance(nested, Loop) or nested.kind != loop.kind:
             break
@@ -111,7 +113,7 @@ def _sorted_loops(loop: Loop) -> tuple[Stmt, ...]:
     if len(axes) > 1:
         steps = {a: _step(a, inner) for a in axes}
         axes.sort(key=lambda a: -steps[a])
-    return wrap([(a, loop.kind) for a in axes], sort_loops(inner))
+    return wrap([(a, loop.kind) for a in axes], map_statements(inner, enter=lambda x: _sorted_loops(x, kinds)))
 
 
 def _step(axis: Axis, body: tuple[Stmt, ...]) -> int:

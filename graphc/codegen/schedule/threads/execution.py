@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from graphc.codegen.schedule.contraction.product import Product
 from graphc.codegen.schedule.threads.plan import ThreadPlan
@@ -21,3 +21,8 @@ class Execution:
     """Numbers of the calls before which the program looks whether Ctrl-C was pressed."""
     products: Mapping[str, Product] = field(default_factory=dict)
     """By name of a kernel what a device's library computes in its place."""
+
+    @property
+    def alone(self) -> Execution:
+        """The same for one thread that never polls: nothing but the kernels runs."""
+        return replace(self, threads=ThreadPlan(), polls=frozenset())

@@ -19,4 +19,4 @@ def test_addresses_take_registers_of_which_there_are_fewer():
 def test_threads_wait_by_the_system_call_of_linux():
     waits = FAMILY.named["neon"].waits
     assert waits is not None and waits.futex == 98
-    assert not FAMILY.named["neon"].cycle_counter
+    assert not FAMILY.named["neon"].cycle_fence

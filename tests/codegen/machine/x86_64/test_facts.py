@@ -29,4 +29,4 @@ def test_features_decide_which_vectors_there_are(features: str, same: str):
 def test_threads_wait_by_the_system_call_of_linux_and_cycles_are_counted():
     waits = FAMILY.named["sse2"].waits
     assert waits is not None and waits.futex == 202
-    assert FAMILY.named["sse2"].cycle_counter
+    assert FAMILY.named["sse2"].cycle_fence

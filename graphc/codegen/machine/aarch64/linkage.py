@@ -1,0 +1,78 @@
+"""Relocations of aarch64 (ELF for the Arm 64-bit Architecture, section 5.7)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from graphc.codegen.machine.linkage import PAGE, Linkage, Relocation, either, signed
+
+_NEAR = signed(33)
+"""Limits of a distance in pages that two parts of an address hold."""
+
+
+def _bits(old: int, value: int, count: int, place: int) -> int:
+    """An instruction with so many lowest bits of a value in it."""
+    mask = (1 << count) - 1
+    return old & ~(mask << place) | (value & mask) << place
+
+
+def _address(old: int, value: int) -> int:
+    """``adr``: 21 bits, the lowest two of them apart."""
+    return _bits(_bits(old, value, 2, 29), value >> 2, 19, 5)
+
+
+def _page(old: int, value: int) -> int:
+    """``adrp``: a distance in pages."""
+    return _address(old, value // PAGE)
+
+
+def _low(scale: int) -> Callable[[int, int], int]:
+    """The place in a page, in units of 2**scale bytes, as ``add``, loads and stores have it."""
+    return lambda old, value: _bits(old, value % PAGE >> scale, 12 - scale, 10)
+
+
+def _branch(count: int, place: int) -> Callable[[int, int], int]:
+    """A distance in instructions."""
+    return lambda old, value: _bits(old, value >> 2, count, place)
+
+
+def _stub(place: int, word: int) -> bytes:
+    """``adrp x16, word; ldr x17, [x16, word]; br x17; nop``."""
+    pages = (word // PAGE - place // PAGE) * PAGE
+    words = _page(0x90000010, pages), _low(3)(0xF9400211, word), 0xD61F0220, 0xD503201F
+    return b"".join(w.to_bytes(4, "little") for w in words)
+
+
+LINKAGE = Linkage(
+    machine=183,
+    page_bytes=65536,
+    relocations={
+        0: Relocation("R_AARCH64_NONE", "nothing"),
+        257: Relocation("R_AARCH64_ABS64", "address", 8),
+        260: Relocation("R_AARCH64_PREL64", "relative", 8),
+        261: Relocation("R_AARCH64_PREL32", "relative", 4, limits=either(32)),
+        262: Relocation("R_AARCH64_PREL16", "relative", 2, limits=either(16)),
+        273: Relocation("R_AARCH64_LD_PREL_LO19", "relative", 4, _branch(19, 5), limits=signed(21)),
+        274: Relocation("R_AARCH64_ADR_PREL_LO21", "relative", 4, _address, limits=signed(21)),
+        275: Relocation("R_AARCH64_ADR_PREL_PG_HI21", "page", 4, _page, limits=_NEAR),
+        276: Relocation("R_AARCH64_ADR_PREL_PG_HI21_NC", "page", 4, _page),
+        277: Relocation("R_AARCH64_ADD_ABS_LO12_NC", "absolute", 4, _low(0)),
+        278: Relocation("R_AARCH64_LDST8_ABS_LO12_NC", "absolute", 4, _low(0)),
+        279: Relocation("R_AARCH64_TSTBR14", "relative", 4, _branch(14, 5), limits=signed(16)),
+        280: Relocation("R_AARCH64_CONDBR19", "relative", 4, _branch(19, 5), limits=signed(21)),
+        282: Relocation("R_AARCH64_JUMP26", "relative", 4, _branch(26, 0), limits=signed(28)),
+        283: Relocation("R_AARCH64_CALL26", "relative", 4, _branch(26, 0), limits=signed(28)),
+        284: Relocation("R_AARCH64_LDST16_ABS_LO12_NC", "absolute", 4, _low(1)),
+        285: Relocation("R_AARCH64_LDST32_ABS_LO12_NC", "absolute", 4, _low(2)),
+        286: Relocation("R_AARCH64_LDST64_ABS_LO12_NC", "absolute", 4, _low(3)),
+        299: Relocation("R_AARCH64_LDST128_ABS_LO12_NC", "absolute", 4, _low(4)),
+        311: Relocation("R_AARCH64_ADR_GOT_PAGE", "got page", 4, _page, limits=_NEAR),
+        312: Relocation("R_AARCH64_LD64_GOT_LO12_NC", "got absolute", 4, _low(3)),
+        314: Relocation("R_AARCH64_PLT32", "relative", 4, limits=signed(32)),
+    },
+    relative=1027,
+    absolute=257,
+    slot=1025,
+    stub_bytes=16,
+    stub=_stub,
+)

@@ -1,0 +1,40 @@
+"""What riscv64 processors are: 32 registers of an f64, and 32 of at least 16 bytes where there are vectors."""
+
+from __future__ import annotations
+
+from graphc.codegen.machine.riscv64.costs import SCALAR, VECTOR
+from graphc.codegen.machine.riscv64.instructions import INSTRUCTIONS
+from graphc.codegen.machine.riscv64.linkage import LINKAGE
+from graphc.codegen.machine.target import Family, Target, Waits
+
+_TRIPLE, _CPU = "riscv64-unknown-linux-gnu", "generic-rv64"
+_GENERAL = "+m,+a,+f,+d,+c,+zicsr,+zifencei"
+"""Features of the general-purpose instruction set, RV64GC."""
+
+
+def describe(triple: str, cpu: str, features: str) -> Target:
+    """The facts of a processor with f64. Without vectors, two f32 side by side are two of its 32 registers: what LLVM
+    makes of vectors is unrolled code. With them, the least length that the features name counts, 16 bytes."""
+    vectors = "+v" in features.split(",")
+    return Target(
+        triple=triple,
+        cpu=cpu,
+        features=features,
+        vector_bytes=16 if vectors else 8,
+        registers=32 if vectors else 16,
+        fma=True,
+        waits=Waits(futex=98),
+        costs=VECTOR if vectors else SCALAR,
+    )
+
+
+FAMILY = Family(
+    architectures=("riscv64",),
+    named={
+        "rv64gc": describe(_TRIPLE, _CPU, _GENERAL),
+        "rv64gcv": describe(_TRIPLE, _CPU, f"{_GENERAL},+v"),
+    },
+    describe=describe,
+    instructions=INSTRUCTIONS,
+    linkage=LINKAGE,
+)

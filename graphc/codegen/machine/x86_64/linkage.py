@@ -1,0 +1,35 @@
+"""Relocations of x86-64 (System V ABI, AMD64 supplement, section 4.4)."""
+
+from __future__ import annotations
+
+from graphc.codegen.machine.linkage import Linkage, Relocation, either, signed
+
+_NEAR = signed(32)
+
+
+def _stub(place: int, word: int) -> bytes:
+    """``jmp *word(%rip)``, padded."""
+    return b"\xff\x25" + (word - place - 6).to_bytes(4, "little", signed=True) + b"\x66\x90"
+
+
+LINKAGE = Linkage(
+    machine=62,
+    page_bytes=4096,
+    relocations={
+        0: Relocation("R_X86_64_NONE", "nothing"),
+        1: Relocation("R_X86_64_64", "address", 8),
+        2: Relocation("R_X86_64_PC32", "relative", 4, limits=_NEAR),
+        4: Relocation("R_X86_64_PLT32", "relative", 4, limits=_NEAR),
+        9: Relocation("R_X86_64_GOTPCREL", "got", 4, limits=_NEAR),
+        13: Relocation("R_X86_64_PC16", "relative", 2, limits=either(16)),
+        15: Relocation("R_X86_64_PC8", "relative", 1, limits=signed(8)),
+        24: Relocation("R_X86_64_PC64", "relative", 8),
+        41: Relocation("R_X86_64_GOTPCRELX", "got", 4, limits=_NEAR),
+        42: Relocation("R_X86_64_REX_GOTPCRELX", "got", 4, limits=_NEAR),
+    },
+    relative=8,
+    absolute=1,
+    slot=6,
+    stub_bytes=8,
+    stub=_stub,
+)

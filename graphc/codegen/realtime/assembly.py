@@ -1,0 +1,94 @@
+"""Assembly as LLVM writes it, read as functions: their instructions in order, and where their labels stand."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+LABEL = re.compile(r"^([.$\w]+):")
+TYPE = re.compile(r"^\s*\.type\s+([.$\w]+)\s*,\s*[@%]function")
+ALIGNED = re.compile(r"^\s*\.p2align\s+(\d+)(?:\s*,[^,]*)?(?:,\s*(\d+))?")
+_STRING = re.compile(r'"[^"]*"')
+
+
+@dataclass(frozen=True)
+class Line:
+    """One instruction as it is written."""
+
+    mnemonic: str
+    operands: tuple[str, ...]
+    number: int
+    """Of its line in the text."""
+
+    def __str__(self) -> str:
+        return f"{self.mnemonic} {', '.join(self.operands)}".strip()
+
+
+@dataclass
+class Function:
+    """One function of a module."""
+
+    name: str
+    lines: list[Line] = field(default_factory=list)
+    labels: dict[str, int] = field(default_factory=dict)
+    """For each label the number of the instruction behind it."""
+    aligned: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """Before which instructions code is aligned: to 2 to the power of the first number, with so many bytes at most."""
+    filling: dict[int, int] = field(default_factory=dict)
+    """How many instructions that do nothing stand there at most."""
+
+
+def read_assembly(text: str, comment: str = "#") -> list[Function]:
+    """The functions of a module, in order. ``comment`` begins what is none of its instructions."""
+    functions: list[Function] = []
+    names: set[str] = set()
+    before: tuple[int, int] | None = None
+    for number, raw in enumerate(text.splitlines(), 1):
+        line = _without_comment(raw, comment)
+        if declared := TYPE.match(line):
+            names.add(declared[1])
+        elif aligned := ALIGNED.match(line):
+            before = int(aligned[1]), int(aligned[2] or 1 << int(aligned[1]))
+            if functions:
+                functions[-1].aligned[len(functions[-1].lines)] = before
+        elif label := LABEL.match(line):
+            if label[1] in names:
+                functions.append(Function(label[1], aligned={0: before} if before else {}))
+            elif functions:
+                functions[-1].labels[label[1]] = len(functions[-1].lines)
+        elif line.startswith(("\t", " ")) and line.strip() and not line.strip().startswith("."):
+            functions[-1].lines.append(_instruction(line.strip(), number))
+    return functions
+
+
+def _without_comment(line: str, comment: str) -> str:
+    if line.lstrip().startswith("//"):
+        return ""
+    bare = _STRING.sub("", line)
+    for mark in ("//", comment):
+        # NOTE: aarch64 writes literals with the sign that begins comments of others.
+        place = bare.find(mark) if mark == "//" or comment != "//" else -1
+        if place >= 0:
+            bare = bare[:place]
+    return bare.rstrip()
+
+
+def _instruction(text: str, number: int) -> Line:
+    mnemonic, _, rest = text.replace("\t", " ").partition(" ")
+    if mnemonic in ("lock", "rep", "repne", "{evex}", "{vex}"):
+        second, _, rest = rest.strip().partition(" ")
+        mnemonic = second if mnemonic.startswith("{") else f"{mnemonic} {second}"
+    return Line(mnemonic.rstrip(";"), tuple(split_operands(rest)), number)
+
+
+def split_operands(text: str) -> list[str]:
+    """Operands between commas that stand in no brackets."""
+    found, depth, current = [], 0, ""
+    for character in text.strip():
+        depth += (character in "([{") - (character in ")]}")
+        if character == "," and depth == 0:
+            found.append(current.strip())
+            current = ""
+        else:
+            current += character
+    return [*found, current.strip()] if current.strip() else found

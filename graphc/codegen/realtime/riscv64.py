@@ -1,0 +1,113 @@
+"""Instructions of riscv64 as steps."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from graphc.codegen.realtime.assembly import Line
+from graphc.codegen.realtime.step import Comparison, Expression, Place, Slot, Step, Sum
+
+_SYSTEM = frozenset(["ecall", "wfi", "mret", "sret", "csrrw", "csrrs", "csrrc", "csrw", "csrs", "csrc"])
+_LOCK = re.compile(r"^(lr|sc|amo\w+)\.")
+_BRANCHES = {
+    **{"beq": "eq", "bne": "ne", "blt": "lt", "bge": "ge", "bltu": "ult", "bgeu": "uge"},
+    **{"bgt": "gt", "ble": "le", "bgtu": "ugt", "bleu": "ule"},
+}
+_TO_ZERO = {"beqz": "eq", "bnez": "ne", "bltz": "lt", "bgez": "ge", "blez": "le", "bgtz": "gt"}
+_MEMORY = re.compile(r"^(-?\w*)\((\w+)\)$")
+_STORES = re.compile(r"^(f?s[bhwd]|vs\w*)$")
+_INTEGER = re.compile(r"^(zero|ra|sp|gp|tp|fp|[ast]\d+)$")
+
+
+@dataclass(frozen=True)
+class Riscv64:
+    """riscv64 as its calling convention has it."""
+
+    architecture: str = "riscv64"
+    comment: str = "#"
+    stack_pointer: str = "sp"
+    frame_pointer: str = "s0"
+    clobbered: tuple[str, ...] = ("ra", *(f"a{n}" for n in range(8)), *(f"t{n}" for n in range(7)))
+    return_bytes: int = 0
+    instruction_bytes: int = 0
+    filling_bytes: int = 2
+
+    def step(self, line: Line, labels: frozenset[str]) -> Step:
+        """See Machine."""
+        name, operands = line.mnemonic, line.operands
+        if name in _SYSTEM:
+            return Step(kind="system")
+        if _LOCK.match(name):
+            return Step(kind="lock")
+        if name in ("ebreak", "unimp"):
+            return Step(kind="stop")
+        if name == "ret":
+            return Step(kind="return")
+        if name in ("call", "jalr"):
+            return Step(kind="call", target=_symbol(operands[-1]) if name == "call" else "")
+        if name == "tail":
+            return Step(kind="tail", target=_symbol(operands[0]))
+        if name in ("j", "jr"):
+            target = operands[0] if name == "j" else ""
+            return Step(kind="jump" if target in labels or not target else "tail", target=target)
+        if name in _BRANCHES or name in _TO_ZERO:
+            left, right = _value(operands[0]), _value(operands[1]) if name in _BRANCHES else Sum(None, 0)
+            condition = _BRANCHES.get(name) or _TO_ZERO[name]
+            return Step(kind="branch", target=operands[-1], condition=condition, compares=Comparison(left, right))
+        return _plain(name, operands)
+
+
+def _symbol(text: str) -> str:
+    return text.partition("@")[0]
+
+
+def _number(text: str) -> int | None:
+    try:
+        return int(text, 0)
+    except ValueError:
+        return None
+
+
+def _value(text: str) -> Expression:
+    if text == "zero":
+        return Sum(None, 0)
+    number = _number(text)
+    return Sum(None, number) if number is not None else Sum(text) if _INTEGER.match(text) else None
+
+
+def _plain(name: str, operands: tuple[str, ...]) -> Step:
+    found = _MEMORY.match(operands[-1]) if operands else None
+    if found is not None:
+        offset = _number(found[1] or "0")
+        return _access(name, operands[0], None if offset is None else Slot(found[2], offset))
+    if not operands or not _INTEGER.match(operands[0]) or operands[0] == "zero":
+        return Step()
+    return Step(moves=((operands[0], _result(name, operands)),))
+
+
+def _result(name: str, operands: tuple[str, ...]) -> Expression:
+    if name in ("li", "mv"):
+        return _value(operands[1])
+    number = _number(operands[-1])
+    if name == "lui" and number is not None:
+        number = number << 12
+        return Sum(None, number - (1 << 32) if number >= 1 << 31 else number)
+    if name == "addi" and number is not None:
+        source = _value(operands[1])
+        return Sum(source.place, source.number + number) if isinstance(source, Sum) else None
+    return None
+
+
+def _access(name: str, value: str, slot: Slot | None) -> Step:
+    if _STORES.match(name):
+        if slot is None:
+            return Step(stores_somewhere=True)
+        return Step(moves=((slot, _value(value)),)) if name == "sd" else Step(stores=(slot,))
+    if not _INTEGER.match(value):
+        return Step()
+    moves: tuple[tuple[Place, Expression], ...] = ((value, Sum(slot) if slot and name == "ld" else None),)
+    return Step(moves=moves)
+
+
+MACHINE = Riscv64()

@@ -1,0 +1,250 @@
+"""Instructions of x86-64 in the syntax of AT&T, as steps."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from graphc.codegen.realtime.assembly import Line
+from graphc.codegen.realtime.step import Aligned, Comparison, Expression, Place, Slot, Step, Sum
+
+_WIDE = ("rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp", "rsp", *(f"r{n}" for n in range(8, 16)))
+
+
+def _parts() -> dict[str, tuple[str, int]]:
+    found: dict[str, tuple[str, int]] = {}
+    for name in _WIDE:
+        found[name] = name, 64
+        if name[1].isdigit():
+            found |= {name + end: (name, bits) for end, bits in (("d", 32), ("w", 16), ("b", 8))}
+            continue
+        short = name[1:]
+        found[f"e{short}"], found[short] = (name, 32), (name, 16)
+        found[short[0] + "l" if short.endswith("x") else short + "l"] = name, 8
+        if short.endswith("x"):
+            found[short[0] + "h"] = name, 8
+    return found
+
+
+_REGISTERS = _parts()
+"""Parts of registers: which, and how many bits."""
+_MEMORY = re.compile(r"^(-?\w*)\(%(\w+)\)$")
+_VECTOR = re.compile(r"%[xyz]?mm\d")
+_CONDITIONS = {
+    **{"e": "eq", "z": "eq", "ne": "ne", "nz": "ne", "l": "lt", "le": "le", "g": "gt", "ge": "ge"},
+    **{"b": "ult", "c": "ult", "nae": "ult", "be": "ule", "na": "ule", "a": "ugt", "nbe": "ugt"},
+    **{"ae": "uge", "nc": "uge", "nb": "uge"},
+}
+_SYSTEM = frozenset(
+    [
+        "syscall",
+        "sysenter",
+        "sysexit",
+        "sysret",
+        "int",
+        "int3",
+        "into",
+        "hlt",
+        "in",
+        "out",
+        "ins",
+        "outs",
+        "iret",
+        "iretq",
+    ]
+)
+_STOPS = frozenset({"ud2", "ud1"})
+_COMPARES = re.compile(r"^v?(u?comis[sd]|ptest|testp[sd])$|^k(or)?test[bwdq]$")
+_ONLY_READ = re.compile(r"^(cmp|test)[bwlq]$|^bt[wlq]?$|^prefetch\w*$|^nop[wlq]?$|^[sml]fence$")
+_NO_FLAGS = re.compile(r"^(mov|lea|push|pop|set|cmov|nop|prefetch|not|bswap|rorx|s[ah][lr]x|mulx|pext|pdep|[slm]fence)")
+_IMPLICIT = re.compile(r"^(i?mul|i?div)[bwlq]$")
+_OWN = re.compile(
+    r"^(add|sub|adc|sbb|and|or|xor|not|neg|sh[lr]|sa[lr]|ro[lr]|rc[lr]|imul|lea|bswap|bs[fr]|lzcnt|tzcnt|popcnt|andn|"
+    r"bextr|bls\w+|rorx|s[ah][lr]x|pext|pdep|bzhi|sh[lr]d|inc|dec)[bwlq]?$|^(mov|cmov|set)\w+$"
+)
+"""Instructions that change nothing but their last operand and the flags."""
+
+
+@dataclass(frozen=True)
+class X86:
+    """x86-64 as System V calls functions."""
+
+    architecture: str = "x86_64"
+    comment: str = "#"
+    stack_pointer: str = "rsp"
+    frame_pointer: str = "rbp"
+    clobbered: tuple[str, ...] = ("rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11")
+    return_bytes: int = 8
+    instruction_bytes: int = 0
+    filling_bytes: int = 7
+
+    def step(self, line: Line, labels: frozenset[str]) -> Step:
+        """See Machine."""
+        name, operands = line.mnemonic, line.operands
+        if name.startswith("lock ") or (name.startswith("xchg") and any("(" in o for o in operands)):
+            return Step(kind="lock", keeps_flags=False)
+        if name in _SYSTEM:
+            return Step(kind="system")
+        if name in _STOPS:
+            return Step(kind="stop")
+        if name in ("ret", "retq"):
+            return Step(kind="return")
+        if name.startswith("j"):
+            return _jump(name, operands[0], labels)
+        if name in ("call", "callq"):
+            indirect = operands[0].startswith("*")
+            return Step(kind="call", target="" if indirect else _symbol(operands[0]), keeps_flags=False)
+        return _plain(name, operands)
+
+
+def _symbol(operand: str) -> str:
+    return operand.partition("@")[0]
+
+
+def _jump(name: str, operand: str, labels: frozenset[str]) -> Step:
+    target = "" if operand.startswith("*") else _symbol(operand)
+    if name in ("jmp", "jmpq"):
+        return Step(kind="jump" if target in labels or not target else "tail", target=target)
+    return Step(kind="branch", target=target, condition=_CONDITIONS.get(name[1:], ""))
+
+
+def _plain(name: str, operands: tuple[str, ...]) -> Step:
+    if name in ("pushq", "popq"):
+        return _push(operands[0]) if name == "pushq" else _pop(operands[0])
+    if _VECTOR.search(" ".join(operands)) or name.startswith(("k", "vzero")) or _COMPARES.match(name):
+        return _vector(name, operands)
+    if name.startswith("rep "):
+        return Step(unknown=("rcx", "rsi", "rdi"), stores_somewhere=True)
+    if _ONLY_READ.match(name):
+        return Step(compares=_compared(name, operands), keeps_flags=bool(_NO_FLAGS.match(name)))
+    if _IMPLICIT.match(name) and (len(operands) == 1 or not name.startswith("imul")):
+        return Step(unknown=("rax", "rdx"), keeps_flags=False)
+    if name in ("cqto", "cltd", "cltq", "cwtl"):
+        return Step(unknown=("rax", "rdx"))
+    if not _OWN.match(name) or not operands:
+        return Step(forgets_all=True, keeps_flags=False, stores_somewhere=True)
+    return _integer(name, operands)
+
+
+def _vector(name: str, operands: tuple[str, ...]) -> Step:
+    """What numbers in vectors do to the rest."""
+    if _COMPARES.match(name):
+        return Step(keeps_flags=False)
+    last = operands[-1].partition("{")[0].strip() if operands else ""
+    if "(" in last:
+        if name.startswith(("vscatter", "vpscatter")):
+            return Step(stores_somewhere=True)
+        found = _memory(last)
+        return Step(stores=(found,)) if found else Step(stores_somewhere=True)
+    register = _REGISTERS.get(last.removeprefix("%"))
+    return Step(unknown=(register[0],) if register else ())
+
+
+def _push(operand: str) -> Step:
+    slot = Slot("rsp", 0)
+    return Step(moves=(("rsp", Sum("rsp", -8)), (slot, _value(operand, 64))))
+
+
+def _pop(operand: str) -> Step:
+    # NOTE: what a function restores is what it has saved: its caller counts on that.
+    found = _REGISTERS.get(operand.removeprefix("%"))
+    moves: list[tuple[Place, Expression]] = [(found[0], Sum(Slot("rsp", 0)))] if found else []
+    return Step(moves=(*moves, ("rsp", Sum("rsp", 8))))
+
+
+def _memory(operand: str) -> Slot | None:
+    found = _MEMORY.match(operand)
+    if found is None or found[2] not in _WIDE:
+        return None
+    offset = _number(found[1] or "0")
+    return None if offset is None else Slot(found[2], offset)
+
+
+def _number(text: str) -> int | None:
+    try:
+        return int(text, 0)
+    except ValueError:
+        return None
+
+
+def _value(operand: str, bits: int) -> Expression:
+    """What an operand is, read as so many bits."""
+    if operand.startswith("$"):
+        number = _number(operand[1:])
+        return None if number is None else Sum(None, number if bits == 64 else number % (1 << bits))
+    if operand.startswith("%"):
+        found = _REGISTERS.get(operand[1:])
+        return Sum(found[0]) if found and found[1] == bits == 64 else None
+    slot = _memory(operand)
+    return Sum(slot) if slot and bits == 64 else None
+
+
+def _bits(name: str, operands: tuple[str, ...]) -> int:
+    for operand in reversed(operands):
+        found = _REGISTERS.get(operand.removeprefix("%"))
+        if found:
+            return found[1]
+    return {"b": 8, "w": 16, "l": 32, "q": 64}.get(name[-1], 0)
+
+
+def _compared(name: str, operands: tuple[str, ...]) -> Comparison | None:
+    if not name.startswith(("cmp", "test")):
+        return None
+    bits = _bits(name, operands)
+    right, left = (_compared_value(o, bits) for o in operands)
+    if name.startswith("test"):
+        return Comparison(left, Sum(None, 0), bits) if operands[0] == operands[1] else None
+    return Comparison(left, right, bits)
+
+
+def _compared_value(operand: str, bits: int) -> Expression:
+    """As ``_value``; a half of a register is what the whole is, which the comparison knows to be narrow."""
+    found = _REGISTERS.get(operand.removeprefix("%")) if operand.startswith("%") else None
+    if found and found[1] == bits == 32:
+        return Sum(found[0])
+    return _value(operand, bits)
+
+
+def _integer(name: str, operands: tuple[str, ...]) -> Step:
+    target, bits = operands[-1], _bits(name, operands)
+    place: Place | None
+    if target.startswith("%"):
+        found = _REGISTERS.get(target[1:])
+        place = found[0] if found else None
+    else:
+        place = _memory(target)
+        if place is None:
+            return Step(stores_somewhere=True, keeps_flags=bool(_NO_FLAGS.match(name)))
+    if place is None:
+        return Step(keeps_flags=False, forgets_all=True)
+    value, compares = _result(name, operands, place, bits)
+    if bits < 64 and (bits < 32 or isinstance(place, Slot)):
+        value = None  # the rest of it stays as it is
+    return Step(moves=((place, value),), compares=compares, keeps_flags=bool(_NO_FLAGS.match(name)))
+
+
+def _result(name: str, operands: tuple[str, ...], place: Place, bits: int) -> tuple[Expression, Comparison | None]:
+    """What an instruction leaves in its last operand, and in the flags."""
+    stem, first = name.rstrip("bwlq") if name[:3] not in ("sub", "shl", "rol", "sal") else name[:3], operands[0]
+    if stem in ("mov", "movabs") and len(operands) == 2:
+        return _value(first, bits), None
+    if stem == "xor" and len(operands) == 2 and operands[0] == operands[1]:
+        return Sum(None, 0), None
+    if stem == "lea":
+        slot = _memory(first)
+        return (Sum(slot.base, slot.offset) if slot and bits == 64 else None), None
+    number = _number(first[1:]) if first.startswith("$") else None
+    step = {"inc": 1, "dec": -1}.get(stem) if len(operands) == 1 else None
+    if number is not None and stem in ("add", "sub") and len(operands) == 2:
+        step = number if stem == "add" else -number
+    if step is not None and bits == 64:
+        value = Sum(place, step)
+        if stem == "sub":
+            return value, Comparison(Sum(place), Sum(None, -step), bits)
+        return value, Comparison(value, Sum(None, 0), 0)
+    if stem == "and" and number is not None and place == "rsp" and number < 0:
+        return Aligned(place, -number), None
+    return None, None
+
+
+MACHINE = X86()

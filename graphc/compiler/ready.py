@@ -1,0 +1,95 @@
+"""Programs that are built already, found on disk and loaded into this process; no compiler is imported for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from graphc.base.errors import ArgumentError, CompileError
+from graphc.base.lazy import deferred
+from graphc.codegen.machine.cuda.facts import is_gpu
+from graphc.codegen.machine.target import Target, architecture, host_target, target_named
+from graphc.compiler import cache
+from graphc.files.manifest import Manifest, TargetSpec
+from graphc.runtime import pool, threads
+from graphc.runtime.call import Executable
+from graphc.runtime.loader import load_object, runs_here
+
+_build_object = deferred("graphc.codegen.llvm.build:build_object")
+_emit_pool = deferred("graphc.codegen.llvm.thread_pool:emit_pool")
+
+
+def target_spec(target: Target) -> TargetSpec:
+    """A target as manifests name it."""
+    features = tuple(sorted(f[1:] for f in target.features.split(",") if f.startswith("+")))
+    return TargetSpec(target.triple, target.cpu, features, target.costs.strict_order)
+
+
+def running_target(name: str) -> Target:
+    """The target of a name (``host``, or one with fixed facts such as ``avx2``) for code that this process is going to
+    run: of this system, whatever system the name stands for. Raises CompileError for an unknown name, for another
+    architecture, and where this machine lacks an instruction set; ArgumentError for what is no name."""
+    if not isinstance(name, str):
+        raise ArgumentError(
+            f"target is the name of a machine, got {type(name).__name__}",
+            remedy="what is compiled is the first argument, model: graphc.compile(model, target='avx2')",
+        )
+    target, here = target_named(name), host_target()
+    if target is here:
+        return here
+    if architecture(target) == architecture(here):
+        target = replace(target, triple=here.triple)
+    reason = runs_here(target_spec(target))
+    if reason:
+        remedy = "device='cuda'" if is_gpu(target) else "target='host', which is the default"
+        raise CompileError(f"code for {name} does not run here: {reason}", remedy=remedy)
+    return target
+
+
+def find_or_build(
+    disk: cache.Cache | None,
+    target: Target | None,
+    parts: Iterable[str | bytes | np.ndarray],
+    build: Callable[[], cache.Entry],
+) -> tuple[cache.Entry, bool]:
+    """What the disk cache holds for a program that depends on ``parts`` and True, or what ``build`` returns and False.
+
+    ``target`` is this machine when it is None, ``disk`` None where there is no cache."""
+    if disk is None:
+        return build(), False
+    spec = target_spec(target or host_target())
+    chosen = disk.choices(spec)
+    if chosen:
+        parts = (*parts, repr(sorted(chosen.items())))
+    return disk.get(cache.key_of(spec, parts), spec, build)
+
+
+def load_ready(compiled: cache.Entry) -> Executable:
+    """Loads the code into this process; raises CompileError when it was built for another kind of machine."""
+    reason = runs_here(compiled.manifest.target)
+    if reason:
+        raise CompileError(f"the code of {compiled.manifest.name} does not run here: {reason}")
+    prepare_threads(compiled.object)
+    return Executable(compiled.manifest, load_object(compiled.object, compiled.manifest.entry), compiled.constants)
+
+
+def prepare_threads(code: bytes) -> None:
+    """Loads the pool of worker threads when object code asks for it; without it, such code runs on one thread."""
+    if threads.SYMBOL.encode() in code:
+        pool.install(lambda: small_object("pool", _emit_pool))
+
+
+def small_object(name: str, emit: Callable[[Target], str], *parts: str, quick: bool = True) -> bytes:
+    """Object code for this machine of the LLVM text that ``emit`` writes, whose speed matters little where it is
+    ``quick`` to build; from the disk cache if it is there, which is asked without writing the text. The text depends
+    on the target, the sources of graphc and ``parts`` alone."""
+    target = host_target()
+
+    def build() -> cache.Entry:
+        manifest = Manifest(name, name, (), 0, 0, target_spec(target), cache.versions())
+        return cache.Entry(manifest, _build_object(emit(target), target, quick), np.zeros(0, np.uint8))
+
+    key = ("small object", name, str(quick), *parts)
+    return find_or_build(cache.current(), target, key, build)[0].object

@@ -1,0 +1,80 @@
+"""What a page shows of a model: the graph before and after every pass, its kernels, and their times where asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from graphc.base.pass_runner import PassRun
+from graphc.base.version import VERSION
+from graphc.codegen.machine.target import Target
+from graphc.compiler.freeze import freeze
+from graphc.compiler.profile import Profile
+from graphc.compiler.stages import Stages
+from graphc.ir.graph.graph import Graph
+from graphc.passes.base import Pass, PassResult
+from graphc.passes.pipeline import PIPELINE
+from graphc.view.graphs import Recorder
+from graphc.view.kernels import kernels_data
+
+FORMAT = 1
+"""Version of the data."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """Needs: any graph. Does: hands it to ``take``. Leaves: the graph as it is."""
+
+    take: Callable[[Graph], Any] = field(repr=False)
+    name: str = "look"
+
+    def run(self, graph: Graph) -> PassResult:
+        """Changes nothing."""
+        self.take(graph)
+        return PassResult(graph, 0)
+
+
+def view_data(
+    graph: Graph,
+    weights: Mapping[str, np.ndarray],
+    target: Target,
+    passes: Sequence[Pass] = PIPELINE,
+    classes: Mapping[str, str] | None = None,
+    measure: Callable[[Stages], Profile | None] | None = None,
+) -> dict[str, Any]:
+    """The data of a page, which JSON can hold; without ``measure`` the same for the same model in every process.
+
+    ``weights`` are the arrays of params and states by path; what the graph only reads becomes part of the code.
+    ``classes`` are those of modules by path. ``measure`` times the kernels of the compile that it is given.
+    Raises what compiling raises.
+    """
+    recorder, graphs = Recorder(), list[int]()
+    frozen = freeze(graph, weights)
+    looks = [step for own in passes for step in (own, Look(lambda g: graphs.append(recorder.add(g))))]
+    stages = Stages(frozen, target=target, passes=looks)
+    first = [recorder.add(graph), recorder.add(frozen)]
+    final = recorder.add(stages.optimized)
+    graphs[-1:] = [final]
+    runs = [run for run in stages.passes["optimized"] if run.name != Look.name]
+    times = measure(stages) if measure is not None else None
+    steps = [_step(PassRun(name, 0, 0.0), number) for name, number in zip(("traced", "frozen"), first, strict=True)]
+    steps += [_step(run, number) for run, number in zip(runs, graphs, strict=True)]
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "name": graph.name,
+        "target": target.cpu or target.triple,
+        "classes": dict(classes or {}),
+        "passes": steps,
+        "records": recorder.records,
+        "graphs": recorder.graphs,
+        "lines": recorder.lines,
+        **kernels_data(stages, times),
+    }
+
+
+def _step(run: PassRun, graph: int) -> dict[str, Any]:
+    return {"name": run.name, "graph": graph, "changed": run.changed, "reasons": list(run.reasons)}

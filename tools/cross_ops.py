@@ -1,0 +1,226 @@
+"""Ops as machine code of other processors: samples of the registry in a shared library, run under qemu or here.
+
+``python -m tools.cross_ops --target rv64gc`` builds one library of object code for a target, with an entry for each
+sample, and a C program that loads it and calls them (``cc`` of that machine), runs both by qemu-user where the target
+is another machine, and compares the results with the references of the ops. ``--count N --seed S`` takes some of the
+samples, by chance; all of them without. Exits 1 where a result differs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+import graphc.ops.registry as registry
+from graphc.base.dtypes import BY_NAME
+from graphc.codegen.machine.target import Target, architecture, host_target, named_targets, target_named
+from graphc.compiled.op_check import sample_graph
+from graphc.compiler.compile import manifest_of
+from graphc.compiler.linking import hide_names, link_library
+from graphc.compiler.stages import Stages
+from graphc.files.manifest import Manifest
+from graphc.ir.op import REGISTRY, OpDef, Sample, Trait
+
+assert registry.FAMILIES, "all ops"
+
+TOLERANCE = {"float32": 8e-6, "float64": 4e-13}
+"""Of the largest of the finite results, and of each: a few roundings."""
+PROCESSORS = {"riscv64": "rv64,v=true"}
+"""What qemu calls a processor with all that targets need, where it is not ``max``."""
+LIMIT = 600
+"""Seconds that all calls may take."""
+RUNNER = r"""
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The file holds the number of cases and, for each, the number of words of its table; a word is the bytes of a block
+   and whether it is a result, then the block. Results are written in order. */
+int main(int argc, char **argv) {
+  void *library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
+  if (!library) { fprintf(stderr, "%s\n", dlerror()); return 2; }
+  FILE *in = fopen(argv[2], "rb"), *out = fopen(argv[3], "wb");
+  int64_t cases, words, head[2];
+  if (!in || !out || fread(&cases, 8, 1, in) != 1) return 3;
+  for (int64_t i = 0; i < cases; i++) {
+    char name[32];
+    snprintf(name, sizeof name, "case_%lld", (long long)i);
+    void (*entry)(void **) = (void (*)(void **))dlsym(library, name);
+    if (!entry || fread(&words, 8, 1, in) != 1) return 4;
+    void **table = calloc(words + 1, sizeof(void *));
+    int64_t *bytes = calloc(words + 1, sizeof(int64_t)), *results = calloc(words + 1, sizeof(int64_t));
+    for (int64_t k = 0; k < words; k++) {
+      if (fread(head, 8, 2, in) != 2) return 5;
+      bytes[k] = head[0], results[k] = head[1];
+      table[k] = aligned_alloc(64, (head[0] / 64 + 1) * 64);
+      if (head[0] && fread(table[k], head[0], 1, in) != 1) return 6;
+    }
+    entry(table);
+    for (int64_t k = 0; k < words; k++) {
+      if (results[k]) fwrite(table[k], 1, bytes[k], out);
+      free(table[k]);
+    }
+    free(table), free(bytes), free(results);
+  }
+  fclose(in);
+  return fclose(out) ? 7 : 0;
+}
+"""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A sample with the program that was made of it."""
+
+    op: OpDef
+    number: int
+    sample: Sample
+    manifest: Manifest
+    constants: np.ndarray
+    code: bytes
+
+    def __str__(self) -> str:
+        return f"{self.op.name}-{self.number}"
+
+    @property
+    def words(self) -> list[tuple[bytes, bool]]:
+        """What lies in each block of its table, and whether that is a result."""
+        operands, found = iter(self.sample.operands), []
+        for buffer in self.manifest.buffers:
+            contents = bytes(buffer.nbytes)
+            if buffer.cls in ("input", "state", "param"):
+                contents = np.ascontiguousarray(next(operands)).tobytes()
+            elif buffer.cls == "constant":
+                contents = self.constants[buffer.offset : buffer.offset + buffer.nbytes].tobytes()
+            elif buffer.cls == "arena":
+                contents = bytes(self.manifest.arena)
+            found.append((contents, buffer.cls == "output"))
+        return found
+
+    @property
+    def expected(self) -> tuple[np.ndarray, ...]:
+        """What the reference gives."""
+        return self.op.evaluate(self.sample.operands, self.op.normalize(self.sample.attrs))
+
+
+def all_samples() -> list[tuple[OpDef, int, Sample]]:
+    """Those of all ops that call no Python."""
+    ops = [op for op in REGISTRY.values() if op.samples and not op.has(Trait.HOST)]
+    return [(op, i, sample) for op in ops for i, sample in enumerate(op.samples() if op.samples else ())]
+
+
+def build_case(op: OpDef, number: int, sample: Sample, target: Target) -> Case | None:
+    """The program of a sample; None where it is none that stands alone."""
+    stages = Stages(sample_graph(op, sample.operands, sample.attrs), target=target, tuned={})
+    manifest, constants = manifest_of(stages.scheduled, "graphc_entry", target)
+    if manifest.dims or any(buffer.cls == "status" for buffer in manifest.buffers):
+        return None
+    return Case(op, number, sample, manifest, constants, stages.object)
+
+
+def library_of(cases: Sequence[Case], target: Target) -> bytes:
+    """A shared library with an entry ``case_N`` for each."""
+    parts = [hide_names(case.code, {"graphc_entry": f"case_{i}"}) for i, case in enumerate(cases)]
+    return link_library(parts, [f"case_{i}" for i in range(len(cases))], target, soname="libcases.so")
+
+
+def input_of(cases: Sequence[Case]) -> bytes:
+    """What the C program reads."""
+    parts = [struct.pack("<q", len(cases))]
+    for words in (case.words for case in cases):
+        parts.append(struct.pack("<q", len(words)))
+        parts += [struct.pack("<qq", len(contents), result) + contents for contents, result in words]
+    return b"".join(parts)
+
+
+def missing_tool(target: Target) -> str:
+    """What this machine lacks to run code of a target; empty where it lacks nothing."""
+    tools = commands(target)
+    return next((f"no {tool}" for tool in tools if shutil.which(tool) is None), "")
+
+
+def commands(target: Target) -> list[str]:
+    """The C compiler for a target's machine, and qemu where that is another one."""
+    name = architecture(target)
+    if name == architecture(host_target()):
+        return ["cc"]
+    return [f"{name}-linux-gnu-gcc", f"qemu-{name}"]
+
+
+def run(cases: Sequence[Case], target: Target, folder: Path) -> list[str]:
+    """Runs all cases in a folder; one line for each that differs from its reference. Raises CalledProcessError."""
+    (folder / "libcases.so").write_bytes(library_of(cases, target))
+    (folder / "in").write_bytes(input_of(cases))
+    (folder / "runner.c").write_text(RUNNER)
+    compiler, *emulator = commands(target)
+    subprocess.run([compiler, "-O1", "-o", folder / "runner", folder / "runner.c", "-ldl"], check=True)
+    if emulator:
+        name = architecture(target)
+        emulator += ["-cpu", PROCESSORS.get(name, "max"), "-L", f"/usr/{name}-linux-gnu"]
+    arguments = [*emulator, "./runner", "./libcases.so", "in", "out"]
+    subprocess.run(arguments, cwd=folder, check=True, timeout=LIMIT)
+    return compare(cases, (folder / "out").read_bytes())
+
+
+def compare(cases: Sequence[Case], results: bytes) -> list[str]:
+    """One line for each case whose results are not those of its reference."""
+    lines, start = [], 0
+    for case in cases:
+        for buffer, wanted in zip((b for b in case.manifest.buffers if b.cls == "output"), case.expected, strict=True):
+            dtype = BY_NAME[buffer.dtype].numpy
+            found = np.frombuffer(results[start : start + buffer.nbytes], dtype).reshape(buffer.shape)
+            start += buffer.nbytes
+            if not agree(found, wanted):
+                lines.append(f"{case}: {found.reshape(-1)[:4]} and not {wanted.reshape(-1)[:4]}")
+    return lines
+
+
+def agree(found: np.ndarray, wanted: np.ndarray) -> bool:
+    """Equal; floats up to a few roundings of the largest one."""
+    tolerance = TOLERANCE.get(str(wanted.dtype))
+    if tolerance is None:
+        return np.array_equal(found, wanted)
+    finite = np.abs(wanted[np.isfinite(wanted)])
+    return np.allclose(found, wanted, tolerance, tolerance * min(finite.max(initial=0.0), 1.0), equal_nan=True)
+
+
+def chosen(target: Target, count: int | None, seed: int) -> list[Case]:
+    """The cases of all samples, or of as many by chance."""
+    samples = all_samples()
+    if count is not None:
+        samples = random.Random(seed).sample(samples, min(count, len(samples)))
+    return [case for sample in samples if (case := build_case(*sample, target)) is not None]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    cpus = [name for name, target in named_targets().items() if target.gpu is None]
+    parser.add_argument("--target", choices=cpus, required=True)
+    parser.add_argument("--count", type=int, help="samples; all without")
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args(arguments)
+    target = target_named(given.target)
+    if reason := missing_tool(target):
+        print(f"{given.target} cannot run here: {reason}", file=sys.stderr)
+        return 2
+    cases = chosen(target, given.count, given.seed)
+    with tempfile.TemporaryDirectory() as folder:
+        lines = run(cases, target, Path(folder))
+    print("\n".join([*lines, f"{given.target}: {len(cases)} samples, {len(lines)} differ"]))
+    return 1 if lines else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

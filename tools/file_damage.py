@@ -78,7 +78,7 @@ Damage = Callable[[random.Random, bytes, Sequence[bytes]], bytes]
 # ---- damage below the digests
 
 
-def _flip(chance: random.Random, data: bytes, _: Sequence[bytes]) -> bytes:
+def _flip(chance: random.Random, data: bytes, _others: Sequence[bytes]) -> bytes:
     found = bytearray(data)
     for _ in range(chance.choice((1, 1, 1, 2, 8, 64))):
         found[chance.randrange(len(found))] ^= 1 << chance.randrange(8)

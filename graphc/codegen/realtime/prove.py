@@ -67,9 +67,7 @@ class Proof:
         return next(f for f in self.functions if f.name == name)
 
 
-def prove(
-    modules: Sequence[Module | str], target: Target, roots: Sequence[str], data: Collection[str] = ()
-) -> Proof:
+def prove(modules: Sequence[Module | str], target: Target, roots: Sequence[str], data: Collection[str] = ()) -> Proof:
     """What ``roots`` reach in the object code of modules, which is what ``build_object`` makes of them. ``data`` names
     what is linked to it and is no code.
 

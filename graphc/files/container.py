@@ -71,8 +71,9 @@ def replacing(path: str | os.PathLike[str], durable: bool = True, named: bool = 
 
     It is written as a file without a name where the file system has such files (a process that is killed leaves nothing
     of it, but for the instant in which an old file is replaced), else, and where it has to be ``named``, beside
-    ``path``, synced, and given the name; a file that is there already passes its mode on. What is not ``durable`` is not
-    synced: after a loss of power it may be damaged. What writers of ``path`` that were killed left beside it is removed.
+    ``path``, synced, and given the name; a file that is there already passes its mode on. What is not ``durable`` is
+    not synced: after a loss of power it may be damaged. What writers of ``path`` that were killed left beside it is
+    removed.
     Raises ArtifactError when ``path`` is a device or a folder; OSError.
     """
     target = Path(os.path.realpath(path))

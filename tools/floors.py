@@ -79,7 +79,6 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "data": ("base", "files", "tensors"),
     "serialize": ("base", "files", "tensors", "nn"),
     "monitor": ("base", "files", "ir", "ops", "tape", "tensors", "eager", "tracing", "nn", "optim", "serialize"),
-    "training": ("base", "files", "tensors", "data", "serialize"),
     "drawing": ("base", "files", "ir", "ir.graph", "tape", "tensors", "eager"),
     "compiled": (
         *("base", "files", "ir", "ir.graph", "ops", "codegen.machine", "passes", "compiler", "runtime"),
@@ -90,6 +89,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         *("base", "files", "ir.kernel", "ir.graph", "codegen.machine", "codegen.schedule.threads", "codegen.llvm"),
         *("codegen.native", "passes", "compiler", "runtime", "tensors", "compiled"),
     ),
+    "training": ("base", "files", "tensors", "data", "serialize", "compiled"),
     # Models and tensors of other frameworks. A table says what each ATen operator is here, whoever wrote the graph.
     "interop": ("base", "tensors", "nn"),
     "interop.aten": ("base", "ir", "compiler", "ops", "tape", "tensors", "tracing", "autograd", "nn", "interop"),
@@ -106,7 +106,8 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "view": (*("base", "files", "ir", "ir.kernel", "ir.graph", "passes", "codegen.machine", "compiler", "drawing"),),
     "cli": (
         *("base", "files", "ir", "ir.kernel", "ir.graph", "passes", "codegen.machine", "codegen.cuda", "compiler"),
-        *("runtime", "tensors", "nn", "serialize", "training", "drawing", "view", "compiled", "library"),
+        *("runtime", "tape", "tensors", "tracing", "nn", "serialize", "drawing", "view", "compiled"),
+        *("library", "training"),
     ),
 }
 """Each package may import itself and those that it names, all of which stand before it. A package that is not listed

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -124,9 +124,28 @@ def split_binding(text: str, names: Sequence[str]) -> tuple[str, str]:
     return name, value
 
 
-def read_inputs(texts: Sequence[str], specs: Sequence[TensorSpec], sizes: Mapping[str, int] | None = None) -> list[Any]:
+Reader = Callable[[str, TensorSpec, TensorSpec], Any]
+"""What makes a value of its text, for a spec that may have named dimensions and the same one with numbers for them."""
+
+
+class Fill(NamedTuple):
+    """What inputs are that are not given."""
+
+    kind: str
+    """``zeros``, ``ones`` or ``random``."""
+    seed: int = 0
+    """Of the first input; each other one has the next number."""
+
+
+def read_inputs(
+    texts: Sequence[str],
+    specs: Sequence[TensorSpec],
+    sizes: Mapping[str, int] | None = None,
+    fill: Fill | None = None,
+    read: Reader | None = None,
+) -> list[Any]:
     """One array per input from ``x=VALUE`` texts; what VALUE makes has these ``sizes`` of named dimensions. So have
-    whole numbers that are not given.
+    whole numbers that are not given, and what ``fill`` makes of other inputs that are not.
 
     Raises UsageError (syntax), ArgumentError (unknown, missing or repeated name), ArtifactError (damaged file),
     FileNotFoundError, ShapeError and DTypeError.
@@ -138,17 +157,48 @@ def read_inputs(texts: Sequence[str], specs: Sequence[TensorSpec], sizes: Mappin
         name, value = split_binding(text, list(by_name))
         if name in found:
             raise ArgumentError(f"input {name!r} is given twice")
-        array = read_value(value, by_name[name], made[name])
+        array = (read or read_value)(value, by_name[name], made[name])
         found[name] = array if by_name[name].equals is None else int(array)
-    for name, spec in by_name.items():
-        if name not in found and spec.equals is not None and dimensions([spec.equals]).keys() <= (sizes or {}).keys():
+    for i, (name, spec) in enumerate(by_name.items()):
+        if name in found:
+            continue
+        if spec.equals is not None and (fill or dimensions([spec.equals]).keys() <= (sizes or {}).keys()):
             found[name] = made[name].equals
-    missing = [name for name in by_name if name not in found]
+        elif fill is not None:
+            found[name] = filled(made[name], fill.kind, fill.seed + i)
+    missing = [spec for name, spec in by_name.items() if name not in found]
     if missing:
-        wanted = ", ".join(str(by_name[name]) for name in missing)
-        value = "@file.npy" if by_name[missing[0]].equals is None else "3"
-        raise ArgumentError(f"no value for {wanted}", remedy=f"--input {missing[0]}={value}")
+        raise ArgumentError(
+            f"no value for {', '.join(map(str, missing))}",
+            remedy=" ".join(f"--input {spec.name}={fitting_value(spec)}" for spec in missing)
+            + "; or --fill random for all",
+        )
     return [found[name] for name in by_name]
+
+
+SHORT = 8
+"""Up to how many elements an input is told to be given in numbers."""
+
+
+def fitting_value(spec: TensorSpec) -> str:
+    """A value as a user would give one for an input of this type and shape."""
+    if spec.equals is not None:
+        return "3"
+    shape = tuple(map(hint, spec.shape))
+    kind = BY_NAME[spec.dtype].numpy.kind
+    if kind in "fu" and len(shape) == 4 and (shape[1] in (1, 3, 4) or shape[3] in (1, 3, 4)):
+        return "@picture.png"
+    if prod(shape) <= SHORT and not any(map(is_size, spec.shape)):
+        array = np.full(shape, {"f": 0.5, "b": True}.get(kind, 1))
+        return json.dumps(array.tolist()).replace(" ", "")
+    return f"@{spec.name}.npy"
+
+
+def filled(spec: TensorSpec, kind: str, seed: int = 0) -> Any:
+    """``zeros``, ``ones``, or ``random`` numbers of a seed."""
+    if kind == "random":
+        return random_array(spec, seed)
+    return np.full(spec.shape, kind == "ones", BY_NAME[spec.dtype].numpy)
 
 
 def read_value(text: str, spec: TensorSpec, made: TensorSpec | None = None) -> np.ndarray:
@@ -157,9 +207,9 @@ def read_value(text: str, spec: TensorSpec, made: TensorSpec | None = None) -> n
     made = made or spec
     dtype = BY_NAME[spec.dtype].numpy
     if text.startswith("@"):
-        return _fit(read_array(text[1:]), spec, text)
+        return fit(read_array(text[1:]), spec, text)
     if text in ("zeros", "ones"):
-        return np.full(made.shape, text == "ones", dtype)
+        return filled(made, text)
     if text == "random" or text.startswith("random:"):
         seed = text.partition(":")[2] or "0"
         if not seed.isdigit():
@@ -176,7 +226,7 @@ def read_value(text: str, spec: TensorSpec, made: TensorSpec | None = None) -> n
         raise DTypeError(f"input {spec.name!r}: {text!r} are no numbers")
     if value.dtype.kind == "f" and dtype.kind != "f":
         raise DTypeError(f"input {spec.name!r}: {text!r} are no integers, it has element type {spec.dtype}")
-    return _fit(value.astype(dtype), spec, text)
+    return fit(value.astype(dtype), spec, text)
 
 
 def random_array(spec: TensorSpec, seed: int) -> Any:
@@ -198,6 +248,8 @@ def read_array(text: str) -> np.ndarray:
         name, _, key = text.rpartition(":")
     if not Path(name).is_file():
         raise FileNotFoundError(2, "no such file", name)
+    if not name.endswith((".npy", ".npz")):
+        raise UsageError(f"{name!r} is no file of arrays", remedy="a file that ends with .npy or .npz")
     if name.endswith(".npz"):
         arrays = read_npz(name)
         if not key and len(arrays) == 1:
@@ -208,7 +260,8 @@ def read_array(text: str) -> np.ndarray:
     return read_npy(name)
 
 
-def _fit(array: np.ndarray, spec: TensorSpec, source: str) -> np.ndarray:
+def fit(array: np.ndarray, spec: TensorSpec, source: str) -> np.ndarray:
+    """The array, which came from ``source``; raises ShapeError and DTypeError where it is not as the spec says."""
     fixed = [(a, b) for a, b in zip(array.shape, spec.shape, strict=False) if not is_size(b)]
     if array.ndim != len(spec.shape) or any(a != b for a, b in fixed):
         raise ShapeError(

@@ -1,22 +1,77 @@
-"""``graphc bench``: how long a model file takes to compile and to run on this machine."""
+"""``graphc bench``: how long a model file takes to run on this machine, call by call, alone or beside others.
+
+Calls are timed one by one, without the cost of reading the clock. With ``--rate`` a call counts from when it was due,
+so that it does not look fast where it has waited for those before. With ``--compare`` the model and the others take
+turns.
+"""
 
 from __future__ import annotations
 
 import argparse
 import itertools
 import time
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from graphc.cli import arguments, breakdown, console, exported, targets
-from graphc.cli.arrays import random_array, read_inputs, specs_at
+from graphc.cli import arguments, assertions, breakdown, console, exported, inputs, peers, targets
+from graphc.cli.arrays import read_inputs
+from graphc.cli.assertions import Assertion, assertion
+from graphc.cli.entry import add_entry, entry_of
+from graphc.cli.fields import Field, below
+from graphc.cli.latency import Pace, Samples, clock_cost, measure_round, rounds_of, warm_up
+from graphc.cli.progress import Progress
 from graphc.compiled.model_file import LoadedModel
 from graphc.runtime.devices import device_named
 from graphc.runtime.devices.array import from_host
 
-EXAMPLES = ("graphc bench net.gcm",)
+EXAMPLES = (
+    "graphc bench net.gcm",
+    "graphc bench net.gcm --shape batch=1,8 --threads 1 --duration 0.2",
+    "graphc bench net.gcm --streams 2 --rate 500 --duration 0.2",
+    'graphc bench net.gcm --duration 0.2 --assert "p50<1s" --assert "throughput>1"',
+    "graphc bench net.gcm --compare onnxruntime --compare openvino --rounds 10 --json",
+    "graphc bench net.gcm --duration 0.2 --compare before.json --compare other.gcm",
+    "graphc bench net.py:Net --input x:f32[1,1,28,28] --breakdown",
+)
+_FIGURES = (
+    *(Field(name, "number", f"{name} of the calls", "s") for name in assertions.TIMES),
+    Field("throughput", "number", "calls in a second", "calls/s"),
+    Field("calls", "integer", "how many there were"),
+    Field("missed", "integer", "calls that --rate asked for and that were not made"),
+)
+
+
+_PEER = (
+    Field("name", "string", "the peer", optional=True),
+    Field("version", "string", "its version"),
+    *below("call", _FIGURES, optional=True),
+    Field("ratio.median", "number", "its p50 as a share of the model's, median of the rounds"),
+    Field("ratio.low", "number or null", "10% of the rounds are below; null for figures of a file"),
+    Field("ratio.high", "number or null", "10% of the rounds are above"),
+    Field("difference", "number or null", "largest difference of outputs, as a share of the largest number"),
+)
+JSON = (
+    Field("model", "string", "name of the model", optional=True),
+    *below("call", _FIGURES, optional=True),
+    *below("compare[]", _PEER, optional=True),
+    *below("asserts[]", assertions.JSON, optional=True),
+    Field("calls[].sizes.*", "integer", "with --shape: sizes of named dimensions", optional=True),
+    *below("calls[].call", _FIGURES, optional=True),
+    *below("calls[].compare[]", _PEER, optional=True),
+    *below("calls[].asserts[]", assertions.JSON, optional=True),
+    Field("rounds", "integer", "how many rounds were measured", optional=True),
+    Field("threads", "integer", "most threads of a call", optional=True),
+    Field("streams", "integer", "callers at a time", optional=True),
+    Field("rate", "number or null", "calls that were asked for, null for as many as there can be", "calls/s", True),
+    Field("clock", "number", "what reading the clock takes, which was taken off", "s", True),
+    Field("load", "number", "reading, checking, compiling and linking the file", "s", True),
+    Field("stages.*", "number", "each stage of the compile", "s", True),
+    Field("steps.*", "number", "with --breakdown: each step", "s", True),
+)
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
@@ -25,6 +80,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--input", action="append", default=[], metavar="NAME=VALUE", help="as for run (default: random arrays)"
     )
+    inputs.add_fill(parser)
     parser.add_argument(
         "--shape",
         type=arguments.sizes,
@@ -33,9 +89,25 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=N,...",
         help="sizes of a named dimension, such as batch=1,8,32; once per dimension (default: the expected ones)",
     )
-    parser.add_argument("--rounds", type=arguments.count, default=30, help="number of measurements (default: 30)")
-    seconds = "about how long to measure in all (default: 1)"
-    parser.add_argument("--seconds", type=arguments.seconds, default=1.0, help=seconds)
+    add_entry(parser)
+    _add_pace(parser)
+    parser.add_argument(
+        "--assert",
+        dest="asserts",
+        type=assertion,
+        action="append",
+        default=[],
+        metavar="BOUND",
+        help="such as p99<50us (p50, p90, p99, p99.9, min, max, mean; ns, us, ms, s) or throughput>1000; exit code 6 "
+        "where one does not hold; may be given several times",
+    )
+    parser.add_argument(
+        "--compare",
+        action="append",
+        default=[],
+        metavar="PEER",
+        help="in turns with onnxruntime, openvino, torch (of a .pt2), another model file; or with a .json of --json",
+    )
     parser.add_argument(
         "--breakdown",
         nargs="?",
@@ -52,6 +124,45 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=run)
 
 
+def _add_pace(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--warmup", type=arguments.tolerance, default=0.1, metavar="S", help="seconds before measuring (default: 0.1)"
+    )
+    parser.add_argument(
+        "--duration",
+        "--seconds",
+        dest="seconds",
+        type=arguments.seconds,
+        default=1.0,
+        metavar="S",
+        help="about how long to measure each model in all (default: 1)",
+    )
+    parser.add_argument("--rounds", type=arguments.count, default=30, help="in how many rounds (default: 30)")
+    rate = "calls per second, of all callers together (default: one after the other)"
+    parser.add_argument("--rate", type=arguments.positive, metavar="N", help=rate)
+    parser.add_argument(
+        "--streams", type=arguments.count, default=1, metavar="N", help="callers at a time (default: 1)"
+    )
+
+
+class Measured(NamedTuple):
+    """The figures of calls with some sizes."""
+
+    sizes: Mapping[str, int]
+    figures: dict[str, float]
+    peers: tuple[dict[str, Any], ...]
+    """What ``--json`` prints of each."""
+
+    def as_json(self, asserts: Sequence[Assertion]) -> dict[str, Any]:
+        """For JSON, without the sizes."""
+        told: dict[str, Any] = {"call": self.figures}
+        if self.peers:
+            told["compare"] = list(self.peers)
+        if asserts:
+            told["asserts"] = [a.as_json(self.figures) for a in asserts]
+        return told
+
+
 def run(options: argparse.Namespace) -> int:
     """Runs the command."""
     if options.breakdown:
@@ -60,64 +171,129 @@ def run(options: argparse.Namespace) -> int:
         return breakdown.run(options)
     start = time.perf_counter()
     with targets.compiling():
-        model = exported.load_model(options.model, options.trust, options.machine, options.device)
+        loaded = exported.load_model(options.model, options.trust, options.machine, options.device)
     load_seconds = time.perf_counter() - start
+    model = entry_of(loaded, options.entry)
     chosen = arguments.by_name(options.shape)
     shapes = [dict(zip(chosen, found, strict=True)) for found in itertools.product(*chosen.values())]
-    calls = [(sizes, _figures(model, sizes, options)) for sizes in shapes]
-    stages = dict(model.seconds or {})
+    pace = Pace(options.rate, clock_cost())
+    calls = [_measured(model, sizes, options, pace) for sizes in shapes]
+    stages = dict(loaded.seconds or {})
     if options.json:
-        call = {"call": calls[0][1]} if not chosen else {"calls": [{"sizes": s, "call": f} for s, f in calls]}
-        facts = {"model": model.name, **call, "rounds": options.rounds, "load": load_seconds, "stages": stages}
-        console.emit_json(facts)
-        return console.OK
-    console.emit(f"{model!r}".removeprefix("<LoadedModel ").removesuffix(">"))
-    rows = []
-    for sizes, figures in calls:
-        shown = " ".join(f"{name}={n}" for name, n in sizes.items())
-        rows += [[f"call {shown}".strip(), console.seconds_text(figures["median"]), "median"]]
-        rows += [["", console.seconds_text(figures[p]), p] for p in ("p10", "p90")]
-    rows += [["load", console.seconds_text(load_seconds), "read, check, compile, link"]]
-    rows += [[f"  {stage}", console.seconds_text(seconds), ""] for stage, seconds in stages.items()]
-    console.emit(console.table(rows))
-    return console.OK
+        one = calls[0].as_json(options.asserts)
+        several = [{"sizes": c.sizes, **c.as_json(options.asserts)} for c in calls]
+        console.emit_json(
+            {
+                "model": model.name,
+                **({"calls": several} if chosen else one),
+                **{"rounds": options.rounds, "threads": peers.get_num_threads(), "streams": options.streams},
+                **{"rate": options.rate, "clock": pace.clock_ns * 1e-9, "load": load_seconds, "stages": stages},
+            }
+        )
+    else:
+        console.emit(f"{model!r}".removeprefix("<LoadedModel ").removesuffix(">"))
+        console.emit(text(calls, options.asserts))
+        rows = [["load", console.seconds_text(load_seconds), "read, check, compile, link"]]
+        rows += [[f"  {stage}", console.seconds_text(seconds), ""] for stage, seconds in stages.items()]
+        console.emit(console.table(rows))
+    return console.OK if all(a.holds(c.figures) for c in calls for a in options.asserts) else console.WRONG
 
 
-def _figures(model: LoadedModel, sizes: Mapping[str, int], options: argparse.Namespace) -> dict[str, float]:
-    """Median, 10th and 90th percentile of a call with these sizes of named dimensions, in seconds."""
-    texts = options.input
-    specs = specs_at(model.inputs, sizes)
-    inputs = read_inputs(texts, model.inputs, sizes) if texts else [random_array(s, i) for i, s in enumerate(specs)]
-    placed, wait = _placed(inputs, options.device)
-    times = measure(model, placed, options.rounds, options.seconds, wait)
-    return {name: float(np.quantile(times, q)) for name, q in (("median", 0.5), ("p10", 0.1), ("p90", 0.9))}
+def _measured(model: LoadedModel, sizes: Mapping[str, int], options: argparse.Namespace, pace: Pace) -> Measured:
+    """The figures of calls with these sizes of named dimensions, and of the peers in turns with them."""
+    fill = inputs.fill_of(options, None if options.input else "random")
+    arrays = read_inputs(options.input, model.inputs, sizes, fill)
+    call = _caller(model, arrays, options.device)
+    case = peers.Case(options.model, options, tuple(arrays), options.streams)
+    names = [name for name in options.compare if Path(name).suffix != ".json"]
+    if names and options.device is not None:
+        raise console.UsageError("--compare runs on the CPU", remedy="--compare without --device")
+    others = [peers.open_peer(name, case) for name in names]
+    everyone = [(call,) * options.streams, *(other.callers for other in others)]
+    found = measure(everyone, options.rounds, options.seconds, options.warmup, pace)
+    own = found[0]
+    results = model.run(arrays) if others else []
+    told = [_beside(own, one, other, results) for other, one in zip(others, found[1:], strict=True)]
+    for path in (name for name in options.compare if Path(name).suffix == ".json"):
+        stored = peers.stored_figures(path, sizes)
+        ratio = {"median": stored["p50"] / own.figures()["p50"], "low": None, "high": None}
+        told.append({"name": path, "version": "", "call": stored, "ratio": ratio, "difference": None})
+    return Measured(sizes, _told(own), tuple(told))
 
 
-def _placed(inputs: list[np.ndarray], device: str | None) -> tuple[list[Any], Callable[[], None]]:
-    """The inputs where the model runs, and what waits until that is done."""
+def _told(samples: Samples) -> dict[str, float]:
+    return {**samples.figures(), "missed": samples.missed}
+
+
+def _beside(own: Samples, samples: Samples, peer: peers.Peer, results: Sequence[np.ndarray]) -> dict[str, Any]:
+    """What is told of a peer."""
+    ratios = np.array(samples.medians) / np.array(own.medians)
+    low, median, high = (float(np.quantile(ratios, share)) for share in (0.1, 0.5, 0.9))
+    difference = peers.largest_difference(results, peer.outputs())
+    ratio = {"median": median, "low": low, "high": high}
+    told = {"name": peer.name, "version": peer.version, "call": _told(samples)}
+    return {**told, "ratio": ratio, "difference": difference}
+
+
+def _caller(model: LoadedModel, arrays: list[Any], device: str | None) -> Callable[[], Any]:
+    """A call of the model with these inputs, where it runs; on a device all of its work is waited for."""
     if device is None or device.startswith("cpu"):
-        return inputs, lambda: None
+        return partial(model, *arrays)
     found = device_named(device)
-    return [from_host(found, x) if x.ndim else x for x in inputs], found.synchronize
+    placed: list[Any] = [from_host(found, x) if isinstance(x, np.ndarray) and x.ndim else x for x in arrays]
+
+    def run() -> None:
+        model.run(placed)
+        found.synchronize()
+
+    return run
 
 
 def measure(
-    model: LoadedModel, inputs: list[Any], rounds: int, seconds: float, wait: Callable[[], None] = lambda: None
-) -> np.ndarray:
-    """Seconds per call, one figure per round. A round has as many calls as fit its share of ``seconds``, or one; on a
-    device all of its work is waited for."""
-    model.run(inputs)
-    wait()
-    start = time.perf_counter()
-    model.run(inputs)
-    wait()
-    once = max(time.perf_counter() - start, 1e-7)
-    calls = max(1, int(seconds / rounds / once))
-    times = []
-    for _ in range(rounds):
-        start = time.perf_counter()
-        for _ in range(calls):
-            model.run(inputs)
-        wait()
-        times.append((time.perf_counter() - start) / calls)
-    return np.array(times)
+    subjects: Sequence[Sequence[Callable[[], Any]]], rounds: int, seconds: float, warmup: float, pace: Pace
+) -> list[Samples]:
+    """What calls take, of several subjects in turns; each has one call for each caller at a time."""
+    rounds = rounds_of(rounds, seconds, pace.rate)
+    for calls in subjects:
+        warm_up(calls, warmup)
+    found = [Samples() for _ in subjects]
+    with Progress("measuring", rounds * len(subjects), "rounds") as progress:
+        for number in range(rounds):
+            for i, (calls, samples) in enumerate(zip(subjects, found, strict=True)):
+                measure_round(calls, seconds / rounds, pace, samples)
+                progress.tell(number * len(subjects) + i + 1, f"p50 {console.seconds_text(found[0].medians[-1])}")
+    return found
+
+
+SHOWN = ("p50", "p90", "p99", "p99.9", "min", "max", "mean")
+
+
+def text(calls: Sequence[Measured], asserts: Sequence[Assertion]) -> str:
+    """The table of figures, and what was asserted."""
+    compared = any(call.peers for call in calls)
+    rows = [["", *SHOWN, "calls/s", "calls", *(["p50 / graphc's", "of rounds", "difference"] if compared else [])]]
+    notes = []
+    for call in calls:
+        name = " ".join(f"{dimension}={n}" for dimension, n in call.sizes.items())
+        rows.append([f"graphc {name}".strip(), *_cells(call.figures), *(["1", "", ""] if compared else [])])
+        rows += [_peer_row(peer, name) for peer in call.peers]
+        if call.figures["missed"]:
+            notes.append(f"{call.figures['missed']} calls were due and not made: the rate is higher than can be served")
+        for one in asserts:
+            value = call.figures[one.figure]
+            shown = f"{value:.4g}/s" if one.figure in assertions.RATES else console.seconds_text(value)
+            notes.append(f"{one.text} {name}: {shown}, {'holds' if one.holds(call.figures) else 'DOES NOT HOLD'}")
+    return "\n".join([console.table(rows), *notes])
+
+
+def _cells(figures: Mapping[str, float]) -> list[str]:
+    times = [console.seconds_text(figures[name]) if name in figures else "-" for name in SHOWN]
+    return [*times, f"{figures['throughput']:.4g}", str(figures.get("calls", "-"))]
+
+
+def _peer_row(peer: Mapping[str, Any], name: str) -> list[str]:
+    ratio, difference = peer["ratio"], peer["difference"]
+    spread = "measured before" if ratio["low"] is None else f"{ratio['low']:.2f} .. {ratio['high']:.2f}"
+    label = " ".join(part for part in (peer["name"], peer["version"], name) if part)
+    told = "-" if difference is None else f"{difference:.1e}"
+    return [label, *_cells(peer["call"]), f"{ratio['median']:.2f}", spread, told]

@@ -3,38 +3,101 @@
 from __future__ import annotations
 
 import argparse
+import re
+import time
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from graphc.base import config
 from graphc.cli import console
+from graphc.cli.fields import Field
 from graphc.compiler.cache import Cache
 
-EXAMPLES = ("graphc cache",)
+EXAMPLES = (
+    "graphc cache",
+    "graphc cache list",
+    "graphc cache size --json",
+    "graphc cache clear --older-than 7d",
+    "graphc cache clear",
+)
+JSON = (
+    Field("folder", "string", "where the cache lies (GRAPHC_CACHE_DIR)"),
+    Field("entries", "integer", "how many programs there are"),
+    Field("bytes", "integer", "what they take", "B"),
+    Field("limit", "integer", "what they may take (GRAPHC_CACHE_SIZE)", "B"),
+    Field("on", "boolean", "whether the cache is used (GRAPHC_CACHE)"),
+    Field("removed", "integer", "how many programs were removed"),
+    Field("programs[].key", "string", "of list: digest of what the program's code depends on", optional=True),
+    Field("programs[].bytes", "integer", "what it takes", "B"),
+    Field("programs[].used", "number", "how long it has not been used", "s"),
+)
+UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
     """Gives the command's parser its arguments."""
-    parser.add_argument("--clear", action="store_true", help="remove all programs from the cache")
+    parser.add_argument(
+        "action",
+        nargs="?",
+        choices=("list", "size", "clear"),
+        default="size",
+        help="list: each program; size: how many, and what they take (default); clear: remove them",
+    )
+    parser.add_argument(
+        "--older-than", type=age, metavar="TIME", help="clear those not used for 30m, 12h, 7d or 2w (default: all)"
+    )
+    parser.add_argument("--clear", action="store_true", help="as clear")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     parser.set_defaults(run=run)
 
 
+def age(text: str) -> float:
+    """``7d`` in seconds."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)([smhdw])", text)
+    if match is None or not float(match[1]):
+        raise argparse.ArgumentTypeError(f"{text!r} is no time, such as 12h or 7d")
+    return float(match[1]) * UNITS[match[2]]
+
+
 def run(options: argparse.Namespace) -> int:
     """Runs the command."""
+    clears = options.clear or options.action == "clear"
+    if options.older_than is not None and not clears:
+        raise console.UsageError("--older-than says what is removed", remedy="graphc cache clear --older-than 7d")
+    if options.clear and options.action == "list":
+        raise console.UsageError("--clear and list are two actions", remedy="one of the two")
     settings = config.read()
     cache = Cache(Path(settings.cache_dir).expanduser(), settings.cache_size)
-    removed = cache.clear() if options.clear else 0
+    removed = cache.clear(options.older_than or 0.0) if clears else 0
     usage = cache.usage()
+    programs = programs_of(cache) if options.action == "list" else []
     if options.json:
-        console.emit_json({**asdict(usage), "on": settings.cache, "removed": removed})
+        listed = {"programs": programs} if options.action == "list" else {}
+        console.emit_json({**asdict(usage), "on": settings.cache, "removed": removed, **listed})
         return console.OK
+    if programs:
+        rows = [["program", "size", "not used for"]]
+        rows += [[p["key"][:16], console.bytes_text(p["bytes"]), age_text(p["used"])] for p in programs]
+        console.emit(console.table(rows))
     rows = [
         ["folder", usage.folder],
         ["used", "yes" if settings.cache else "no (GRAPHC_CACHE=off)"],
         ["programs", str(usage.entries)],
         ["size", f"{console.bytes_text(usage.bytes)} of {console.bytes_text(usage.limit)}"],
     ]
-    rows += [["removed", str(removed)]] if options.clear else []
+    rows += [["removed", str(removed)]] if clears else []
     console.emit("\n".join(f"{name:<9} {value}" for name, value in rows))
     return console.OK
+
+
+def programs_of(cache: Cache) -> list[dict[str, Any]]:
+    """Every program, the last used one first."""
+    now = time.time()
+    return [{"key": key, "bytes": size, "used": max(now - used, 0.0)} for key, size, used in cache.entries()]
+
+
+def age_text(seconds: float) -> str:
+    """In the largest unit of which there is one."""
+    unit = next((name for name, size in reversed(UNITS.items()) if seconds >= size), "s")
+    return f"{seconds / UNITS[unit]:.0f} {unit}"

@@ -9,6 +9,7 @@ import numpy as np
 
 from graphc.cli import compile, console, exported, sources, targets
 from graphc.cli.arrays import random_array
+from graphc.cli.fields import Field
 from graphc.compiled.check_case import CheckCase, is_case, load_case
 from graphc.compiled.check_parts import check_model_passes, checked_part
 from graphc.compiler.pass_check import Part, PassReport
@@ -20,6 +21,21 @@ from graphc.passes.pipeline import PIPELINE
 EXAMPLES = (
     "graphc check net.py:Net --input x:f32[1,1,28,28] --gradients",
     "graphc check net.gcm",
+)
+JSON = (
+    Field("good", "boolean", "whether all is as it should be"),
+    Field("passes[].part", "string", "which graph: forward, backward ...", optional=True),
+    Field("passes[].kind", "string", "graph or program"),
+    Field("passes[].pass", "string", "name of the pass"),
+    Field("passes[].changed", "integer", "how much it has changed"),
+    Field("passes[].difference", "number or null", "largest difference of results; null where none were compared"),
+    Field("passes[].good", "boolean", "whether that is within bounds"),
+    Field("passes[].note", "string", "what is to be said of it"),
+    Field("faults[]", "any", "a pass that is wrong: where, what, and the file that shows it", optional=True),
+    Field("kind", "string", "of a file that shows a fault: graph or program", optional=True),
+    Field("pass", "string", "of such a file: the pass", optional=True),
+    Field("what", "string", "of such a file: what is wrong now; empty for nothing", optional=True),
+    Field("was", "string", "of such a file: what was wrong when it was written", optional=True),
 )
 
 

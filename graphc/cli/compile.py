@@ -11,6 +11,7 @@ from typing import Any
 from graphc.base.errors import ArgumentError, GraphcError
 from graphc.base.size import Dimension
 from graphc.cli import arguments, console, exported, library, targets
+from graphc.cli.fields import Field, spec_fields
 from graphc.codegen.machine.target import Target, named_targets, target_named
 from graphc.compiled.formats import GCM, ONNX, check_options, format_of
 from graphc.compiled.machine import HOST, compile_on, machine_named, strict_name
@@ -32,6 +33,25 @@ EXAMPLES = (
     "graphc compile net.py:Net --input x:f32[1,1,28,28] -o net.onnx",
     "graphc compile net.pt2 --native -o net.gcm",
     "graphc compile net.py:Net --input x:f32[1,1,28,28] --emit so,h,c,py -o net.so",
+)
+MODEL = (
+    Field("name", "string", "name of the model"),
+    *spec_fields("inputs", "an input"),
+    *spec_fields("outputs", "an output"),
+    Field("dims[].name", "string", "a named dimension", optional=True),
+    Field("dims[].min", "integer", "its smallest size"),
+    Field("dims[].max", "integer", "its largest size"),
+    Field("dims[].hint", "integer", "the size that is expected"),
+    Field("assumptions[]", "string", "what must hold of sizes", optional=True),
+    Field("versions.*", "string", "of graphc, llvmlite and LLVM, which wrote the file"),
+)
+JSON = (
+    *MODEL,
+    Field("native", "boolean", "whether there is object code in the file"),
+    Field("path", "string", "the file"),
+    Field("bytes", "integer", "its size", "B"),
+    Field("seconds", "number", "all that was done", "s"),
+    Field("stages.*", "number", "each stage of the compile", "s", optional=True),
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 
@@ -19,6 +20,11 @@ class Field(NamedTuple):
     """``s``, ``B``, ``calls/s``; empty for what has none."""
     optional: bool = False
     """Whether it may be absent."""
+
+
+def below(path: str, fields: Iterable[Field], optional: bool = False) -> tuple[Field, ...]:
+    """The same fields in an object at ``path``; ``optional``: which may be absent."""
+    return tuple(field._replace(path=f"{path}.{field.path}", optional=optional or field.optional) for field in fields)
 
 
 def spec_fields(path: str, what: str) -> tuple[Field, ...]:

@@ -10,7 +10,8 @@ from typing import Any
 
 from graphc.base.size import hint
 from graphc.cli import console, exported
-from graphc.cli.compile import describe
+from graphc.cli.compile import MODEL, describe
+from graphc.cli.fields import Field
 from graphc.compiled.model_graph import read_graph
 from graphc.files import model_content
 from graphc.files.model_content import Artifact, StoredEntry
@@ -18,6 +19,29 @@ from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.verify import sub_graphs
 
 EXAMPLES = ("graphc inspect net.gcm",)
+JSON = (
+    Field("path", "string", "the file"),
+    Field("bytes", "integer", "its size", "B"),
+    Field("sha256", "string", "its digest"),
+    *MODEL,
+    Field("weights[].name", "string", "a parameter or state", optional=True),
+    Field("weights[].dtype", "string", "its element type"),
+    Field("weights[].shape", "array", "its shape"),
+    Field("weights[].shape[]", "integer", "a size", optional=True),
+    Field("weights[].bytes", "integer", "what it takes", "B"),
+    Field("weights[].sha256", "string", "digest of its elements"),
+    Field("weight_bytes", "integer", "what all of them take", "B"),
+    Field("constant_bytes", "integer", "what constants of the graph take", "B"),
+    Field("ops.*", "integer", "how many nodes of each op there are"),
+    Field("native", "object or null", "the object code in the file"),
+    Field("native.triple", "string", "what it was made for"),
+    Field("native.cpu", "string", "what it was made for"),
+    Field("native.features[]", "string", "an instruction set extension that it uses", optional=True),
+    Field("native.arena", "integer", "scratch memory of a call", "B"),
+    Field("native.code_bytes", "integer", "its size", "B"),
+    Field("native.chosen", "integer", "kernels in several versions", optional=True),
+    Field("native.versions.*", "string", "of graphc, llvmlite and LLVM, which made it"),
+)
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:

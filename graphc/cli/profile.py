@@ -6,16 +6,32 @@ import argparse
 from collections.abc import Sequence
 
 from graphc.cli import arguments, compile, console, sources, targets
+from graphc.cli.explain import CALL
+from graphc.cli.fields import Field, below
 from graphc.compiler.profile import KernelTime, Profile, profile
 from graphc.compiler.ready import running_target
 
 EXAMPLES = ("graphc profile net.gcm --seconds 0.5",)
+JSON = (
+    Field("name", "string", "name of the model"),
+    *below("calls[].report", CALL),
+    Field("calls[].seconds", "number", "time of this call of a kernel", "s"),
+    Field("calls[].share", "number", "its share of all"),
+    Field("calls[].peak_fraction", "number or null", "its operations as a share of the peak; null if too short"),
+    Field("calls[].copy_fraction", "number or null", "its bytes as a share of the bandwidth of a copy"),
+    Field("seconds", "number", "time of the whole program", "s"),
+    Field("rounds", "integer", "how often it was run"),
+    Field("machine.flops", "number", "peak of one core, in f32", "1/s"),
+    Field("machine.bandwidth", "number", "bandwidth of a copy on one core", "B/s"),
+    Field("modules.*", "number", "time by module", "s"),
+)
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
     """Gives the command's parser its arguments."""
     compile.add_model_arguments(parser, "source")
     compile.add_passes_argument(parser)
+    sources.add_entry(parser)
     parser.add_argument("--seconds", type=arguments.seconds, default=1.0, help="about how long to run (default: 1)")
     parser.add_argument("--rounds", type=arguments.count, default=1000, help="most times to run it (default: 1000)")
     arguments.add_machine(parser)

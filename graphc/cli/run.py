@@ -1,46 +1,72 @@
-"""``graphc run``: a model file, graphc's own, of ``torch.export``, or of ONNX, on input arrays."""
+"""``graphc run``: a model file, graphc's own, of ``torch.export``, or of ONNX, on arrays, images, or folders of them.
+
+Images become what the input's shape says, with Pillow: channels before rows or behind them (1, 3 or 4 of them), resized
+so that they cover it and cropped around the middle, their numbers divided by 255 for inputs of floats. A folder is a
+batch of its files in sorted order, in as many calls as the model's batch makes of it.
+"""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from graphc.cli import arguments, console, exported, targets
-from graphc.cli.arrays import read_inputs
+from graphc.cli import arguments, comparison, console, exported, inputs, sources, taps, targets
+from graphc.cli.arrays import read_array
+from graphc.cli.batches import Folder, count_of, run_chunks
+from graphc.cli.comparison import Comparison, compare_arrays
+from graphc.cli.entry import add_entry, entry_of
+from graphc.cli.fields import Field, spec_fields
+from graphc.cli.progress import Progress
 from graphc.compiled.model_file import LoadedModel
 from graphc.files.container import replacing
 from graphc.files.manifest import TensorSpec
+from graphc.files.numpy_file import read_npz
 
 SHOWN = 16
 """Most elements of an output that are printed one by one."""
 ROWS = 8
 """Most rows whose best classes are printed."""
+ATOL, RTOL = 1e-5, 1e-4
+"""By how much outputs may differ from expected ones: ``ATOL + RTOL * |expected|``."""
 
-EXAMPLES = ("graphc run net.gcm --input x=@digit.npy --print-top 3",)
+EXAMPLES = (
+    "graphc run net.gcm --input x=@digit.npy --print-top 3",
+    "graphc run net.gcm --input x=@digit.png --mean 0.13 --std 0.31 --print-top 1",
+    "graphc run net.gcm --input x=@digits --output scores.npy",
+    "graphc run net.gcm --input x=@digit.npy --expect expected.npy --atol 1e-4",
+    "graphc run net.gcm --fill random --seed 1 --taps",
+)
+JSON = (
+    Field("model", "string", "name of the model"),
+    *spec_fields("outputs", "an output"),
+    Field("outputs[].values", "any", "its elements, nested; absent where they went to a file", optional=True),
+    Field("outputs[].files[]", "string", "where it was written", optional=True),
+    Field("outputs[].top[][].class", "integer", "one of the best classes of a row", optional=True),
+    Field("outputs[].top[][].probability", "number", "its probability", optional=True),
+    Field("outputs[].top[][].score", "number", "its score, where these are no probabilities", optional=True),
+    Field("files[]", "string", "the files of a folder, in the order of rows", optional=True),
+    *comparison.JSON,
+    *taps.JSON,
+)
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:
     """Gives the command's parser its arguments."""
     parser.add_argument("model", metavar="FILE", help="a model file (.gcm), a .pt2 of torch.export, or an .onnx")
-    parser.add_argument(
-        "--input",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="@file.npy, @file.npz:KEY, zeros, ones, random[:SEED] or JSON numbers; once per input",
-    )
+    inputs.add_inputs(parser)
     parser.add_argument(
         "--shape",
         type=arguments.size,
         action="append",
         default=[],
         metavar="NAME=N",
-        help="size of a named dimension for zeros, ones and random (default: the expected one)",
+        help="size of a named dimension for what is made, and batch of a folder (default: the expected one)",
     )
+    add_entry(parser)
     parser.add_argument(
         "--output",
         action="append",
@@ -49,8 +75,24 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         help="write an output as .npy; or all of them as .npz",
     )
     parser.add_argument(
-        "--print-top", type=_count, metavar="K", help="print the K best classes along the last dimension"
+        "--print-top", type=arguments.count, metavar="K", help="print the K best classes along the last dimension"
     )
+    parser.add_argument(
+        "--expect",
+        action="append",
+        default=[],
+        metavar="[NAME=]FILE",
+        help="compare an output with an .npy, or those that an .npz names; exit code 6 where one differs",
+    )
+    for name, default, what in (("atol", ATOL, "by how much"), ("rtol", RTOL, "by which share of the expected number")):
+        parser.add_argument(
+            f"--{name}",
+            type=arguments.tolerance,
+            default=default,
+            metavar="N",
+            help=f"{what} elements may differ (default: {default:g})",
+        )
+    parser.add_argument("--taps", action="store_true", help="print statistics of what each module of the model makes")
     parser.add_argument("--trust", action="store_true", help="run object code from the file (only from who you trust)")
     arguments.add_threads(parser)
     arguments.add_machine(parser)
@@ -59,32 +101,95 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=run)
 
 
-def _count(text: str) -> int:
-    if not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no positive number")
-    return int(text)
+class Outcome(NamedTuple):
+    """What a run gave."""
+
+    results: list[np.ndarray]
+    files: tuple[Path, ...] = ()
+    """The files of a folder, one for each row."""
+    expected: tuple[Comparison, ...] = ()
+    taps: tuple[taps.Tap, ...] = ()
 
 
 def run(options: argparse.Namespace) -> int:
     """Runs the command."""
     with targets.compiling():
-        model = exported.load_model(options.model, options.trust, options.machine, options.device)
-    inputs = read_inputs(options.input, model.inputs, arguments.by_name(options.shape))
+        loaded = exported.load_model(options.model, options.trust, options.machine, options.device)
+    model = entry_of(loaded, options.entry)
+    given = inputs.read(options, model.inputs, arguments.by_name(options.shape))
     places = _places(options.output, model.outputs)
-    results = model.run(inputs)
+    wanted = dict(_expected(options.expect, [spec.name for spec in model.outputs]))
+    outcome = _run(options, model, given)
+    by_name = {spec.name: array for spec, array in zip(model.outputs, outcome.results, strict=True)}
+    compared = [compare_arrays(n, by_name[n], array, options.atol, options.rtol) for n, array in wanted.items()]
+    outcome = outcome._replace(expected=tuple(compared))
     for path, chosen in places.items():
-        _write(path, {model.outputs[i].name: results[i] for i in chosen})
+        _write(path, {model.outputs[i].name: outcome.results[i] for i in chosen})
     if options.json:
-        console.emit_json(_as_json(model, results, places, options.print_top))
-        return console.OK
-    for i, (spec, array) in enumerate(zip(model.outputs, results, strict=True)):
+        console.emit_json(_as_json(model, outcome, places, options.print_top))
+    else:
+        _print(model, outcome, places, options.print_top)
+    return console.OK if all(c.good for c in compared) else console.WRONG
+
+
+def _run(options: argparse.Namespace, model: LoadedModel, given: list[Any]) -> Outcome:
+    """Calls the model, once or for each chunk of a folder."""
+    folders = [x for x in given if isinstance(x, Folder)]
+    if not folders:
+        tapped = _tapped(options, given) if options.taps else ()
+        return Outcome(model.run(given), taps=tapped)
+    if options.taps:
+        raise console.UsageError("--taps is for one call", remedy="one file instead of a folder")
+    names = [spec.name for spec in model.outputs]
+    with Progress("running", count_of(folders), "files") as progress:
+        chunks = list(run_chunks(model.run, given, inputs.scaling_of(options), names, progress.tell))
+    return Outcome([np.concatenate(parts) for parts in zip(*chunks, strict=True)], folders[0].files)
+
+
+def _tapped(options: argparse.Namespace, given: list[Any]) -> tuple[taps.Tap, ...]:
+    source = sources.open_source(sources.asked(options.model))
+    assert source.graph is not None
+    return tuple(taps.tap(source.graph, source.weights, given))
+
+
+def _expected(texts: Sequence[str], names: Sequence[str]) -> Iterator[tuple[str, np.ndarray]]:
+    """Outputs with what they should be; raises UsageError, and what ``read_array`` does."""
+    seen = set()
+    for text in texts:
+        name, equals, path = text.partition("=")
+        if not equals or name not in names:
+            name, path = "", text
+        found = {name: read_array(path)} if name or not path.endswith(".npz") else _read_all(path)
+        if list(found) == [""]:
+            if len(names) != 1:
+                raise console.UsageError(f"--expect {text!r} names none of {', '.join(names)}", remedy="NAME=FILE.npy")
+            found = {names[0]: found[""]}
+        for one, array in found.items():
+            if one not in names or one in seen:
+                problem = "is expected twice" if one in seen else f"is no output, there are {', '.join(names)}"
+                raise console.UsageError(f"--expect {text!r}: {one!r} {problem}")
+            seen.add(one)
+            yield one, array
+
+
+def _read_all(path: str) -> dict[str, np.ndarray]:
+    if not Path(path).is_file():
+        raise FileNotFoundError(2, "no such file", path)
+    return read_npz(path)
+
+
+def _print(model: LoadedModel, outcome: Outcome, places: dict[Path, list[int]], count: int | None) -> None:
+    for i, (spec, array) in enumerate(zip(model.outputs, outcome.results, strict=True)):
         written = "".join(f" -> {path}" for path, chosen in places.items() if i in chosen)
-        values = "" if written or options.print_top or array.size > SHOWN else f" = {_values(array)}"
+        values = "" if written or count or array.size > SHOWN else f" = {_values(array)}"
         shape = TensorSpec(spec.name, spec.dtype, array.shape)
         console.emit(f"{spec.name}: {console.type_text(shape)}{written}{values}")
-        if options.print_top:
-            _print_top(array, options.print_top)
-    return console.OK
+        if count:
+            _print_top(array, count, [path.name for path in outcome.files])
+    for compared in outcome.expected:
+        console.emit(str(compared))
+    if outcome.taps:
+        console.emit(taps.text(outcome.taps))
 
 
 def _places(texts: Sequence[str], specs: Sequence[TensorSpec]) -> dict[Path, list[int]]:
@@ -121,10 +226,10 @@ def _values(array: np.ndarray) -> str:
     return np.array2string(array, separator=", ", threshold=SHOWN, precision=6).replace("\n", "")
 
 
-def _print_top(array: np.ndarray, count: int) -> None:
-    kind, rows = top(array, count)
+def _print_top(array: np.ndarray, count: int, files: Sequence[str]) -> None:
+    kind, rows = top(array, count, len(files) or ROWS)
     for number, row in enumerate(rows):
-        prefix = f"[{number}] " if len(rows) > 1 else ""
+        prefix = f"{files[number]}: " if len(files) == len(rows) else f"[{number}] " if len(rows) > 1 else ""
         for label, score in row:
             text = f"{score:8.2%}" if kind == "probability" else f"{score:10.6g}"
             console.emit(f"  {prefix}class {label:>4} {text}")
@@ -133,8 +238,8 @@ def _print_top(array: np.ndarray, count: int) -> None:
         console.emit(f"  ... and {left} rows more")
 
 
-def top(array: np.ndarray, count: int) -> tuple[str, list[list[tuple[int, float]]]]:
-    """(kind of the scores, the best classes with their scores, row by row).
+def top(array: np.ndarray, count: int, limit: int = ROWS) -> tuple[str, list[list[tuple[int, float]]]]:
+    """(kind of the scores, the best classes with their scores, row by row of the first ``limit``).
 
     Logarithms of probabilities come out as probabilities; other scores as they are.
     """
@@ -148,7 +253,7 @@ def top(array: np.ndarray, count: int) -> tuple[str, list[list[tuple[int, float]
         kind, rows = "probability", powers
     elif _are_probabilities(rows):
         kind = "probability"
-    rows = rows[:ROWS]
+    rows = rows[:limit]
     best = np.argsort(-rows, axis=1, kind="stable")[:, :count]
     return kind, [[(int(c), float(row[c])) for c in order] for row, order in zip(rows, best, strict=True)]
 
@@ -158,9 +263,9 @@ def _are_probabilities(rows: np.ndarray) -> bool:
     return bool(rows.shape[1] > 1 and (rows >= 0).all() and (rows <= 1 + 1e-6).all() and sums_to_one)
 
 
-def _as_json(model: LoadedModel, results: Sequence[np.ndarray], places: dict[Path, list[int]], count: Any) -> Any:
+def _as_json(model: LoadedModel, outcome: Outcome, places: dict[Path, list[int]], count: Any) -> Any:
     outputs = []
-    for i, (spec, array) in enumerate(zip(model.outputs, results, strict=True)):
+    for i, (spec, array) in enumerate(zip(model.outputs, outcome.results, strict=True)):
         entry: dict[str, Any] = console.spec_json(TensorSpec(spec.name, spec.dtype, array.shape))
         files = [str(path) for path, chosen in places.items() if i in chosen]
         if files:
@@ -168,7 +273,13 @@ def _as_json(model: LoadedModel, results: Sequence[np.ndarray], places: dict[Pat
         else:
             entry["values"] = array.tolist()
         if count:
-            kind, rows = top(array, count)
+            kind, rows = top(array, count, len(outcome.files) or ROWS)
             entry["top"] = [[{"class": label, kind: score} for label, score in row] for row in rows]
         outputs.append(entry)
-    return {"model": model.name, "outputs": outputs}
+    told: dict[str, Any] = {"model": model.name, "outputs": outputs}
+    for name, parts in (("expected", outcome.expected), ("taps", outcome.taps)):
+        if parts:
+            told[name] = [part.as_json() for part in parts]
+    if outcome.files:
+        told["files"] = [str(path) for path in outcome.files]
+    return told

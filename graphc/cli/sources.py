@@ -55,6 +55,11 @@ class Source:
         return Stages(graph, target=machine, passes=self.pipeline)
 
 
+def asked(path: str) -> argparse.Namespace:
+    """The options with which ``open_source`` reads a file."""
+    return argparse.Namespace(source=path, input=[], weights=None, train=False)
+
+
 def open_source(options: argparse.Namespace, machine: Target | None = None, calls_python: bool = False) -> Source:
     """What ``options.source`` names, a target together with ``--input``, ``--weights`` and ``--train``; a user's passes
     that run first do so here, by the costs of the machine (None: this one). ``calls_python``: nothing is run, so that
@@ -63,6 +68,8 @@ def open_source(options: argparse.Namespace, machine: Target | None = None, call
     Raises UsageError, TargetError, UserCodeError, ArtifactError, FileNotFoundError, CompileFailure.
     """
     path = Path(options.source)
+    if getattr(options, "entry", None) is not None and path.suffix != ".gcm":
+        raise console.UsageError("--entry names an entry of a .gcm file", remedy="without --entry")
     if exported.is_exported(path.name):
         start = time.perf_counter()
         with targets.compiling():
@@ -70,7 +77,7 @@ def open_source(options: argparse.Namespace, machine: Target | None = None, call
         source = Source(traced.graph, None, traced.state())
     elif path.exists() or not targets.is_target(options.source):
         start = time.perf_counter()
-        source = _from_file(path)
+        source = _from_file(path, getattr(options, "entry", None))
     else:
         model, examples, dims = compile.prepare(options, "source")
         start = time.perf_counter()
@@ -96,7 +103,12 @@ def _extended(source: Source, passes: Arranged, machine: Target | None) -> Sourc
     return replace(source, graph=graph, pipeline=passes.pipeline)
 
 
-def _from_file(path: Path) -> Source:
+def add_entry(parser: argparse.ArgumentParser) -> None:
+    """Adds ``--entry``, which ``open_source`` obeys."""
+    parser.add_argument("--entry", metavar="NAME", help="which entry of a .gcm file (default: its first one)")
+
+
+def _from_file(path: Path, entry: str | None = None) -> Source:
     if path.suffix not in SUFFIXES:
         raise console.UsageError(
             f"{str(path)!r} is neither a target nor a .gcm, .pt2, .onnx, .gc or .gck file", remedy=targets.FORMS
@@ -105,7 +117,10 @@ def _from_file(path: Path) -> Source:
         raise FileNotFoundError(2, "no such file", str(path))
     if path.suffix == ".gcm":
         stored = model_content.load(path)
-        return Source(settle(read_graph(stored)), None, dict(stored.weights))
+        known = [e.spec.name for e in stored.entries]
+        if entry is not None and entry not in known:
+            raise console.UsageError(f"the file has no entry {entry!r}", remedy=f"--entry {' or '.join(known)}")
+        return Source(settle(read_graph(stored, entry)), None, dict(stored.weights))
     text = path.read_text(encoding="utf-8", errors="replace")
     beside = path.with_suffix(".npz")
     data = read_npz(beside) if beside.is_file() else {}

@@ -6,10 +6,29 @@ import argparse
 
 from graphc.cli import console, exported, targets
 from graphc.cli.compile import add_model_arguments, prepare
+from graphc.cli.fields import Field
 from graphc.compiled.model_summary import summary
 from graphc.nn.module import Module
 
 EXAMPLES = ("graphc summary net.py:Net --input x:f32[1,1,28,28]",)
+JSON = (
+    Field("layers[].path", "string", "path of a module, empty for the model", optional=True),
+    Field("layers[].kind", "string", "its class"),
+    Field("layers[].outputs", "array", "shapes of what it returns"),
+    Field("layers[].outputs[]", "any", "a shape", optional=True),
+    Field("layers[].calls", "integer", "how often it is called"),
+    Field("layers[].parameters", "integer", "numbers in its parameters"),
+    Field("layers[].trainable", "integer", "those of parameters with gradients"),
+    Field("layers[].state_bytes", "integer", "what parameters and buffers take", "B"),
+    Field("layers[].output_bytes", "integer", "what outputs take", "B"),
+    Field("layers[].multiply_adds", "integer", "multiply-adds of a call"),
+    Field("parameters", "integer", "of the model"),
+    Field("trainable", "integer", "of the model"),
+    Field("multiply_adds", "integer", "of the model"),
+    Field("input_bytes", "integer", "what inputs take", "B"),
+    Field("state_bytes", "integer", "what parameters and buffers take", "B"),
+    Field("output_bytes", "integer", "what outputs of all layers take", "B"),
+)
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:

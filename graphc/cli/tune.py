@@ -5,12 +5,28 @@ from __future__ import annotations
 import argparse
 
 from graphc.cli import arguments, compile, console, sources, targets
+from graphc.cli.fields import Field
 from graphc.compiler import cache
 from graphc.compiler.progress import shown
 from graphc.compiler.ready import running_target
 from graphc.compiler.tuning import TunedKernel, Tuning, tune
 
 EXAMPLES = ("graphc tune net.gcm --candidates 2 --seconds 0.05",)
+JSON = (
+    Field("name", "string", "name of the model"),
+    Field("before", "number", "time of the program with the estimate's choices", "s"),
+    Field("after", "number", "with those that were found", "s"),
+    Field("kept", "boolean", "whether they are used from now on"),
+    Field("kernels[].kernel", "string", "a kernel", optional=True),
+    Field("kernels[].key", "string", "digest of its loop nest"),
+    Field("kernels[].calls", "integer", "how often the program calls it"),
+    Field("kernels[].candidates", "integer", "how many register blocks were timed"),
+    Field("kernels[].estimated", "string", "the block that the estimate chooses"),
+    Field("kernels[].chosen", "string", "the block that is fastest"),
+    Field("kernels[].estimated_seconds", "number", "time with the former", "s"),
+    Field("kernels[].seconds", "number", "time with the latter", "s"),
+    Field("kernels[].gain", "number", "the former as a share of the latter"),
+)
 
 
 def add_to(parser: argparse.ArgumentParser) -> None:

@@ -9,17 +9,27 @@ from typing import Any
 
 from graphc.base.errors import CompileError
 from graphc.cli import arguments, compile, console, sources, targets
+from graphc.cli.fields import Field
 from graphc.codegen.machine.target import Target
-from graphc.compiler.ready import running_target
 from graphc.compiler.profile import Profile, profile
+from graphc.compiler.ready import running_target
 from graphc.compiler.stages import Stages
 from graphc.drawing.from_graph import class_names
 from graphc.files.container import replacing
+from graphc.ir.graph.graph import Graph
 from graphc.view import page, view_data
 
 EXAMPLES = (
     "graphc view net.gcm -o net.html",
-    "graphc view model.py:Net --input x:f32[1,3,224,224] -o net.html --no-times",
+    "graphc view net.py:Net --input x:f32[1,1,28,28] -o net.html --no-times",
+)
+JSON = (
+    Field("path", "string", "the page"),
+    Field("bytes", "integer", "its size", "B"),
+    Field("passes", "integer", "graphs that it shows: as traced, frozen, and after each pass"),
+    Field("nodes", "integer", "nodes of the graph that is compiled, weights and inputs among them"),
+    Field("kernels", "integer", "calls of kernels"),
+    Field("seconds", "number or null", "time of the whole call on one thread; null without times", "s"),
 )
 
 
@@ -27,17 +37,18 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     """Gives the command's parser its arguments."""
     compile.add_model_arguments(parser, "source")
     compile.add_passes_argument(parser)
-    parser.add_argument("-o", "--output", required=True, metavar="FILE", help="the page to write: an .html")
+    sources.add_entry(parser)
+    parser.add_argument("-o", "--output", required=True, metavar="FILE", help="the page to write: net.html")
     parser.add_argument(
-        "--profile",
-        action=argparse.BooleanOptionalAction,
-        default=True,
-        help="measure the kernels (default), or leave times out, so that equal models make equal pages",
+        "--profile", dest="times", action="store_true", default=True, help="measure the kernels (the default)"
     )
-    parser.add_argument("--no-times", dest="profile", action="store_false", help="the same as --no-profile")
-    parser.add_argument("--seconds", type=arguments.seconds, default=2.0, help="about how long to run (default: 2)")
+    parser.add_argument(
+        "--no-times", dest="times", action="store_false", help="leave times out: equal models make equal pages"
+    )
+    parser.add_argument("--seconds", type=arguments.seconds, default=2.0, help="about how long to measure (default: 2)")
     parser.add_argument("--open", action="store_true", help="open the page in a browser")
     arguments.add_machine(parser)
+    parser.add_argument("--json", action="store_true", help="print what was written as JSON")
     parser.set_defaults(run=run)
 
 
@@ -50,21 +61,25 @@ def run(options: argparse.Namespace) -> int:
         raise console.UsageError(f"there is no folder {str(place.parent)!r} to write {place.name!r} to")
     with targets.compiling():
         machine = running_target(options.machine)
-    source = sources.open_source(options, machine, calls_python=not options.profile)
+    source = sources.open_source(options, machine, calls_python=not options.times)
     if source.graph is None:
         raise console.UsageError("a .gck file holds a lowered program, which has no graph to show")
     with targets.compiling():
-        data = _data(source, machine, options)
-    text = page(data)
+        data = _data(source, source.graph, machine, options)
     with replacing(place) as file:
-        file.write(text.encode())
-    console.emit(f"{place}: {_told(data)}, {console.bytes_text(place.stat().st_size)}")
+        file.write(page(data).encode())
+    facts = _facts(place, data)
+    if options.json:
+        console.emit_json(facts)
+    else:
+        told = f"{facts['passes']} passes, {facts['nodes']} nodes, {facts['kernels']} kernel calls"
+        console.emit(f"{place}: {told}, {console.bytes_text(facts['bytes'])}")
     if options.open:
         webbrowser.open(place.resolve().as_uri())
     return console.OK
 
 
-def _data(source: sources.Source, machine: Target, options: argparse.Namespace) -> dict[str, Any]:
+def _data(source: sources.Source, graph: Graph, machine: Target, options: argparse.Namespace) -> dict[str, Any]:
     def measure(stages: Stages) -> Profile | None:
         inputs, weights = sources.example_arrays(stages, source.weights)
         try:
@@ -73,14 +88,13 @@ def _data(source: sources.Source, machine: Target, options: argparse.Namespace) 
             console.say(f"note: without times: {error.what}")
             return None
 
-    assert source.graph is not None
     classes = class_names(source.module)
-    return view_data(
-        source.graph, source.weights, machine, source.pipeline, classes, measure if options.profile else None
-    )
+    return view_data(graph, source.weights, machine, source.pipeline, classes, measure if options.times else None)
 
 
-def _told(data: dict[str, Any]) -> str:
-    """What the page shows, in a few words."""
-    passes, calls = len(data["passes"]), len(data["kernels"])
-    return f"{passes} passes, {calls} kernel calls"
+def _facts(place: Path, data: dict[str, Any]) -> dict[str, Any]:
+    """What the page shows, in a few numbers."""
+    last = data["graphs"][data["passes"][-1]["graph"]]
+    facts = {"path": str(place), "bytes": place.stat().st_size, "passes": len(data["passes"]), "nodes": len(last)}
+    spent = data["profile"] and data["profile"]["seconds"]
+    return {**facts, "kernels": len(data["kernels"]), "seconds": spent}

@@ -203,16 +203,35 @@ class Cache:
     def _choices_path(self, target: TargetSpec) -> Path:
         return self.folder / f"{hashlib.sha256(repr(target).encode()).hexdigest()}{TUNED}"
 
-    def clear(self) -> int:
-        """Removes all entries and choices; returns how many entries. Raises OSError."""
+    def clear(self, unused: float = 0.0) -> int:
+        """Removes the entries that were not used for so many seconds, or all of them and the choices; returns how many
+        entries. Raises OSError."""
         if not self.folder.exists():
             return 0
-        files = self._files()
-        for path in self.folder.glob(f"*{TUNED}"):
+        last = time.time() - unused
+        files = [path for used, _, path in self._files() if not unused or used < last]
+        for path in [] if unused else self.folder.glob(f"*{TUNED}"):
             path.unlink(missing_ok=True)
-        for _, _, path in files:
+        for path in files:
             path.unlink(missing_ok=True)
         return len(files)
+
+    def entries(self) -> list[tuple[str, int, float]]:
+        """(key, bytes, time of last use) of every entry, the last used one first. Raises OSError."""
+        files = self._files() if self.folder.exists() else []
+        return [(path.name.removesuffix(SUFFIX), size, used) for used, size, path in sorted(files, reverse=True)]
+
+    def fault(self) -> str:
+        """Why the folder, if it exists, is not one that only this user writes to; an empty text where it is."""
+        try:
+            if self.folder.exists():
+                _check_owner(self.folder, stat.S_ISDIR)
+                _check_parents(self.folder)
+            return ""
+        except OSError as error:
+            return str(error)
+        except ArtifactError as error:
+            return error.what
 
     def usage(self) -> Usage:
         """What lies in the cache now. Raises OSError."""

@@ -12,13 +12,13 @@ from graphc.codegen.schedule.estimate.kernel_facts import KernelFacts, Vectoriza
 from graphc.codegen.schedule.memory.liveness import intervals, peak
 from graphc.compiler.explain_device import PATHS, OnDevice, run_of
 from graphc.compiler.stages import Stages
-from graphc.fusion.partition import is_repeated
 from graphc.fusion.vertical import FusionPlan, fuse
 from graphc.ir.graph.graph import Graph, Node
 from graphc.ir.kernel.dims import dims_of_program
 from graphc.ir.kernel.statements import Call, Program, Storage, aligned
 from graphc.ir.literal import print_dim
 from graphc.ir.op import Trait
+from graphc.passes.base import held_graphs
 
 
 @dataclass(frozen=True)
@@ -160,8 +160,7 @@ class _Origins:
             for node in present.nodes():
                 self.nodes.update((prefix + v.name, node) for v in node.results)
                 self.kinds.setdefault(node, "contraction" if node.op.has(Trait.CONTRACTION) else "map")
-                if is_repeated(node):
-                    pending.append((f"{node.results[0].name}.", node.attrs["body"]))
+                pending += [(f"{prefix}{node.results[0].name}.", node.attrs[name]) for name in held_graphs(node)]
 
     def of(self, call: Call) -> list[Node]:
         """The nodes that a call computes."""

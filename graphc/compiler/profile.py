@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from graphc.base.size import hint
 from graphc.codegen.llvm.build import build_object
 from graphc.codegen.llvm.entry import emit_stamped
 from graphc.codegen.llvm.stamps import STAMPS, stamp_count
@@ -20,7 +19,7 @@ from graphc.compiler.compile import describe, load_compiled
 from graphc.compiler.explain import KernelReport, explain
 from graphc.compiler.stages import Stages
 from graphc.files.manifest import BufferSpec, Manifest
-from graphc.ir.kernel.statements import Call, Program
+from graphc.ir.kernel.statements import Program
 from graphc.runtime.call import Executable
 from graphc.runtime.profile import Machine, copy_bandwidth, measure_peak, time_programs
 
@@ -100,8 +99,7 @@ def profile(
     programs = [load_stamped(stages), load_stamped(stages, each=False)]
     bound = [tuple(np.array(weights[spec.path]) for spec in program.bound) for program in programs]
     machine = measure_machine(stages.target)
-    runs = [stamps_of(call) for call in stages.scheduled.calls]
-    times, whole = time_programs(programs, inputs, bound, seconds, rounds, runs)
+    times, whole = time_programs(programs, inputs, bound, seconds, rounds)
     reports = explain(stages).calls
     total = sum(times.calls) or 1.0
     calls = tuple(
@@ -119,12 +117,6 @@ def _kernel_time(
     peak = report.flops / machine.flops / spent if resolved else None
     copy = report.bytes / machine.bandwidth / spent if resolved else None
     return KernelTime(report, spent, spent / total, peak, copy, spread, resolved)
-
-
-def stamps_of(call: Call) -> int:
-    """How many pairs of stamps there are in a call: one for each run. Of a loop that ends when a flag says so it is not
-    known how often it runs: one."""
-    return 1 if any(axis.flag for axis in call.loops) else hint(call.runs)
 
 
 def load_stamped(stages: Stages, each: bool = True) -> Executable:

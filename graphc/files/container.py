@@ -63,13 +63,13 @@ Section = tuple[str, int, int, bytes]
 
 
 @contextmanager
-def replacing(path: str | os.PathLike[str], durable: bool = True) -> Iterator[BinaryIO]:
+def replacing(path: str | os.PathLike[str], durable: bool = True, named: bool = False) -> Iterator[BinaryIO]:
     """A binary file that takes the place of ``path`` when the block ends without an error; otherwise nothing changes.
 
     It is written as a file without a name where the file system has such files (a process that is killed leaves nothing
-    of it), else beside ``path``, synced, and given the name; a file that is there already passes its mode on. What is
-    not ``durable`` is not synced: after a loss of power it may be damaged. What writers of ``path`` that were killed
-    left beside it is removed.
+    of it), else, and where it has to be ``named``, beside ``path``, synced, and given the name; a file that is there
+    already passes its mode on. What is not ``durable`` is not synced: after a loss of power it may be damaged. What
+    writers of ``path`` that were killed left beside it is removed.
     Raises ArtifactError when ``path`` is a device or a folder; OSError.
     """
     target = Path(os.path.realpath(path))
@@ -80,7 +80,7 @@ def replacing(path: str | os.PathLike[str], durable: bool = True) -> Iterator[Bi
     sweep(target)
     temporary = target.parent / f"{_temporary_prefix(target)}{secrets.token_hex(8)}.tmp"
     try:
-        file = _open_unnamed(target.parent)
+        file = None if named else _open_unnamed(target.parent)
         unnamed = file is not None
         with file or open(temporary, "xb") as file:
             _hold(file.fileno())
@@ -91,8 +91,7 @@ def replacing(path: str | os.PathLike[str], durable: bool = True) -> Iterator[Bi
             if durable:
                 os.fsync(file.fileno())
             if unnamed:
-                # NOTE: with a descriptor, which an absolute path leaves unused, links are followed; without one they are
-                # not.
+                # NOTE: links are followed only where a descriptor is given, which an absolute path leaves unused.
                 os.link(f"{_OPEN_FILES}/{file.fileno()}", temporary, src_dir_fd=file.fileno())
             os.replace(temporary, target)
     # NOTE: also Ctrl-C, and whatever the block that writes raises; it is raised again.

@@ -52,7 +52,7 @@ def time_calls(
     quantile: float = 0.5,
 ) -> Times:
     """Times the calls of kernels of a stamped program as ``time_programs`` does."""
-    return time_programs([program], inputs, [bound], seconds, rounds, quantile=quantile)[0]
+    return time_programs([program], inputs, [bound], seconds, rounds, quantile)[0]
 
 
 def time_programs(
@@ -61,30 +61,35 @@ def time_programs(
     bound: Sequence[Sequence[np.ndarray]],
     seconds: float,
     rounds: int,
-    runs: Sequence[int] = (),
     quantile: float = 0.5,
 ) -> list[Times]:
     """Times stamped programs (see llvm.stamps), whose last output holds the stamps, in alternating rounds. They run for
     about ``seconds``, at least three times and at most ``rounds`` times, after one time that does not count; outputs
-    lie in the same memory each time. ``bound`` are the arrays of each program, ``runs`` how many pairs of stamps there
-    are in each call of the first program (default: one). A figure is the mean of the rounds around a ``quantile``: of
-    the half around the median, or of the best round alone for 0."""
+    lie in the same memory each time. ``bound`` are the arrays of each program. A figure is the mean of the rounds
+    around a ``quantile``: of the half around the median, or of the best round alone for 0."""
     trials = [_Trial(program, inputs, tuple(arrays)) for program, arrays in zip(programs, bound, strict=True)]
     begin = time.perf_counter()
     while (done := len(trials[0].rows)) < _LEAST_ROUNDS or (done < rounds and time.perf_counter() - begin < seconds):
         for trial in trials:
             trial.run()
     # NOTE: the counter's rate is taken from a program itself, run until that is exact.
-    first, last = trials[0].rows[0][1], trials[-1].rows[-1][-1]
+    first, last = trials[0].rows[0][1], _last(trials[-1].rows[-1])
     end = time.perf_counter()
     while end - begin < _CALIBRATION:
-        last = trials[-1].call()[-1]
+        last = _last(trials[-1].call())
         end = time.perf_counter()
     tick = (end - begin) / max(1, int(last) - int(first))
-    return [
-        figures(np.stack(trial.rows), np.array(trial.walls), tick, quantile, runs if trial is trials[0] else ())
-        for trial in trials
-    ]
+    return [figures(np.stack(trial.rows), np.array(trial.walls), tick, quantile) for trial in trials]
+
+
+def _count(words: np.ndarray) -> int:
+    """How many calls of kernels there are behind the stamps at the start."""
+    return (len(words) - 1 - int(words[0])) // 2
+
+
+def _last(words: np.ndarray) -> int:
+    """The last stamp."""
+    return words[int(words[0]) + _count(words)]
 
 
 class _Trial:
@@ -104,16 +109,15 @@ class _Trial:
         self.rows.append(stamps.copy())
 
 
-def figures(
-    words: np.ndarray, walls: np.ndarray, tick: float, quantile: float = 0.5, runs: Sequence[int] = ()
-) -> Times:
-    """The figures of rounds. ``words``: i64[rounds, 1 + stamps], first how many stamps stand at the start; ``walls``:
-    seconds of the calls from Python; ``tick``: seconds per count; the rest as of ``time_programs``."""
+def figures(words: np.ndarray, walls: np.ndarray, tick: float, quantile: float = 0.5) -> Times:
+    """The figures of rounds. ``words``: i64[rounds, words], as llvm.stamps has them; ``walls``: seconds of the calls
+    from Python; ``tick``: seconds per count; ``quantile`` as of ``time_programs``."""
     lead = int(words[0, 0])
-    steps = np.diff(words[:, 1:], axis=1)
+    count = _count(words[0])
+    steps, pairs = np.diff(words[:, 1 : 1 + lead + count], axis=1), words[:, 1 + lead + count :]
     empty, calls = steps[:, _COLD : lead - 1], steps[:, lead - 1 :]
     cost = float(around(empty.ravel(), 0.5))
-    taken = calls - cost * (np.asarray(runs, np.float64) if runs else 1.0)
+    taken = calls - cost * pairs
     low, high = np.quantile(empty, (0.1, 0.9))
     resolution = (_step_of(steps) + float(high - low)) * tick
     spent = np.maximum(around(taken, quantile), 0.0) * tick

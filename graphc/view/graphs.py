@@ -10,7 +10,6 @@ from graphc.base.location import Location
 from graphc.drawing.from_graph import kind_of
 from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value, input_class, input_path
 from graphc.ir.graph.text import print_attrs, print_operand
-from graphc.ir.op import Trait
 from graphc.passes.base import held_graphs
 
 Record = dict[str, Any]
@@ -112,9 +111,8 @@ def node_key(node: Node, prefix: str = "") -> str:
 
 
 def inside_of(node: Node, attribute: str, prefix: str = "") -> str:
-    """How the names begin of values in a graph that a node holds; those of a loop as calls of kernels name them."""
-    own = f"{prefix}{node.results[0].name}."
-    return own if node.op.has(Trait.LOOP) else f"{own}{attribute}."
+    """How the names begin of values in a graph that a node holds."""
+    return f"{prefix}{node.results[0].name}.{attribute}."
 
 
 def groups_of(module: str) -> list[str]:

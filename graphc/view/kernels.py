@@ -8,6 +8,7 @@ from graphc.compiler.explain import KernelReport, explain
 from graphc.compiler.profile import KernelTime, Profile
 from graphc.compiler.stages import Stages
 from graphc.ir.graph.graph import Graph, Node
+from graphc.ir.kernel.statements import Call
 from graphc.ir.kernel.text import kernel_lines
 from graphc.ir.op import Trait
 from graphc.passes.base import held_graphs
@@ -22,22 +23,35 @@ def kernels_data(stages: Stages, times: Profile | None) -> dict[str, Any]:
     spent = {call.report.number: call for call in times.calls} if times else {}
     kernels = []
     for report, call in zip(explain(stages).calls, program.calls, strict=True):
-        found = list(dict.fromkeys(nodes[name] for name in call.values if name in nodes))
-        kernels.append(_kernel(report, found, spent.get(report.number)))
+        kernels.append(_kernel(report, _nodes_of(call, nodes), spent.get(report.number)))
     texts = {kernel.name: "\n".join(line for line, _ in kernel_lines(kernel)) for kernel in program.kernels}
     return {"kernels": kernels, "texts": texts, "profile": _profile(times)}
 
 
-def _nodes_by_value(graph: Graph) -> dict[str, tuple[str, Node]]:
-    """Key and node by the names of values as calls of kernels have them."""
-    found: dict[str, tuple[str, Node]] = {}
-    pending = [("", graph)]
+def _nodes_by_value(graph: Graph) -> dict[str, list[tuple[str, Node]]]:
+    """Key and node by the names of values as calls of kernels have them: of what a node holds they begin with its name.
+    Values of several branches may have one."""
+    found: dict[str, list[tuple[str, Node]]] = {}
+    pending = [("", "", graph)]
     while pending:
-        prefix, present = pending.pop()
+        start, prefix, present = pending.pop()
         for node in present.nodes():
-            found.update((prefix + v.name, (node_key(node, prefix), node)) for v in node.results)
-            pending += [(inside_of(node, name, prefix), node.attrs[name]) for name in held_graphs(node)]
+            for value in node.results:
+                found.setdefault(start + value.name, []).append((node_key(node, prefix), node))
+            inner = f"{start}{node.results[0].name}." if node.results else ""
+            pending += [(inner, inside_of(node, name, prefix), node.attrs[name]) for name in held_graphs(node)]
     return found
+
+
+def _nodes_of(call: Call, nodes: dict[str, list[tuple[str, Node]]]) -> list[tuple[str, Node]]:
+    """What a call computes; where branches have values of one name, those of the branch that its flag chooses."""
+    flags = tuple(f"{axis.flag}." for axis in call.loops if axis.flag)
+    found: dict[tuple[str, Node], None] = {}
+    for name in call.values:
+        known = nodes.get(name, [])
+        chosen = [pair for pair in known if pair[0].startswith(flags)] if len(known) > 1 else known
+        found.update(dict.fromkeys(chosen or known[:1]))
+    return list(found)
 
 
 def _kernel(report: KernelReport, nodes: list[tuple[str, Node]], time: KernelTime | None) -> dict[str, Any]:

@@ -160,7 +160,7 @@ function spread(level, near) {
         // Boxes are drawn to boxes and not to lines that pass by, and these to themselves: both stay straight.
         const alike = found.filter(([n]) => !elements[n].item === !elements[e].item), drawn = alike.length ? alike : found;
         wanted.push(drawn.length ? drawn.reduce((sum, [n, shift]) => sum + elements[n].x + shift, 0) / drawn.length : elements[e].x);
-        weights.push(elements[e].item === null ? 4 : 1);
+        weights.push(elements[e].item === null ? 1 : 8);
       }
       const places = fitPlaces(elements, r, wanted, weights);
       r.forEach((e, i) => { elements[e].x = places[i]; });

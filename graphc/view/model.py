@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from graphc.base import config
 from graphc.base.pass_runner import PassRun
+from graphc.base.version import VERSION
 from graphc.codegen.machine.target import Target
 from graphc.compiler.freeze import freeze
 from graphc.compiler.profile import Profile
@@ -64,7 +64,7 @@ def view_data(
     steps += [_step(run, number) for run, number in zip(runs, graphs, strict=True)]
     return {
         "format": FORMAT,
-        "version": config.VERSION,
+        "version": VERSION,
         "name": graph.name,
         "target": target.cpu or target.triple,
         "classes": dict(classes or {}),

@@ -10,7 +10,7 @@ const percent = f => `${(100 * f).toPrecision(3)}%`;
 function kernelRow(kernel, most) {
   const from = homePath(kernel).join(".") || kernel.writes.join(", ");
   const time = timed ? `<span class="time">${kernelTime(kernel)}</span>` : "<span></span>";
-  const share = timed ? `<span class="share">${kernel.resolved ? "" : "~"}${shareText(kernel.share)}</span><span class="bar" style="width:${(100 * kernel.share / most).toFixed(1)}%"></span>` : "";
+  const share = timed ? `<span class="share">${kernel.resolved || kernel.share < 0.0005 ? "" : "~"}${shareText(kernel.share)}</span><span class="bar" style="width:${(100 * kernel.share / most).toFixed(1)}%"></span>` : "";
   return `<div class="row${state.kernel === kernel.number ? " on" : ""}" data-kernel="${kernel.number}"><span class="number">#${kernel.number}</span>` +
     `<span class="ops">${escape(opsText(kernel))}</span>${time}<span class="from">${escape(from)}</span>${share}</div>`;
 }

@@ -30,9 +30,10 @@ def mismatches(value: Any, fields: Sequence[Field]) -> list[str]:
         elif not _fits(part, stated[path].type):
             found.append(f"{path} is {type(part).__name__}, stated is {stated[path].type}")
     seen = {path for path, _ in _parts("", value, stated)}
+    objects = {path for path, part in _parts("", value, stated) if isinstance(part, dict)}
     for field in fields:
         parent, _, last = field.path.rpartition(".")
-        if not field.optional and "[]" not in last and last != "*" and (not parent or parent in seen):
+        if not field.optional and "[]" not in last and last != "*" and (not parent or parent in objects):
             found += [f"{field.path} is absent"] if field.path not in seen else []
     return found
 

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from graphc.cli.arrays import (
+    Fill,
+    fitting_value,
     parse_type,
     parse_types,
     random_array,
@@ -184,11 +186,32 @@ def test_all_inputs():
     found = read_inputs(["i=[3,4]", "x=ones"], [X, I])
     np.testing.assert_array_equal(found[0], np.ones((2, 3)))
     np.testing.assert_array_equal(found[1], [3, 4])
-    with pytest.raises(ArgumentError, match=r"no value for i: i64\[2\]\n  try    --input i=@file.npy"):
+    with pytest.raises(ArgumentError, match=r"no value for i: i64\[2\]\n  try    --input i=\[1,1\]; or --fill"):
         read_inputs(["x=ones"], [X, I])
     with pytest.raises(ArgumentError, match="given twice"):
         read_inputs(["x=ones", "x=zeros"], [X])
     assert read_inputs([], []) == []
+
+
+def test_inputs_that_are_missing_are_told_together_with_values_that_fit():
+    specs = parse_types(["x:f32[1,3,8,8]", "ids:i64[1,4]", "t:f32", "on:bool", "pos:int=0..9", "h:f32[9,9]"])
+    with pytest.raises(ArgumentError) as caught:
+        read_inputs(["on=true"], specs)
+    assert caught.value.what.startswith("no value for x: f32[1,3,8,8], ids: i64[1,4], t: f32[], pos: int = pos, h:")
+    assert caught.value.remedy == (
+        "--input x=@picture.png --input ids=[[1,1,1,1]] --input t=0.5 --input pos=3 --input h=@h.npy; "
+        "or --fill random for all"
+    )
+    for value, spec in (("[[1,1,1,1]]", specs[1]), ("0.5", specs[2]), ("true", specs[3])):
+        assert fitting_value(spec) == value and read_value(value, spec).shape == spec.shape
+
+
+def test_what_is_not_given_is_filled():
+    found = read_inputs(["i=[3,4]"], [X, I], fill=Fill("ones"))
+    np.testing.assert_array_equal(found[0], np.ones((2, 3), np.float32))
+    first, second = (read_inputs([], [X, I], fill=Fill("random", seed)) for seed in (0, 1))
+    assert not np.array_equal(first[0], second[0])
+    np.testing.assert_array_equal(first[0], read_inputs(["x=random:0"], [X])[0])
 
 
 def test_numbers_that_are_sizes():

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from graphc.cli import console
 from graphc.cli.bench import measure
-from graphc.compiled.model_file import load
+from graphc.cli.latency import Pace
 from tests.cli.conftest import Graphc
 
 SHORT = ["--rounds", "3", "--seconds", "0.01"]
@@ -21,14 +20,17 @@ def test_figures(net: Path, graphc: Graphc):
     assert done.code == console.OK
     lines = done.out.splitlines()
     assert lines[0] == "Net(x: f32[2,6]) -> (output: f32[2,4])"
-    assert [line.split()[0] for line in lines[4:]] == ["load", "optimized", "lowered", "scheduled", "llvm", "object"]
-    assert all(word in done.out for word in ("median", "p10", "p90"))
+    assert lines[1].split() == ["p50", "p90", "p99", "p99.9", "min", "max", "mean", "calls/s", "calls"]
+    first = [line.split()[0] for line in lines[2:]]
+    assert first == ["graphc", "load", "optimized", "lowered", "scheduled", "llvm", "object"]
 
 
 def test_json(net: Path, graphc: Graphc):
     facts = json.loads(graphc("bench", net, *SHORT, "--json").out)
-    assert 0 < facts["call"]["p10"] <= facts["call"]["median"] <= facts["call"]["p90"]
-    assert facts["rounds"] == 3 and facts["model"] == "Net"
+    call = facts["call"]
+    assert 0 < call["min"] <= call["p10"] <= call["p50"] <= call["p90"] <= call["p99"] <= call["p99.9"] <= call["max"]
+    assert call["median"] == call["p50"] and call["calls"] >= 3 and call["throughput"] > 0
+    assert (facts["rounds"], facts["model"], facts["streams"], facts["rate"]) == (3, "Net", 1, None)
     assert 0 < sum(facts["stages"].values()) < facts["load"]
 
 
@@ -54,9 +56,47 @@ def test_missing_and_damaged_files(tmp_path: Path, graphc: Graphc):
     assert graphc("bench", tmp_path / "bad.gcm").code == console.DAMAGED
 
 
-def test_one_figure_per_round(net: Path):
-    times = measure(load(net), [np.zeros((2, 6), np.float32)], rounds=5, seconds=0.01)
-    assert times.shape == (5,) and (times > 0).all()
+def test_subjects_take_turns():
+    order: list[str] = []
+    subjects = [[lambda name=name: order.append(name)] for name in "ab"]
+    found = measure(subjects, 3, 1e-9, 0.0, Pace())
+    assert "".join(order) == "aabb" + "ab" * 3
+    assert [len(samples.medians) for samples in found] == [3, 3]
+
+
+def test_bounds_that_do_not_hold_end_with_code_6(net: Path, graphc: Graphc):
+    good = graphc("bench", net, *SHORT, "--assert", "p50<1s", "--assert", "throughput>0.1")
+    assert good.code == console.OK and good.out.count(", holds") == 2
+    bad = graphc("bench", net, *SHORT, "--assert", "p50<1s", "--assert", "max<=0ns", "--json")
+    facts = json.loads(bad.out)
+    assert bad.code == console.WRONG and [a["holds"] for a in facts["asserts"]] == [True, False]
+    assert facts["asserts"][1] == {"text": "max<=0ns", "value": facts["call"]["max"], "holds": False}
+    assert graphc("bench", net, "--assert", "p50<1").code == console.USAGE
+
+
+def test_calls_at_a_rate(net: Path, graphc: Graphc):
+    facts = json.loads(graphc("bench", net, "--rate", "1000", "--seconds", "0.1", "--streams", "2", "--json").out)
+    assert facts["call"]["calls"] == 100 and facts["streams"] == 2 and facts["rate"] == 1000
+    told = graphc("bench", net, "--rate", "1e9", "--seconds", "0.001", "--warmup", "0")
+    assert told.code == console.OK and "calls were due and not made" in told.out
+
+
+def test_another_file_and_earlier_figures_beside_it(net: Path, graphc: Graphc):
+    before = net.with_name("before.json")
+    before.write_text(graphc("bench", net, *SHORT, "--json").out)
+    done = graphc("bench", net, *SHORT, "--compare", net, "--compare", before)
+    assert done.code == console.OK
+    assert "p50 / graphc's" in done.out and "measured before" in done.out
+    facts = json.loads(graphc("bench", net, *SHORT, "--compare", net, "--compare", before, "--json").out)
+    first, second = facts["compare"]
+    assert first["difference"] == 0 and first["ratio"]["low"] <= first["ratio"]["median"] <= first["ratio"]["high"]
+    assert second["ratio"]["low"] is None and second["name"] == str(before)
+
+
+def test_the_only_entry_has_a_name(net: Path, graphc: Graphc):
+    assert graphc("bench", net, *SHORT, "--entry", "forward").code == console.OK
+    done = graphc("bench", net, *SHORT, "--entry", "decode")
+    assert done.code == console.USAGE and "--entry forward" in done.err
 
 
 def test_named_dimensions_through_the_commands(models: Path, tmp_path: Path, graphc: Graphc):
@@ -77,5 +117,5 @@ def test_named_dimensions_through_the_commands(models: Path, tmp_path: Path, gra
         assert twice.code == 2 and "--shape batch=... is given twice" in twice.err
     timed = json.loads(graphc("bench", path, *SHORT, "--shape", "batch=1,8,32", "--json").out)
     assert [call["sizes"] for call in timed["calls"]] == [{"batch": 1}, {"batch": 8}, {"batch": 32}]
-    assert "call batch=8" in graphc("bench", path, *SHORT, "--shape", "batch=1,8").out
+    assert "graphc batch=8" in graphc("bench", path, *SHORT, "--shape", "batch=1,8").out
     assert "dim batch = 1..64 hint 32" in graphc("ir", path, "--stage", "traced").out

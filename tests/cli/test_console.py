@@ -53,7 +53,9 @@ def test_sizes(count: int, text: str):
     assert console.bytes_text(count) == text
 
 
-@pytest.mark.parametrize(("seconds", "text"), [(2.5, "2.5 s"), (0.0123, "12.3 ms"), (1.5e-6, "1.5 us"), (2e-9, "2 ns")])
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(2.5, "2.5 s"), (0.0123, "12.3 ms"), (1.5e-6, "1.5 us"), (2e-9, "2 ns"), (2e-10, "0.2 ns")]
+)
 def test_times(seconds: float, text: str):
     assert console.seconds_text(seconds) == text
 

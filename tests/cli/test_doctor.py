@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
 import graphc as gc
 from graphc.base.errors import DeviceError
 from graphc.cli import console, doctor
+from graphc.runtime.profile import Machine
 from tests.cli.conftest import Graphc
 
 
@@ -17,8 +19,39 @@ def test_it_says_what_is_there(graphc: Graphc):
     assert done.code == console.OK and not done.err
     assert done.out.startswith("machine:\n") and "\ncuda:\n" in done.out
     found = json.loads(graphc("doctor", "--json").out)
-    assert list(found) == ["machine", "cuda"] and found["machine"]["graphc"] == gc.__version__
+    assert list(found) == ["machine", "packages", "cache", "cuda", "check", "faults", "good"]
+    assert found["machine"]["graphc"] == gc.__version__ and found["good"]
+    assert set(doctor.NEEDED) | set(doctor.OPTIONAL) < set(found["packages"])
     assert list(found["cuda"]) == ["cupy", "driver", "devices", "NVRTC", "cublasLt", "C++ compiler", "tested"]
+
+
+def test_it_ends_with_a_verdict(graphc: Graphc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    assert graphc("doctor").out.endswith("verdict: compiled code runs here, and is right\n")
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    folder.chmod(0o777)
+    monkeypatch.setenv("GRAPHC_CACHE_DIR", str(folder))
+    done = graphc("doctor")
+    assert done.code == console.WRONG
+    assert done.out.endswith(f"verdict: cache, state: {folder} can be written by other users\n")
+    assert "drwxrwxrwx" in done.out
+
+
+def test_a_program_that_computes_something_else_is_a_fault(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(doctor, "compile", lambda function: lambda x: function(x) + 1)
+    (fault,) = doctor.faults_of({"check": doctor.check()})
+    assert fault.startswith("check, program: ") and "instead of" in fault
+
+
+def test_packages_that_are_missing_are_named_with_what_they_are_for(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(doctor, "OPTIONAL", {"no-such-package": "flying"})
+    assert doctor.packages()["no-such-package"] == "missing: flying"
+
+
+def test_it_measures_when_it_is_asked_to(monkeypatch: pytest.MonkeyPatch, graphc: Graphc):
+    monkeypatch.setattr(doctor, "measure_machine", lambda: Machine(2e11, 3e10))
+    done = graphc("doctor", "--measure")
+    assert "200.0 GFLOP/s" in done.out and "30.0 GB/s" in done.out
 
 
 def test_it_says_that_no_gpu_has_run_it(graphc: Graphc):

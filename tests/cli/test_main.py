@@ -111,7 +111,7 @@ def test_a_fault_of_graphc_says_so(graphc: Graphc, net: Path, monkeypatch: pytes
     def fault(*_: object) -> None:
         raise RuntimeError("odd")
 
-    monkeypatch.setattr("graphc.cli.run.read_inputs", fault)
+    monkeypatch.setattr("graphc.cli.run.inputs.read", fault)
     done = graphc("run", net)
     assert done.code == console.INTERNAL
     assert done.err == "error: internal error: RuntimeError: odd\n  try    GRAPHC_DEBUG=1 shows where\n"
@@ -121,7 +121,7 @@ def test_memory_errors_are_no_faults(graphc: Graphc, net: Path, monkeypatch: pyt
     def exhausted(*_: object) -> None:
         raise MemoryError("1 EiB")
 
-    monkeypatch.setattr("graphc.cli.run.read_inputs", exhausted)
+    monkeypatch.setattr("graphc.cli.run.inputs.read", exhausted)
     assert graphc("run", net) == (console.COMPILE, "", "error: out of memory: 1 EiB\n")
 
 
@@ -183,6 +183,25 @@ def test_an_interrupt_ends_quietly_and_leaves_nothing(models: Path):
     _, err = process.communicate()
     assert (process.returncode, err) == (console.INTERRUPTED, "interrupted\n")
     assert not list(models.parent.glob("*.gcm")) and not list(models.parent.glob(".*"))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["bench", "--seconds", "60"],
+        ["bench", "--seconds", "60", "--rounds", "1", "--streams", "3"],
+        ["bench", "--seconds", "60", "--rate", "100"],
+    ],
+)
+def test_an_interrupt_ends_a_measurement(net: Path, arguments: list[str]):
+    process = spawn(arguments[0], net, *arguments[1:], env={**ENVIRONMENT, "GRAPHC_LOGS": "info"})
+    assert process.stderr is not None
+    while "object" not in (line := process.stderr.readline()) and line:
+        pass
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, out, err.splitlines()[-1]) == (console.INTERRUPTED, "", "interrupted")
 
 
 def test_closed_streams(net: Path):

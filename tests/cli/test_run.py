@@ -75,7 +75,9 @@ def test_several_inputs_and_outputs(two: Path, tmp_path: Path, graphc: Graphc):
         (["x=@shape.npy"], console.MISMATCH, "has shape [6, 2]"),
         (["x=@type.npy"], console.MISMATCH, "element type float64, the model takes float32"),
         (["x=@damaged.npy"], console.DAMAGED, "the header of the .npy file"),
-        (["x=@."], console.USAGE, "no such file"),
+        (["x=@notes.txt"], console.USAGE, "notes.txt: no such file"),
+        (["x=@type.txt"], console.USAGE, "is no file of arrays"),
+        (["x=@empty"], console.USAGE, "has no images and no arrays"),
     ],
 )
 def test_wrong_inputs(
@@ -84,11 +86,98 @@ def test_wrong_inputs(
     monkeypatch.chdir(net.parent)
     np.save("shape.npy", np.zeros((6, 2), np.float32))
     np.save("type.npy", np.zeros((2, 6)))
+    Path("type.txt").write_text("")
+    Path("empty").mkdir()
     Path("damaged.npy").write_bytes(b"\x93NUMPY\x01")
     done = graphc("run", net, *(part for value in values for part in ("--input", value)))
     assert done.code == code
     assert done.err.startswith("error: ") and message in done.err
     assert not done.out
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Five rows of Net as files."""
+    place = tmp_path / "rows"
+    place.mkdir()
+    for i, row in enumerate(np.random.default_rng(1).standard_normal((5, 6)).astype(np.float32)):
+        np.save(place / f"{i}.npy", row)
+    return place
+
+
+def test_a_folder_is_a_batch(net: Path, folder: Path, tmp_path: Path, graphc: Graphc):
+    done = graphc("run", net, "--input", f"x=@{folder}", "--output", tmp_path / "y.npy", "--print-top", 1)
+    assert done.code == console.OK and done.err == ""
+    rows = [np.load(path) for path in sorted(folder.iterdir())]
+    wanted = np.concatenate([load(net)(np.stack(part)) for part in (rows[:2], rows[2:4], [rows[4], rows[4]])])[:5]
+    np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), wanted)
+    lines = done.out.splitlines()
+    assert lines[0].startswith("output: f32[5,4] -> ") and len(lines) == 6
+    assert [line.split(":")[0].strip() for line in lines[1:]] == [f"{i}.npy" for i in range(5)]
+    facts = json.loads(graphc("run", net, "--input", f"x=@{folder}", "--json").out)
+    assert facts["files"] == [str(folder / f"{i}.npy") for i in range(5)] and len(facts["outputs"][0]["values"]) == 5
+    done = graphc("run", net, "--input", f"x=@{folder}", "--taps")
+    assert done.code == console.USAGE and "--taps is for one call" in done.err
+
+
+def test_outputs_are_compared_with_expected_ones(net: Path, x: Path, tmp_path: Path, graphc: Graphc):
+    expected = np.asarray(load(net)(np.load(x))).copy()
+    np.save(tmp_path / "y.npy", expected)
+    run = ["run", net, "--input", f"x=@{x}", "--expect", tmp_path / "y.npy"]
+    done = graphc(*run)
+    assert done.code == console.OK and "output: as expected; the worst is output[" in done.out
+    expected[1, 2] += 0.5
+    np.save(tmp_path / "y.npy", expected)
+    done = graphc(*run)
+    assert done.code == console.WRONG and "1 of 8 elements differ; the worst is output[1, 2] = " in done.out
+    assert graphc(*run, "--atol", "0.6").code == console.OK
+    facts = json.loads(graphc(*run, "--json").out)
+    assert facts["expected"][0]["worst"]["index"] == [1, 2] and not facts["expected"][0]["good"]
+    np.save(tmp_path / "y.npy", expected[:1])
+    assert graphc(*run).code == console.WRONG
+
+
+def test_expected_outputs_have_names(two: Path, tmp_path: Path, graphc: Graphc, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    np.savez("all.npz", **{"sum": np.full(3, 2, np.float32), "pair.1": np.ones(3, np.float32)})
+    np.savez("other.npz", other=np.ones(3))
+    np.save("sum.npy", np.full(3, 2, np.float32))
+    run = ["run", two, "--fill", "ones", "--expect"]
+    assert graphc(*run, "all.npz").out.count("as expected") == 2
+    assert graphc(*run, "sum=sum.npy").code == console.OK
+    assert graphc(*run, "sum=all.npz:sum").code == console.OK
+    for texts, message in (
+        (["sum.npy"], "names none of sum, pair.0, pair.1"),
+        (["other.npz"], "'other' is no output"),
+        (["all.npz", "--expect", "sum=sum.npy"], "is expected twice"),
+        (["missing.npy"], "no such file"),
+        (["missing.npz"], "no such file"),
+        (["sum.txt"], "sum.txt: no such file"),
+    ):
+        done = graphc(*run, *texts)
+        assert done.code == console.USAGE and message in done.err
+
+
+def test_statistics_of_what_modules_make(net: Path, x: Path, graphc: Graphc):
+    done = graphc("run", net, "--input", f"x=@{x}", "--taps")
+    assert done.code == console.OK and done.out.splitlines()[-1].split()[:2] == ["fc", "f32[2,4]"]
+    facts = json.loads(graphc("run", net, "--input", f"x=@{x}", "--taps", "--json").out)
+    assert [tap["module"] for tap in facts["taps"]] == ["fc"]
+
+
+def test_what_is_not_given_is_filled_or_told_together(two: Path, graphc: Graphc):
+    assert "sum: f32[3] = [3., 3., 3.]" in graphc("run", two, "--input", "a=[2,2,2]", "--fill", "ones").out
+    first, again, other = (graphc("run", two, "--fill", "random", "--seed", seed).out for seed in (1, 1, 2))
+    assert first == again != other
+    done = graphc("run", two)
+    assert done.code == console.MISMATCH and "no value for a: f32[3], b: f32[3]" in done.err
+    assert "--input a=[0.5,0.5,0.5] --input b=[0.5,0.5,0.5]; or --fill random for all" in done.err
+    assert graphc("run", two, "--fill", "ones", "--seed", "1").code == console.USAGE
+
+
+def test_the_only_entry_has_a_name(two: Path, graphc: Graphc):
+    assert graphc("run", two, "--fill", "ones", "--entry", "forward").code == console.OK
+    assert graphc("run", two, "--fill", "ones", "--entry", "decode").code == console.USAGE
 
 
 @pytest.mark.parametrize("index", [5, -1])

@@ -18,7 +18,7 @@ from graphc.compiled.model_trace import snapshot
 from graphc.compiler import profile as compiler_profile
 from graphc.compiler.compile import compile_stages, load_compiled
 from graphc.compiler.freeze import freeze
-from graphc.compiler.profile import load_stamped, profile, stamps_of
+from graphc.compiler.profile import load_stamped, profile
 from graphc.compiler.stages import Stages
 from graphc.errors import ArgumentError, CompileError
 from graphc.nn import functional as F
@@ -53,14 +53,16 @@ def test_stamped_programs_compute_the_same(train: bool):
     *found, stamps = stamped.run([X], bound[1])
     for a, b in zip((*expected, *bound[0]), (*found, *bound[1]), strict=True):
         np.testing.assert_array_equal(a, b)
-    assert stamps.shape == (stamp_count(stages.scheduled),) and stamps[0] == LEAD and (np.diff(stamps) > 0).all()
+    assert stamps.shape == (stamp_count(stages.scheduled),) and stamps[0] == LEAD
+    count = len(stages.scheduled.calls)
+    assert (np.diff(stamps[1:-count]) > 0).all() and (stamps[-count:] == 1).all()
 
 
 def test_stamps_around_all_calls_together():
     stages, state = traced(False)
     program = load_stamped(stages, each=False)
     *_, stamps = program.run([X], tuple(state[b.path] for b in program.bound))
-    assert stamps.shape == (1 + LEAD + 1,) and (np.diff(stamps[1:]) > 0).all()
+    assert stamps.shape == (1 + LEAD + 2,) and (np.diff(stamps[1:-1]) > 0).all() and stamps[-1] == 1
 
 
 def test_no_kernel_passes_a_stamp():
@@ -125,10 +127,28 @@ def test_repeated_calls_take_as_long_as_all_their_runs():
     *results, stamps = stamped.run([x], tuple(state[b.path] for b in stamped.bound))
     for a, b in zip(expected, results, strict=True):
         np.testing.assert_array_equal(a, b)
-    assert (np.diff(stamps) > 0).all()
+    count = len(stages.scheduled.calls)
+    runs = [c.runs for c in stages.scheduled.calls]
+    assert (np.diff(stamps[1:-count]) > 0).all() and stamps[-count:].tolist() == runs
     times = profile(stages, [x], state, seconds=0.02, rounds=5)
     repeated = {i for i, c in enumerate(stages.scheduled.calls) if c.loops}
     assert repeated and all(times.calls[i].seconds > 0 for i in repeated)
-    assert all(stamps_of(stages.scheduled.calls[i]) == 200 for i in repeated)
     (product,) = [times.calls[i].report for i in repeated if times.calls[i].report.kind == "contraction"]
     assert product.flops >= 200 * 2 * 16 * 64 and product.ops[0] == "matmul"
+
+
+def test_loops_that_values_end_and_branches_count_their_runs():
+    def function(x):
+        y = gc.cond(x.sum() > 0, lambda v: v * 2.0, lambda v: v - 1.0, (x,))
+        return gc.while_loop(lambda c: c[1] < 5, lambda c: (c[0].cos(), c[1] + 1), (y, gc.tensor(0)))[0]
+
+    x = np.ones((2, 3), np.float32)
+    found = snapshot(function, [gc.tensor(x)])
+    stages = Stages(found.graph)
+    *_, stamps = load_stamped(stages).run([x], ())
+    count = len(stages.scheduled.calls)
+    runs = dict(zip([c.values for c in stages.scheduled.calls], stamps[-count:].tolist(), strict=True))
+    looped = {v: n for v, n in runs.items() if any("cos" in name for name in v)}
+    assert set(looped.values()) == {5}
+    branches = {c.loops[0].flag: n for c, n in zip(stages.scheduled.calls, stamps[-count:], strict=True) if c.loops}
+    assert branches["cond.then"] == 1 and branches["cond.otherwise"] == 0

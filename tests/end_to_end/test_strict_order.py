@@ -17,8 +17,9 @@ from graphc.cli.main import main
 from graphc.codegen.machine.target import in_strict_order, target_named
 from graphc.codegen.schedule.expansion.expand import expand
 from graphc.compiled.model_trace import snapshot
-from graphc.compiler.compile import compile_stages, load_compiled, running_target
+from graphc.compiler.compile import compile_stages, load_compiled
 from graphc.compiler.freeze import freeze
+from graphc.compiler.ready import running_target
 from graphc.compiler.stages import Stages, target_spec
 from graphc.errors import ArgumentError, CompileError
 from graphc.files.manifest import load as load_artifact

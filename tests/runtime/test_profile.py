@@ -9,12 +9,12 @@ from graphc.compiler.profile import measure_machine
 from graphc.runtime.profile import COPY_BYTES, around, copy_bandwidth, figures
 
 
-def words(*calls: tuple[int, ...], stamp: int = 10, first: int = 70) -> np.ndarray:
+def words(*calls: tuple[int, ...], stamp: int = 10, first: int = 70, runs: tuple[int, ...] = (1, 1)) -> np.ndarray:
     """What a stamped program writes in rounds of calls that take so many counts, each stamp taking some more."""
     rows = []
     for took in calls:
         steps = [first, first, *[stamp] * 6, *(t + stamp for t in took)]
-        rows.append([9, 1000, *(1000 + np.cumsum(steps))])
+        rows.append([9, 1000, *(1000 + np.cumsum(steps)), *runs])
     return np.array(rows, np.int64)
 
 
@@ -30,7 +30,7 @@ def test_figures_are_without_the_cost_of_a_stamp():
 
 
 def test_a_repeated_call_is_without_the_cost_of_all_its_stamps():
-    assert figures(words((100, 100)), WALLS, 1.0, runs=[1, 5]).calls == (100.0, 60.0)
+    assert figures(words((100, 100), runs=(1, 5)), WALLS, 1.0).calls == (100.0, 60.0)
 
 
 def test_what_is_shorter_than_a_stamp_takes_no_time():

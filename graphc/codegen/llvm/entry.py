@@ -327,7 +327,7 @@ class _EntryWriter:
             self.lines.append(f"  %pt = getelementptr inbounds ptr, ptr %table, i64 {self.last}")
             self.lines.append("  %ticks = load ptr, ptr %pt, align 8")
             if not start:
-                self.lines += self.stamps.begin()
+                self.lines += self.stamps.begin(len(self.program.calls) if self.stamps.each else 1)
         if self.threads.chunked:
             self.shared_calls(start, stop)
         else:
@@ -530,7 +530,7 @@ class _EntryWriter:
         self.lines += stamps.before_run(number)
         self.call(number, call)
         self.lines += stamps.after_run(number)
-        self.repeated += stamps.repeated(number)
+        self.repeated += stamps.repeated(number, len(self.program.calls))
 
     def shared_calls(self, start: int, stop: int) -> None:
         """Appends calls that threads share: each runs its chunk of kernels that are cut into chunks,

@@ -14,9 +14,10 @@ and memory are in no cache yet."""
 
 
 def stamp_count(program: Program, each: bool = True) -> int:
-    """How many words (i64) a call of the stamped program writes: the number LEAD, as many stamps at the start, and one
-    after each call, or without ``each`` one after the last."""
-    return 1 + LEAD + (len(program.calls) if each else 1)
+    """How many words (i64) a call of the stamped program writes: the number LEAD, as many stamps at the start, one
+    after each call, and for each call how many pairs of stamps were taken in it: one for each run of a repeated call.
+    Without ``each`` all calls count as one."""
+    return 1 + LEAD + 2 * (len(program.calls) if each else 1)
 
 
 @dataclass(frozen=True)
@@ -39,45 +40,65 @@ class Stamps:
         fence = f"  call void @{self.fence}()"
         return [fence, f"  {register} = call i64 @llvm.readcyclecounter()", fence]
 
-    def begin(self) -> list[str]:
-        """How many stamps stand at the start, and these."""
-        count = f"  store i64 {LEAD}, ptr %ticks, align 8"
-        return [count, *(line for number in range(LEAD) for line in self.stamp(number))]
+    def begin(self, calls: int) -> list[str]:
+        """How many stamps stand at the start, one pair for each of so many calls, and the stamps at the start."""
+        lines = [f"  store i64 {LEAD}, ptr %ticks, align 8"]
+        for word in range(1 + LEAD + calls, 1 + LEAD + 2 * calls):
+            lines += [f"  %pair{word} = getelementptr inbounds i64, ptr %ticks, i64 {word}"]
+            lines += [f"  store i64 1, ptr %pair{word}, align 8"]
+        return [*lines, *(line for number in range(LEAD) for line in self.stamp(number))]
 
     def stamp(self, number: int) -> list[str]:
         """Writes down the counter."""
         return [
-            *self.count(f"%t{number}"),
-            f"  %q{number} = getelementptr inbounds i64, ptr %ticks, i64 {number + 1}",
-            f"  store i64 %t{number}, ptr %q{number}, align 8",
+            *self.count(f"%count{number}"),
+            f"  %word{number} = getelementptr inbounds i64, ptr %ticks, i64 {number + 1}",
+            f"  store i64 %count{number}, ptr %word{number}, align 8",
         ]
 
     def sum_of(self, call: int) -> list[str]:
-        """Stands at the head of the function: the time that a repeated call has taken so far."""
-        return [f"  %g{call} = alloca i64, align 8", f"  store i64 0, ptr %g{call}, align 8"]
+        """Stands at the head of the function: what a repeated call has taken so far, and in how many runs."""
+        names = (f"%sum{call}", f"%runs{call}")
+        return [
+            line
+            for name in names
+            for line in (f"  {name} = alloca i64, align 8", f"  store i64 0, ptr {name}, align 8")
+        ]
 
     def before_run(self, call: int) -> list[str]:
         """Stands before a repeated call."""
-        return self.count(f"%g{call}.0")
+        return self.count(f"%sum{call}.0")
 
     def after_run(self, call: int) -> list[str]:
         """Stands behind a repeated call."""
         return [
-            *self.count(f"%g{call}.1"),
-            f"  %g{call}.2 = sub i64 %g{call}.1, %g{call}.0",
-            f"  %g{call}.3 = load i64, ptr %g{call}, align 8",
-            f"  %g{call}.4 = add i64 %g{call}.3, %g{call}.2",
-            f"  store i64 %g{call}.4, ptr %g{call}, align 8",
+            *self.count(f"%sum{call}.1"),
+            f"  %sum{call}.2 = sub i64 %sum{call}.1, %sum{call}.0",
+            *_add(f"%sum{call}", f"%sum{call}.2"),
+            *_add(f"%runs{call}", "1"),
         ]
 
-    def repeated(self, call: int) -> list[str]:
-        """The stamp of a call of a loop that has ended, as if all its runs had followed each other."""
+    def repeated(self, call: int, calls: int) -> list[str]:
+        """The stamp of a call, of so many in the program, whose loop has ended, as if all its runs had followed each
+        other, and how often it ran."""
         number = LEAD + call
         return [
-            f"  %h{call}.0 = getelementptr inbounds i64, ptr %ticks, i64 {number}",
-            f"  %h{call}.1 = getelementptr inbounds i64, ptr %ticks, i64 {number + 1}",
-            f"  %h{call}.2 = load i64, ptr %h{call}.0, align 8",
-            f"  %h{call}.3 = load i64, ptr %g{call}, align 8",
-            f"  %h{call}.4 = add i64 %h{call}.2, %h{call}.3",
-            f"  store i64 %h{call}.4, ptr %h{call}.1, align 8",
+            f"  %end{call}.0 = getelementptr inbounds i64, ptr %ticks, i64 {number}",
+            f"  %end{call}.1 = getelementptr inbounds i64, ptr %ticks, i64 {number + 1}",
+            f"  %end{call}.2 = load i64, ptr %end{call}.0, align 8",
+            f"  %end{call}.3 = load i64, ptr %sum{call}, align 8",
+            f"  %end{call}.4 = add i64 %end{call}.2, %end{call}.3",
+            f"  store i64 %end{call}.4, ptr %end{call}.1, align 8",
+            f"  %end{call}.5 = load i64, ptr %runs{call}, align 8",
+            f"  %end{call}.6 = getelementptr inbounds i64, ptr %ticks, i64 {number + 1 + calls}",
+            f"  store i64 %end{call}.5, ptr %end{call}.6, align 8",
         ]
+
+
+def _add(place: str, value: str) -> list[str]:
+    """Adds a value to the number in memory."""
+    return [
+        f"  {place}.old = load i64, ptr {place}, align 8",
+        f"  {place}.new = add i64 {place}.old, {value}",
+        f"  store i64 {place}.new, ptr {place}, align 8",
+    ]

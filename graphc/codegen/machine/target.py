@@ -215,8 +215,8 @@ def in_strict_order(target: Target) -> Target:
 
 @cache
 def target_named(name: str) -> Target:
-    """``host``, or one of ``named_targets``: ``sse2``, ``avx2``, ``avx512`` (x86-64) or ``neon`` (aarch64), in strict
-    order where STRICT follows; raises CompileError for others."""
+    """``host``, or one of ``named_targets``: ``sse2``, ``avx2``, ``avx512`` (x86-64), ``neon`` (aarch64),
+    ``rv64gc`` or ``rv64gcv`` (riscv64), in strict order where STRICT follows; raises CompileError for others."""
     initialize()
     if name.endswith(STRICT):
         return in_strict_order(target_named(name.removesuffix(STRICT)))

@@ -30,16 +30,16 @@ def written(lines: list[str]) -> list[int]:
 
 
 def test_words_of_a_program():
-    assert stamp_count(PROGRAM) == 1 + LEAD + 1
+    assert stamp_count(PROGRAM) == stamp_count(PROGRAM, each=False) == 1 + LEAD + 2
     stamps = Stamps("llvm.x86.sse2.lfence", True)
-    begin = stamps.begin()
+    begin = stamps.begin(2)
     assert begin[0] == f"  store i64 {LEAD}, ptr %ticks, align 8"
-    assert written(begin) == list(range(1, LEAD + 1)) and written(stamps.stamp(LEAD)) == [LEAD + 1]
+    assert written(begin) == [LEAD + 3, LEAD + 4, *range(1, LEAD + 1)] and written(stamps.stamp(LEAD)) == [LEAD + 1]
 
 
 def test_the_stamp_of_a_repeated_call_follows_the_one_before_it():
     stamps = Stamps("llvm.x86.sse2.lfence", True)
-    assert written(stamps.repeated(0)) == [LEAD, LEAD + 1]
+    assert written(stamps.repeated(0, 3)) == [LEAD, LEAD + 1, LEAD + 4]
     assert sum("readcyclecounter" in line for line in [*stamps.before_run(0), *stamps.after_run(0)]) == 2
     assert set(stamps.declarations.values()) == {
         "declare i64 @llvm.readcyclecounter()",

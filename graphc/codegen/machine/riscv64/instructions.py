@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from graphc.codegen.machine.instruction import NOTHING, Instruction, without_operands
 
-PAUSE = Instruction("pause", without_operands("llvm.riscv.pause"), NOTHING)
-"""Tells the processor that a loop only waits: a fence without effect where it is not known."""
+PAUSE = Instruction(
+    "pause",
+    without_operands("llvm.riscv.pause"),
+    NOTHING,
+    mnemonics=("pause",),
+    features=frozenset({"zihintpause"}),
+)
+"""Tells the processor that a loop only waits."""
+GO_ON = Instruction("pause", without_operands("llvm.donothing"), NOTHING)
+"""What others do there."""
 
-INSTRUCTIONS = (PAUSE,)
+INSTRUCTIONS = (PAUSE, GO_ON)

@@ -1,0 +1,97 @@
+"""A folder as an input: its files in sorted order, in chunks of the model's batch size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from graphc.base.errors import ArgumentError, ShapeError
+from graphc.base.size import is_size
+from graphc.cli import images
+from graphc.cli.arrays import read_array
+from graphc.cli.console import UsageError
+from graphc.cli.images import Scaling
+from graphc.files.manifest import TensorSpec
+
+ARRAYS = (".npy", ".npz")
+
+
+@dataclass(frozen=True)
+class Folder:
+    """An input of which each element of the batch is a file."""
+
+    spec: TensorSpec
+    files: tuple[Path, ...]
+    element: tuple[int, ...]
+    """The shape of one element."""
+    size: int
+    """How many elements a call takes."""
+    fixed: bool
+    """Whether each call takes exactly as many."""
+
+    @staticmethod
+    def open(path: Path, spec: TensorSpec, made: TensorSpec) -> Folder:
+        """The files of a folder for an input, which ``made`` has with numbers for named dimensions. Raises UsageError
+        for a folder without images and arrays, and for an input without a batch."""
+        files = tuple(sorted(p for p in path.iterdir() if images.is_image(p) or p.suffix in ARRAYS))
+        if not files:
+            suffixes = ", ".join((*ARRAYS, *images.SUFFIXES))
+            raise UsageError(f"{str(path)!r} has no images and no arrays", remedy=f"files that end with {suffixes}")
+        if not spec.shape:
+            raise UsageError(f"input {spec.name!r} is one number, no batch", remedy=f"{spec.name}=3")
+        return Folder(spec, files, tuple(made.shape[1:]), max(made.shape[0], 1), not is_size(spec.shape[0]))
+
+    def read(self, start: int, scaling: Scaling) -> np.ndarray:
+        """The elements of the chunk that begins with a file; a fixed batch is filled up with its last element."""
+        rows = [self._element(path, scaling) for path in self.files[start : start + self.size]]
+        rows += rows[-1:] * (self.size - len(rows)) if self.fixed else []
+        return np.stack(rows)
+
+    def _element(self, path: Path, scaling: Scaling) -> np.ndarray:
+        if images.is_image(path):
+            layout = images.layout_of(self.element, self.spec.name)
+            return images.read_image(path, layout, self.spec.dtype, scaling)
+        array = read_array(str(path))
+        array = array[0] if array.shape == (1, *self.element) else array
+        if array.shape != self.element:
+            raise ShapeError(
+                f"{path} has shape {list(array.shape)}, an element of {self.spec} has {list(self.element)}"
+            )
+        return array
+
+
+def count_of(folders: Sequence[Folder]) -> int:
+    """How many elements there are; raises ArgumentError where folders differ in that or in the batch."""
+    counts = {len(folder.files) for folder in folders}
+    if len(counts) > 1 or len({folder.size for folder in folders}) > 1:
+        told = ", ".join(f"{f.spec.name} {len(f.files)} in batches of {f.size}" for f in folders)
+        raise ArgumentError(f"folders have different numbers of files or batches: {told}")
+    return counts.pop()
+
+
+def run_chunks(
+    call: Callable[[list[Any]], list[np.ndarray]],
+    inputs: Sequence[Any],
+    scaling: Scaling,
+    names: Sequence[str],
+    tell: Callable[[int], None],
+) -> Iterator[list[np.ndarray]]:
+    """The outputs of each chunk, without what fills it up: ``inputs`` are arrays or folders, ``names`` those of the
+    outputs, and ``tell`` is told how many files are done. Raises UsageError for an output without a batch."""
+    folders = [x for x in inputs if isinstance(x, Folder)]
+    count, size = count_of(folders), folders[0].size
+    for start in range(0, count, size):
+        results = call([x.read(start, scaling) if isinstance(x, Folder) else x for x in inputs])
+        wanted = min(size, count - start)
+        given = size if any(f.fixed for f in folders) else wanted
+        for name, array in zip(names, results, strict=True):
+            if not array.ndim or array.shape[0] != given:
+                raise UsageError(
+                    f"output {name!r} has shape {list(array.shape)}, no batch of {given}", remedy="one file at a time"
+                )
+        yield [array[:wanted] for array in results]
+        tell(start + wanted)

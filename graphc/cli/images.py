@@ -1,0 +1,103 @@
+"""Images as inputs of models, through Pillow (extra ``images``): layout, size and scale as the input asks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from graphc.base.dtypes import BY_NAME
+from graphc.base.errors import ArtifactError, ShapeError
+from graphc.cli.console import UsageError
+
+SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".ppm", ".pgm", ".tif", ".tiff", ".webp")
+MODES = {1: "L", 3: "RGB", 4: "RGBA"}
+"""Pillow's names of pixels with so many channels."""
+BRIGHTEST = 255.0
+
+
+class Scaling(NamedTuple):
+    """What becomes of a channel's number from 0 to 255: ``(number * scale - mean) / std``."""
+
+    scale: float | None = None
+    """None: 1/255 for floats, 1 for integers."""
+    mean: Sequence[float] = (0.0,)
+    """One for all channels, or one each."""
+    std: Sequence[float] = (1.0,)
+
+
+class Layout(NamedTuple):
+    """How the pixels of one image lie in an array."""
+
+    height: int
+    width: int
+    channels: int
+    first: bool
+    """Whether channels come before rows."""
+    plain: bool
+    """Whether there is no dimension of channels."""
+
+
+def layout_of(shape: Sequence[int], name: str = "input") -> Layout:
+    """The layout of one image in an input without its batch: rows and columns, or with 1, 3 or 4 channels before them
+    or behind them. Raises UsageError for other shapes."""
+    if len(shape) == 2:
+        return Layout(shape[0], shape[1], 1, first=True, plain=True)
+    if len(shape) == 3 and shape[0] in MODES:
+        return Layout(shape[1], shape[2], shape[0], first=True, plain=False)
+    if len(shape) == 3 and shape[2] in MODES:
+        return Layout(shape[0], shape[1], shape[2], first=False, plain=False)
+    raise UsageError(
+        f"input {name!r} takes {list(shape)} for each image, which has no channels",
+        remedy="an input such as [1,3,224,224], [1,224,224,3] or [1,28,28], or an .npy file",
+    )
+
+
+def is_image(path: Path) -> bool:
+    """Whether a file is taken for an image, by its suffix."""
+    return path.suffix.lower() in SUFFIXES
+
+
+def read_image(path: Path, layout: Layout, dtype: str, scaling: Scaling) -> np.ndarray:
+    """One image as an array of the layout: turned as its file says, in as many channels, resized so that it covers
+    the input and cropped around its middle, scaled. Raises ArtifactError for what is no image, UsageError without
+    Pillow, ShapeError for as many means as there are no channels."""
+    package, places = _pillow()
+    try:
+        with package.open(path) as file:
+            image = places.exif_transpose(file).convert(MODES[layout.channels])
+    except (package.UnidentifiedImageError, SyntaxError, ValueError, EOFError) as error:
+        raise ArtifactError(f"{path} is no image: {error}") from None
+    image = places.fit(image, (layout.width, layout.height), package.Resampling.BILINEAR)
+    pixels = np.asarray(image, np.float64).reshape(layout.height, layout.width, layout.channels)
+    pixels = _scaled(pixels, dtype, scaling)
+    if layout.plain:
+        return pixels[:, :, 0]
+    return np.ascontiguousarray(pixels.transpose(2, 0, 1)) if layout.first else pixels
+
+
+def _scaled(pixels: np.ndarray, dtype: str, scaling: Scaling) -> np.ndarray:
+    """``pixels``, whose last dimension are channels, as elements of the type."""
+    numpy_type = BY_NAME[dtype].numpy
+    for given in (scaling.mean, scaling.std):
+        if len(given) not in (1, pixels.shape[-1]):
+            raise ShapeError(f"{len(given)} numbers for {pixels.shape[-1]} channels", remedy="one, or one each")
+    scale = scaling.scale
+    if scale is None:
+        scale = 1 / BRIGHTEST if numpy_type.kind == "f" else 1.0
+    found = (pixels * scale - np.asarray(scaling.mean)) / np.asarray(scaling.std)
+    if numpy_type.kind in "iu":
+        limits = np.iinfo(numpy_type)
+        found = np.clip(np.rint(found), limits.min, limits.max)
+    return found.astype(numpy_type)
+
+
+def _pillow() -> tuple[Any, Any]:
+    """Pillow's modules of images and of operations on them."""
+    try:
+        from PIL import Image, ImageOps
+    except ImportError:
+        raise UsageError("images need Pillow", remedy="pip install 'graphc[images]', or an .npy file") from None
+    return Image, ImageOps

@@ -1,0 +1,166 @@
+"""What a model is measured beside: ONNX Runtime, OpenVINO, PyTorch, another model file, figures of an earlier run."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from importlib import metadata
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from graphc.base.errors import ArtifactError
+from graphc.cli import exported, sources, targets
+from graphc.cli.console import UsageError
+from graphc.compiled.graph_module import GraphModule
+from graphc.compiled.model_export import export
+from graphc.runtime.threads import get_num_threads
+from graphc.tensors.creation import from_numpy
+
+LIBRARIES = ("onnxruntime", "openvino", "torch")
+
+
+class Peer(NamedTuple):
+    """Something that is called in turns with the model."""
+
+    name: str
+    version: str
+    callers: tuple[Callable[[], Any], ...]
+    """One for each caller at a time."""
+    outputs: Callable[[], list[np.ndarray]]
+    """What a call gives, to be compared."""
+
+
+class Case(NamedTuple):
+    """The call that peers repeat."""
+
+    path: str
+    """The model."""
+    options: Any
+    inputs: tuple[Any, ...]
+    streams: int
+
+
+def open_peer(name: str, case: Case) -> Peer:
+    """The peer that ``--compare`` names. Raises UsageError where it is not installed or cannot run the model."""
+    if name in LIBRARIES:
+        return _LIBRARIES[name](case)
+    if not Path(name).is_file():
+        raise UsageError(
+            f"--compare {name!r}: there is no such peer and no such file",
+            remedy=f"one of {', '.join(LIBRARIES)}, a model file, or a .json of bench --json",
+        )
+    options = case.options
+    with targets.compiling():
+        model = exported.load_model(name, False, options.machine, options.device)
+    return Peer(name, "", (partial(model, *case.inputs),) * case.streams, partial(model.run, list(case.inputs)))
+
+
+def stored_figures(path: str, sizes: Mapping[str, int]) -> Mapping[str, float]:
+    """The figures of a call that ``graphc bench --json`` has printed into a file. Raises ArtifactError where it has
+    none for these sizes of named dimensions."""
+    try:
+        facts = json.loads(Path(path).read_text(encoding="utf-8"))
+        calls = facts.get("calls", [{"sizes": {}, "call": facts.get("call")}])
+        found = next(entry["call"] for entry in calls if not sizes or entry["sizes"] == dict(sizes))
+        return {name: float(found[name]) for name in ("p50", "p90", "p99", "throughput")}
+    except (ValueError, KeyError, TypeError, AttributeError, StopIteration):
+        told = f" for {dict(sizes)}" if sizes else ""
+        raise ArtifactError(f"{path} holds no figures{told}", remedy="a file of graphc bench --json") from None
+
+
+def _library(name: str) -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        raise UsageError(f"--compare {name}: it is not installed", remedy=f"pip install {name}") from None
+
+
+def _onnx(case: Case, folder: str) -> Path:
+    """The model as a file of ONNX: itself, or written of its graph for the sizes of the call."""
+    if Path(case.path).suffix == ".onnx":
+        return Path(case.path)
+    source = sources.open_source(sources.asked(case.path))
+    assert source.graph is not None
+    module = GraphModule(source.graph, {path: from_numpy(np.array(a)) for path, a in source.weights.items()})
+    examples = [x if isinstance(x, int) else from_numpy(np.asarray(x)) for x in case.inputs]
+    place = Path(folder) / "model.onnx"
+    with targets.compiling():
+        export(module.eval(), *examples, path=str(place))
+    return place
+
+
+def _onnxruntime(case: Case) -> Peer:
+    package: Any = _library("onnxruntime")
+    options = package.SessionOptions()
+    options.intra_op_num_threads, options.inter_op_num_threads = get_num_threads(), 1
+    options.log_severity_level = 3
+    with tempfile.TemporaryDirectory(prefix="graphc-") as folder:
+        session = package.InferenceSession(str(_onnx(case, folder)), options, providers=["CPUExecutionProvider"])
+    feeds = {spec.name: np.asarray(x) for spec, x in zip(session.get_inputs(), case.inputs, strict=True)}
+    run = partial(session.run, None, feeds)
+    return Peer("onnxruntime", package.__version__, (run,) * case.streams, run)
+
+
+def _openvino(case: Case) -> Peer:
+    package: Any = _library("openvino")
+    core = package.Core()
+    # NOTE: as it is by itself, it computes in bf16 where the processor can.
+    limits = {
+        "INFERENCE_NUM_THREADS": get_num_threads() * case.streams,
+        "NUM_STREAMS": case.streams,
+        "INFERENCE_PRECISION_HINT": "f32",
+    }
+    with tempfile.TemporaryDirectory(prefix="graphc-") as folder:
+        compiled = core.compile_model(core.read_model(str(_onnx(case, folder))), "CPU", limits)
+    arrays = dict(enumerate(np.asarray(x) for x in case.inputs))
+    requests = [compiled.create_infer_request() for _ in range(case.streams)]
+    callers = tuple(partial(r.infer, arrays, share_inputs=True, share_outputs=True) for r in requests)
+    return Peer("openvino", metadata.version("openvino"), callers, lambda: [np.array(x) for x in callers[0]().values()])
+
+
+def _torch(case: Case) -> Peer:
+    if Path(case.path).suffix != ".pt2":
+        raise UsageError(
+            f"--compare torch: PyTorch runs .pt2 files, {case.path!r} is none",
+            remedy="a .pt2, or onnxruntime",
+        )
+    package: Any = _library("torch")
+    package.set_num_threads(get_num_threads())
+    module = package.export.load(case.path).module()
+    tensors = [x if isinstance(x, int) else package.from_numpy(np.array(x)) for x in case.inputs]
+
+    def run() -> Any:
+        with package.inference_mode():
+            return module(*tensors)
+
+    def outputs() -> list[np.ndarray]:
+        leaves, _ = package.utils._pytree.tree_flatten(run())
+        return [x.numpy() for x in leaves]
+
+    return Peer("torch", package.__version__, (run,) * case.streams, outputs)
+
+
+_LIBRARIES: dict[str, Callable[[Case], Peer]] = {
+    "onnxruntime": _onnxruntime,
+    "openvino": _openvino,
+    "torch": _torch,
+}
+
+
+def largest_difference(found: Sequence[np.ndarray], others: Sequence[np.ndarray]) -> float | None:
+    """The largest difference of two lists of outputs, as a share of the largest number; None where they do not have
+    the same shapes."""
+    if [x.shape for x in found] != [np.shape(x) for x in others]:
+        return None
+    shares = [0.0]
+    for a, b in zip(found, others, strict=True):
+        a, b = np.asarray(a, np.float64), np.asarray(b, np.float64)
+        if a.size:
+            shares.append(float(np.abs(a - b).max() / max(np.abs(b).max(), np.finfo(np.float32).tiny)))
+    return max(shares)

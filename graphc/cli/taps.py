@@ -1,0 +1,89 @@
+"""Statistics of intermediate values of a model file: what the last operation of each of its modules has made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from graphc.cli import console, targets
+from graphc.cli.fields import Field
+from graphc.compiled.function import compile
+from graphc.compiled.graph_module import GraphModule
+from graphc.ir.graph.graph import Graph, Value
+from graphc.tape.grad_mode import no_grad
+from graphc.tensors.creation import from_numpy
+from graphc.tracing.taps import Statistics
+
+KINDS = "mean norm zeros range nan"
+
+
+class Tap(NamedTuple):
+    """A value of a call."""
+
+    module: str
+    """The path of the module that made it."""
+    dtype: str
+    shape: tuple[int, ...]
+    statistics: Statistics
+
+    def as_json(self) -> dict[str, Any]:
+        """For JSON; None stands for what there is not."""
+        told = self.statistics
+        numbers = {"mean": told.mean, "std": told.std, "min": told.min, "max": told.max, "zeros": told.zeros}
+        finite = {name: float(number) if np.isfinite(number) else None for name, number in numbers.items()}
+        named = {"module": self.module, "dtype": self.dtype, "shape": list(self.shape)}
+        return {**named, **finite, "nonfinite": told.nonfinite}
+
+
+JSON = (
+    Field("taps[].module", "string", "path of a module", optional=True),
+    Field("taps[].dtype", "string", "element type of what it has made"),
+    Field("taps[].shape", "array", "its shape"),
+    Field("taps[].shape[]", "integer", "a size", optional=True),
+    Field("taps[].mean", "number or null", "mean of its finite elements"),
+    Field("taps[].std", "number or null", "their deviation"),
+    Field("taps[].min", "number or null", "the smallest"),
+    Field("taps[].max", "number or null", "the largest"),
+    Field("taps[].zeros", "number or null", "the share of zeros"),
+    Field("taps[].nonfinite", "integer", "how many are NaN or infinite"),
+)
+
+
+def observed(graph: Graph) -> dict[str, Value]:
+    """By module path, in the order of the graph, the last value that each module makes."""
+    found: dict[str, Value] = {}
+    for node in graph.nodes():
+        if node.location.module and node.results:
+            found.pop(node.location.module, None)
+            found[node.location.module] = node.results[0]
+    return found
+
+
+def tap(graph: Graph, weights: Mapping[str, np.ndarray], inputs: Sequence[Any]) -> list[Tap]:
+    """Runs a graph, whose outputs become the observed values, with copies of its states."""
+    values = observed(graph)
+    if not values:
+        return []
+    graph.set_outputs(values.values())
+    module = GraphModule(graph, {path: from_numpy(np.array(array)) for path, array in weights.items()})
+    arguments = [x if isinstance(x, int) else from_numpy(np.asarray(x)) for x in inputs]
+    with targets.compiling(), no_grad():
+        found = compile(module)(*arguments)
+    arrays = [x.numpy() for x in (found if isinstance(found, tuple) else (found,))]
+    return [
+        Tap(name, value.dtype.name, array.shape, Statistics.of(array, KINDS))
+        for (name, value), array in zip(values.items(), arrays, strict=True)
+    ]
+
+
+def text(taps: Sequence[Tap]) -> str:
+    """A table."""
+    rows = [["module", "type", "mean", "std", "min", "max", "zeros", "not finite"]]
+    for found in taps:
+        told = found.statistics
+        shape = f"{found.dtype}[{','.join(map(str, found.shape))}]"
+        numbers = [f"{number:.4g}" for number in (told.mean, told.std, told.min, told.max)]
+        rows.append([found.module, shape, *numbers, f"{told.zeros:.1%}", str(told.nonfinite)])
+    return console.table(rows)

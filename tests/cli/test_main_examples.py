@@ -1,0 +1,136 @@
+"""Every command line that the help of a command shows does what it says, and prints the fields that are stated."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import shutil
+import warnings
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import graphc as gc
+from graphc import nn
+from graphc.cli.main import COMMANDS, load_command, main
+from tests.cli.conftest import Graphc
+from tests.cli.field_check import mismatches
+
+NET = """
+from graphc import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(1, 4, 3, stride=2)
+        self.fc = nn.Linear(4 * 13 * 13, 10)
+
+    def forward(self, x):
+        return self.fc(self.conv(x).relu().flatten(1))
+"""
+EXAMPLES = [(name, line) for name in COMMANDS for line in load_command(name).EXAMPLES]
+PACKAGES = {
+    ".png": "PIL",
+    "@digits": "PIL",
+    "onnxruntime": "onnxruntime",
+    "openvino": "openvino",
+    ".onnx": "onnx",
+    ".pt2": "torch",
+    "safetensors": "safetensors",
+}
+"""What an example needs, by a word in it."""
+
+
+@pytest.fixture(scope="module")
+def universe(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the files that examples name."""
+    folder = tmp_path_factory.mktemp("examples")
+    (folder / "net.py").write_text(NET)
+    make = ["compile", f"{folder}/net.py:Net", "--input", "x:f32[batch=1..64,1,28,28]", "-o"]
+    for name in ("net.gcm", "other.gcm"):
+        assert main([*make, f"{folder}/{name}"]) == 0
+    model, digits = gc.load(str(folder / "net.gcm")), np.random.default_rng(0)
+    digit = digits.standard_normal((1, 1, 28, 28)).astype(np.float32)
+    np.save(folder / "digit.npy", digit)
+    np.save(folder / "expected.npy", np.asarray(model(digit)))
+    _write_images(folder)
+    _write_foreign(folder)
+    figures = {name: 1e-5 for name in ("p50", "p90", "p99")} | {"throughput": 1e5}
+    (folder / "before.json").write_text(json.dumps({"call": figures}))
+    return folder
+
+
+def _write_images(folder: Path) -> None:
+    if find_spec("PIL"):
+        from PIL import Image
+
+        pixels = np.random.default_rng(0).integers(0, 255, (40, 30), dtype=np.uint8)
+        (folder / "digits").mkdir()
+        for path in (folder / "digit.png", folder / "digits" / "a.png", folder / "digits" / "b.png"):
+            Image.fromarray(pixels).save(path)
+
+
+def _write_foreign(folder: Path) -> None:
+    if find_spec("torch"):
+        import torch
+
+        net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(784, 10))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            torch.export.save(torch.export.export(net, (torch.zeros(1, 1, 28, 28),)), folder / "net.pt2")
+    if find_spec("safetensors"):
+        net = nn.Sequential(nn.Conv2d(1, 4, 3, stride=2), nn.Linear(4 * 13 * 13, 10))
+        names = {"0": "conv", "1": "fc"}
+        state = {f"{names[k[0]]}{k[1:]}": v for k, v in net.state_dict().items()}
+        gc.serialize.save_safetensors(state, folder / "net.safetensors")
+
+
+@pytest.fixture
+def place(universe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of it, in which the test runs."""
+    folder = shutil.copytree(universe, tmp_path / "files")
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("GRAPHC_CACHE", "on")
+    monkeypatch.setenv("GRAPHC_CACHE_DIR", str(tmp_path / "cache"))
+    return folder
+
+
+def needed(line: str) -> set[str]:
+    return {package for word, package in PACKAGES.items() if word in line}
+
+
+@pytest.mark.parametrize(("name", "line"), EXAMPLES, ids=[line for _, line in EXAMPLES])
+def test_examples_run(place: Path, graphc: Graphc, name: str, line: str):
+    for package in needed(line):
+        pytest.importorskip(package)
+    program, command, *arguments = shlex.split(line)
+    assert (program, command) == ("graphc", name)
+    done = graphc(command, *arguments)
+    assert done.code == 0, done.err
+    if "--json" in arguments:
+        assert mismatches(json.loads(done.out), load_command(name).JSON) == []
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_with_json_states_its_fields_and_prints_those(place: Path, graphc: Graphc, name: str):
+    module = load_command(name)
+    parser = argparse.ArgumentParser()
+    module.add_to(parser)
+    has_json = any("--json" in action.option_strings for action in parser._actions)
+    assert has_json == hasattr(module, "JSON")
+    if has_json:
+        line = next(line for line in module.EXAMPLES if not needed(line))
+        done = graphc(*shlex.split(line)[1:], "--json")
+        assert done.code == 0, done.err
+        assert mismatches(json.loads(done.out), module.JSON) == []
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_shows_the_examples(name: str, capsys: pytest.CaptureFixture[str]):
+    assert main([name, "--help"]) == 0
+    out = capsys.readouterr().out
+    assert all(line in out for line in load_command(name).EXAMPLES)

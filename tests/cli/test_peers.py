@@ -1,0 +1,89 @@
+"""What a model is measured beside."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from graphc.base.errors import ArtifactError
+from graphc.cli import peers
+from graphc.cli.console import UsageError
+from graphc.cli.peers import Case, largest_difference, open_peer, stored_figures
+from graphc.compiled.model_file import load
+
+X = np.random.default_rng(0).standard_normal((2, 6)).astype(np.float32)
+
+
+def case_of(path: Path, streams: int = 1) -> Case:
+    return Case(str(path), argparse.Namespace(machine="host", device=None), (X,), streams)
+
+
+@pytest.mark.parametrize("name", ["onnxruntime", "openvino"])
+def test_libraries_compute_what_the_file_does(net: Path, name: str):
+    pytest.importorskip(name)
+    pytest.importorskip("onnx")
+    peer = open_peer(name, case_of(net, streams=2))
+    np.testing.assert_allclose(peer.outputs()[0], load(net)(X), rtol=1e-4, atol=1e-5)
+    assert len(peer.callers) == 2 and peer.version
+    for call in peer.callers:
+        call()
+
+
+@pytest.mark.torch
+def test_torch_runs_the_file_it_has_exported(tmp_path: Path):
+    torch = pytest.importorskip("torch")
+    net = torch.nn.Linear(6, 4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.export.save(torch.export.export(net, (torch.from_numpy(X),)), tmp_path / "net.pt2")
+    peer = open_peer("torch", case_of(tmp_path / "net.pt2"))
+    np.testing.assert_allclose(peer.outputs()[0], net(torch.from_numpy(X)).detach(), rtol=1e-6)
+
+
+def test_torch_has_nothing_to_run_of_other_files(net: Path):
+    with pytest.raises(UsageError, match=r"PyTorch runs \.pt2 files, .* is none"):
+        open_peer("torch", case_of(net))
+
+
+def test_another_file(net: Path):
+    peer = open_peer(str(net), case_of(net))
+    np.testing.assert_array_equal(peer.outputs()[0], load(net)(X))
+
+
+def test_peers_that_are_not_there(net: Path, monkeypatch: pytest.MonkeyPatch):
+    with pytest.raises(UsageError, match="there is no such peer and no such file"):
+        open_peer("tensorrt", case_of(net))
+    monkeypatch.setitem(__import__("sys").modules, "onnxruntime", None)
+    with pytest.raises(UsageError, match=r"it is not installed\n  try    pip install onnxruntime"):
+        open_peer("onnxruntime", case_of(net))
+    assert set(peers.LIBRARIES) == {"onnxruntime", "openvino", "torch"}
+
+
+def test_figures_of_an_earlier_run(tmp_path: Path):
+    figures = {"p50": 1.0, "p90": 2.0, "p99": 3.0, "throughput": 4.0}
+    path = tmp_path / "before.json"
+    path.write_text(json.dumps({"call": {**figures, "calls": 3}}))
+    assert stored_figures(str(path), {}) == figures
+    path.write_text(json.dumps({"calls": [{"sizes": {"n": 2}, "call": figures}]}))
+    assert stored_figures(str(path), {"n": 2}) == figures
+    for text, sizes in (
+        ("{", {}),
+        ("[]", {}),
+        ("{}", {}),
+        (path.read_text(), {"n": 3}),
+        ('{"call": {"p50": "x"}}', {}),
+    ):
+        path.write_text(text)
+        with pytest.raises(ArtifactError, match="holds no figures"):
+            stored_figures(str(path), sizes)
+
+
+def test_the_largest_difference_is_a_share_of_the_largest_number():
+    assert largest_difference([np.array([1.0, 4.0])], [np.array([1.5, 5.0])]) == pytest.approx(0.2)
+    assert largest_difference([np.zeros(2)], [np.zeros(3)]) is None
+    assert largest_difference([np.zeros(0)], [np.zeros(0)]) == 0

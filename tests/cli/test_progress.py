@@ -1,0 +1,52 @@
+"""A line on a terminal that tells how far a command is."""
+
+from __future__ import annotations
+
+import io
+import sys
+
+import pytest
+
+from graphc.cli import progress
+from graphc.cli.progress import Progress
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def shown(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, option: str) -> str:
+    monkeypatch.setenv("GRAPHC_PROGRESS", option)
+    monkeypatch.setattr(progress, "PERIOD", 0.0)
+    monkeypatch.setattr(sys, "stderr", stream)
+    with Progress("running", 4, "files") as bar:
+        bar.tell(2, "a.png")
+    return stream.getvalue()
+
+
+def test_a_terminal_shows_a_line_that_goes_away(monkeypatch: pytest.MonkeyPatch):
+    text = shown(monkeypatch, Terminal(), "on")
+    assert "running [############            ] 2/4 files a.png" in text and text.endswith("\r\x1b[K")
+
+
+def test_nothing_is_shown_elsewhere_or_where_it_is_not_wanted(monkeypatch: pytest.MonkeyPatch):
+    assert shown(monkeypatch, io.StringIO(), "on") == ""
+    assert shown(monkeypatch, Terminal(), "off") == ""
+
+
+def test_without_a_unit_there_is_a_share():
+    assert Progress("measuring", 8).line(2) == "measuring [######                  ]  25%"
+    assert "100%" in Progress("measuring", 8).line(20)
+
+
+def test_a_terminal_that_goes_away_is_no_error(monkeypatch: pytest.MonkeyPatch):
+    stream = Terminal()
+    stream.close()
+    monkeypatch.setenv("GRAPHC_PROGRESS", "on")
+    monkeypatch.setattr(progress, "PERIOD", 0.0)
+    bar = Progress("running", 4)
+    bar._shown = True
+    monkeypatch.setattr(sys, "stderr", stream)
+    bar.tell(1)
+    assert not bar._shown

@@ -31,6 +31,7 @@ PAGES = [
     "docs/grammar.md",
     "docs/explain.md",
     "docs/precision.md",
+    "docs/c_library.md",
 ]
 
 _FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -33,6 +33,7 @@ PAGES = [
     "docs/explain.md",
     "docs/precision.md",
     "docs/cli.md",
+    "docs/c_library.md",
 ]
 
 _FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -106,7 +106,7 @@ def _plain(name: str, operands: tuple[str, ...]) -> Step:
 
 
 def _compared(name: str, operands: tuple[str, ...]) -> Comparison | None:
-    if name != "cmp" or len(operands) > 2:
+    if name != "cmp" or len(operands) != 2:
         return None
     bits = 64 if operands[0].startswith("x") else 32
     left = _register(operands[0])

@@ -45,7 +45,7 @@ def export(
     native: bool = False,
     precision: str | None = None,
     passes: Sequence[Pass] = (),
-    target: str = "host",
+    target: str | Sequence[str] = "host",
     dims: Any = None,
     opset: int | None = None,
     strict_order: bool = False,
@@ -59,7 +59,8 @@ def export(
     calls are operators as far as it has them; docs/onnx_out.md says more. What else can be asked for is for ``.gcm``.
 
     The file holds the graph and the present weights, and with ``native`` object code for ``target``: this machine, or
-    one by name, which need not run here (``avx2``, ``neon``, ``rv64gc`` ...), in ``strict_order`` as for
+    one by name, which need not run here (``avx2``, ``neon``, ``rv64gc`` ...), or several, of which the best one that
+    runs is used where the file is loaded; in ``strict_order`` as for
     ``compile``, which is then that of whatever is made of the file where it is loaded. With a
     ``precision`` (``bf16``, ``f16``, ``int8``, ``int4``, ``bf16_dot``, ``int8_dot``, ``int4_dot``) it holds large
     weights in that form, as constants of the optimized graph. It is replaced atomically. Raises what tracing raises;
@@ -79,7 +80,8 @@ def export(
     loaded model, and there is an entry ``vjp``.
     """
     check_precision(precision)
-    own = {"native": native, "precision": precision, "passes": passes, "target": target != "host"}
+    names = [target] if isinstance(target, str) else list(target)
+    own = {"native": native, "precision": precision, "passes": passes, "target": names != ["host"]}
     own |= {
         "strict_order": strict_order,
         "derivative": derivative,
@@ -90,20 +92,14 @@ def export(
     check_options(path, ONNX, {"opset": opset})
     if format_of(path) == ONNX:
         return write_onnx(model, examples, keyword_examples, path, dims, opset)
-    machine = target_named(strict_name(target) if strict_order else target)
-    check_native(machine if native else None)
-    if not native and machine is not target_named("host"):
-        order = ", in strict order" if strict_order else ""
-        raise ArgumentError(
-            f"a file without native code is made for no target, here {target}{order}", remedy="native=True"
-        )
+    machines = machines_of(names, strict_order, native)
     arranged = arrange(passes)
     if derivative and (precision is not None or arranged.pipeline is not PIPELINE):
         raise ArgumentError("weights that are constants of the graph have no derivative", remedy="derivative=False")
     wanted = wanted_entries(model, examples, keyword_examples, dims)
     if derivative:
         wanted = {name: _with_derivative(entry) for name, entry in wanted.items()}
-    found = content_of(wanted, root, arranged, precision, machine.costs, machine if native else None)
+    found = content_of(wanted, root, arranged, precision, machines[0].costs, machines if native else ())
     return model_content.save(path, found)
 
 
@@ -113,7 +109,7 @@ def content_of(
     passes: Arranged,
     precision: str | None,
     costs: Costs,
-    native: Target | None = None,
+    native: Sequence[Target] = (),
 ) -> Artifact:
     """What ``export`` would write of these entries."""
     traced = with_shared_names([trace_entry(name, entry) for name, entry in entries.items()], root)
@@ -150,9 +146,9 @@ def _with_derivative(entry: Entry) -> Entry:
 
 
 def _assembled(
-    entries: Sequence[TracedEntry], passes: Arranged, precision: str | None, native: Target | None, costs: Costs
+    entries: Sequence[TracedEntry], passes: Arranged, precision: str | None, native: Sequence[Target], costs: Costs
 ) -> Artifact:
-    """The content of a file with these entries, with code for ``native`` if it is given."""
+    """The content of a file with these entries, with code for ``native``."""
     weights = {path: held.array for entry in entries for path, held in entry.held.items()}
     changing = {input_path(v) for entry in entries for v in written_states(entry.graph)}
     free = {path for entry in entries for path in entry.free}
@@ -169,10 +165,27 @@ def _assembled(
     return _artifact(found, [e.graph for e in entries], weights, free)
 
 
-def _codes(graph: Graph, constants: Mapping[str, np.ndarray], native: Target | None) -> list[Code]:
-    if native is None:
+def machines_of(names: Sequence[str], strict_order: bool, native: bool) -> list[Target]:
+    """The machines that a file is made for, each once. Raises ArgumentError where there is none, one is a device, or a
+    file without native code is made for one; CompileError for an unknown name."""
+    if not names:
+        raise ArgumentError("a file with native code is made for some target", remedy="target=('avx2', 'avx512')")
+    found = list({strict_name(name) if strict_order else name: None for name in names})
+    machines = [target_named(name) for name in found]
+    if not native and (len(machines) > 1 or machines[0] is not target_named(HOST)):
+        order = ", in strict order" if strict_order else ""
+        what = f"a file without native code is made for no target, here {', '.join(names)}{order}"
+        raise ArgumentError(what, remedy="native=True")
+    for machine in machines if native else ():
+        check_native(machine)
+    return machines
+
+
+def _codes(graph: Graph, constants: Mapping[str, np.ndarray], native: Sequence[Target]) -> list[Code]:
+    if not native:
         return []
-    return [_code(compile_graph(freeze(settle(graph), constants), target=native))]
+    frozen = freeze(settle(graph), constants)
+    return [_code(compile_graph(frozen, target=machine)) for machine in native]
 
 
 def _code(compiled: CompiledGraph) -> Code:
@@ -223,12 +236,13 @@ def save_graph(
     path: str | os.PathLike[str],
     *,
     structure: Structure = None,
-    native: bool | CompiledGraph = False,
+    native: bool | CompiledGraph | Sequence[CompiledGraph] = False,
 ) -> ModelManifest:
     """Writes a graph with the arrays of its params and states (by path) to one file, atomically.
 
     ``structure`` says how a call nests the outputs; without it one output stands by itself and several are a tuple.
-    ``native`` adds object code: True for that of this machine, or what has been compiled from the frozen graph already.
+    ``native`` adds object code: True for that of this machine, or what has been compiled from the frozen graph already,
+    for one machine or several.
     Raises ArgumentError when an array is missing, or for another suffix than ``.gcm``.
     """
     check_options(path, GCM, {"a graph with its weights": True})
@@ -236,15 +250,20 @@ def save_graph(
 
 
 def _of_graph(
-    graph: Graph, weights: Mapping[str, np.ndarray], structure: Structure, native: bool | CompiledGraph
+    graph: Graph,
+    weights: Mapping[str, np.ndarray],
+    structure: Structure,
+    native: bool | CompiledGraph | Sequence[CompiledGraph],
 ) -> Artifact:
     """What a file of the graph holds; see ``save_graph``."""
     paths = [input_path(v) for v in graph.inputs if input_class(v) != "input"]
     missing = [p for p in paths if p not in weights]
     if missing:
         raise ArgumentError(f"the model needs arrays for {', '.join(missing)}")
-    compiled = compile_graph(freeze(settle(graph), weights)) if native is True else native or None
-    entry = stored_entry(ENTRY, graph, structure, [_code(compiled)] if compiled else [])
+    if native is True:
+        native = compile_graph(freeze(settle(graph), weights))
+    compiled = [native] if isinstance(native, CompiledGraph) else native or ()
+    entry = stored_entry(ENTRY, graph, structure, list(map(_code, compiled)))
     return _artifact([entry], [graph], {path: weights[path] for path in paths}, set())
 
 

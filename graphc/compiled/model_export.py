@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from graphc.codegen.machine.costs import Costs
 from graphc.codegen.machine.cuda.facts import is_gpu
 from graphc.codegen.machine.target import Target, target_named
 from graphc.compiled.formats import GCM, ONNX, check_options, format_of, write_onnx
+from graphc.compiled.golden import sample_calls
 from graphc.compiled.machine import HOST, machine_named, strict_name
 from graphc.compiled.model_derivative import derive
 from graphc.compiled.model_entries import Entry, TracedEntry, trace_entry, with_shared_names
@@ -24,7 +25,7 @@ from graphc.compiler.compile import CompiledGraph, compile_graph
 from graphc.compiler.freeze import freeze, freeze_narrow, written_states
 from graphc.files import model_content
 from graphc.files.first_format import ENTRY
-from graphc.files.model_content import Artifact, Code, StoredEntry
+from graphc.files.model_content import Artifact, Code, Sample, StoredEntry
 from graphc.files.model_manifest import ModelManifest
 from graphc.files.structure import Structure
 from graphc.ir.graph.graph import Graph, input_class, input_path
@@ -32,6 +33,8 @@ from graphc.ir.graph.interpret import assumed, settle
 from graphc.passes.base import Pass
 from graphc.passes.pipeline import PIPELINE, Arranged, arrange, optimize
 from graphc.passes.precision import check_precision
+from graphc.tensors.placement import on_host
+from graphc.tensors.structure import flatten
 from graphc.tracing.trace import Traced
 
 TRAIN_STEP = "train_step"
@@ -51,6 +54,7 @@ def export(
     strict_order: bool = False,
     derivative: bool = False,
     root: Any = None,
+    golden: bool | int = False,
     **keyword_examples: Any,
 ) -> ModelManifest:
     """Traces a module or function on example tensors or arrays, in the mode it is in, and writes it to one file.
@@ -78,6 +82,9 @@ def export(
     entries over the same parameters and states, which are named as in the module that all belong to, or as in ``root``.
     A step of ``compile_step`` with its batch is the entry ``train_step``. ``derivative=True``: gradients go through the
     loaded model, and there is an entry ``vjp``.
+
+    ``golden``: the file holds so many sample calls of each entry, one for True, for ``selftest``: seeded inputs like
+    the examples, and what the reference interpreter computes of them.
     """
     check_precision(precision)
     names = [target] if isinstance(target, str) else list(target)
@@ -86,6 +93,7 @@ def export(
         "strict_order": strict_order,
         "derivative": derivative,
         "root": root is not None,
+        "golden": golden,
         "a dictionary of entries": isinstance(model, Mapping),
     }
     check_options(path, GCM, own)
@@ -99,7 +107,7 @@ def export(
     wanted = wanted_entries(model, examples, keyword_examples, dims)
     if derivative:
         wanted = {name: _with_derivative(entry) for name, entry in wanted.items()}
-    found = content_of(wanted, root, arranged, precision, machines[0].costs, machines if native else ())
+    found = content_of(wanted, root, arranged, precision, machines[0].costs, machines if native else (), golden)
     return model_content.save(path, found)
 
 
@@ -110,10 +118,21 @@ def content_of(
     precision: str | None,
     costs: Costs,
     native: Sequence[Target] = (),
+    golden: int = 0,
 ) -> Artifact:
     """What ``export`` would write of these entries."""
     traced = with_shared_names([trace_entry(name, entry) for name, entry in entries.items()], root)
-    return _assembled(traced, passes, precision, native, costs)
+    calls = {name: _sampled(entry, golden) for name, entry in entries.items()}
+    return _assembled(traced, passes, precision, native, costs, calls)
+
+
+def _sampled(entry: Entry, count: int) -> Callable[[Graph, Mapping[str, np.ndarray]], tuple[Sample, ...]]:
+    """What makes sample calls of an entry, of its graph and what its params and states hold."""
+    if not count:
+        return lambda graph, state: ()
+    leaves, _ = flatten((entry.examples, entry.keyword_examples))
+    examples = [on_host(tensor._data) for tensor in leaves]
+    return lambda graph, state: sample_calls(graph, state, examples, count)
 
 
 def wanted_entries(model: Any, examples: Sequence[Any], named: Mapping[str, Any], dims: Any) -> dict[str, Entry]:
@@ -146,9 +165,15 @@ def _with_derivative(entry: Entry) -> Entry:
 
 
 def _assembled(
-    entries: Sequence[TracedEntry], passes: Arranged, precision: str | None, native: Sequence[Target], costs: Costs
+    entries: Sequence[TracedEntry],
+    passes: Arranged,
+    precision: str | None,
+    native: Sequence[Target],
+    costs: Costs,
+    calls: Mapping[str, Callable[[Graph, Mapping[str, np.ndarray]], tuple[Sample, ...]]],
 ) -> Artifact:
-    """The content of a file with these entries, with code for ``native``."""
+    """The content of a file with these entries, with code for ``native``, and with the sample calls that ``calls``
+    makes."""
     weights = {path: held.array for entry in entries for path, held in entry.held.items()}
     changing = {input_path(v) for entry in entries for v in written_states(entry.graph)}
     free = {path for entry in entries for path in entry.free}
@@ -158,7 +183,8 @@ def _assembled(
         derived = derive(entry, len(entries) == 1)
         graph = extended(entry.graph, constants, passes, precision, costs)
         spec = None if derived is None else derived.spec
-        found.append(stored_entry(entry.name, graph, entry.structure, _codes(graph, constants, native), spec))
+        codes, golden = _codes(graph, constants, native), calls[entry.name](graph, weights)
+        found.append(stored_entry(entry.name, graph, entry.structure, codes, spec, golden))
         for part in () if derived is None else derived.parts:
             codes = _codes(part.graph, constants, native)
             found.append(stored_entry(part.name, part.graph, part.structure, codes))

@@ -81,7 +81,8 @@ def _write_images(folder: Path) -> None:
 
 def _write_foreign(folder: Path) -> None:
     if find_spec("onnx"):
-        assert main(["compile", f"{folder}/net.py:Net", "--input", TYPES, "-o", f"{folder}/net.onnx"]) == 0
+        weights = ["--weights", f"{folder}/net.gcm", "-o", f"{folder}/net.onnx"]
+        assert main(["compile", f"{folder}/net.py:Net", "--input", TYPES, *weights]) == 0
     if find_spec("torch"):
         torch = import_module("torch")
         net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(784, 10))

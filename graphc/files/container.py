@@ -66,13 +66,14 @@ Section = tuple[str, int, int, bytes]
 
 
 @contextmanager
-def replacing(path: str | os.PathLike[str], durable: bool = True) -> Iterator[BinaryIO]:
+def replacing(path: str | os.PathLike[str], durable: bool = True, *, named: bool = False) -> Iterator[BinaryIO]:
     """A binary file that takes the place of ``path`` when the block ends without an error; otherwise nothing changes.
 
     It is written as a file without a name where the file system has such files (a process that is killed leaves nothing
     of it, but for the instant in which an old file is replaced), else beside ``path``, synced, and given the name; a
     file that is there already passes its mode on. What is not ``durable`` is not synced: after a loss of power it may
-    be damaged. What writers of ``path`` that were killed left beside it is removed.
+    be damaged. With ``named`` the file lies beside ``path`` from the begin, for who reads it by its ``name`` before it
+    is whole. What writers of ``path`` that were killed left beside it is removed.
     Raises ArtifactError when ``path`` is a device or a folder; OSError.
     """
     target = Path(os.path.realpath(path))
@@ -83,7 +84,7 @@ def replacing(path: str | os.PathLike[str], durable: bool = True) -> Iterator[Bi
     sweep(target)
     temporary = target.parent / f"{_temporary_prefix(target)}{secrets.token_hex(8)}{_TEMPORARY}"
     try:
-        file = _open_unnamed(target.parent)
+        file = None if named else _open_unnamed(target.parent)
         unnamed = file is not None
         temporary = temporary.with_suffix(_LINKED) if unnamed else temporary
         with file or open(temporary, "xb") as file:

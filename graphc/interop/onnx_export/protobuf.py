@@ -49,7 +49,7 @@ def write(path: str | os.PathLike[str], graph: GraphRecord, opset: int, metadata
             for array in _outside(graph).values():
                 file.write(_little(array).tobytes())
                 file.write(bytes(align(array.nbytes) - array.nbytes))
-    with replacing(path) as file:
+    with replacing(path, named=True) as file:
         file.write(model.SerializeToString())
         file.flush()
         try:

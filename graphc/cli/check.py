@@ -9,6 +9,7 @@ import numpy as np
 
 from graphc.cli import compile, console, exported, sources, targets
 from graphc.cli.arrays import random_array
+from graphc.cli.entry import add_entry
 from graphc.cli.fields import Field
 from graphc.compiled.check_case import CheckCase, is_case, load_case
 from graphc.compiled.check_parts import check_model_passes, checked_part
@@ -43,6 +44,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     """Gives the command's parser its arguments."""
     compile.add_model_arguments(parser, "source")
     compile.add_passes_argument(parser)
+    add_entry(parser)
     parser.add_argument("--gradients", action="store_true", help="check the graphs with gradients too (a TARGET only)")
     parser.add_argument(
         "-o", "--output", metavar="FOLDER", default=".", help="where a file that shows a fault is written (default: .)"

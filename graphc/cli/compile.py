@@ -11,7 +11,7 @@ from typing import Any
 from graphc.base.errors import ArgumentError, GraphcError
 from graphc.base.size import Dimension
 from graphc.cli import arguments, console, exported, library, targets
-from graphc.cli.fields import Field, spec_fields
+from graphc.cli.fields import Field, below, spec_fields
 from graphc.codegen.machine.target import Target, named_targets, target_named
 from graphc.compiled.formats import GCM, ONNX, check_options, format_of
 from graphc.compiled.machine import HOST, compile_on, machine_named, strict_name
@@ -32,9 +32,11 @@ EXAMPLES = (
     "graphc compile net.py:Net --input x:f32[batch=1..64,1,28,28] --weights net.safetensors -o net.gcm",
     "graphc compile net.py:Net --input x:f32[1,1,28,28] -o net.onnx",
     "graphc compile net.pt2 --native -o net.gcm",
+    "graphc compile net.py:Net --input x:f32[1,1,28,28] --emit so,h,c,py -o net.so",
 )
-MODEL = (
+ENTRY = (
     Field("name", "string", "name of the model"),
+    Field("entry", "string", "name of the entry"),
     *spec_fields("inputs", "an input"),
     *spec_fields("outputs", "an output"),
     Field("dims[].name", "string", "a named dimension", optional=True),
@@ -42,6 +44,10 @@ MODEL = (
     Field("dims[].max", "integer", "its largest size"),
     Field("dims[].hint", "integer", "the size that is expected"),
     Field("assumptions[]", "string", "what must hold of sizes", optional=True),
+)
+MODEL = (
+    *ENTRY,
+    *below("entries[]", ENTRY, optional=True),
     Field("versions.*", "string", "of graphc, llvmlite and LLVM, which wrote the file"),
 )
 JSON = (
@@ -254,7 +260,8 @@ def _dim_json(dimension: Dimension) -> dict[str, Any]:
 def describe(manifest: ModelManifest) -> dict[str, Any]:
     """What a manifest says of the model and of its first entry, for JSON."""
     spec = manifest.first
-    return {**describe_entry(spec), "native": bool(spec.natives), "versions": manifest.versions}
+    more = {"entries": [describe_entry(e) for e in manifest.public]} if len(manifest.public) > 1 else {}
+    return {**describe_entry(spec), **more, "native": bool(spec.natives), "versions": manifest.versions}
 
 
 def describe_entry(spec: EntrySpec) -> dict[str, Any]:

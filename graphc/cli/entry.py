@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from graphc.cli.console import UsageError
@@ -13,7 +13,7 @@ ONLY = "forward"
 
 
 def add_entry(parser: argparse.ArgumentParser) -> None:
-    """Adds ``--entry``."""
+    """Adds ``--entry``, for ``entry_of`` and for ``sources.open_source``."""
     parser.add_argument("--entry", metavar="NAME", help="which entry of the file (default: its first one)")
 
 
@@ -22,6 +22,11 @@ def entry_of(model: Any, name: str | None) -> Any:
     if name is None:
         return model
     entries: Mapping[str, Any] = getattr(model, "entries", {ONLY: model})
-    if name not in entries:
-        raise UsageError(f"the file has no entry {name!r}", remedy=f"--entry {' or '.join(entries)}")
-    return entries[name]
+    return entries[check_entry(name, entries)]
+
+
+def check_entry(name: str, known: Iterable[str]) -> str:
+    """The name; raises UsageError where there is no such entry."""
+    if name not in known:
+        raise UsageError(f"the file has no entry {name!r}", remedy=f"--entry {' or '.join(known)}")
+    return name

@@ -64,7 +64,8 @@ def run(options: argparse.Namespace) -> int:
 def collect(path: Path) -> dict[str, Any]:
     """All facts about a file; it is read and verified as for a run. Raises ArtifactError and OSError."""
     stored = exported.stored(str(path)) if exported.is_exported(path.name) else model_content.load(path)
-    ops = count_ops(read_graph(stored))
+    graphs = {spec.name: read_graph(stored, spec.name) for spec in stored.manifest.entries}
+    ops = sum((count_ops(graphs[spec.name]) for spec in stored.manifest.public), Counter[str]())
     weights = stored.manifest.weights
     return {
         "path": str(path),
@@ -124,10 +125,7 @@ def _text(facts: dict[str, Any]) -> str:
         ["file", f"{facts['path']}, {console.bytes_text(facts['bytes'])}"],
         ["sha256", facts["sha256"]],
         ["model", facts["name"]],
-        *(["input", _type(s)] for s in facts["inputs"]),
-        *(["output", _type(s)] for s in facts["outputs"]),
-        *(["dimension", _dimension(d)] for d in facts.get("dims", ())),
-        *(["only where", a] for a in facts.get("assumptions", ())),
+        *_entries(facts),
         ["weights", f"{len(facts['weights'])}, {console.bytes_text(facts['weight_bytes'])}"],
         *(["", f"{_type(w)}  {w['sha256'][:12]}"] for w in facts["weights"]),
         ["constants", console.bytes_text(facts["constant_bytes"])],
@@ -136,6 +134,19 @@ def _text(facts: dict[str, Any]) -> str:
         ["built by", versions],
     ]
     return "\n".join(f"{label:10} {text}" for label, text in rows)
+
+
+def _entries(facts: dict[str, Any]) -> list[list[str]]:
+    """What calls take and give; of several entries each with its name."""
+    found = []
+    for entry in facts.get("entries", [facts]):
+        if "entries" in facts:
+            found.append(["entry", entry["entry"]])
+        found += [["input", _type(s)] for s in entry["inputs"]]
+        found += [["output", _type(s)] for s in entry["outputs"]]
+        found += [["dimension", _dimension(d)] for d in entry.get("dims", ())]
+        found += [["only where", a] for a in entry.get("assumptions", ())]
+    return found
 
 
 def _dimension(entry: dict[str, Any]) -> str:

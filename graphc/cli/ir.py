@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from graphc.cli import arguments, compile, console, sources, targets
+from graphc.cli.entry import add_entry
 from graphc.compiler.stages import GPU_PASSES, GPU_STAGES, GRAPH_PASSES, PROGRAM_PASSES, STAGES
 
 TEXTS = tuple(dict.fromkeys((*STAGES, *GPU_STAGES)))
@@ -20,6 +21,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     """Gives the command's parser its arguments."""
     compile.add_model_arguments(parser, "source")
     compile.add_passes_argument(parser)
+    add_entry(parser)
     parser.add_argument(
         "--stage",
         choices=(*TEXTS, *PASSES),

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Sequence
 
 from graphc.cli import arguments, compile, console, sources, targets
+from graphc.cli.entry import add_entry
 from graphc.cli.explain import CALL
 from graphc.cli.fields import Field, below
 from graphc.compiler.profile import KernelTime, Profile, profile
@@ -31,7 +32,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     """Gives the command's parser its arguments."""
     compile.add_model_arguments(parser, "source")
     compile.add_passes_argument(parser)
-    sources.add_entry(parser)
+    add_entry(parser)
     parser.add_argument("--seconds", type=arguments.seconds, default=1.0, help="about how long to run (default: 1)")
     parser.add_argument("--rounds", type=arguments.count, default=1000, help="most times to run it (default: 1000)")
     arguments.add_machine(parser)
@@ -93,7 +94,7 @@ def _head(found: Profile) -> list[str]:
     machine, show = found.machine, console.seconds_text
     return [
         f"{found.name}: {show(found.seconds)} on one thread, the middle of {found.rounds} runs; called from Python "
-        f"{show(max(0.0, found.python - found.seconds))} more",
+        f"{show(found.overhead)} more",
         f"kernels: {show(found.kernels)} one by one ({found.kernels / (found.seconds or 1.0):.0%} of that), of which "
         "shares are",
         f"clock: its cost ({show(found.stamp)}) is taken off; less than {show(found.resolution)} is not told from "

@@ -12,12 +12,13 @@ import numpy as np
 
 from graphc.cli import compile, console, exported, targets
 from graphc.cli.arrays import random_array
+from graphc.cli.entry import check_entry
 from graphc.codegen.machine.target import Target, host_target
 from graphc.compiled.model_graph import read_graph
+from graphc.compiled.model_read import read_model
 from graphc.compiled.model_trace import snapshot
 from graphc.compiler.freeze import freeze
 from graphc.compiler.stages import Stages
-from graphc.files import model_content
 from graphc.files.manifest import TensorSpec
 from graphc.files.numpy_file import read_npz
 from graphc.ir.graph.graph import Graph
@@ -44,6 +45,8 @@ class Source:
     """How long tracing took, or reading the file."""
     pipeline: tuple[Pass, ...] = PIPELINE
     """What the graph goes through; passes of a user that come before are behind it."""
+    free: frozenset[str] = frozenset()
+    """Paths of weights that are no constants when a model file is loaded, as some entry writes them."""
     module: Any = None
     """The Module that was traced, where it is one."""
 
@@ -51,7 +54,8 @@ class Source:
         """The compile for a machine; ``frozen``: what the graph only reads becomes part of the code."""
         if self.graph is None:
             return Stages(lowered=self.program, target=machine)
-        graph = freeze(self.graph, self.weights) if frozen else self.graph
+        constants = {path: array for path, array in self.weights.items() if path not in self.free}
+        graph = freeze(self.graph, constants) if frozen else self.graph
         return Stages(graph, target=machine, passes=self.pipeline)
 
 
@@ -68,7 +72,8 @@ def open_source(options: argparse.Namespace, machine: Target | None = None, call
     Raises UsageError, TargetError, UserCodeError, ArtifactError, FileNotFoundError, CompileFailure.
     """
     path = Path(options.source)
-    if getattr(options, "entry", None) is not None and path.suffix != ".gcm":
+    entry = getattr(options, "entry", None)
+    if entry is not None and path.suffix != ".gcm":
         raise console.UsageError("--entry names an entry of a .gcm file", remedy="without --entry")
     if exported.is_exported(path.name):
         start = time.perf_counter()
@@ -77,7 +82,7 @@ def open_source(options: argparse.Namespace, machine: Target | None = None, call
         source = Source(traced.graph, None, traced.state())
     elif path.exists() or not targets.is_target(options.source):
         start = time.perf_counter()
-        source = _from_file(path, getattr(options, "entry", None))
+        source = _from_file(path, entry)
     else:
         model, examples, dims = compile.prepare(options, "source")
         start = time.perf_counter()
@@ -103,11 +108,6 @@ def _extended(source: Source, passes: Arranged, machine: Target | None) -> Sourc
     return replace(source, graph=graph, pipeline=passes.pipeline)
 
 
-def add_entry(parser: argparse.ArgumentParser) -> None:
-    """Adds ``--entry``, which ``open_source`` obeys."""
-    parser.add_argument("--entry", metavar="NAME", help="which entry of a .gcm file (default: its first one)")
-
-
 def _from_file(path: Path, entry: str | None = None) -> Source:
     if path.suffix not in SUFFIXES:
         raise console.UsageError(
@@ -116,11 +116,11 @@ def _from_file(path: Path, entry: str | None = None) -> Source:
     if not path.is_file():
         raise FileNotFoundError(2, "no such file", str(path))
     if path.suffix == ".gcm":
-        stored = model_content.load(path)
-        known = [e.spec.name for e in stored.entries]
-        if entry is not None and entry not in known:
-            raise console.UsageError(f"the file has no entry {entry!r}", remedy=f"--entry {' or '.join(known)}")
-        return Source(settle(read_graph(stored, entry)), None, dict(stored.weights))
+        stored = read_model(path)
+        if entry is not None:
+            check_entry(entry, [e.spec.name for e in stored.entries])
+        free = frozenset(t.name for t in stored.manifest.weights if t.free)
+        return Source(settle(read_graph(stored, entry)), None, dict(stored.weights), free=free)
     text = path.read_text(encoding="utf-8", errors="replace")
     beside = path.with_suffix(".npz")
     data = read_npz(beside) if beside.is_file() else {}

@@ -9,6 +9,7 @@ from typing import Any
 
 from graphc.base.errors import CompileError
 from graphc.cli import arguments, compile, console, sources, targets
+from graphc.cli.entry import add_entry
 from graphc.cli.fields import Field
 from graphc.codegen.machine.target import Target
 from graphc.compiler.profile import Profile, profile
@@ -37,7 +38,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     """Gives the command's parser its arguments."""
     compile.add_model_arguments(parser, "source")
     compile.add_passes_argument(parser)
-    sources.add_entry(parser)
+    add_entry(parser)
     parser.add_argument("-o", "--output", required=True, metavar="FILE", help="the page to write: net.html")
     parser.add_argument(
         "--profile", dest="times", action="store_true", default=True, help="measure the kernels (the default)"

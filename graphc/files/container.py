@@ -66,14 +66,14 @@ Section = tuple[str, int, int, bytes]
 
 
 @contextmanager
-def replacing(path: str | os.PathLike[str], durable: bool = True, *, named: bool = False) -> Iterator[BinaryIO]:
+def replacing(path: str | os.PathLike[str], durable: bool = True, named: bool = False) -> Iterator[BinaryIO]:
     """A binary file that takes the place of ``path`` when the block ends without an error; otherwise nothing changes.
 
     It is written as a file without a name where the file system has such files (a process that is killed leaves nothing
-    of it, but for the instant in which an old file is replaced), else beside ``path``, synced, and given the name; a
-    file that is there already passes its mode on. What is not ``durable`` is not synced: after a loss of power it may
-    be damaged. With ``named`` the file lies beside ``path`` from the begin, for who reads it by its ``name`` before it
-    is whole. What writers of ``path`` that were killed left beside it is removed.
+    of it, but for the instant in which an old file is replaced), else, and where it has to be ``named``, beside
+    ``path``, synced, and given the name; a file that is there already passes its mode on. What is not ``durable`` is
+    not synced: after a loss of power it may be damaged. What writers of ``path`` that were killed left beside it is
+    removed.
     Raises ArtifactError when ``path`` is a device or a folder; OSError.
     """
     target = Path(os.path.realpath(path))
@@ -224,6 +224,18 @@ def write_sections(path: str | os.PathLike[str], sections: Mapping[str, Sequence
             file.write(bytes(start - file.tell()))
             for part in content:
                 file.write(part)
+
+
+def is_container(path: str | os.PathLike[str]) -> bool:
+    """Whether a path is that of a file which begins as ``write_sections`` writes them; False for a folder. Raises
+    ArtifactError for what is neither a file nor a folder; OSError."""
+    mode = os.stat(path).st_mode
+    if stat.S_ISDIR(mode):
+        return False
+    if not stat.S_ISREG(mode):
+        raise ArtifactError(f"{os.fspath(path)}: it is not a regular file")
+    with open(path, "rb") as file:
+        return file.read(len(MAGIC)) == MAGIC
 
 
 def read_sections(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:

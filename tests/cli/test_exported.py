@@ -124,3 +124,21 @@ sys.exit(main(["run", {str(PAIRS)!r}, "--input", "x=ones"]))
 
 def test_files_are_told_by_their_suffix():
     assert exported.is_exported("a/b.pt2") and not exported.is_exported("net.py:pt2")
+
+
+def test_entries_of_model_files_are_loaded_by_name(tmp_path: Path, graphc: Graphc):
+    path = tmp_path / "s.gcm"
+    gc.export(
+        {"add": gc.Entry(lambda x: x + 1, gc.zeros(2)), "double": gc.Entry(lambda x: x * 2, gc.ones(2))}, path=path
+    )
+    np.save(tmp_path / "x.npy", np.array([1, 2], np.float32))
+    done = graphc("run", path, "--entry", "double", "--input", f"x=@{tmp_path / 'x.npy'}", "--json")
+    assert json.loads(done.out)["outputs"][0]["values"] == [2, 4]
+    refused = graphc("bench", path, "--entry", "half", "--seconds", "0.01")
+    assert refused.code == console.USAGE and "--entry add or double" in refused.err
+    assert graphc("bench", path, "--entry", "double", "--seconds", "0.01", "--rounds", "2").code == console.OK
+    for command in ("ir", "explain", "check", "profile"):
+        done = graphc(command, path, "--entry", "double")
+        assert done.code == console.OK, done.err
+    refused = graphc("ir", PAIRS, "--entry", "double")
+    assert refused.code == console.USAGE and "names an entry of a .gcm file" in refused.err

@@ -7,7 +7,10 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pytest
 
+import graphc as gc
+from graphc import nn
 from graphc.cli import console
 from graphc.cli.inspect import count_ops
 from graphc.files import model_content
@@ -68,3 +71,19 @@ def test_files_that_are_no_models(net: Path, tmp_path: Path, graphc: Graphc):
 
 def test_ops_are_counted():
     assert count_ops(mlp()) == {"matmul": 1, "add": 1, "maximum": 1, "sum": 1}
+
+
+@pytest.fixture
+def several(tmp_path: Path) -> Path:
+    net = nn.Linear(3, 2)
+    entries = {"infer": gc.Entry(net, gc.zeros(4, 3)), "twice": gc.Entry(lambda x: x + x, gc.zeros(5))}
+    gc.export(entries, path=tmp_path / "s.gcm")
+    return tmp_path / "s.gcm"
+
+
+def test_entries_are_described(several: Path, graphc: Graphc):
+    text = graphc("inspect", several).out
+    assert "entry      infer\ninput      input: f32[4,3]\noutput     output: f32[4,2]\nentry      twice" in text
+    facts = json.loads(graphc("inspect", several, "--json").out)
+    assert [(e["entry"], e["name"]) for e in facts["entries"]] == [("infer", "Linear"), ("twice", "main")]
+    assert facts["ops"] == {"add": 2, "matmul": 1}

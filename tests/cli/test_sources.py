@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import graphc as gc
+from graphc import nn
 from graphc.cli.console import UsageError
 from graphc.cli.sources import Source, open_source
 from graphc.errors import ArtifactError
@@ -15,9 +17,9 @@ from graphc.ir.graph.graph import input_class
 from tests.cli.conftest import Graphc
 
 
-def opened(source: object, *inputs: str) -> Source:
+def opened(source: object, *inputs: str, entry: str | None = None) -> Source:
     """The source that the command line would open."""
-    options = argparse.Namespace(source=str(source), input=list(inputs), weights=None, train=False)
+    options = argparse.Namespace(source=str(source), input=list(inputs), weights=None, train=False, entry=entry)
     return open_source(options)
 
 
@@ -59,3 +61,17 @@ def test_what_is_no_source(tmp_path: Path):
     (tmp_path / "bad.gcm").write_bytes(b"bad")
     with pytest.raises(ArtifactError):
         opened(tmp_path / "bad.gcm")
+
+
+def test_an_entry_of_a_model_file(tmp_path: Path, net: Path):
+    model = nn.BatchNorm1d(3)
+    entries = {"infer": gc.Entry(model, gc.zeros(2, 3), train=False), "learn": gc.Entry(model, gc.zeros(2, 3))}
+    gc.export(entries, path=tmp_path / "s.gcm")
+    first, second = opened(tmp_path / "s.gcm"), opened(tmp_path / "s.gcm", entry="learn")
+    assert "running_mean.next" not in str(first.graph) and "running_mean.next" in str(second.graph)
+    frozen = [input_class(v) for v in first.stages(frozen=True).traced.inputs]
+    assert frozen == ["input", "state", "state"]  # which the other entry writes
+    with pytest.raises(UsageError, match="the file has no entry 'forward'"):
+        opened(tmp_path / "s.gcm", entry="forward")
+    with pytest.raises(UsageError, match=r"--entry names an entry of a .gcm file"):
+        opened(tmp_path / "net.gc", entry="forward")

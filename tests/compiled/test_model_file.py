@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
-import random
 import threading
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 import graphc
-from graphc.compiled import model_programs
 from graphc.compiled.model_export import save_graph
 from graphc.compiled.model_file import LoadedModel, load
-from graphc.compiled.model_trace import output_names
-from graphc.errors import ArgumentError, ArtifactError, DTypeError, GradientError, ShapeError, TraceError
-from graphc.files import model_content as artifact
-from graphc.files.model_content import Artifact
+from graphc.errors import ArgumentError, DTypeError, GradientError, ShapeError, TraceError
 from graphc.ir.graph.interpret import evaluate
 from graphc.ir.graph.parse import parse_graph
 from tests.compiler.graphs import arguments, counter, lookup, mlp, weights
@@ -135,127 +128,10 @@ def test_outputs_nest_as_asked(tmp_path: Path, arrays: list[np.ndarray]):
     assert found["sum"].shape == (4,) and found["rest"][0].shape == (4, 32) and found["rest"][1] is None
 
 
-@pytest.mark.parametrize(
-    ("structure", "names"),
-    [
-        (0, ["output"]),
-        ({"tuple": [0, 1]}, ["output.0", "output.1"]),
-        ({"list": [{"tuple": [1]}, 0]}, ["output.1", "output.0.0"]),
-        ({"dict": [["a", 0], ["b", {"dict": [["c", 1]]}]]}, ["a", "b.c"]),
-        ({"tuple": [None, 0]}, ["output.1"]),
-    ],
-)
-def test_output_names(structure: object, names: list[str]):
-    assert output_names(structure, len(names)) == names
-
-
 def test_missing_weights_are_named(tmp_path: Path):
     with pytest.raises(ArgumentError, match=r"needs arrays for fc\.bias"):
         save_graph(mlp(), {"fc.weight": np.zeros((32, 17), np.float32)}, tmp_path / "m.gcm")
     assert not list(tmp_path.iterdir())
-
-
-# ---- what is in a file is not trusted
-
-
-@pytest.fixture
-def stored(tmp_path: Path, arrays: list[np.ndarray]) -> Artifact:
-    save_graph(mlp(), weights(mlp(), arrays), tmp_path / "a.gcm", native=True)
-    return artifact.load(tmp_path / "a.gcm")
-
-
-def changed(stored: Artifact, **changes: Any) -> Artifact:
-    """The model with other parts of its entry."""
-    return dataclasses.replace(stored, entries=(dataclasses.replace(stored.first, **changes),))
-
-
-def refused(tmp_path: Path, wrong: Artifact, match: str, trust: bool = False) -> None:
-    path = tmp_path / "changed.gcm"
-    artifact.save(path, wrong)
-    with pytest.raises(ArtifactError, match=match) as caught:
-        load(path, trust=trust)
-    assert str(path) in str(caught.value)
-
-
-def test_graphs_that_do_not_fit_are_refused(tmp_path: Path, stored: Artifact):
-    def text(old: str, new: str) -> Artifact:
-        assert old in stored.first.text
-        return changed(stored, text=stored.first.text.replace(old, new))
-
-    refused(tmp_path, changed(stored, text="hello"), "the graph is not valid")
-    refused(tmp_path, text("maximum(", "explode("), "the graph is not valid")
-    refused(tmp_path, text("{axes=[1]}", "{axes=[7]}"), "the graph is not valid")
-    refused(tmp_path, text("%x: f32[4,17]", "%z: f32[4,17]"), "the graph is not valid")
-    refused(tmp_path, text('param "fc.bias"', 'param "fc.other"'), "weight 'fc.other' is missing")
-    other = {**stored.weights, "fc.bias": np.zeros(31, np.float32)}
-    refused(tmp_path, dataclasses.replace(stored, weights=other), r"weight 'fc.bias' is f32\[31\]")
-
-
-def test_manifests_that_do_not_fit_are_refused(tmp_path: Path, stored: Artifact):
-    def manifest(**changes: object) -> Artifact:
-        return changed(stored, spec=dataclasses.replace(stored.first.spec, **changes))
-
-    x = stored.first.spec.inputs[0]
-    renamed, reshaped = dataclasses.replace(x, name="other"), dataclasses.replace(x, shape=(4, 18))
-    refused(tmp_path, manifest(inputs=(renamed,)), "other inputs or outputs")
-    refused(tmp_path, manifest(inputs=(reshaped,)), "other inputs or outputs")
-    refused(tmp_path, manifest(inputs=(reshaped,)), "other inputs or outputs", trust=True)
-    refused(tmp_path, manifest(outputs=stored.first.spec.outputs[:1], structure=0), "other inputs or outputs")
-    refused(tmp_path, manifest(ops=("add", "teleport")), "uses teleport, which this graphc does not know")
-
-
-def test_deep_nesting_is_refused(tmp_path: Path, stored: Artifact):
-    deep = "graph @g() -> () {\n" + "  %a = call() {forward=graph @g() -> () {\n" * 3000
-    refused(tmp_path, changed(stored, text=deep), "nested too deeply|not valid")
-
-
-def test_a_giant_value_is_refused(tmp_path: Path):
-    graph = parse_graph(
-        "graph @big(%x: f32[1]) -> (f32[1]) {\n  %b = broadcast_to(%x) {shape=[1000000000000]} : f32[1000000000000]\n"
-        "  %y = sum(%b) {axes=[0], keepdims=true} : f32[1]\n  return %y\n}"
-    )
-    save_graph(graph, {}, tmp_path / "big.gcm")
-    with pytest.raises(ArtifactError, match="%b takes 4000000000000 bytes"):
-        load(tmp_path / "big.gcm")
-
-
-def test_flipped_bytes_never_reach_the_loader(tmp_path: Path, stored: Artifact, monkeypatch: pytest.MonkeyPatch):
-    """Damaged object code is refused before it is linked, at whatever byte the damage is."""
-    loads: list[bytes] = []
-    monkeypatch.setattr(model_programs, "load_object", lambda code, entry: loads.append(code))
-    path = tmp_path / "a.gcm"
-    content = bytearray(path.read_bytes())
-    rng = random.Random(0)
-    for position in rng.sample(range(len(content)), 300):
-        mask = 1 << rng.randrange(8)
-        content[position] ^= mask
-        path.write_bytes(content)
-        with pytest.raises(ArtifactError):
-            load(path, trust=True)
-        content[position] ^= mask
-    assert not loads
-
-
-def test_native_code_runs_only_with_trust(tmp_path: Path, stored: Artifact, monkeypatch: pytest.MonkeyPatch):
-    assert stored.first.natives
-    assert load(tmp_path / "a.gcm").seconds
-    monkeypatch.setattr(model_programs, "compile_stages", None)
-    assert load(tmp_path / "a.gcm", trust=True).seconds is None
-
-
-@pytest.mark.parametrize("what", ["version", "features", "triple", "absent"])
-def test_native_code_that_does_not_fit_is_compiled_again(tmp_path: Path, stored: Artifact, what: str):
-    native, *code = stored.first.natives[0]
-    target = native.target
-    other = {
-        "version": dataclasses.replace(native, versions={"graphc": "0.0.1"}),
-        "features": dataclasses.replace(native, target=dataclasses.replace(target, features=("tensor-cores",))),
-        "triple": dataclasses.replace(native, target=dataclasses.replace(target, triple="sparc-sun-solaris")),
-        "absent": None,
-    }[what]
-    codes = (artifact.Code(other, *code),) if other else ()
-    artifact.save(tmp_path / "b.gcm", changed(stored, natives=codes))
-    assert load(tmp_path / "b.gcm", trust=True).seconds
 
 
 def test_a_loaded_model_takes_tensors_and_gives_tensors(tmp_path):

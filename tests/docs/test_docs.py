@@ -27,10 +27,12 @@ PAGES = [
     "docs/extending.md",
     "docs/coming_from_pytorch.md",
     "docs/data.md",
+    "docs/deploy.md",
     "docs/array_api.md",
     "docs/grammar.md",
     "docs/explain.md",
     "docs/precision.md",
+    "docs/cli.md",
 ]
 
 _FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -174,6 +174,8 @@ class _Reader:
                 )
             if offset + how.nbytes > len(section.data):
                 raise ArtifactError(f"the relocation {how.name} lies beyond the end of {section.name}")
+            if symbol.section is None and symbol.binding == layout.LOCAL and how.value != "nothing":
+                raise CompileError(f"the relocation {how.name} in {section.name} needs a section that is not linked")
             yield Place(offset, how, kind, symbol, addend)
 
 

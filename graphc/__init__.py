@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from graphc.compiled.model_summary import summary
     from graphc.compiled.op_check import check_op
     from graphc.compiled.saved_file import load
+    from graphc.compiled.self_test import selftest
     from graphc.compiled.step import compile_step
     from graphc.compiled.step_options import DynamicScale
     from graphc.drawing.show import picture
@@ -96,6 +97,7 @@ _LATER = {
     "switch": "graphc.tracing.branch:switch",
     "while_loop": "graphc.tracing.while_loop:while_loop",
     "serialize": "graphc.serialize",
+    "selftest": "graphc.compiled.self_test:selftest",
     "set_num_threads": "graphc.runtime.threads:set_num_threads",
     "summary": "graphc.compiled.model_summary:summary",
     "trace": "graphc.tracing.trace:trace",

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from graphc.base.errors import ArgumentError, GraphcError
 from graphc.base.size import Dimension
@@ -22,7 +25,7 @@ from graphc.compiler.compile import CompiledGraph, compile_graph
 from graphc.compiler.freeze import freeze
 from graphc.files.model_manifest import EntrySpec, ModelManifest
 from graphc.ir.graph.graph import Graph
-from graphc.ir.graph.interpret import bind
+from graphc.ir.graph.interpret import bind, settle
 from graphc.nn.module import Module
 from graphc.passes.pipeline import Arranged
 from graphc.passes.precision import PRECISIONS
@@ -75,9 +78,11 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--target",
         dest="machine",
-        choices=("host", *named_targets()),
+        type=machine_names,
         default="host",
-        help="machine of that code (default: host)",
+        metavar="NAME[,NAME...]",
+        help=f"machines of that code, the best of which runs where the file is loaded: {', '.join(named_targets())} "
+        "(default: host)",
     )
     parser.add_argument(
         "--strict-order",
@@ -208,9 +213,15 @@ def _write_gcm(
             state,
             options.output,
             structure=nesting(traced.structure),
-            native=compiled if options.native else False,
+            native=[compiled, *_others(options, graph, state)] if options.native else False,
         )
     return manifest, compiled.stages.seconds
+
+
+def _others(options: argparse.Namespace, graph: Graph, state: Mapping[str, np.ndarray]) -> list[CompiledGraph]:
+    """The code for the machines after the first one."""
+    frozen = freeze(settle(graph), state)
+    return [compile_graph(frozen, target=target_named(name)) for name in _machines(options)[1:]]
 
 
 def _check_machine(options: argparse.Namespace) -> None:
@@ -225,13 +236,29 @@ def _check_machine(options: argparse.Namespace) -> None:
             remedy=f"without --native; graphc run FILE --device {options.device}",
         )
     try:
-        check_native(target_named(_machine(options)))
+        for name in _machines(options):
+            check_native(target_named(name))
     except ArgumentError as error:
         raise console.UsageError(error.what, remedy="graphc run FILE --device cuda, without --native here") from None
 
 
 def _machine(options: argparse.Namespace) -> str:
-    return strict_name(options.machine) if options.strict_order else options.machine
+    """The only machine, or the first one."""
+    return _machines(options)[0]
+
+
+def _machines(options: argparse.Namespace) -> list[str]:
+    names = options.machine.split(",")
+    return [strict_name(name) if options.strict_order else name for name in names]
+
+
+def machine_names(text: str) -> str:
+    """Names of machines with commas between them; raises ArgumentTypeError for an unknown one."""
+    for name in text.split(","):
+        if name not in ("host", *named_targets()):
+            known = ", ".join(("host", *named_targets()))
+            raise argparse.ArgumentTypeError(f"there is no machine {name!r}; one or several of {known}")
+    return text
 
 
 def _compiled(graph: Graph, machine: Target, device: str | None) -> CompiledGraph:

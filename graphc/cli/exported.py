@@ -9,9 +9,7 @@ from typing import Any
 from graphc.base.errors import ArgumentError
 from graphc.base.lazy import deferred
 from graphc.cli import console, targets
-from graphc.compiled.model_export import in_memory, load_traced
 from graphc.compiled.model_file import LoadedModel, load
-from graphc.compiled.model_trace import snapshot
 from graphc.files.model_content import Artifact
 
 READERS = {
@@ -19,6 +17,9 @@ READERS = {
     ".onnx": deferred("graphc.interop.onnx.module:from_onnx"),
 }
 """By suffix; imported with their first call, as most commands read no such file."""
+in_memory = deferred("graphc.compiled.model_export:in_memory")
+load_traced = deferred("graphc.compiled.model_export:load_traced")
+snapshot = deferred("graphc.compiled.model_trace:snapshot")
 
 
 def is_exported(text: str) -> bool:
@@ -64,8 +65,12 @@ def stored(text: str) -> Artifact:
     return in_memory(trace(text))
 
 
-def load_model(text: str, trust: bool, target: str, device: str | None = None) -> LoadedModel:
-    """A model file, or the model in a file of another framework, that can be called."""
+def load_model(
+    text: str, trust: bool, target: str, device: str | None = None, weights: str | None = None
+) -> LoadedModel:
+    """A model file, or the model in a file of another framework, that can be called, with other weights where there is
+    a file of such."""
     if is_exported(text):
-        return load_traced(trace(text), target=target, device=device)
-    return load(text, trust=trust, target=target, device=device)
+        found = trace(text, argparse.Namespace(weights=weights, weights_entry=None, no_strict=False))
+        return load_traced(found, target=target, device=device)
+    return load(text, trust=trust, target=target, device=device, weights=weights)

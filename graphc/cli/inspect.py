@@ -14,9 +14,23 @@ from graphc.cli.compile import MODEL, describe
 from graphc.cli.fields import Field
 from graphc.compiled.model_graph import read_graph
 from graphc.files import model_content
-from graphc.files.model_content import Artifact, StoredEntry
+from graphc.files.model_content import Artifact, Code
 from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.verify import sub_graphs
+
+
+def _native_fields(prefix: str) -> tuple[Field, ...]:
+    """What is said of object code."""
+    return (
+        Field(f"{prefix}.triple", "string", "what it was made for", optional=True),
+        Field(f"{prefix}.cpu", "string", "what it was made for", optional=True),
+        Field(f"{prefix}.features[]", "string", "an instruction set extension that it uses", optional=True),
+        Field(f"{prefix}.arena", "integer", "scratch memory of a call", "B", optional=True),
+        Field(f"{prefix}.code_bytes", "integer", "its size", "B", optional=True),
+        Field(f"{prefix}.chosen", "integer", "kernels in several versions", optional=True),
+        Field(f"{prefix}.versions.*", "string", "of graphc, llvmlite and LLVM, which made it", optional=True),
+    )
+
 
 EXAMPLES = ("graphc inspect net.gcm",)
 JSON = (
@@ -33,14 +47,8 @@ JSON = (
     Field("weight_bytes", "integer", "what all of them take", "B"),
     Field("constant_bytes", "integer", "what constants of the graph take", "B"),
     Field("ops.*", "integer", "how many nodes of each op there are"),
-    Field("native", "object or null", "the object code in the file"),
-    Field("native.triple", "string", "what it was made for"),
-    Field("native.cpu", "string", "what it was made for"),
-    Field("native.features[]", "string", "an instruction set extension that it uses", optional=True),
-    Field("native.arena", "integer", "scratch memory of a call", "B"),
-    Field("native.code_bytes", "integer", "its size", "B"),
-    Field("native.chosen", "integer", "kernels in several versions", optional=True),
-    Field("native.versions.*", "string", "of graphc, llvmlite and LLVM, which made it"),
+    Field("native", "object or null", "the object code in the file, the first where there are several"),
+    *(field for prefix in ("native", "natives[]") for field in _native_fields(prefix)),
 )
 
 
@@ -67,6 +75,7 @@ def collect(path: Path) -> dict[str, Any]:
     graphs = {spec.name: read_graph(stored, spec.name) for spec in stored.manifest.entries}
     ops = sum((count_ops(graphs[spec.name]) for spec in stored.manifest.public), Counter[str]())
     weights = stored.manifest.weights
+    natives = [_native(code) for code in stored.first.natives]
     return {
         "path": str(path),
         "bytes": path.stat().st_size,
@@ -85,7 +94,8 @@ def collect(path: Path) -> dict[str, Any]:
         "weight_bytes": sum(t.nbytes for t in weights),
         "constant_bytes": sum(t.nbytes for t in stored.manifest.tensors if t.section == "data"),
         "ops": dict(sorted(ops.items(), key=lambda item: (-item[1], item[0]))),
-        "native": _native(stored.first),
+        "native": next(iter(natives), None),
+        "natives": natives,
     }
 
 
@@ -93,16 +103,14 @@ def _digest(stored: Artifact, name: str) -> str:
     return hashlib.sha256(stored.weights[name].tobytes()).hexdigest()
 
 
-def _native(entry: StoredEntry) -> dict[str, Any] | None:
-    if not entry.natives:
-        return None
-    manifest, code, _ = entry.natives[0]
+def _native(code: Code) -> dict[str, Any]:
+    manifest = code.manifest
     return {
         "triple": manifest.target.triple,
         "cpu": manifest.target.cpu,
         "features": list(manifest.target.features),
         "arena": hint(manifest.arena),
-        "code_bytes": len(code),
+        "code_bytes": len(code.object),
         **({"chosen": manifest.chosen} if manifest.dims else {}),
         "versions": manifest.versions,
     }
@@ -130,7 +138,7 @@ def _text(facts: dict[str, Any]) -> str:
         *(["", f"{_type(w)}  {w['sha256'][:12]}"] for w in facts["weights"]),
         ["constants", console.bytes_text(facts["constant_bytes"])],
         ["ops", f"{sum(facts['ops'].values())}: " + ", ".join(f"{n} {c}" for n, c in facts["ops"].items())],
-        ["native", _native_text(facts["native"])],
+        *(["native", _native_text(native)] for native in facts["natives"] or [None]),
         ["built by", versions],
     ]
     return "\n".join(f"{label:10} {text}" for label, text in rows)

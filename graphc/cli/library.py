@@ -49,6 +49,8 @@ def is_wanted(options: argparse.Namespace) -> bool:
         argument = f"--{wrong.replace('_', '-')}"
         what = "is for no C library" if wanted else "is for C libraries"
         raise console.UsageError(f"{argument} {what}, and {options.output} is {'one' if wanted else 'none'}")
+    if wanted and "," in options.machine:
+        raise console.UsageError("a C library is for one machine", remedy="--target avx2, and another file each")
     unknown = [kind for kind in (options.emit or "so").split(",") if kind not in KINDS]
     if unknown:
         raise console.UsageError(f"--emit: there is no file of the kind {unknown[0]!r}", remedy=f"of {','.join(KINDS)}")

@@ -92,6 +92,7 @@ def add_to(parser: argparse.ArgumentParser) -> None:
             metavar="N",
             help=f"{what} elements may differ (default: {default:g})",
         )
+    parser.add_argument("--weights", metavar="FILE", help="take these weights in the place of those of the file")
     parser.add_argument("--taps", action="store_true", help="print statistics of what each module of the model makes")
     parser.add_argument("--trust", action="store_true", help="run object code from the file (only from who you trust)")
     arguments.add_threads(parser)
@@ -114,7 +115,7 @@ class Outcome(NamedTuple):
 def run(options: argparse.Namespace) -> int:
     """Runs the command."""
     with targets.compiling():
-        loaded = exported.load_model(options.model, options.trust, options.machine, options.device)
+        loaded = exported.load_model(options.model, options.trust, options.machine, options.device, options.weights)
     model = entry_of(loaded, options.entry)
     given = inputs.read(options, model.inputs, arguments.by_name(options.shape))
     places = _places(options.output, model.outputs)

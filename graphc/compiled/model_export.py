@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from graphc.codegen.machine.costs import Costs
 from graphc.codegen.machine.cuda.facts import is_gpu
 from graphc.codegen.machine.target import Target, target_named
 from graphc.compiled.formats import GCM, ONNX, check_options, format_of, write_onnx
+from graphc.compiled.golden import sample_calls
 from graphc.compiled.machine import HOST, machine_named, strict_name
 from graphc.compiled.model_derivative import derive
 from graphc.compiled.model_entries import Entry, TracedEntry, trace_entry, with_shared_names
@@ -24,7 +25,7 @@ from graphc.compiler.compile import CompiledGraph, compile_graph
 from graphc.compiler.freeze import freeze, freeze_narrow, written_states
 from graphc.files import model_content
 from graphc.files.first_format import ENTRY
-from graphc.files.model_content import Artifact, Code, StoredEntry
+from graphc.files.model_content import Artifact, Code, Sample, StoredEntry
 from graphc.files.model_manifest import ModelManifest
 from graphc.files.structure import Structure
 from graphc.ir.graph.graph import Graph, input_class, input_path
@@ -32,6 +33,8 @@ from graphc.ir.graph.interpret import assumed, settle
 from graphc.passes.base import Pass
 from graphc.passes.pipeline import PIPELINE, Arranged, arrange, optimize
 from graphc.passes.precision import check_precision
+from graphc.tensors.placement import on_host
+from graphc.tensors.structure import flatten
 from graphc.tracing.trace import Traced
 
 TRAIN_STEP = "train_step"
@@ -45,12 +48,13 @@ def export(
     native: bool = False,
     precision: str | None = None,
     passes: Sequence[Pass] = (),
-    target: str = "host",
+    target: str | Sequence[str] = "host",
     dims: Any = None,
     opset: int | None = None,
     strict_order: bool = False,
     derivative: bool = False,
     root: Any = None,
+    golden: bool | int = False,
     **keyword_examples: Any,
 ) -> ModelManifest:
     """Traces a module or function on example tensors or arrays, in the mode it is in, and writes it to one file.
@@ -59,7 +63,8 @@ def export(
     calls are operators as far as it has them; docs/onnx_out.md says more. What else can be asked for is for ``.gcm``.
 
     The file holds the graph and the present weights, and with ``native`` object code for ``target``: this machine, or
-    one by name, which need not run here (``avx2``, ``neon``, ``rv64gc`` ...), in ``strict_order`` as for
+    one by name, which need not run here (``avx2``, ``neon``, ``rv64gc`` ...), or several, of which the best one that
+    runs is used where the file is loaded; in ``strict_order`` as for
     ``compile``, which is then that of whatever is made of the file where it is loaded. With a
     ``precision`` (``bf16``, ``f16``, ``int8``, ``int4``, ``bf16_dot``, ``int8_dot``, ``int4_dot``) it holds large
     weights in that form, as constants of the optimized graph. It is replaced atomically. Raises what tracing raises;
@@ -77,33 +82,32 @@ def export(
     entries over the same parameters and states, which are named as in the module that all belong to, or as in ``root``.
     A step of ``compile_step`` with its batch is the entry ``train_step``. ``derivative=True``: gradients go through the
     loaded model, and there is an entry ``vjp``.
+
+    ``golden``: the file holds so many sample calls of each entry, one for True, for ``selftest``: seeded inputs like
+    the examples, and what the reference interpreter computes of them.
     """
     check_precision(precision)
-    own = {"native": native, "precision": precision, "passes": passes, "target": target != "host"}
+    names = [target] if isinstance(target, str) else list(target)
+    own = {"native": native, "precision": precision, "passes": passes, "target": names != ["host"]}
     own |= {
         "strict_order": strict_order,
         "derivative": derivative,
         "root": root is not None,
+        "golden": golden,
         "a dictionary of entries": isinstance(model, Mapping),
     }
     check_options(path, GCM, own)
     check_options(path, ONNX, {"opset": opset})
     if format_of(path) == ONNX:
         return write_onnx(model, examples, keyword_examples, path, dims, opset)
-    machine = target_named(strict_name(target) if strict_order else target)
-    check_native(machine if native else None)
-    if not native and machine is not target_named("host"):
-        order = ", in strict order" if strict_order else ""
-        raise ArgumentError(
-            f"a file without native code is made for no target, here {target}{order}", remedy="native=True"
-        )
+    machines = machines_of(names, strict_order, native)
     arranged = arrange(passes)
     if derivative and (precision is not None or arranged.pipeline is not PIPELINE):
         raise ArgumentError("weights that are constants of the graph have no derivative", remedy="derivative=False")
     wanted = wanted_entries(model, examples, keyword_examples, dims)
     if derivative:
         wanted = {name: _with_derivative(entry) for name, entry in wanted.items()}
-    found = content_of(wanted, root, arranged, precision, machine.costs, machine if native else None)
+    found = content_of(wanted, root, arranged, precision, machines[0].costs, machines if native else (), golden)
     return model_content.save(path, found)
 
 
@@ -113,11 +117,22 @@ def content_of(
     passes: Arranged,
     precision: str | None,
     costs: Costs,
-    native: Target | None = None,
+    native: Sequence[Target] = (),
+    golden: int = 0,
 ) -> Artifact:
     """What ``export`` would write of these entries."""
     traced = with_shared_names([trace_entry(name, entry) for name, entry in entries.items()], root)
-    return _assembled(traced, passes, precision, native, costs)
+    calls = {name: _sampled(entry, golden) for name, entry in entries.items()}
+    return _assembled(traced, passes, precision, native, costs, calls)
+
+
+def _sampled(entry: Entry, count: int) -> Callable[[Graph, Mapping[str, np.ndarray]], tuple[Sample, ...]]:
+    """What makes sample calls of an entry, of its graph and what its params and states hold."""
+    if not count:
+        return lambda graph, state: ()
+    leaves, _ = flatten((entry.examples, entry.keyword_examples))
+    examples = [on_host(tensor._data) for tensor in leaves]
+    return lambda graph, state: sample_calls(graph, state, examples, count)
 
 
 def wanted_entries(model: Any, examples: Sequence[Any], named: Mapping[str, Any], dims: Any) -> dict[str, Entry]:
@@ -150,9 +165,15 @@ def _with_derivative(entry: Entry) -> Entry:
 
 
 def _assembled(
-    entries: Sequence[TracedEntry], passes: Arranged, precision: str | None, native: Target | None, costs: Costs
+    entries: Sequence[TracedEntry],
+    passes: Arranged,
+    precision: str | None,
+    native: Sequence[Target],
+    costs: Costs,
+    calls: Mapping[str, Callable[[Graph, Mapping[str, np.ndarray]], tuple[Sample, ...]]],
 ) -> Artifact:
-    """The content of a file with these entries, with code for ``native`` if it is given."""
+    """The content of a file with these entries, with code for ``native``, and with the sample calls that ``calls``
+    makes."""
     weights = {path: held.array for entry in entries for path, held in entry.held.items()}
     changing = {input_path(v) for entry in entries for v in written_states(entry.graph)}
     free = {path for entry in entries for path in entry.free}
@@ -162,17 +183,35 @@ def _assembled(
         derived = derive(entry, len(entries) == 1)
         graph = extended(entry.graph, constants, passes, precision, costs)
         spec = None if derived is None else derived.spec
-        found.append(stored_entry(entry.name, graph, entry.structure, _codes(graph, constants, native), spec))
+        codes, golden = _codes(graph, constants, native), calls[entry.name](graph, weights)
+        found.append(stored_entry(entry.name, graph, entry.structure, codes, spec, golden))
         for part in () if derived is None else derived.parts:
             codes = _codes(part.graph, constants, native)
             found.append(stored_entry(part.name, part.graph, part.structure, codes))
     return _artifact(found, [e.graph for e in entries], weights, free)
 
 
-def _codes(graph: Graph, constants: Mapping[str, np.ndarray], native: Target | None) -> list[Code]:
-    if native is None:
+def machines_of(names: Sequence[str], strict_order: bool, native: bool) -> list[Target]:
+    """The machines that a file is made for, each once. Raises ArgumentError where there is none, one is a device, or a
+    file without native code is made for one; CompileError for an unknown name."""
+    if not names:
+        raise ArgumentError("a file with native code is made for some target", remedy="target=('avx2', 'avx512')")
+    found = list({strict_name(name) if strict_order else name: None for name in names})
+    machines = [target_named(name) for name in found]
+    if not native and (len(machines) > 1 or machines[0] is not target_named(HOST)):
+        order = ", in strict order" if strict_order else ""
+        what = f"a file without native code is made for no target, here {', '.join(names)}{order}"
+        raise ArgumentError(what, remedy="native=True")
+    for machine in machines if native else ():
+        check_native(machine)
+    return machines
+
+
+def _codes(graph: Graph, constants: Mapping[str, np.ndarray], native: Sequence[Target]) -> list[Code]:
+    if not native:
         return []
-    return [_code(compile_graph(freeze(settle(graph), constants), target=native))]
+    frozen = freeze(settle(graph), constants)
+    return [_code(compile_graph(frozen, target=machine)) for machine in native]
 
 
 def _code(compiled: CompiledGraph) -> Code:
@@ -223,12 +262,13 @@ def save_graph(
     path: str | os.PathLike[str],
     *,
     structure: Structure = None,
-    native: bool | CompiledGraph = False,
+    native: bool | CompiledGraph | Sequence[CompiledGraph] = False,
 ) -> ModelManifest:
     """Writes a graph with the arrays of its params and states (by path) to one file, atomically.
 
     ``structure`` says how a call nests the outputs; without it one output stands by itself and several are a tuple.
-    ``native`` adds object code: True for that of this machine, or what has been compiled from the frozen graph already.
+    ``native`` adds object code: True for that of this machine, or what has been compiled from the frozen graph already,
+    for one machine or several.
     Raises ArgumentError when an array is missing, or for another suffix than ``.gcm``.
     """
     check_options(path, GCM, {"a graph with its weights": True})
@@ -236,15 +276,20 @@ def save_graph(
 
 
 def _of_graph(
-    graph: Graph, weights: Mapping[str, np.ndarray], structure: Structure, native: bool | CompiledGraph
+    graph: Graph,
+    weights: Mapping[str, np.ndarray],
+    structure: Structure,
+    native: bool | CompiledGraph | Sequence[CompiledGraph],
 ) -> Artifact:
     """What a file of the graph holds; see ``save_graph``."""
     paths = [input_path(v) for v in graph.inputs if input_class(v) != "input"]
     missing = [p for p in paths if p not in weights]
     if missing:
         raise ArgumentError(f"the model needs arrays for {', '.join(missing)}")
-    compiled = compile_graph(freeze(settle(graph), weights)) if native is True else native or None
-    entry = stored_entry(ENTRY, graph, structure, [_code(compiled)] if compiled else [])
+    if native is True:
+        native = compile_graph(freeze(settle(graph), weights))
+    compiled = [native] if isinstance(native, CompiledGraph) else native or ()
+    entry = stored_entry(ENTRY, graph, structure, list(map(_code, compiled)))
     return _artifact([entry], [graph], {path: weights[path] for path in paths}, set())
 
 

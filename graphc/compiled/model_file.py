@@ -203,8 +203,7 @@ class LoadedModel:
         packed anew with the next call and nothing is compiled. Entries with named dimensions, parts of derivatives and
         programs for devices are compiled anew. Calls that run meanwhile end with the weights that they began with.
         Raises StateDictError, and what reading the file raises."""
-        found = weights if isinstance(weights, Mapping) else _read_weights(weights).tree
-        self._renew(self._state.swap(found))
+        self._renew(self._state.swap(weights_by_name(weights)))
 
     def _renew(self, changed: set[str]) -> None:
         """Has the programs made anew that take one of these weights."""
@@ -281,6 +280,8 @@ def load(
     device: Any = None,
     strict_order: bool = False,
     trainable: bool = False,
+    weights: str | os.PathLike[str] | Mapping[str, Any] | None = None,
+    map: bool | None = None,
 ) -> LoadedModel:
     """Reads a model file and makes it callable.
 
@@ -289,25 +290,37 @@ def load(
     in strict order is always compiled in it. There arrays of the host are taken and given as well. Object code in the
     file is native code of whoever wrote it: it runs only with ``trust``, and only where this machine and this
     version of graphc fit, and where it is for the ``target`` if one is named. With ``trainable`` its parameters are
-    tensors that get gradients, where the file holds a derivative. Raises ArtifactError for a damaged, foreign or newer
+    tensors that get gradients, where the file holds a derivative. ``weights`` are taken in the place of the file's, as
+    ``swap_weights`` takes them. ``map`` and its dangers are those of ``files.container.read_with_digest``: weights are
+    the pages of the file itself, which processes share. Raises ArtifactError for a damaged, foreign or newer
     file; GradientError for ``trainable`` without a derivative; OSError when it cannot be read; CompileError.
     """
     machine = machine_named(target, device, strict_order)
-    stored = read_model(path)
+    stored = read_model(path, map)
     if not is_device(machine) and any(n.manifest.target.strict_order for e in stored.entries for n in e.natives):
         machine = strict_name(machine)
     try:
-        return make_model(stored, machine, trust, trainable)
+        return make_model(stored, machine, trust, trainable, weights)
     except ArtifactError as error:
         error.what = f"{os.fspath(path)}: {error.what}"
         raise
 
 
-def make_model(stored: Artifact, machine: str, trust: bool = False, trainable: bool = False) -> LoadedModel:
+def make_model(
+    stored: Artifact, machine: str, trust: bool = False, trainable: bool = False, weights: Any = None
+) -> LoadedModel:
     """A model that can be called; ``machine`` is where it runs (see compiled.machine)."""
     if trainable and all(e.spec.derivative is None for e in stored.entries):
         raise GradientError(
             f"the file of {stored.manifest.name} holds no derivative, without which its parameters get no gradients",
             remedy="export(..., derivative=True)",
         )
-    return LoadedModel(stored, Programs(stored, ModelState(stored, trainable), machine, trust))
+    state = ModelState(stored, trainable)
+    if weights is not None:
+        state.swap(weights_by_name(weights))
+    return LoadedModel(stored, Programs(stored, state, machine, trust))
+
+
+def weights_by_name(weights: str | os.PathLike[str] | Mapping[str, Any]) -> Mapping[str, Any]:
+    """What a file of weights holds, or what is given by name."""
+    return weights if isinstance(weights, Mapping) else _read_weights(weights).tree

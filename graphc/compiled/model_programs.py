@@ -100,11 +100,18 @@ class Programs:
         if not self._trust or self.state.is_changed or self.state.parameters().keys() & set(entry.spec.uses):
             return None  # code of a file has all weights as constants that no entry writes
         wanted = {path for path in entry.spec.uses if path in self.state.tensors}
-        for code in entry.natives:
-            bound = {b.path for b in code.manifest.of_class("param", "state")}
-            if bound <= wanted and not why_not_native(code) and self._is_made_for(code):
-                return Loaded(_load_native(self.stored, entry, code), None)
-        return None
+        fitting = [
+            code
+            for code in entry.natives
+            if {b.path for b in code.manifest.of_class("param", "state")} <= wanted
+            and not why_not_native(code)
+            and self._is_made_for(code)
+        ]
+        if not fitting:
+            return None
+        # NOTE: of two instruction sets of one architecture the larger one has all extensions of the other.
+        best = max(fitting, key=lambda code: len(code.manifest.target.features))
+        return Loaded(_load_native(self.stored, entry, best), None)
 
     def _is_made_for(self, code: Code) -> bool:
         """Whether object code is for a target that is named; any is for this machine that can run here."""

@@ -9,7 +9,7 @@ from typing import Any
 from graphc.base.errors import ArgumentError
 from graphc.compiler.freeze import written_states
 from graphc.files.manifest import TensorSpec
-from graphc.files.model_content import Code, StoredEntry
+from graphc.files.model_content import Code, Sample, StoredEntry
 from graphc.files.model_manifest import AssumptionSpec, DerivativeSpec, EntrySpec
 from graphc.files.structure import Structure
 from graphc.ir.graph.graph import Graph, Value, input_class, input_equals, input_path
@@ -63,11 +63,12 @@ def stored_entry(
     structure: Structure = None,
     codes: Sequence[Code] = (),
     derivative: DerivativeSpec | None = None,
+    golden: Sequence[Sample] = (),
 ) -> StoredEntry:
     """A graph as an entry of a file. ``structure`` says how a call nests the outputs; without it one output stands by
     itself and several are a tuple."""
     spec = entry_spec(name, graph, structure, derivative)
-    return StoredEntry(spec, print_graph(graph, portable=True), collect_data(graph), tuple(codes))
+    return StoredEntry(spec, print_graph(graph, portable=True), collect_data(graph), tuple(codes), tuple(golden))
 
 
 def entry_spec(

@@ -24,6 +24,8 @@ def load(
     device: Any = None,
     strict_order: bool = False,
     trainable: bool = False,
+    weights: Any = None,
+    map: bool | None = None,
 ) -> Any:
     """Reads a file; its content, not its name, says what it is.
 
@@ -32,7 +34,12 @@ def load(
     which no file holds code. There arrays of the host are taken and given as well. Object code in the file is native
     code of whoever wrote it: it runs only with ``trust``, and only where this machine and this version of graphc fit,
     and where it is for the ``target`` if one is named. ``strict_order`` as ``compile`` takes it. With ``trainable``
-    its ``parameters()`` get gradients, where the file holds a derivative.
+    its ``parameters()`` get gradients, where the file holds a derivative. ``weights``, a file or tensors by name, are
+    taken in the place of the file's (``LoadedModel.swap_weights``).
+
+    ``map=True`` maps the file: its weights are pages that processes share, and are not copied. It may be replaced or
+    removed meanwhile (by a rename, as ``export`` does), and must not be written to in place: a process whose file gets
+    shorter is ended by SIGBUS. None maps a large file that nobody may write to, False none.
 
     A checkpoint, which ``graphc.save`` or ``torch.save`` wrote, gives what was saved: dictionaries, lists, tuples,
     numbers and texts around tensors, which share memory where they did, with strides and ``requires_grad`` as they
@@ -57,11 +64,18 @@ def load(
         )
     if is_container(path):
         return model_file.load(
-            path, trust, target=target, device=device, strict_order=strict_order, trainable=trainable
+            path,
+            trust,
+            target=target,
+            device=device,
+            strict_order=strict_order,
+            trainable=trainable,
+            weights=weights,
+            map=map,
         )
-    if trust or trainable or strict_order or target != HOST or device is not None:
+    if trust or trainable or strict_order or map or target != HOST or device is not None or weights is not None:
         raise ArgumentError(
-            f"load: {os.fspath(path)} is no model file, which has trust, trainable, target, device and strict_order",
+            f"load: {os.fspath(path)} is no model file, which these options are for",
             remedy="graphc.load(path)",
         )
     return _read_weights(path).tree

@@ -296,6 +296,13 @@ def are_close(
     return np.isclose(found, expected, rtol=rtol, atol=atol * max(1.0, _scale(expected)), equal_nan=True)
 
 
+def allowed_difference(expected: np.ndarray, rtol: float | None = None, atol: float | None = None) -> np.ndarray:
+    """By how much each element may differ, as ``are_close`` sees it."""
+    relative, absolute = TOLERANCE.get(expected.dtype.name, (0.0, 0.0))
+    rtol, atol = relative if rtol is None else rtol, absolute if atol is None else atol
+    return rtol * np.abs(expected.astype(np.float64)) + atol * max(1.0, _scale(expected))
+
+
 def difference(found: np.ndarray, expected: np.ndarray) -> tuple[float, float]:
     """(largest absolute, largest relative) difference of two arrays; infinite where one is NaN and the other not."""
     if found.shape != expected.shape:

@@ -139,7 +139,7 @@ class EntrySpec:
     """By key of a constant that stands beside its graph: the name of the tensor in the section ``data``."""
     derivative: DerivativeSpec | None = None
     natives: tuple[CodeSpec, ...] = ()
-    """Native codes, of which the first that fits a machine is for it."""
+    """Native codes, one for each machine; where several run, that with the most instruction set extensions is used."""
     golden: tuple[SampleSpec, ...] = ()
     dims: tuple[Dimension, ...] = ()
     """The named dimensions, in order of name."""

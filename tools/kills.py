@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import collections
-import itertools
 import json
 import os
 import random
@@ -59,9 +58,6 @@ EPOCHS, BATCH, SAMPLES, EVERY = 8, 8, 160, 3
 class Kind:
     """Something that a process does until it is killed, in a folder."""
 
-    least, most = 0.0, 0.2
-    """Seconds between which the kill comes."""
-
     def __init__(self, folder: Path):
         self.folder = folder
         self.ends = 0
@@ -72,6 +68,9 @@ class Kind:
 
     def begin(self) -> None:
         """Makes what is compared with; runs in a process of its own."""
+
+    def once(self) -> None:
+        """One round of what is interrupted; a kill comes within the time that this takes. In a process of its own."""
 
     def act(self) -> None:
         """What is interrupted; runs in a process of its own, and does not end soon."""
@@ -94,18 +93,20 @@ def _inside(folder: Path, allowed: Callable[[str], bool]) -> Iterator[str]:
 class Compiling(Kind):
     """Programs that are compiled and written to the cache, each again and again."""
 
-    most = 0.6
-
     def begin(self) -> None:
         os.environ["GRAPHC_CACHE"] = "off"
         write_npz(self.folder / "expected.npz", {str(n): self._result(n) for n in range(VARIANTS)})
 
-    def act(self) -> None:
+    def once(self) -> None:
         self._use_cache()
-        for number in itertools.cycle(range(VARIANTS)):
-            for path in (self.folder / "cache").glob("*.program"):
+        for number in range(VARIANTS):
+            for path in (self.folder / "cache").glob(f"*{cache.SUFFIX}"):
                 path.unlink()
             self._result(number)
+
+    def act(self) -> None:
+        while True:
+            self.once()
 
     def check(self) -> None:
         """Uses what is in the cache; runs in a process of its own."""
@@ -144,15 +145,17 @@ class Compiling(Kind):
 class Exporting(Kind):
     """Two models that take the place of each other in one file."""
 
-    most = 0.25
-
     def begin(self) -> None:
         for name in ("a", "b"):
             self._export(name, self.folder.parent / f"{name}.gcm")
 
-    def act(self) -> None:
-        for name in itertools.cycle("ab"):
+    def once(self) -> None:
+        for name in ("a", "b"):
             self._export(name, self.folder / "net.gcm")
+
+    def act(self) -> None:
+        while True:
+            self.once()
 
     @staticmethod
     def _export(name: str, path: Path) -> None:
@@ -177,8 +180,6 @@ class Exporting(Kind):
 class TrainingAgain(Kind):
     """A training with checkpoints, resumed until it is done, and then another one."""
 
-    least, most = 0.05, 0.7
-
     def begin(self) -> None:
         os.environ["GRAPHC_CACHE_DIR"] = str(self.folder.parent / "programs")
         gc.manual_seed(0)
@@ -191,6 +192,9 @@ class TrainingAgain(Kind):
         entry = gc.Entry(step, gc.from_numpy(x[:BATCH]), gc.from_numpy(y[:BATCH]))
         gc.export({"train_step": entry}, path=self.folder.parent / "net.gcm")
         assert self._train(self.folder.parent / "whole") == 0
+
+    def once(self) -> None:
+        self.end()
 
     def act(self) -> None:
         self.end()
@@ -264,16 +268,19 @@ def run(count: int, seed: int, kinds: list[str]) -> tuple[dict[str, list[str]], 
     with tempfile.TemporaryDirectory() as name, progress_bar(count, "kills") as bar:
         home = Path(name)
         log = home / "log"
-        made = {}
+        made, longest = {}, {}
         for kind in kinds:
             (home / kind).mkdir()
             made[kind] = KINDS[kind](home / kind / "work")
-            problem = finish(made[kind].begin, log)
-            assert not problem, problem
+            for action in (made[kind].begin, made[kind].once, made[kind].once):
+                begun = time.monotonic()
+                problem = "; ".join([p for p in (finish(action, log), *made[kind].problems()) if p])
+                assert not problem, problem
+            longest[kind] = time.monotonic() - begun
         for number in range(count):
             kind = kinds[number % len(kinds)]
             item = made[kind]
-            said = kill_once(item, chance.uniform(item.least, item.most), log)
+            said = kill_once(item, chance.uniform(0, longest[kind]), log)
             found[kind] += ([f"it ended by itself: {said}"] if said else []) + list(item.problems())
             bar.step()
         found |= {kind: found[kind] + _ended(item, log) for kind, item in made.items()}

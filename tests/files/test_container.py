@@ -236,6 +236,13 @@ def test_a_writer_that_is_killed_leaves_nothing_where_files_need_no_name(tmp_pat
     assert [p.name for p in tmp_path.iterdir()] == ["a.gcm"] and path.read_bytes() == b"half"
 
 
+def test_a_file_that_is_to_have_a_name_can_be_read_before_it_is_whole(tmp_path: Path):
+    with container.replacing(tmp_path / "a.gcm", named=True) as file:
+        file.write(b"half")
+        file.flush()
+        assert Path(file.name).read_bytes() == b"half" and Path(file.name).parent == tmp_path
+
+
 def test_what_a_kill_in_the_instant_of_replacing_left_is_removed_by_the_next_writer(tmp_path: Path):
     path, left = tmp_path / "a.gcm", tmp_path / ".a.gcm.0123.linked"
     path.write_bytes(b"old")

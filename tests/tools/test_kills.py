@@ -15,7 +15,7 @@ from tools.kills import Exporting, Kind, kill_once
 @pytest.mark.parametrize("kind", list(kills.KINDS))
 def test_a_sample_of_kills_leaves_nothing_bad(kind: str):
     found, ends, _ = kills.run(6, 3, [kind])
-    assert found == {kind: []} and ends == (1 if kind == "train" else 0)
+    assert found == {kind: []} and (ends >= 3 if kind == "train" else ends == 0)
 
 
 def test_what_is_left_behind_is_found(tmp_path: Path):

@@ -30,6 +30,7 @@ PAGES = [
     "docs/array_api.md",
     "docs/grammar.md",
     "docs/explain.md",
+    "docs/view.md",
     "docs/precision.md",
 ]
 

@@ -62,6 +62,8 @@ def run(options: argparse.Namespace) -> int:
     return console.OK
 
 
+DISTURBED = 1.25
+"""How many times as long as its kernels one by one a call takes at most while nothing else runs on a machine."""
 _COLUMNS = (
     *("call", "kernel", "kind", "time", "spread", "share"),
     *("GFLOP/s", "of peak", "GB/s", "of copy", "from", "schedule"),
@@ -98,6 +100,7 @@ def text(found: Profile) -> str:
 
 def _head(found: Profile) -> list[str]:
     machine, show = found.machine, console.seconds_text
+    busy = ["note: the call takes longer than all it calls, so something else ran on this machine: --seconds 10"]
     return [
         f"{found.name}: {show(found.seconds)} on one thread, the middle of {found.rounds} runs; called from Python "
         f"{show(found.overhead)} more",
@@ -106,6 +109,7 @@ def _head(found: Profile) -> list[str]:
         f"clock: its cost ({show(found.stamp)}) is taken off; less than {show(found.resolution)} is not told from "
         "nothing; spread: between the quarters of the runs",
         f"machine: peak {machine.flops / 1e9:.1f} GFLOP/s (f32), copy {machine.bandwidth / 1e9:.1f} GB/s, one core",
+        *(busy if found.seconds > DISTURBED * found.kernels else ()),
     ]
 
 

@@ -31,6 +31,7 @@ PAGES = [
     "docs/array_api.md",
     "docs/grammar.md",
     "docs/explain.md",
+    "docs/view.md",
     "docs/precision.md",
     "docs/cli.md",
     "docs/c_library.md",

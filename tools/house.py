@@ -71,7 +71,8 @@ RETIRED = {
 CODE, MACHINE = "codegen", "codegen/machine"
 """What makes code, and the room in it that knows families of processors."""
 FAMILIES = re.compile(
-    r"llvm\.(x86|aarch64|arm|riscv|wasm)\b|\b(x86[_-]64|aarch64|arm64|avx\w*|sse\d*|neon)\b", re.IGNORECASE
+    r"llvm\.(x86|aarch64|arm|riscv|wasm)\b|\b(x86[_-]64|aarch64|arm64|riscv64|rv64\w*|avx\w*|sse\d*|neon)\b",
+    re.IGNORECASE,
 )
 """Names of families, of their features, and of their instructions."""
 PLAIN = (-1, 0, 1, 2)

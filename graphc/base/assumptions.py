@@ -42,9 +42,9 @@ class Assumption(NamedTuple):
         return is_so(self.relation, self.a, self.b, self.answer, values)
 
     @property
-    def portable(self) -> Assumption:
-        """The same as a file holds it, whose text says the same on every machine."""
-        return self._replace(place=str(self.place.portable if isinstance(self.place, Location) else self.place))
+    def portable_place(self) -> str:
+        """The line as a file names it, which says the same on every machine."""
+        return str(self.place.portable if isinstance(self.place, Location) else self.place)
 
     def __str__(self) -> str:
         return told(*self)

@@ -19,6 +19,7 @@ from graphc.base.errors import (
     DTypeError,
     GraphcError,
     IndexRangeError,
+    RealtimeError,
     ShapeError,
     StateDictError,
     TargetError,
@@ -42,7 +43,6 @@ COMMANDS = {
     "train": "train an entry of a model file on data in files",
     "diff": "show what differs between two models",
     "verify": "check that model files are whole",
-    "selftest": "run the sample calls of a model file",
     "viz": "draw the graph of a model",
     "view": "show a model on one page: layers, passes, kernels and their times",
     "cache": "list, measure or empty the cache of compiled programs",
@@ -193,6 +193,8 @@ def exit_code(error: GraphcError) -> int:
         return console.USAGE
     if isinstance(error, ArtifactError):
         return console.DAMAGED
+    if isinstance(error, RealtimeError):
+        return console.WRONG
     if isinstance(error, ArgumentError | ShapeError | DTypeError | IndexRangeError | StateDictError):
         return console.MISMATCH
     return console.COMPILE

@@ -17,7 +17,7 @@ from graphc.cli import arguments, console, targets
 from graphc.cli.fields import Field
 from graphc.cli.progress import Progress as Bar
 from graphc.compiled.model_file import LoadedModel, make_model
-from graphc.compiled.model_graph import read_model
+from graphc.compiled.model_read import read_model
 from graphc.training.checkpoint import Checkpoints
 from graphc.training.conversion import Scaling
 from graphc.training.entry_step import EntryStep, batch_size, entry_to_train

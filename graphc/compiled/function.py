@@ -424,8 +424,8 @@ def compile(
     and must have the same inputs, types of outputs and written states: PassError otherwise.
 
     ``target`` is what the code is made for: ``host``, this machine as it was found, or a machine with fixed facts, of
-    which this one must have the instructions: ``sse2``, ``avx2``, ``avx512`` (x86-64), ``neon`` (aarch64); CompileError
-    otherwise.
+    which this one must have the instructions: ``sse2``, ``avx2``, ``avx512`` (x86-64), ``neon`` (aarch64), ``rv64gc``,
+    ``rv64gcv`` (riscv64); CompileError otherwise.
 
     ``strict_order`` keeps every sum in the order in which it is written, and rounds each product and each sum by
     itself: the same bits on every CPU, in more time (see docs/strict_order.md).

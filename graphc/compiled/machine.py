@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphc.base.device import KINDS, device
 from graphc.base.errors import ArgumentError
+from graphc.base.lazy import deferred
 from graphc.codegen.machine.target import STRICT, Target
 from graphc.compiler.cache import Entry
-from graphc.compiler.compile import CompiledGraph, compile_graph, load_compiled
-from graphc.compiler.device import compile_graph_for, load_on_device, target_of
 from graphc.compiler.ready import running_target
-from graphc.ir.graph.graph import Graph
-from graphc.passes.base import Pass
-from graphc.passes.pipeline import PIPELINE
 from graphc.runtime.devices import device_named
-from graphc.tensors.placement import is_on_device
+
+if TYPE_CHECKING:
+    from graphc.compiler.compile import CompiledGraph
+    from graphc.ir.graph.graph import Graph
+    from graphc.passes.base import Pass
+
+# The compiler is imported when something is compiled.
+_compile_graph = deferred("graphc.compiler.compile:compile_graph")
+_compile_graph_for = deferred("graphc.compiler.device:compile_graph_for")
+_load_compiled = deferred("graphc.compiler.compile:load_compiled")
+_load_on_device = deferred("graphc.compiler.device:load_on_device")
+_target_of = deferred("graphc.compiler.device:target_of")
+_is_on_device = deferred("graphc.tensors.placement:is_on_device")
 
 HOST = "host"
 
@@ -51,19 +59,20 @@ def is_device(machine: str) -> bool:
 
 def target_for(machine: str) -> Target:
     """What code is made for; raises what ``running_target`` and ``device_named`` do."""
-    return target_of(device_named(machine)) if is_device(machine) else running_target(machine)
+    return _target_of(device_named(machine)) if is_device(machine) else running_target(machine)
 
 
-def compile_on(graph: Graph, machine: str, passes: Sequence[Pass] = PIPELINE) -> CompiledGraph:
-    """Code for a graph."""
+def compile_on(graph: Graph, machine: str, passes: Sequence[Pass] | None = None) -> CompiledGraph:
+    """Code for a graph, after the passes of the compiler unless others are given."""
+    options = {} if passes is None else {"passes": passes}
     if is_device(machine):
-        return compile_graph_for(graph, device_named(machine), passes)
-    return compile_graph(graph, target=running_target(machine), passes=passes)
+        return _compile_graph_for(graph, device_named(machine), **options)
+    return _compile_graph(graph, target=running_target(machine), **options)
 
 
 def load_on(compiled: Entry, machine: str) -> Any:
     """The program of that code: an Executable, or a DeviceExecutable, which is called in the same way."""
-    return load_on_device(compiled, device_named(machine)) if is_device(machine) else load_compiled(compiled)
+    return _load_on_device(compiled, device_named(machine)) if is_device(machine) else _load_compiled(compiled)
 
 
 def machine_of(machine: str, tensors: Iterable[Any]) -> str:
@@ -71,7 +80,7 @@ def machine_of(machine: str, tensors: Iterable[Any]) -> str:
     they lie on several."""
     if machine != HOST:
         return machine
-    found = {t._data.device.name for t in tensors if t._data.__class__ is not np.ndarray and is_on_device(t._data)}
+    found = {t._data.device.name for t in tensors if t._data.__class__ is not np.ndarray and _is_on_device(t._data)}
     if len(found) > 1:
         raise ArgumentError(f"tensors lie on {' and '.join(sorted(found))}", remedy="tensor.to(device)")
     return found.pop() if found else machine

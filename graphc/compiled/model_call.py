@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import numpy as np
 
-from graphc.base.errors import ArgumentError, GradientError, TraceError
-from graphc.base.foreign import is_foreign_tensor
+from graphc.base.errors import ArgumentError
+from graphc.base.lazy import deferred
 from graphc.compiled.model_arguments import opened
 from graphc.compiled.model_state import ModelState
 from graphc.compiled.sized_model import ProgramsBySizes, SizesOfModel
@@ -17,10 +18,10 @@ from graphc.compiler.native_call import native
 from graphc.files.model_manifest import EntrySpec
 from graphc.files.structure import nest
 from graphc.runtime.call import Executable
-from graphc.tape.grad_mode import is_grad_enabled
-from graphc.tensors.creation import from_dlpack
-from graphc.tensors.placement import is_on_device
-from graphc.tensors.tensor import Tensor
+
+_call_on_tensors = deferred("graphc.compiled.model_tensors:call_on_tensors")
+_PLAIN = frozenset({np.ndarray, bool, int, float})
+"""Arguments that are what they are; others may be tensors."""
 
 
 class Recorder(Protocol):
@@ -35,21 +36,27 @@ class ModelCall:
     """Calls of an entry: what native calls turn to when an argument is not exactly as declared."""
 
     def __init__(
-        self, spec: EntrySpec, program: Any, state: ModelState, recorder: Callable[[], Recorder | None] | None = None
+        self,
+        spec: EntrySpec,
+        program: Any,
+        state: ModelState,
+        recorder: Callable[[], Recorder | None] | None = None,
+        held: Mapping[str, np.ndarray] = MappingProxyType({}),
     ):
         """``program`` is an Executable, a DeviceExecutable or ProgramsBySizes; ``recorder`` makes what runs calls that
-        gradients go through, None where the file holds no derivative."""
+        gradients go through, None where the file holds no derivative; ``held`` as Loaded has it."""
         self.spec = spec
         self.program = program
         self.state = state
-        self._recorder = recorder
+        self.recorder = recorder
         self._paths = tuple(b.path for b in program.bound)
         self._writes = tuple(spec.writes)
-        self._trained = [state.tensors[path] for path in spec.uses if path in state.parameters()]
+        self.trained = [state.tensors[path] for path in spec.uses if path in state.parameters()]
         used = state.written.intersection(spec.uses)
         self.gate = state.gate if used else None
         """Keeps calls apart of which one writes states that the other takes."""
-        self.bound = state.arrays(self._paths)
+        self._held = held
+        self.bound = self._arrays()
         self._names = [x.name for x in spec.inputs]
         checked = isinstance(program, ProgramsBySizes) or not spec.assumptions
         self.checks = None if checked else SizesOfModel(spec)
@@ -64,61 +71,24 @@ class ModelCall:
 
     def listed(self, *arrays: Any, out: Sequence[np.ndarray] | None = None) -> list[Any]:
         """The outputs in order; tensors where some input is one."""
-        if not any(isinstance(a, Tensor) for a in arrays):
-            return self._run([self._array(a) for a in arrays], out)
-        if self._is_recorded(arrays):
-            return self._record(arrays, out)
-        return [Tensor._wrap(a) for a in self._run([self._array(a) for a in arrays], out)]
+        if all(type(a) in _PLAIN for a in arrays):
+            return self.run(arrays, out)
+        return _call_on_tensors(self, arrays, out)
 
-    def _is_recorded(self, given: Sequence[Any]) -> bool:
-        """Whether outputs of a call are part of the autograd graph."""
-        if not is_grad_enabled():
-            return False
-        inputs = any(isinstance(a, Tensor) and a.requires_grad for a in given)
-        return inputs or (self.spec.derivative is not None and any(p.requires_grad for p in self._trained))
-
-    def _record(self, given: Sequence[Any], out: Any) -> list[Any]:
-        title = self.spec.title
-        recorder = None if self._recorder is None else self._recorder()
-        if recorder is None:
-            raise GradientError(
-                f"the loaded model {title} computes no gradients, but an input requires them",
-                remedy="x.detach(), or with graphc.no_grad(): ...; export(..., derivative=True), whose file has them",
-            )
-        if out is not None:
-            raise GradientError(f"outputs of {title} that have gradients are written to no array of others")
-        for value in given:
-            self._array(value)
-        if self.checks is not None:
-            self.checks.of([a._data if isinstance(a, Tensor) else a for a in given])
-        return recorder.run(given)
-
-    def _array(self, value: Any) -> Any:
-        """The array of a tensor, one of another library too; raises TraceError under trace."""
-        if not isinstance(value, Tensor):
-            foreign = not isinstance(value, np.ndarray) and not is_on_device(value) and is_foreign_tensor(value)
-            return from_dlpack(value)._data if foreign else value
-        title = self.spec.title
-        if is_on_device(value._data) and isinstance(self.program, Executable):
-            raise ArgumentError(
-                f"an input of {title} lies on {value._data.device.name}, and it was loaded for the CPU",
-                remedy=f"graphc.load(path, device={value._data.device.name!r}), or x.cpu()",
-            )
-        if not isinstance(value._data, np.ndarray) and not is_on_device(value._data):
-            raise TraceError(
-                f"the loaded model {title} cannot be part of a compiled function", remedy="the module it was made of"
-            )
-        return value._data
-
-    def _run(self, arrays: Sequence[np.ndarray], out: Sequence[np.ndarray] | None) -> list[np.ndarray]:
+    def run(self, arrays: Sequence[Any], out: Sequence[np.ndarray] | None) -> list[np.ndarray]:
+        """The outputs in order, for arrays and numbers."""
         if self.checks is not None:
             self.checks.of(arrays)
         with self.alone():
-            bound = self.state.arrays(self._paths) if self._trained else self.bound
+            bound = self._arrays() if self.trained else self.bound
             found = self.program.run(arrays, bound, out)
             if self._writes:
                 self.state.note_writes(self._writes)
         return found
+
+    def _arrays(self) -> tuple[np.ndarray, ...]:
+        """What the program is given besides the inputs."""
+        return tuple([self._held[p] if p in self._held else self.state.arrays([p])[0] for p in self._paths])
 
     def alone(self) -> Any:
         """A context in which no other call writes to what this one takes."""
@@ -144,7 +114,7 @@ class ModelCall:
     @property
     def _is_plain(self) -> bool:
         """Whether nothing is to be looked at but the arguments."""
-        if self._trained or (self._writes and self.state.is_recorded):
+        if self.trained or (self._writes and self.state.is_recorded):
             return False  # who keeps what a call writes must see that it does
         return self.checks is None and isinstance(self.program, Executable)
 

@@ -59,7 +59,7 @@ def export(
     calls are operators as far as it has them; docs/onnx_out.md says more. What else can be asked for is for ``.gcm``.
 
     The file holds the graph and the present weights, and with ``native`` object code for ``target``: this machine, or
-    one by name, which need not run here (``sse2``, ``avx2``, ``avx512``, ``neon``), in ``strict_order`` as for
+    one by name, which need not run here (``avx2``, ``neon``, ``rv64gc`` ...), in ``strict_order`` as for
     ``compile``, which is then that of whatever is made of the file where it is loaded. With a
     ``precision`` (``bf16``, ``f16``, ``int8``, ``int4``, ``bf16_dot``, ``int8_dot``, ``int4_dot``) it holds large
     weights in that form, as constants of the optimized graph. It is replaced atomically. Raises what tracing raises;

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,15 +15,18 @@ from graphc.base.locks import Lock
 from graphc.base.size import at
 from graphc.compiled.machine import HOST, is_device, machine_named, strict_name
 from graphc.compiled.model_call import ModelCall
-from graphc.compiled.model_graph import entry_name, read_model
 from graphc.compiled.model_programs import Programs
+from graphc.compiled.model_read import entry_name, read_model
 from graphc.compiled.model_state import ModelState
 from graphc.compiled.plan import Plan, plan_of
 from graphc.compiled.sized_model import ProgramsBySizes, SizesOfModel
 from graphc.files.manifest import TensorSpec
 from graphc.files.model_content import Artifact, StoredEntry
-from graphc.tensors.tensor import Tensor
 
+if TYPE_CHECKING:
+    from graphc.tensors.tensor import Tensor
+
+_read_weights = deferred("graphc.serialize.weight_file:read_weights")
 recorded_calls = deferred("graphc.compiled.model_gradient:RecordedCalls")
 """Imported when gradients are asked for."""
 
@@ -70,9 +73,9 @@ class LoadedEntry:
         """The calls of the program, which is made when it is the first time. Raises ArtifactError and CompileError."""
         with self._lock:
             if self._made is None:
-                program, seconds = self._programs.of(self._stored)
+                program, seconds, held = self._programs.of(self._stored)
                 recorder = None if self.spec.derivative is None else self._recorder
-                calls = ModelCall(self.spec, program, self._programs.state, recorder)
+                calls = ModelCall(self.spec, program, self._programs.state, recorder, held)
                 self._made = calls, seconds
                 self.__call__, self._run = calls.native(), calls.native_list()
             return self._made
@@ -185,9 +188,26 @@ class LoadedModel:
         """Takes tensors or arrays by name, all or nothing; the names must be those of ``state_dict()``, but for
         ``strict=False``, which takes what there is.
 
-        What entries write is written in place. Weights that no entry writes are constants of the programs: those that
-        take a weight that is another one now are compiled anew with their next call. Raises StateDictError."""
-        changed = self._state.load(state, strict)
+        What entries write is written in place. Weights that no entry writes are constants of the programs: where one is
+        another one now, programs that take it are replaced with their next call by such that hold no weight, see
+        ``swap_weights``. Raises StateDictError."""
+        self._renew(self._state.load(state, strict))
+
+    def swap_weights(self, weights: str | os.PathLike[str] | Mapping[str, Any]) -> None:
+        """Takes other weights, all or nothing: a file that ``graphc.load_weights`` reads (safetensors, its index of
+        shards, ``.npz``, a checkpoint), or tensors or arrays by name. There must be one for each weight, of its shape
+        and element type; there may be some for what calls change. Names that the model does not have are passed over.
+
+        The first time, programs that hold no weight take the place of those whose constants are weights: they are
+        compiled, or found in the cache, which knows them by the file and not by its weights. From then on weights are
+        packed anew with the next call and nothing is compiled. Entries with named dimensions, parts of derivatives and
+        programs for devices are compiled anew. Calls that run meanwhile end with the weights that they began with.
+        Raises StateDictError, and what reading the file raises."""
+        found = weights if isinstance(weights, Mapping) else _read_weights(weights).tree
+        self._renew(self._state.swap(found))
+
+    def _renew(self, changed: set[str]) -> None:
+        """Has the programs made anew that take one of these weights."""
         for entry in self.entries.values():
             if changed.intersection(entry.spec.uses):
                 entry.forget()

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
 from dataclasses import replace
 
 from graphc.base.assumptions import holding
-from graphc.base.errors import ArgumentError, ArtifactError, GraphcError
+from graphc.base.errors import ArtifactError, GraphcError
 from graphc.base.named_dims import chosen_sizes
 from graphc.base.size import bounds
+from graphc.compiled.model_read import check_weights
 from graphc.compiled.model_trace import tensor_spec
 from graphc.compiler.freeze import written_states
 from graphc.files import model_content
@@ -25,31 +24,15 @@ from graphc.ops import registry
 assert registry.FAMILIES, "reading a graph needs every op to be defined"
 
 
-def read_model(path: str | os.PathLike[str]) -> Artifact:
-    """A model file, of whose entries everything is known: of files of the first format what their graph says. Raises
-    ArtifactError and OSError."""
-    stored = model_content.load(path)
-    if not stored.is_old:
-        return stored
-    try:
-        graph = read_graph(stored)
-    except ArtifactError as error:
-        error.what = f"{os.fspath(path)}: {error.what}"
-        raise
+def completed(stored: Artifact) -> Artifact:
+    """A file of the first format with what its graph says of its weights. Raises ArtifactError."""
+    graph = read_graph(stored)
     own = [v for v in graph.inputs if input_class(v) != "input"]
     spec = replace(stored.first.spec, uses=tuple(map(input_path, own)), writes=_writes(graph))
     params = [input_path(v) for v in own if input_class(v) == "param"]
     entry = replace(stored.first, spec=spec)
     found = model_content.assemble([entry], stored.weights, stored.manifest.versions, params=params)
     return replace(found, digest=stored.digest)
-
-
-def entry_name(stored: Artifact, name: str | None) -> str:
-    """The name of an entry, that of the first one for None; raises ArgumentError where there is none."""
-    names = [spec.name for spec in stored.manifest.public]
-    if name is not None and name not in names:
-        raise ArgumentError(f"the model has no entry {name!r}", remedy=f"one of {', '.join(names)}")
-    return names[0] if name is None else name
 
 
 def read_graph(stored: Artifact, name: str | None = None) -> Graph:
@@ -94,12 +77,3 @@ def _compare(stored: Artifact, spec: EntrySpec, graph: Graph) -> None:
 
 def _writes(graph: Graph) -> tuple[str, ...]:
     return tuple(sorted(map(input_path, written_states(graph))))
-
-
-def check_weights(stored: Artifact, wanted: Sequence[tuple[str, str, tuple[int, ...]]]) -> None:
-    """Raises ArtifactError unless the file holds weights of these paths and types."""
-    held = {t.name: (t.dtype, t.shape) for t in stored.manifest.weights}
-    for path, dtype, shape in wanted:
-        if held.get(path) != (dtype, shape):
-            found = "is missing" if path not in held else f"is {held[path][0]}{list(held[path][1])}"
-            raise ArtifactError(f"weight {path!r} {found}, the graph takes {dtype}{list(shape)}")

@@ -3,29 +3,43 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from graphc.base import config
+import numpy as np
+
+from graphc.base import config, own_ops
 from graphc.base.errors import ArtifactError, GraphcError
+from graphc.base.lazy import deferred
 from graphc.base.named_dims import chosen_sizes
+from graphc.base.size import at
 from graphc.base.size_limits import limits
 from graphc.compiled.machine import HOST, compile_on, is_device, load_on, strict_name
-from graphc.compiled.model_graph import check_weights, read_graph
+from graphc.compiled.model_read import check_weights
 from graphc.compiled.model_state import ModelState
 from graphc.compiled.sized_model import ProgramsBySizes, for_all_sizes
 from graphc.compiler import cache
-from graphc.compiler.compile import CompiledGraph, compile_stages, key_parts, load_compiled
-from graphc.compiler.freeze import freeze
-from graphc.compiler.ready import find_or_build, prepare_threads, running_target, target_spec
-from graphc.compiler.refusals import Refusals, checks_of
-from graphc.compiler.stages import Stages
+from graphc.compiler.ready import find_or_build, load_ready, prepare_threads, running_target, target_spec
+from graphc.files.manifest import PREPACKED
 from graphc.files.model_content import Artifact, Code, StoredEntry
-from graphc.ir.graph.graph import Graph
-from graphc.ir.graph.interpret import assumed, bound_sizes
-from graphc.ir.op import REGISTRY
 from graphc.runtime.call import Executable
 from graphc.runtime.loader import load_object, runs_here
+
+if TYPE_CHECKING:
+    from graphc.codegen.machine.target import Target
+    from graphc.ir.graph.graph import Graph
+
+# Graphs and the compiler are imported when a program is made, which neither the file nor the cache has.
+Refusals = deferred("graphc.compiler.refusals:Refusals")
+Stages = deferred("graphc.compiler.stages:Stages")
+assumed = deferred("graphc.ir.graph.interpret:assumed")
+checks_of = deferred("graphc.compiler.refusals:checks_of")
+compile_stages = deferred("graphc.compiler.compile:compile_stages")
+freeze = deferred("graphc.compiler.freeze:freeze")
+watch = deferred("graphc.compiler.freeze:watch")
+key_parts = deferred("graphc.compiler.compile:key_parts")
+read_graph = deferred("graphc.compiled.model_graph:read_graph")
 
 
 class Loaded(NamedTuple):
@@ -35,6 +49,16 @@ class Loaded(NamedTuple):
     """An Executable, a DeviceExecutable or ProgramsBySizes."""
     seconds: Mapping[str, float] | None
     """How long each stage of the compile took; None when object code from the file runs."""
+    held: Mapping[str, np.ndarray] = MappingProxyType({})
+    """Arrays that its calls are given besides params and states of the model: weights, and what was made of them."""
+
+
+class Live(NamedTuple):
+    """A program in which no weight is a constant, and the one that packs the weights for it."""
+
+    program: Executable
+    prepacking: Executable | None
+    seconds: Mapping[str, float]
 
 
 class Programs:
@@ -45,12 +69,21 @@ class Programs:
         self.stored, self.state = stored, state
         self.machine = machine
         self._trust = trust and not is_device(machine)
+        self._live: dict[str, Live] = {}
+        """By name of the entry."""
 
     def of(self, entry: StoredEntry) -> Loaded:
         """The program of an entry. Raises ArtifactError and CompileError."""
-        found = self._native(entry) or self._compiled(entry)
-        found.program.explain = Refusals(lambda: self._checks(entry))
+        is_live = self.state.is_changed and not entry.spec.of and not entry.spec.dims and not is_device(self.machine)
+        found = self._with_weights(entry) if is_live else self._native(entry) or self._compiled(entry)
+        found.program.explain = lambda inputs, bound: self._explain(entry, inputs, bound)
         return found
+
+    def _explain(
+        self, entry: StoredEntry, inputs: Sequence[Any], bound: Mapping[str, np.ndarray]
+    ) -> GraphcError | None:
+        """Which check a call has stopped at."""
+        return Refusals(lambda: self._checks(entry))(inputs, bound)
 
     def graph(self, entry: StoredEntry) -> Graph:
         """The graph of an entry, its weights as constants."""
@@ -80,43 +113,101 @@ class Programs:
             return self.machine == HOST or native.strict_order
         return native == target_spec(running_target(self.machine))
 
-    def _compiled(self, entry: StoredEntry) -> Loaded:
-        if entry.spec.dims:
-            return self._sized(entry)
-        if is_device(self.machine):
-            compiled = compile_on(self.graph(entry), self.machine)
-            return Loaded(load_on(compiled, self.machine), compiled.stages.seconds)
-        target = running_target(self.machine)
-        stages: list[Stages] = []
+    def _with_weights(self, entry: StoredEntry) -> Loaded:
+        """The program of an entry whose weights are others than in the file. Its code is the same for all weights: with
+        new ones, nothing is compiled again."""
+        live = self._live.get(entry.spec.name) or self._live.setdefault(entry.spec.name, self._make_live(entry))
+        constants, held = self.state.constants, {}
+        if live.prepacking is not None:
+            made = live.prepacking.run([constants[spec.path] for spec in live.prepacking.inputs])
+            held = {PREPACKED + spec.name: a for spec, a in zip(live.prepacking.outputs, made, strict=True)}
+        held |= {spec.path: constants[spec.path] for spec in live.program.bound if spec.path in constants}
+        return Loaded(live.program, live.seconds, held)
 
-        def build() -> CompiledGraph:
-            stages.append(Stages(self.graph(entry), target=target))
-            return compile_stages(stages[0])
+    def _make_live(self, entry: StoredEntry) -> Live:
+        making = _Making(self, entry, running_target(self.machine), live=True)
+        found, seconds = self._found(making)
+        first = found.prepacking
+        return Live(load_ready(found), None if first is None else load_ready(first), seconds)
 
-        start = time.perf_counter()
+    def _found(self, making: _Making) -> tuple[cache.Entry, Mapping[str, float]]:
+        """The code out of the cache, or made here, and what that took. Raises _NoProgram."""
         disk = cache.current()
         # NOTE: the whole file stands for its graphs, so that a program in the cache is found without reading them; but
-        # for ops of a user, whose rules are not in it, and for weights that are others now.
+        # for ops of a user, whose rules are not in it, and for constants that are others now.
         given = ",".join(sorted(self.state.tensors))
-        parts: tuple[Any, ...] = ("file", repr(target), self.stored.digest, entry.spec.name, given)
-        own = any(name in REGISTRY and REGISTRY[name].module for name in entry.spec.ops)
-        if disk is not None and (own or not self.stored.digest or self.state.is_changed):
-            parts = key_parts(Stages(self.graph(entry), target=target))
-        found, was_there = find_or_build(disk, target, parts, build)
-        seconds = {"cache": time.perf_counter() - start} if was_there else stages[0].seconds
-        return Loaded(load_compiled(found), seconds)
+        kind = "file, any weights" if making.live else "file"
+        parts: tuple[Any, ...] = (kind, repr(making.target), self.stored.digest, making.entry.spec.name, given)
+        own = not own_ops.NAMES.isdisjoint(making.entry.spec.ops)
+        start = time.perf_counter()
+        if disk is not None and (own or not self.stored.digest or (self.state.is_changed and not making.live)):
+            parts = making.parts()
+        made, was_there = find_or_build(disk, making.target, parts, making.build)
+        return made, {"cache": time.perf_counter() - start} if was_there else making.stages.seconds
 
-    def _sized(self, entry: StoredEntry) -> Loaded:
-        """An entry whose inputs have named dimensions: one program for all their sizes where there can be one."""
+    def _compiled(self, entry: StoredEntry) -> Loaded:
+        if is_device(self.machine):
+            if entry.spec.dims:
+                graph = read_graph(self.stored, entry.spec.name)
+                found = for_all_sizes(graph, self.state.constants, lambda graph: compile_on(graph, self.machine))
+                return self._by_sizes(entry, found) if isinstance(found, GraphcError) else self._on_device(found)
+            return self._on_device(compile_on(self.graph(entry), self.machine))
+        try:
+            found, seconds = self._found(_Making(self, entry, running_target(self.machine)))
+        except _NoProgram as refusal:
+            return self._by_sizes(entry, refusal.error)
+        return Loaded(load_ready(found), seconds)
+
+    def _on_device(self, compiled: Any) -> Loaded:
+        return Loaded(load_on(compiled, self.machine), compiled.stages.seconds)
+
+    def _by_sizes(self, entry: StoredEntry, refusal: GraphcError) -> Loaded:
+        """A program for each size of the dimensions, where there is none for all."""
         graph = read_graph(self.stored, entry.spec.name)
-        found = for_all_sizes(graph, self.state.constants, lambda graph: compile_on(graph, self.machine))
+        config.logger("compile").warning("%s is compiled for each size of its dimensions: %s", graph.name, refusal.what)
+        found = ProgramsBySizes(entry.spec, graph, self.state, self.machine)
+        return Loaded(found, found.seconds)
+
+
+class _NoProgram(Exception):
+    """There is no program for all sizes of the dimensions of an entry."""
+
+    def __init__(self, error: GraphcError):
+        super().__init__(error.what)
+        self.error = error
+
+
+class _Making:
+    """The compile of an entry, for all sizes of its dimensions where it has any."""
+
+    def __init__(self, programs: Programs, entry: StoredEntry, target: Target, live: bool = False):
+        """``live``: weights are arguments, and not constants."""
+        self._programs = programs
+        self.entry, self.target, self.live = entry, target, live
+        self.stages: Any = None
+        """Where the code comes from, once there is some."""
+
+    def parts(self) -> tuple[Any, ...]:
+        """What the code depends on, by its graph. Raises _NoProgram."""
+        return self._of_graph(lambda graph: key_parts(Stages(graph, target=self.target)))
+
+    def build(self) -> cache.Entry:
+        """The code. Raises _NoProgram."""
+        return self._of_graph(self._compile)
+
+    def _compile(self, graph: Graph) -> Any:
+        self.stages = Stages(graph, target=self.target)
+        return compile_stages(self.stages)
+
+    def _of_graph(self, make: Callable[[Graph], Any]) -> Any:
+        spec, constants = self.entry.spec, self._programs.state.constants
+        graph = read_graph(self._programs.stored, spec.name)
+        if self.live:
+            return make(watch(graph, constants.keys()))
+        found = for_all_sizes(graph, constants, make) if spec.dims else make(freeze(graph, constants))
         if isinstance(found, GraphcError):
-            config.logger("compile").warning(
-                "%s is compiled for each size of its dimensions: %s", graph.name, found.what
-            )
-            by_sizes = ProgramsBySizes(entry.spec, graph, self.state, self.machine)
-            return Loaded(by_sizes, by_sizes.seconds)
-        return Loaded(load_on(found, self.machine), found.stages.seconds)
+            raise _NoProgram(found)
+        return found
 
 
 def why_not_native(code: Code) -> str:
@@ -135,6 +226,7 @@ def _load_native(stored: Artifact, entry: StoredEntry, code: Code) -> Executable
     types = [[(b.dtype, b.shape) for b in specs] for specs in (program.inputs, program.outputs)]
     known = {d.name: d for d in spec.dims}
     sizes = chosen_sizes(known, limits([a.known() for a in spec.assumptions], known))
-    if types != [[(s.dtype, bound_sizes(s.shape, sizes)) for s in specs] for specs in (spec.inputs, spec.outputs)]:
+    wanted = [[(s.dtype, tuple([at(n, sizes) for n in s.shape])) for s in ends] for ends in (spec.inputs, spec.outputs)]
+    if types != wanted:
         raise ArtifactError("the native code has other inputs or outputs than the manifest")
     return program

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphc.base.errors import StateDictError
+from graphc.base.lazy import deferred
 from graphc.files.model_content import Artifact
-from graphc.nn.parameter import Parameter
 from graphc.runtime.fast_call import Gate
-from graphc.tensors.placement import on_host
-from graphc.tensors.tensor import Tensor
+
+if TYPE_CHECKING:
+    from graphc.tensors.tensor import Tensor
+
+# Tensors are imported where there are some.
+_array = deferred("graphc.compiled.model_tensors:array_of")
+_tensor = deferred("graphc.compiled.model_tensors:tensor_of")
 
 
 class ModelState:
@@ -35,9 +40,7 @@ class ModelState:
         self._params = [t.name for t in stored.manifest.weights if t.is_param and trainable]
         for name, record in self._records.items():
             if record.free or name in self._params:
-                array = np.array(self._constants.pop(name))
-                is_param = name in self._params
-                self.tensors[name] = Parameter(Tensor._wrap(array)) if is_param else Tensor._wrap(array)
+                self.tensors[name] = _tensor(np.array(self._constants.pop(name)), name in self._params)
 
     @property
     def constants(self) -> Mapping[str, np.ndarray]:
@@ -70,7 +73,7 @@ class ModelState:
     def state_dict(self) -> dict[str, Tensor]:
         """Copies of all tensors, by name."""
         with self.gate.alone():
-            return {name: Tensor._wrap(np.array(self.array(name))) for name in self._records}
+            return {name: _tensor(np.array(self.array(name))) for name in self._records}
 
     def reset(self) -> None:
         """All that calls change is as in the file."""
@@ -97,6 +100,27 @@ class ModelState:
             self.is_changed = self.is_changed or bool(changed)
         return changed
 
+    def swap(self, given: Mapping[str, Any]) -> set[str]:
+        """As ``load``, for tensors of the element types of the model, of which there is one for all that calls do not
+        change; names that the model does not have are passed over. Raises StateDictError, for anything but tensors by
+        name too."""
+        if not isinstance(given, Mapping):
+            raise StateDictError(f"weights are tensors by name, got {type(given).__name__}")
+        problems = [
+            f"{name!r} is missing" for name, record in self._records.items() if not record.free and name not in given
+        ]
+        for name in self._records.keys() & given.keys():
+            found, wanted = _array(given[name]).dtype, self.array(name).dtype
+            if found != wanted:
+                problems.append(f"{name!r} is {found} instead of {wanted}")
+        if problems:
+            problems.sort()
+            raise StateDictError(
+                f"the weights do not fit the model: {'; '.join(problems)}",
+                remedy="a file with the names that state_dict() has",
+            )
+        return self.load(given, strict=False)
+
     def _checked(self, given: Mapping[str, Any], strict: bool) -> dict[str, np.ndarray]:
         """The arrays of what is given, of the types that the model takes."""
         missing = [name for name in self._records if name not in given]
@@ -120,10 +144,6 @@ class ModelState:
 
 def _bytes(array: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-
-
-def _array(value: Any) -> np.ndarray:
-    return on_host(value._data) if isinstance(value, Tensor) else np.asarray(value)
 
 
 def _cast(array: np.ndarray, dtype: np.dtype) -> np.ndarray:

@@ -90,7 +90,7 @@ def entry_spec(
         writes=tuple(sorted(map(input_path, written_states(graph)))),
         derivative=derivative,
         dims=tuple(graph.dims.values()),
-        assumptions=tuple(AssumptionSpec(*a.portable) for a in graph.assumptions),
+        assumptions=tuple(AssumptionSpec(*a[:-1], a.portable_place) for a in graph.assumptions),
     )
 
 

@@ -6,9 +6,12 @@ import os
 from typing import Any
 
 from graphc.base.errors import ArgumentError
+from graphc.base.lazy import deferred
 from graphc.compiled import model_file
 from graphc.compiled.machine import HOST
-from graphc.serialize.weight_file import is_model_file, read_weights
+from graphc.files.container import is_container
+
+_read_weights = deferred("graphc.serialize.weight_file:read_weights")
 
 
 def load(
@@ -52,7 +55,7 @@ def load(
             f"load: map_location={map_location!r}, what is loaded lies in the memory of the host",
             remedy="tensor.to(device) afterwards; graphc.load(path, device=...) for a model file",
         )
-    if is_model_file(path):
+    if is_container(path):
         return model_file.load(
             path, trust, target=target, device=device, strict_order=strict_order, trainable=trainable
         )
@@ -61,4 +64,4 @@ def load(
             f"load: {os.fspath(path)} is no model file, which has trust, trainable, target, device and strict_order",
             remedy="graphc.load(path)",
         )
-    return read_weights(path).tree
+    return _read_weights(path).tree

@@ -4,24 +4,30 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphc.base import config
 from graphc.base.errors import ArgumentError, GraphcError, ShapeError
+from graphc.base.lazy import deferred
 from graphc.base.locks import Lock
 from graphc.base.named_dims import chosen_sizes
 from graphc.base.shape_patterns import ShapePatterns, as_pattern
 from graphc.base.size import Dimension
 from graphc.compiled.machine import compile_on, load_on
 from graphc.compiled.model_state import ModelState
-from graphc.compiler.compile import CompiledGraph
-from graphc.compiler.freeze import freeze
 from graphc.files.model_manifest import EntrySpec
-from graphc.ir.graph.graph import Graph
-from graphc.ir.graph.interpret import bind, settle
 from graphc.runtime.call import Explain
+
+if TYPE_CHECKING:
+    from graphc.compiler.compile import CompiledGraph
+    from graphc.ir.graph.graph import Graph
+
+# Graphs are imported when a program is made.
+bind = deferred("graphc.ir.graph.interpret:bind")
+freeze = deferred("graphc.compiler.freeze:freeze")
+settle = deferred("graphc.ir.graph.interpret:settle")
 
 Sizes = dict[Dimension, int]
 

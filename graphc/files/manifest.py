@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
-from functools import cache
+from functools import cache, partial
 from math import prod
 from typing import Any, NamedTuple
 
@@ -212,7 +212,10 @@ def to_json(record: Any) -> bytes:
 
 def _encode_size(size: Any) -> str:
     text = str(size)
-    _decode_size(text, "a size", dimensions([size]))
+    try:
+        _decode_size(text, dimensions([size]))
+    except _Misfit as error:
+        raise ArtifactError(f"a size{error.what}") from None
     return text
 
 
@@ -241,58 +244,125 @@ def from_json(cls: type, text: bytes) -> Any:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise ArtifactError(f"the manifest is not valid JSON: {error}") from None
-    return _decode(cls, value, "manifest", {})
+    try:
+        return _decoder(cls)(value, {})
+    except _Misfit as error:
+        raise ArtifactError(f"manifest{error.place}{error.what}") from None
 
 
 Dims = Mapping[str, Dimension]
+Decoder = Callable[[Any, Dims], Any]
+"""Makes a value of what JSON has for it, strictly, with sizes of the dimensions that are declared around it."""
 
 
-def _decode(kind: Any, value: Any, where: str, dims: Dims) -> Any:
-    """``value`` as a ``kind`` (a record, a scalar type, a tuple or dict of these), strictly; sizes of ``dims``."""
-    if is_dataclass(kind):
-        return _decode_record(kind, value, where, dims)
-    origin, args = typing.get_origin(kind), typing.get_args(kind)
-    if origin is tuple and isinstance(value, list):
-        return tuple(_decode(args[0], item, f"{where}[{i}]", dims) for i, item in enumerate(value))
-    if origin is dict and isinstance(value, dict):
-        return {key: _decode(args[1], item, f"{where}.{key}", dims) for key, item in value.items()}
-    if origin in (types.UnionType, typing.Union):
-        return None if value is None else _decode(args[0], value, where, dims)
-    if kind == Extent:
-        return _decode_size(value, where, dims) if type(value) is str else _decode(int, value, where, dims)
-    if kind is Any or (kind in (str, int, bool) and type(value) is kind):
-        return value
-    raise ArtifactError(f"{where} has the wrong type: {str(value)[:60]!r}")
+class _Misfit(Exception):
+    """A value of the wrong kind."""
 
+    def __init__(self, what: str):
+        super().__init__(what)
+        self.what = what
+        self.place = ""
+        """Where it stands in the record, written from the inside out."""
 
-def _decode_size(text: str, where: str, dims: Dims) -> Any:
-    require(len(text) <= MAX_SIZE, f"{where} has {len(text)} characters, at most {MAX_SIZE} are allowed")
-    try:
-        return parse_size(text, dims)
-    except ArgumentError as error:
-        raise ArtifactError(f"{where}: {error.what}") from None
-
-
-def _decode_record(cls: Any, value: Any, where: str, dims: Dims) -> Any:
-    hints = _types_of(cls)
-    names = set(hints)
-    if "dims" in names and isinstance(value, dict):
-        declared = _decode(hints["dims"], value.get("dims", []), f"{where}.dims", {})
-        empty = [name for name, none in _OF_DIMS.items() if name in names and value.get(name) == none]
-        require(not empty, f"{where}.{', '.join(empty)} declares none")
-        dims = {d.name: d for d in declared}
-        value = {**{name: none for name, none in _OF_DIMS.items() if name in names}, **value}
-    if _GIVEN in names and isinstance(value, dict) and value.get(_GIVEN, 0) is not None:
-        value = {_GIVEN: None, **value}
-    if _ORDER in names and isinstance(value, dict) and value.get(_ORDER) is not False:
-        value = {_ORDER: False, **value}
-    if not isinstance(value, dict) or set(value) != names:
-        raise ArtifactError(f"{where} does not have exactly the fields {', '.join(sorted(names))}")
-    return cls(**{name: _decode(hints[name], value[name], f"{where}.{name}", dims) for name in names})
+    def inside(self, place: str) -> _Misfit:
+        """The same of what is around."""
+        self.place = place + self.place
+        return self
 
 
 @cache
-def _types_of(cls: Any) -> dict[str, Any]:
-    """The types of a record's fields by their names."""
+def _decoder(kind: Any) -> Decoder:
+    """The decoder of a record, a scalar type, or a tuple or dict of these, made once."""
+    if is_dataclass(kind):
+        return _record_decoder(kind)
+    origin, args = typing.get_origin(kind), typing.get_args(kind)
+    if kind == Extent:
+        return lambda value, dims: _decode_size(value, dims) if type(value) is str else _decode_plain(int, value)
+    if origin is tuple:
+        return partial(_decode_tuple, _decoder(args[0]))
+    if origin is dict:
+        return partial(_decode_dict, _decoder(args[1]))
+    if origin in (types.UnionType, typing.Union):
+        decode = _decoder(args[0])
+        return lambda value, dims: None if value is None else decode(value, dims)
+    return lambda value, dims: _decode_plain(kind, value)
+
+
+def _decode_plain(kind: Any, value: Any) -> Any:
+    if kind is Any or type(value) is kind:
+        return value
+    raise _Misfit(f" has the wrong type: {str(value)[:60]!r}")
+
+
+def _decode_tuple(decode: Decoder, value: Any, dims: Dims) -> tuple[Any, ...]:
+    if type(value) is not list:
+        _decode_plain(list, value)
+    found: list[Any] = []
+    try:
+        for item in value:
+            found.append(decode(item, dims))
+    except _Misfit as error:
+        raise error.inside(f"[{len(found)}]") from None
+    return tuple(found)
+
+
+def _decode_dict(decode: Decoder, value: Any, dims: Dims) -> dict[str, Any]:
+    if type(value) is not dict:
+        _decode_plain(dict, value)
+    found: dict[str, Any] = {}
+    key = ""
+    try:
+        for key, item in value.items():
+            found[key] = decode(item, dims)
+    except _Misfit as error:
+        raise error.inside(f".{key}") from None
+    return found
+
+
+def _decode_size(text: str, dims: Dims) -> Any:
+    if len(text) > MAX_SIZE:
+        raise _Misfit(f" has {len(text)} characters, at most {MAX_SIZE} are allowed")
+    try:
+        return parse_size(text, dims)
+    except ArgumentError as error:
+        raise _Misfit(f": {error.what}") from None
+
+
+def _record_decoder(cls: Any) -> Decoder:
     hints = typing.get_type_hints(cls, include_extras=True)
-    return {f.name: hints[f.name] for f in fields(cls)}
+    decoders = {f.name: _decoder(hints[f.name]) for f in fields(cls)}
+
+    def decode(value: Any, dims: Dims) -> Any:
+        if type(value) is dict:
+            value, dims = _completed(value, decoders, dims)
+        if type(value) is not dict or value.keys() != decoders.keys():
+            raise _Misfit(f" does not have exactly the fields {', '.join(sorted(decoders))}")
+        found: dict[str, Any] = {}
+        name = ""
+        try:
+            for name, decoder in decoders.items():
+                found[name] = decoder(value[name], dims)
+        except _Misfit as error:
+            raise error.inside(f".{name}") from None
+        return cls(**found)
+
+    return decode
+
+
+def _completed(value: dict[str, Any], names: Mapping[str, Decoder], dims: Dims) -> tuple[dict[str, Any], Dims]:
+    """A record with the fields that are left out where they say nothing, and the dimensions that hold in it."""
+    if "dims" in names:
+        try:
+            declared = names["dims"](value.get("dims", []), {})
+        except _Misfit as error:
+            raise error.inside(".dims") from None
+        empty = [name for name, none in _OF_DIMS.items() if name in names and value.get(name) == none]
+        if empty:
+            raise _Misfit(f".{', '.join(empty)} declares none")
+        dims = {d.name: d for d in declared}
+        value = {**{name: none for name, none in _OF_DIMS.items() if name in names}, **value}
+    if _GIVEN in names and value.get(_GIVEN, 0) is not None:
+        value = {_GIVEN: None, **value}
+    if _ORDER in names and value.get(_ORDER) is not False:
+        value = {_ORDER: False, **value}
+    return value, dims

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from graphc.base import own_ops
 from graphc.base.dtypes import DType, dtype_of
 from graphc.base.errors import ArgumentError, AttributeValueError, GraphcError, VerifyError
 from graphc.base.size import SizeNumber, is_size
@@ -374,6 +375,8 @@ def register(op: OpDef) -> OpDef:
         owner = f", the first time in {known.module}" if known.module else ""
         raise VerifyError(f"op {op.name} is defined twice{owner}", remedy="another name")
     REGISTRY[op.name] = op
+    if op.module:
+        own_ops.NAMES.add(op.name)
     return op
 
 

@@ -6,7 +6,6 @@ import ctypes
 import inspect
 import os
 import sys
-import sysconfig
 import threading
 import time
 import weakref
@@ -224,7 +223,7 @@ def _numpy_functions() -> tuple[int, int] | None:
 def _supported() -> bool:
     return (
         sys.implementation.name == "cpython"
-        and not sysconfig.get_config_var("Py_GIL_DISABLED")
+        and "t" not in sys.abiflags  # which builds without the lock have
         and ctypes.sizeof(ctypes.c_void_p) == 8
         and sys.byteorder == "little"
     )

@@ -82,11 +82,6 @@ def format_of(path: str | os.PathLike[str]) -> _Format | None:
     return next((kind for kind in _FORMATS if kind.fits(start)), None)
 
 
-def is_model_file(path: str | os.PathLike[str]) -> bool:
-    """Whether a path is that of a file which begins as ``graphc.export`` writes them."""
-    return not Path(path).is_dir() and _start(path).head.startswith(container.MAGIC)
-
-
 def _start(path: str | os.PathLike[str]) -> _Start:
     info = os.stat(path)
     if not stat.S_ISREG(info.st_mode):

@@ -7,6 +7,7 @@ import json
 import shlex
 import shutil
 import warnings
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -66,18 +67,16 @@ def universe(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _write_images(folder: Path) -> None:
     if find_spec("PIL"):
-        from PIL import Image
-
+        image = import_module("PIL.Image")
         pixels = np.random.default_rng(0).integers(0, 255, (40, 30), dtype=np.uint8)
         (folder / "digits").mkdir()
         for path in (folder / "digit.png", folder / "digits" / "a.png", folder / "digits" / "b.png"):
-            Image.fromarray(pixels).save(path)
+            image.fromarray(pixels).save(path)
 
 
 def _write_foreign(folder: Path) -> None:
     if find_spec("torch"):
-        import torch
-
+        torch = import_module("torch")
         net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(784, 10))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

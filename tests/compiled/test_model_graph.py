@@ -11,7 +11,8 @@ import pytest
 import graphc
 from graphc.compiled.model_export import save_graph
 from graphc.compiled.model_file import load
-from graphc.compiled.model_graph import entry_name, read_graph, read_model
+from graphc.compiled.model_graph import read_graph
+from graphc.compiled.model_read import entry_name, read_model
 from graphc.errors import ArgumentError, ArtifactError
 from graphc.files import model_content as artifact
 from graphc.files.model_content import Artifact

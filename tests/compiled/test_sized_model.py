@@ -61,15 +61,7 @@ def test_a_loaded_model_takes_all_sizes(path):
 
 
 def test_where_there_is_no_program_for_all_sizes_each_has_its_own(path, monkeypatch):
-    compile_on = sized_model.compile_on
-
-    def refuse(graph, machine):
-        if graph.dims:
-            raise CompileError("not for all")
-        return compile_on(graph, machine)
-
-    monkeypatch.setattr(sized_model, "compile_on", refuse)
-    monkeypatch.setattr(model_programs, "compile_on", refuse)
+    monkeypatch.setattr(model_programs, "for_all_sizes", lambda *_: CompileError("not for all"))
     monkeypatch.setenv("GRAPHC_PROGRAMS", "2")
     model = Counting().eval()
     gc.export(model, gc.ones(2, 3, 8), gc.ones(2, 3), path=path, dims=[(BATCH, TIME), (BATCH, TIME)])

@@ -32,6 +32,7 @@ PAGES = [
     "docs/grammar.md",
     "docs/explain.md",
     "docs/precision.md",
+    "docs/cli.md",
 ]
 
 _FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -13,8 +13,9 @@ import pytest
 
 import graphc as gc
 from graphc.errors import ArtifactError
+from graphc.files.container import is_container
 from graphc.serialize import weight_file
-from graphc.serialize.weight_file import format_of, is_model_file, is_state, read_weights
+from graphc.serialize.weight_file import format_of, is_state, read_weights
 
 
 def encode(header: Any, body: bytes) -> bytes:
@@ -47,8 +48,8 @@ def test_formats_are_told_by_content(tmp_path: Path):
     for name, kind in names.items():
         found = format_of((tmp_path / name).rename(tmp_path / "other.dat"))
         assert found is not None and found.name == kind
-        assert is_model_file(tmp_path / "other.dat") == (kind == "model file")
-    assert not is_model_file(tmp_path)
+        assert is_container(tmp_path / "other.dat") == (kind == "model file")
+    assert not is_container(tmp_path)
 
 
 @pytest.mark.parametrize("length", [0x80, 0x7B, 0x504B, 123])

@@ -29,7 +29,7 @@ class _Format:
             "suffix": self.suffix,
             "short": f"f{self.bits}",
             "bits": f"i{self.bits}",
-            "whole": f"{2.0**self.mantissa:e}",
+            "whole": f"{1 << self.mantissa}.0",
             "mantissa": self.mantissa,
             "implicit": 1 << self.mantissa,
             "fraction": (1 << self.mantissa) - 1,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from graphc.base.errors import CompileError
 from graphc.codegen.native.elf import layout
 from graphc.codegen.native.elf.layout import SectionFlag, SectionType, SegmentFlag
 from graphc.codegen.native.elf.reader import Section
@@ -111,11 +112,16 @@ _GROUPS = (".rodata", ".text", ".data.rel.ro", ".data", ".bss")
 """Names of parts: sections whose names begin so, with a dot behind, are in the part of that name."""
 
 
+_BOTH = SectionFlag.WRITE | SectionFlag.EXECUTE
+
+
 def sort_sections(sections: Iterable[Section]) -> Sorting:
-    """Parts of sections with equal names, zeros behind all else."""
+    """Parts of sections with equal names, zeros behind all else; raises CompileError for code that can be changed."""
     found: dict[tuple[str, SectionFlag, bool], Part] = {}
     for section in sections:
         if section.nbytes:
+            if _BOTH in section.flags:
+                raise CompileError(f"the section {section.name} may be written to and executed")
             name, zeros = _group(section.name), not section.data
             flags = section.flags & (SectionFlag.IN_MEMORY | SectionFlag.WRITE | SectionFlag.EXECUTE)
             kind = SectionType.ZEROS if zeros else SectionType.CONTENTS

@@ -1,0 +1,35 @@
+"""Rules of linking: every family of CPUs has them, each value that is written is known, limits hold."""
+
+from __future__ import annotations
+
+import pytest
+
+from graphc.codegen.machine.linkage import VALUES, Linkage, Relocation, either, signed
+from graphc.codegen.machine.target import families
+
+LINKAGES = [family.linkage for family in families() if family.linkage is not None]
+
+
+@pytest.mark.parametrize("linkage", LINKAGES, ids=lambda linkage: str(linkage.machine))
+def test_each_relocation_writes_something_known_into_some_bytes(linkage: Linkage):
+    for how in linkage.relocations.values():
+        assert how.value in VALUES, how
+        assert (how.nbytes == 0) == (how.value == "nothing"), how
+
+
+@pytest.mark.parametrize("linkage", LINKAGES, ids=lambda linkage: str(linkage.machine))
+def test_a_stub_is_as_long_as_is_said_and_depends_on_the_distance(linkage: Linkage):
+    assert len(linkage.stub(0x1000, 0x2010)) == linkage.stub_bytes
+    assert linkage.stub(0x1000, 0x2010) == linkage.stub(0x5000, 0x6010) != linkage.stub(0x1000, 0x2018)
+
+
+def test_families_of_cpus_are_told_apart_by_their_machines():
+    cpus = [f for f in families() if all(target.gpu is None for target in f.named.values())]
+    assert len({linkage.machine for linkage in LINKAGES}) == len(LINKAGES) == len(cpus)
+
+
+def test_a_place_holds_what_lies_within_its_limits():
+    near = Relocation("R_NEAR", "relative", 1, limits=signed(8))
+    assert near.fits(-128) and near.fits(127) and not near.fits(128) and not near.fits(-129)
+    assert Relocation("R_ANY", "absolute", 4).fits(1 << 60)
+    assert either(8) == (-128, 256)

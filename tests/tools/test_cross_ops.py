@@ -1,0 +1,35 @@
+"""Ops as machine code of other processors: some samples on each machine that can be run here."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from graphc.codegen.machine.target import target_named
+from tools import cross_ops
+
+SAMPLES = 40
+
+
+@pytest.mark.parametrize("name", ["sse2", "neon", "rv64gc"])
+def test_samples_give_what_their_references_give(name: str, tmp_path):
+    target = target_named(name)
+    if reason := cross_ops.missing_tool(target):
+        pytest.skip(reason)
+    cases = cross_ops.chosen(target, SAMPLES, seed=11)
+    assert len(cases) > SAMPLES // 2
+    assert cross_ops.run(cases, target, tmp_path) == []
+
+
+def test_a_result_that_differs_is_named():
+    cases = cross_ops.chosen(target_named("rv64gc"), 3, seed=1)
+    results = b"".join(np.ascontiguousarray(a).tobytes() for case in cases for a in case.expected)
+    assert cross_ops.compare(cases, results) == []
+    wrong = bytes(b ^ 0x55 for b in results)
+    assert len(cross_ops.compare(cases, wrong)) >= 1 and str(cases[0].op.name) in cross_ops.compare(cases, wrong)[0]
+
+
+def test_the_command_says_what_is_missing(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    monkeypatch.setattr(cross_ops.shutil, "which", lambda tool: None)
+    assert cross_ops.main(["--target", "neon"]) == 2
+    assert "cannot run here: no " in capsys.readouterr().err

@@ -14,7 +14,8 @@ from graphc.cli import compile, console, exported, targets
 from graphc.cli.arrays import random_array
 from graphc.cli.entry import check_entry
 from graphc.codegen.machine.target import Target, host_target
-from graphc.compiled.model_graph import read_graph, read_model
+from graphc.compiled.model_graph import read_graph
+from graphc.compiled.model_read import read_model
 from graphc.compiled.model_trace import snapshot
 from graphc.compiler.freeze import freeze
 from graphc.compiler.stages import Stages

@@ -56,6 +56,8 @@ FLOORS: dict[str, tuple[str, ...]] = {
         *("base", "files", "ir.kernel", "codegen.machine", "codegen.schedule.memory"),
         *("codegen.schedule.expansion", "codegen.schedule.contraction", "codegen.schedule.threads"),
     ),
+    # What is proven of machine code, from its assembly and the object code that this is compared with.
+    "codegen.realtime": ("base", "codegen.machine", "codegen.llvm"),
     "codegen.native": ("base", "codegen.machine"),
     # Loads and calls what was compiled; needs no compiler.
     "runtime": ("base", "files"),
@@ -63,7 +65,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
         *("base", "files", "ir", "ir.kernel", "ir.graph", "ops", "passes", "fusion", "lowering"),
         *("codegen.machine", "codegen.schedule", "codegen.schedule.estimate", "codegen.schedule.memory"),
         *("codegen.schedule.contraction", "codegen.schedule.threads", "codegen.cuda", "codegen.llvm", "codegen.native"),
-        "runtime",
+        *("codegen.realtime", "runtime"),
     ),
     # What users write with.
     "tape": ("base", "ops"),

@@ -35,6 +35,7 @@ EXAMPLES = (
     "graphc compile net.py:Net --input x:f32[batch=1..64,1,28,28] --weights net.safetensors -o net.gcm",
     "graphc compile net.py:Net --input x:f32[1,1,28,28] -o net.onnx",
     "graphc compile net.pt2 --native -o net.gcm",
+    "graphc compile net.py:Net --input x:f32[1,1,28,28] --emit so,h,c,py -o net.so",
 )
 ENTRY = (
     Field("name", "string", "name of the model"),

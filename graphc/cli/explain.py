@@ -8,9 +8,9 @@ from dataclasses import replace
 from graphc.cli import arguments, compile, console, sources, targets
 from graphc.cli.entry import add_entry
 from graphc.cli.fields import Field, below
-from graphc.codegen.machine.target import named_targets
 from graphc.compiler.explain import explain
 from graphc.compiler.freeze import freeze_narrow
+from graphc.compiler.realtime import prove_realtime
 from graphc.compiler.stages import Stages
 
 EXAMPLES = (
@@ -63,9 +63,21 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     compile.add_model_arguments(parser, "source")
     compile.add_passes_argument(parser)
     add_entry(parser)
-    parser.add_argument("--target", choices=("host", *named_targets()), default="host", help="machine (default: host)")
+    parser.add_argument(
+        "--target",
+        choices=arguments.machines(),
+        default="host",
+        metavar="NAME",
+        help=f"machine (default: host): {', '.join(arguments.machines())}",
+    )
     arguments.add_device(parser, "the machine is a device")
     compile.add_precision_argument(parser)
+    parser.add_argument(
+        "--realtime",
+        action="store_true",
+        help="prove from the machine code that a call takes no memory, lock or system call, and print its stack, "
+        "arena, code and most instructions; exit code 6 where that fails",
+    )
     parser.add_argument("--json", action="store_true", help="print it as JSON")
     parser.set_defaults(run=run)
 
@@ -82,6 +94,10 @@ def run(options: argparse.Namespace) -> int:
             narrowed = freeze_narrow(graph, source.weights, options.precision, source.pipeline, machine.costs)
         stages = source.stages(machine, frozen=True) if narrowed is None else Stages(narrowed.graph, target=machine)
         found = explain(stages)
+    if options.realtime:
+        report = prove_realtime(stages)
+        console.emit(report.to_json() if options.json else str(report))
+        return console.OK
     if narrowed is not None:
         found = replace(found, weights=narrowed.decisions)
     if options.json:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -31,13 +32,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--name", metavar="NAME", help="what functions begin with (default: the name of the file)")
     group.add_argument("--weights-beside", action="store_true", help="weights in a file of their own, net.weights")
     group.add_argument("--threads", action="store_true", help="with a pool of threads, which share long calls")
+    group.add_argument(
+        "--realtime",
+        action="store_true",
+        help="prove that no call reaches an allocation, lock or system call; exit code 6 where that fails",
+    )
 
 
 def is_wanted(options: argparse.Namespace) -> bool:
     """Whether the arguments ask for a library. Raises UsageError for those that only other files or only libraries
     have."""
     wanted = options.emit is not None or Path(options.output).suffix[1:] in KINDS
-    own = ("emit", "entry", "name", "weights_beside", "threads")
+    own = ("emit", "entry", "name", "weights_beside", "threads", "realtime")
     wrong = next((name for name in (("native", "device", "opset") if wanted else own) if getattr(options, name)), None)
     if wrong is not None:
         argument = f"--{wrong.replace('_', '-')}"
@@ -61,6 +67,8 @@ def write(options: argparse.Namespace, prepare: Callable[[], Prepared]) -> int:
         "entries": options.entry,
         "weights": "beside" if options.weights_beside else "inside",
         "threads": options.threads,
+        "strict_order": options.strict_order,
+        "realtime": options.realtime,
     }
     model, examples = options.target, []
     if not Path(options.target).is_file() or not is_container(options.target):
@@ -88,13 +96,21 @@ def _tell(options: argparse.Namespace, found: Any) -> None:
             for name, e in found.entries.items()
         }
         files = {kind: {"path": str(path), "bytes": sizes[kind]} for kind, path in found.files.items()}
-        facts = {"context": found.context_bytes, "code": found.code_bytes, "weights": found.weight_bytes}
-        console.emit_json({"name": found.name, "files": files, "entries": entries, **facts, "digest": found.digest})
+        facts: dict[str, Any] = {
+            "context": found.context_bytes,
+            "code": found.code_bytes,
+            "weights": found.weight_bytes,
+        }
+        proofs = {name: json.loads(report.to_json()) for name, report in found.realtime.items()}
+        facts |= {"digest": found.digest, "realtime": proofs}
+        console.emit_json({"name": found.name, "files": files, "entries": entries, **facts})
         return
     for kind, path in found.files.items():
         console.emit(f"{path}: {console.bytes_text(sizes[kind])}")
     for entry in found.entries.values():
         arena = entry.arena if isinstance(entry.arena, str) else console.bytes_text(entry.arena)
         console.emit(f"{entry.function}: arena {arena}")
+    for report in found.realtime.values():
+        console.emit(str(report))
     parts = {"code": found.code_bytes, "weights": found.weight_bytes, "context": found.context_bytes}
     console.say(", ".join(f"{name} {console.bytes_text(size)}" for name, size in parts.items()))

@@ -19,6 +19,7 @@ from graphc.base.errors import (
     DTypeError,
     GraphcError,
     IndexRangeError,
+    RealtimeError,
     ShapeError,
     StateDictError,
     TargetError,
@@ -193,6 +194,8 @@ def exit_code(error: GraphcError) -> int:
         return console.USAGE
     if isinstance(error, ArtifactError):
         return console.DAMAGED
+    if isinstance(error, RealtimeError):
+        return console.WRONG
     if isinstance(error, ArgumentError | ShapeError | DTypeError | IndexRangeError | StateDictError):
         return console.MISMATCH
     return console.COMPILE

@@ -94,7 +94,7 @@ def _head(found: Profile) -> list[str]:
     machine, show = found.machine, console.seconds_text
     return [
         f"{found.name}: {show(found.seconds)} on one thread, the middle of {found.rounds} runs; called from Python "
-        f"{show(max(0.0, found.python - found.seconds))} more",
+        f"{show(found.overhead)} more",
         f"kernels: {show(found.kernels)} one by one ({found.kernels / (found.seconds or 1.0):.0%} of that), of which "
         "shares are",
         f"clock: its cost ({show(found.stamp)}) is taken off; less than {show(found.resolution)} is not told from "

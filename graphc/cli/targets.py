@@ -21,7 +21,7 @@ import numpy as np
 
 from graphc.base.dims import has_sizes
 from graphc.base.dtypes import BY_NAME
-from graphc.base.errors import ArgumentError, ArtifactError, GraphcError, StateDictError, TargetError
+from graphc.base.errors import ArgumentError, ArtifactError, GraphcError, RealtimeError, StateDictError, TargetError
 from graphc.cli.arrays import parse_types, specs_at
 from graphc.cli.console import CompileFailure, UsageError, UserCodeError, say
 from graphc.codegen.machine.costs import DEFAULT, Costs
@@ -164,7 +164,7 @@ def compiling() -> Iterator[None]:
     """Turns errors of tracing and compiling into CompileFailure, so that they are told from errors of a call."""
     try:
         yield
-    except (ArtifactError, TargetError, UserCodeError, UsageError):
+    except (ArtifactError, RealtimeError, TargetError, UserCodeError, UsageError):
         raise
     except GraphcError as error:
         raise CompileFailure(error.what, where=error.where, origin=error.origin, remedy=error.remedy) from error

@@ -21,7 +21,7 @@ from graphc.compiler.stages import Stages
 from graphc.files.manifest import BufferSpec, Manifest
 from graphc.ir.kernel.statements import Program
 from graphc.runtime.call import Executable
-from graphc.runtime.profile import Machine, copy_bandwidth, measure_peak, time_programs
+from graphc.runtime.profile import Machine, call_overhead, copy_bandwidth, measure_peak, time_programs
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,8 @@ class Profile:
     neighbouring kernels may overlap, so that it takes less than their sum, or wait for what one has left."""
     rounds: int
     machine: Machine
-    python: float = 0.0
-    """One call from Python, of which ``seconds`` are native."""
+    overhead: float = 0.0
+    """What a call from Python adds to ``seconds``."""
     resolution: float = 0.0
     """What can be told from nothing."""
     stamp: float = 0.0
@@ -100,6 +100,7 @@ def profile(
     bound = [tuple(np.array(weights[spec.path]) for spec in program.bound) for program in programs]
     machine = measure_machine(stages.target)
     times, whole = time_programs(programs, inputs, bound, seconds, rounds)
+    overhead = call_overhead(programs[-1], inputs, bound[-1], whole.tick, seconds / 10, rounds)
     reports = explain(stages).calls
     total = sum(times.calls) or 1.0
     calls = tuple(
@@ -107,7 +108,7 @@ def profile(
         for report, spent, spread in zip(reports, times.calls, times.spread, strict=True)
     )
     name = stages.scheduled.name
-    return Profile(name, calls, whole.total, times.rounds, machine, whole.python, times.resolution, times.stamp)
+    return Profile(name, calls, whole.total, times.rounds, machine, overhead, times.resolution, times.stamp)
 
 
 def _kernel_time(

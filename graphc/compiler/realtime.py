@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 
 from graphc.base.errors import RealtimeError
@@ -17,6 +17,7 @@ from graphc.codegen.realtime.prove import FunctionFacts, Proof, prove
 from graphc.compiler.ready import target_spec
 from graphc.compiler.stages import Stages
 from graphc.files.manifest import TargetSpec
+from graphc.ir.op import Trait
 
 VERSION = 1
 """Of the JSON of a report."""
@@ -89,14 +90,15 @@ def realtime_module(stages: Stages) -> Module:
     if is_gpu(stages.target):
         raise RealtimeError("nothing is proven of code for GPUs", remedy="a CPU")
     program = stages.scheduled
-    for kernel in program.kernels:
-        if kernel.host >= 0:
-            origin = "; ".join(map(str, kernel.origin)) or None
-            raise RealtimeError(
-                f"@{kernel.name} calls Python, which takes locks and memory",
-                origin=origin,
-                remedy="the same in ops of graphc",
-            )
+    number = next((kernel.host for kernel in program.kernels if kernel.host >= 0), None)
+    if number is not None:
+        nodes = [n for n in stages.traced.nodes() if n.op.has(Trait.HOST)] if stages.has_graph else []
+        node = next((n for n in nodes if n.attrs["number"] == number), None)
+        raise RealtimeError(
+            f"{node.attrs['name'] if node else 'a kernel'} is Python, which takes locks and memory",
+            origin=node.location.describe() if node else None,
+            remedy="the same in ops of graphc",
+        )
     return emit_module(program, stages.target, stages.execution.alone)
 
 
@@ -111,11 +113,17 @@ def prove_realtime(stages: Stages) -> RealtimeReport:
 
 
 def prove_modules(
-    modules: Sequence[Module | str], target: Target, entry: str, *, name: str, arena: int | None = None
+    modules: Sequence[Module | str],
+    target: Target,
+    entry: str,
+    *,
+    name: str,
+    arena: int | None = None,
+    data: Collection[str] = (),
 ) -> RealtimeReport:
     """The proof for one function of some modules that are linked together, as those of a library are; each is what
-    ``build_object`` is given. Raises RealtimeError."""
-    proof = prove(modules, target, (entry,))
+    ``build_object`` is given. ``data`` names what is linked to them and is no code. Raises RealtimeError."""
+    proof = prove(modules, target, (entry,), data)
     return _report(proof, target, entry, name, arena)
 
 

@@ -41,6 +41,9 @@ _OPEN_FILES = "/proc/self/fd"
 """Where the open files of a process can be named."""
 _MODE = 0o666
 """What new files may be used for, less the process's umask."""
+_TEMPORARY, _LINKED = ".tmp", ".linked"
+"""How names of temporary files end: of those that have one from the begin, and of those that get it when they are
+whole."""
 _NAME_KEPT = 50
 """Characters of a file's name that its temporary files keep."""
 
@@ -67,9 +70,10 @@ def replacing(path: str | os.PathLike[str], durable: bool = True, named: bool = 
     """A binary file that takes the place of ``path`` when the block ends without an error; otherwise nothing changes.
 
     It is written as a file without a name where the file system has such files (a process that is killed leaves nothing
-    of it), else, and where it has to be ``named``, beside ``path``, synced, and given the name; a file that is there
-    already passes its mode on. What is not ``durable`` is not synced: after a loss of power it may be damaged. What
-    writers of ``path`` that were killed left beside it is removed.
+    of it, but for the instant in which an old file is replaced), else, and where it has to be ``named``, beside
+    ``path``, synced, and given the name; a file that is there already passes its mode on. What is not ``durable`` is
+    not synced: after a loss of power it may be damaged. What writers of ``path`` that were killed left beside it is
+    removed.
     Raises ArtifactError when ``path`` is a device or a folder; OSError.
     """
     target = Path(os.path.realpath(path))
@@ -78,10 +82,11 @@ def replacing(path: str | os.PathLike[str], durable: bool = True, named: bool = 
     if not target.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "there is no such folder to write to", str(target.parent))
     sweep(target)
-    temporary = target.parent / f"{_temporary_prefix(target)}{secrets.token_hex(8)}.tmp"
+    temporary = target.parent / f"{_temporary_prefix(target)}{secrets.token_hex(8)}{_TEMPORARY}"
     try:
         file = None if named else _open_unnamed(target.parent)
         unnamed = file is not None
+        temporary = temporary.with_suffix(_LINKED) if unnamed else temporary
         with file or open(temporary, "xb") as file:
             _hold(file.fileno())
             if target.exists():
@@ -90,10 +95,10 @@ def replacing(path: str | os.PathLike[str], durable: bool = True, named: bool = 
             file.flush()
             if durable:
                 os.fsync(file.fileno())
-            if unnamed:
-                # NOTE: links are followed only where a descriptor is given, which an absolute path leaves unused.
-                os.link(f"{_OPEN_FILES}/{file.fileno()}", temporary, src_dir_fd=file.fileno())
-            os.replace(temporary, target)
+            if not (unnamed and _is_linked(file, target)):
+                if unnamed:
+                    _link(file, temporary)
+                os.replace(temporary, target)
     # NOTE: also Ctrl-C, and whatever the block that writes raises; it is raised again.
     except BaseException:
         temporary.unlink(missing_ok=True)
@@ -118,6 +123,21 @@ def _open_unnamed(folder: Path) -> BinaryIO | None:
         return None
 
 
+def _link(file: BinaryIO, path: Path) -> None:
+    """Gives a file without a name one."""
+    # NOTE: links are followed only where a descriptor is given, which an absolute path leaves unused.
+    os.link(f"{_OPEN_FILES}/{file.fileno()}", path, src_dir_fd=file.fileno())
+
+
+def _is_linked(file: BinaryIO, target: Path) -> bool:
+    """Whether a file without a name has got this one, at once; False where another file has it."""
+    try:
+        _link(file, target)
+    except FileExistsError:
+        return False
+    return True
+
+
 def _temporary_prefix(target: Path) -> str:
     return f".{target.name[:_NAME_KEPT]}."
 
@@ -133,23 +153,34 @@ def _hold(file: int) -> bool:
     return True
 
 
+def _has_locks(file: int) -> bool:
+    """Whether the file system has locks."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
 def sweep(target: Path) -> None:
     """Removes the temporary files of ``target`` whose writers died; where that fails they stay."""
     prefix, oldest = _temporary_prefix(target), time.time() - STALE_SECONDS
     with suppress(OSError), os.scandir(target.parent) as items:
         for item in items:
-            if item.name.startswith(prefix) and item.name.endswith(".tmp"):
+            if item.name.startswith(prefix) and item.name.endswith((_TEMPORARY, _LINKED)):
                 with suppress(OSError):
                     _sweep_one(item, oldest)
 
 
 def _sweep_one(item: os.DirEntry[str], oldest: float) -> None:
     status = item.stat(follow_symlinks=False)
-    if not stat.S_ISREG(status.st_mode) or status.st_mtime > oldest or status.st_uid != os.geteuid():
+    # NOTE: a file that got its name late was locked before: where there are locks, no age is needed to tell.
+    is_young = status.st_mtime > oldest and not item.name.endswith(_LINKED)
+    if not stat.S_ISREG(status.st_mode) or is_young or status.st_uid != os.geteuid():
         return
     file = os.open(item.path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
     try:
-        if _hold(file):
+        if _hold(file) and (status.st_mtime <= oldest or _has_locks(file)):
             os.unlink(item.path)
     finally:
         os.close(file)

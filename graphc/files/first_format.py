@@ -70,4 +70,4 @@ class FirstManifest:
 
 def is_old(sections: Mapping[str, Any]) -> bool:
     """Whether the sections of a file are those of the first format."""
-    return "graph" in sections
+    return {"manifest", "graph"} <= sections.keys()

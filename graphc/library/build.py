@@ -21,8 +21,10 @@ from graphc.codegen.native.elf.layout import SectionFlag
 from graphc.codegen.native.elf.reader import read_object
 from graphc.codegen.native.elf.relocatable import merge_objects
 from graphc.codegen.native.elf.shared import link_shared
+from graphc.compiled.machine import strict_name
 from graphc.compiled.model_export import content_of, wanted_entries
 from graphc.compiled.model_read import read_model
+from graphc.compiler.realtime import RealtimeReport, prove_modules
 from graphc.files.container import replacing
 from graphc.files.model_content import Artifact
 from graphc.files.object_archive import split_objects
@@ -31,9 +33,9 @@ from graphc.library.c_header import c_header
 from graphc.library.entries import Built, Choices, build
 from graphc.library.functions import declared_data, emit_functions
 from graphc.library.identifiers import identifier
-from graphc.library.plan import BESIDE, INSIDE, MACHINE, LibraryPlan
+from graphc.library.plan import BESIDE, INSIDE, MACHINE, EntryPlan, LibraryPlan
 from graphc.library.python_loader import python_loader
-from graphc.library.sections import WEIGHTS_MAGIC, emit_data, fill, header, weights_section
+from graphc.library.sections import WEIGHTS_MAGIC, data_of, emit_data, fill, header, weights_section
 from graphc.library.sources import changing, sources_of
 from graphc.passes.base import Pass
 from graphc.passes.pipeline import Arranged, arrange
@@ -71,8 +73,8 @@ class Library:
     """Bytes of machine code."""
     weight_bytes: int
     digest: str
-    module: Module = field(repr=False)
-    """The code, before LLVM."""
+    realtime: Mapping[str, RealtimeReport] = field(default_factory=dict)
+    """What was proven of each entry, if that was asked for."""
 
 
 def build_library(
@@ -85,6 +87,8 @@ def build_library(
     entries: Sequence[str] | None = None,
     weights: str = INSIDE,
     threads: bool = False,
+    strict_order: bool = False,
+    realtime: bool = False,
     precision: str | None = None,
     passes: Sequence[Pass] | Arranged = (),
     dims: Any = None,
@@ -99,15 +103,17 @@ def build_library(
     Functions begin with ``name``, the name of the file where it is not given. ``entries`` are those of a file with
     several. ``weights`` lie ``"inside"``, or ``"beside"`` in a file that the caller maps. One thread runs a call unless
     ``threads``: then a pool of worker threads is part of the library, and ``NAME_set_threads`` says how many share
-    a call. ``target``, ``precision``, ``passes`` and ``dims`` are those of ``export``; the machine is one by name.
+    a call. ``target``, ``precision``, ``strict_order``, ``passes`` and ``dims`` are those of ``export``. ``realtime``
+    proves of each entry that it reaches no allocation, lock or system call, and tells what it takes.
 
-    Raises what ``export`` raises; CompileError where the model calls Python functions, where there is no one program
-    for all sizes of its dimensions, and for GPUs; ArgumentError for names that C cannot have; OSError.
+    Raises what ``export`` raises; RealtimeError where the proof fails; CompileError where the model calls Python
+    functions, where there is no one program for all sizes of its dimensions, and for GPUs; ArgumentError for names that
+    C cannot have; OSError.
     """
     place = Path(path)
     kinds = _kinds(place, emit)
-    machine = _machine(target)
-    _check_choices(weights, threads, machine)
+    machine = _machine(strict_name(target) if strict_order else target)
+    _check_choices(weights, threads, realtime, machine)
     check_precision(precision)
     prefix = _prefix(place, name)
     stored = _content(model, examples, keyword_examples, dims, passes, precision, machine)
@@ -118,7 +124,7 @@ def build_library(
             f"the weights take {built.weights.nbytes} bytes, a library holds at most {LARGEST_INSIDE}",
             remedy=f"weights={BESIDE!r}",
         )
-    return _write(built, machine, place, kinds)
+    return _write(built, machine, place, kinds, realtime)
 
 
 def _kinds(place: Path, emit: Sequence[str] | None) -> tuple[str, ...]:
@@ -144,7 +150,9 @@ def _machine(target: str) -> Target:
     return without_tiles(machine)
 
 
-def _check_choices(weights: str, threads: bool, machine: Target) -> None:
+def _check_choices(weights: str, threads: bool, realtime: bool, machine: Target) -> None:
+    if threads and realtime:
+        raise ArgumentError("threads wait for each other, which realtime=True excludes", remedy="threads=False")
     if weights not in (INSIDE, BESIDE):
         raise ArgumentError(f"weights lie {INSIDE!r} or {BESIDE!r}, not {weights!r}")
     if threads and not machine.has_pool:
@@ -177,11 +185,12 @@ def _content(
     return read_model(model)
 
 
-def _write(built: Built, machine: Target, place: Path, kinds: Sequence[str]) -> Library:
+def _write(built: Built, machine: Target, place: Path, kinds: Sequence[str], realtime: bool) -> Library:
     plan = built.plan
     files = {kind: place.with_suffix(f".{kind}") for kind in kinds}
     weights = place.with_suffix(".weights")
     code = joined([emit_functions(plan), declared_data(plan), *built.modules])
+    reports = {entry.name: _proof(plan, entry, code, machine) for entry in plan.entries if realtime}
     library = place.with_suffix(".so").name
     texts = {
         "h": lambda: c_header(plan),
@@ -207,11 +216,17 @@ def _write(built: Built, machine: Target, place: Path, kinds: Sequence[str]) -> 
         sum(map(_code_bytes, objects)),
         plan.weight_bytes,
         plan.digest.hex(),
-        code,
+        reports,
     )
 
 
-def _facts(plan: LibraryPlan, entry: Any) -> EntryFacts:
+def _proof(plan: LibraryPlan, entry: EntryPlan, code: Module, machine: Target) -> RealtimeReport:
+    function, arena = plan.symbol(entry.name), None if is_size(entry.arena) else int(entry.arena)
+    data = [datum.symbol for datum in data_of(plan)]
+    return prove_modules([code], machine, function, name=function, arena=arena, data=data)
+
+
+def _facts(plan: LibraryPlan, entry: EntryPlan) -> EntryFacts:
     arena = str(entry.arena) if is_size(entry.arena) else int(entry.arena)
     return EntryFacts(plan.symbol(entry.name), arena, entry.manifest.nanoseconds)
 

@@ -60,10 +60,10 @@ def _title(plan: LibraryPlan) -> str:
         *(signature(entry) for entry in plan.entries),
         "",
         *textwrap.wrap(
-            f"A context holds {_held(plan)}. The caller gives its memory, and that of an arena, which holds what a call "
-            f"needs while it runs. No function allocates memory or writes to a global{_globals(plan)}. Arrays are dense "
-            "and in C order, aligned as their types, and apart from each other, the context and the arena. Threads may "
-            f"call at the same time, {_sharing(plan)}.",
+            f"A context holds {_held(plan)}. The caller gives its memory, and that of an arena, which holds what a "
+            f"call needs while it runs. No function allocates memory or writes to a global{_globals(plan)}. Arrays "
+            "are dense and in C order, aligned as their types, and apart from each other, the context and the arena. "
+            f"Threads may call at the same time, {_sharing(plan)}.",
             _WIDTH,
         ),
         "",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,8 +14,6 @@ from graphc.base.version import VERSION
 from graphc.codegen.llvm.entry import ENTRY, emit_module
 from graphc.codegen.llvm.module import Module, prefixed
 from graphc.codegen.machine.target import Target
-from graphc.codegen.schedule.threads.execution import Execution
-from graphc.codegen.schedule.threads.plan import ThreadPlan
 from graphc.compiler.compile import describe, watched
 from graphc.compiler.ready import target_spec
 from graphc.compiler.stages import Stages
@@ -99,9 +97,9 @@ def compile_source(source: Source, changing: Collection[str], choices: Choices) 
             remedy="ops in its place, or the part before and the part after it as two entries",
         )
     manifest, constants = describe(program, target)
-    plan = execution.threads if choices.threads else ThreadPlan()
-    module = emit_module(program, target, Execution(execution.non_temporal, plan), given=True)
-    return Compiled(source, program, manifest, constants, module, bool(plan.chunked))
+    execution = replace(execution, polls=frozenset()) if choices.threads else execution.alone
+    module = emit_module(program, target, execution, given=True)
+    return Compiled(source, program, manifest, constants, module, bool(execution.threads.chunked))
 
 
 def build(sources: Sequence[Source], changing: Collection[str], choices: Choices) -> Built:

@@ -39,8 +39,8 @@ class Times:
     """What a stamp costs, which is taken off."""
     spread: tuple[tuple[float, float, float], ...] = ()
     """Per call the best round, and those below which a quarter and three quarters of the rounds lie."""
-    python: float = 0.0
-    """A call from Python, stamps and all."""
+    tick: float = 0.0
+    """A count of the counter."""
 
 
 def time_calls(
@@ -79,7 +79,26 @@ def time_programs(
         last = _last(trials[-1].call())
         end = time.perf_counter()
     tick = (end - begin) / max(1, int(last) - int(first))
-    return [figures(np.stack(trial.rows), np.array(trial.walls), tick, quantile) for trial in trials]
+    return [figures(np.stack(trial.rows), tick, quantile) for trial in trials]
+
+
+def call_overhead(
+    program: Executable,
+    inputs: Sequence[np.ndarray],
+    bound: Sequence[np.ndarray],
+    tick: float,
+    seconds: float,
+    rounds: int,
+) -> float:
+    """Seconds that a call of a stamped program from Python adds to what it takes natively, with new outputs each time;
+    ``tick`` as in ``Times``. It takes about ``seconds``, and at most ``rounds`` calls."""
+    bound, found = tuple(bound), list[float]()
+    begin = time.perf_counter()
+    while len(found) < _LEAST_ROUNDS or (len(found) < rounds and time.perf_counter() - begin < seconds):
+        start = time.perf_counter()
+        words = program.run(inputs, bound)[-1]
+        found.append(time.perf_counter() - start - float(_last(words) - words[1]) * tick)
+    return max(0.0, float(around(np.array(found), 0.5)))
 
 
 def _count(words: np.ndarray) -> int:
@@ -99,19 +118,15 @@ class _Trial:
         self.call = lambda: program.run(inputs, bound, out)[-1]
         out = program.run(inputs, bound)
         self.rows: list[np.ndarray] = []
-        self.walls: list[float] = []
 
     def run(self) -> None:
         """Makes a call that counts."""
-        start = time.perf_counter()
-        stamps = self.call()
-        self.walls.append(time.perf_counter() - start)
-        self.rows.append(stamps.copy())
+        self.rows.append(self.call().copy())
 
 
-def figures(words: np.ndarray, walls: np.ndarray, tick: float, quantile: float = 0.5) -> Times:
-    """The figures of rounds. ``words``: i64[rounds, words], as llvm.stamps has them; ``walls``: seconds of the calls
-    from Python; ``tick``: seconds per count; ``quantile`` as of ``time_programs``."""
+def figures(words: np.ndarray, tick: float, quantile: float = 0.5) -> Times:
+    """The figures of rounds. ``words``: i64[rounds, words], as llvm.stamps has them; ``tick``: seconds per count;
+    ``quantile`` as of ``time_programs``."""
     lead = int(words[0, 0])
     count = _count(words[0])
     steps, pairs = np.diff(words[:, 1 : 1 + lead + count], axis=1), words[:, 1 + lead + count :]
@@ -123,9 +138,8 @@ def figures(words: np.ndarray, walls: np.ndarray, tick: float, quantile: float =
     spent = np.maximum(around(taken, quantile), 0.0) * tick
     spread = np.maximum(np.quantile(taken, (0.0, 0.25, 0.75), axis=0), 0.0).T * tick
     total = max(0.0, float(around(taken.sum(axis=1), quantile))) * tick
-    python = float(around(walls, quantile))
     each = tuple((float(a), float(b), float(c)) for a, b, c in spread)
-    return Times(tuple(map(float, spent)), total, len(words), resolution, cost * tick, each, python)
+    return Times(tuple(map(float, spent)), total, len(words), resolution, cost * tick, each, tick)
 
 
 def around(rounds: np.ndarray, quantile: float) -> np.ndarray:

@@ -18,7 +18,7 @@ from graphc.files.numpy_file import read_npz, write_npz
 from graphc.serialize.tree import TREE, join, split
 
 _NAME = re.compile(r"step-(\d{9})\.npz")
-_LEFT = re.compile(r"\.step-\d{9}\.npz\.[0-9a-f]+\.tmp")
+_LEFT = re.compile(r"\.step-\d{9}\.npz\.[0-9a-f]+\.(tmp|linked)")
 _LOCK = ".lock"
 VERSION = 1
 

@@ -100,21 +100,23 @@ function membersOf(nodes, depth) {
     if (circular.has(name)) {
       if (last !== name) {
         count.set(name, (count.get(name) || 0) + 1);
-        piece = group(name, node.path[depth], depth + 1, count.get(name));
+        piece = group(name, depth + 1, count.get(name));
         members.push(piece);
       }
       piece.nodes.push(node);
     } else {
-      if (!made.has(name)) { made.set(name, group(name, node.path[depth], depth + 1, 1)); members.push(made.get(name)); }
+      if (!made.has(name)) { made.set(name, group(name, depth + 1, 1)); members.push(made.get(name)); }
       made.get(name).nodes.push(node);
     }
     last = name;
   });
   return members;
 }
-function group(key, label, depth, piece) {
+function group(key, depth, piece) {
   const parts = key.split("/");
-  const title = /^\d+$/.test(label) && parts.length > 1 ? `${parts[parts.length - 2]}.${label}` : label;
+  let first = parts.length - 1;  // a number says something behind a name only
+  while (first > 0 && /^\d+$/.test(parts[first])) first--;
+  const title = parts.slice(first).join(".");
   return { isGroup: true, key, label: title, depth, piece, nodes: [], kind: data.classes[parts.join(".")] || "" };
 }
 function inCircles(nodes, itemOf) {

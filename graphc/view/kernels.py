@@ -84,5 +84,5 @@ def _profile(times: Profile | None) -> dict[str, Any] | None:
     if times is None:
         return None
     machine = {"flops": times.machine.flops, "bandwidth": times.machine.bandwidth}
-    whole = {"seconds": times.seconds, "kernels": times.kernels, "rounds": times.rounds, "python": times.python}
+    whole = {"seconds": times.seconds, "kernels": times.kernels, "rounds": times.rounds, "overhead": times.overhead}
     return {**whole, "resolution": times.resolution, "stamp": times.stamp, **machine}

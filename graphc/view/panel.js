@@ -23,7 +23,7 @@ function profileNote() {
   const p = data.profile;
   if (!p) return `<p class="note">${kernels.length} kernel calls in the order in which they run; without times.</p>`;
   return `<p class="note">${kernels.length} kernel calls, ${timeText(p.kernels)} one by one (shares are of this). The whole call takes ${timeText(p.seconds)} on one thread, ` +
-    `from Python ${timeText(Math.max(0, p.python - p.seconds))} more. Middle of ${p.rounds} runs; less than ${timeText(p.resolution)} is not told from nothing.</p>`;
+    `from Python ${timeText(p.overhead)} more. Middle of ${p.rounds} runs; less than ${timeText(p.resolution)} is not told from nothing.</p>`;
 }
 
 function showDetails() {

@@ -19,11 +19,10 @@ from graphc.codegen.schedule.expansion.expand import expand
 from graphc.compiled.model_trace import snapshot
 from graphc.compiler.compile import compile_stages, load_compiled
 from graphc.compiler.freeze import freeze
-from graphc.compiler.ready import running_target
-from graphc.compiler.ready import target_spec
+from graphc.compiler.ready import running_target, target_spec
 from graphc.compiler.stages import Stages
 from graphc.errors import ArgumentError, CompileError
-from graphc.files.manifest import load as load_artifact
+from graphc.files.model_content import load as load_artifact
 from graphc.ir.graph.graph import Graph
 from graphc.ir.kernel.interpret import run_program
 from graphc.nn import functional as F

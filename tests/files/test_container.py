@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import signal
@@ -233,6 +234,27 @@ def test_a_writer_that_is_killed_leaves_nothing_where_files_need_no_name(tmp_pat
     code += "    file.write(b'other')\n    file.flush()\n    os.kill(os.getpid(), signal.SIGKILL)\n"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == -signal.SIGKILL
     assert [p.name for p in tmp_path.iterdir()] == ["a.gcm"] and path.read_bytes() == b"half"
+
+
+def test_a_file_that_is_to_have_a_name_can_be_read_before_it_is_whole(tmp_path: Path):
+    with container.replacing(tmp_path / "a.gcm", named=True) as file:
+        file.write(b"half")
+        file.flush()
+        assert Path(file.name).read_bytes() == b"half" and Path(file.name).parent == tmp_path
+
+
+def test_what_a_kill_in_the_instant_of_replacing_left_is_removed_by_the_next_writer(tmp_path: Path):
+    path, left = tmp_path / "a.gcm", tmp_path / ".a.gcm.0123.linked"
+    path.write_bytes(b"old")
+    left.write_bytes(b"new")
+    with container.replacing(path) as file:
+        file.write(b"newer")
+    assert not left.exists() and path.read_bytes() == b"newer"
+    left.write_bytes(b"new")
+    with open(left, "rb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        container.write_sections(path, PARTS)
+        assert left.exists()
 
 
 def test_files_have_the_mode_that_the_process_gives_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

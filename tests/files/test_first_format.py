@@ -86,3 +86,9 @@ def test_tensors_lie_in_known_sections():
     record["tensors"][0]["section"] = "golden"
     with pytest.raises(ArtifactError, match="unknown section"):
         from_json(first_format.FirstManifest, json.dumps(record).encode())
+
+
+def test_a_graph_without_a_manifest_is_no_model_of_any_format(tmp_path: Path):
+    container.write_sections(tmp_path / "a.gcm", {"graph": [b"graph"], "weights": []})
+    with pytest.raises(ArtifactError, match="the file has the sections graph, weights"):
+        model_content.load(tmp_path / "a.gcm")

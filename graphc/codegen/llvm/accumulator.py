@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from math import prod
 
 from graphc.base.dtypes import DType
+from graphc.base.errors import CompileError
 from graphc.base.size import bounds
 from graphc.codegen.llvm.function import FunctionWriter
 from graphc.codegen.llvm.scalar import ScalarEmitter, register_type, splat_literal
@@ -99,6 +100,26 @@ def _equalize(lanes: dict[Axis, int], groups: list[list[Axis]]) -> None:
             lanes.update(dict.fromkeys(axes, most))
 
 
+def sums_in_order(kernel: Kernel, spreads: dict[str, Spread]) -> frozenset[str]:
+    """The accumulators that would be spread, and for which it matters in which order terms are combined; none of them
+    is spread any more. Raises CompileError where a loop at run time stands inside of lanes or copies, so that terms
+    would come in another order than they are written."""
+    found: set[str] = set()
+    declared: dict[str, tuple[Loop, ...]] = {}
+    for stmt, loops in walk(kernel.body):
+        if isinstance(stmt, Acc):
+            declared[stmt.name] = loops
+            spread = spreads[stmt.name]
+            if stmt.dtype.kind not in "iub" and (spread.lanes or spread.copies > 1):
+                found.add(stmt.name)
+                spreads[stmt.name] = Spread()
+        elif isinstance(stmt, Update) and stmt.acc in found:
+            kinds = [loop.kind in ("unroll", "vector") for loop in loops[len(declared[stmt.acc]) :]]
+            if kinds != sorted(kinds):
+                raise CompileError(f"@{kernel.name}: terms of {stmt.acc} are combined in another order than is written")
+    return frozenset(found)
+
+
 class AccumulatorWriter:
     """Emits the combining operations."""
 
@@ -157,6 +178,14 @@ class AccumulatorWriter:
         acc.prefixes[key] = self.combine(acc.combine, acc.registers[key], value, acc.dtype, lanes)
         # NOTE: the next vector waits for this one operation only.
         acc.registers[key] = self.combine(acc.combine, acc.registers[key], total, acc.dtype, lanes)
+
+    def add_in_order(self, acc: Accumulator, old: str, value: str, lanes: int, used: int) -> str:
+        """``old`` combined with the first lanes of a value, one after the other."""
+        kind = register_type(acc.dtype, lanes)
+        for i in range(used if lanes else 1):
+            term = self.function.line(f"extractelement {kind} {value}, i64 {i}") if lanes else value
+            old = self.combine(acc.combine, old, term, acc.dtype, acc.lanes)
+        return old
 
     def fold_lanes(self, op: str, value: str, dtype: DType, lanes: int) -> str:
         """All lanes combined by halving, a fixed order."""

@@ -10,7 +10,7 @@ from typing import Any
 from graphc.base.dtypes import int64
 from graphc.base.errors import CompileError
 from graphc.base.size import bounds, is_size
-from graphc.codegen.llvm.accumulator import Accumulator, AccumulatorWriter, Key, analyse
+from graphc.codegen.llvm.accumulator import Accumulator, AccumulatorWriter, Key, analyse, sums_in_order
 from graphc.codegen.llvm.function import Coordinates, FunctionWriter, LaneValue
 from graphc.codegen.llvm.indices import VectorAxis
 from graphc.codegen.llvm.memory import MemoryWriter
@@ -101,6 +101,7 @@ class KernelEmitter:
         self.tiles = TileWriter(self.function, self.memory, kernel, target)
         self.accumulators = AccumulatorWriter(self.function, self.scalar)
         self.spreads, self.lanes = analyse(kernel)
+        self.in_order = sums_in_order(kernel, self.spreads) if target.costs.strict_order else frozenset()
         self.products = _fusable_products(kernel) if target.fma else {}
         self.late = frozenset() if target.memory_operands else _read_where_multiplied(kernel, self.products)
         self.values: dict[str, LaneValue] = {}
@@ -309,9 +310,6 @@ class KernelEmitter:
         vector = self.memory.vector
         lanes = vector.lanes if vector else 0
         acc = Accumulator(stmt.dtype, stmt.combine, "", tuple(self.unroll), lanes, self.spreads[stmt.name])
-        apart = acc.spread.lanes or acc.spread.copies > 1
-        if self.target.costs.strict_order and apart and stmt.dtype.kind not in "iub":
-            raise CompileError(f"@{self.kernel.name}: terms of {stmt.name} are summed apart, which is no strict order")
         init = self.operand(stmt.init)
         self.inits[stmt.name] = stmt.init
         copies = dict(self.copies(acc.axes))
@@ -326,6 +324,9 @@ class KernelEmitter:
         vector = self.memory.vector
         masked = vector is not None and vector.partial and bool(acc.spread.lanes)
         for _, at in self.copies(self.unroll):
+            if stmt.acc in self.in_order:
+                self._add_in_order(acc, stmt.value, at)
+                continue
             key = (tuple(at[a] for a in acc.axes), _flat([(at[a], a.extent) for a in extra]))
             if acc.spread.running:
                 self._run(acc, key, stmt.value, at)
@@ -336,6 +337,20 @@ class KernelEmitter:
                 assert vector is not None
                 new = self.scalar.select(self.memory.mask(), new, old, acc.dtype, acc.width)
             acc.registers[key] = new
+
+    def _add_in_order(self, acc: Accumulator, value: Ref, at: Coordinates) -> None:
+        """Combines what lanes hold one after the other: computed side by side, rounded as it is written."""
+        key, vector = (tuple(at[a] for a in acc.axes), 0), self.memory.vector
+        lanes = vector.lanes if vector is not None and not acc.lanes else 0
+        register, used = self.function.widen(self.operand(value), at, lanes or acc.lanes), lanes
+        if lanes and vector is not None and vector.partial:
+            if vector.fixed:
+                used = vector.axis.extent
+            else:
+                nothing = Const(-0.0, acc.dtype) if acc.combine == "add" else identity(acc.combine, acc.dtype)
+                neutral = splat_literal(nothing, lanes)
+                register = self.scalar.select(self.memory.mask(), register, neutral, acc.dtype, lanes)
+        acc.registers[key] = self.accumulators.add_in_order(acc, acc.registers[key], register, lanes, used)
 
     def _run(self, acc: Accumulator, key: Key, value: Ref, at: Coordinates) -> None:
         vector = self.memory.vector

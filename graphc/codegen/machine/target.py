@@ -18,6 +18,7 @@ from graphc.codegen.machine.costs import DEFAULT, Costs
 from graphc.codegen.machine.instruction import Instruction
 from graphc.codegen.machine.linkage import Linkage
 from graphc.codegen.machine.roofline import Roofline
+from graphc.codegen.machine.step import Reader
 from graphc.codegen.machine.tiles import Tiles
 
 
@@ -126,6 +127,12 @@ class Target:
         family = _family(self.triple) if self.tile_rows else None
         return family.tiles if family else None
 
+    @property
+    def reader(self) -> Reader | None:
+        """How instructions in assembly are read; None where that is not known."""
+        family = _family(self.triple)
+        return family.reader if family else None
+
     def detection(self, name: str) -> str:
         """LLVM text of a function of this name that tells (i1) whether the processor has the features that code for
         this target uses; empty where that is not known, and where all have them."""
@@ -151,6 +158,8 @@ class Family:
     """What its processors have beyond plain LLVM, for some features each."""
     tiles: Tiles | None = None
     """What works on tiles, on those of them that have any."""
+    reader: Reader | None = None
+    """How instructions in assembly are read."""
     detection: Callable[[str, str], str] | None = None
     """What tells whether a processor has features, see ``Target.detection``."""
     linkage: Linkage | None = None

@@ -5,23 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from graphc.codegen.machine.step import Line
+
 LABEL = re.compile(r"^([.$\w]+):")
 TYPE = re.compile(r"^\s*\.type\s+([.$\w]+)\s*,\s*[@%]function")
 ALIGNED = re.compile(r"^\s*\.p2align\s+(\d+)(?:\s*,[^,]*)?(?:,\s*(\d+))?")
 _STRING = re.compile(r'"[^"]*"')
-
-
-@dataclass(frozen=True)
-class Line:
-    """One instruction as it is written."""
-
-    mnemonic: str
-    operands: tuple[str, ...]
-    number: int
-    """Of its line in the text."""
-
-    def __str__(self) -> str:
-        return f"{self.mnemonic} {', '.join(self.operands)}".strip()
 
 
 @dataclass
@@ -66,7 +55,7 @@ def _without_comment(line: str, comment: str) -> str:
         return ""
     bare = _STRING.sub("", line)
     for mark in ("//", comment):
-        # NOTE: aarch64 writes literals with the sign that begins comments of others.
+        # NOTE: where comments begin so, the other sign begins literals.
         place = bare.find(mark) if mark == "//" or comment != "//" else -1
         if place >= 0:
             bare = bare[:place]

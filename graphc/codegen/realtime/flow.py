@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from graphc.base.errors import RealtimeError
+from graphc.codegen.machine.step import Reader, Step
 from graphc.codegen.realtime.assembly import Function
-from graphc.codegen.realtime.step import Machine, Step
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,9 @@ class Flow:
     after: tuple[tuple[int, ...], ...]
     """The blocks that may run next; of a branch first the one that it goes to where its condition holds."""
     before: tuple[tuple[int, ...], ...]
+    order: tuple[int, ...]
+    """For each block its place in an order in which blocks stand behind those before them, but for those that go back;
+    those that never run are last."""
     dominators: tuple[frozenset[int], ...]
     """For each block those that have run whenever it runs, itself included; nothing for those that never run."""
 
@@ -41,7 +44,7 @@ class Loop:
     """Those that go back to the head."""
 
 
-def flow_of(function: Function, machine: Machine) -> Flow:
+def flow_of(function: Function, machine: Reader) -> Flow:
     """The control flow of a function. Raises RealtimeError where a jump goes to a place that a register holds, or out
     of the function in the middle of it."""
     labels = frozenset(function.labels)
@@ -57,8 +60,24 @@ def flow_of(function: Function, machine: Machine) -> Flow:
     for block, following in enumerate(after):
         for other in dict.fromkeys(following):
             before[other].append(block)
-    before_blocks = tuple(map(tuple, before))
-    return Flow(function, steps, tuple(starts), tuple(after), before_blocks, _dominators(tuple(after), before_blocks))
+    ways, back = tuple(after), tuple(map(tuple, before))
+    order = _order(ways)
+    return Flow(function, steps, tuple(starts), ways, back, order, _dominators(order, back))
+
+
+def _order(after: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
+    done: list[int] = []
+    seen: set[int] = set()
+    stack = [(0, False)]
+    while stack:
+        block, left = stack.pop()
+        if left:
+            done.append(block)
+        elif block not in seen:
+            seen.add(block)
+            stack += [(block, True), *((other, False) for other in after[block])]
+    places = {block: place for place, block in enumerate(reversed(done))}
+    return tuple(places.get(block, len(after)) for block in range(len(after)))
 
 
 def _starts(function: Function, steps: Sequence[Step]) -> set[int]:
@@ -86,14 +105,8 @@ def _next(function: Function, steps: Sequence[Step], numbers: dict[int, int], la
     return following if step.kind in ("plain", "call") else ()
 
 
-def _dominators(after: tuple[tuple[int, ...], ...], before: tuple[tuple[int, ...], ...]) -> tuple[frozenset[int], ...]:
-    reached: list[int] = []
-    stack = [0]
-    while stack:
-        block = stack.pop()
-        if block not in reached:
-            reached.append(block)
-            stack += reversed(after[block])
+def _dominators(order: tuple[int, ...], before: tuple[tuple[int, ...], ...]) -> tuple[frozenset[int], ...]:
+    reached = sorted((b for b, place in enumerate(order) if place < len(order)), key=order.__getitem__)
     everything = frozenset(reached)
     found = {block: everything for block in reached} | {0: frozenset({0})}
     changed = True
@@ -104,7 +117,7 @@ def _dominators(after: tuple[tuple[int, ...], ...], before: tuple[tuple[int, ...
             now = frozenset.intersection(*ways) | {block}
             if now != found[block]:
                 found[block], changed = now, True
-    return tuple(found.get(block, frozenset()) for block in range(len(after)))
+    return tuple(found.get(block, frozenset()) for block in range(len(order)))
 
 
 def loops_of(flow: Flow) -> list[Loop] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from graphc.base.errors import RealtimeError
-from graphc.codegen.realtime.step import Slot, Step
+from graphc.codegen.machine.step import Slot, Step
 from graphc.codegen.realtime.values import State, Values, depth, is_on_stack
 
 

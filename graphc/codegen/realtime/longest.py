@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from graphc.codegen.machine.step import OPPOSITE, Step
 from graphc.codegen.realtime.flow import Flow, Loop, loops_of
-from graphc.codegen.realtime.step import OPPOSITE, Step
 from graphc.codegen.realtime.values import State, Values
 
 _WORD = 1 << 64
@@ -56,8 +56,7 @@ def _weight(flow: Flow, block: int, callees: Mapping[str, int | None]) -> int | 
         if inner is None:
             return None
         total += 1 + inner
-        if step.kind in ("plain", "call", "branch"):  # it may run on into what fills the room behind it
-            total += flow.function.filling.get(number + 1, 0)
+        total += flow.function.filling.get(number, 0) if number > flow.starts[block] else 0
     return total
 
 
@@ -88,10 +87,11 @@ def _lengths(
 ) -> dict[int, int] | None:
     """The longest way from a head to the end of each part of some blocks, without going round; None where some part
     has no known weight."""
-    after: dict[int, set[int]] = {stands[b]: set() for b in blocks}
+    after: dict[int, dict[int, int]] = {stands[b]: {} for b in blocks}
     for block in blocks:
-        here = stands[block]
-        after[here] |= {stands[x] for x in flow.after[block] if x in blocks} - {here, head}
+        ways = after[stands[block]]
+        for other in {x for x in flow.after[block] if x in blocks and stands[x] not in (stands[block], head)}:
+            ways[stands[other]] = max(ways.get(stands[other], 0), _filling(flow, block, other))
     order, seen, stack = [], set(), [(head, False)]
     while stack:
         part, done = stack.pop()
@@ -107,9 +107,15 @@ def _lengths(
         if weight is None:
             return None
         lengths[part] = before[part] + weight
-        for other in after[part]:
-            before[other] = max(before[other], lengths[part])
+        for other, filling in after[part].items():
+            before[other] = max(before[other], lengths[part] + filling)
     return lengths
+
+
+def _filling(flow: Flow, block: int, other: int) -> int:
+    """Instructions that do nothing between two blocks of which one runs on into the other."""
+    start = flow.starts[other]
+    return flow.function.filling.get(start, 0) if other == block + 1 else 0
 
 
 # ---- loops

@@ -9,8 +9,8 @@ from struct import Struct
 from struct import error as StructError
 
 from graphc.base.errors import ArtifactError, RealtimeError
+from graphc.codegen.machine.step import Reader
 from graphc.codegen.realtime.assembly import ALIGNED, LABEL, TYPE, Function
-from graphc.codegen.realtime.step import Machine
 
 _HEADER = Struct("<16sHHIQQQIHHHHHH")
 _SECTION = Struct("<IIQQQQIIQQ")
@@ -80,26 +80,23 @@ def _is_loaded(row: tuple) -> bool:
     return bool(row[2] & _IN_MEMORY) and row[1] == _CONTENTS
 
 
-def check_same(code: ObjectCode, again: ObjectCode) -> None:
+def check_same(code: ObjectCode, again: ObjectCode, machine: Reader) -> None:
     """Raises RealtimeError unless two files hold the same bytes, to be linked in the same way. How room is filled
     before aligned places, by many short instructions that do nothing or by few long ones, may differ."""
     for name in sorted(code.sections.keys() | again.sections.keys()):
         first, second = (x.sections.get(name, (b"", None)) for x in (code, again))
-        same = first[0] == second[0] or _FILLING.sub(_short, first[0]) == _FILLING.sub(_short, second[0])
-        if not same or first[1] != second[1]:
+        if _plain(first[0], machine) != _plain(second[0], machine) or first[1] != second[1]:
             raise RealtimeError(f"the assembly that was looked at gives other bytes in {name.split()[0]}")
 
 
-_FILLER = re.compile(rb"\x66*\x2e?\x0f\x1f(?:\x00|\x40.|\x44..|\x80.{4}|\x84.{5})|\x66*\x90", re.DOTALL)
-_FILLING = re.compile(b"(?:" + _FILLER.pattern + b")+", re.DOTALL)
-"""Instructions of x86-64 in a row that do nothing."""
+def _plain(code: bytes, machine: Reader) -> bytes:
+    """Code with zeros for what fills room."""
+    if machine.filler is None:
+        return code
+    return re.sub(b"(?:" + machine.filler.pattern + b")+", lambda x: bytes(len(x[0])), code, flags=re.DOTALL)
 
 
-def _short(found: re.Match[bytes]) -> bytes:
-    return b"\x90" * len(found[0])
-
-
-def check_layout(code: ObjectCode, functions: Sequence[Function], machine: Machine) -> None:
+def check_layout(code: ObjectCode, functions: Sequence[Function], machine: Reader) -> None:
     """Raises RealtimeError unless each function of the code begins where the assembly says, and is as long, for a
     machine whose instructions have one length; for others unless both have the same functions. Notes what fills the
     room before aligned places."""
@@ -121,7 +118,7 @@ def check_layout(code: ObjectCode, functions: Sequence[Function], machine: Machi
             )
 
 
-def _padding(place: int, power: int, most: int, machine: Machine) -> int:
+def _padding(place: int, power: int, most: int, machine: Reader) -> int:
     """Bytes before an aligned place; the most that there may be where places are not known."""
     if not machine.instruction_bytes:
         return min(most, (1 << power) - 1)
@@ -154,7 +151,7 @@ def marked(assembly: str) -> str:
     return "\n".join([*lines, f'\t.section\t{_MARKS},"",@progbits', *records, ""])
 
 
-def note_filling(code: ObjectCode, marks: bytes, functions: Sequence[Function]) -> None:
+def note_filling(code: ObjectCode, marks: bytes, functions: Sequence[Function], machine: Reader) -> None:
     """Notes in functions what fills the room before aligned places; ``marks`` is object code of ``marked`` assembly."""
     records = _RECORD.iter_unpack(section_of(marks, _MARKS))
     text = next((body for name, (body, _) in code.sections.items() if name.startswith(".text")), b"")
@@ -164,7 +161,9 @@ def note_filling(code: ObjectCode, marks: bytes, functions: Sequence[Function]) 
         for number in sorted(n for n in function.aligned if 0 < n < len(function.lines)):
             offset, size = next(records)
             filling = text[start + offset : start + offset + size]
-            function.filling[number] = len(_FILLER.findall(filling))
+            function.filling[number] = (
+                len(machine.filler.findall(filling)) if machine.filler else -(-size // machine.filling_bytes)
+            )
 
 
 def section_of(data: bytes, name: str) -> bytes:

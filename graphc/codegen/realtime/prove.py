@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from graphc.base.errors import RealtimeError
 from graphc.codegen.llvm.build import assemble, build_object, emit_assembly
 from graphc.codegen.llvm.module import Module
 from graphc.codegen.llvm.split import split_module
+from graphc.codegen.machine.step import Reader
 from graphc.codegen.machine.target import Target, architecture, host_target
 from graphc.codegen.realtime.assembly import Function, read_assembly
 from graphc.codegen.realtime.flow import Flow, flow_of
 from graphc.codegen.realtime.frames import frame_of
 from graphc.codegen.realtime.longest import LoopBound, longest_path
-from graphc.codegen.realtime.machines import machine_of
 from graphc.codegen.realtime.object_code import (
     ObjectCode,
     check_layout,
@@ -24,7 +24,6 @@ from graphc.codegen.realtime.object_code import (
     read_object_code,
 )
 from graphc.codegen.realtime.reach import reach
-from graphc.codegen.realtime.step import Machine
 from graphc.codegen.realtime.values import Values
 
 SAME_BYTES = "the assembly that was looked at gives the bytes of the object code"
@@ -68,12 +67,15 @@ class Proof:
         return next(f for f in self.functions if f.name == name)
 
 
-def prove(modules: Sequence[Module | str], target: Target, roots: Sequence[str]) -> Proof:
-    """What ``roots`` reach in the object code of modules, which is what ``build_object`` makes of them.
+def prove(modules: Sequence[Module | str], target: Target, roots: Sequence[str], data: Collection[str] = ()) -> Proof:
+    """What ``roots`` reach in the object code of modules, which is what ``build_object`` makes of them. ``data`` names
+    what is linked to it and is no code.
 
     Raises RealtimeError, which names it, for what is not known to be free of allocation, locks and system calls, and
     where the stack is not bounded."""
-    machine, functions, codes = machine_of(target), [], []
+    machine, functions, codes = target.reader, [], []
+    if machine is None:
+        raise RealtimeError(f"nothing is proven of code for {architecture(target)}, whose instructions are not known")
     for module in modules:
         for text in [module] if isinstance(module, str) else split_module(module):
             code, found = _looked_at(text, target, machine)
@@ -83,7 +85,7 @@ def prove(modules: Sequence[Module | str], target: Target, roots: Sequence[str])
     missing = [root for root in roots if root not in flows]
     if missing:
         raise RealtimeError(f"there is no function @{missing[0]}", remedy=f"one of {', '.join(sorted(flows))}")
-    undefined = frozenset[str]().union(*(c.undefined for c in codes)) - flows.keys()
+    undefined = frozenset[str]().union(*(c.undefined for c in codes)) - flows.keys() - set(data)
     reached = reach(flows, roots, undefined)
     sizes = {name: size for code in codes for name, (_, size) in code.functions.items()}
     facts: dict[str, FunctionFacts] = {}
@@ -97,26 +99,26 @@ def prove(modules: Sequence[Module | str], target: Target, roots: Sequence[str])
     return Proof(tuple(facts.values()), reached.outside, tuple(path), _compared(target, machine))
 
 
-def _looked_at(text: str, target: Target, machine: Machine) -> tuple[ObjectCode, list[Function]]:
+def _looked_at(text: str, target: Target, machine: Reader) -> tuple[ObjectCode, list[Function]]:
     """One module's object code and functions, once both were compared."""
     assembly, built = emit_assembly(text, target), build_object(text, target)
     code, functions = read_object_code(built), read_assembly(assembly, machine.comment)
     if architecture(target) == architecture(host_target()):
         again = assemble(marked(assembly), target)
-        check_same(code, read_object_code(again))
-        note_filling(code, again, functions)
+        check_same(code, read_object_code(again), machine)
+        note_filling(code, again, functions, machine)
     else:
         check_layout(code, functions, machine)
     return code, functions
 
 
-def _compared(target: Target, machine: Machine) -> str:
+def _compared(target: Target, machine: Reader) -> str:
     if architecture(target) == architecture(host_target()):
         return SAME_BYTES
     return SAME_LAYOUT if machine.instruction_bytes else SAME_NAMES
 
 
-def _facts(flow: Flow, machine: Machine, callees: dict[str, FunctionFacts], size: int) -> tuple[FunctionFacts, str]:
+def _facts(flow: Flow, machine: Reader, callees: dict[str, FunctionFacts], size: int) -> tuple[FunctionFacts, str]:
     """The facts of a function whose callees are known, and which of these takes most of the stack."""
     values = Values(flow, machine).find()
     frame = frame_of(values)

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from graphc.codegen.machine.step import Aligned, Both, Expression, Place, Reader, Slot, Step, Sum
 from graphc.codegen.realtime.flow import Flow
-from graphc.codegen.realtime.step import Aligned, Expression, Machine, Place, Slot, Step, Sum
 
 Value = tuple[Any, int]
 """(base, number); the base of a number that is known is None."""
@@ -39,7 +39,7 @@ class Values:
     """The values of one function, once ``find`` has found them."""
 
     flow: Flow
-    machine: Machine
+    machine: Reader
     escaped: bool = False
     """Whether the address of something on the stack is in another register than those for it: what is stored anywhere
     may be there then."""
@@ -60,7 +60,7 @@ class Values:
         visits: dict[int, int] = {}
         pending = [0]
         while pending:
-            block = min(pending)
+            block = min(pending, key=self.flow.order.__getitem__)
             pending.remove(block)
             visits[block] = visits.get(block, 0) + 1
             state = State(dict(self.entering[block].known))
@@ -144,6 +144,10 @@ class Values:
             held = self._held(expression.place, state)
             if held is not None:
                 return held[0], held[1] + expression.number
+        if isinstance(expression, Both):
+            first, second = (self._held(place, state) for place in expression.places)
+            if first is not None and second is not None and None in (first[0], second[0]):
+                return second[0] if first[0] is None else first[0], first[1] + second[1]
         if isinstance(expression, Aligned):
             held = self._held(expression.place, state)
             if is_on_stack(held):

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphc.codegen.llvm.build import build_object
+from graphc.codegen.llvm.build import assemble, build_object
 from graphc.codegen.llvm.entry import ENTRY
 from graphc.codegen.machine.target import host_target
 from graphc.codegen.realtime.object_code import read_object_code
@@ -25,11 +25,13 @@ from graphc.runtime.arena import address_of, aligned
 from graphc.runtime.loader import link_forever
 
 STACK = 1 << 20
+_CHANGED = ",".join(f"~{{{name}}}" for name in ["rbx", "rdx", "rsi", "r8", "r9", "r10", "r11", "memory", "flags"])
+_VECTORS = ",".join(f"~{{xmm{n}}}" for n in range(16))
 _SWITCH = """
 target triple = "{triple}"
 define void @on_stack(ptr %entry, ptr %table, ptr %top) nounwind "frame-pointer"="all" {{
   call void asm sideeffect "movq %rsp, %rbx; movq $2, %rsp; callq *$0; movq %rbx, %rsp",
-    "{{rax}},{{rdi}},{{rcx}},~{{rbx}},~{{rdx}},~{{rsi}},~{{r8}},~{{r9}},~{{r10}},~{{r11}},~{{memory}},~{{flags}},{vectors}"(ptr %entry, ptr %table, ptr %top)
+    "{{rax}},{{rdi}},{{rcx}},{changed}"(ptr %entry, ptr %table, ptr %top)
   ret void
 }}
 """
@@ -82,11 +84,9 @@ def load(stages: Stages) -> Loaded:
 
 @cache
 def _switch() -> Callable[[int, int, int], None]:
-    from llvmlite import binding
-
-    binding.initialize_native_asmparser()
-    vectors = ",".join(f"~{{xmm{n}}}" for n in range(16))
-    code = build_object(_SWITCH.format(triple=host_target().triple, vectors=vectors), host_target())
+    assemble("", host_target())  # inline assembly is read from here on
+    text = _SWITCH.format(triple=host_target().triple, changed=f"{_CHANGED},{_VECTORS}")
+    code = build_object(text, host_target())
     address = link_forever(code, ("on_stack",))["on_stack"]
     return ctypes.CFUNCTYPE(None, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64)(address)
 

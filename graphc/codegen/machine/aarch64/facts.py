@@ -5,6 +5,7 @@ from __future__ import annotations
 from graphc.codegen.machine.aarch64.costs import NEON
 from graphc.codegen.machine.aarch64.instructions import INSTRUCTIONS
 from graphc.codegen.machine.aarch64.linkage import LINKAGE
+from graphc.codegen.machine.aarch64.steps import READER
 from graphc.codegen.machine.target import Family, Target, Waits
 
 
@@ -28,4 +29,5 @@ FAMILY = Family(
     describe=describe,
     instructions=INSTRUCTIONS,
     linkage=LINKAGE,
+    reader=READER,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from graphc.codegen.machine.riscv64.costs import SCALAR, VECTOR
 from graphc.codegen.machine.riscv64.instructions import INSTRUCTIONS
 from graphc.codegen.machine.riscv64.linkage import LINKAGE
+from graphc.codegen.machine.riscv64.steps import READER
 from graphc.codegen.machine.target import Family, Target, Waits
 
 _TRIPLE, _CPU = "riscv64-unknown-linux-gnu", "generic-rv64"
@@ -37,4 +38,5 @@ FAMILY = Family(
     describe=describe,
     instructions=INSTRUCTIONS,
     linkage=LINKAGE,
+    reader=READER,
 )

@@ -10,6 +10,7 @@ from graphc.codegen.machine.x86_64.costs import AVX2, AVX512, SSE2
 from graphc.codegen.machine.x86_64.detection import emit_detection
 from graphc.codegen.machine.x86_64.instructions import INSTRUCTIONS
 from graphc.codegen.machine.x86_64.linkage import LINKAGE
+from graphc.codegen.machine.x86_64.steps import READER
 from graphc.codegen.machine.x86_64.tiles import FEATURES as TILE_FEATURES
 from graphc.codegen.machine.x86_64.tiles import TILES
 
@@ -59,6 +60,7 @@ FAMILY = Family(
     describe=describe,
     instructions=INSTRUCTIONS,
     linkage=LINKAGE,
+    reader=READER,
     tiles=TILES,
     detection=emit_detection,
 )

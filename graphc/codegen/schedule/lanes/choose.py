@@ -90,7 +90,8 @@ def _shares_work(loop: Loop, target: Target) -> bool:
     """Whether a short loop right around lanes is better written out, since most of what it does stays the same."""
     loops = [s for s in loop.body if isinstance(s, Loop)]
     short = is_short(loop, target.costs.lanes.written_out)
-    if not short or len(loops) != 1 or not isinstance(loop.body[-1], Loop):
+    in_order = target.costs.strict_order and loop.kind == "reduce" and rounds(loop)
+    if in_order or not short or len(loops) != 1 or not isinstance(loop.body[-1], Loop):
         return False
     (inner,) = loops
     flat = is_leaf(inner)
@@ -113,7 +114,7 @@ def choose(loop: Loop, target: Target) -> Choice:
         inner += choose(stmt, target).cost if isinstance(stmt, Loop) else _scalar_cost(stmt, k)
     plain = extent * (inner + 1.0)
     inside = names_given((loop,))
-    if not _legal(loop, inside) or (target.costs.strict_order and loop.kind == "reduce" and rounds(loop)):
+    if not _legal(loop, inside):
         return Choice(plain, False)
     lanes = lanes_of(loop, target)
     if lanes == 1:
@@ -121,7 +122,9 @@ def choose(loop: Loop, target: Target) -> Choice:
     width = min(lanes, extent)
     steps = -(-extent // lanes)
     across = steps * (_lane_cost(loop.body, loop.axis, width, inside, k) + 1.0)
-    across += k.fold * sum(isinstance(s, Update) for s in loop.body)
+    updates = sum(isinstance(s, Update) for s in loop.body)
+    in_order = target.costs.strict_order and loop.kind == "reduce" and rounds(loop)
+    across += extent * updates if in_order else k.fold * updates
     return Choice(across, True) if across < plain else Choice(plain, False)
 
 

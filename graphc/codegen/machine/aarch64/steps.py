@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from graphc.codegen.realtime.assembly import Line
-from graphc.codegen.realtime.step import Comparison, Expression, Place, Slot, Step, Sum
+from graphc.codegen.machine.step import Comparison, Expression, Line, Place, Slot, Step, Sum
 
 _CONDITIONS = {
     **{"eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge"},
@@ -34,9 +33,10 @@ class Aarch64:
     return_bytes: int = 0
     instruction_bytes: int = 4
     filling_bytes: int = 4
+    filler: re.Pattern[bytes] | None = None
 
     def step(self, line: Line, labels: frozenset[str]) -> Step:
-        """See Machine."""
+        """See Reader."""
         name, operands = line.mnemonic, line.operands
         if name in _SYSTEM:
             return Step(kind="system")
@@ -181,4 +181,4 @@ def _effects(
     return (), False
 
 
-MACHINE = Aarch64()
+READER = Aarch64()

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from graphc.codegen.realtime.assembly import Line
-from graphc.codegen.realtime.step import Aligned, Comparison, Expression, Place, Slot, Step, Sum
+from graphc.codegen.machine.step import Aligned, Comparison, Expression, Line, Place, Slot, Step, Sum
 
 _WIDE = ("rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp", "rsp", *(f"r{n}" for n in range(8, 16)))
 
@@ -28,6 +27,8 @@ def _parts() -> dict[str, tuple[str, int]]:
 
 _REGISTERS = _parts()
 """Parts of registers: which, and how many bits."""
+_FILLER = re.compile(rb"\x66*\x2e?\x0f\x1f(?:\x00|\x40.|\x44..|\x80.{4}|\x84.{5})|\x66*\x90", re.DOTALL)
+"""What does nothing."""
 _MEMORY = re.compile(r"^(-?\w*)\(%(\w+)\)$")
 _VECTOR = re.compile(r"%[xyz]?mm\d")
 _CONDITIONS = {
@@ -77,9 +78,10 @@ class X86:
     return_bytes: int = 8
     instruction_bytes: int = 0
     filling_bytes: int = 7
+    filler: re.Pattern[bytes] | None = _FILLER
 
     def step(self, line: Line, labels: frozenset[str]) -> Step:
-        """See Machine."""
+        """See Reader."""
         name, operands = line.mnemonic, line.operands
         if name.startswith("lock ") or (name.startswith("xchg") and any("(" in o for o in operands)):
             return Step(kind="lock", keeps_flags=False)
@@ -247,4 +249,4 @@ def _result(name: str, operands: tuple[str, ...], place: Place, bits: int) -> tu
     return None, None
 
 
-MACHINE = X86()
+READER = X86()

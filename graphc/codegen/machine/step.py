@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Protocol
 
-from graphc.codegen.realtime.assembly import Line
+
+@dataclass(frozen=True)
+class Line:
+    """One instruction as it is written."""
+
+    mnemonic: str
+    operands: tuple[str, ...]
+    number: int
+    """Of its line in the text."""
+
+    def __str__(self) -> str:
+        return f"{self.mnemonic} {', '.join(self.operands)}".strip()
 
 
 @dataclass(frozen=True)
@@ -37,7 +49,14 @@ class Aligned:
     multiple: int
 
 
-Expression = Sum | Aligned | None
+@dataclass(frozen=True)
+class Both:
+    """What two places hold, added up."""
+
+    places: tuple[Place, Place]
+
+
+Expression = Sum | Aligned | Both | None
 """None: not known."""
 
 
@@ -75,7 +94,7 @@ class Step:
     """Whether it writes memory of which no register and offset is known to this proof."""
 
 
-class Machine(Protocol):
+class Reader(Protocol):
     """How the instructions of an architecture are read."""
 
     architecture: str
@@ -91,6 +110,8 @@ class Machine(Protocol):
     """Bytes of every instruction; 0 where they differ."""
     filling_bytes: int
     """Bytes of an instruction that fills room before an aligned place, at least, but for the last one."""
+    filler: re.Pattern[bytes] | None
+    """Such an instruction, where they come in many lengths."""
 
     def step(self, line: Line, labels: frozenset[str]) -> Step:
         """What an instruction does; ``labels`` are those of its function."""

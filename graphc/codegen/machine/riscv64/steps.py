@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from graphc.codegen.realtime.assembly import Line
-from graphc.codegen.realtime.step import Comparison, Expression, Place, Slot, Step, Sum
+from graphc.codegen.machine.step import Both, Comparison, Expression, Line, Place, Slot, Step, Sum
 
 _SYSTEM = frozenset(["ecall", "wfi", "mret", "sret", "csrrw", "csrrs", "csrrc", "csrw", "csrs", "csrc"])
 _LOCK = re.compile(r"^(lr|sc|amo\w+)\.")
@@ -32,9 +31,10 @@ class Riscv64:
     return_bytes: int = 0
     instruction_bytes: int = 0
     filling_bytes: int = 2
+    filler: re.Pattern[bytes] | None = None
 
     def step(self, line: Line, labels: frozenset[str]) -> Step:
-        """See Machine."""
+        """See Reader."""
         name, operands = line.mnemonic, line.operands
         if name in _SYSTEM:
             return Step(kind="system")
@@ -93,6 +93,10 @@ def _result(name: str, operands: tuple[str, ...]) -> Expression:
     if name == "lui" and number is not None:
         number = number << 12
         return Sum(None, number - (1 << 32) if number >= 1 << 31 else number)
+    if name == "add":
+        left, right = (_value(o) for o in operands[1:])
+        if isinstance(left, Sum) and isinstance(right, Sum) and left.place and right.place:
+            return Both((left.place, right.place))
     if name == "addi" and number is not None:
         source = _value(operands[1])
         return Sum(source.place, source.number + number) if isinstance(source, Sum) else None
@@ -110,4 +114,4 @@ def _access(name: str, value: str, slot: Slot | None) -> Step:
     return Step(moves=moves)
 
 
-MACHINE = Riscv64()
+READER = Riscv64()

@@ -1,0 +1,60 @@
+"""A sample of damaged files and entries of the cache; ``python -m tools.file_damage`` runs more."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tools import file_damage
+from tools.file_damage import ANOTHER, CRASHED, DAMAGES, REFUSED, Outcome, make_case, make_files
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> list[bytes]:
+    folder = tmp_path_factory.mktemp("files")
+    make_files(folder)
+    return [path.read_bytes() for path in sorted(folder.glob("*.gcm"))]
+
+
+def bad(found: list[tuple[str, Outcome]]) -> list[tuple[int, str, Outcome]]:
+    return [(i, name, o) for i, (name, o) in enumerate(found) if o.kind not in (REFUSED, ANOTHER)]
+
+
+def test_a_sample_of_files_is_refused(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+    found = file_damage.run_files(150, seed=5)
+    assert bad(found) == [] and len(found) == 150
+    assert {name for name, outcome in found if outcome.kind == ANOTHER} <= file_damage.FORGED
+
+
+def test_a_sample_of_entries_is_never_used(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+    found = file_damage.run_entries(12, seed=5)
+    assert bad(found) == [] and all(outcome.kind == REFUSED for _, outcome in found)
+
+
+def test_cases_are_the_same_each_time_and_differ_from_the_files(files: list[bytes]):
+    seen = set()
+    for number in range(120):
+        name, data = make_case(number, 1, files)
+        assert (name, data) == make_case(number, 1, files) and data not in files
+        seen.add(name)
+    assert seen == set(DAMAGES)
+
+
+def test_a_crash_is_seen_and_the_rest_is_read(tmp_path: Path, files: list[bytes]):
+    def judged(name: str, path: Path) -> Outcome:
+        if path.read_bytes() == make_case(3, 0, files)[1]:
+            os.abort()
+        return Outcome(REFUSED)
+
+    found = file_damage.run(8, 0, files, tmp_path / "net.gcm", make_case, judged)
+    assert [outcome.kind for _, outcome in found] == [REFUSED] * 3 + [CRASHED] + [REFUSED] * 4
+
+
+def test_a_file_that_is_whole_is_accepted(tmp_path: Path, files: list[bytes]):
+    (tmp_path / "net.gcm").write_bytes(files[0])
+    assert file_damage.judge("flip", tmp_path / "net.gcm").kind == file_damage.ACCEPTED
+    assert file_damage.judge("graph", tmp_path / "net.gcm").kind == ANOTHER

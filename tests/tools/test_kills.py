@@ -1,0 +1,46 @@
+"""A sample of kills; ``python -m tools.kills`` runs more."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tools import kills
+from tools.forked import finish
+from tools.kills import Exporting, Kind, kill_once
+
+
+@pytest.mark.parametrize("kind", list(kills.KINDS))
+def test_a_sample_of_kills_leaves_nothing_bad(kind: str):
+    found, ends, _ = kills.run(6, 3, [kind])
+    assert found == {kind: []} and (ends >= 3 if kind == "train" else ends == 0)
+
+
+def test_what_is_left_behind_is_found(tmp_path: Path):
+    made = Exporting(tmp_path / "work")
+    assert finish(made.begin, tmp_path / "log") == "" and list(made.problems()) == []
+    (made.folder / ".net.gcm.0123.tmp").write_bytes(b"half")
+    assert list(made.problems()) == [".net.gcm.0123.tmp is left behind"] and made.swept == 1
+    (made.folder / ".net.gcm.0123.tmp").rename(made.folder / ".net.gcm.0123.linked")
+    assert list(made.problems()) == [] and made.swept == 2
+    (made.folder / "net.gcm").write_bytes(b"half")
+    assert list(made.problems()) == ["the file is neither of the two"]
+
+
+class Quick(Kind):
+    def act(self) -> None:
+        print("nothing to do", flush=True)
+
+
+def test_a_process_that_ends_by_itself_is_no_kill(tmp_path: Path):
+    assert "nothing to do" in kill_once(Quick(tmp_path / "work"), 0.5, tmp_path / "log")
+
+
+def test_what_fails_in_a_process_is_told(tmp_path: Path):
+    def fail() -> None:
+        raise ValueError("this is wrong")
+
+    assert "this is wrong" in finish(fail, tmp_path / "log")
+    assert finish(lambda: os._exit(3), tmp_path / "log").startswith("status 768")

@@ -1,0 +1,104 @@
+"""The data of a page: every pass, every kernel's node, no difference between two builds."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import graphc as gc
+from graphc import nn
+from graphc.codegen.machine.target import host_target
+from graphc.compiled.model_file import snapshot
+from graphc.compiler.profile import profile
+from graphc.drawing.from_graph import class_names
+from graphc.passes.base import PassResult
+from graphc.passes.pipeline import PIPELINE, arrange
+from graphc.view.model import view_data
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(1, 4, 3)
+        self.bn = nn.BatchNorm2d(4)
+        self.fc = nn.Linear(4 * 6 * 6, 5)
+
+    def forward(self, x):
+        return self.fc(self.bn(self.conv(x)).relu().flatten(1)).log_softmax(1)
+
+
+EXAMPLES = {
+    "net": (Net, gc.zeros(2, 1, 8, 8)),
+    "lstm": (lambda: nn.LSTM(3, 4), gc.zeros(5, 1, 3)),
+}
+
+
+def data_of(name: str, times: bool = False, passes=PIPELINE):
+    gc.manual_seed(0)
+    build, x = EXAMPLES[name]
+    net = build().eval()
+    traced = snapshot(net, [x])
+    measure = (lambda stages: profile(stages, [np.ones(x.shape, np.float32)], {}, 0.01, 3)) if times else None
+    return view_data(traced.graph, traced.state(), host_target(), passes, class_names(net), measure)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_graphs_stand_behind_every_pass(name: str):
+    data = data_of(name)
+    assert [p["name"] for p in data["passes"]] == ["traced", "frozen", *(p.name for p in PIPELINE)]
+    for step in data["passes"]:
+        records = [data["records"][i] for i in data["graphs"][step["graph"]]]
+        keys, values = [r["key"] for r in records], [n for r in records for n, _ in r["results"]]
+        assert len(set(keys)) == len(keys) and len(set(values)) == len(values)
+        assert all(o in values or "(" in o for r in records for o in r["operands"])
+    used = {i for graph in data["graphs"] for i in graph}
+    assert used == set(range(len(data["records"])))
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_every_node_of_a_kernel_is_in_the_graph_that_is_compiled(name: str):
+    data = data_of(name, times=True)
+    last = {data["records"][i]["key"] for i in data["graphs"][data["passes"][-1]["graph"]]}
+    for kernel in data["kernels"]:
+        assert set(kernel["nodes"]) <= last and kernel["name"] in data["texts"]
+        assert kernel["home"] in kernel["nodes"] or not kernel["nodes"]
+    assert any(k["nodes"] for k in data["kernels"])
+    assert sum(k["share"] for k in data["kernels"]) == pytest.approx(1)
+    json.dumps(data, allow_nan=False)
+
+
+def test_a_pass_that_changes_nothing_has_the_graph_before_it():
+    data = data_of("net")
+    graphs = [p["graph"] for p in data["passes"]]
+    for step, (before, after) in zip(data["passes"][2:], pairwise(graphs[1:]), strict=True):
+        assert step["changed"] or before == after, step["name"]
+    assert len(set(graphs)) > 3
+
+
+def test_without_times_equal_models_have_equal_data():
+    first, second = (json.dumps(data_of("net")) for _ in range(2))
+    assert first == second and '"seconds"' not in first
+
+
+def test_classes_are_those_of_modules():
+    assert data_of("net")["classes"] == {"conv": "Conv2d", "bn": "BatchNorm2d", "fc": "Linear"}
+
+
+def test_passes_of_a_user_are_shown():
+    @dataclass(frozen=True)
+    class Nothing:
+        """Needs: any graph. Does: nothing. Leaves: it."""
+
+        name: str = "nothing"
+        after: str = "decompose"
+
+        def run(self, graph):
+            return PassResult(graph, 0, ("there is nothing to do",))
+
+    data = data_of("net", passes=arrange([Nothing()]).pipeline)
+    (step,) = (p for p in data["passes"] if p["name"] == "nothing")
+    assert step["reasons"] == ["there is nothing to do"]

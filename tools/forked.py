@@ -1,0 +1,50 @@
+"""Work in processes that are forked from one that has loaded all modules: what crashes or is killed is one of them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+MOST_SECONDS = 120.0
+"""After which a process is taken to hang."""
+
+
+def fork(action: Callable[[], None], log: Path) -> int:
+    """The process that runs ``action`` and ends; what it says goes to a file."""
+    process = os.fork()
+    if process:
+        return process
+    code = 1
+    try:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        for stream in (1, 2):
+            os.dup2(file, stream)
+        sys.stdout = sys.stderr = open(file, "w", encoding="utf-8")  # noqa: SIM115  # until the process ends
+        action()
+        code = 0
+    # NOTE: nothing may come out of here, for it would run on as a second parent.
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def finish(action: Callable[[], None], log: Path) -> str:
+    """Runs an action in a process of its own to its end; what went wrong, or an empty text."""
+    process, end = fork(action, log), time.monotonic() + MOST_SECONDS
+    while time.monotonic() < end:
+        found, status = os.waitpid(process, os.WNOHANG)
+        if found:
+            return "" if status == 0 else f"status {status}: {log.read_text()[-500:]}"
+        time.sleep(0.005)
+    os.kill(process, signal.SIGKILL)
+    os.waitpid(process, 0)
+    return f"it did not end in {MOST_SECONDS:.0f} s"

@@ -1,0 +1,321 @@
+"""Processes that are killed at random times: ``python -m tools.kills --count 1000 [--seed N] [--kinds export,train]``.
+
+A process compiles (and writes to the cache), exports, or trains with checkpoints, until SIGKILL ends it at a seeded
+random time. Then every file is whole, nothing else is left in the folder, and what was begun ends with the same bits as
+if it had never been interrupted: the cache gives the right program, a file is the old or the new one, and a training
+that is resumed, and killed again, leaves the same file and the same measures. The processes are forked from one that
+has loaded all modules, so that a second holds several kills.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import json
+import os
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import graphc as gc
+from graphc import nn
+from graphc.base.errors import ArtifactError
+from graphc.cli.main import load_command
+from graphc.cli.main import main as run_command
+from graphc.compiled.step import compile_step
+from graphc.compiler import cache
+from graphc.compiler.compile import compile_graph, load_compiled
+from graphc.files.container import read_sections
+from graphc.files.numpy_file import write_npz
+from graphc.ir.graph.parse import parse_graph
+from graphc.nn.functional import cross_entropy
+from graphc.training.checkpoint import read_checkpoint
+from tools.forked import MOST_SECONDS, finish, fork
+from tools.progress import progress_bar
+
+VARIANTS = 6
+"""Graphs that the compiling process takes in turns."""
+GRAPH = """
+graph @net(%x: f32[{rows},24]) -> (f32[{rows},{rows}], f32[{rows}]) {{
+  %p = matmul(%x, %x) {{transpose_b=true}} : f32[{rows},{rows}]
+  %y = maximum(%p, f32(0.0)) : f32[{rows},{rows}]
+  %s = sum(%y) {{axes=[1]}} : f32[{rows}]
+  return %y, %s
+}}
+"""
+EPOCHS, BATCH, SAMPLES, EVERY = 8, 8, 160, 3
+
+
+class Kind:
+    """Something that a process does until it is killed, in a folder."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.ends = 0
+        """How often what was killed before came to its end."""
+        self.swept = 0
+        """How often there was a file that the next writer had to remove."""
+        folder.mkdir()
+
+    def begin(self) -> None:
+        """Makes what is compared with; runs in a process of its own."""
+
+    def once(self) -> None:
+        """One round of what is interrupted; a kill comes within the time that this takes. In a process of its own."""
+
+    def act(self) -> None:
+        """What is interrupted; runs in a process of its own, and does not end soon."""
+
+    def problems(self) -> Iterator[str]:
+        """What is wrong after a kill."""
+        yield from ()
+
+
+def _inside(folder: Path, allowed: Callable[[str], bool]) -> Iterator[str]:
+    """Files in a folder that nobody wants there."""
+    for path in sorted(folder.iterdir()):
+        if not allowed(path.name):
+            yield f"{path.name} is left behind"
+
+
+# ---- compiling
+
+
+class Compiling(Kind):
+    """Programs that are compiled and written to the cache, each again and again."""
+
+    def begin(self) -> None:
+        os.environ["GRAPHC_CACHE"] = "off"
+        write_npz(self.folder / "expected.npz", {str(n): self._result(n) for n in range(VARIANTS)})
+
+    def once(self) -> None:
+        self._use_cache()
+        for number in range(VARIANTS):
+            for path in (self.folder / "cache").glob(f"*{cache.SUFFIX}"):
+                path.unlink()
+            self._result(number)
+
+    def act(self) -> None:
+        while True:
+            self.once()
+
+    def check(self) -> None:
+        """Uses what is in the cache; runs in a process of its own."""
+        self._use_cache()
+        with np.load(self.folder / "expected.npz") as expected, warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for number in range(VARIANTS):
+                assert np.array_equal(self._result(number), expected[str(number)]), (
+                    f"graph {number} gives other numbers"
+                )
+
+    def _use_cache(self) -> None:
+        os.environ |= {"GRAPHC_CACHE": "on", "GRAPHC_CACHE_DIR": str(self.folder / "cache")}
+
+    @staticmethod
+    def _result(number: int) -> np.ndarray:
+        rows = 3 + number
+        x = np.random.default_rng(number).standard_normal((rows, 24)).astype(np.float32) / 8
+        return load_compiled(compile_graph(parse_graph(GRAPH.format(rows=rows)))).run([x])[0]
+
+    def problems(self) -> Iterator[str]:
+        folder = self.folder / "cache"
+        if not folder.exists():
+            return
+        yield from _inside(folder, lambda name: name.endswith(cache.SUFFIX) or name == cache.LOCKS)
+        for path in folder.glob(f"*{cache.SUFFIX}"):
+            try:
+                read_sections(path)
+            except ArtifactError as error:
+                yield str(error)
+
+
+# ---- exporting
+
+
+class Exporting(Kind):
+    """Two models that take the place of each other in one file."""
+
+    def begin(self) -> None:
+        for name in ("a", "b"):
+            self._export(name, self.folder.parent / f"{name}.gcm")
+
+    def once(self) -> None:
+        for name in ("a", "b"):
+            self._export(name, self.folder / "net.gcm")
+
+    def act(self) -> None:
+        while True:
+            self.once()
+
+    @staticmethod
+    def _export(name: str, path: Path) -> None:
+        gc.manual_seed(ord(name))
+        net = nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 64))
+        gc.export(net, gc.zeros(1, 64), path=path)
+
+    def problems(self) -> Iterator[str]:
+        path = self.folder / "net.gcm"
+        if any(p != path for p in self.folder.iterdir()):
+            self.swept += 1
+            yield from filter(None, [finish(lambda: self._export("a", path), self.folder.parent / "log")])
+        yield from _inside(self.folder, lambda name: name == "net.gcm")
+        whole = [(self.folder.parent / f"{name}.gcm").read_bytes() for name in ("a", "b")]
+        if path.exists() and path.read_bytes() not in whole:
+            yield "the file is neither of the two"
+
+
+# ---- training
+
+
+class TrainingAgain(Kind):
+    """A training with checkpoints, resumed until it is done, and then another one."""
+
+    def begin(self) -> None:
+        os.environ["GRAPHC_CACHE_DIR"] = str(self.folder.parent / "programs")
+        gc.manual_seed(0)
+        net = nn.Sequential(nn.Linear(6, 32), nn.ReLU(), nn.Dropout(0.2), nn.Linear(32, 3))
+        batch = gc.Dim("batch", 1, 64)
+        step = compile_step(net, cross_entropy, gc.optim.Adam(net.parameters(), lr=0.01), dims=[(batch,), (batch,)])
+        x = np.random.default_rng(0).standard_normal((SAMPLES, 6)).astype(np.float32)
+        y = (x @ np.random.default_rng(1).standard_normal((6, 3))).argmax(1)
+        np.savez(self.folder.parent / "data.npz", x=x, y=y)
+        entry = gc.Entry(step, gc.from_numpy(x[:BATCH]), gc.from_numpy(y[:BATCH]))
+        gc.export({"train_step": entry}, path=self.folder.parent / "net.gcm")
+        assert self._train(self.folder.parent / "whole") == 0
+
+    def once(self) -> None:
+        self.end()
+
+    def act(self) -> None:
+        self.end()
+        time.sleep(MOST_SECONDS)
+
+    def end(self) -> None:
+        """Trains until the end; runs in a process of its own."""
+        os.environ["GRAPHC_CACHE_DIR"] = str(self.folder.parent / "programs")
+        assert self._train(self.folder) == 0
+        (self.folder / "done").touch()
+
+    def _train(self, folder: Path) -> int:
+        home = self.folder.parent
+        folder.mkdir(exist_ok=True)
+        words = ["train", f"{home}/net.gcm", "--data", f"{home}/data.npz", "--epochs", EPOCHS, "--batch", BATCH]
+        words += ["--shuffle", "--seed", 5, "--checkpoint", f"{folder}/run", "--every", EVERY, "--keep", 2, "--resume"]
+        words += ["--log", 1, "--metrics", f"{folder}/metrics.jsonl", "-o", f"{folder}/trained.gcm"]
+        return run_command([str(word) for word in words])
+
+    def problems(self) -> Iterator[str]:
+        if any(path.suffix == ".linked" for path in self.folder.iterdir()):
+            self.swept += 1
+            yield from filter(None, [finish(self.end, self.folder.parent / "log")])
+        names = ("run", "metrics.jsonl", "trained.gcm", "done")
+        yield from _inside(self.folder, names.__contains__)
+        run, whole = self.folder / "run", self.folder.parent / "whole"
+        if run.exists():
+            yield from _inside(run, lambda name: name == ".lock" or name.startswith("step-"))
+            for path in run.glob("step-*"):
+                try:
+                    read_checkpoint(path)
+                except ArtifactError as error:
+                    yield str(error)
+        trained = self.folder / "trained.gcm"
+        if trained.exists() and trained.read_bytes() != (whole / "trained.gcm").read_bytes():
+            yield "the trained file has other bits than one of a training that was not killed"
+        if (self.folder / "done").exists():
+            if _measures(self.folder) != _measures(whole):
+                yield "the measures are others than those of a training that was not killed"
+            self.ends += 1
+            shutil.rmtree(self.folder)
+            self.folder.mkdir()
+
+
+def _measures(folder: Path) -> list[dict[str, Any]]:
+    """Lines of measures without the times."""
+    lines = (folder / "metrics.jsonl").read_text().splitlines()
+    return [{name: value for name, value in json.loads(line).items() if name != "seconds"} for line in lines]
+
+
+# ---- killing
+
+KINDS: dict[str, type[Kind]] = {"compile": Compiling, "export": Exporting, "train": TrainingAgain}
+
+
+def kill_once(kind: Kind, delay: float, log: Path) -> str:
+    """Lets a process begin and kills it; what it said if it ended by itself."""
+    process = fork(kind.act, log)
+    time.sleep(delay)
+    os.kill(process, signal.SIGKILL)
+    _, status = os.waitpid(process, 0)
+    return "" if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL else log.read_text()[-500:]
+
+
+def run(count: int, seed: int, kinds: list[str]) -> tuple[dict[str, list[str]], int, int]:
+    """The problems by kind, how many trainings came to their end, and how often a file was left for the next writer to
+    remove; ``count`` kills in all."""
+    chance = random.Random(seed)
+    found: dict[str, list[str]] = collections.defaultdict(list)
+    load_command("train")
+    with tempfile.TemporaryDirectory() as name, progress_bar(count, "kills") as bar:
+        home = Path(name)
+        log = home / "log"
+        made, longest = {}, {}
+        for kind in kinds:
+            (home / kind).mkdir()
+            made[kind] = KINDS[kind](home / kind / "work")
+            for action in (made[kind].begin, made[kind].once, made[kind].once):
+                begun = time.monotonic()
+                problem = "; ".join([p for p in (finish(action, log), *made[kind].problems()) if p])
+                assert not problem, problem
+            longest[kind] = time.monotonic() - begun
+        for number in range(count):
+            kind = kinds[number % len(kinds)]
+            item = made[kind]
+            said = kill_once(item, chance.uniform(0, longest[kind]), log)
+            found[kind] += ([f"it ended by itself: {said}"] if said else []) + list(item.problems())
+            bar.step()
+        found |= {kind: found[kind] + _ended(item, log) for kind, item in made.items()}
+    return found, sum(item.ends for item in made.values()), sum(item.swept for item in made.values())
+
+
+def _ended(kind: Kind, log: Path) -> list[str]:
+    """Problems when what was killed last comes to its end."""
+    if isinstance(kind, Compiling):
+        problem = finish(kind.check, log)
+        return [problem] if problem else []
+    if isinstance(kind, TrainingAgain):
+        problem = finish(kind.end, log)
+        return [*([problem] if problem else []), *kind.problems()]
+    return list(kind.problems())
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--kinds", default=",".join(KINDS), help="some of compile,export,train")
+    options = parser.parse_args()
+    kinds = options.kinds.split(",")
+    begun = time.monotonic()
+    found, ends, swept = run(options.count, options.seed, kinds)
+    for kind in kinds:
+        kills = len(range(kinds.index(kind), options.count, len(kinds)))
+        print(f"{kind:8} {kills} kills, {len(found[kind])} problems")
+        for problem in found[kind][:20]:
+            print(f"  {problem}")
+    print(f"{ends} trainings were resumed until their end, {swept} files were removed by the next writer")
+    print(f"{time.monotonic() - begun:.0f} s")
+    return int(any(found.values()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -43,6 +43,7 @@ COMMANDS = {
     "train": "train an entry of a model file on data in files",
     "diff": "show what differs between two models",
     "verify": "check that model files are whole",
+    "selftest": "run the sample calls of a model file",
     "viz": "draw the graph of a model",
     "view": "show a model on one page: layers, passes, kernels and their times",
     "cache": "list, measure or empty the cache of compiled programs",

@@ -239,8 +239,7 @@ def _train(options: argparse.Namespace, training: Training, step: EntryStep, sto
             kept = f"--resume goes on from {options.checkpoint}"
         console.say(f"interrupted after step {progress.step} of {training.steps}; {kept}")
         return console.INTERRUPTED
-    for note in save_trained(stored, step.state(), options.output):
-        console.say(f"note: {note}")
+    save_trained(stored, step.state(), options.output)
     watcher.done(progress, options.output)
     return console.OK
 

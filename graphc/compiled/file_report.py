@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from graphc.base.errors import ArtifactError
-from graphc.base.version import VERSION
 from graphc.compiled.model_graph import read_graph
+from graphc.compiled.model_programs import why_not_native
 from graphc.files import model_content
 from graphc.files.model_content import Artifact, Code, StoredEntry
-from graphc.runtime.loader import runs_here
 
 
 @dataclass
@@ -60,7 +59,7 @@ def _entry_facts(stored: Artifact, entry: StoredEntry) -> dict[str, Any]:
     except ArtifactError as error:
         error.what = f"entry {entry.spec.name}: {error.what}"
         raise
-    codes = [{**_target(code), "runs_here": not why_not(code), "why_not": why_not(code)} for code in entry.natives]
+    codes = [_code_facts(code) for code in entry.natives]
     return {
         "name": entry.spec.name,
         "nodes": sum(1 for _ in graph.nodes()),
@@ -69,17 +68,10 @@ def _entry_facts(stored: Artifact, entry: StoredEntry) -> dict[str, Any]:
     }
 
 
-def _target(code: Code) -> dict[str, Any]:
-    target = code.manifest.target
-    return {"triple": target.triple, "cpu": target.cpu, "features": list(target.features)}
-
-
-def why_not(code: Code) -> str:
-    """Why a native code cannot run here; empty where it can."""
-    built = code.manifest.versions.get("graphc")
-    if built != VERSION:
-        return f"it was built by graphc {built}, this is {VERSION}"
-    return runs_here(code.manifest.target)
+def _code_facts(code: Code) -> dict[str, Any]:
+    target, why_not = code.manifest.target, why_not_native(code)
+    facts = {"triple": target.triple, "cpu": target.cpu, "features": list(target.features)}
+    return {**facts, "runs_here": not why_not, "why_not": why_not}
 
 
 def _not_finite(stored: Artifact) -> list[str]:
@@ -97,7 +89,7 @@ def _not_finite(stored: Artifact) -> list[str]:
 def _of_entries(stored: Artifact) -> list[str]:
     found = []
     for entry in stored.entries:
-        reasons = [why_not(code) for code in entry.natives]
+        reasons = [why_not_native(code) for code in entry.natives]
         if reasons and all(reasons):
             found.append(f"{entry.spec.name}: no native code in it runs here: {reasons[0]}")
         if not entry.golden and not entry.spec.of:

@@ -34,5 +34,5 @@ def test_weights_are_put_into_object_code_of_any_machine(target: str):
     filled = fill(code, ".rodata.net", data)
     assert len(filled) == len(code) and data.tobytes() in filled
     assert filled.replace(data.tobytes(), bytes(4096)) == code
-    with pytest.raises(CompileError, match="no section .rodata.net of 5 bytes"):
+    with pytest.raises(CompileError, match=r"no section \.rodata\.net of 5 bytes"):
         fill(code, ".rodata.net", data[:5])

@@ -80,16 +80,22 @@ def export(
     """
     check_precision(precision)
     own = {"native": native, "precision": precision, "passes": passes, "target": target != "host"}
-    own |= {
-        "strict_order": strict_order,
-        "derivative": derivative,
-        "root": root is not None,
-        "a dictionary of entries": isinstance(model, Mapping),
-    }
+    own |= {"strict_order": strict_order, "derivative": derivative, "root": root is not None}
+    own["a dictionary of entries"] = isinstance(model, Mapping)
     check_options(path, GCM, own)
     check_options(path, ONNX, {"opset": opset})
     if format_of(path) == ONNX:
         return write_onnx(model, examples, keyword_examples, path, dims, opset)
+    machine = _machine(target, native, strict_order)
+    wanted = wanted_entries(model, examples, keyword_examples, dims)
+    if derivative:
+        wanted = {name: _with_derivative(entry) for name, entry in wanted.items()}
+    found = content_of(wanted, root, arrange(passes), precision, machine.costs, machine if native else None)
+    return model_content.save(path, found)
+
+
+def _machine(target: str, native: bool, strict_order: bool) -> Target:
+    """What code of a file is made for; raises ArgumentError for a target without code, and for one of no file."""
     machine = target_named(strict_name(target) if strict_order else target)
     check_native(machine if native else None)
     if not native and machine is not target_named("host"):
@@ -97,14 +103,7 @@ def export(
         raise ArgumentError(
             f"a file without native code is made for no target, here {target}{order}", remedy="native=True"
         )
-    arranged = arrange(passes)
-    if derivative and (precision is not None or arranged.pipeline is not PIPELINE):
-        raise ArgumentError("weights that are constants of the graph have no derivative", remedy="derivative=False")
-    wanted = wanted_entries(model, examples, keyword_examples, dims)
-    if derivative:
-        wanted = {name: _with_derivative(entry) for name, entry in wanted.items()}
-    found = content_of(wanted, root, arranged, precision, machine.costs, machine if native else None)
-    return model_content.save(path, found)
+    return machine
 
 
 def content_of(
@@ -116,6 +115,8 @@ def content_of(
     native: Target | None = None,
 ) -> Artifact:
     """What ``export`` would write of these entries."""
+    if any(e.derivative for e in entries.values()) and (precision is not None or passes.pipeline is not PIPELINE):
+        raise ArgumentError("weights that are constants of the graph have no derivative", remedy="derivative=False")
     traced = with_shared_names([trace_entry(name, entry) for name, entry in entries.items()], root)
     return _assembled(traced, passes, precision, native, costs)
 

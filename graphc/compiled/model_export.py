@@ -64,12 +64,13 @@ def export(
 
     The file holds the graph and the present weights, and with ``native`` object code for ``target``: this machine, or
     one by name, which need not run here (``avx2``, ``neon``, ``rv64gc`` ...), or several, of which the best one that
-    runs is used where the file is loaded; in ``strict_order`` as for
-    ``compile``, which is then that of whatever is made of the file where it is loaded. With a
-    ``precision`` (``bf16``, ``f16``, ``int8``, ``int4``, ``bf16_dot``, ``int8_dot``, ``int4_dot``) it holds large
-    weights in that form, as constants of the optimized graph. It is replaced atomically. Raises what tracing raises;
-    ArgumentError when an output is neither a tensor nor None, for an unknown precision, suffix or opset, and for
-    options of the other format; OSError.
+    runs is used where the file is loaded; in ``strict_order`` as for ``compile``, which is then that of whatever is
+    made of the file where it is loaded. With a ``precision`` (``bf16``, ``f16``, ``int8``, ``int4``, ``bf16_dot``,
+    ``int8_dot``, ``int4_dot``) it holds large weights in that form, as constants of the optimized graph, and with
+    ``golden`` so many sample calls of each entry for ``selftest`` (one for True): seeded inputs like the examples, and
+    what the reference interpreter computes. It is replaced atomically. Raises what tracing raises; ArgumentError when
+    an output is neither a tensor nor None, for an unknown precision, suffix or opset, and for options of the other
+    format; OSError.
 
     ``dims`` names sizes of the inputs, as for ``compile``: the loaded model takes any of their range. Where the model
     branches on a size, the file holds for the sizes for which that goes as for the hints.
@@ -82,20 +83,12 @@ def export(
     entries over the same parameters and states, which are named as in the module that all belong to, or as in ``root``.
     A step of ``compile_step`` with its batch is the entry ``train_step``. ``derivative=True``: gradients go through the
     loaded model, and there is an entry ``vjp``.
-
-    ``golden``: the file holds so many sample calls of each entry, one for True, for ``selftest``: seeded inputs like
-    the examples, and what the reference interpreter computes of them.
     """
     check_precision(precision)
     names = [target] if isinstance(target, str) else list(target)
     own = {"native": native, "precision": precision, "passes": passes, "target": names != ["host"]}
-    own |= {
-        "strict_order": strict_order,
-        "derivative": derivative,
-        "root": root is not None,
-        "golden": golden,
-        "a dictionary of entries": isinstance(model, Mapping),
-    }
+    own |= {"strict_order": strict_order, "derivative": derivative, "golden": golden, "root": root is not None}
+    own["a dictionary of entries"] = isinstance(model, Mapping)
     check_options(path, GCM, own)
     check_options(path, ONNX, {"opset": opset})
     if format_of(path) == ONNX:

@@ -63,16 +63,8 @@ def load(
             remedy="tensor.to(device) afterwards; graphc.load(path, device=...) for a model file",
         )
     if is_container(path):
-        return model_file.load(
-            path,
-            trust,
-            target=target,
-            device=device,
-            strict_order=strict_order,
-            trainable=trainable,
-            weights=weights,
-            map=map,
-        )
+        placed: dict[str, Any] = {"target": target, "device": device, "strict_order": strict_order}
+        return model_file.load(path, trust, **placed, trainable=trainable, weights=weights, map=map)
     if trust or trainable or strict_order or map or target != HOST or device is not None or weights is not None:
         raise ArgumentError(
             f"load: {os.fspath(path)} is no model file, which these options are for",

@@ -8,7 +8,7 @@ import numpy as np
 
 from graphc.base.errors import ArgumentError
 from graphc.base.shape_patterns import ShapePatterns, as_pattern
-from graphc.base.size import at, is_size
+from graphc.base.size import hint
 from graphc.compiler.check import graph_arguments
 from graphc.files.model_content import Sample
 from graphc.ir.graph.graph import Graph, Value, input_class, input_equals, input_pattern
@@ -43,7 +43,7 @@ def sample_calls(
 
 
 def _expected_shape(value: Value) -> tuple[int, ...]:
-    return tuple([at(n, {}) if not is_size(n) else n.hint for n in value.shape])
+    return tuple([hint(n) for n in value.shape])
 
 
 def _like(example: np.ndarray, value: Value, rng: np.random.Generator) -> np.ndarray:

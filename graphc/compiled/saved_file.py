@@ -62,15 +62,11 @@ def load(
             f"load: map_location={map_location!r}, what is loaded lies in the memory of the host",
             remedy="tensor.to(device) afterwards; graphc.load(path, device=...) for a model file",
         )
-    own = {"strict_order": strict_order, "trainable": trainable, "weights": weights, "map": map}
+    own: dict[str, Any] = {"strict_order": strict_order, "trainable": trainable, "weights": weights, "map": map}
     if is_container(path):
         return model_file.load(path, trust, target=target, device=device, **own)
-    if (
-        trust
-        or target != HOST
-        or device is not None
-        or any(given is not None and given is not False for given in own.values())
-    ):
+    placed = target != HOST or device is not None
+    if trust or placed or weights is not None or strict_order or trainable or map:
         raise ArgumentError(
             f"load: {os.fspath(path)} is no model file, which these options are for", remedy="graphc.load(path)"
         )

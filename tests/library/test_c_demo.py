@@ -22,7 +22,7 @@ NAMES = {d: f"{d.name}_size" for size in (BATCH, TIME) for monomial, _ in size.t
         (3 * BATCH + 1, "3 * batch_size + 1"),
         (BATCH * TIME, "batch_size * time_size"),
         (TIME // 2, "((time_size) / (2))"),
-        (-TIME // 2, "floor_of(-1 * time_size, 2)"),
+        ((BATCH - TIME) // BATCH, "floor_of(-1 * time_size, batch_size) + 1"),
     ],
 )
 def test_sizes_are_expressions_of_c(size: Any, wanted: str):

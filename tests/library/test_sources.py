@@ -8,7 +8,7 @@ import pytest
 
 import graphc
 from graphc.base.errors import ArgumentError
-from graphc.compiled.model_graph import read_model
+from graphc.compiled.model_read import read_model
 from graphc.library.sources import RUN, changing, sources_of
 from tests.library.nets import NETS, Bag
 

@@ -97,7 +97,7 @@ def _scaled(pixels: np.ndarray, dtype: str, scaling: Scaling) -> np.ndarray:
 def _pillow() -> tuple[Any, Any]:
     """Pillow's modules of images and of operations on them."""
     try:
-        from PIL import Image, ImageOps
+        from PIL import Image, ImageOps  # pyright: ignore[reportMissingImports]
     except ImportError:
         raise UsageError("images need Pillow", remedy="pip install 'graphc[images]', or an .npy file") from None
     return Image, ImageOps

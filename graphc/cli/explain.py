@@ -36,6 +36,7 @@ CALL = (
     Field("loops", "any", "choices by loop"),
     Field("versions", "integer", "versions of it for different sizes"),
     Field("device", "any", "the way that it takes on a device; null on the CPU"),
+    Field("home", "string", "the module for which its time counts", optional=True),
 )
 JSON = (
     Field("name", "string", "name of the model"),

@@ -85,7 +85,7 @@ def _onnx(case: Case, folder: str) -> Path:
     """The model as a file of ONNX: itself, or written of its graph for the sizes of the call."""
     if Path(case.path).suffix == ".onnx":
         return Path(case.path)
-    source = sources.open_source(sources.asked(case.path))
+    source = sources.open_source(sources.asked(case.path, case.options.entry))
     assert source.graph is not None
     module = GraphModule(source.graph, {path: from_numpy(np.array(a)) for path, a in source.weights.items()})
     examples = [x if isinstance(x, int) else from_numpy(np.asarray(x)) for x in case.inputs]

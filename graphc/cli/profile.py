@@ -20,7 +20,13 @@ JSON = (
     Field("calls[].share", "number", "its share of all"),
     Field("calls[].peak_fraction", "number or null", "its operations as a share of the peak; null if too short"),
     Field("calls[].copy_fraction", "number or null", "its bytes as a share of the bandwidth of a copy"),
+    Field("calls[].spread[]", "number", "the best time, and those of the first and third quarter", "s", True),
+    Field("calls[].resolved", "boolean", "whether it takes longer than can be told from nothing", optional=True),
     Field("seconds", "number", "time of the whole program", "s"),
+    Field("kernels", "number", "time of all calls, one by one", "s", True),
+    Field("overhead", "number", "what a call from Python adds", "s", True),
+    Field("resolution", "number", "the least that can be told from nothing", "s", True),
+    Field("stamp", "number", "what taking the time costs, which is taken off", "s", True),
     Field("rounds", "integer", "how often it was run"),
     Field("machine.flops", "number", "peak of one core, in f32", "1/s"),
     Field("machine.bandwidth", "number", "bandwidth of a copy on one core", "B/s"),
@@ -56,6 +62,8 @@ def run(options: argparse.Namespace) -> int:
     return console.OK
 
 
+DISTURBED = 1.25
+"""How many times as long as its kernels one by one a call takes at most while nothing else runs on a machine."""
 _COLUMNS = (
     *("call", "kernel", "kind", "time", "spread", "share"),
     *("GFLOP/s", "of peak", "GB/s", "of copy", "from", "schedule"),
@@ -92,6 +100,7 @@ def text(found: Profile) -> str:
 
 def _head(found: Profile) -> list[str]:
     machine, show = found.machine, console.seconds_text
+    busy = ["note: the call takes longer than all it calls, so something else ran on this machine: --seconds 10"]
     return [
         f"{found.name}: {show(found.seconds)} on one thread, the middle of {found.rounds} runs; called from Python "
         f"{show(found.overhead)} more",
@@ -100,6 +109,7 @@ def _head(found: Profile) -> list[str]:
         f"clock: its cost ({show(found.stamp)}) is taken off; less than {show(found.resolution)} is not told from "
         "nothing; spread: between the quarters of the runs",
         f"machine: peak {machine.flops / 1e9:.1f} GFLOP/s (f32), copy {machine.bandwidth / 1e9:.1f} GB/s, one core",
+        *(busy if found.seconds > DISTURBED * found.kernels else ()),
     ]
 
 

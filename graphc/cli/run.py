@@ -10,22 +10,27 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from graphc.cli import arguments, comparison, console, exported, inputs, sources, taps, targets
+from graphc.base.lazy import deferred
+from graphc.cli import arguments, comparison, console, inputs, taps
 from graphc.cli.arrays import read_array
 from graphc.cli.batches import Folder, count_of, run_chunks
 from graphc.cli.comparison import Comparison, compare_arrays
 from graphc.cli.entry import add_entry, entry_of
 from graphc.cli.fields import Field, spec_fields
+from graphc.cli.loading import load_model
 from graphc.cli.progress import Progress
-from graphc.compiled.model_file import LoadedModel
 from graphc.files.container import replacing
 from graphc.files.manifest import TensorSpec
 from graphc.files.numpy_file import read_npz
 
+if TYPE_CHECKING:
+    from graphc.compiled.model_file import LoadedModel
+
+asked, open_source = deferred("graphc.cli.sources:asked"), deferred("graphc.cli.sources:open_source")
 SHOWN = 16
 """Most elements of an output that are printed one by one."""
 ROWS = 8
@@ -114,8 +119,7 @@ class Outcome(NamedTuple):
 
 def run(options: argparse.Namespace) -> int:
     """Runs the command."""
-    with targets.compiling():
-        loaded = exported.load_model(options.model, options.trust, options.machine, options.device, options.weights)
+    loaded = load_model(options.model, options.trust, options.machine, options.device, options.weights)
     model = entry_of(loaded, options.entry)
     given = inputs.read(options, model.inputs, arguments.by_name(options.shape))
     places = _places(options.output, model.outputs)
@@ -148,7 +152,7 @@ def _run(options: argparse.Namespace, model: LoadedModel, given: list[Any]) -> O
 
 
 def _tapped(options: argparse.Namespace, given: list[Any]) -> tuple[taps.Tap, ...]:
-    source = sources.open_source(sources.asked(options.model))
+    source = open_source(asked(options.model, options.entry))
     assert source.graph is not None
     return tuple(taps.tap(source.graph, source.weights, given))
 

@@ -59,9 +59,9 @@ class Source:
         return Stages(graph, target=machine, passes=self.pipeline)
 
 
-def asked(path: str) -> argparse.Namespace:
-    """The options with which ``open_source`` reads a file."""
-    return argparse.Namespace(source=path, input=[], weights=None, train=False)
+def asked(path: str, entry: str | None = None) -> argparse.Namespace:
+    """The options with which ``open_source`` reads a file, or an entry of it."""
+    return argparse.Namespace(source=path, input=[], weights=None, train=False, entry=entry)
 
 
 def open_source(options: argparse.Namespace, machine: Target | None = None, calls_python: bool = False) -> Source:

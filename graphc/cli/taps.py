@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from graphc.cli import console, targets
+from graphc.base.lazy import deferred
+from graphc.cli import console
 from graphc.cli.fields import Field
-from graphc.compiled.function import compile
-from graphc.compiled.graph_module import GraphModule
-from graphc.ir.graph.graph import Graph, Value
-from graphc.tape.grad_mode import no_grad
-from graphc.tensors.creation import from_numpy
-from graphc.tracing.taps import Statistics
+
+if TYPE_CHECKING:
+    from graphc.ir.graph.graph import Graph, Value
+    from graphc.tracing.taps import Statistics
+
+# Most runs have none: what computes them is loaded when they are asked for.
+compiling = deferred("graphc.cli.targets:compiling")
+compile = deferred("graphc.compiled.function:compile")
+graph_module = deferred("graphc.compiled.graph_module:GraphModule")
+from_numpy = deferred("graphc.tensors.creation:from_numpy")
+no_grad = deferred("graphc.tape.grad_mode:no_grad")
 
 KINDS = "mean norm zeros range nan"
 
@@ -67,13 +74,14 @@ def tap(graph: Graph, weights: Mapping[str, np.ndarray], inputs: Sequence[Any]) 
     if not values:
         return []
     graph.set_outputs(values.values())
-    module = GraphModule(graph, {path: from_numpy(np.array(array)) for path, array in weights.items()})
+    module = graph_module(graph, {path: from_numpy(np.array(array)) for path, array in weights.items()})
     arguments = [x if isinstance(x, int) else from_numpy(np.asarray(x)) for x in inputs]
-    with targets.compiling(), no_grad():
+    with compiling(), no_grad():
         found = compile(module)(*arguments)
+    statistics = import_module("graphc.tracing.taps").Statistics
     arrays = [x.numpy() for x in (found if isinstance(found, tuple) else (found,))]
     return [
-        Tap(name, value.dtype.name, array.shape, Statistics.of(array, KINDS))
+        Tap(name, value.dtype.name, array.shape, statistics.of(array, KINDS))
         for (name, value), array in zip(values.items(), arrays, strict=True)
     ]
 

@@ -418,17 +418,13 @@ def compile(
     ``parameter.numpy()``. Raises ArgumentError for another precision.
     ``memory`` is the most that a call may keep for its backward pass, as ``"200MB"`` or ``"70%"`` (see docs/memory.md).
 
-    ``passes`` are graph passes of one's own (see graphc.passes.base and docs/extending.md). They run first on the
-    graph as it was traced, in order, before it is differentiated and goes through the standard ones; one with ``after``
-    runs behind the standard pass of that name, for the forward and the backward program. What each leaves is verified,
-    and must have the same inputs, types of outputs and written states: PassError otherwise.
+    ``passes`` are graph passes of one's own (docs/extending.md). They run first on the traced graph, in order, before
+    it is differentiated and goes through the standard ones; one with ``after`` runs behind the standard pass of that
+    name, forward and backward. What each leaves is verified, with the same inputs, outputs and states: else PassError.
 
-    ``target`` is what the code is made for: ``host``, this machine as it was found, or a machine with fixed facts, of
-    which this one must have the instructions: ``sse2``, ``avx2``, ``avx512`` (x86-64), ``neon`` (aarch64), ``rv64gc``,
-    ``rv64gcv`` (riscv64); CompileError otherwise.
-
-    ``strict_order`` keeps every sum in the order in which it is written, and rounds each product and each sum by
-    itself: the same bits on every CPU, in more time (see docs/strict_order.md).
+    ``target`` is what the code is made for: ``host``, this machine as it was found, or one with fixed facts, of which
+    this one must have the instructions: ``sse2``, ``avx2``, ``avx512``, ``neon``, ``rv64gc``, ``rv64gcv``; CompileError
+    otherwise. ``strict_order`` keeps sums as they are written: the same bits on every CPU (see docs/precision.md).
 
     ``device`` is where it runs instead: ``cuda``, ``cuda:1``, ``cuda-emu`` (code for GPUs, which the CPU executes);
     without it where tensors of model and call lie. Those of the host are copied there, arguments in each call, others

@@ -174,6 +174,22 @@ class EntrySpec:
         return self.name.partition(".")[0] if "." in self.name else ""
 
 
+def _check_parts(entry: EntrySpec, forward: EntrySpec, backward: EntrySpec) -> None:
+    """Raises ArtifactError unless the parts of a derivative take and give what it says."""
+    found, types = entry.derivative, [(s.dtype, s.pattern) for s in entry.outputs]
+    assert found is not None
+    given = [(s.dtype, s.pattern) for s in forward.outputs]
+    waiting = given[len(types) :]
+    kept = [(entry.inputs[i].dtype, entry.inputs[i].pattern) for i in found.kept]
+    good = forward.inputs == entry.inputs and given[: len(types)] == types and len(waiting) == found.residuals
+    taken = [(s.dtype, s.pattern) for s in backward.inputs]
+    good = good and taken == [*waiting, *kept, *(types[i] for i in found.outputs)]
+    wanted = [(entry.inputs[i].dtype, entry.inputs[i].pattern) for i in found.inputs]
+    made = [(s.dtype, s.pattern) for s in backward.outputs]
+    good = good and made[: len(wanted)] == wanted and len(made) == len(wanted) + len(found.params)
+    require(good, f"the parts of the derivative of {entry.name!r} do not take and give what it says")
+
+
 @dataclass(frozen=True)
 class ModelManifest:
     """What a file says of its model."""
@@ -212,6 +228,7 @@ class ModelManifest:
         if entry.derivative is not None:
             parts = {f"{entry.name}.{part}" for part in (FORWARD, BACKWARD)}
             require(not entry.of and parts <= names.keys(), f"the derivative of {entry.name!r} is not in the file")
+            _check_parts(entry, *(names[f"{entry.name}.{part}"] for part in (FORWARD, BACKWARD)))
 
     @property
     def first(self) -> EntrySpec:

@@ -99,11 +99,11 @@ def build_library(
 
     ``path`` names one of the files, ``emit`` what is written under that name with other suffixes: ``so`` (a shared
     library that needs libc alone), ``a``, ``o``, ``h`` (the header), ``c`` (a program that calls and measures it) and
-    ``py`` (a loader that needs numpy alone); the kind that ``path`` ends in and the header where nothing is said.
-    Functions begin with ``name``, the name of the file where it is not given. ``entries`` are those of a file with
-    several. ``weights`` lie ``"inside"``, or ``"beside"`` in a file that the caller maps. One thread runs a call unless
-    ``threads``: then a pool of worker threads is part of the library, and ``NAME_set_threads`` says how many share
-    a call. ``target``, ``precision``, ``strict_order``, ``passes`` and ``dims`` are those of ``export``. ``realtime``
+    ``py`` (``net_loader.py``, which needs numpy alone); the kind that ``path`` ends in and the header where nothing is
+    said. Functions begin with ``name``, by default the name of the file. ``entries`` are those of a file with several.
+    ``weights`` lie ``"inside"``, or ``"beside"`` in a file that the caller maps. One thread runs a call unless
+    ``threads``: then a pool of worker threads is part of the library, and ``NAME_set_threads`` says how many share a
+    call. ``target``, ``precision``, ``strict_order``, ``passes`` and ``dims`` are those of ``export``. ``realtime``
     proves of each entry that it reaches no allocation, lock or system call, and tells what it takes.
 
     Raises what ``export`` raises; RealtimeError where the proof fails; CompileError where the model calls Python
@@ -187,7 +187,7 @@ def _content(
 
 def _write(built: Built, machine: Target, place: Path, kinds: Sequence[str], realtime: bool) -> Library:
     plan = built.plan
-    files = {kind: place.with_suffix(f".{kind}") for kind in kinds}
+    files = {kind: _file(place, kind) for kind in kinds}
     weights = place.with_suffix(".weights")
     code = joined([emit_functions(plan), declared_data(plan), *built.modules])
     reports = {entry.name: _proof(plan, entry, code, machine) for entry in plan.entries if realtime}
@@ -218,6 +218,13 @@ def _write(built: Built, machine: Target, place: Path, kinds: Sequence[str], rea
         plan.digest.hex(),
         reports,
     )
+
+
+def _file(place: Path, kind: str) -> Path:
+    """Where a kind is written. Python would take ``net.so`` for the module that ``net.py`` shall be."""
+    if kind == "py" and place.suffix != ".py":
+        return place.with_name(f"{place.stem}_loader.py")
+    return place.with_suffix(f".{kind}")
 
 
 def _proof(plan: LibraryPlan, entry: EntryPlan, code: Module, machine: Target) -> RealtimeReport:

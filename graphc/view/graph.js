@@ -42,14 +42,16 @@ function graphAt(pass) {
 // Each kernel's time stands at one node: its home, or before passes have made that, one of the same module and op.
 function findTimes(graph) {
   const places = new Map();
-  for (const node of graph.nodes) { node.timed = homes.get(node.key) || []; push(places, node.group, node); }
+  for (const node of graph.nodes) { node.timed = []; push(places, node.group, node); }
   for (const [key, found] of homes) {
-    if (graph.byKey.has(key)) continue;
-    const home = finalRecords.get(key);
-    const near = home ? places.get(home.path.join("/")) || [] : [];
-    const same = near.filter(n => n.op === home.op), alike = near.filter(n => n.kind === home.kind);
-    const place = same.length === 1 ? same[0] : alike.length === 1 ? alike[0] : null;
-    if (place) place.timed = [...place.timed, ...found];
+    const own = graph.byKey.get(key), home = finalRecords.get(key);
+    if (!home) continue;
+    // A value may have kept its name where another op makes it now.
+    const group = home.path.join("/"), near = places.get(group) || [];
+    const fitting = own && own.op === home.op && own.group === group ? [own] : [];
+    const choices = [fitting, near.filter(n => n.op === home.op), near.filter(n => n.kind === home.kind), own ? [own] : []];
+    const place = choices.find(nodes => nodes.length === 1);
+    if (place) place[0].timed.push(...found);
   }
 }
 const finalRecords = new Map();

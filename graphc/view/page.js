@@ -86,7 +86,7 @@ function elementOf(box) {
 function showPass() {
   const pass = data.passes[state.pass], found = changesOf(state.pass);
   at("pass").value = state.pass;
-  at("pass-name").innerHTML = `${state.pass}/${last} <b>${escape(pass.name)}</b> ${state.pass ? found.marks.size || state.pass < last ? countsText(found) : "the graph that is compiled" : `${state.graph.nodes.length} nodes`}`;
+  at("pass-name").innerHTML = `${state.pass}/${last} <b>${escape(pass.name)}</b> ${state.pass ? found.marks.size || state.pass < last ? countsText(found, true) : "the graph that is compiled" : `${state.graph.nodes.length} nodes`}`;
   at("before").classList.toggle("on", state.before);
   at("after").classList.toggle("on", !state.before);
   at("before").disabled = state.pass === 0;

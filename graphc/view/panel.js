@@ -111,10 +111,10 @@ function kernelDetails(k) {
 }
 function nestText(k) { return `<h3>Loop nest of ${escape(k.name)}</h3><pre>${escape(data.texts[k.name] || "")}</pre>`; }
 
-function countsText(counts) {
+function countsText(counts, short) {
   const parts = [["plus", "+", "added"], ["minus", "−", "removed"], ["tilde", "~", "changed"]].filter(([, , what]) => counts[what])
-    .map(([cls, sign, what]) => `<span class="${cls}">${sign}${counts[what]} ${what}</span>`);
-  return parts.join(", ") || "no node differs";
+    .map(([cls, sign, what]) => `<span class="${cls}">${sign}${counts[what]}${short ? "" : ` ${what}`}</span>`);
+  return parts.join(short ? " " : ", ") || "no node differs";
 }
 
 function showChanges() {

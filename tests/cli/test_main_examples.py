@@ -10,6 +10,7 @@ import warnings
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,6 +34,7 @@ class Net(nn.Module):
     def forward(self, x):
         return self.fc(self.conv(x).relu().flatten(1))
 """
+TYPES = "x:f32[batch=1..64,1,28,28]"
 EXAMPLES = [(name, line) for name in COMMANDS for line in load_command(name).EXAMPLES]
 PACKAGES = {
     ".png": "PIL",
@@ -51,13 +53,16 @@ def universe(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the files that examples name."""
     folder = tmp_path_factory.mktemp("examples")
     (folder / "net.py").write_text(NET)
-    make = ["compile", f"{folder}/net.py:Net", "--input", "x:f32[batch=1..64,1,28,28]", "-o"]
+    make = ["compile", f"{folder}/net.py:Net", "--input", TYPES, "-o"]
     for name in ("net.gcm", "other.gcm"):
         assert main([*make, f"{folder}/{name}"]) == 0
     model, digits = gc.load(str(folder / "net.gcm")), np.random.default_rng(0)
     digit = digits.standard_normal((1, 1, 28, 28)).astype(np.float32)
     np.save(folder / "digit.npy", digit)
     np.save(folder / "expected.npy", np.asarray(model(digit)))
+    for name in ("before.gcm", "after.gcm", "models/net.gcm"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        shutil.copy(folder / "net.gcm", folder / name)
     _write_images(folder)
     _write_foreign(folder)
     figures = {name: 1e-5 for name in ("p50", "p90", "p99")} | {"throughput": 1e5}
@@ -75,6 +80,9 @@ def _write_images(folder: Path) -> None:
 
 
 def _write_foreign(folder: Path) -> None:
+    if find_spec("onnx"):
+        weights = ["--weights", f"{folder}/net.gcm", "-o", f"{folder}/net.onnx"]
+        assert main(["compile", f"{folder}/net.py:Net", "--input", TYPES, *weights]) == 0
     if find_spec("torch"):
         torch = import_module("torch")
         net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(784, 10))
@@ -98,6 +106,23 @@ def place(universe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
     return folder
 
 
+def prepare(name: str, line: str, folder: Path) -> None:
+    """What an example needs besides: ``example_files(folder, line)`` of ``tests/cli/examples_of_NAME.py``, where there
+    is such a file, writes it."""
+    spec = find_spec(f"tests.cli.examples_of_{name}")
+    write = getattr(import_module(spec.name), "example_files", None) if spec else None
+    if write is not None:
+        write(folder, line)
+
+
+def documents(text: str) -> list[Any]:
+    """What a command has printed as JSON: one document, or one in each line."""
+    try:
+        return [json.loads(text)]
+    except ValueError:
+        return [json.loads(line) for line in text.splitlines()]
+
+
 def needed(line: str) -> set[str]:
     return {package for word, package in PACKAGES.items() if word in line}
 
@@ -108,10 +133,12 @@ def test_examples_run(place: Path, graphc: Graphc, name: str, line: str):
         pytest.importorskip(package)
     program, command, *arguments = shlex.split(line)
     assert (program, command) == ("graphc", name)
+    prepare(name, line, place)
     done = graphc(command, *arguments)
     assert done.code == 0, done.err
     if "--json" in arguments:
-        assert mismatches(json.loads(done.out), load_command(name).JSON) == []
+        found = documents(done.out)
+        assert found and [wrong for part in found for wrong in mismatches(part, load_command(name).JSON)] == []
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -123,9 +150,11 @@ def test_a_command_with_json_states_its_fields_and_prints_those(place: Path, gra
     assert has_json == hasattr(module, "JSON")
     if has_json:
         line = next(line for line in module.EXAMPLES if not needed(line))
+        prepare(name, line, place)
         done = graphc(*shlex.split(line)[1:], "--json")
         assert done.code == 0, done.err
-        assert mismatches(json.loads(done.out), module.JSON) == []
+        found = documents(done.out)
+        assert found and [wrong for part in found for wrong in mismatches(part, module.JSON)] == []
 
 
 @pytest.mark.parametrize("name", COMMANDS)

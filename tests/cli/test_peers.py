@@ -20,7 +20,7 @@ X = np.random.default_rng(0).standard_normal((2, 6)).astype(np.float32)
 
 
 def case_of(path: Path, streams: int = 1) -> Case:
-    return Case(str(path), argparse.Namespace(machine="host", device=None), (X,), streams)
+    return Case(str(path), argparse.Namespace(machine="host", device=None, entry=None), (X,), streams)
 
 
 @pytest.mark.parametrize("name", ["onnxruntime", "openvino"])

@@ -8,12 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import graphc
 from graphc.compiled.model_export import save_graph
 from graphc.compiled.model_file import load
 from graphc.compiled.model_graph import read_graph
-from graphc.compiled.model_read import entry_name, read_model
-from graphc.errors import ArgumentError, ArtifactError
+from graphc.compiled.model_read import read_model
+from graphc.errors import ArtifactError
 from graphc.files import model_content as artifact
 from graphc.files.model_content import Artifact
 from graphc.ir.graph.graph import input_class, input_path
@@ -85,11 +84,3 @@ def test_files_of_the_first_format_say_what_their_graph_says():
     assert {t.name for t in stored.manifest.weights if t.is_param} == {
         input_path(v) for v in graph.inputs if input_class(v) == "param"
     }
-
-
-def test_entries_are_found_by_name(tmp_path: Path):
-    graphc.export({"a": graphc.Entry(lambda x: x, graphc.ones(2))}, path=tmp_path / "m.gcm")
-    stored = read_model(tmp_path / "m.gcm")
-    assert entry_name(stored, None) == entry_name(stored, "a") == "a"
-    with pytest.raises(ArgumentError, match="the model has no entry 'b'"):
-        entry_name(stored, "b")

@@ -31,8 +31,10 @@ PAGES = [
     "docs/array_api.md",
     "docs/grammar.md",
     "docs/explain.md",
+    "docs/view.md",
     "docs/precision.md",
     "docs/cli.md",
+    "docs/c_library.md",
 ]
 
 _FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

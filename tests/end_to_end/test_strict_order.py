@@ -28,7 +28,7 @@ from graphc.ir.kernel.interpret import run_program
 from graphc.nn import functional as F
 from graphc.runtime.loader import runs_here
 
-FUSED = re.compile(r"\b(vfn?m(add|sub)\w+|fn?madd|fn?msub|fml[as])\b")
+FUSED = re.compile(r"\b(vfn?m(add|sub|acc|sac)\w*|fn?madd|fn?msub|fml[as])\b")
 """Instructions that round a product and a sum at once."""
 
 
@@ -126,8 +126,8 @@ def bits(arrays: Any) -> list[bytes]:
 
 def is_strict(path: Path) -> bool:
     """Whether a file says so of its native code."""
-    native = load_artifact(path).manifest.native
-    return native is not None and native.target.strict_order
+    (entry,) = load_artifact(path).manifest.entries
+    return all(code.program.target.strict_order for code in entry.natives) and bool(entry.natives)
 
 
 @pytest.mark.parametrize("target", ["host", "sse2", "avx2", "avx512"])
@@ -141,13 +141,13 @@ def test_without_it_sums_are_rounded_otherwise(name: str):
     assert bits(run(name, "host")) != bits(reference(name))
 
 
-@pytest.mark.parametrize("target", ["sse2", "avx2", "avx512", "neon"])
+@pytest.mark.parametrize("target", ["sse2", "avx2", "avx512", "neon", "rv64gc", "rv64gcv"])
 @pytest.mark.parametrize("name", MODELS)
 def test_no_instruction_multiplies_and_adds_at_once(name: str, target: str):
     assert not FUSED.search(Stages(frozen(name)[0], target=target_named(f"{target}:strict")).asm)
 
 
-@pytest.mark.parametrize("target", ["avx2", "neon"])
+@pytest.mark.parametrize("target", ["avx2", "neon", "rv64gc", "rv64gcv"])
 def test_the_search_for_such_instructions_finds_them(target: str):
     assert FUSED.search(Stages(frozen("mlp")[0], target=target_named(target)).asm)
 

@@ -38,7 +38,11 @@ DECODE = dataclasses.replace(
     natives=(CodeSpec(NATIVE, 0, 0),),
     golden=(SAMPLE,),
 )
-PARTS = tuple(dataclasses.replace(ENCODE, name=f"decode.{part}") for part in ("forward", "backward"))
+REST = TensorSpec("r", "f32", (5,))
+PARTS = (
+    dataclasses.replace(ENCODE, name="decode.forward", outputs=(Y, REST)),
+    dataclasses.replace(ENCODE, name="decode.backward", inputs=(REST, X, Y), outputs=(X, TensorSpec("w", "f32", (3,)))),
+)
 TENSORS = (
     Stored("w", "f32", (3,), "weights", 0, is_param=True),
     Stored("h", "f32", (3,), "weights", 64, free=True),
@@ -106,6 +110,12 @@ def test_entries_that_contradict_themselves_are_refused(changes: dict[str, Any],
         dataclasses.replace(DECODE, **changes)
 
 
+OTHERS = [
+    dataclasses.replace(DECODE, derivative=dataclasses.replace(DERIVATIVE, **changes))
+    for changes in ({"residuals": 0}, {"residuals": 2}, {"kept": ()}, {"outputs": ()}, {"inputs": ()}, {"params": ()})
+]
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -121,6 +131,9 @@ def test_entries_that_contradict_themselves_are_refused(changes: dict[str, Any],
         ({"entries": (dataclasses.replace(ENCODE, golden=(SampleSpec((), ("1",)),)),)}, "is of another entry"),
         ({"entries": (dataclasses.replace(ENCODE, writes=("w",)),)}, "writes tensors that are not free"),
         ({"tensors": (*TENSORS, TENSORS[0])}, "two tensors have one name"),
+        *(({"entries": (ENCODE, other, *PARTS)}, "do not take and give what it says") for other in OTHERS),
+        ({"entries": (ENCODE, DECODE, PARTS[0], dataclasses.replace(PARTS[1], inputs=(X, REST, Y)))}, "do not take"),
+        ({"entries": (ENCODE, DECODE, PARTS[0], dataclasses.replace(PARTS[1], outputs=(Y,)))}, "do not take and give"),
     ],
 )
 def test_models_that_contradict_themselves_are_refused(changes: dict[str, Any], message: str):

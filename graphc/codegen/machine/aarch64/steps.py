@@ -21,7 +21,7 @@ _STORES = re.compile(r"^(st[pru]\w*|st[1-4]|stnp)$")
 _MEMORY = re.compile(r"^\[(\w+)(?:,\s*#?(-?\w+))?\]$")
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Aarch64:
     """aarch64 as its procedure call standard has it."""
 
@@ -98,7 +98,7 @@ def _plain(name: str, operands: tuple[str, ...]) -> Step:
         return _access(name, operands, places[0])
     if _ONLY_READ.match(name):
         return Step(compares=_compared(name, operands), keeps_flags=not _SETS_FLAGS.match(name))
-    register = _register(operands[0]) if operands else None
+    register = _register("".join(operands[:1]))
     if register is None:
         return Step(keeps_flags=not _SETS_FLAGS.match(name))
     value, compares = _result(name, operands)
@@ -106,7 +106,7 @@ def _plain(name: str, operands: tuple[str, ...]) -> Step:
 
 
 def _compared(name: str, operands: tuple[str, ...]) -> Comparison | None:
-    if name != "cmp" or len(operands) > 2:
+    if name != "cmp" or len(operands) != 2:
         return None
     bits = 64 if operands[0].startswith("x") else 32
     left = _register(operands[0])

@@ -23,6 +23,7 @@ def describe(triple: str, cpu: str, features: str) -> Target:
         features=features,
         vector_bytes=16 if vectors else 8,
         registers=32 if vectors else 16,
+        masked=vectors,
         fma=True,
         waits=Waits(futex=98),
         costs=VECTOR if vectors else SCALAR,

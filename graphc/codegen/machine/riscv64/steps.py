@@ -19,7 +19,7 @@ _STORES = re.compile(r"^(f?s[bhwd]|vs\w*)$")
 _INTEGER = re.compile(r"^(zero|ra|sp|gp|tp|fp|[ast]\d+)$")
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Riscv64:
     """riscv64 as its calling convention has it."""
 

@@ -66,7 +66,7 @@ _OWN = re.compile(
 """Instructions that change nothing but their last operand and the flags."""
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class X86:
     """x86-64 as System V calls functions."""
 

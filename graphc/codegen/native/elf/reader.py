@@ -15,6 +15,9 @@ from graphc.codegen.native.elf.layout import SectionFlag, SectionType
 _NOT_LINKED = (".eh_frame", ".note.", ".riscv.attributes")
 """Sections of object code that a library does without: how to unwind functions, which none of them does, and notes."""
 
+_MOST, _LARGEST = 1 << 16, 1 << 40
+"""Bytes to which a section can be aligned, and that it can have."""
+
 
 @dataclass(eq=False)
 class Section:
@@ -151,6 +154,8 @@ class _Reader:
             return None
         if header.kind not in (SectionType.CONTENTS, SectionType.ZEROS) or SectionFlag.PER_THREAD in flags:
             raise CompileError(f"the section {header.name} of type {header.kind:#x} cannot be linked")
+        if header.alignment & (header.alignment - 1) or header.alignment > _MOST or header.nbytes > _LARGEST:
+            raise ArtifactError(f"the section {header.name} has a size or an alignment that none can have")
         data = b"" if header.kind == SectionType.ZEROS else self._bytes(header)
         return Section(header.name, flags, max(1, header.alignment), header.nbytes, data)
 
@@ -160,6 +165,8 @@ class _Reader:
         if kind == layout.PER_THREAD_OBJECT or (kind != layout.OF_FILE and place >= layout.RESERVED):
             raise CompileError(f"the symbol {text} of type {kind} in section {place:#x} cannot be linked")
         section = sections[place] if 0 < place < layout.RESERVED else None
+        if section is not None and value > section.nbytes:
+            raise ArtifactError(f"the symbol {text} lies beyond the end of {section.name}")
         return Symbol(text, info >> 4, kind, section, value, nbytes, bool(other & 3))
 
     def _places(self, header: _Header, section: Section, symbols: list[Symbol]) -> Iterator[Place]:
@@ -174,7 +181,8 @@ class _Reader:
                 )
             if offset + how.nbytes > len(section.data):
                 raise ArtifactError(f"the relocation {how.name} lies beyond the end of {section.name}")
-            if symbol.section is None and symbol.binding == layout.LOCAL and how.value != "nothing":
+            nowhere = symbol.section is None and (symbol.binding == layout.LOCAL or not symbol.name)
+            if nowhere and how.value != "nothing":
                 raise CompileError(f"the relocation {how.name} in {section.name} needs a section that is not linked")
             yield Place(offset, how, kind, symbol, addend)
 

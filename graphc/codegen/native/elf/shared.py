@@ -226,7 +226,10 @@ class _Linker:
                 _write(data, section, place, value)
         for place in section.relocations:
             if place.how.value == "pair":
-                _write(data, section, place, upper[self._address(place.symbol)])
+                value = upper.get(self._address(place.symbol))
+                if value is None:
+                    raise CompileError(f"{place.how.name} in {section.name} has no other part")
+                _write(data, section, place, value)
         return bytes(data)
 
     def _value(self, section: Section, place: Place) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 import struct
 from pathlib import Path
@@ -14,7 +15,7 @@ from graphc.codegen.native.elf import layout
 from graphc.codegen.native.elf.layout import SectionFlag
 from graphc.codegen.native.elf.shared import link_shared
 from graphc.compiler.linking import builtins_for
-from graphc.errors import ArtifactError, CompileError
+from graphc.errors import ArtifactError, CompileError, GraphcError
 from tests.codegen.native.elf.objects import (
     PRINTED,
     RESULTS,
@@ -141,6 +142,20 @@ def test_a_distance_that_is_too_long_is_an_error():
 def test_damaged_object_code_is_refused():
     with pytest.raises(ArtifactError):
         link_shared([built("sse2")[:1000]], ["call"])
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_object_code_with_other_bytes_is_refused_or_linked(name: str):
+    choice, outcomes = random.Random(9), set()
+    for _ in range(300):
+        changed = bytearray(built(name))
+        changed[choice.randrange(len(changed))] = choice.randrange(256)
+        try:
+            link_shared([bytes(changed)], ["call"], data={"table": TABLE}, allowed=("memset", "fmod"))
+            outcomes.add("linked")
+        except GraphcError:
+            outcomes.add("refused")
+    assert outcomes == {"linked", "refused"}
 
 
 def test_a_library_without_functions_of_others_has_no_table_for_them():

@@ -31,19 +31,20 @@ class Pictures:
         return np.stack([self._read(self.paths[row]) for row in rows.tolist()])
 
     def _read(self, path: Path) -> np.ndarray:
-        pillow = _pillow()
+        """A picture as ``graphc run`` takes it: turned as its file says, resized so that it covers the size, cropped
+        around its middle."""
+        pillow, operations = _pillow("PIL.Image"), _pillow("PIL.ImageOps")
         _, height, width, channels = self.shape
         try:
             with pillow.open(path) as picture:
                 if picture.width * picture.height > MOST_PIXELS:
                     raise ArtifactError(f"{path}: {picture.width} x {picture.height} pixels, at most {MOST_PIXELS}")
-                found = picture.convert("L" if channels == 1 else "RGB")
-                if found.size != (width, height):
-                    found = found.resize((width, height), pillow.Resampling.BILINEAR)
+                found = operations.exif_transpose(picture).convert("L" if channels == 1 else "RGB")
+                found = operations.fit(found, (width, height), pillow.Resampling.BILINEAR)
                 return np.asarray(found, np.uint8).reshape(height, width, channels)
+        except ArtifactError:
+            raise
         except (OSError, SyntaxError, ValueError, pillow.DecompressionBombError) as error:
-            if isinstance(error, ArtifactError):
-                raise
             raise ArtifactError(f"{path}: it is no picture that can be read: {error}") from None
 
     def digest(self) -> bytes:
@@ -54,13 +55,12 @@ class Pictures:
         return state.digest()
 
 
-def _pillow() -> Any:
+def _pillow(module: str) -> Any:
     try:
-        return import_module("PIL.Image")
+        return import_module(module)
     except ImportError:
-        raise ArgumentError(
-            "pictures are read by Pillow, which is not installed", remedy="pip install pillow"
-        ) from None
+        what = "pictures are read by Pillow, which is not installed"
+        raise ArgumentError(what, remedy="pip install 'graphc[images]'") from None
 
 
 def list_pictures(folder: Path) -> tuple[list[str], list[Path], np.ndarray]:

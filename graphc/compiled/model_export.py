@@ -88,7 +88,7 @@ def export(
     names = [target] if isinstance(target, str) else list(target)
     own = {"native": native, "precision": precision, "passes": passes, "target": names != ["host"]}
     own |= {"strict_order": strict_order, "derivative": derivative, "golden": golden, "root": root is not None}
-    own["a dictionary of entries"] = isinstance(model, Mapping)
+    own |= {"a dictionary of entries": isinstance(model, Mapping)}
     check_options(path, GCM, own)
     check_options(path, ONNX, {"opset": opset})
     if format_of(path) == ONNX:
@@ -98,8 +98,7 @@ def export(
     if derivative and (precision is not None or arranged.pipeline is not PIPELINE):
         raise ArgumentError("weights that are constants of the graph have no derivative", remedy="derivative=False")
     wanted = wanted_entries(model, examples, keyword_examples, dims)
-    if derivative:
-        wanted = {name: _with_derivative(entry) for name, entry in wanted.items()}
+    wanted = {name: _with_derivative(entry) if derivative else entry for name, entry in wanted.items()}
     found = content_of(wanted, root, arranged, precision, machines[0].costs, machines if native else (), golden)
     return model_content.save(path, found)
 

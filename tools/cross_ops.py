@@ -205,7 +205,7 @@ def chosen(target: Target, count: int | None, seed: int) -> list[Case]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     cpus = [name for name, target in named_targets().items() if target.gpu is None]
     parser.add_argument("--target", choices=cpus, required=True)
     parser.add_argument("--count", type=int, help="samples; all without")

@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -297,8 +298,7 @@ def _cc(*arguments: str, folder: Path) -> None:
 
 
 def _onnxruntime(path: Path, x: np.ndarray) -> dict[str, Any]:
-    import onnxruntime
-
+    onnxruntime = import_module("onnxruntime")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     session = onnxruntime.InferenceSession(str(path), options)

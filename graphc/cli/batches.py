@@ -15,6 +15,7 @@ from graphc.cli import images
 from graphc.cli.arrays import read_array
 from graphc.cli.console import UsageError
 from graphc.cli.images import Scaling
+from graphc.files import image_file
 from graphc.files.manifest import TensorSpec
 
 ARRAYS = (".npy", ".npz")
@@ -37,9 +38,9 @@ class Folder:
     def open(path: Path, spec: TensorSpec, made: TensorSpec) -> Folder:
         """The files of a folder for an input, which ``made`` has with numbers for named dimensions. Raises UsageError
         for a folder without images and arrays, and for an input without a batch."""
-        files = tuple(sorted(p for p in path.iterdir() if images.is_image(p) or p.suffix in ARRAYS))
+        files = tuple(sorted(p for p in path.iterdir() if image_file.is_image(p) or p.suffix in ARRAYS))
         if not files:
-            suffixes = ", ".join((*ARRAYS, *images.SUFFIXES))
+            suffixes = ", ".join((*ARRAYS, *image_file.SUFFIXES))
             raise UsageError(f"{str(path)!r} has no images and no arrays", remedy=f"files that end with {suffixes}")
         if not spec.shape:
             raise UsageError(f"input {spec.name!r} is one number, no batch", remedy=f"{spec.name}=3")
@@ -52,7 +53,7 @@ class Folder:
         return np.stack(rows)
 
     def _element(self, path: Path, scaling: Scaling) -> np.ndarray:
-        if images.is_image(path):
+        if image_file.is_image(path):
             layout = images.layout_of(self.element, self.spec.name)
             return images.read_image(path, layout, self.spec.dtype, scaling)
         array = read_array(str(path))

@@ -168,6 +168,10 @@ def run(options: argparse.Namespace) -> int:
     if options.breakdown:
         if options.device is not None:
             raise console.UsageError("--breakdown is for the CPU", remedy="--breakdown without --device")
+        if options.compare or options.asserts or options.rate or options.streams > 1:
+            raise console.UsageError(
+                "--breakdown measures steps, not calls", remedy="without --compare, --assert, --rate and --streams"
+            )
         return breakdown.run(options)
     start = time.perf_counter()
     with targets.compiling():

@@ -1,20 +1,18 @@
-"""Images as inputs of models, through Pillow (extra ``images``): layout, size and scale as the input asks."""
+"""Images as inputs of models: layout, size and scale as the input asks."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from graphc.base.dtypes import BY_NAME
-from graphc.base.errors import ArtifactError, ShapeError
+from graphc.base.errors import ArgumentError, ShapeError
 from graphc.cli.console import UsageError
+from graphc.files.image_file import MODES, read_pixels
 
-SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".ppm", ".pgm", ".tif", ".tiff", ".webp")
-MODES = {1: "L", 3: "RGB", 4: "RGBA"}
-"""Pillow's names of pixels with so many channels."""
 BRIGHTEST = 255.0
 
 
@@ -55,24 +53,15 @@ def layout_of(shape: Sequence[int], name: str = "input") -> Layout:
     )
 
 
-def is_image(path: Path) -> bool:
-    """Whether a file is taken for an image, by its suffix."""
-    return path.suffix.lower() in SUFFIXES
-
-
 def read_image(path: Path, layout: Layout, dtype: str, scaling: Scaling) -> np.ndarray:
     """One image as an array of the layout: turned as its file says, in as many channels, resized so that it covers
     the input and cropped around its middle, scaled. Raises ArtifactError for what is no image, UsageError without
     Pillow, ShapeError for as many means as there are no channels."""
-    package, places = _pillow()
     try:
-        with package.open(path) as file:
-            image = places.exif_transpose(file).convert(MODES[layout.channels])
-    except (package.UnidentifiedImageError, SyntaxError, ValueError, EOFError) as error:
-        raise ArtifactError(f"{path} is no image: {error}") from None
-    image = places.fit(image, (layout.width, layout.height), package.Resampling.BILINEAR)
-    pixels = np.asarray(image, np.float64).reshape(layout.height, layout.width, layout.channels)
-    pixels = _scaled(pixels, dtype, scaling)
+        pixels = read_pixels(path, layout.height, layout.width, layout.channels)
+    except ArgumentError as error:
+        raise UsageError(error.what, remedy=error.remedy) from None
+    pixels = _scaled(pixels.astype(np.float64), dtype, scaling)
     if layout.plain:
         return pixels[:, :, 0]
     return np.ascontiguousarray(pixels.transpose(2, 0, 1)) if layout.first else pixels
@@ -92,12 +81,3 @@ def _scaled(pixels: np.ndarray, dtype: str, scaling: Scaling) -> np.ndarray:
         limits = np.iinfo(numpy_type)
         found = np.clip(np.rint(found), limits.min, limits.max)
     return found.astype(numpy_type)
-
-
-def _pillow() -> tuple[Any, Any]:
-    """Pillow's modules of images and of operations on them."""
-    try:
-        from PIL import Image, ImageOps
-    except ImportError:
-        raise UsageError("images need Pillow", remedy="pip install 'graphc[images]', or an .npy file") from None
-    return Image, ImageOps

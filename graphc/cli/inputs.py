@@ -16,6 +16,7 @@ from graphc.cli.arrays import Fill, fit, read_inputs, read_value
 from graphc.cli.batches import Folder
 from graphc.cli.console import UsageError
 from graphc.cli.images import Scaling
+from graphc.files import image_file
 from graphc.files.manifest import TensorSpec
 
 FILLS = ("zeros", "ones", "random")
@@ -67,7 +68,7 @@ def read(options: argparse.Namespace, specs: Sequence[TensorSpec], sizes: Mappin
     """One array per input, or a Folder; raises what ``read_inputs`` does."""
     scaled = [name for name in ("mean", "std", "scale") if getattr(options, name) is not None]
     paths = [Path(text.partition("@")[2]) for text in options.input if "@" in text]
-    if scaled and not any(images.is_image(path) or path.is_dir() for path in paths):
+    if scaled and not any(image_file.is_image(path) or path.is_dir() for path in paths):
         raise UsageError(f"--{scaled[0]} is for images, of which there are none", remedy="--input NAME=@picture.png")
     reader = partial(_read, scaling=scaling_of(options))
     return read_inputs(options.input, specs, sizes, fill_of(options), reader)
@@ -82,7 +83,7 @@ def _read(text: str, spec: TensorSpec, made: TensorSpec, scaling: Scaling) -> An
     path = Path(text[1:])
     if text.startswith("@") and path.is_dir():
         return Folder.open(path, spec, made)
-    if text.startswith("@") and images.is_image(path):
+    if text.startswith("@") and image_file.is_image(path):
         if not path.is_file():
             raise FileNotFoundError(2, "no such file", str(path))
         return fit(_image(path, spec, made, scaling), spec, text)

@@ -63,43 +63,39 @@ def export(
     calls are operators as far as it has them; docs/onnx_out.md says more. What else can be asked for is for ``.gcm``.
 
     The file holds the graph and the present weights, and with ``native`` object code for ``target``: this machine, or
-    one by name, which need not run here (``avx2``, ``neon``, ``rv64gc`` ...), or several, of which the best one that
-    runs is used where the file is loaded; in ``strict_order`` as for ``compile``, which is then that of whatever is
-    made of the file where it is loaded. With a ``precision`` (``bf16``, ``f16``, ``int8``, ``int4``, ``bf16_dot``,
-    ``int8_dot``, ``int4_dot``) it holds large weights in that form, as constants of the optimized graph, and with
-    ``golden`` so many sample calls of each entry for ``selftest`` (one for True): seeded inputs like the examples, and
-    what the reference interpreter computes. It is replaced atomically. Raises what tracing raises; ArgumentError when
-    an output is neither a tensor nor None, for an unknown precision, suffix or opset, and for options of the other
-    format; OSError.
+    one by name, which need not run here (``avx2``, ``neon``, ``rv64gc`` ...), or several, of which the best that runs
+    is used where the file is loaded; ``strict_order`` as for ``compile``. With a ``precision`` (``bf16``, ``f16``,
+    ``int8``, ``int4``, ``bf16_dot``, ``int8_dot``, ``int4_dot``) it holds large weights in that form, as constants of
+    the optimized graph. It is replaced atomically. Raises what tracing raises; ArgumentError when an output is neither
+    a tensor nor None, for an unknown precision, suffix or opset, and for options of the other format; OSError.
 
     ``dims`` names sizes of the inputs, as for ``compile``: the loaded model takes any of their range. Where the model
     branches on a size, the file holds for the sizes for which that goes as for the hints.
 
     ``passes`` as for ``compile``: the file holds the graph after them, with those that have an ``after`` the optimized
-    one, its weights constants. A graph in the place of a module takes no examples, and is written with what the tensors
-    of ``graph.bound`` hold now; its inputs keep their names.
+    one, its weights constants. A graph takes no examples, and is written with what ``graph.bound`` holds now.
 
     ``{"encode": gc.Entry(model.encode, x), "decode": gc.Entry(model.decode, z)}`` in the place of a module are several
-    entries over the same parameters and states, which are named as in the module that all belong to, or as in ``root``.
-    A step of ``compile_step`` with its batch is the entry ``train_step``. ``derivative=True``: gradients go through the
-    loaded model, and there is an entry ``vjp``.
+    entries over the same parameters and states, named as in the module that all belong to, or as in ``root``. A step
+    of ``compile_step`` with its batch is the entry ``train_step``. ``derivative=True``: gradients go through the loaded
+    model, and there is an entry ``vjp``. ``golden``: so many sample calls of each entry, one for True, for
+    ``selftest``: seeded inputs like the examples, and what the reference interpreter computes of them.
     """
     check_precision(precision)
     names = [target] if isinstance(target, str) else list(target)
     own = {"native": native, "precision": precision, "passes": passes, "target": names != ["host"]}
-    own |= {"strict_order": strict_order, "derivative": derivative, "golden": golden, "root": root is not None}
-    own |= {"a dictionary of entries": isinstance(model, Mapping)}
+    own |= {"strict_order": strict_order, "derivative": derivative, "root": root is not None, "golden": golden}
+    own["a dictionary of entries"] = isinstance(model, Mapping)
     check_options(path, GCM, own)
     check_options(path, ONNX, {"opset": opset})
     if format_of(path) == ONNX:
         return write_onnx(model, examples, keyword_examples, path, dims, opset)
     machines = machines_of(names, strict_order, native)
-    arranged = arrange(passes)
-    if derivative and (precision is not None or arranged.pipeline is not PIPELINE):
-        raise ArgumentError("weights that are constants of the graph have no derivative", remedy="derivative=False")
     wanted = wanted_entries(model, examples, keyword_examples, dims)
-    wanted = {name: _with_derivative(entry) if derivative else entry for name, entry in wanted.items()}
-    found = content_of(wanted, root, arranged, precision, machines[0].costs, machines if native else (), golden)
+    if derivative:
+        wanted = {name: _with_derivative(entry) for name, entry in wanted.items()}
+    used = machines if native else ()
+    found = content_of(wanted, root, arrange(passes), precision, machines[0].costs, used, golden)
     return model_content.save(path, found)
 
 
@@ -113,6 +109,8 @@ def content_of(
     golden: int = 0,
 ) -> Artifact:
     """What ``export`` would write of these entries."""
+    if any(e.derivative for e in entries.values()) and (precision is not None or passes.pipeline is not PIPELINE):
+        raise ArgumentError("weights that are constants of the graph have no derivative", remedy="derivative=False")
     traced = with_shared_names([trace_entry(name, entry) for name, entry in entries.items()], root)
     calls = {name: _sampled(entry, golden) for name, entry in entries.items()}
     return _assembled(traced, passes, precision, native, costs, calls)

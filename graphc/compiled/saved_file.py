@@ -37,9 +37,9 @@ def load(
     its ``parameters()`` get gradients, where the file holds a derivative. ``weights``, a file or tensors by name, are
     taken in the place of the file's (``LoadedModel.swap_weights``).
 
-    ``map=True`` maps the file: its weights are pages that processes share, and are not copied. It may be replaced or
-    removed meanwhile (by a rename, as ``export`` does), and must not be written to in place: a process whose file gets
-    shorter is ended by SIGBUS. None maps a large file that nobody may write to, False none.
+    ``map=True`` maps the file: its weights are pages that processes share. It may be replaced or removed meanwhile (by
+    a rename, as ``export`` does), and must not be written to in place: a process whose file gets shorter is ended by
+    SIGBUS. None maps a large file that nobody may write to, False none.
 
     A checkpoint, which ``graphc.save`` or ``torch.save`` wrote, gives what was saved: dictionaries, lists, tuples,
     numbers and texts around tensors, which share memory where they did, with strides and ``requires_grad`` as they
@@ -47,8 +47,8 @@ def load(
     shards, and ``.npz`` give their tensors by name. Nothing in a file is executed (``weights_only`` is always true),
     and tensors lie in the memory of the host (``map_location="cpu"``).
 
-    Raises ArtifactError for a damaged, foreign or newer file, and for one that names classes or functions;
-    ArgumentError for arguments that the kind of file does not take; OSError when it cannot be read; CompileError.
+    Raises ArtifactError for a damaged, foreign or newer file, or one that names classes or functions; ArgumentError for
+    what the kind of file does not take; OSError; CompileError.
     """
     if not isinstance(trust, bool):
         raise ArgumentError(f"load: trust is a bool, got {trust!r}", remedy="map_location='cpu' by its name")
@@ -62,12 +62,12 @@ def load(
             f"load: map_location={map_location!r}, what is loaded lies in the memory of the host",
             remedy="tensor.to(device) afterwards; graphc.load(path, device=...) for a model file",
         )
+    own: dict[str, Any] = {"strict_order": strict_order, "trainable": trainable, "weights": weights, "map": map}
     if is_container(path):
-        placed: dict[str, Any] = {"target": target, "device": device, "strict_order": strict_order}
-        return model_file.load(path, trust, **placed, trainable=trainable, weights=weights, map=map)
-    if trust or trainable or strict_order or map or target != HOST or device is not None or weights is not None:
+        return model_file.load(path, trust, target=target, device=device, **own)
+    placed = target != HOST or device is not None
+    if trust or placed or weights is not None or strict_order or trainable or map:
         raise ArgumentError(
-            f"load: {os.fspath(path)} is no model file, which these options are for",
-            remedy="graphc.load(path)",
+            f"load: {os.fspath(path)} is no model file, which these options are for", remedy="graphc.load(path)"
         )
     return _read_weights(path).tree

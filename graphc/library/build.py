@@ -99,11 +99,11 @@ def build_library(
 
     ``path`` names one of the files, ``emit`` what is written under that name with other suffixes: ``so`` (a shared
     library that needs libc alone), ``a``, ``o``, ``h`` (the header), ``c`` (a program that calls and measures it) and
-    ``py`` (``net_loader.py``, which needs numpy alone); the kind that ``path`` ends in and the header where nothing is said.
-    Functions begin with ``name``, the name of the file where it is not given. ``entries`` are those of a file with
-    several. ``weights`` lie ``"inside"``, or ``"beside"`` in a file that the caller maps. One thread runs a call unless
-    ``threads``: then a pool of worker threads is part of the library, and ``NAME_set_threads`` says how many share
-    a call. ``target``, ``precision``, ``strict_order``, ``passes`` and ``dims`` are those of ``export``. ``realtime``
+    ``py`` (``net_loader.py``, which needs numpy alone); the kind that ``path`` ends in and the header where nothing is
+    said. Functions begin with ``name``, by default the name of the file. ``entries`` are those of a file with several.
+    ``weights`` lie ``"inside"``, or ``"beside"`` in a file that the caller maps. One thread runs a call unless
+    ``threads``: then a pool of worker threads is part of the library, and ``NAME_set_threads`` says how many share a
+    call. ``target``, ``precision``, ``strict_order``, ``passes`` and ``dims`` are those of ``export``. ``realtime``
     proves of each entry that it reaches no allocation, lock or system call, and tells what it takes.
 
     Raises what ``export`` raises; RealtimeError where the proof fails; CompileError where the model calls Python

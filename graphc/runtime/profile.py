@@ -21,6 +21,8 @@ _CALIBRATION = 0.02
 _COLD = 2
 """Of the times between the stamps at the start, those that are left out: code and memory are in no cache yet."""
 _LEAST_ROUNDS = 3
+_ANCHORS = 5
+"""Calls of which the shortest compares the counter with the clock."""
 
 
 @dataclass(frozen=True)
@@ -68,17 +70,15 @@ def time_programs(
     lie in the same memory each time. ``bound`` are the arrays of each program. A figure is the mean of the rounds
     around a ``quantile``: of the half around the median, or of the best round alone for 0."""
     trials = [_Trial(program, inputs, tuple(arrays)) for program, arrays in zip(programs, bound, strict=True)]
-    begin = time.perf_counter()
+    begin, first = trials[-1].anchor()
     while (done := len(trials[0].rows)) < _LEAST_ROUNDS or (done < rounds and time.perf_counter() - begin < seconds):
         for trial in trials:
             trial.run()
     # NOTE: the counter's rate is taken from a program itself, run until that is exact.
-    first, last = trials[0].rows[0][1], _last(trials[-1].rows[-1])
-    end = time.perf_counter()
-    while end - begin < _CALIBRATION:
-        last = _last(trials[-1].call())
-        end = time.perf_counter()
-    tick = (end - begin) / max(1, int(last) - int(first))
+    while time.perf_counter() - begin < _CALIBRATION:
+        trials[-1].call()
+    end, last = trials[-1].anchor()
+    tick = (end - begin) / max(1, last - first)
     return [figures(np.stack(trial.rows), tick, quantile) for trial in trials]
 
 
@@ -118,6 +118,19 @@ class _Trial:
         self.call = lambda: program.run(inputs, bound, out)[-1]
         out = program.run(inputs, bound)
         self.rows: list[np.ndarray] = []
+
+    def anchor(self) -> tuple[float, int]:
+        """The time at the end of a call, and its last stamp: of a few calls the one that took the least, as this thread
+        may have had to wait between the two. Of a call that takes long that is little beside it."""
+        shortest, found = float("inf"), (0.0, 0)
+        for _ in range(_ANCHORS):
+            start = time.perf_counter()
+            last, end = _last(self.call()), time.perf_counter()
+            if end - start < shortest:
+                shortest, found = end - start, (end, int(last))
+            if shortest > _CALIBRATION:
+                break
+        return found
 
     def run(self) -> None:
         """Makes a call that counts."""

@@ -5,17 +5,12 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Sequence
-from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from graphc.base.errors import ArgumentError, ArtifactError
-
-SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".ppm", ".pgm", ".tif", ".tiff")
-MOST_PIXELS = 1 << 28
-"""Largest picture that is decoded."""
+from graphc.base.errors import ArgumentError
+from graphc.files.image_file import is_image, read_pixels
 
 
 class Pictures:
@@ -28,23 +23,7 @@ class Pictures:
         self.shape = (len(self.paths), height, width, channels)
 
     def __getitem__(self, rows: np.ndarray) -> np.ndarray:
-        return np.stack([self._read(self.paths[row]) for row in rows.tolist()])
-
-    def _read(self, path: Path) -> np.ndarray:
-        pillow = _pillow()
-        _, height, width, channels = self.shape
-        try:
-            with pillow.open(path) as picture:
-                if picture.width * picture.height > MOST_PIXELS:
-                    raise ArtifactError(f"{path}: {picture.width} x {picture.height} pixels, at most {MOST_PIXELS}")
-                found = picture.convert("L" if channels == 1 else "RGB")
-                if found.size != (width, height):
-                    found = found.resize((width, height), pillow.Resampling.BILINEAR)
-                return np.asarray(found, np.uint8).reshape(height, width, channels)
-        except (OSError, SyntaxError, ValueError, pillow.DecompressionBombError) as error:
-            if isinstance(error, ArtifactError):
-                raise
-            raise ArtifactError(f"{path}: it is no picture that can be read: {error}") from None
+        return np.stack([read_pixels(self.paths[row], *self.shape[1:]) for row in rows.tolist()])
 
     def digest(self) -> bytes:
         """What stands for the pictures: their names and sizes in bytes."""
@@ -52,15 +31,6 @@ class Pictures:
         for path in self.paths:
             state.update(f"{path.parent.name}/{path.name} {path.stat().st_size}\n".encode())
         return state.digest()
-
-
-def _pillow() -> Any:
-    try:
-        return import_module("PIL.Image")
-    except ImportError:
-        raise ArgumentError(
-            "pictures are read by Pillow, which is not installed", remedy="pip install pillow"
-        ) from None
 
 
 def list_pictures(folder: Path) -> tuple[list[str], list[Path], np.ndarray]:
@@ -71,7 +41,7 @@ def list_pictures(folder: Path) -> tuple[list[str], list[Path], np.ndarray]:
     classes = sorted(entry.name for entry in os.scandir(folder) if entry.is_dir() and not entry.name.startswith("."))
     paths, labels = [], []
     for number, name in enumerate(classes):
-        found = sorted(p for p in (folder / name).iterdir() if p.suffix.lower() in SUFFIXES and p.is_file())
+        found = sorted(p for p in (folder / name).iterdir() if is_image(p) and p.is_file())
         paths += found
         labels += [number] * len(found)
     if not paths:

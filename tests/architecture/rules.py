@@ -20,7 +20,7 @@ REQUIRED_PACKAGES = frozenset({"numpy", "llvmlite", "networkx"})
 # An optional third-party package belongs to one file, which may import it inside a function, or to one folder; the
 # format of ONNX to the file that reads it, and to the one that writes it.
 OPTIONAL_OWNERS: dict[str, str | tuple[str, ...]] = {
-    "PIL": "graphc/cli/images.py",
+    "PIL": "graphc/files/image_file.py",
     "cupy": "graphc/runtime/devices/cuda.py",
     "rich": "graphc/monitor/terminal.py",
     "onnx": ("graphc/interop/onnx/package.py", "graphc/interop/onnx_export/protobuf.py"),

@@ -74,6 +74,12 @@ def test_bounds_that_do_not_hold_end_with_code_6(net: Path, graphc: Graphc):
     assert graphc("bench", net, "--assert", "p50<1").code == console.USAGE
 
 
+@pytest.mark.parametrize("more", [["--rate", "5"], ["--streams", "2"], ["--assert", "p50<1s"], ["--compare", "a.gcm"]])
+def test_what_is_said_of_calls_does_not_go_with_steps(net: Path, graphc: Graphc, more: list[str]):
+    done = graphc("bench", net, "--breakdown", *more)
+    assert done.code == console.USAGE and "--breakdown measures steps, not calls" in done.err
+
+
 def test_calls_at_a_rate(net: Path, graphc: Graphc):
     facts = json.loads(graphc("bench", net, "--rate", "1000", "--seconds", "0.1", "--streams", "2", "--json").out)
     assert facts["call"]["calls"] == 100 and facts["streams"] == 2 and facts["rate"] == 1000

@@ -18,7 +18,7 @@ from tests.cli.trained import make_data, make_trainable
 
 def pair(folder: Path) -> tuple[Path, Path]:
     """Two files of one graph, the second with another bias."""
-    net = nn.Sequential(nn.Linear(3, 2), nn.ReLU())
+    net = nn.Sequential(nn.Linear(3, 2), nn.Tanh())
     gc.export(net, gc.zeros(4, 3), path=folder / "a.gcm")
     with gc.no_grad():
         net[0].bias[1] += 0.001

@@ -107,9 +107,9 @@ def place(universe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
 
 
 def prepare(name: str, line: str, folder: Path) -> None:
-    """What an example of a command needs besides: ``tests/cli/test_NAME.py`` may have ``example_files(folder, line)``,
-    which writes it."""
-    spec = find_spec(f"tests.cli.test_{name}")
+    """What an example needs besides: ``example_files(folder, line)`` of ``tests/cli/examples_of_NAME.py``, where there
+    is such a file, writes it."""
+    spec = find_spec(f"tests.cli.examples_of_{name}")
     write = getattr(import_module(spec.name), "example_files", None) if spec else None
     if write is not None:
         write(folder, line)

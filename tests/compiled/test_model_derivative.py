@@ -62,4 +62,7 @@ def test_what_has_no_gradient_is_refused(tmp_path: Path):
         gc.export(lambda x: x.argmax(), X, path=tmp_path / "m.gcm", derivative=True)
     with pytest.raises(ArgumentError, match="constants of the graph have no derivative"):
         gc.export(nn.Linear(3, 2), X, path=tmp_path / "m.gcm", derivative=True, precision="bf16")
+    with pytest.raises(ArgumentError, match="constants of the graph have no derivative"):
+        entries = {"net": gc.Entry(nn.Linear(3, 2), X, derivative=True)}
+        gc.export(entries, path=tmp_path / "m.gcm", precision="int8")
     assert not list(tmp_path.iterdir())

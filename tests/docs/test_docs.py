@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import doctest
 import io
+import linecache
 import re
 import shlex
 import sys
@@ -109,6 +110,7 @@ def test_programs_run_and_print_what_the_page_says(name: str, tmp_path: Path, mo
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     before = set(sys.modules)
+    linecache.clearcache()  # Files of other tests may have the same names.
     try:
         assert Page(name).run() >= 1
     finally:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from graphc.errors import ArgumentError, ArtifactError
 from graphc.files.manifest import TensorSpec
 from graphc.training.conversion import Scaling
 from graphc.training.pictures import Pictures, list_pictures
@@ -37,13 +35,6 @@ def test_the_digest_knows_names_and_sizes(tmp_path: Path):
     assert Pictures(paths, 2, 2, 3).digest() != before
 
 
-def test_without_pillow_the_error_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setitem(__import__("sys").modules, "PIL.Image", None)
-    names(tmp_path)
-    with pytest.raises(ArgumentError, match="pip install"):
-        Pictures(list_pictures(tmp_path)[1], 2, 2, 3)[np.array([0])]
-
-
 def test_pictures_are_read_in_one_size(tmp_path: Path):
     pillow = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
     for name, size, colour in (("a", (6, 4), (255, 0, 0)), ("b", (3, 2), (0, 0, 255))):
@@ -59,10 +50,3 @@ def test_pictures_are_read_in_one_size(tmp_path: Path):
     found = open_data(str(tmp_path), grey)
     found.fit(grey, Scaling())
     assert found.take([0])["x"].shape == (1, 2, 3)
-
-
-def test_what_is_no_picture_is_named(tmp_path: Path):
-    pytest.importorskip("PIL.Image", reason="Pillow is not installed")
-    names(tmp_path)
-    with pytest.raises(ArtifactError, match=r"z\.jpg: it is no picture"):
-        Pictures(list_pictures(tmp_path)[1], 2, 2, 3)[np.array([0])]

@@ -6,7 +6,7 @@ import numpy as np
 
 import graphc as gc
 from graphc import nn
-from graphc.compiled.model_file import snapshot
+from graphc.compiled.model_trace import snapshot
 from graphc.compiler.freeze import freeze
 from graphc.compiler.profile import profile
 from graphc.compiler.stages import Stages

@@ -12,7 +12,7 @@ import pytest
 import graphc as gc
 from graphc import nn
 from graphc.codegen.machine.target import host_target
-from graphc.compiled.model_file import snapshot
+from graphc.compiled.model_trace import snapshot
 from graphc.compiler.profile import profile
 from graphc.drawing.from_graph import class_names
 from graphc.passes.base import PassResult

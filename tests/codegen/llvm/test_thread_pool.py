@@ -211,3 +211,9 @@ def test_a_target_without_a_pool(target: Target):
     assert not target.has_pool
     with pytest.raises(CompileError, match=f"no thread pool for {target.triple}"):
         emit_pool(target)
+
+
+def test_a_pool_of_a_library_has_names_of_its_own():
+    text = emit_pool(host_target(), "net__")
+    assert f"define hidden i64 @net__{RUN}(" in text and f"define hidden void @net__{RESET}(" in text
+    assert f"@{RUN}" not in text and f"@{SIZE}" not in text

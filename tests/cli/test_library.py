@@ -1,0 +1,49 @@
+"""graphc compile to C libraries: files, what it says of them, and arguments that do not go together."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from graphc.cli import console
+from tests.cli.conftest import Graphc
+
+
+def test_a_library_is_written_with_what_emit_names(models: Path, tmp_path: Path, graphc: Graphc):
+    path = tmp_path / "net.so"
+    arguments = ["compile", f"{models}:Net", "--input", "x:f32[2,6]", "-o", path]
+    done = graphc(*arguments, "--emit", "so,a,o,h,c,py")
+    assert done.code == console.OK
+    assert {p.name for p in tmp_path.glob("net*")} >= {"net.so", "net.a", "net.o", "net.h", "net.c", "net_loader.py"}
+    assert f"{path}: " in done.out and "net_run: arena " in done.out and "code " in done.err
+    facts = json.loads(graphc(*arguments, "--json", "--realtime", "--strict-order", "--name", "other").out)
+    assert set(facts["files"]) == {"so", "h"} and facts["entries"]["run"]["function"] == "other_run"
+    assert facts["realtime"]["run"]["stack_bytes"] > 0
+
+
+def test_a_library_is_made_of_a_model_file(models: Path, net: Path, tmp_path: Path, graphc: Graphc):
+    assert graphc("compile", f"{models}:Net", "--input", "x:f32[2,6]", "-o", net).code == console.OK
+    path = tmp_path / "made.so"
+    assert graphc("compile", net, "-o", path, "--weights-beside").code == console.OK
+    assert path.exists() and path.with_suffix(".weights").exists()
+    done = graphc("compile", net, "-o", path, "--input", "x:f32[2,6]")
+    assert done.code == console.USAGE and "--input is for models" in done.err
+
+
+@pytest.mark.parametrize(
+    ("output", "arguments", "message"),
+    [
+        ("net.so", ["--native"], "--native is for no C library"),
+        ("net.so", ["--opset", "20"], "--opset is for no C library"),
+        ("net.gcm", ["--threads"], "--threads is for C libraries"),
+        ("net.gcm", ["--entry", "a"], "--entry is for C libraries"),
+        ("net.so", ["--emit", "so,dll"], "no file of the kind 'dll'"),
+    ],
+)
+def test_arguments_of_other_files_are_refused(
+    output: str, arguments: list[str], message: str, models: Path, tmp_path: Path, graphc: Graphc
+):
+    done = graphc("compile", f"{models}:Net", "--input", "x:f32[2,6]", "-o", tmp_path / output, *arguments)
+    assert done.code == console.USAGE and message in done.err

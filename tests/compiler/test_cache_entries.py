@@ -1,0 +1,31 @@
+"""What lies in the cache: entries by their last use, removing old ones, folders that others can write to."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+from graphc.compiler import cache
+
+
+def test_entries_are_listed_and_those_removed_that_were_not_used(tmp_path: Path):
+    disk = cache.Cache(tmp_path, 1 << 20)
+    assert disk.entries() == [] and disk.clear(1.0) == 0
+    for name, age in (("old", 1000), ("new", 0)):
+        disk.path(name).write_bytes(b"x" * 3)
+        os.utime(disk.path(name), (time.time() - age, time.time() - age))
+    (tmp_path / f"machine{cache.TUNED}").write_bytes(b"")
+    assert [(key, size) for key, size, _ in disk.entries()] == [("new", 3), ("old", 3)]
+    assert disk.clear(500.0) == 1 and [key for key, _, _ in disk.entries()] == ["new"]
+    assert (tmp_path / f"machine{cache.TUNED}").exists()
+    assert disk.clear() == 1 and not list(tmp_path.glob("*.*"))
+
+
+def test_a_folder_that_others_may_write_to_is_a_fault(tmp_path: Path):
+    assert cache.Cache(tmp_path / "missing", 1).fault() == ""
+    folder = tmp_path / "programs"
+    folder.mkdir(mode=0o700)
+    assert cache.Cache(folder, 1).fault() == ""
+    folder.chmod(0o777)
+    assert "can be written by other users" in cache.Cache(folder, 1).fault()

@@ -17,8 +17,10 @@ from graphc.cli import arguments, console, exported, library, targets
 from graphc.cli.fields import Field, below, spec_fields
 from graphc.codegen.machine.target import Target, named_targets, target_named
 from graphc.compiled.formats import GCM, ONNX, check_options, format_of
+from graphc.compiled.golden import sample_calls
 from graphc.compiled.machine import HOST, compile_on, machine_named, strict_name
 from graphc.compiled.model_export import check_native, export, extended, save_graph
+from graphc.compiled.model_tensors import array_of
 from graphc.compiled.model_trace import nesting, snapshot
 from graphc.compiled.sized_model import for_all_sizes
 from graphc.compiler.compile import CompiledGraph, compile_graph
@@ -32,6 +34,7 @@ from graphc.passes.precision import PRECISIONS
 
 EXAMPLES = (
     "graphc compile net.py:Net --input x:f32[1,1,28,28] -o net.gcm",
+    "graphc compile net.py:Net --input x:f32[1,1,28,28] --native --target sse2,avx2,neon --golden 2 -o net.gcm",
     "graphc compile net.py:Net --input x:f32[batch=1..64,1,28,28] --weights net.safetensors -o net.gcm",
     "graphc compile net.py:Net --input x:f32[1,1,28,28] -o net.onnx",
     "graphc compile net.pt2 --native -o net.gcm",
@@ -83,6 +86,13 @@ def add_to(parser: argparse.ArgumentParser) -> None:
         metavar="NAME[,NAME...]",
         help=f"machines of that code, the best of which runs where the file is loaded: {', '.join(named_targets())} "
         "(default: host)",
+    )
+    parser.add_argument(
+        "--golden",
+        type=arguments.count,
+        default=0,
+        metavar="N",
+        help="put N sample calls with the outputs of the reference interpreter into the file, for graphc selftest",
     )
     parser.add_argument(
         "--strict-order",
@@ -173,7 +183,7 @@ def passes_of(options: argparse.Namespace) -> Arranged:
 
 def _check_format(options: argparse.Namespace) -> None:
     """Raises UsageError for a file of a format that graphc does not write, and for options of the other one."""
-    own = ("native", "precision", "passes", "device")
+    own = ("native", "precision", "passes", "device", "golden")
     try:
         check_options(options.output, GCM, {f"--{name}": getattr(options, name) for name in own})
         check_options(options.output, ONNX, {"--opset": options.opset})
@@ -214,6 +224,7 @@ def _write_gcm(
             options.output,
             structure=nesting(traced.structure),
             native=[compiled, *_others(options, graph, state)] if options.native else False,
+            golden=sample_calls(graph, state, list(map(array_of, examples)), options.golden),
         )
     return manifest, compiled.stages.seconds
 

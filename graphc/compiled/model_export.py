@@ -253,16 +253,17 @@ def save_graph(
     *,
     structure: Structure = None,
     native: bool | CompiledGraph | Sequence[CompiledGraph] = False,
+    golden: Sequence[Sample] = (),
 ) -> ModelManifest:
     """Writes a graph with the arrays of its params and states (by path) to one file, atomically.
 
     ``structure`` says how a call nests the outputs; without it one output stands by itself and several are a tuple.
     ``native`` adds object code: True for that of this machine, or what has been compiled from the frozen graph already,
-    for one machine or several.
+    for one machine or several; ``golden`` adds sample calls.
     Raises ArgumentError when an array is missing, or for another suffix than ``.gcm``.
     """
     check_options(path, GCM, {"a graph with its weights": True})
-    return model_content.save(path, _of_graph(graph, weights, structure, native))
+    return model_content.save(path, _of_graph(graph, weights, structure, native, golden))
 
 
 def _of_graph(
@@ -270,6 +271,7 @@ def _of_graph(
     weights: Mapping[str, np.ndarray],
     structure: Structure,
     native: bool | CompiledGraph | Sequence[CompiledGraph],
+    golden: Sequence[Sample] = (),
 ) -> Artifact:
     """What a file of the graph holds; see ``save_graph``."""
     paths = [input_path(v) for v in graph.inputs if input_class(v) != "input"]
@@ -279,7 +281,7 @@ def _of_graph(
     if native is True:
         native = compile_graph(freeze(settle(graph), weights))
     compiled = [native] if isinstance(native, CompiledGraph) else native or ()
-    entry = stored_entry(ENTRY, graph, structure, list(map(_code, compiled)))
+    entry = stored_entry(ENTRY, graph, structure, list(map(_code, compiled)), golden=golden)
     return _artifact([entry], [graph], {path: weights[path] for path in paths}, set())
 
 

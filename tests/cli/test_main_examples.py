@@ -53,7 +53,7 @@ def universe(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the files that examples name."""
     folder = tmp_path_factory.mktemp("examples")
     (folder / "net.py").write_text(NET)
-    make = ["compile", f"{folder}/net.py:Net", "--input", TYPES, "-o"]
+    make = ["compile", f"{folder}/net.py:Net", "--input", TYPES, "--golden", "1", "-o"]
     for name in ("net.gcm", "other.gcm"):
         assert main([*make, f"{folder}/{name}"]) == 0
     model, digits = gc.load(str(folder / "net.gcm")), np.random.default_rng(0)

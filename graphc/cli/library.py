@@ -44,7 +44,9 @@ def is_wanted(options: argparse.Namespace) -> bool:
     have."""
     wanted = options.emit is not None or Path(options.output).suffix[1:] in KINDS
     own = ("emit", "entry", "name", "weights_beside", "threads", "realtime")
-    wrong = next((name for name in (("native", "device", "opset", "golden") if wanted else own) if getattr(options, name)), None)
+    wrong = next(
+        (name for name in (("native", "device", "opset", "golden") if wanted else own) if getattr(options, name)), None
+    )
     if wrong is not None:
         argument = f"--{wrong.replace('_', '-')}"
         what = "is for no C library" if wanted else "is for C libraries"

@@ -274,7 +274,7 @@ class CompiledStep:
             self._log.info("%s: variant %d", self.name, len(self._programs))
             trim()
             if is_first:
-                self._count.note(key, 3)
+                self._count.note(key, 4)
             return program, numbers
 
     def _sibling(self, key: Any, given: Given, call: SizedCall | None) -> tuple[SizedTrace, list[Tensor]] | None:

@@ -46,6 +46,8 @@ KEEP = 0.9
 _MODE = 0o700
 _OTHERS_WRITE = 0o022
 _PAUSE = 0.01
+_KEY = "key"
+"""Section with the key of an entry, which says so under any name."""
 _SECTIONS = ["manifest", "constants", "object"]
 _ON_DEVICE = ["plan", "text"]
 """Sections that follow in programs for devices."""
@@ -118,7 +120,7 @@ class Cache:
             if not path.exists() or not self._is_usable():
                 return None
             _check_owner(path, stat.S_ISREG)
-            entry = _read(path)
+            entry = _read(path, key)
             if any(e.manifest.target != target for e in (entry, entry.prepacking) if e is not None):
                 raise ArtifactError(f"{path}: it was built for another machine")
         except (OSError, ArtifactError) as error:
@@ -131,7 +133,7 @@ class Cache:
 
     def store(self, key: str, entry: Entry) -> None:
         """Keeps an entry; the least recently used ones go when there is too much."""
-        parts = _sections(entry)
+        parts = {_KEY: key.encode(), **_sections(entry)}
         size = sum(len(part) for part in parts.values())
         if size > self.limit or not self._is_usable():
             return
@@ -324,8 +326,10 @@ def _sections(entry: Entry) -> dict[str, Any]:
     return found
 
 
-def _read(path: Path) -> Entry:
+def _read(path: Path, key: str) -> Entry:
     sections = read_sections(path)
+    if sections.pop(_KEY, np.empty(0, np.uint8)).tobytes() != key.encode():
+        raise ArtifactError(f"{path}: it is the entry of another key")
     names = list(sections)
     first, on_device = [*_SECTIONS, *(_FIRST + name for name in _SECTIONS)], [*_SECTIONS, *_ON_DEVICE]
     if names not in (_SECTIONS, first, on_device):

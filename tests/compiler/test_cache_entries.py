@@ -6,7 +6,13 @@ import os
 import time
 from pathlib import Path
 
+import numpy as np
+import pytest
+
+from graphc.codegen.machine.target import host_target
 from graphc.compiler import cache
+from graphc.compiler.ready import target_spec
+from graphc.files.manifest import Manifest
 
 
 def test_entries_are_listed_and_those_removed_that_were_not_used(tmp_path: Path):
@@ -29,3 +35,14 @@ def test_a_folder_that_others_may_write_to_is_a_fault(tmp_path: Path):
     assert cache.Cache(folder, 1).fault() == ""
     folder.chmod(0o777)
     assert "can be written by other users" in cache.Cache(folder, 1).fault()
+
+
+def test_an_entry_under_the_name_of_another_one_is_not_taken(tmp_path: Path):
+    target = target_spec(host_target())
+    disk = cache.Cache(tmp_path, 1 << 20)
+    disk.store("one", cache.Entry(Manifest("m", "entry", (), 0, 0, target), b"code", np.empty(0, np.uint8)))
+    assert disk.load("one", target) is not None
+    disk.path("other").write_bytes(disk.path("one").read_bytes())
+    with pytest.warns(RuntimeWarning, match="it is the entry of another key"):
+        assert disk.load("other", target) is None
+    assert not disk.path("other").exists() and disk.load("one", target) is not None

@@ -293,7 +293,7 @@ def test_programs_for_devices_are_kept_with_their_plan(disk: cache.Cache):
 @pytest.mark.parametrize("section", ["plan", "text"])
 def test_a_plan_that_is_damaged_is_not_taken(disk: cache.Cache, section: str):
     disk.store(key(1), entry())
-    parts = cache._sections(on_device()) | {section: b"\xff"}
+    parts = {"key": key(1).encode(), **cache._sections(on_device()), section: b"\xff"}
     container.write_sections(disk.path(key(1)), {name: [part] for name, part in parts.items()})
     with pytest.warns(RuntimeWarning, match="cannot be used as it should"):
         assert disk.load(key(1), TARGET) is None

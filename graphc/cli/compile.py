@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ import numpy as np
 
 from graphc.base.errors import ArgumentError, GraphcError
 from graphc.base.size import Dimension
-from graphc.cli import arguments, console, exported, library, targets
+from graphc.cli import arguments, console, exported, library, recompile, targets
 from graphc.cli.fields import Field, below, spec_fields
 from graphc.codegen.machine.target import Target, named_targets, target_named
 from graphc.compiled.formats import GCM, ONNX, check_options, format_of
@@ -102,6 +104,9 @@ def add_to(parser: argparse.ArgumentParser) -> None:
     arguments.add_device(parser, "compile for a device, to find it in the cache where the file is loaded for it")
     add_precision_argument(parser)
     parser.add_argument("--opset", type=int, metavar="N", help="version of ONNX's operators (18 and more; default: 20)")
+    parser.add_argument(
+        "--dump", metavar="FOLDER", help="write every stage of each program to a folder, as GRAPHC_DUMP does"
+    )
     parser.add_argument("--json", action="store_true", help="print what was written as JSON")
     library.add_arguments(parser)
     parser.set_defaults(run=run)
@@ -146,9 +151,32 @@ def add_passes_argument(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Runs the command."""
+    with _dumping(options.dump):
+        return _write(options)
+
+
+@contextmanager
+def _dumping(folder: str | None) -> Iterator[None]:
+    """While the block runs, every stage of what is compiled goes to a folder."""
+    before = os.environ.get("GRAPHC_DUMP")
+    if folder is not None:
+        os.environ["GRAPHC_DUMP"] = folder
+    try:
+        yield
+    finally:
+        if before is not None:
+            os.environ["GRAPHC_DUMP"] = before
+        elif folder is not None:
+            del os.environ["GRAPHC_DUMP"]
+
+
+def _write(options: argparse.Namespace) -> int:
     start = time.perf_counter()
     if library.is_wanted(options):
         return library.write(options, lambda: (*prepare(options), passes_of(options)))
+    if recompile.is_file(options):
+        _check_machine(options)
+        return _say(options, recompile.write(options, _machines(options)), {}, start, "written")
     _check_format(options)
     _check_machine(options)
     model, examples, dims = prepare(options)
@@ -160,18 +188,24 @@ def run(options: argparse.Namespace) -> int:
         manifest, stages = _write_onnx(options, model, examples, dims), {}
     else:
         manifest, stages = _write_gcm(options, model, examples, dims, passes)
-    seconds = time.perf_counter() - start
     if not options.weights and targets.is_random(options.target, model):
         console.say("note: the weights in the file are the random ones of construction; --weights FILE takes others")
-    size = place.stat().st_size
+    done = "traced, compiled and written" if stages else "traced and written"
+    return _say(options, manifest, stages, start, done)
+
+
+def _say(
+    options: argparse.Namespace, manifest: ModelManifest, stages: dict[str, float], start: float, done: str
+) -> int:
+    """Tells what was written."""
+    seconds, size = time.perf_counter() - start, Path(options.output).stat().st_size
     if options.json:
-        facts = {"path": str(place), "bytes": size, "seconds": seconds, "stages": stages}
+        facts = {"path": str(Path(options.output)), "bytes": size, "seconds": seconds, "stages": stages}
         console.emit_json({**describe(manifest), **facts})
     else:
         spec = manifest.first
         signature = ", ".join(map(str, spec.inputs)), ", ".join(map(str, spec.outputs))
-        console.emit(f"{place}: {spec.title}({signature[0]}) -> ({signature[1]}), {console.bytes_text(size)}")
-        done = "traced, compiled and written" if stages else "traced and written"
+        console.emit(f"{options.output}: {spec.title}({signature[0]}) -> ({signature[1]}), {console.bytes_text(size)}")
         console.say(f"{done} in {console.seconds_text(seconds)}")
     return console.OK
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from graphc.compiled.machine import HOST, machine_named, strict_name
 from graphc.compiled.model_derivative import derive
 from graphc.compiled.model_entries import Entry, TracedEntry, trace_entry, with_shared_names
 from graphc.compiled.model_file import LoadedModel, make_model
+from graphc.compiled.model_graph import read_graph
 from graphc.compiled.model_trace import nesting, stored_entry
 from graphc.compiled.step import CompiledStep
 from graphc.compiler import cache
@@ -179,6 +181,17 @@ def _assembled(
             codes = _codes(part.graph, constants, native)
             found.append(stored_entry(part.name, part.graph, part.structure, codes))
     return _artifact(found, [e.graph for e in entries], weights, free)
+
+
+def with_code(stored: Artifact, native: Sequence[Target]) -> Artifact:
+    """The content of a file with code for these machines in the place of what it has. Raises CompileError."""
+    free = {tensor.name for tensor in stored.manifest.weights if tensor.free}
+    constants = {path: array for path, array in stored.weights.items() if path not in free}
+
+    def built(entry: StoredEntry) -> StoredEntry:
+        return replace(entry, natives=tuple(_codes(read_graph(stored, entry.spec.name), constants, native)))
+
+    return replace(stored, entries=tuple(map(built, stored.entries)))
 
 
 def machines_of(names: Sequence[str], strict_order: bool, native: bool) -> list[Target]:

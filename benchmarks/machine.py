@@ -14,7 +14,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, is_dataclass
 from functools import cached_property
 
 import numpy as np
@@ -251,7 +251,7 @@ def in_use(target: Target, name: str) -> float:
 
 def names_of_costs(target: Target) -> list[str]:
     """All costs of a target."""
-    topics = (field.name for field in fields(target.costs))
+    topics = (field.name for field in fields(target.costs) if is_dataclass(getattr(target.costs, field.name)))
     return [f"{topic}.{field.name}" for topic in topics for field in fields(getattr(target.costs, topic))]
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from graphc.compiled.check_case import load_case
     from graphc.compiled.function import compile
     from graphc.compiled.model_check import check
+    from graphc.compiled.model_entries import Entry
     from graphc.compiled.model_export import export
     from graphc.compiled.model_summary import summary
     from graphc.compiled.op_check import check_op

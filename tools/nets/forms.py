@@ -296,6 +296,7 @@ NOT_CALLED = {
     "load_weights", "manual_seed", "picture", "save", "save_state", "scan", "seed", "set_num_threads", "set_rng_state",
     "summary", "graphc.trace", "Dim", "assert_true", "opaque", "checkpoint", "checkpoint_sequential",
     "compare", "cond", "load_case", "replay", "switch", "while_loop", "fori_loop", "associative_scan",
+    "build_library", "selftest",
     "value_and_grad", "vjp", "vmap", "multi_head_attention_forward",
 }  # fmt: skip
 """Public names that this net does not call, with the reason."""

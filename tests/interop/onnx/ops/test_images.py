@@ -40,6 +40,7 @@ def test_what_is_no_image_is_an_error() -> None:
 
 
 def test_without_pillow_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "PIL", None)
+    for name in ("PIL", "PIL.Image"):
+        monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(gc.errors.UnsupportedError, match="pip install pillow"):
         module_of(TEXT.replace("FORMAT", "RGB"))(np.zeros(9, np.uint8))

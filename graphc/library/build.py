@@ -15,7 +15,6 @@ from graphc.codegen.llvm.module import Module, joined
 from graphc.codegen.llvm.thread_pool import emit_pool
 from graphc.codegen.machine.cuda.facts import is_gpu
 from graphc.codegen.machine.target import Target, target_named, without_tiles
-from graphc.codegen.native.builtins import builtin_text
 from graphc.codegen.native.elf.archive import write_archive
 from graphc.codegen.native.elf.layout import SectionFlag
 from graphc.codegen.native.elf.reader import read_object
@@ -24,6 +23,7 @@ from graphc.codegen.native.elf.shared import link_shared
 from graphc.compiled.machine import strict_name
 from graphc.compiled.model_export import content_of, wanted_entries
 from graphc.compiled.model_read import read_model
+from graphc.compiler.linking import builtins_for
 from graphc.compiler.realtime import RealtimeReport, prove_modules
 from graphc.files.container import replacing
 from graphc.files.model_content import Artifact
@@ -252,12 +252,7 @@ def _linked(
     objects: Sequence[bytes], plan: LibraryPlan, machine: Target, library: str, kinds: Sequence[str]
 ) -> dict[str, bytes]:
     """What is made of the object code of a library, by kind."""
-
-    def supply(name: str) -> bytes | None:
-        text = builtin_text(name, machine.triple)
-        return None if text is None else build_object(text, machine)
-
-    found = {}
+    found, supply = {}, builtins_for(machine)
     if "so" in kinds:
         found["so"] = link_shared(objects, plan.exports, soname=library, supply=supply)
     if "o" in kinds or "a" in kinds:

@@ -77,9 +77,12 @@ def compare_arrays(name: str, found: np.ndarray, expected: np.ndarray, atol: flo
         return Comparison(name, 0, 0, None)
     a, b = found.astype(np.float64), expected.astype(np.float64)
     with np.errstate(all="ignore"):
-        excess = np.abs(a - b) - (atol + rtol * np.abs(b))
+        apart = np.abs(a - b)
+        if found.dtype.kind in "iu" and expected.dtype.kind in "iu":  # f64 does not hold all of them.
+            apart = np.abs(found.astype(object) - expected.astype(object)).astype(np.float64)
+        excess = apart - (atol + rtol * np.abs(b))
     excess = np.where(np.isnan(excess), np.inf, excess)
-    excess = np.where((a == b) | (np.isnan(a) & np.isnan(b)), -np.inf, excess)
+    excess = np.where((found == expected) | (np.isnan(a) & np.isnan(b)), -np.inf, excess)
     beyond = int(np.count_nonzero(excess > 0))
     same = np.all(np.isneginf(excess))
     place = int(np.argmax(np.abs(b))) if same else int(np.argmax(excess))

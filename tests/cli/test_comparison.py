@@ -37,3 +37,11 @@ def test_shapes_and_no_elements():
     assert other.as_json()["shape"] == "has shape [2, 2], expected is [1, 2]"
     assert compare_arrays("y", A[:0], A[:0], 0, 0).good
     assert compare_arrays("y", np.float32(2), np.float32(2), 0, 0).worst == ()
+
+
+def test_whole_numbers_that_f64_does_not_hold_are_told_apart():
+    large = np.array([1, 2**53 + 1], np.int64)
+    found = compare_arrays("y", large, np.array([1, 2**53], np.int64), atol=0.0, rtol=0.0)
+    assert not found.good and found.beyond == 1 and found.worst == (1,)
+    assert compare_arrays("y", large, large.copy(), atol=0.0, rtol=0.0).good
+    assert compare_arrays("y", large, np.array([1, 2**53], np.int64), atol=1.0, rtol=0.0).good

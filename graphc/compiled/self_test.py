@@ -146,5 +146,6 @@ def _units(found: np.ndarray, expected: np.ndarray, rtol: float | None, atol: fl
     allowed: Sequence[float] | np.ndarray = allowed_difference(expected, rtol, atol)
     a, b = found.astype(np.float64), expected.astype(np.float64)
     with np.errstate(all="ignore"):
-        units = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, np.abs(a - b) / allowed)
+        same = (found == expected) | (np.isnan(a) & np.isnan(b))  # of whole numbers, f64 does not hold all
+        units = np.where(same, 0.0, np.abs(a - b) / allowed)
     return float(np.where(np.isnan(units), inf, units).max(initial=0.0))

@@ -100,3 +100,14 @@ def test_numbers_that_are_no_tensors_have_no_sample_calls(path: Path):
 
     with pytest.raises(ArgumentError, match="golden: @first has 2 inputs, and there are 1 examples"):
         gc.export(first, gc.rand(8), 3, path=path, dims=[None, count], golden=True)
+
+
+def test_whole_numbers_beyond_what_f64_holds_are_told_apart(path: Path):
+    gc.export(lambda n: n + 1, gc.tensor([2**53 - 1, 7]), path=path, golden=True)
+    assert gc.selftest(path).good
+    stored = model_content.load(path)
+    (sample,) = stored.first.golden
+    assert sample.outputs[0][0] == 2**53
+    wrong = sample._replace(outputs=(sample.outputs[0] + np.array([1, 0]),))
+    model_content.save(path, replace(stored, entries=(replace(stored.first, golden=(wrong,)),)))
+    assert not gc.selftest(path).good

@@ -7,7 +7,8 @@ from typing import Any
 
 from graphc.base.size import Size, bounds, is_size
 from graphc.base.size_terms import Atom, Dimension
-from graphc.library.plan import ALIGNED, Argument, EntryPlan, LibraryPlan
+from graphc.files.container import ALIGNMENT
+from graphc.library.plan import Argument, EntryPlan, LibraryPlan
 
 _HEAD = Template("""\
 /* Runs ${name} on seeded numbers and prints what comes out.
@@ -141,7 +142,7 @@ _FORMATS = {
 
 def c_demo(plan: LibraryPlan, file: str, header: str, library: str, weights: str) -> str:
     """Its text, for a file of that name without suffix; C99 and C++."""
-    names = {"name": plan.name, "upper": plan.upper, "alignment": ALIGNED, "weights": weights}
+    names = {"name": plan.name, "upper": plan.upper, "alignment": ALIGNMENT, "weights": weights}
     dims = {n: d.hint for entry in plan.entries for n, d in zip(entry.dim_identifiers, entry.dims, strict=True)}
     options = [f" * --{name + '=N':12} size (default: {hint})" for name, hint in dims.items()]
     options += [f" * --weights=FILE (default: {weights})"] if plan.is_beside else []

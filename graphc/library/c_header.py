@@ -5,10 +5,9 @@ from __future__ import annotations
 import textwrap
 
 from graphc.base.size import is_size
+from graphc.files.container import ALIGNMENT
 from graphc.library.plan import (
-    ALIGNED,
     HEADER_BYTES,
-    MOST_THREADS,
     STATUSES,
     TYPE_NUMBERS,
     Argument,
@@ -16,6 +15,7 @@ from graphc.library.plan import (
     LibraryPlan,
     shape_text,
 )
+from graphc.runtime.threads import MAX_THREADS
 
 _WIDTH = 100
 """Columns of the text of comments."""
@@ -102,7 +102,7 @@ def _constants(plan: LibraryPlan) -> str:
         _comment("Bytes of a context and of a saved state, and alignment of contexts and arenas."),
         f"#define {p}_CONTEXT_SIZE {plan.context_bytes}\n",
         f"#define {p}_STATE_SIZE {HEADER_BYTES + plan.state_bytes}\n",
-        f"#define {p}_ALIGNMENT {ALIGNED}\n",
+        f"#define {p}_ALIGNMENT {ALIGNMENT}\n",
     ]
     return "".join(lines)
 
@@ -110,7 +110,7 @@ def _constants(plan: LibraryPlan) -> str:
 def _types(plan: LibraryPlan) -> str:
     n = plan.name
     return (
-        _comment(f"A context, in memory of the caller: at least {n}_context_size() bytes, aligned to {ALIGNED}.")
+        _comment(f"A context, in memory of the caller: at least {n}_context_size() bytes, aligned to {ALIGNMENT}.")
         + f"typedef struct {n}_t {n}_t;\n\n"
         + _comment("An input or output. Tables of them end with one whose name is NULL.")
         + "typedef struct {\n"
@@ -146,7 +146,7 @@ def _library(plan: LibraryPlan) -> str:
         f"#define {plan.upper}_WEIGHTS_SIZE {size}\n\n",
         _comment(
             "Makes a context in so many bytes of memory, with the states that the model has at first.",
-            f"The file of weights lies in memory at weights, aligned to {ALIGNED}, as long as the context is used.",
+            f"The file of weights lies in memory at weights, aligned to {ALIGNMENT}, as long as the context is used.",
             "It holds no resource: its memory may be freed, and copied while no call uses it.",
         ),
         f"int {n}_init({n}_t *net, size_t size, const void *weights, size_t weights_size);\n\n",
@@ -186,7 +186,7 @@ def _entry(plan: LibraryPlan, entry: EntryPlan) -> str:
     parts += ["\n", f"extern const {plan.name}_tensor_t {n}_inputs[{len(entry.inputs) + 1}];\n"]
     parts += [f"extern const {plan.name}_tensor_t {n}_outputs[{len(entry.outputs) + 1}];\n\n"]
     unfit = "; SIZE_MAX where sizes are out of range" if entry.dims else ""
-    parts += [_comment(f"Bytes of the arena of a call, aligned to {ALIGNED}{unfit}.")]
+    parts += [_comment(f"Bytes of the arena of a call, aligned to {ALIGNMENT}{unfit}.")]
     parts += [f"size_t {n}_arena_size({dims or 'void'});\n\n"]
     parts.append(f"int {n}({', '.join(parameters(plan, entry))});\n")
     return "".join(parts)
@@ -239,7 +239,7 @@ def _threads(plan: LibraryPlan) -> str:
     n = plan.name
     return (
         _comment(
-            f"How many threads calls with this context share, 1 to {MOST_THREADS}; 1 after init. Workers are",
+            f"How many threads calls with this context share, 1 to {MAX_THREADS}; 1 after init. Workers are",
             "started by the first calls that need them, which allocates memory; they belong to the library, and",
             "stay. While one call has them others run on their own threads. In the child of a fork there are none:",
             "forget_threads before the first call there.",

@@ -9,18 +9,18 @@ from graphc.codegen.llvm.module import Function, Item, Module, Parameter
 from graphc.codegen.llvm.sizes import register_of
 from graphc.codegen.llvm.thread_pool import RESET, RUN
 from graphc.codegen.native.writer import Writer
+from graphc.files.container import ALIGNMENT
 from graphc.library.guarded import CODE, GuardedWriter
 from graphc.library.plan import (
-    ALIGNED,
     CONTEXT_BYTES,
     HEADER_BYTES,
     MACHINE,
-    MOST_THREADS,
     STATUSES,
     EntryPlan,
     LibraryPlan,
 )
 from graphc.library.sections import data_of
+from graphc.runtime.threads import MAX_THREADS
 
 WEIGHTS, RECORD, COUNT, SPIN = 8, 16, 24, 32
 """Offsets in a context, behind its first word: address of the weights, then the record that entry.THREADS describes."""
@@ -86,12 +86,12 @@ def _init(plan: LibraryPlan, declarations: Declarations) -> Function:
         w.declare("machine", f"declare hidden i1 @{plan.inner(MACHINE)}()")
         w.require(w.value(f"call i1 @{plan.inner(MACHINE)}()"), "ERROR_MACHINE")
     parameters: list[Parameter] = [_NET, ("i64", "%size")]
-    w.require_pointers([("%net", ALIGNED)])
+    w.require_pointers([("%net", ALIGNMENT)])
     w.require(w.value(f"icmp uge i64 %size, {plan.context_bytes}"), "ERROR_MEMORY")
     weights = f"@{plan.inner('weights')}"
     if plan.is_beside:
         parameters += [("ptr", "%weights"), ("i64", "%weights_size")]
-        w.require_pointers([("%weights", ALIGNED)])
+        w.require_pointers([("%weights", ALIGNMENT)])
         size = HEADER_BYTES + plan.weight_bytes
         w.require(w.equal("i64", "%weights_size", str(size)), "ERROR_WEIGHTS")
         _require_header(w, plan, "%weights", "weights_header", "ERROR_WEIGHTS")
@@ -186,7 +186,7 @@ def _open_weights(plan: LibraryPlan, declarations: Declarations) -> Function:
 def _close_weights(plan: LibraryPlan, declarations: Declarations) -> Function:
     w = GuardedWriter(declarations)
     w.declare("munmap", "declare i32 @munmap(ptr, i64)")
-    w.require_pointers([("%weights", ALIGNED)])
+    w.require_pointers([("%weights", ALIGNMENT)])
     w.require(w.equal("i32", w.value("call i32 @munmap(ptr %weights, i64 %size)"), "0"), "ERROR_FILE")
     return w.function(plan.symbol("close_weights"), [("ptr", "%weights"), ("i64", "%size")])
 
@@ -194,7 +194,7 @@ def _close_weights(plan: LibraryPlan, declarations: Declarations) -> Function:
 def _set_threads(plan: LibraryPlan, declarations: Declarations) -> Function:
     w = GuardedWriter(declarations)
     w.require_context(plan.magic)
-    w.within("%count", 1, MOST_THREADS, "ERROR_THREADS")
+    w.within("%count", 1, MAX_THREADS, "ERROR_THREADS")
     w.store("i64", "%count", w.offset("%net", COUNT))
     return w.function(plan.symbol("set_threads"), [_NET, ("i64", "%count")])
 
@@ -289,7 +289,7 @@ def _run(plan: LibraryPlan, entry: EntryPlan, declarations: Declarations) -> Fun
         arena = w.load("i64", w.offset(words, 8 * len(entry.manifest.dims)))
     registers = [f"%a{number}" for number in range(len(entry.arguments))]
     pointers = [(r, a.itemsize) for r, a in zip(registers, entry.arguments, strict=True)]
-    scratch = [("%arena", ALIGNED)] if is_size(entry.arena) or entry.arena else []
+    scratch = [("%arena", ALIGNMENT)] if is_size(entry.arena) or entry.arena else []
     w.require_pointers([*pointers, *scratch])
     w.require(w.value(f"icmp uge i64 %arena_size, {arena}"), "ERROR_MEMORY")
     filled = {a.slot: r for r, a in zip(registers, entry.arguments, strict=True)} | {entry.arena_slot: "%arena"}

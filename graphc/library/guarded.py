@@ -11,7 +11,8 @@ from graphc.base.size_terms import Atom, Dimension
 from graphc.codegen.llvm.module import Function, Item
 from graphc.codegen.llvm.sizes import SizeWriter, register_of
 from graphc.codegen.native.writer import Writer
-from graphc.library.plan import ALIGNED, CODES
+from graphc.files.container import ALIGNMENT
+from graphc.library.plan import CODES
 
 CODE = "signext i32"
 """Type of the functions that return a code."""
@@ -66,7 +67,7 @@ class GuardedWriter(Writer):
 
     def require_context(self, magic: int) -> None:
         """Returns a code unless ``%net`` is a context of this library."""
-        self.require_pointers([("%net", ALIGNED)])
+        self.require_pointers([("%net", ALIGNMENT)])
         signed = magic - (1 << 64) if magic >> 63 else magic
         self.require(self.equal("i64", self.load("i64", "%net"), str(signed)), "ERROR_CONTEXT")
 

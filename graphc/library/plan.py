@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 from graphc.base.dtypes import BY_NAME
 from graphc.base.size import Dimension, is_size
-from graphc.files.container import ALIGNMENT
 from graphc.files.manifest import Manifest, TargetSpec, TensorSpec
 from graphc.files.model_manifest import AssumptionSpec
+from graphc.runtime.threads import MAX_THREADS
 
 INSIDE, BESIDE = "inside", "beside"
 """Where the weights of a library lie: in its read-only data, or in a file that the caller maps."""
@@ -20,9 +20,6 @@ HEADER_BYTES = 64
 """Bytes before the content of a file of weights and of a saved state: magic, size, digest, and zeros."""
 CONTEXT_BYTES = 64
 """Bytes of a context before its states."""
-ALIGNED = ALIGNMENT
-"""Of contexts, arenas and weights."""
-MOST_THREADS = 256
 MACHINE = "has_instructions"
 """Name of the function that tells whether the processor has what the code was built for."""
 
@@ -46,7 +43,7 @@ STATUSES = (
     Status("ERROR_WEIGHTS", "the weights are not those that this library was built with"),
     Status("ERROR_STATE", "the saved state is not one of this model"),
     Status("ERROR_FILE", "the file cannot be opened, or not be mapped"),
-    Status("ERROR_THREADS", f"the number of threads is not 1 to {MOST_THREADS}"),
+    Status("ERROR_THREADS", f"the number of threads is not 1 to {MAX_THREADS}"),
     Status("ERROR_MACHINE", "this processor lacks instructions that the library was built for"),
 )
 """By code."""
@@ -182,7 +179,7 @@ class LibraryPlan:
     entries: tuple[EntryPlan, ...]
     states: tuple[StatePlan, ...]
     state_bytes: int
-    """Of all states in the context, a multiple of ALIGNED."""
+    """Of all states in the context, a multiple of ALIGNMENT."""
     initial: int
     """Offset in the weights of what the states are at first."""
     weight_bytes: int

@@ -7,7 +7,8 @@ from typing import Any
 
 from graphc.base.dtypes import BY_NAME
 from graphc.base.shape_patterns import Number, ShapePatterns
-from graphc.library.plan import ALIGNED, CODES, HEADER_BYTES, Argument, EntryPlan, LibraryPlan
+from graphc.files.container import ALIGNMENT
+from graphc.library.plan import CODES, HEADER_BYTES, Argument, EntryPlan, LibraryPlan
 
 _TEXT = Template('''\
 """$name without graphc: its library through ctypes, with numpy alone. Written by graphc $version."""
@@ -83,7 +84,7 @@ def python_loader(plan: LibraryPlan, library: str, weights: str) -> str:
         name=plan.name,
         version=plan.version,
         entries="\n".join(map(_entry, plan.entries)),
-        alignment=ALIGNED,
+        alignment=ALIGNMENT,
         library=library,
         digest=plan.digest.hex(),
         context=plan.context_bytes,

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphc.base.errors import CompileError
+from graphc.files.container import ALIGNMENT
 from graphc.library.plan import (
-    ALIGNED,
     HEADER_BYTES,
     STATUSES,
     TYPE_NUMBERS,
@@ -84,7 +84,7 @@ def data_of(plan: LibraryPlan) -> list[Datum]:
     if not plan.is_beside:
         kind = f"[{plan.weight_bytes} x i8]"
         place = weights_section(plan)
-        found.append(Datum(plan.inner("weights"), kind, "zeroinitializer", ALIGNED, section=place))
+        found.append(Datum(plan.inner("weights"), kind, "zeroinitializer", ALIGNMENT, section=place))
     return found
 
 

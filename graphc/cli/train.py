@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
@@ -198,8 +199,14 @@ def _training(
         "set": [list(pair) for pair in options.set],
     }
     return Training(
-        *(step, data, order, rules),
-        **{"settings": settings, "checkpoints": checkpoints, "evaluate": evaluate, "watcher": watcher},
+        step,
+        data,
+        order,
+        rules,
+        settings=settings,
+        checkpoints=checkpoints,
+        evaluate=evaluate,
+        watcher=watcher,
         workers=options.workers,
     )
 
@@ -301,7 +308,7 @@ class _Printed(Watcher):
             console.emit(f"epoch {line['epoch']}/{self._epochs}  step {line['step']}  {self._numbers(line)}")
         else:
             console.say(f"step {line['step']}/{self._steps}  {self._numbers(line)}")
-        console.sys.stdout.flush()
+        sys.stdout.flush()
 
     def _numbers(self, line: Mapping[str, Any]) -> str:
         shown = [name for name in line if name not in ("event", "step", "epoch", "seconds")]

@@ -14,9 +14,9 @@ from graphc.base.size import is_size
 from graphc.cli import images
 from graphc.cli.arrays import read_array
 from graphc.cli.console import UsageError
-from graphc.cli.images import Scaling
 from graphc.files import image_file
 from graphc.files.manifest import TensorSpec
+from graphc.training.conversion import Scaling
 
 ARRAYS = (".npy", ".npz")
 

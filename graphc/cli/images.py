@@ -12,18 +12,7 @@ from graphc.base.dtypes import BY_NAME
 from graphc.base.errors import ArgumentError, ShapeError
 from graphc.cli.console import UsageError
 from graphc.files.image_file import MODES, read_pixels
-
-BRIGHTEST = 255.0
-
-
-class Scaling(NamedTuple):
-    """What becomes of a channel's number from 0 to 255: ``(number * scale - mean) / std``."""
-
-    scale: float | None = None
-    """None: 1/255 for floats, 1 for integers."""
-    mean: Sequence[float] = (0.0,)
-    """One for all channels, or one each."""
-    std: Sequence[float] = (1.0,)
+from graphc.training.conversion import Scaling
 
 
 class Layout(NamedTuple):
@@ -61,7 +50,7 @@ def read_image(path: Path, layout: Layout, dtype: str, scaling: Scaling) -> np.n
         pixels = read_pixels(path, layout.height, layout.width, layout.channels)
     except ArgumentError as error:
         raise UsageError(error.what, remedy=error.remedy) from None
-    pixels = _scaled(pixels.astype(np.float64), dtype, scaling)
+    pixels = _scaled(pixels, dtype, scaling)
     if layout.plain:
         return pixels[:, :, 0]
     return np.ascontiguousarray(pixels.transpose(2, 0, 1)) if layout.first else pixels
@@ -71,12 +60,14 @@ def _scaled(pixels: np.ndarray, dtype: str, scaling: Scaling) -> np.ndarray:
     """``pixels``, whose last dimension are channels, as elements of the type."""
     numpy_type = BY_NAME[dtype].numpy
     for given in (scaling.mean, scaling.std):
-        if len(given) not in (1, pixels.shape[-1]):
+        if len(given) not in (0, 1, pixels.shape[-1]):
             raise ShapeError(f"{len(given)} numbers for {pixels.shape[-1]} channels", remedy="one, or one each")
-    scale = scaling.scale
-    if scale is None:
-        scale = 1 / BRIGHTEST if numpy_type.kind == "f" else 1.0
-    found = (pixels * scale - np.asarray(scaling.mean)) / np.asarray(scaling.std)
+    is_plain = numpy_type.kind != "f" and scaling.scale is None
+    found = pixels * (1.0 if is_plain else scaling.factor(pixels.dtype))
+    if scaling.mean:
+        found = found - np.asarray(scaling.mean)
+    if scaling.std:
+        found = found / np.asarray(scaling.std)
     if numpy_type.kind in "iu":
         limits = np.iinfo(numpy_type)
         found = np.clip(np.rint(found), limits.min, limits.max)

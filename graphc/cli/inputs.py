@@ -15,9 +15,9 @@ from graphc.cli import arguments, images
 from graphc.cli.arrays import Fill, fit, read_inputs, read_value
 from graphc.cli.batches import Folder
 from graphc.cli.console import UsageError
-from graphc.cli.images import Scaling
 from graphc.files import image_file
 from graphc.files.manifest import TensorSpec
+from graphc.training.conversion import Scaling
 
 FILLS = ("zeros", "ones", "random")
 
@@ -76,7 +76,7 @@ def read(options: argparse.Namespace, specs: Sequence[TensorSpec], sizes: Mappin
 
 def scaling_of(options: argparse.Namespace) -> Scaling:
     """What ``--scale``, ``--mean`` and ``--std`` say."""
-    return Scaling(options.scale, options.mean or (0.0,), options.std or (1.0,))
+    return Scaling(options.scale, options.mean or (), options.std or ())
 
 
 def _read(text: str, spec: TensorSpec, made: TensorSpec, scaling: Scaling) -> Any:

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from graphc.base.errors import ShapeError
-from graphc.cli import images
 from graphc.cli.console import UsageError
-from graphc.cli.images import Layout, Scaling, layout_of, read_image
+from graphc.cli.images import Layout, layout_of, read_image
+from graphc.training.conversion import Scaling
 
 RED = (255, 0, 51)
 
@@ -78,4 +78,4 @@ def test_without_pillow_it_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     with pytest.raises(
         UsageError, match=r"images need Pillow, which is not installed\n  try    pip install 'graphc\[images\]'"
     ):
-        read_image(tmp_path / "a.png", layout_of((8, 9)), "f32", images.Scaling())
+        read_image(tmp_path / "a.png", layout_of((8, 9)), "f32", Scaling())

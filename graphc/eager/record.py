@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextvars import ContextVar
 from typing import Any
 
 from graphc.base.dtypes import DType
@@ -13,14 +12,10 @@ from graphc.ops import dispatch
 from graphc.ops.reduce import sum_to
 from graphc.tape.grad_mode import is_anomaly_enabled, no_grad
 from graphc.tape.node import Edge, Node, freed
+from graphc.tape.saved import saving
 from graphc.tensors.placement import beside, following_rules, is_on_device
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import edge_of, front, refresh
-
-saving: ContextVar[tuple[Callable[[Any], Any], Callable[[Any], Any]] | None] = ContextVar(
-    "graphc_saved_tensors_hooks", default=None
-)
-"""The innermost hooks through which saved tensors go: (pack, unpack)."""
 
 
 class Deferred:

@@ -12,6 +12,7 @@ from graphc.ops import math as mathematics
 from graphc.ops import shape as shapes
 from graphc.tape.grad_mode import no_grad
 from graphc.tensors import composite
+from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor import Tensor
 
 
@@ -92,6 +93,7 @@ def _scaled(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
     return x if bias is None else ew.add(x, bias)
 
 
+@compiled_when_repeated
 def layer_norm(
     input: Tensor,
     normalized_shape: Sequence[int],
@@ -124,6 +126,7 @@ def _last_axes(
     return tuple(range(count - len(shape), count))
 
 
+@compiled_when_repeated
 def rms_norm(
     input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, eps: float | None = None
 ) -> Tensor:
@@ -135,6 +138,7 @@ def rms_norm(
     return _scaled(ew.mul(input, mathematics.rsqrt(ew.add(square, eps))), weight, None)
 
 
+@compiled_when_repeated
 def group_norm(
     input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
 ) -> Tensor:
@@ -182,6 +186,7 @@ def instance_norm(
     return _scaled(_standardized(input, axes, eps), _per_channel(weight, input), _per_channel(bias, input))
 
 
+@compiled_when_repeated
 def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
     """Divides each element by a power of the mean square of ``size`` neighbouring channels of [batch, channels, ...]
     (Krizhevsky et al. 2012, section 3.3)."""

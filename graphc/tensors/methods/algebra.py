@@ -14,6 +14,7 @@ from graphc.ops import reduce, shape
 from graphc.ops.index import iota
 from graphc.ops.matrix_product import matmul
 from graphc.tensors import composite
+from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor_base import TensorBase, need_tensor
 
 if TYPE_CHECKING:
@@ -152,6 +153,7 @@ class Algebra(TensorBase):
         return composite.total(ew.mul(pairs, steps), at)
 
 
+@compiled_when_repeated
 def tensordot(a: Any, b: Any, dims: Any = 2) -> Any:
     """Sums of products over dimensions: the last ``dims`` of ``a`` with the first of ``b``, or two lists of them."""
     if isinstance(dims, int):
@@ -187,6 +189,7 @@ def _summed_units(a: Any, b: Any, left: Sequence[int], right: Sequence[int]) -> 
     return a, b
 
 
+@compiled_when_repeated
 def cdist(x1: Any, x2: Any, p: float = 2.0) -> Any:
     """p-norms of the differences of all rows of ``x1`` [..., P, M] and all of ``x2`` [..., R, M]: [..., P, R]."""
     need_tensor("cdist", x1, x2)
@@ -202,6 +205,7 @@ def cdist(x1: Any, x2: Any, p: float = 2.0) -> Any:
 # ---- einsum
 
 
+@compiled_when_repeated
 def einsum(equation: str, *operands: Any) -> Any:
     """Sums of products by Einstein's convention, e.g. ``einsum("bij,bjk->bik", a, b)``; ``...`` broadcasts.
 

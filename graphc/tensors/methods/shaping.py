@@ -20,6 +20,7 @@ from graphc.ops.define import as_type, common_type
 from graphc.ops.index import as_strided, gather, iota
 from graphc.tensors import indexing
 from graphc.tensors.methods.selection import Selection
+from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor_base import TensorBase, front, need_tensor
 
 if TYPE_CHECKING:
@@ -269,6 +270,7 @@ class Shaping(Selection):
         """Repeated without copying to a shape (numpy's rules)."""
         return self.expand(*sizes, size=size)
 
+    @compiled_when_repeated
     def repeat(self, *sizes: Any, repeats: Any = None) -> Tensor:
         """The whole tensor repeated along each dimension."""
         counts = _named("repeat", sizes, repeats)
@@ -283,6 +285,7 @@ class Shaping(Selection):
         result = shape.broadcast_to(shape.reshape(self, shape=paired), shape=wide)
         return shape.reshape(result, shape=tuple(c * s for c, s in zip(counts, extents, strict=True))).clone()
 
+    @compiled_when_repeated
     def tile(self, *sizes: Any, dims: Any = None) -> Tensor:
         """As repeat, with missing leading counts taken as 1."""
         counts = _named("tile", sizes, dims)
@@ -363,6 +366,7 @@ class Shaping(Selection):
         axes = tuple(sorted(dim_of(d, self.ndim) for d in _named("flip", args, dims)))
         return shape.flip(self, axes=axes if self.shape else ())
 
+    @compiled_when_repeated
     def roll(self, shifts: Any, dims: Any = None) -> Tensor:
         """Elements moved along dimensions (the flattened tensor for None); what leaves one end enters the other."""
         moves = shifts if isinstance(shifts, (tuple, list)) else (shifts,)
@@ -391,10 +395,12 @@ class Shaping(Selection):
         row, column = iota(shape=size, axis=0), iota(shape=size, axis=1)
         return ew.where(compare(column, ew.add(row, diagonal)), self, False)
 
+    @compiled_when_repeated
     def tril(self, diagonal: int = 0) -> Tensor:
         """The lower triangle of matrices, zero above the diagonal."""
         return self._triangle(diagonal, ew.le)
 
+    @compiled_when_repeated
     def triu(self, diagonal: int = 0) -> Tensor:
         """The upper triangle of matrices, zero below the diagonal."""
         return self._triangle(diagonal, ew.ge)
@@ -440,6 +446,7 @@ class Shaping(Selection):
             )
         return iter(self.unbind(0))
 
+    @compiled_when_repeated
     def index_select(self, dim: int, index: Tensor) -> Tensor:
         """The entries of a dimension that a one-dimensional integer tensor names."""
         at = indexing.need_entries("index_select", self, dim, index)
@@ -447,6 +454,7 @@ class Shaping(Selection):
             return self.reshape(1).index_select(0, index).reshape(())
         return gather(self, indexing.entries(index, self.shape[at], "index_select: index"), axis=at)
 
+    @compiled_when_repeated
     def gather(self, dim: int, index: Tensor) -> Tensor:
         """Element ``i, j`` of the result is element ``index[i, j], j`` of this tensor (for ``dim`` 0)."""
         at = indexing.need_places("gather", self, dim, index)
@@ -455,6 +463,7 @@ class Shaping(Selection):
             return shape.reshape(shape.slice(flat, starts=(0,), stops=(0,), steps=(1,)), shape=index.shape)
         return gather(flat, indexing.along(index, at, self.shape or (1,), "gather: index"), axis=0)
 
+    @compiled_when_repeated
     def scatter_add(self, dim: int, index: Tensor, src: Tensor) -> Tensor:
         """This tensor with ``src[i, j]`` added at ``index[i, j], j`` (for ``dim`` 0)."""
         at = indexing.need_places("scatter_add", self, dim, index, src)
@@ -465,6 +474,7 @@ class Shaping(Selection):
         flat = indexing.added(shape.reshape(self, shape=(self.numel(),)), places, part, 0)
         return shape.reshape(flat, shape=self.shape)
 
+    @compiled_when_repeated
     def scatter(
         self, dim: int, index: Tensor, src: Any = None, *, value: float | None = None, reduce: str | None = None
     ) -> Tensor:
@@ -492,6 +502,7 @@ class Shaping(Selection):
         indexing.put(result, places, src)
         return result.reshape(self.shape)
 
+    @compiled_when_repeated
     def masked_fill(self, mask: Tensor, value: Any) -> Tensor:
         """``value`` where the mask is true, else this tensor's elements."""
         return ew.where(mask, filling("masked_fill", mask, value, self.dtype), self)

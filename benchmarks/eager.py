@@ -118,8 +118,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         print(json.dumps({"rows": rows, "summary": found}, indent=1))
         return
     for kind, s in found.items():
-        text = f"{s['rows']} {kind}s: median {s['median']:.2f}, worst {s['worst']:.2f} ({s['which']}), {s['beyond']} beyond"
-        print(text)
+        worst = f"worst {s['worst']:.2f} ({s['which']})"
+        print(f"{s['rows']} {kind}s: median {s['median']:.2f}, {worst}, {s['beyond']} beyond")
 
 
 if __name__ == "__main__":

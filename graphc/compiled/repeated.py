@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from operator import is_
 from typing import Any
 
 from graphc.base import config
 from graphc.base.dtypes import dtype_of
 from graphc.base.errors import GraphcError
+from graphc.base.named_dims import Dim
 from graphc.compiled.backward import Call, CompiledNode
 from graphc.compiled.bound_program import BoundProgram
 from graphc.compiled.function import Compiled
 from graphc.compiled.variant import Variant
 from graphc.eager.record import Snapshot
+from graphc.ir.graph.graph import INPUT, Value
+from graphc.ir.op import Trait
 from graphc.tensors.structure import flatten, unflatten
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import edge_of
@@ -46,14 +50,14 @@ class Program:
     def run(self, tensors: Sequence[Tensor]) -> Any:
         """The result, part of the autograd graph where it can be; None where the call is refused."""
         arrays = [t._data for t in tensors]
-        found = self._native(*arrays)
+        found: Any = self._native(*arrays)
         if found is None:
             try:
                 found = self._calls.run(arrays)
             except GraphcError:
                 return None
         elif self._calls.single:
-            found = (found,)
+            found = [found]
         results = []
         for array, dtype in zip(found, self._types):  # noqa: B905 (residuals follow)
             result = object.__new__(Tensor)
@@ -79,6 +83,13 @@ class Program:
                 result._node, result._index, result._requires_grad = node, i, True
 
 
+def _is_of_an_argument(value: Value) -> bool:
+    """Whether a result is an argument or a view of one, whose memory eager mode shares."""
+    while value.node.op.alias is not None or value.node.op.has(Trait.IDENTITY):
+        value = value.node.operands[0]
+    return value.node.op is INPUT
+
+
 def program(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Run | None:
     """What computes the function for calls with the signature of this one; None where it stays with operations."""
     name = getattr(function, "__name__", "function")
@@ -91,4 +102,12 @@ def program(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
     same = len(tensors) == len(leaves) and all(map(is_, tensors, leaves))
     if not same or not isinstance(variant.calls, BoundProgram) or variant.is_more_than_a_function:
         return None
+    if any(map(_is_of_an_argument, variant.traced.graph.outputs)):
+        return None
     return Program(variant, variant.calls).run
+
+
+def sized_program(function: Callable[..., Any], largest: Sequence[int], constants: Mapping[str, Any]) -> Compiled:
+    """One program for a function of a tensor and whole numbers from 0 to ``largest``."""
+    dims = (None, *[Dim(f"number{i}", min=0, max=last) for i, last in enumerate(largest)])
+    return Compiled(partial(function, **constants), dims=dims)

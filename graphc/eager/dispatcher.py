@@ -31,6 +31,7 @@ from graphc.tensors.tensor_base import (
     BY_NUMPY,
     VOLATILE,
     TensorBase,
+    View,
     any_volatile,
     check_writable,
     expose,
@@ -249,6 +250,27 @@ class EagerDispatcher:
         if operand._detached or not is_grad_enabled() or plan.op.detaches:
             result._detached = True
 
+    def view(self, tensor: Tensor, steps: Sequence[tuple[OpDef, dict[str, Any]]], index: Any) -> Tensor:
+        """``tensor[index]``, a view, of which it is known to what operations it leads."""
+        if tensor._view is not None:
+            refresh(tensor)
+        if VOLATILE[0] or USED[0] or (tensor._requires_grad and is_grad_enabled()):
+            for op, attrs in steps:
+                tensor = self.call(op, (tensor,), attrs)
+            return tensor
+        result = object.__new__(Tensor)
+        # NOTE: with an Ellipsis numpy makes a view of a single element, too.
+        result._data = tensor._data[_as_view(index)]
+        result.dtype = tensor.dtype
+        result._counter = counter = tensor._counter
+        view = tensor._view
+        result._view = View(tensor, steps) if view is None else View(view.base, (*view.steps, *steps))
+        if counter is not None and counter[0]:
+            result._seen = counter[0]
+        if tensor._detached or not is_grad_enabled():
+            result._detached = True
+        return result
+
     def scalar(self, value: bool | int | float, dtype: DType) -> Tensor:
         """A tensor without dimensions."""
         return Tensor._wrap(np.array(value, dtype.numpy))
@@ -371,6 +393,12 @@ class EagerDispatcher:
     ) -> None:
         """Runs the backward pass."""
         engine.backward(tensors, gradients, retain_graph, create_graph, inputs)
+
+
+def _as_view(index: Any) -> Any:
+    if index.__class__ is tuple:
+        return index if any([item is Ellipsis for item in index]) else (*index, Ellipsis)
+    return (index, Ellipsis) if index is not Ellipsis else index
 
 
 def _taken(operands: Sequence[Any], arrays: list[Any], key: list[Any]) -> bool | None:

@@ -17,6 +17,7 @@ import numpy as np
 
 from graphc.base.dtypes import float32, int32, int64
 from graphc.base.errors import DTypeError, ShapeError
+from graphc.base.size import is_size
 from graphc.base.size_relations import at_most
 from graphc.ir.kernel.index import Index, flatten
 from graphc.ir.kernel.lowering import LowerContext, OperandRef
@@ -112,7 +113,8 @@ def _lower(c: LowerContext, index: tuple[Index, ...], state: OperandRef, shape: 
     else:
         halved = halves(nest.index(counter, int64))
     seed, step = c.load(state, (Index(),)), c.load(state, (Index((), 1),))
-    start = (*halved, literal(stream & LOW), step.cast(int32))
+    chosen = nest.index(stream, int64).cast(int32) if is_size(stream) else literal(stream & LOW)
+    start = (*halved, chosen, step.cast(int32))
     words = philox(start, halves(seed), multiply, lambda a, b: a ^ b, lambda word, n: word + literal(n))
     wanted, result = nest.index(number, int32), words[0]
     for i, word in enumerate(words[1:], 1):

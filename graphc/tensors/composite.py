@@ -25,6 +25,7 @@ def to_float(x: Any) -> Any:
     return x if x.dtype.kind == "f" else ew.cast(x, dtype=float32)
 
 
+@compiled_when_repeated
 def total(x: Any, dim: Dims = None, keepdim: bool = False, dtype: DType | None = None) -> Any:
     """The sum; integers and booleans are summed as i64 unless ``dtype`` says otherwise."""
     return folded(reduce.sum, x, dim, keepdim, dtype)

@@ -17,7 +17,7 @@ from graphc.ops import dispatch
 from graphc.ops import elementwise as ew
 from graphc.tape.grad_mode import no_grad
 from graphc.tensors.journal import USED, note_write
-from graphc.tensors.tensor_base import expose, front
+from graphc.tensors.tensor_base import bump, expose, front
 
 PATH = "graphc.random"
 """Where the state of the default generator is found among the state arguments of a graph."""
@@ -116,6 +116,12 @@ class Generator:
         return self.state, stream_of(path, number)
 
     def _advance(self) -> None:
+        state = self.state
+        if dispatch.active() is None:
+            # NOTE: what is assigned below, without the time that an operation takes.
+            np.add(state._data, _STEP, out=state._data)
+            bump(state)
+            return
         with no_grad():
             front().assign(self.state, ew.add(self.state, front().constant(_STEP)))
 

@@ -27,8 +27,14 @@ PROGRAMS = 64
 PLAIN: set[type] = set()
 """Classes of tensors that programs take; others may want to see each operation."""
 
+WORK = 1 << 20
+"""Elements that numpy computes before there is a program for all sizes; results are the same bits."""
+OF_A_CALL = 1 << 13
+"""Elements in the time of which numpy begins and ends a call."""
+
 _STATIC = frozenset((int, float, bool, str, type(None), DType))
 _program = deferred("graphc.compiled.repeated:program")
+_sized_program = deferred("graphc.compiled.repeated:sized_program")
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
@@ -130,3 +136,28 @@ def compiled_when_repeated(function: _F) -> _F:
         return run
 
     return called  # type: ignore[return-value]
+
+
+def compiled_for_all_numbers(*largest: int) -> Callable[[_F], _F]:
+    """For functions of a tensor, as many whole numbers, each from 0 to the ``largest`` one, of which the first is the
+    number of elements of the result, and constants by name. One program for all these numbers computes it once numpy
+    has computed ``WORK`` elements. Only for what has the same bits in all executors."""
+
+    def decorated(function: _F) -> _F:
+        known: dict[Any, Any] = {}
+
+        @functools.wraps(function)
+        def called(tensor: Any, *numbers: int, **constants: Any) -> Any:
+            if dispatch.active() is None and not _is_watched() and tensor._data.__class__ is np.ndarray:
+                key = tuple(constants.values())
+                run = known.get(key, 0)
+                if run.__class__ is not int:
+                    return run(tensor, *numbers)
+                known[key] = run + numbers[0] + OF_A_CALL
+                if known[key] > WORK:
+                    known[key] = _sized_program(function, largest, constants)
+            return function(tensor, *numbers, **constants)
+
+        return called  # type: ignore[return-value]
+
+    return decorated

@@ -88,11 +88,14 @@ def product(a: Any, b: Any) -> Any:
         raise ArgumentError(f"matmul takes two tensors, got {type(a).__name__} and {type(b).__name__}")
     if not a.shape or not b.shape:
         raise ShapeError("matmul: both operands need at least one dimension", remedy="a * b")
+    return matmul(a, b) if len(a.shape) > 1 and len(b.shape) > 1 else _with_vectors(a, b)
+
+
+@compiled_when_repeated
+def _with_vectors(a: Any, b: Any) -> Any:
     left = shape.reshape(a, shape=(1, *a.shape)) if len(a.shape) == 1 else a
     right = shape.reshape(b, shape=(*b.shape, 1)) if len(b.shape) == 1 else b
     result = matmul(left, right)
-    if left is a and right is b:
-        return result
     full = result.shape
     kept = full[:-2] + (() if left is not a else full[-2:-1]) + (() if right is not b else full[-1:])
     return shape.reshape(result, shape=kept)
@@ -183,7 +186,8 @@ class Arithmetic(Elementary, Ordering, Algebra):
     exp, expm1 = _unary(mathematics.exp), _unary(mathematics.expm1)
     log, log1p = _unary(mathematics.log), _unary(mathematics.log1p)
     sqrt, rsqrt = _unary(mathematics.sqrt), _unary(mathematics.rsqrt)
-    sin, cos, tanh, erf = (_unary(getattr(mathematics, n)) for n in ("sin", "cos", "tanh", "erf"))
+    sin, cos, tanh = (_unary(getattr(mathematics, n)) for n in ("sin", "cos", "tanh"))
+    erf = _unary(compiled_when_repeated(mathematics.erf))
     atan, asin, acos, atan2 = (
         *(_unary(getattr(mathematics, n)) for n in ("atan", "asin", "acos")),
         _two(mathematics.atan2),

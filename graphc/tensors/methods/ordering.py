@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,6 +19,7 @@ from graphc.ops.index import gather, iota, scatter
 from graphc.ops.state import stop_gradient, straight_through
 from graphc.tape.grad_mode import is_grad_enabled
 from graphc.tensors import composite, indexing
+from graphc.tensors.placement import is_on_device
 from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor_base import TensorBase, front, need_tensor
 
@@ -39,8 +41,27 @@ class Extremes(NamedTuple):
     max: Any
 
 
+SHORT = 64
+"""Size of a dimension up to which comparing all pairs, as compiled code does, is faster than sorting it."""
+
+
+def compiled_when_short(method: Any) -> Any:
+    """A method that is compiled when it is repeated, where it is called with tensors of short dimensions."""
+    compiled = compiled_when_repeated(method)
+
+    @functools.wraps(method)
+    def called(self: Any, *args: Any, **kwargs: Any) -> Any:
+        short = all([extent <= SHORT for extent in self.shape])
+        return (compiled if short else method)(self, *args, **kwargs)
+
+    return called
+
+
 def sorted_positions(x: Any, axis: int, descending: bool) -> Any:
     """The positions along ``axis`` in the order of their elements (i64); equal elements stay in order."""
+    known = None if is_on_device(x._data) else front().known(x)
+    if known is not None:
+        return front().constant(order.order_of(known, axis, descending))
     ranks = order.rank(x, axis=axis, descending=descending)
     places = indexing.along(ranks, axis, x.shape)
     count = math.prod(x.shape)
@@ -98,7 +119,7 @@ def shared_by_ties(x: Any, pick: Callable[[Any], Any]) -> Any:
 class Ordering(TensorBase):
     """Sorting, running sums, quantiles."""
 
-    @compiled_when_repeated
+    @compiled_when_short
     def argsort(self, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
         """Indices that sort a dimension; equal elements stay in order."""
         if not self.shape:
@@ -106,7 +127,7 @@ class Ordering(TensorBase):
             return shape.filled(0, int64, ())
         return sorted_positions(self, dim_of(dim, self.ndim), descending)
 
-    @compiled_when_repeated
+    @compiled_when_short
     def sort(self, dim: int = -1, descending: bool = False, stable: bool = False) -> Extreme:
         """(values, indices) in ascending or descending order of a dimension; NaN is larger than every number.
 
@@ -121,7 +142,7 @@ class Ordering(TensorBase):
         """Sorted along the first dimension."""
         return self.sort(0).values
 
-    @compiled_when_repeated
+    @compiled_when_short
     def topk(self, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Extreme:
         """(values, indices) of the k largest or smallest elements of a dimension, in order."""
         at = dim_of(dim, self.ndim)
@@ -133,7 +154,7 @@ class Ordering(TensorBase):
         found = self.argsort(at, largest).narrow(at, 0, k).contiguous()
         return Extreme(take_along(self, found, at), found)
 
-    @compiled_when_repeated
+    @compiled_when_short
     def kthvalue(self, k: int, dim: int = -1, keepdim: bool = False) -> Extreme:
         """(value, index) of the k-th smallest element of a dimension, counted from 1."""
         at = dim_of(dim, self.ndim)
@@ -169,7 +190,6 @@ class Ordering(TensorBase):
             found = Extreme(take_along(self, indices, at), indices)
         return found if keepdim else Extreme(*(t.squeeze(at) for t in found))
 
-    @compiled_when_repeated
     def quantile(
         self, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
     ) -> Tensor:
@@ -204,6 +224,7 @@ class Ordering(TensorBase):
             kept = [p.reshape(*(1,) * self.ndim) for p in kept]
         return kept[0] if not shares.ndim else shape.concat(*(p.unsqueeze(0) for p in kept), axis=0)
 
+    @compiled_when_repeated
     def cumsum(self, dim: int, *, dtype: DType | None = None) -> Tensor:
         """Running sums along ``dim``; integers are summed as i64."""
         dtype = dtype or (self.dtype if self.dtype.kind == "f" else int64)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import accumulate
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from graphc.base.dims import common_shape, dim_of, extent_of, same_sizes, sizes_
 from graphc.base.dtypes import DType, fitted
 from graphc.base.errors import ArgumentError, AttributeValueError, IndexRangeError, RecompileWarning, ShapeError
 from graphc.base.size import always, is_size
-from graphc.ops import bits, shape
+from graphc.ops import bits, dispatch, shape
 from graphc.ops import elementwise as ew
 from graphc.ops.define import as_type, common_type
 from graphc.ops.index import as_strided, gather, iota
@@ -27,6 +28,11 @@ if TYPE_CHECKING:
     from graphc.tensors.tensor import Tensor
 
 
+@lru_cache(maxsize=1024)
+def _view_shape(sizes: tuple[int, ...], count: int) -> tuple[int, ...]:
+    return view_shape(sizes_of(sizes), count)
+
+
 def _several(name: str, tensors: Any) -> list[Any]:
     if isinstance(tensors, TensorBase):
         raise ArgumentError(f"{name} takes a list of tensors, got one tensor", remedy=f"{name}([a, b])")
@@ -35,6 +41,7 @@ def _several(name: str, tensors: Any) -> list[Any]:
     return listed
 
 
+@compiled_when_repeated
 def concatenate(tensors: Sequence[Any], dim: int = 0) -> Any:
     """Joins tensors along a dimension; empty one-dimensional ones are left out, element types are promoted."""
     tensors = _several("cat", tensors)
@@ -49,6 +56,7 @@ def concatenate(tensors: Sequence[Any], dim: int = 0) -> Any:
     return shape.concat(*(as_type(t, dtype) for t in kept), axis=axis)
 
 
+@compiled_when_repeated
 def stacked(tensors: Sequence[Any], dim: int = 0) -> Any:
     """Joins tensors of one shape along a new dimension."""
     tensors = _several("stack", tensors)
@@ -124,6 +132,8 @@ class Shaping(Selection):
         """Another shape of the same size (one size may be -1); a view where that is possible."""
         if named:
             sizes = _named("reshape", sizes, **named)
+        if all([size.__class__ is int for size in sizes]) and dispatch.active() is None:
+            return shape.reshape(self, shape=_view_shape(sizes, self._data.size))
         return shape.reshape(self, shape=view_shape(sizes_of(sizes), self.numel()))
 
     def view_as(self, other: Tensor) -> Tensor:
@@ -340,8 +350,9 @@ class Shaping(Selection):
             sizes = list(split_size)
             if sum(sizes) != extent or any(s < 0 for s in sizes):
                 raise ShapeError(f"split sizes {sizes} do not sum to {extent}, the size of dimension {dim}")
-        starts = accumulate(sizes, initial=0)
-        return tuple(self.narrow(dim, start, size) for start, size in zip(starts, sizes, strict=False))
+        starts, before = accumulate(sizes, initial=0), (slice(None),) * dim_of(dim, self.ndim)
+        parts = zip(starts, sizes, strict=False)
+        return tuple([indexing.take(self, (*before, slice(start, start + size))) for start, size in parts])
 
     def chunk(self, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
         """At most ``chunks`` views of equal size (the last may be smaller)."""

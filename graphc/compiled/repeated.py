@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
+from contextvars import Context
 from operator import is_
 from typing import Any
+
+import numpy as np
 
 from graphc.base import config
 from graphc.base.dtypes import dtype_of
@@ -107,7 +109,24 @@ def program(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
     return Program(variant, variant.calls).run
 
 
-def sized_program(function: Callable[..., Any], largest: Sequence[int], constants: Mapping[str, Any]) -> Compiled:
-    """One program for a function of a tensor and whole numbers from 0 to ``largest``."""
+def sized_program(function: Callable[..., Any], largest: Sequence[int]) -> Callable[..., Any] | None:
+    """One program for a function of a generator's state and whole numbers from 0 to ``largest``; None where there is
+    none. It returns None for a call that it refuses."""
     dims = (None, *[Dim(f"number{i}", min=0, max=last) for i, last in enumerate(largest)])
-    return Compiled(partial(function, **constants), dims=dims)
+    compiled = Compiled(function, dims=dims)
+    # NOTE: in a context of its own, because what draws in a module's call is a program for that place alone.
+    example = Tensor._wrap(np.zeros(2, np.int64)), *[min(n, 4) for n in largest]
+    dtype = Context().run(compiled, *example).dtype
+    call = compiled.variants[-1].shortcut()
+    if call is None:
+        return None
+
+    def run(tensor: Tensor, *numbers: int) -> Tensor | None:
+        array = call(tensor._data, *numbers)
+        if array is None:
+            return None
+        result = object.__new__(Tensor)
+        result._data, result.dtype, result._counter = array, dtype, [0]
+        return result
+
+    return run

@@ -207,6 +207,15 @@ def _is_plain_mask(x: Any, index: Any) -> bool:
 def _taken(x: Any, index: Any) -> Any:
     if _is_plain_mask(x, index):
         return front().constant(x._data[index._data])
+    return _of_entries(x, index) if index.__class__ in PLAIN and index.dtype.kind in "iu" else _by_plan(x, index)
+
+
+@compiled_when_repeated
+def _of_entries(x: Any, index: Any) -> Any:
+    return _by_plan(x, index)
+
+
+def _by_plan(x: Any, index: Any) -> Any:
     p = plan(index, x.shape)
     result = slice_by(x, p)
     return _take_tensors(result, p.tensors) if p.tensors else result

@@ -139,24 +139,24 @@ def compiled_when_repeated(function: _F) -> _F:
 
 
 def compiled_for_all_numbers(*largest: int) -> Callable[[_F], _F]:
-    """For functions of a tensor, as many whole numbers, each from 0 to the ``largest`` one, of which the first is the
-    number of elements of the result, and constants by name. One program for all these numbers computes it once numpy
-    has computed ``WORK`` elements. Only for what has the same bits in all executors."""
+    """For functions of the state of a generator (i64[2]) and as many whole numbers, each from 0 to the ``largest`` one,
+    of which the first is the number of elements of the result. One program for all these numbers computes it once
+    numpy has computed ``WORK`` elements. Only for what has the same bits in all executors."""
 
     def decorated(function: _F) -> _F:
-        known: dict[Any, Any] = {}
+        known: list[Any] = [0]
 
         @functools.wraps(function)
-        def called(tensor: Any, *numbers: int, **constants: Any) -> Any:
-            if dispatch.active() is None and not _is_watched() and tensor._data.__class__ is np.ndarray:
-                key = tuple(constants.values())
-                run = known.get(key, 0)
-                if run.__class__ is not int:
-                    return run(tensor, *numbers)
-                known[key] = run + numbers[0] + OF_A_CALL
-                if known[key] > WORK:
-                    known[key] = _sized_program(function, largest, constants)
-            return function(tensor, *numbers, **constants)
+        def called(state: Any, *numbers: int) -> Any:
+            if dispatch.active() is None and not _is_watched() and state._data.__class__ is np.ndarray:
+                run = known[0]
+                if run.__class__ is int:
+                    known[0] = run = run + numbers[0] + OF_A_CALL
+                    if run > WORK:
+                        known[0] = run = _sized_program(function, largest)
+                if run is not None and run.__class__ is not int and (result := run(state, *numbers)) is not None:
+                    return result
+            return function(state, *numbers)
 
         return called  # type: ignore[return-value]
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
+import sys
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -22,6 +24,9 @@ WITHIN = 4.0
 """How many times the time of torch a call may take,"""
 LEAST_US = 5.0
 """or else how many microseconds, whatever torch takes."""
+
+
+_BLAS_THREADS = "OPENBLAS_NUM_THREADS"
 
 
 def call_of(expression: str, lib: Any, size: str) -> Call:
@@ -114,6 +119,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--seconds", type=float, default=0.01, help="time of a round of a call; loops take five times")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(argv)
+    if os.environ.get(_BLAS_THREADS) != "1":  # numpy's library reads it when it is loaded
+        os.environ[_BLAS_THREADS] = "1"
+        given = sys.argv[1:] if argv is None else argv
+        os.execv(sys.executable, [sys.executable, "-m", "benchmarks.eager", *given])
     pin(1)
     rows = measured(options)
     found = summary(rows)

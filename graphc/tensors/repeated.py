@@ -27,7 +27,7 @@ PROGRAMS = 64
 PLAIN: set[type] = set()
 """Classes of tensors that programs take; others may want to see each operation."""
 
-WORK = 1 << 20
+WORK = 1 << 18
 """Elements that numpy computes before there is a program for all sizes; results are the same bits."""
 OF_A_CALL = 1 << 13
 """Elements in the time of which numpy begins and ends a call."""

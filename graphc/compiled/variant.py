@@ -310,7 +310,15 @@ class Variant:
     def is_more_than_a_function(self) -> bool:
         """Whether a call depends on or does anything besides its arguments and results."""
         traced = self.traced
-        parts = (self._slots, self._effects, self.drawn, traced.host, traced.written, self.assumptions.found)
+        parts = (
+            self._slots,
+            traced.constants,
+            self._effects,
+            self.drawn,
+            traced.host,
+            traced.written,
+            self.assumptions.found,
+        )
         return any(map(bool, parts)) or self.training is not None or not self.numbers.is_none
 
     def _with_numbers(self, call: Callable[..., Any]) -> Callable[..., Any] | None:

@@ -111,7 +111,7 @@ def program(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
 
 def sized_program(function: Callable[..., Any], largest: Sequence[int]) -> Callable[..., Any] | None:
     """One program for a function of a generator's state and whole numbers from 0 to ``largest``; None where there is
-    none. It returns None for a call that it refuses."""
+    none."""
     dims = (None, *[Dim(f"number{i}", min=0, max=last) for i, last in enumerate(largest)])
     compiled = Compiled(function, dims=dims)
     # NOTE: in a context of its own, because what draws in a module's call is a program for that place alone.
@@ -121,10 +121,10 @@ def sized_program(function: Callable[..., Any], largest: Sequence[int]) -> Calla
     if call is None:
         return None
 
-    def run(tensor: Tensor, *numbers: int) -> Tensor | None:
+    def run(tensor: Tensor, *numbers: int) -> Tensor:
         array = call(tensor._data, *numbers)
-        if array is None:
-            return None
+        if array is None:  # as of long calls, which Ctrl-C is to end
+            return Context().run(compiled, tensor, *numbers)
         result = object.__new__(Tensor)
         result._data, result.dtype, result._counter = array, dtype, [0]
         return result

@@ -14,7 +14,8 @@ from graphc.base.errors import ArgumentError, AttributeValueError, IndexRangeErr
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.ops import order, reduce, shape
-from graphc.ops.index import gather, iota, scatter
+from graphc.ops.index import gather, iota
+from graphc.ops.sorting import argsort
 from graphc.ops.state import stop_gradient, straight_through
 from graphc.tape.grad_mode import is_grad_enabled
 from graphc.tensors import composite, indexing
@@ -36,16 +37,6 @@ class Extremes(NamedTuple):
 
     min: Any
     max: Any
-
-
-def sorted_positions(x: Any, axis: int, descending: bool) -> Any:
-    """The positions along ``axis`` in the order of their elements (i64); equal elements stay in order."""
-    ranks = order.rank(x, axis=axis, descending=descending)
-    places = indexing.along(ranks, axis, x.shape)
-    count = math.prod(x.shape)
-    zeros = shape.filled(0, int64, (count,))
-    own = shape.reshape(iota(shape=x.shape, axis=axis, dtype=int64), shape=(count,))
-    return shape.reshape(scatter(zeros, shape.reshape(places, shape=(count,)), own, axis=0), shape=x.shape)
 
 
 def take_along(x: Any, index: Any, dim: int) -> Any:
@@ -102,13 +93,10 @@ class Ordering(TensorBase):
         if not self.shape:
             dim_of(dim, 0)
             return shape.filled(0, int64, ())
-        return sorted_positions(self, dim_of(dim, self.ndim), descending)
+        return argsort(self, axis=dim_of(dim, self.ndim), descending=descending)
 
     def sort(self, dim: int = -1, descending: bool = False, stable: bool = False) -> Extreme:
-        """(values, indices) in ascending or descending order of a dimension; NaN is larger than every number.
-
-        Compiled code compares all pairs, so its time grows with the square of the dimension.
-        """
+        """(values, indices) in ascending or descending order of a dimension; NaN is larger than every number."""
         found = self.argsort(dim, descending)
         if not self.shape:
             return Extreme(ew.mul(self, True), found)
@@ -126,7 +114,7 @@ class Ordering(TensorBase):
             raise IndexRangeError(f"topk: k is {k}, the dimension has {extent} elements")
         if not self.shape:
             return self.sort(dim)
-        found = self.argsort(at, largest).narrow(at, 0, k).contiguous()
+        found = argsort(self, axis=at, descending=largest, count=k)
         return Extreme(take_along(self, found, at), found)
 
     def kthvalue(self, k: int, dim: int = -1, keepdim: bool = False) -> Extreme:
@@ -135,10 +123,10 @@ class Ordering(TensorBase):
         extent = self.shape[at] if self.shape else 1
         if not 1 <= k <= extent:
             raise IndexRangeError(f"kthvalue: k is {k}, the dimension has {extent} elements")
-        found = self.sort(at)
         if not self.shape:
-            return found
-        values, indices = (t.narrow(at, k - 1, 1) for t in found)
+            return self.sort(at)
+        indices = argsort(self, axis=at, descending=False, count=k).narrow(at, k - 1, 1).contiguous()
+        values = take_along(self, indices, at)
         return Extreme(values, indices) if keepdim else Extreme(values.squeeze(at), indices.squeeze(at))
 
     def median(self, dim: int | None = None, keepdim: bool = False) -> Any:

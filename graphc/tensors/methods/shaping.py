@@ -17,7 +17,8 @@ from graphc.base.size import always, is_size
 from graphc.ops import bits, shape
 from graphc.ops import elementwise as ew
 from graphc.ops.define import as_type, common_type
-from graphc.ops.index import as_strided, gather, iota
+from graphc.ops.index import gather, iota
+from graphc.ops.strided import as_strided
 from graphc.tensors import indexing
 from graphc.tensors.methods.selection import Selection
 from graphc.tensors.tensor_base import TensorBase, front, need_tensor

@@ -75,6 +75,9 @@ def main() -> list[float]:
             if p.dim() > 1:
                 fan_in = p[0].numel()
                 p.copy_(torch.from_numpy(rng.normal(0, np.sqrt(2 / fan_in), tuple(p.shape))))
+        for m in model.modules():
+            if isinstance(m, (nn.Conv2d, nn.Linear)) and m.bias is not None:
+                nn.init.zeros_(m.bias)
     optimizer = torch.optim.Adam(model.parameters(), 2e-3, weight_decay=1e-4)
     warmup = LinearLR(optimizer, start_factor=0.1, total_iters=4)
     cosine = CosineAnnealingLR(optimizer, T_max=16)

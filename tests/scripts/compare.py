@@ -16,6 +16,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 
+from tests.scripts.compiled import with_compiled
+
 FOLDER = Path(__file__).parent / "torch"
 CURVES = Path(__file__).parent / "curves.json"
 TOLERANCE = 1e-4  # of a loss, relative or absolute
@@ -38,10 +40,14 @@ def _import_line(match: re.Match[str]) -> str:
     return f"{indent}import graphc as torch" if (verb, rest) == ("import", "") else f"{indent}{verb} graphc{rest}"
 
 
-def run(name: str, library: str) -> list[float]:
-    """Return what ``main`` of a script returns, run with ``"torch"`` as it is or with ``"graphc"``."""
+def run(name: str, library: str, compiled: bool = False) -> list[float]:
+    """Return what ``main`` of a script returns, run with ``"torch"`` as it is or with ``"graphc"``.
+
+    ``compiled`` adds the lines that compile its models.
+    """
     path = FOLDER / f"{name}.py"
     source = path.read_text(encoding="utf-8")
+    source = with_compiled(name, source) if compiled else source
     with _module(f"script_{name}_{library}") as module:
         exec(compile(source if library == "torch" else with_graphc(source), str(path), "exec"), module.__dict__)
         return module.main()
@@ -76,14 +82,15 @@ def _record(chosen: Sequence[str]) -> None:
     CURVES.write_text("{\n" + lines + "\n}\n", encoding="utf-8")
 
 
-def _row(name: str, quiet: bool, full: bool) -> bool:
+def _row(name: str, compiled: bool, full: bool) -> bool:
+    quiet = not full
     talk = contextlib.redirect_stdout(io.StringIO()) if quiet else contextlib.nullcontext()
     here = importlib.util.find_spec("torch") is not None
     with talk:
         expected, began = (run(name, "torch") if here else recorded()[name]), time.perf_counter()
     try:
         with talk:
-            gap = worst(run(name, "graphc"), expected)
+            gap = worst(run(name, "graphc", compiled), expected)
     except Exception as error:  # a table of all scripts goes on after any failure
         if full:
             traceback.print_exc()
@@ -99,14 +106,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.scripts.compare", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"scripts; all without: {', '.join(names())}")
     parser.add_argument("--record", action="store_true", help="write what PyTorch computes to curves.json")
+    parser.add_argument("--compiled", action="store_true", help="with models that graphc compiles")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
     chosen = args.names or names()
     if args.record:
         _record(chosen)
         return 0
-    one = len(chosen) == 1
-    return 0 if all([_row(name, not one, one) for name in chosen]) else 1
+    return 0 if all([_row(name, args.compiled, len(chosen) == 1) for name in chosen]) else 1
 
 
 if __name__ == "__main__":

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.scripts.compare import TOLERANCE, names, recorded, run, worst
+from tests.scripts.run import TOLERANCE, curve, names, recorded, worst
 
 pytest.importorskip("torch")
 
 
 @pytest.mark.parametrize("name", names())
 def test_the_recorded_curve_is_what_pytorch_computes(name):
-    assert worst(run(name, "torch"), recorded()[name]) <= TOLERANCE
+    assert worst(curve(name, "torch"), recorded()[name]) <= TOLERANCE

@@ -40,7 +40,7 @@ def _import_line(match: re.Match[str]) -> str:
     return f"{indent}import graphc as torch" if (verb, rest) == ("import", "") else f"{indent}{verb} graphc{rest}"
 
 
-def run(name: str, library: str, compiled: bool = False) -> list[float]:
+def curve(name: str, library: str, compiled: bool = False) -> list[float]:
     """Return what ``main`` of a script returns, run with ``"torch"`` as it is or with ``"graphc"``.
 
     ``compiled`` adds the lines that compile its models.
@@ -77,7 +77,7 @@ def recorded() -> dict[str, list[float]]:
 
 def _record(chosen: Sequence[str]) -> None:
     curves = recorded() if CURVES.exists() else {}
-    curves.update({name: [float(f"{x:.7g}") for x in run(name, "torch")] for name in chosen})
+    curves.update({name: [float(f"{x:.7g}") for x in curve(name, "torch")] for name in chosen})
     lines = ",\n".join(f"{json.dumps(name)}: {json.dumps(curves[name])}" for name in sorted(curves))
     CURVES.write_text("{\n" + lines + "\n}\n", encoding="utf-8")
 
@@ -87,10 +87,10 @@ def _row(name: str, compiled: bool, full: bool) -> bool:
     talk = contextlib.redirect_stdout(io.StringIO()) if quiet else contextlib.nullcontext()
     here = importlib.util.find_spec("torch") is not None
     with talk:
-        expected, began = (run(name, "torch") if here else recorded()[name]), time.perf_counter()
+        expected, began = (curve(name, "torch") if here else recorded()[name]), time.perf_counter()
     try:
         with talk:
-            gap = worst(run(name, "graphc", compiled), expected)
+            gap = worst(curve(name, "graphc", compiled), expected)
     except Exception as error:  # a table of all scripts goes on after any failure
         if full:
             traceback.print_exc()
@@ -103,7 +103,7 @@ def _row(name: str, compiled: bool, full: bool) -> bool:
 
 def main() -> int:
     """The command line; its exit status is 1 where a script fails or differs."""
-    parser = argparse.ArgumentParser(prog="python -m tests.scripts.compare", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.scripts.run", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"scripts; all without: {', '.join(names())}")
     parser.add_argument("--record", action="store_true", help="write what PyTorch computes to curves.json")
     parser.add_argument("--compiled", action="store_true", help="with models that graphc compiles")

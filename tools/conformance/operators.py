@@ -164,7 +164,16 @@ def _judge_result(info: Any, function: Function, dtype: torch.dtype, sample: Any
     def exact() -> list[Any]:
         return list(leaves(_expected(info, _widened(spare))))
 
-    _compare(found, expected, tolerance(info, dtype), exact, info.name in RANDOM)
+    _compare(found, expected, tolerance(info, dtype), exact, _random(info, spare))
+
+
+def _random(info: Any, sample: Any) -> bool:
+    """Whether nobody can foresee the result: attention with dropout, too, whose probability is the tenth argument of
+    the function behind the layer."""
+    dropout = sample.kwargs.get("dropout_p", 0.0)
+    if info.name == "nn.functional.multi_head_attention_forward":
+        dropout = sample.args[9]
+    return info.name in RANDOM or dropout > 0
 
 
 def _widened(sample: Any) -> Any:
@@ -174,10 +183,12 @@ def _widened(sample: Any) -> Any:
 
 def _judge_gradient(info: Any, function: Function, dtype: torch.dtype, sample: Any, compiled: bool) -> None:
     call = call_of(sample)
+    if info.variant_test_name == "partial_views":
+        raise NotMappedError("strides that reach beyond a view")
     inputs = [t for t in leaves((sample.input, sample.args, sample.kwargs)) if isinstance(t, torch.Tensor)]
     wanted = [i for i, t in enumerate(inputs) if t.requires_grad]
     expected = [t for t in leaves(_expected(info, sample)) if isinstance(t, torch.Tensor) and t.requires_grad]
-    if info.name in RANDOM:
+    if _random(info, sample):
         raise NotMappedError("gradients of random results")
     if not wanted or not expected:
         raise NotMappedError("no gradient in PyTorch either")
@@ -338,6 +349,7 @@ def _argument(place: int, usual: int) -> Callable[[Any], int]:
 ORDERS: dict[str, Callable[[Any, list[Any]], list[Any]]] = {
     "topk": _with_named_elements(_argument(1, -1)),
     "kthvalue": _with_named_elements(_argument(1, -1)),
+    "mode": _with_named_elements(_argument(0, -1)),
     "argsort": _with_named_elements(_argument(0, -1), only_places=True),
 }
 """Operators that may name any of equal elements."""

@@ -35,6 +35,7 @@ class Call(NamedTuple):
 
 
 _NO_MEANING = {"layout": (torch.strided,), "pin_memory": (None, False), "non_blocking": (None, False, True)}
+_MOST_DIMENSIONS = 64
 _FORMATS = (torch.contiguous_format, torch.preserve_format)
 _REFUSED = {
     "out": "`out=`, which no function takes",
@@ -45,6 +46,7 @@ _REFUSED = {
 def call_of(sample: Any) -> Call:
     """The call that a sample (``SampleInput``, or anything with input, args and kwargs) stands for."""
     tensors: list[gc.Tensor] = []
+    arguments = tuple([_ours(v, tensors) for v in (sample.input, *sample.args)])
     keywords = {}
     for key, value in sample.kwargs.items():
         if key in _REFUSED and value is not None:
@@ -52,7 +54,6 @@ def call_of(sample: Any) -> Call:
         if key in _NO_MEANING and value in _NO_MEANING[key]:
             continue
         keywords[key] = _ours(value, tensors)
-    arguments = tuple([_ours(v, tensors) for v in (sample.input, *sample.args)])
     return Call(arguments, {k: v for k, v in keywords.items() if v is not _FORMATS}, tensors)
 
 
@@ -73,12 +74,14 @@ def tensor_of(tensor: torch.Tensor) -> gc.Tensor:
         raise NotMappedError("quantized tensors")
     if tensor.device.type != "cpu":
         raise NotMappedError(f"tensors on {tensor.device.type}")
+    if tensor.ndim > _MOST_DIMENSIONS:
+        raise NotMappedError(f"more than {_MOST_DIMENSIONS} dimensions, which numpy has not")
     dtype = type_of(tensor.dtype)
     plain = tensor.detach().resolve_conj().resolve_neg()
     if dtype.long_name in ("float16", "bfloat16"):
         made = gc.from_numpy(plain.float().numpy().copy()).to(dtype)
     else:
-        made = gc.from_numpy(plain.numpy().copy())
+        made = gc.from_numpy(plain.numpy(force=True).copy())
     return made.requires_grad_() if tensor.requires_grad else made
 
 
@@ -164,7 +167,7 @@ def array_of(value: Any) -> np.ndarray:
     """The elements of a tensor of either library, or a number; f32 for narrower floats."""
     if isinstance(value, torch.Tensor):
         value = value.detach().resolve_conj().resolve_neg()
-        return (value.float() if value.dtype in (torch.float16, torch.bfloat16) else value).numpy()
+        return (value.float() if value.dtype in (torch.float16, torch.bfloat16) else value).numpy(force=True)
     if isinstance(value, gc.Tensor):
         value = value.detach()
         return (value.float() if value.dtype.long_name in ("float16", "bfloat16") else value).numpy()

@@ -54,7 +54,7 @@ SIZED_BY_VALUES = frozenset(
     {"nonzero", "argwhere", "masked_select", "unique", "unique_consecutive", "item", "equal", "allclose", "is_nonzero"}
     | {"combinations", "bincount", "tensor_split", "repeat_interleave", "__getitem__", "index_put", "isreal"}
 )
-"""Operators whose results have a size, or are a Python value, that depends on elements: a trace refuses these samples."""
+"""Operators whose results have a size, or are a Python value, that depends on elements: a trace refuses them."""
 
 _INTERNAL = "a step of PyTorch's own gradients or compiler, without a documented name"
 _COPIES = "a variant that PyTorch's compiler makes of a view; users write the view and `clone`"
@@ -74,12 +74,10 @@ _REASONS = {
         "expand_copy diagonal_copy alias_copy as_strided_copy narrow_copy view_copy permute_copy split_with_sizes_copy "
         "unbind_copy unfold_copy squeeze_copy unsqueeze_copy transpose_copy t_copy"
     ),
-    _MASKED: " ".join(
-        f"masked.{n}"
-        for n in (
-            "sum prod cumsum cumprod amax amin argmax argmin mean median norm var std softmax log_softmax softmin "
-            "normalize logaddexp logsumexp"
-        ).split()
+    _MASKED: (
+        "masked.sum masked.prod masked.cumsum masked.cumprod masked.amax masked.amin masked.argmax masked.argmin "
+        "masked.mean masked.median masked.norm masked.var masked.std masked.softmax masked.log_softmax masked.softmin "
+        "masked.normalize masked.logaddexp masked.logsumexp"
     ),
     _SPARSE: "sparse.sampled_addmm sparse.mm to_sparse",
     _LAYOUT: "new_empty_strided empty_strided empty_permuted resize_ resize_as_ as_strided_scatter",

@@ -27,8 +27,8 @@ names: Any = pytest.importorskip("tools.conformance.names")
 pytestmark = pytest.mark.torch
 
 SEED = 1
-SAMPLES = {"forward": (50, 4), "gradient": (25, 3), "compiled": (10, 2), "compiled gradient": (6, 1)}
-SAMPLES |= {"errors": (30, 4), "integers": (30, 4)}
+SAMPLES = {"forward": (40, 4), "gradient": (25, 3), "compiled": (10, 2), "compiled gradient": (6, 1)}
+SAMPLES |= {"errors": (30, 4), "integers": (12, 4)}
 """How many operators, and how many samples of each, by column."""
 STANDING = operators.standing() if operators else {}
 MAPPED = [n for n, s in STANDING.items() if s == "mapped"]

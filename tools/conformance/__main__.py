@@ -54,7 +54,8 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--suite", action="append", choices=list(SUITES), help="which table; may be repeated")
     parser.add_argument("--column", action="append", help="what is compared; may be repeated")
     parser.add_argument("--only", default="", metavar="NAMES", help="subjects, with commas between; all without")
-    parser.add_argument("--all", action="store_true", help=f"all samples, not {SAMPLES} of each subject")
+    parser.add_argument("--samples", type=int, default=SAMPLES, help=f"of each operator or layer; {SAMPLES} without")
+    parser.add_argument("--all", action="store_true", help="all samples of each subject")
     parser.add_argument("--seed", type=int, default=0, help="of the choice of samples")
     parser.add_argument("--json", action="store_true", help="write what became of each subject to stdout")
     parser.add_argument("--results", type=Path, metavar="FILE", help="write the same to a file")
@@ -81,8 +82,10 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         warnings.simplefilter("ignore")
         for name, subject, column in work:
             bar.note(f"{column} {subject}")
-            most = SAMPLES if name in _SAMPLED and not options.all else None
+            most = options.samples if name in _SAMPLED and not options.all else None
             tally = judge(suites[name], subject, column, most, options.seed)
+            for text in () if options.json else tally.failed:
+                print(name, column, subject, text, flush=True)
             rows.append({"suite": name, "subject": subject, "column": column, **tally._asdict()})
             bar.step()
     return {"standing": standing, "rows": rows, "all": options.all, "seed": options.seed}

@@ -19,6 +19,8 @@ EXCLUDED = {"SparseAdam": "sparse tensors"}
 STEPS = 20
 _ALLOWED = (1e-7, 1e-7)
 """Relative and absolute."""
+_ROUNDED = {"Muon": (1e-2, 1e-2)}
+"""The same where PyTorch rounds to bf16 on the way, and graphc does not."""
 _ONLY_MATRICES = ("Muon",)
 
 
@@ -42,7 +44,7 @@ def _action(info: Any, options: dict[str, Any], compiled: bool) -> Any:
             raise NotMappedError("steps with a closure, which compute the loss again: eager, as documented")
         expected = _trained(torch, info.optim_cls, options, name, False)
         own = {k: _option(v) for k, v in options.items()}
-        compare(_trained(gc, getattr(gc.optim, name), own, name, compiled), expected, _ALLOWED)
+        compare(_trained(gc, getattr(gc.optim, name), own, name, compiled), expected, _ROUNDED.get(name, _ALLOWED))
 
     return action
 

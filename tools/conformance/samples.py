@@ -129,7 +129,7 @@ def leaves(value: Any) -> Iterator[Any]:
     """Tensors and numbers of a nested result, in order, without None."""
     if isinstance(value, dict):
         value = list(value.values())
-    if isinstance(value, (list, tuple)) and not isinstance(value, torch.Size):
+    if isinstance(value, (list, tuple)):
         for part in value:
             yield from leaves(part)
     elif value is not None:
@@ -158,7 +158,7 @@ def copied(sample: Any) -> Any:
 def _copied(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
         return value.detach().clone().requires_grad_(value.requires_grad)
-    if isinstance(value, (list, tuple)) and not isinstance(value, torch.Size):
+    if isinstance(value, (list, tuple)):
         return type(value)([_copied(part) for part in value])
     return {k: _copied(v) for k, v in value.items()} if isinstance(value, dict) else value
 

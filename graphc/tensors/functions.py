@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from builtins import any as any_of
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,11 @@ from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
 
 
-def _as_tensor(value: Any, name: str) -> Tensor:
+def _as_tensor(value: Any, name: str, others: Iterable[Any]) -> Tensor:
+    """The first operand, which may be a number where another one is a tensor."""
     if isinstance(value, Tensor):
         return value
-    if isinstance(value, Scalar):
+    if isinstance(value, Scalar) and any_of(isinstance(other, Tensor) for other in others):
         return front().constant(np.asarray(value, np.float32 if isinstance(value, float) else None))
     raise ArgumentError(f"{name} takes a tensor, got {type(value).__name__}", remedy="graphc.tensor(...)")
 
@@ -27,7 +29,7 @@ def _method(name: str) -> Callable[..., Any]:
     def function(input: Any, *args: Any, **kwargs: Any) -> Any:
         if "out" in kwargs:
             raise ArgumentError(f"{name} has no out=", remedy=f"x.copy_(graphc.{name}(...)), or the method {name}_")
-        return getattr(_as_tensor(input, name), name)(*args, **kwargs)
+        return getattr(_as_tensor(input, name, (*args, *kwargs.values())), name)(*args, **kwargs)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = getattr(Tensor, name).__doc__

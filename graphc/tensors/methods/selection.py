@@ -293,7 +293,8 @@ def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     rows = np.array(list(choose(range(input.shape[0]), r)), np.int64).reshape(-1, r)
     if not rows.size:
-        return shape.filled(0, input.dtype, rows.shape if r else (0,))
+        nothing = shape.reshape(input.narrow(0, 0, 0), shape=(0,))
+        return shape.reshape(nothing, shape=rows.shape if r else (0,))
     return gather(input, front().constant(rows), axis=0)
 
 

@@ -35,11 +35,13 @@ class Work:
         return self.nest.select(condition, value, 0)
 
 
-def _work(c: LowerContext, dtype: DType, rows: int, columns: int) -> Work:
+def work_of(c: LowerContext, dtype: DType, rows: int, columns: int) -> Work:
+    """A matrix to work on, of which a kernel has one."""
     return Work(c.nest, c.scratch(dtype, rows * columns), dtype, columns)
 
 
-def _after(nest: NestBuilder, i: Index, k: Index) -> Scalar:
+def after(nest: NestBuilder, i: Index, k: Index) -> Scalar:
+    """Whether ``i`` is larger than ``k``."""
     return nest.index(i, int32) > nest.index(k, int32)
 
 
@@ -51,7 +53,7 @@ def _pivot_row(w: Work, k: Index, rows: int) -> Index:
     nest = w.nest
 
     def size(i: Index) -> Scalar:
-        return nest.select(_after(nest, k, i), -1.0, nest.op("abs", w.load(i, k)))
+        return nest.select(after(nest, k, i), -1.0, nest.op("abs", w.load(i, k)))
 
     largest = nest.reduce("max", -1.0, w.dtype, [rows], size)
     last = nest.const(rows - 1, int32)
@@ -73,7 +75,7 @@ def solve_in_loops(c: LowerContext, a: OperandRef, b: OperandRef) -> None:
     """Gauss's algorithm beside all right sides, then from the last row up."""
     nest, n, width = c.nest, a.shape[-1], b.shape[-1]
     with nest.loops(a.shape[:-2]) as at:
-        w = _work(c, a.dtype, n, n + width)
+        w = work_of(c, a.dtype, n, n + width)
         with nest.loops((n, n)) as (i, j):
             w.store(i, j, c.load(a, (*at, i, j)))
         with nest.loops((n, width)) as (i, j):
@@ -82,7 +84,7 @@ def solve_in_loops(c: LowerContext, a: OperandRef, b: OperandRef) -> None:
             _exchange(w, k, _pivot_row(w, k, n))
             inverse = 1.0 / w.load(k, k)
             with nest.loop(n) as i:
-                factor = -w.kept(_after(nest, i, k), w.load(i, k) * inverse)
+                factor = -w.kept(after(nest, i, k), w.load(i, k) * inverse)
                 with nest.loop(w.columns) as j:
                     w.store(i, j, nest.fma(factor, w.load(k, j), w.load(i, j)))
         _from_below(w, n, width)
@@ -98,7 +100,7 @@ def _from_below(w: Work, n: int, width: int) -> None:
         inverse = 1.0 / w.load(i, i)
         with nest.loop(width) as column:
             known = nest.reduce(
-                "add", 0, w.dtype, [n], lambda j: w.kept(_after(nest, j, i), w.load(i, j) * w.load(j, column + n))
+                "add", 0, w.dtype, [n], lambda j: w.kept(after(nest, j, i), w.load(i, j) * w.load(j, column + n))
             )
             w.store(i, column + n, (w.load(i, column + n) - known) * inverse)
 
@@ -107,7 +109,7 @@ def lu_in_loops(c: LowerContext, a: OperandRef) -> None:
     """As ``solve_in_loops``, with the multipliers below the diagonal and the numbers of rows in a last column."""
     nest, (m, n) = c.nest, a.shape[-2:]
     with nest.loops(a.shape[:-2]) as at:
-        w = _work(c, a.dtype, m, n + 1)
+        w = work_of(c, a.dtype, m, n + 1)
         with nest.loops((m, n)) as (i, j):
             w.store(i, j, c.load(a, (*at, i, j)))
         with nest.loop(m) as i:
@@ -121,11 +123,11 @@ def lu_in_loops(c: LowerContext, a: OperandRef) -> None:
             pivot = w.load(k, k)
             inverse = 1.0 / nest.select(pivot.eq(0), 1.0, pivot)
             with nest.loop(m) as i:
-                below, first = _after(nest, i, k), w.load(i, k)
+                below, first = after(nest, i, k), w.load(i, k)
                 factor = w.kept(below, first * inverse)
                 with nest.loop(n) as j:
                     rest = nest.fma(-factor, w.load(k, j), w.load(i, j))
-                    w.store(i, j, nest.select(_after(nest, j, k), rest, w.load(i, j)))
+                    w.store(i, j, nest.select(after(nest, j, k), rest, w.load(i, j)))
                 w.store(i, k, nest.select(below, factor, first))
         with nest.loops((m, n)) as (i, j):
             c.store((*at, i, j), w.load(i, j))
@@ -140,7 +142,7 @@ def triangular_in_loops(c: LowerContext, a: OperandRef, b: OperandRef, upper: bo
     """Row after row; of what stands in the other triangle nothing counts."""
     nest, n, width = c.nest, a.shape[-1], b.shape[-1]
     with nest.loops(a.shape[:-2]) as at:
-        w = _work(c, a.dtype, n, width)
+        w = work_of(c, a.dtype, n, width)
         with nest.loops((n, width)) as (i, column):
             w.store(i, column, c.load(b, (*at, i, column)))
         with nest.loop(n, "serial") as step:
@@ -148,7 +150,7 @@ def triangular_in_loops(c: LowerContext, a: OperandRef, b: OperandRef, upper: bo
             with nest.loop(width) as column:
 
                 def product(j: Index, i: Index = i, column: Index = column) -> Scalar:
-                    known = _after(nest, j, i) if upper else _after(nest, i, j)
+                    known = after(nest, j, i) if upper else after(nest, i, j)
                     return w.kept(known, c.load(a, (*at, i, j)) * w.load(j, column))
 
                 rest = w.load(i, column) - nest.reduce("add", 0, a.dtype, [n], product)
@@ -161,7 +163,7 @@ def cholesky_in_loops(c: LowerContext, a: OperandRef) -> None:
     """The transposed factor in the upper triangle of a copy, row after row; what is below becomes anything."""
     nest, n = c.nest, a.shape[-1]
     with nest.loops(a.shape[:-2]) as at:
-        w = _work(c, a.dtype, n, n)
+        w = work_of(c, a.dtype, n, n)
         with nest.loops((n, n)) as (i, j):
             w.store(j, i, c.load(a, (*at, i, j)))
         with nest.loop(n, "serial") as k:
@@ -169,9 +171,9 @@ def cholesky_in_loops(c: LowerContext, a: OperandRef) -> None:
             with nest.loop(n) as j:
                 w.store(k, j, w.load(k, j) * inverse)
             with nest.loop(n) as i:
-                factor = -w.kept(_after(nest, i, k), w.load(k, i))
+                factor = -w.kept(after(nest, i, k), w.load(k, i))
                 with nest.loop(n) as j:
                     w.store(i, j, nest.fma(factor, w.load(k, j), w.load(i, j)))
         with nest.loops((n, n)) as (i, j):
-            below = _after(nest, j, i)
+            below = after(nest, j, i)
             c.store((*at, i, j), nest.select(below, 0, w.load(j, i)))

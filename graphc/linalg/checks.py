@@ -1,5 +1,4 @@
-"""What functions of matrices take: floating-point matrices, square ones, dimensions; and how they say that one has no
-result."""
+"""What functions of matrices take, and how they say that there is no result."""
 
 from __future__ import annotations
 

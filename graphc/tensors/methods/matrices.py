@@ -1,4 +1,4 @@
-"""Tensor methods of matrices: determinants, inverses, factors. What they do lies in ``graphc.linalg``."""
+"""Tensor methods of matrices, whose work is done in ``graphc.linalg``: determinants, inverses, factors."""
 
 from __future__ import annotations
 

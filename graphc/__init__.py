@@ -10,7 +10,21 @@ from graphc.base.lazy import exports
 from graphc.base.version import VERSION as __version__
 
 if TYPE_CHECKING:
-    from graphc import array_api, autograd, cuda, data, errors, func, hooks, monitor, nn, optim, serialize, utils
+    from graphc import (
+        array_api,
+        autograd,
+        cuda,
+        data,
+        errors,
+        func,
+        hooks,
+        linalg,
+        monitor,
+        nn,
+        optim,
+        serialize,
+        utils,
+    )
     from graphc.autograd.jacobian import hessian, jacfwd, jacrev
     from graphc.autograd.transforms import grad, jvp, value_and_grad, vjp
     from graphc.compiled.check_case import load_case
@@ -31,6 +45,7 @@ if TYPE_CHECKING:
     from graphc.interop.onnx.module import from_onnx
     from graphc.interop.pt2.program import from_pt2
     from graphc.library.build import build_library
+    from graphc.linalg.methods import chain_matmul, lu_unpack
     from graphc.monitor.compare import compare
     from graphc.monitor.debug import debug
     from graphc.monitor.replay import replay
@@ -75,6 +90,9 @@ _LATER = {
     "grad": "graphc.autograd.transforms:grad",
     "hessian": "graphc.autograd.jacobian:hessian",
     "hooks": "graphc.hooks",
+    "chain_matmul": "graphc.linalg.methods:chain_matmul",
+    "linalg": "graphc.linalg",
+    "lu_unpack": "graphc.linalg.methods:lu_unpack",
     "is_tracing": "graphc.tracing.trace:is_tracing",
     "jacfwd": "graphc.autograd.jacobian:jacfwd",
     "jacrev": "graphc.autograd.jacobian:jacrev",

@@ -21,13 +21,14 @@ from graphc.ops.state import stop_gradient
 from graphc.tensors.methods.arithmetic import Arithmetic
 from graphc.tensors.methods.conversion import Conversion
 from graphc.tensors.methods.inplace import InPlace
+from graphc.tensors.methods.matrices import Matrices
 from graphc.tensors.methods.shaping import Shaping
 from graphc.tensors.methods.statistics import Statistics
 from graphc.tensors.placement import is_elsewhere, is_on_device, on_host, place_of
 from graphc.tensors.tensor_base import BY_NUMPY, converted, edge_of, expose, front, refresh
 
 
-class Tensor(Arithmetic, Shaping, InPlace, Conversion, Statistics):
+class Tensor(Arithmetic, Shaping, InPlace, Conversion, Statistics, Matrices):
     """A multidimensional array. Made by ``graphc.tensor``, ``graphc.zeros`` and the like."""
 
     __array_priority__ = 1000

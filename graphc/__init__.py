@@ -9,7 +9,25 @@ from graphc.base.lazy import exports
 from graphc.base.version import VERSION as __version__
 
 if TYPE_CHECKING:
-    from graphc import array_api, autograd, cuda, data, errors, func, hooks, monitor, nn, optim, serialize, utils
+    from graphc import (
+        accelerator,
+        array_api,
+        autograd,
+        backends,
+        compiler,
+        cuda,
+        data,
+        errors,
+        func,
+        hooks,
+        monitor,
+        nn,
+        optim,
+        random,
+        serialize,
+        utils,
+        version,
+    )
     from graphc.autograd.jacobian import hessian, jacfwd, jacrev
     from graphc.autograd.transforms import grad, jvp, value_and_grad, vjp
     from graphc.compiled.check_case import load_case
@@ -50,13 +68,16 @@ if TYPE_CHECKING:
 _LATER = {
     "Entry": "graphc.compiled.model_entries:Entry",
     "DynamicScale": "graphc.compiled.step_options:DynamicScale",
+    "accelerator": "graphc.accelerator",
     "array_api": "graphc.array_api",
     "autograd": "graphc.autograd",
+    "backends": "graphc.backends",
     "build_library": "graphc.library.build:build_library",
     "check": "graphc.compiled.model_check:check",
     "check_op": "graphc.compiled.op_check:check_op",
     "checkpoint": "graphc.tracing.checkpoint:checkpoint",
     "checkpoint_sequential": "graphc.tracing.checkpoint:checkpoint_sequential",
+    "compiler": "graphc.compiler",
     "compile": "graphc.compiled.function:compile",
     "compile_step": "graphc.compiled.step:compile_step",
     "cuda": "graphc.cuda",
@@ -87,6 +108,7 @@ _LATER = {
     "opaque": "graphc.tracing.host:opaque",
     "optim": "graphc.optim",
     "picture": "graphc.drawing.show:picture",
+    "random": "graphc.random",
     "replay": "graphc.monitor.replay:replay",
     "save": "graphc.serialize.pt_write:save",
     "save_state": "graphc.serialize.state_file:save_state",
@@ -105,6 +127,7 @@ _LATER = {
     "value_and_grad": "graphc.autograd.transforms:value_and_grad",
     "vjp": "graphc.autograd.transforms:vjp",
     "utils": "graphc.utils",
+    "version": "graphc.version",
     "vmap": "graphc.tracing.vmap:vmap",
 }
 """Loaded at first use, to keep the import of graphc short; the imports above say the same to type checkers."""

@@ -1,1 +1,14 @@
 """Joins passes, code generation and runtime: from a graph to something that can be called."""
+
+from graphc.base.lazy import exports
+
+__getattr__ = exports(
+    __name__,
+    globals(),
+    {
+        "disable": "graphc.tracing.host:disable",
+        "is_compiling": "graphc.tracing.trace:is_tracing",
+        "is_dynamo_compiling": "graphc.tracing.trace:is_tracing",
+    },
+)
+"""What users of PyTorch ask of ``torch.compiler``."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
+from types import GenericAlias
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from graphc.tensors.generator import Generator, default_generator
 
 class Sampler:
     """Yields numbers of samples. Subclasses define ``__iter__``, and ``__len__`` where it is known."""
+
+    __class_getitem__ = classmethod(GenericAlias)
 
     def __iter__(self) -> Iterator[Any]:
         raise NotImplementedError(f"{type(self).__name__} does not define __iter__")

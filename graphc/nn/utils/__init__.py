@@ -1,5 +1,6 @@
 """The import path that users know for what is done to parameters: clipping, vectors, normed weights, sequences."""
 
+from graphc.base.lazy import known_as
 from graphc.nn.clip_grad import (
     clip_grad_norm_,
     clip_grad_value_,
@@ -37,3 +38,6 @@ __all__ = [
     "vector_to_parameters",
     "weight_norm",
 ]
+
+for _file in ("clip_grad", "convert_parameters", "weight_norm", "spectral_norm"):
+    known_as(f"{__name__}.{_file}", __name__)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 
+from graphc.base import memory_format as formats
 from graphc.base import switches
 from graphc.base.device import device
 from graphc.base.dtypes import DType as dtype
 from graphc.base.dtypes import bool_, float32, float64, int8, int32, int64, uint8
 from graphc.base.dtypes import promote as promote_types
 from graphc.base.lazy import deferred
+from graphc.base.memory_format import *  # noqa: F403
 from graphc.base.named_dims import Dim
 from graphc.base.switches import *  # noqa: F403
 from graphc.eager import dispatcher
@@ -67,6 +69,7 @@ __all__ = [
     "set_rng_state",
     "uint8",
 ]
+__all__ += formats.__all__
 __all__ += switches.__all__
 __all__ += creation.__all__
 __all__ += functions.__all__

@@ -19,6 +19,7 @@ from graphc.ops.index import iota
 from graphc.ops.math import pow as power
 from graphc.tensors import sampling
 from graphc.tensors.open_numbers import counted, filled_with, is_given, spaced, tensor_of
+from graphc.tensors.out import with_hints
 from graphc.tensors.placement import is_elsewhere, is_on_device, on_host, placement
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import BY_NUMPY, converted, expose, front, need_tensor, too_large
@@ -510,3 +511,5 @@ __all__ = [
     "zeros",
     "zeros_like",
 ]
+
+globals().update({_name: with_hints(globals()[_name]) for _name in __all__ if not _name.endswith("default_dtype")})

@@ -9,6 +9,7 @@ import numpy as np
 
 from graphc.base.errors import ArgumentError
 from graphc.ops.define import Scalar
+from graphc.tensors.out import into
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
 
@@ -25,9 +26,9 @@ def _method(name: str) -> Callable[..., Any]:
     """The function ``f(tensor, *args)`` that calls a method."""
 
     def function(input: Any, *args: Any, **kwargs: Any) -> Any:
-        if "out" in kwargs:
-            raise ArgumentError(f"{name} has no out=", remedy=f"x.copy_(graphc.{name}(...)), or the method {name}_")
-        return getattr(_as_tensor(input, name), name)(*args, **kwargs)
+        out = kwargs.pop("out", None) if kwargs else None
+        result = getattr(_as_tensor(input, name), name)(*args, **kwargs)
+        return result if out is None else into(out, result, name)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = getattr(Tensor, name).__doc__

@@ -14,6 +14,7 @@ from graphc.base.device import device as device_of
 from graphc.base.dims import has_sizes, new_shape, numpy_names
 from graphc.base.dtypes import BY_NAME, bool_, dtype_of, fitted, float32, int64
 from graphc.base.errors import ArgumentError, GradientError
+from graphc.base.memory_format import channels_last, channels_last_3d, check_format, layout, strided
 from graphc.base.public import call, path_of, resolve
 from graphc.ops import elementwise as ew
 from graphc.ops import shape
@@ -172,8 +173,9 @@ class Tensor(Arithmetic, Shaping, InPlace, Conversion, Statistics):
             raise ArgumentError(f"data must be a tensor, got {type(value).__name__}")
         front().rebind(self, value)
 
-    def clone(self) -> Tensor:
+    def clone(self, *, memory_format: Any = None) -> Tensor:
         """A copy, through which gradients flow."""
+        check_format("clone", memory_format)
         return front().own(shape.reshape(self, shape=self.shape))
 
     def __copy__(self) -> Tensor:
@@ -216,9 +218,16 @@ class Tensor(Arithmetic, Shaping, InPlace, Conversion, Statistics):
         """Where the tensor lives."""
         return place_of(self._data)
 
-    def is_contiguous(self) -> bool:
-        """Whether the elements lie in memory in row-major order without gaps."""
-        return front().layout(self).flags.c_contiguous
+    def is_contiguous(self, memory_format: Any = None) -> bool:
+        """Whether the elements lie in memory in row-major order without gaps; in that with the dimension of channels,
+        the second one, as the last for ``channels_last`` (4 dimensions) and ``channels_last_3d`` (5)."""
+        check_format("is_contiguous", memory_format)
+        found = front().layout(self)
+        if memory_format in (channels_last, channels_last_3d):
+            if found.ndim != (4 if memory_format is channels_last else 5):
+                return False
+            found = np.moveaxis(found, 1, -1)
+        return found.flags.c_contiguous
 
     def stride(self, dim: int | None = None) -> Any:
         """Steps in memory between neighbours along each dimension, in elements."""
@@ -226,8 +235,9 @@ class Tensor(Arithmetic, Shaping, InPlace, Conversion, Statistics):
         steps = tuple(s // layout.itemsize for s in layout.strides)
         return steps if dim is None else steps[dim]
 
-    def contiguous(self) -> Tensor:
-        """This tensor, or a copy whose elements lie in row-major order."""
+    def contiguous(self, memory_format: Any = None) -> Tensor:
+        """This tensor, or a copy whose elements lie in row-major order, whatever ``memory_format`` is: a hint."""
+        check_format("contiguous", memory_format)
         return self if self.is_contiguous() else self.clone()
 
     def data_ptr(self) -> int:
@@ -236,9 +246,11 @@ class Tensor(Arithmetic, Shaping, InPlace, Conversion, Statistics):
         return front().values(self, "data_ptr()").__array_interface__["data"][0]
 
     def to(self, *args: Any, **kwargs: Any) -> Tensor:
-        """Another element type or device: ``to(dtype)``, ``to(device)``, ``to(device, dtype)``, ``to(tensor)``."""
+        """Another element type or device: ``to(dtype)``, ``to(device)``, ``to(device, dtype)``, ``to(tensor)``;
+        ``memory_format`` and ``non_blocking`` are hints."""
         copy = kwargs.pop("copy", False)
         kwargs.pop("non_blocking", None)
+        check_format("to", kwargs.pop("memory_format", None))
         dtype = kwargs.pop("dtype", None)
         place = kwargs.pop("device", None)
         if kwargs:
@@ -258,6 +270,19 @@ class Tensor(Arithmetic, Shaping, InPlace, Conversion, Statistics):
     def cpu(self) -> Tensor:
         """This tensor where it lives on the CPU, else a copy there."""
         return self.to(CPU)
+
+    @property
+    def layout(self) -> layout:
+        """``graphc.strided``: tensors are dense."""
+        return strided
+
+    def pin_memory(self) -> Tensor:
+        """This tensor: copies to a GPU take memory of the host as it is."""
+        return self
+
+    def is_pinned(self) -> bool:
+        """False."""
+        return False
 
     def cuda(self, device: Any = None, non_blocking: bool = False) -> Tensor:
         """A copy on a GPU, the first one unless its number or name is given; itself where it lives there."""

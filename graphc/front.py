@@ -24,7 +24,7 @@ from graphc.tape.grad_mode import (
     no_grad,
     set_grad_enabled,
 )
-from graphc.tensors import creation, free_functions, functions
+from graphc.tensors import creation, free_functions, functions, printing
 from graphc.tensors.creation import *  # noqa: F403
 from graphc.tensors.free_functions import *  # noqa: F403
 from graphc.tensors.functions import *  # noqa: F403
@@ -37,6 +37,7 @@ from graphc.tensors.generator import (
     seed,
     set_rng_state,
 )
+from graphc.tensors.printing import *  # noqa: F403
 from graphc.tensors.tensor import Tensor, is_tensor
 
 assert dispatcher.EAGER
@@ -74,6 +75,7 @@ __all__ += switches.__all__
 __all__ += creation.__all__
 __all__ += functions.__all__
 __all__ += free_functions.__all__
+__all__ += printing.__all__
 
 # As PyTorch names them; only `graphc.float` and so on, not what `from graphc import *` brings.
 float, double, int, long, bool = float32, float64, int32, int64, bool_

@@ -25,6 +25,7 @@ from graphc.tensors.methods.inplace import InPlace
 from graphc.tensors.methods.shaping import Shaping
 from graphc.tensors.methods.statistics import Statistics
 from graphc.tensors.placement import is_elsewhere, is_on_device, on_host, place_of
+from graphc.tensors.printing import text_of, with_suffixes
 from graphc.tensors.tensor_base import BY_NUMPY, converted, edge_of, expose, front, refresh
 
 
@@ -367,25 +368,19 @@ def describe(tensor: Tensor) -> str:
     """How a tensor is printed: values, or the graph value it stands for; element type; autograd state."""
     head = "Parameter containing:\n" if type(tensor).__name__ == "Parameter" else ""
     data = tensor._data
-    parts = []
+    said = []
     if isinstance(data, np.ndarray) or is_on_device(data):
-        parts.append(_values_text(on_host(data)))
+        text = text_of(on_host(data), len("tensor("))
         if is_on_device(data):
-            parts.append(f"device='{tensor.device}'")
-        if not data.size and data.shape != (0,):
-            parts.append(f"size={data.shape}")
+            said.append(f"device='{tensor.device}'")
+        if not data.size and len(data.shape) != 1:
+            said.append(f"size={tuple(data.shape)}")
         if tensor.dtype not in _IMPLICIT or (not data.size and tensor.dtype is not float32):
-            parts.append(f"dtype={tensor.dtype!r}")
+            said.append(f"dtype={tensor.dtype!r}")
     else:
-        parts.append(f"%{data.name}: {tensor.dtype.name}[{','.join(map(str, data.shape))}]")
+        text = f"%{data.name}: {tensor.dtype.name}[{','.join(map(str, data.shape))}]"
     if tensor._node is not None:
-        parts.append(f"grad_fn={refresh(tensor)._node!r}")
+        said.append(f"grad_fn={refresh(tensor)._node!r}")
     elif tensor._requires_grad:
-        parts.append("requires_grad=True")
-    return f"{head}tensor({', '.join(parts)})"
-
-
-def _values_text(array: np.ndarray) -> str:
-    if array.dtype.kind == "f" and not array.shape:
-        return f"{array.item():.4f}" if 1e-4 <= abs(array.item()) < 1e5 or array == 0 else f"{array.item():.4e}"
-    return np.array2string(array, precision=4, separator=", ", prefix="tensor(", threshold=1000, floatmode="fixed")
+        said.append("requires_grad=True")
+    return f"{head}{with_suffixes(f'tensor({text}', said, len('tensor('))})"

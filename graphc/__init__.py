@@ -52,6 +52,61 @@ if TYPE_CHECKING:
     from graphc.monitor.compare import compare
     from graphc.monitor.debug import debug
     from graphc.monitor.replay import replay
+    from graphc.nn.functional import (
+        adaptive_avg_pool1d,
+        avg_pool1d,
+        bilinear,
+        celu,
+        celu_,
+        channel_shuffle,
+        conv1d,
+        conv2d,
+        conv3d,
+        conv_transpose1d,
+        conv_transpose2d,
+        conv_transpose3d,
+        cosine_similarity,
+        hardshrink,
+        max_pool1d,
+        max_pool2d,
+        max_pool3d,
+        pairwise_distance,
+        pdist,
+        pixel_shuffle,
+        pixel_unshuffle,
+        prelu,
+        rms_norm,
+        rrelu,
+        rrelu_,
+        selu,
+        selu_,
+        threshold,
+        threshold_,
+    )
+    from graphc.nn.functional.reordered import (
+        affine_grid_generator,
+        alpha_dropout,
+        batch_norm,
+        binary_cross_entropy_with_logits,
+        cosine_embedding_loss,
+        ctc_loss,
+        dropout,
+        embedding,
+        feature_alpha_dropout,
+        grid_sampler,
+        group_norm,
+        gru_cell,
+        hinge_embedding_loss,
+        instance_norm,
+        kl_div,
+        layer_norm,
+        lstm_cell,
+        margin_ranking_loss,
+        poisson_nll_loss,
+        rnn_relu_cell,
+        rnn_tanh_cell,
+        triplet_margin_loss,
+    )
     from graphc.ops.define_op import define_op
     from graphc.runtime.threads import get_num_threads, set_num_threads
     from graphc.serialize.pt_write import save
@@ -131,6 +186,22 @@ _LATER = {
     "version": "graphc.version",
     "vmap": "graphc.tracing.vmap:vmap",
 }
+_FUNCTIONAL = (
+    *("adaptive_avg_pool1d", "avg_pool1d", "bilinear", "celu", "celu_", "channel_shuffle", "conv1d", "conv2d"),
+    *("conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "cosine_similarity", "hardshrink"),
+    *("max_pool1d", "max_pool2d", "max_pool3d", "pairwise_distance", "pdist", "pixel_shuffle", "pixel_unshuffle"),
+    *("prelu", "rms_norm", "rrelu", "rrelu_", "selu", "selu_", "threshold", "threshold_"),
+)
+"""Functions that PyTorch has here and in ``nn.functional``."""
+_REORDERED = (
+    *("affine_grid_generator", "alpha_dropout", "batch_norm", "binary_cross_entropy_with_logits"),
+    *("cosine_embedding_loss", "ctc_loss", "dropout", "embedding", "feature_alpha_dropout", "grid_sampler"),
+    *("group_norm", "gru_cell", "hinge_embedding_loss", "instance_norm", "kl_div", "layer_norm", "lstm_cell"),
+    *("margin_ranking_loss", "poisson_nll_loss", "rnn_relu_cell", "rnn_tanh_cell", "triplet_margin_loss"),
+)
+"""Those that have other arguments here."""
+_LATER |= {name: f"graphc.nn.functional:{name}" for name in _FUNCTIONAL}
+_LATER |= {name: f"graphc.nn.functional.reordered:{name}" for name in _REORDERED}
 """Loaded at first use, to keep the import of graphc short; the imports above say the same to type checkers."""
 
 _INTERNAL = ("TYPE_CHECKING", "annotations", "deferred", "exports", "ModuleType", "set_html_printer")

@@ -24,7 +24,8 @@ from graphc.tape.grad_mode import (
     no_grad,
     set_grad_enabled,
 )
-from graphc.tensors import creation, free_functions, functions, printing
+from graphc.tensors import copies, creation, free_functions, functions, limits, printing, sources, typed
+from graphc.tensors.copies import *  # noqa: F403
 from graphc.tensors.creation import *  # noqa: F403
 from graphc.tensors.free_functions import *  # noqa: F403
 from graphc.tensors.functions import *  # noqa: F403
@@ -37,8 +38,11 @@ from graphc.tensors.generator import (
     seed,
     set_rng_state,
 )
+from graphc.tensors.limits import *  # noqa: F403
 from graphc.tensors.printing import *  # noqa: F403
+from graphc.tensors.sources import *  # noqa: F403
 from graphc.tensors.tensor import Tensor, is_tensor
+from graphc.tensors.typed import *  # noqa: F403
 
 assert dispatcher.EAGER
 __all__ = [
@@ -70,17 +74,14 @@ __all__ = [
     "set_rng_state",
     "uint8",
 ]
-__all__ += formats.__all__
-__all__ += switches.__all__
-__all__ += creation.__all__
-__all__ += functions.__all__
-__all__ += free_functions.__all__
-__all__ += printing.__all__
+for _module in (copies, creation, formats, free_functions, functions, limits, printing, sources, switches, typed):
+    __all__ += _module.__all__
 
 # As PyTorch names them; only `graphc.float` and so on, not what `from graphc import *` brings.
 float, double, int, long, bool = float32, float64, int32, int64, bool_
 inf, nan, pi, e = math.inf, math.nan, math.pi, math.e
 newaxis = None
+range = sources.range
 Size = tuple
 
 set_html_printer(deferred("graphc.drawing.show:notebook"))

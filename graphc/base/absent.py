@@ -19,8 +19,7 @@ PACKAGE = {
     "mps": _CPU,
     "onnx": "graphc.export",
     "short": "int32",
-    "FloatTensor": "graphc.tensor(data, dtype=graphc.float32)",
-    "LongTensor": "graphc.tensor(data, dtype=graphc.int64)",
+    "HalfTensor": _NARROW,
 }
 """Names of PyTorch's package."""
 TENSOR = {

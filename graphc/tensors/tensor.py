@@ -20,8 +20,10 @@ from graphc.ops import elementwise as ew
 from graphc.ops import shape
 from graphc.ops.state import stop_gradient
 from graphc.tensors.methods.arithmetic import Arithmetic
+from graphc.tensors.methods.calculus import Calculus
 from graphc.tensors.methods.conversion import Conversion
 from graphc.tensors.methods.inplace import InPlace
+from graphc.tensors.methods.numbers import Numbers
 from graphc.tensors.methods.shaping import Shaping
 from graphc.tensors.methods.statistics import Statistics
 from graphc.tensors.placement import is_elsewhere, is_on_device, on_host, place_of
@@ -29,7 +31,7 @@ from graphc.tensors.printing import text_of, with_suffixes
 from graphc.tensors.tensor_base import BY_NUMPY, converted, edge_of, expose, front, refresh
 
 
-class Tensor(Arithmetic, Shaping, InPlace, Conversion, Statistics):
+class Tensor(Arithmetic, Numbers, Shaping, InPlace, Conversion, Calculus, Statistics):
     """A multidimensional array. Made by ``graphc.tensor``, ``graphc.zeros`` and the like."""
 
     __array_priority__ = 1000

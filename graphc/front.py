@@ -10,6 +10,7 @@ from graphc.base.device import device
 from graphc.base.dtypes import DType as dtype
 from graphc.base.dtypes import bool_, float32, float64, int8, int32, int64, uint8
 from graphc.base.dtypes import promote as promote_types
+from graphc.base.extents import Size
 from graphc.base.lazy import deferred
 from graphc.base.memory_format import *  # noqa: F403
 from graphc.base.named_dims import Dim
@@ -49,6 +50,7 @@ __all__ = [
     "Dim",
     "Generator",
     "Graph",
+    "Size",
     "Tensor",
     "bool_",
     "default_generator",
@@ -82,6 +84,5 @@ float, double, int, long, bool = float32, float64, int32, int64, bool_
 inf, nan, pi, e = math.inf, math.nan, math.pi, math.e
 newaxis = None
 range = sources.range
-Size = tuple
 
 set_html_printer(deferred("graphc.drawing.show:notebook"))

@@ -179,6 +179,7 @@ _LATER = {
     "selftest": "graphc.compiled.self_test:selftest",
     "set_num_threads": "graphc.runtime.threads:set_num_threads",
     "summary": "graphc.compiled.model_summary:summary",
+    "testing": "graphc.testing",
     "trace": "graphc.tracing.trace:trace",
     "value_and_grad": "graphc.autograd.transforms:value_and_grad",
     "vjp": "graphc.autograd.transforms:vjp",

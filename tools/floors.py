@@ -114,7 +114,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
 belongs to the one that it lies in (``nn.functional``), and one at the top must be listed."""
 FRONT_DOOR = frozenset(
     {"__init__", "__main__", "accelerator", "backends", "cuda", "errors", "front", "func", "hooks", "public", "random"}
-    | {"utils", "version"}
+    | {"testing", "utils", "version"}
 )
 """Modules at the top of the package: import paths that users and pickles know, which only hand on what lies below."""
 

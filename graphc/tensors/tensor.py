@@ -24,6 +24,7 @@ from graphc.tensors.methods.calculus import Calculus
 from graphc.tensors.methods.conversion import Conversion
 from graphc.tensors.methods.inplace import InPlace
 from graphc.tensors.methods.numbers import Numbers
+from graphc.tensors.methods.questions import Questions
 from graphc.tensors.methods.shaping import Shaping
 from graphc.tensors.methods.statistics import Statistics
 from graphc.tensors.placement import is_elsewhere, is_on_device, on_host, place_of
@@ -31,7 +32,7 @@ from graphc.tensors.printing import text_of, with_suffixes
 from graphc.tensors.tensor_base import BY_NUMPY, converted, edge_of, expose, front, refresh
 
 
-class Tensor(Arithmetic, Numbers, Shaping, InPlace, Conversion, Calculus, Statistics):
+class Tensor(Arithmetic, Numbers, Shaping, InPlace, Conversion, Calculus, Statistics, Questions):
     """A multidimensional array. Made by ``graphc.tensor``, ``graphc.zeros`` and the like."""
 
     __array_priority__ = 1000

@@ -195,14 +195,26 @@ _FUNCTIONAL = (
 )
 """Functions that PyTorch has here and in ``nn.functional``."""
 _REORDERED = (
-    *("affine_grid_generator", "alpha_dropout", "batch_norm", "binary_cross_entropy_with_logits"),
-    *("cosine_embedding_loss", "ctc_loss", "dropout", "embedding", "feature_alpha_dropout", "grid_sampler"),
-    *("group_norm", "gru_cell", "hinge_embedding_loss", "instance_norm", "kl_div", "layer_norm", "lstm_cell"),
-    *("margin_ranking_loss", "poisson_nll_loss", "rnn_relu_cell", "rnn_tanh_cell", "triplet_margin_loss"),
+    *("affine_grid_generator", "alpha_dropout", "alpha_dropout_", "batch_norm", "binary_cross_entropy_with_logits"),
+    *("constant_pad_nd", "cosine_embedding_loss", "ctc_loss", "dropout", "dropout_", "embedding"),
+    *("feature_alpha_dropout", "grid_sampler", "group_norm", "gru_cell", "hinge_embedding_loss", "instance_norm"),
+    *("kl_div", "layer_norm", "lstm_cell", "margin_ranking_loss", "poisson_nll_loss", "rnn_relu_cell"),
+    *("rnn_tanh_cell", "triplet_margin_loss"),
 )
 """Those that have other arguments here."""
 _LATER |= {name: f"graphc.nn.functional:{name}" for name in _FUNCTIONAL}
 _LATER |= {name: f"graphc.nn.functional.reordered:{name}" for name in _REORDERED}
+_LATER |= {
+    "OutOfMemoryError": "graphc.errors:MemoryLimitError",
+    "adaptive_max_pool1d": "graphc.nn.functional:adaptive_max_pool1d_with_indices",
+    "get_num_interop_threads": "graphc.runtime.threads:get_num_interop_threads",
+    "grid_sampler_2d": "graphc.nn.functional.reordered:grid_sampler",
+    "is_anomaly_check_nan_enabled": "graphc.tape.grad_mode:is_anomaly_check_nan_enabled",
+    "is_anomaly_enabled": "graphc.tape.grad_mode:is_anomaly_enabled",
+    "max_pool1d_with_indices": "graphc.nn.functional:max_pool1d_with_indices",
+    "set_anomaly_enabled": "graphc.tape.grad_mode:set_detect_anomaly",
+    "set_num_interop_threads": "graphc.runtime.threads:set_num_interop_threads",
+}
 """Loaded at first use, to keep the import of graphc short; the imports above say the same to type checkers."""
 
 _INTERNAL = ("TYPE_CHECKING", "annotations", "deferred", "exports", "ModuleType", "set_html_printer")

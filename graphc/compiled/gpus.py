@@ -6,7 +6,7 @@ on the CPU. What uses a GPU raises DeviceError, which says what is missing, wher
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -55,6 +55,9 @@ def max_memory_allocated(device: Any = None) -> int:
 def reset_peak_memory_stats(device: Any = None) -> None:
     """Lets ``max_memory_allocated`` start at what is held now."""
     _found(device).reset_peak()
+
+
+reset_max_memory_allocated = reset_peak_memory_stats
 
 
 def memory_reserved(device: Any = None) -> int:
@@ -110,6 +113,22 @@ def set_device(device: Any) -> None:
 
 
 current_device_index, set_device_index = current_device, set_device
+
+
+def get_rng_state_all() -> list[Any]:
+    """The state of random numbers, which is one for all devices, as a list."""
+    return [generator.get_rng_state()]
+
+
+def set_rng_state_all(new_states: Iterable[Any]) -> None:
+    """Sets it to the last of several."""
+    for state in new_states:
+        generator.set_rng_state(state)
+
+
+def is_current_stream_capturing() -> bool:
+    """False: programs record what they launch by themselves."""
+    return False
 
 
 def max_memory_reserved(device: Any = None) -> int:
@@ -189,6 +208,9 @@ class Stream:
 def current_stream(device: Any = None) -> Stream:
     """The stream of a device."""
     return Stream(device)
+
+
+default_stream = current_stream
 
 
 @contextmanager

@@ -50,3 +50,16 @@ def _freezes(options: dict[str, Any]) -> bool:
                 f"compile: there is no option {name!r}", remedy="freezing; or an argument, see help(graphc.compile)"
             )
     return bool(options.get("freezing"))
+
+
+def list_backends(exclude_tags: Any = None) -> list[str]:
+    """The back ends of ``compile``: there is one."""
+    return ["graphc"]
+
+
+def reset() -> None:
+    """Does nothing: compiled functions hold what they have compiled, and let it go with themselves."""
+
+
+def cudagraph_mark_step_begin() -> None:
+    """Does nothing: results of a call are never overwritten by the next one."""

@@ -6,6 +6,11 @@ __getattr__ = exports(
     __name__,
     globals(),
     {
+        name: f"graphc.compiled.torch_arguments:{name}"
+        for name in ("cudagraph_mark_step_begin", "list_backends", "reset")
+    }
+    | {
+        "compile": "graphc.compiled.function:compile",
         "disable": "graphc.tracing.host:disable",
         "is_compiling": "graphc.tracing.trace:is_tracing",
         "is_dynamo_compiling": "graphc.tracing.trace:is_tracing",

@@ -6,6 +6,7 @@ the same arguments in both places is one function.
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -30,6 +31,7 @@ from graphc.nn.functional.recurrent import recurrent_cell
 from graphc.nn.functional.sampling_grid import affine_grid as _affine_grid
 from graphc.nn.functional.sampling_grid import grid_sample as _grid_sample
 from graphc.nn.functional.sparse import embedding as _embedding
+from graphc.nn.functional.vision import pad as _pad
 from graphc.tensors.tensor import Tensor
 
 _REDUCTIONS = ("none", "mean", "sum")
@@ -55,7 +57,7 @@ def _ordered(name: str, function: Callable[..., Any], order: str) -> Callable[..
         return function(**{_NAMES.get(key, key): value for key, value in named.items()})
 
     call.__name__ = call.__qualname__ = name
-    call.__doc__ = f"``nn.functional.{function.__name__}`` with arguments {', '.join(known)}."
+    call.__doc__ = f"The function of ``nn.functional``, with arguments {', '.join(known)}."
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     call.__signature__ = inspect.Signature([inspect.Parameter(n, kind, default=None) for n in known])  # type: ignore[attr-defined]
     return call
@@ -76,6 +78,7 @@ def _named(function: str, key: str, value: Any) -> Any:
 _STATISTICS = "input weight bias running_mean running_var"
 affine_grid_generator = _ordered("affine_grid_generator", _affine_grid, "theta size align_corners")
 alpha_dropout = _ordered("alpha_dropout", _alpha_dropout, "input p train")
+alpha_dropout_ = _ordered("alpha_dropout_", functools.partial(_alpha_dropout, inplace=True), "input p train")
 batch_norm = _ordered("batch_norm", _batch_norm, f"{_STATISTICS} training momentum eps cudnn_enabled")
 binary_cross_entropy_with_logits = _ordered(
     "binary_cross_entropy_with_logits", _binary_cross_entropy_with_logits, "input target weight pos_weight reduction"
@@ -83,10 +86,12 @@ binary_cross_entropy_with_logits = _ordered(
 cosine_embedding_loss = _ordered(
     "cosine_embedding_loss", _cosine_embedding_loss, "input1 input2 target margin reduction"
 )
+constant_pad_nd = _ordered("constant_pad_nd", _pad, "input pad value")
 ctc_loss = _ordered(
     "ctc_loss", _ctc_loss, "log_probs targets input_lengths target_lengths blank reduction zero_infinity"
 )
 dropout = _ordered("dropout", _dropout, "input p train")
+dropout_ = _ordered("dropout_", functools.partial(_dropout, inplace=True), "input p train")
 embedding = _ordered("embedding", _embedding, "weight indices padding_idx scale_grad_by_freq sparse")
 feature_alpha_dropout = _ordered("feature_alpha_dropout", _feature_alpha_dropout, "input p train")
 grid_sampler = _ordered("grid_sampler", _grid_sample, "input grid interpolation_mode padding_mode align_corners")

@@ -406,20 +406,17 @@ def compile(
 
     It traces at the first call of each signature: shapes and element types of tensors, values of all other arguments,
     training flags of modules, what requires gradients. Parameters and buffers are those of the live model, results part
-    of eager autograd. A function may train, by ``backward()`` and steps of optimizers (see docs/training.md). Without a
-    model it is a decorator.
+    of eager autograd. A function may train (see docs/training.md). Without a model it is a decorator.
 
     ``precision`` is what large weights are stored as: ``bf16``, ``f16``, ``int8``, ``int4``, or ``bf16_dot``,
     ``int8_dot`` and ``int4_dot``, which also round what they are multiplied by (see docs/precision.md); in copies, made
     anew after writes by operations; no gradients. In a function that trains ``bf16`` rounds factors of large products.
     Without gradients, what is folded, packed and transformed of parameters and buffers is kept, and made again after
     one was replaced or written to. Memory that others can write to (``numpy()``, ``from_numpy``) is read at each call.
-
     ``freeze`` makes constants of parameters and buffers that are only read, as ``export`` does; a write to one by an
     operation compiles again. Gradients are not available. It and ``precision`` do not see a write through
     ``parameter.numpy()``. Raises ArgumentError for another precision.
     ``memory`` is the most that a call may keep for its backward pass, as ``"200MB"`` or ``"70%"`` (see docs/memory.md).
-
     ``passes`` are graph passes of one's own (docs/extending.md). They run first on the traced graph, in order, before
     it is differentiated and goes through the standard ones; one with ``after`` runs behind the standard pass of that
     name, forward and backward. What each leaves is verified, with the same inputs, outputs and states: else PassError.
@@ -428,7 +425,6 @@ def compile(
     this one must have the instructions: ``sse2``, ``avx2``, ``avx512``, ``neon``, ``rv64gc``, ``rv64gcv``; CompileError
     otherwise. ``strict_order`` keeps sums as they are written: the same bits on every CPU (see docs/precision.md).
     ``torch`` are arguments of ``torch.compile`` by name: see ``compiled.torch_arguments``.
-
     ``device`` is where it runs instead: ``cuda``, ``cuda:1``, ``cuda-emu`` (code for GPUs, which the CPU executes);
     without it where tensors of model and call lie. Those of the host are copied there, arguments in each call, others
     after writes, and results come back where all are of the host. DeviceError where there is no such device.

@@ -40,6 +40,7 @@ def into(out: Any, result: Any, name: str) -> Any:
     return write(out, result)
 
 
+@functools.cache
 def with_hints(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function that also takes ``out=``, ``layout=``, ``memory_format=`` and ``pin_memory=``."""
 

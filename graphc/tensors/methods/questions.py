@@ -50,6 +50,14 @@ class Questions(TensorBase):
         """False: a tensor lies in one place."""
         return False
 
+    def is_nonzero(self) -> bool:
+        """Whether the only element is not zero."""
+        return bool(self)
+
+    def narrow_copy(self, dim: int, start: int, length: int) -> Tensor:
+        """A copy of what ``narrow`` gives."""
+        return self.narrow(dim, start, length).clone()  # type: ignore[attr-defined]
+
     def is_set_to(self, tensor: Tensor) -> bool:
         """Whether another tensor has the same memory, shape and strides."""
         mine, other = (front().layout(t).__array_interface__ for t in (self, tensor))

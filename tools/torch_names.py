@@ -70,7 +70,7 @@ REASONS: tuple[tuple[str, str], ...] = (
         _COMPILER,
     ),
     (
-        r"(has_torch_function|thread_safe_generator|has_\w+|is_vulkan|wait|fork|profiler|grad_dtype|_type_list)",
+        r"(torch_function|thread_safe_generator|has_\w+|is_vulkan|wait|fork|profiler|grad_dtype|_type_list)",
         _COMPILER,
     ),
     (r"(ScalingType|SwizzleType|scaled_mm|grouped_mm)", "products of types of few bits"),

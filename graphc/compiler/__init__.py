@@ -10,7 +10,6 @@ __getattr__ = exports(
         for name in ("cudagraph_mark_step_begin", "list_backends", "reset")
     }
     | {
-        "compile": "graphc.compiled.function:compile",
         "disable": "graphc.tracing.host:disable",
         "is_compiling": "graphc.tracing.trace:is_tracing",
         "is_dynamo_compiling": "graphc.tracing.trace:is_tracing",

@@ -39,5 +39,5 @@ unfold_copy = _copying("unfold")
 unsqueeze_copy = _copying("unsqueeze")
 view_copy = _copying("view")
 
-_OWN = tuple(vars().items())
-__all__ = [name for name, value in _OWN if hasattr(value, "__wrapped__") and not name.startswith("_")]  # pyright: ignore[reportUnsupportedDunderAll]
+_OWN = tuple(vars())
+__all__ = [name for name in _OWN if name.endswith("_copy")]  # pyright: ignore[reportUnsupportedDunderAll]

@@ -106,7 +106,7 @@ def _writer(values: np.ndarray, options: _Options) -> tuple[Callable[[Any], str]
     if values.dtype.kind == "c":
         real, real_width = _writer(values.real, options)
         imaginary, width = _writer(values.imag, options)
-        return lambda v: _complex(real(v.real), imaginary(v.imag)), real_width + width + 2
+        return lambda v: _complex(real(v.real), imaginary(v.imag)), real_width + width + 1
     plain: Callable[[Any], str] = str
     if values.dtype.kind == "f":  # NOTE: as in PyTorch, 0, NaN and infinities have no part in the width
         values = values[np.isfinite(values) & (values != 0)]
@@ -118,7 +118,7 @@ def _writer(values: np.ndarray, options: _Options) -> tuple[Callable[[Any], str]
 def _complex(real: str, imaginary: str) -> str:
     """The parts of a number as one, the sign of the second between them."""
     digits = imaginary.lstrip()
-    return f"{real}{imaginary}j" if digits.startswith("-") else f"{real}+{digits.rjust(len(imaginary))}j"
+    return f"{real}{'' if digits.startswith('-') else '+'}{digits}j"
 
 
 def _float_text(values: np.ndarray, options: _Options) -> Callable[[float], str]:

@@ -9,6 +9,7 @@ from graphc.base.errors import DTypeError
 from graphc.base.lazy import deferred
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
+from graphc.ops import reduce
 from graphc.ops.bits import bitcast
 from graphc.ops.define import as_type, common_type
 from graphc.ops.shape import broadcast_to
@@ -89,7 +90,11 @@ class Numbers(TensorBase):
     def gcd(self, other: Any) -> Tensor:
         """The greatest common divisor of whole numbers, by Euclid's algorithm; 0 for two zeros."""
         a, b = _whole("gcd", self, other)
-        found, _ = _while_loop(lambda s: s[1].any(), lambda s: _euclid(*s), (ew.abs(a), ew.abs(b)))
+        found, _ = _while_loop(
+            lambda s: reduce.any(ew.ne(s[1], 0), axes=tuple(range(len(a.shape)))),
+            lambda s: _euclid(*s),
+            (ew.abs(a), ew.abs(b)),
+        )
         return found
 
     def lcm(self, other: Any) -> Tensor:

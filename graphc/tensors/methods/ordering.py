@@ -298,7 +298,7 @@ class Ordering(TensorBase):
         values = front().values(self, "unique_consecutive(), whose result has a size that depends on values,")
         rows = values.reshape(-1) if dim is None else np.moveaxis(values, dim_of(dim, self.ndim), 0)
         new = np.ones(len(rows), bool)
-        new[1:] = (rows[1:] != rows[:-1]).reshape(max(len(rows) - 1, 0), -1).any(1)
+        new[1:] = (rows[1:] != rows[:-1]).any(axis=tuple(range(1, rows.ndim)))
         found = rows[new] if dim is None else np.moveaxis(rows[new], 0, dim)
         inverse = (np.cumsum(new) - 1).reshape(values.shape if dim is None else -1)
         counts = np.diff(np.append(np.flatnonzero(new), len(rows)))

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         optim,
         random,
         serialize,
+        testing,
         utils,
         version,
     )
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from graphc.compiled.step import compile_step
     from graphc.compiled.step_options import DynamicScale
     from graphc.drawing.show import picture
+    from graphc.errors import MemoryLimitError as OutOfMemoryError
     from graphc.front import *  # noqa: F403
     from graphc.front import Size, bool, double, e, float, inf, int, long, nan, newaxis, pi
     from graphc.interop.from_torch import from_torch
@@ -68,6 +70,7 @@ if TYPE_CHECKING:
         cosine_similarity,
         hardshrink,
         max_pool1d,
+        max_pool1d_with_indices,
         max_pool2d,
         max_pool3d,
         pairwise_distance,
@@ -83,14 +86,18 @@ if TYPE_CHECKING:
         threshold,
         threshold_,
     )
+    from graphc.nn.functional import adaptive_max_pool1d_with_indices as adaptive_max_pool1d
     from graphc.nn.functional.reordered import (
         affine_grid_generator,
         alpha_dropout,
+        alpha_dropout_,
         batch_norm,
         binary_cross_entropy_with_logits,
+        constant_pad_nd,
         cosine_embedding_loss,
         ctc_loss,
         dropout,
+        dropout_,
         embedding,
         feature_alpha_dropout,
         grid_sampler,
@@ -107,11 +114,19 @@ if TYPE_CHECKING:
         rnn_tanh_cell,
         triplet_margin_loss,
     )
+    from graphc.nn.functional.reordered import grid_sampler as grid_sampler_2d
     from graphc.ops.define_op import define_op
-    from graphc.runtime.threads import get_num_threads, set_num_threads
+    from graphc.runtime.threads import (
+        get_num_interop_threads,
+        get_num_threads,
+        set_num_interop_threads,
+        set_num_threads,
+    )
     from graphc.serialize.pt_write import save
     from graphc.serialize.state_file import load_state, save_state
     from graphc.serialize.weights import load_weights
+    from graphc.tape.grad_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled
+    from graphc.tape.grad_mode import set_detect_anomaly as set_anomaly_enabled
     from graphc.tracing.associative_scan import associative_scan
     from graphc.tracing.branch import cond, switch
     from graphc.tracing.checkpoint import checkpoint, checkpoint_sequential

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from graphc.base.dims import common_shape, numpy_names
-from graphc.base.dtypes import bool_, int64
-from graphc.base.errors import ArgumentError, AttributeValueError, ShapeError
+from graphc.base.dims import common_shape, new_shape, numpy_names
+from graphc.base.dtypes import bool_, dtype_of, int64
+from graphc.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
 from graphc.ops import elementwise as ew
 from graphc.ops import exact
 from graphc.ops.check import check_true
@@ -18,6 +19,7 @@ from graphc.ops.define import common_type
 from graphc.tensors import sampling
 from graphc.tensors.methods import algebra, selection, shaping
 from graphc.tensors.methods.arithmetic import product
+from graphc.tensors.out import with_hints
 from graphc.tensors.tensor import Tensor
 
 
@@ -247,6 +249,25 @@ def _check_weights(weights: np.ndarray) -> None:
         )
 
 
+def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
+    """The coordinates of positions in a flattened tensor of a shape, one tensor for each dimension. Raises DTypeError,
+    AttributeValueError."""
+    if indices.dtype.kind not in "iu":
+        raise DTypeError(f"unravel_index: positions are whole numbers, got {indices.dtype.name}", remedy="x.long()")
+    extents = new_shape((shape,))
+    values = indices._data
+    if isinstance(values, np.ndarray) and np.any((values < 0) | (values >= max(math.prod(extents), 1))):
+        raise AttributeValueError(f"unravel_index: a position is none of a tensor of shape {list(extents)}")
+    return selection.unravelled(indices, extents)
+
+
+def can_cast(from_: Any, to: Any) -> bool:
+    """Whether a result of one element type may be written to a tensor of another one: the kind may only go up, from
+    bool over whole numbers and floating point to complex numbers."""
+    rank = {"b": 0, "u": 1, "i": 1, "f": 2, "h": 2, "c": 3}
+    return rank[dtype_of(from_).kind] <= rank[dtype_of(to).kind]
+
+
 __all__ = [
     "assert_true",
     "atleast_1d",
@@ -256,6 +277,7 @@ __all__ = [
     "broadcast_shapes",
     "broadcast_tensors",
     "bucketize",
+    "can_cast",
     "cartesian_prod",
     "cat",
     "cdist",
@@ -283,8 +305,13 @@ __all__ = [
     "tril_indices",
     "triu_indices",
     "typename",
+    "unravel_index",
     "vander",
     "var_mean",
     "vstack",
     "where",
 ]
+
+_WITHOUT = ("assert_true", "broadcast_shapes", "can_cast", "is_floating_point", "is_nonzero", "numel", "typename")
+"""What gives no tensors."""
+globals().update({_name: with_hints(globals()[_name]) for _name in __all__ if _name not in _WITHOUT})

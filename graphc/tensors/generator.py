@@ -191,3 +191,15 @@ def get_rng_state() -> Any:
 def set_rng_state(state: Any) -> None:
     """Sets the default generator's state."""
     default_generator.set_state(state)
+
+
+@contextmanager
+def fork_rng(devices: Any = None, enabled: bool = True, **_: Any) -> Iterator[None]:
+    """Inside, the default generator goes on from its state; behind, it is as it was before. There is one for all
+    ``devices``; without ``enabled`` nothing is done."""
+    before = get_rng_state() if enabled else None
+    try:
+        yield
+    finally:
+        if before is not None:
+            set_rng_state(before)

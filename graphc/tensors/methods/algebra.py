@@ -140,27 +140,6 @@ class Algebra(TensorBase):
         deviations = mathematics.sqrt(found.diagonal())
         return ew.div(ew.div(found, deviations.reshape(-1, 1)), deviations)
 
-    def trapezoid(self, x: Any = None, *, dx: float = 1.0, dim: int = -1) -> Tensor:
-        """The integral along ``dim`` by the trapezoidal rule, with positions ``x`` or steps ``dx``."""
-        at = dim_of(dim, self.ndim)
-        if not self.shape:
-            raise IndexRangeError("trapezoid needs at least one dimension", remedy="tensor.reshape(1)")
-        n = self.shape[at]
-        y: Any = self
-        if x is not None and (x.shape[-1] if x.ndim == 1 else common_shape(x.shape, self.shape)[at]) != n:
-            raise ShapeError(f"trapezoid: positions {list(x.shape)} for {n} values along dimension {dim}")
-        if n < 2:
-            return composite.total(ew.mul(y, 0.0), at)
-        pairs = ew.mul(ew.add(y.narrow(at, 1, n - 1), y.narrow(at, 0, n - 1)), 0.5)
-        if x is None:
-            return composite.total(ew.mul(pairs, dx), at)
-        if x.ndim == 1:
-            steps = x.diff().reshape(n - 1, *(1,) * (self.ndim - at - 1))
-        else:  # One position along the dimension stands for all, with steps of 0.
-            along = at - self.ndim
-            steps = x.diff(dim=along) if x.shape[along] > 1 else ew.sub(x, x)
-        return composite.total(ew.mul(pairs, steps), at)
-
 
 def _logical_addr(base: Any, result: Any, beta: float, alpha: float) -> Any:
     """Of booleans, whose product is "and" and whose sum is "or"."""

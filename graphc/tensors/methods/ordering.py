@@ -272,6 +272,24 @@ class Ordering(TensorBase):
         tensors: tuple[Any, ...] = tuple(front().constant(np.array(p, order="C")) for p in parts)
         return tensors if return_inverse or return_counts else tensors[0]
 
+    def unique_consecutive(
+        self, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+    ) -> Any:
+        """The elements (or slices along ``dim``) without those that equal the one before; needs values.
+
+        With ``return_inverse`` and ``return_counts`` a tuple with the index of each element among them, and counts.
+        """
+        values = front().values(self, "unique_consecutive(), whose result has a size that depends on values,")
+        rows = values.reshape(-1) if dim is None else np.moveaxis(values, dim_of(dim, self.ndim), 0)
+        new = np.ones(len(rows), bool)
+        new[1:] = (rows[1:] != rows[:-1]).any(axis=tuple(range(1, rows.ndim)))
+        found = rows[new] if dim is None else np.moveaxis(rows[new], 0, dim)
+        inverse = (np.cumsum(new) - 1).reshape(values.shape if dim is None else -1)
+        counts = np.diff(np.append(np.flatnonzero(new), len(rows)))
+        parts = [found, *([inverse] if return_inverse else []), *([counts] if return_counts else [])]
+        tensors: tuple[Any, ...] = tuple(front().constant(np.array(p, order="C")) for p in parts)
+        return tensors if return_inverse or return_counts else tensors[0]
+
     def bincount(self, weights: Any = None, minlength: int = 0) -> Tensor:
         """How often each number from 0 on occurs in a vector; needs values."""
         values = front().values(self, "bincount(), whose result has a size that depends on values,")

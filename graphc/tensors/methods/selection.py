@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from graphc.base.errors import ArgumentError, AttributeValueError, DTypeError, I
 from graphc.ops import elementwise as ew
 from graphc.ops import shape
 from graphc.ops.define import as_type, common_type
-from graphc.ops.index import gather, iota, scatter_add, scatter_extreme, scatter_product
+from graphc.ops.index import gather, iota, scatter, scatter_add, scatter_extreme, scatter_product
 from graphc.ops.reduce import sum_to
 from graphc.tensors import composite, indexing
 from graphc.tensors.methods import algebra, ordering
@@ -115,6 +115,56 @@ class Selection(TensorBase):
         if reduce in ("sum", "mean"):
             return _scatter_sum(self, at, index, part, reduce == "mean", include_self)
         return _scatter_fold(self, at, index, part, reduce, include_self)
+
+    def index_reduce(
+        self, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
+    ) -> Tensor:
+        """This tensor with the entries of a dimension that ``index`` names combined with those of ``source`` by
+        ``prod``, ``mean``, ``amax`` or ``amin``."""
+        at = indexing.need_entries("index_reduce", self, dim, index, source)
+        if reduce not in ("prod", "mean", "amax", "amin"):
+            raise AttributeValueError(f"index_reduce: {reduce!r} is not known", remedy="prod, mean, amax or amin")
+        if not self.shape:
+            return Selection.scatter_reduce(
+                self, 0, index.reshape(()), source.reshape(()), reduce, include_self=include_self
+            )
+        wide = tuple(1 if d != at else index.numel() for d in range(self.ndim))
+        places = shape.broadcast_to(shape.reshape(index, shape=wide), shape=source.shape)
+        return Selection.scatter_reduce(self, at, places, source, reduce, include_self=include_self)
+
+    def put(self, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
+        """This tensor with the elements of ``source`` at positions of the flattened tensor, or added there."""
+        if index.numel() != source.numel():
+            raise ShapeError(f"put: {source.numel()} elements for {index.numel()} positions", remedy="as many")
+        flat: Any = shape.reshape(self, shape=(self.numel(),))
+        values, places = (shape.reshape(t, shape=(t.numel(),)) for t in (source, index))
+        return flat.index_put((places,), values, accumulate).reshape(self.shape)
+
+    def diagonal_scatter(self, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+        """This tensor with a diagonal replaced."""
+        return _with_view(self, lambda x: x.diagonal(offset, dim1, dim2), src, "diagonal_scatter")
+
+    def as_strided_scatter(
+        self, src: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int = 0
+    ) -> Tensor:
+        """This tensor with the elements that ``as_strided`` gives replaced."""
+        return _with_view(self, lambda x: x.as_strided(size, stride, storage_offset), src, "as_strided_scatter")
+
+    def nonzero_static(self, *, size: int, fill_value: int = -1) -> Tensor:
+        """The indices of the first ``size`` elements that are not zero, one row each, rows of ``fill_value`` behind:
+        ``nonzero`` with a shape that does not depend on values, so that it can be traced."""
+        flat = ew.ne(shape.reshape(self, shape=(self.numel(),)), 0)
+        order = ew.sub(ordering.Ordering.cumsum(flat, 0), 1)
+        slot = ew.where(ew.logical_and(flat, ew.lt(order, size)), order, size)
+        found: Any = scatter(
+            shape.filled(-1, int64, (size + 1,)), slot, iota(shape=flat.shape, axis=0, dtype=int64), axis=0
+        )
+        found = found.narrow(0, 0, size)
+        columns = unravelled(found, self.shape)
+        if not columns:
+            return shape.filled(fill_value, int64, (size, 0))
+        rows = shape.concat(*(shape.reshape(c, shape=(size, 1)) for c in columns), axis=1)
+        return ew.where(ew.lt(shape.reshape(found, shape=(size, 1)), 0), fill_value, rows)
 
     def select_scatter(self, src: Tensor, dim: int, index: int) -> Tensor:
         """This tensor with one entry of a dimension replaced."""
@@ -273,6 +323,23 @@ def _scatter_fold(x: Any, at: int, index: Any, part: Any, fold: str, include_sel
     else:
         found = scatter_extreme(flat, places, part, axis=0, largest=fold == "amax")
     return shape.reshape(found, shape=x.shape)
+
+
+def _with_view(x: Any, view: Callable[[Any], Any], src: Any, name: str) -> Any:
+    """``x`` with ``src`` in the place of the elements that ``view`` gives."""
+    places = view(shape.reshape(iota(shape=(x.numel(),), axis=0, dtype=int64), shape=x.shape))
+    if places.shape != src.shape:
+        raise ShapeError(f"{name}: src is {list(src.shape)}, the part {list(places.shape)}", remedy="src.expand(...)")
+    return Selection.put(x, places, as_type(src, x.dtype))
+
+
+def unravelled(index: Any, extents: Sequence[int]) -> tuple[Any, ...]:
+    """The coordinates of positions in a flattened tensor."""
+    found = []
+    for extent in reversed(extents):
+        found.append(ew.mod(index, extent))
+        index = ew.floor_div(index, extent)
+    return tuple(reversed(found))
 
 
 # ---- joining

@@ -370,6 +370,8 @@ class Shaping(Selection):
             return self.split([*(size for _ in range(chunks - 1)), extent - (chunks - 1) * size], dim)
         return self.split(size if extent else [0] * chunks, dim)
 
+    unsafe_split, unsafe_chunk, unsafe_split_with_sizes = split, chunk, Selection.split_with_sizes
+
     def unbind(self, dim: int = 0) -> tuple[Tensor, ...]:
         """The entries of a dimension as views."""
         if not self.shape:

@@ -228,3 +228,11 @@ def test_nan_is_behind_every_element_of_a_sequence():
     for right in (False, True):
         assert sequence.searchsorted(graphc.tensor([np.nan, 2.0]), right=right).tolist() == [3, 1 + right]
     assert graphc.tensor([]).searchsorted(graphc.tensor([1.0])).tolist() == [0]
+
+
+def test_runs_of_equal_elements():
+    x = graphc.tensor([1, 1, 2, 2, 2, 1])
+    found, inverse, counts = graphc.unique_consecutive(x, return_inverse=True, return_counts=True)
+    assert found.tolist() == [1, 2, 1] and inverse.tolist() == [0, 0, 1, 1, 1, 2] and counts.tolist() == [2, 3, 1]
+    assert graphc.tensor([[1, 1], [2, 2]]).unique_consecutive(dim=1).tolist() == [[1], [2]]
+    assert graphc.empty(0).unique_consecutive().shape == (0,)

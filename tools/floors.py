@@ -76,6 +76,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "array_api": ("base", "ops", "tensors", "eager", "tracing"),
     "nn": ("base", "ir", "ops", "tape", "tensors", "eager", "tracing", "autograd"),
     "optim": ("base", "ir", "ops", "tape", "tensors", "tracing", "nn"),
+    "distributions": ("base", "ops", "tape", "tensors"),
     "data": ("base", "files", "tensors"),
     "serialize": ("base", "files", "tensors", "nn"),
     "monitor": ("base", "files", "ir", "ops", "tape", "tensors", "eager", "tracing", "nn", "optim", "serialize"),

@@ -9,7 +9,22 @@ from graphc.base.lazy import exports
 from graphc.base.version import VERSION as __version__
 
 if TYPE_CHECKING:
-    from graphc import array_api, autograd, cuda, data, errors, func, hooks, monitor, nn, optim, serialize, utils
+    from graphc import (
+        array_api,
+        autograd,
+        cuda,
+        data,
+        distributions,
+        errors,
+        func,
+        hooks,
+        monitor,
+        nn,
+        optim,
+        serialize,
+        special,
+        utils,
+    )
     from graphc.autograd.jacobian import hessian, jacfwd, jacrev
     from graphc.autograd.transforms import grad, jvp, value_and_grad, vjp
     from graphc.compiled.check_case import load_case
@@ -64,6 +79,7 @@ _LATER = {
     "data": "graphc.data",
     "debug": "graphc.monitor.debug:debug",
     "define_op": "graphc.ops.define_op:define_op",
+    "distributions": "graphc.distributions",
     "errors": "graphc.errors",
     "export": "graphc.compiled.model_export:export",
     "from_onnx": "graphc.interop.onnx.module:from_onnx",
@@ -98,6 +114,7 @@ _LATER = {
     "switch": "graphc.tracing.branch:switch",
     "while_loop": "graphc.tracing.while_loop:while_loop",
     "serialize": "graphc.serialize",
+    "special": "graphc.special",
     "selftest": "graphc.compiled.self_test:selftest",
     "set_num_threads": "graphc.runtime.threads:set_num_threads",
     "summary": "graphc.compiled.model_summary:summary",

@@ -242,10 +242,7 @@ class Categorical(Distribution):
         value = logits if probs is None else probs
         if not isinstance(value, Tensor) or not value.ndim:
             raise ArgumentError(f"Categorical: {which} is a tensor of at least one dimension", remedy="graphc.tensor")
-        if which == "probs":
-            value = value / value.sum(-1, keepdim=True)
-        else:
-            value = composite.log_softmax(value, -1)
+        value = value / value.sum(-1, keepdim=True) if which == "probs" else composite.log_softmax(value, -1)
         self.__dict__[which] = value
         self._num_events = value.shape[-1]
         super().__init__(value.shape[:-1], validate_args=validate_args)
@@ -394,9 +391,7 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
 class Multinomial(Distribution):
     """How often each category comes in ``total_count`` draws; parameters as for ``Categorical``."""
 
-    def __init__(
-        self, total_count: int = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None
-    ):
+    def __init__(self, total_count: int = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
         if not isinstance(total_count, int):
             raise ArgumentError(f"Multinomial: total_count is an int, got {type(total_count).__name__}")
         if total_count < 0:
@@ -445,4 +440,3 @@ class Multinomial(Distribution):
 
     def __repr__(self) -> str:
         return repr(self._categorical).replace("Categorical(", f"Multinomial(total_count: {self.total_count}, ", 1)
-

@@ -196,10 +196,14 @@ class Distribution:
 
     def __repr__(self) -> str:
         parts = [
-            f"{name}: {value if value.numel() == 1 else tuple(value.shape)}"
+            f"{name}: {value.item() if _is_number(value) else tuple(value.shape)}"
             for name, value in self.parameters_given().items()
         ]
         return f"{type(self).__name__}({', '.join(parts)})"
+
+
+def _is_number(value: Tensor) -> bool:
+    return isinstance(value._data, np.ndarray) and value.numel() == 1
 
 
 class ExponentialFamily(Distribution):

@@ -308,4 +308,3 @@ class Exponential(ExponentialFamily):
 
     def entropy(self) -> Tensor:
         return 1 - self.rate.log()
-

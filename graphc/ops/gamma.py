@@ -1,9 +1,9 @@
 """Incomplete gamma functions, and gamma variates as functions of their concentration, by quadrature of fixed length.
 
 With ``t = x exp(w)`` the integral of ``t**(a - 1) exp(-t)`` from 0 to x, and from x on, is ``x**a exp(-x)`` times that
-of ``exp(a w - x (exp(w) - 1))`` over w < 0, and over w > 0. On the side where less lies (x below a: the first) that falls
-from 1 without a bump, so Gauss and Legendre's formula over the interval where it is larger than the rounding unit needs
-no more nodes for any a and x. Up to x = 1 the power series in x takes its place.
+of ``exp(a w - x (exp(w) - 1))`` over w < 0, and over w > 0. On the side where less lies (for x below a the first) this
+falls from 1 without a bump, so Gauss and Legendre's formula over the interval where it is above the rounding unit needs
+the same number of nodes for all a and x. Up to x = 1 the power series in x takes its place.
 """
 
 from __future__ import annotations
@@ -61,9 +61,7 @@ def _integrals(a: Any, x: Any, order: _Order) -> _Integrals:
     side = ew.sub(1.0, ew.mul(ew.cast(below, dtype=float64), 2.0))
     whole, moment = _by_quadrature(a, beyond, side, order)
     first, second = _by_series(a, ew.where(series, x, 0.0), order)
-    return _Integrals(
-        ew.where(series, first, whole), ew.where(series, second, moment), ew.logical_or(series, below)
-    )
+    return _Integrals(ew.where(series, first, whole), ew.where(series, second, moment), ew.logical_or(series, below))
 
 
 def _column(x: Any) -> Any:
@@ -156,7 +154,7 @@ def _decomposed(upper: bool) -> Any:
 
 
 def _share_below(a: float, x: float) -> tuple[float, float]:
-    """The shares below and above x in extended precision, by the series for small x and a continued fraction (Lentz)."""
+    """The shares below and above x in extended precision: the series for small x, else a continued fraction (Lentz)."""
     if math.isnan(a) or math.isnan(x) or a < 0 or x < 0:
         return math.nan, math.nan
     everything, nothing = a == 0 or math.isinf(x), x == 0 or math.isinf(a)

@@ -1,0 +1,1 @@
+"""Special functions under the names of torch.special."""

@@ -7,8 +7,9 @@ from typing import Any
 from graphc.base.dtypes import DType, float32, float64, int64
 from graphc.base.errors import ArgumentError, DTypeError
 from graphc.ops import elementwise as ew
-from graphc.ops import exact, shape
+from graphc.ops import exact, reduce, shape
 from graphc.ops import math as mathematics
+from graphc.ops.index import iota
 from graphc.ops.random import random_bits
 from graphc.ops.random import uniform as uniform_24
 from graphc.ops.state import stop_gradient
@@ -100,9 +101,9 @@ def log_gamma(concentration: Any, sizes: Sizes, generator: Any = None) -> Any:
     chance = exact.exact_log(ew.sub(1.0, uniform((tries, *sizes), a.dtype, generator)))
     bound = ew.add(ew.mul(ew.mul(x, x), 0.5), ew.mul(d, ew.add(ew.sub(1.0, cube), log)))
     taken = ew.logical_and(valid, ew.lt(chance, bound))
-    found = _part(log, tries - 1)
-    for k in range(tries - 2, -1, -1):
-        found = ew.where(_part(taken, k), _part(log, k), found)
+    number = iota(shape=(tries, *sizes), axis=0)
+    first = reduce.min(ew.where(taken, number, tries - 1), axes=(0,), keepdims=True)
+    found = reduce.sum(ew.where(ew.eq(number, first), log, 0.0), axes=(0,), keepdims=False)
     power = ew.div(exact.exact_log(ew.sub(1.0, uniform(sizes, a.dtype, generator))), a)
     return ew.add(ew.add(found, exact.exact_log(d)), ew.where(low, power, 0.0))
 

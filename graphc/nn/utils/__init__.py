@@ -1,4 +1,4 @@
-"""The import path that users know for what is done to parameters: clipping, vectors, normed weights, sequences."""
+"""The import path that users know for what is done to parameters: clipping, vectors, norms, pruning, sequences."""
 
 from graphc.nn.clip_grad import (
     clip_grad_norm_,
@@ -8,7 +8,7 @@ from graphc.nn.clip_grad import (
     parameters_to_vector,
     vector_to_parameters,
 )
-from graphc.nn.utils import parametrizations, parametrize, rnn, stateless
+from graphc.nn.utils import parametrizations, parametrize, prune, rnn, stateless
 from graphc.nn.utils.fusion import (
     fuse_conv_bn_eval,
     fuse_conv_bn_weights,
@@ -29,6 +29,7 @@ __all__ = [
     "parameters_to_vector",
     "parametrizations",
     "parametrize",
+    "prune",
     "remove_spectral_norm",
     "remove_weight_norm",
     "rnn",

@@ -37,6 +37,8 @@ class Distribution:
     has_enumerate_support = False
     arg_constraints: ClassVar[dict[str, Constraint]] = {}
     """Parameters by name, each with the values that it may have."""
+    support: Any = constraints.dependent
+    """The Constraint that samples satisfy; a property where it depends on parameters."""
     _validate_args: bool = __debug__
 
     @staticmethod
@@ -86,11 +88,6 @@ class Distribution:
         return new
 
     # ---- what subclasses say
-
-    @property
-    def support(self) -> Constraint:
-        """The values that samples have."""
-        raise self._missing("support")
 
     @property
     def mean(self) -> Tensor:

@@ -50,8 +50,8 @@ class BasePruningMethod(ABC):
     def apply_mask(self, module: Module) -> Tensor:
         """The parameter with its mask, as a function of what is trained."""
         name = self._tensor_name
-        original = module._parameters[f"{name}_orig"]
-        return module._buffers[f"{name}_mask"].to_dtype(original.dtype) * original
+        original = getattr(module, f"{name}_orig")
+        return getattr(module, f"{name}_mask").to_dtype(original.dtype) * original
 
     @classmethod
     def apply(
@@ -76,7 +76,7 @@ class BasePruningMethod(ABC):
             else:
                 container = PruningContainer(before[1])
                 container.add_pruning_method(method)
-                old = module._buffers[f"{name}_mask"]
+                old = getattr(module, f"{name}_mask")
                 module._buffers[f"{name}_mask"] = container.compute_mask(scores.detach(), old)
                 del module._forward_pre_hooks[before[0]]
                 method = container
@@ -96,7 +96,7 @@ class BasePruningMethod(ABC):
         name = self._tensor_name
         if _hook_of(module, name) is None:
             raise AttributeValueError(f"{type(module).__name__}: {name!r} is not pruned")
-        original = module._parameters[f"{name}_orig"]
+        original = getattr(module, f"{name}_orig")
         with no_grad():
             original.data = self.apply_mask(module).detach()
         stop_computing(module, name)
@@ -357,7 +357,7 @@ def global_unstructured(
     for module, name in pairs:
         tensor = getattr(module, name)
         scores.append((importance_scores or {}).get((module, name), tensor).detach().reshape(-1))
-        mask = module._buffers.get(f"{name}_mask")
+        mask: Any = getattr(module, f"{name}_mask", None)
         masks.append((ones_like(tensor) if mask is None else mask).detach().reshape(-1))
     container = PruningContainer()
     container._tensor_name = "everything"

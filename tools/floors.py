@@ -78,6 +78,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "array_api": ("base", "ops", "tensors", "eager", "tracing", "linalg"),
     "nn": ("base", "ir", "ops", "tape", "tensors", "eager", "tracing", "linalg", "autograd"),
     "optim": ("base", "ir", "ops", "tape", "tensors", "tracing", "nn"),
+    "distributions": ("base", "ops", "tape", "tensors"),
     "data": ("base", "files", "tensors"),
     "serialize": ("base", "files", "tensors", "nn"),
     "monitor": ("base", "files", "ir", "ops", "tape", "tensors", "eager", "tracing", "nn", "optim", "serialize"),
@@ -118,7 +119,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
 belongs to the one that it lies in (``nn.functional``), and one at the top must be listed."""
 FRONT_DOOR = frozenset(
     {"__init__", "__main__", "accelerator", "backends", "cuda", "errors", "front", "func", "hooks", "public", "random"}
-    | {"testing", "utils", "version"}
+    | {"special", "testing", "utils", "version"}
 )
 """Modules at the top of the package: import paths that users and pickles know, which only hand on what lies below."""
 

@@ -7,10 +7,12 @@ from typing import Any
 from graphc.base.dtypes import DType, float32, float64, int32, int64
 from graphc.base.errors import ArgumentError, DTypeError
 from graphc.ops import elementwise as ew
-from graphc.ops import exact, shape
+from graphc.ops import exact, reduce, shape
 from graphc.ops import math as mathematics
+from graphc.ops.index import iota
 from graphc.ops.random import random_bits
 from graphc.ops.random import uniform as uniform_24
+from graphc.ops.state import stop_gradient
 from graphc.tensors.generator import default_generator
 from graphc.tensors.native_draws import drawn_natively
 from graphc.tensors.placement import beside
@@ -79,6 +81,37 @@ def cauchy(sizes: Sizes, dtype: DType = float32, generator: Any = None) -> Any:
     """Of the standard Cauchy distribution: minus the cotangent of half a turn times a uniform number."""
     half = ew.mul(ew.maximum(uniform(sizes, dtype, generator), 2.0**-25 if dtype is float32 else 2.0**-54), 0.5)
     return ew.neg(ew.div(exact.exact_cosine(half), exact.exact_sine(half)))
+
+
+_TRIES = {float32: 6, float64: 12}
+"""Proposals for each gamma variate. One is refused with a probability of 0.05 at most (at a concentration of 1), all of
+them with less than the step of uniform numbers, 2**-24 and 2**-53; then the last one stands."""
+_THIRD = 1 / 3
+_POSITIVE = 1e-30
+"""Proposals below it are refused; the logarithm is that of a normal number."""
+
+
+def log_gamma(concentration: Any, sizes: Sizes, generator: Any = None) -> Any:
+    """The logarithm of gamma variates of a concentration that broadcasts to ``sizes``, and of scale 1 (Marsaglia and
+    Tsang, A Simple Method for Generating Gamma Variables, 2000, with a fixed number of proposals). Of a concentration
+    below 1 they are those of one more, times a power of a uniform number. No gradient flows through them."""
+    a = stop_gradient(concentration)
+    low, tries = ew.lt(a, 1.0), _TRIES[a.dtype]
+    d = ew.sub(ew.where(low, ew.add(a, 1.0), a), _THIRD)
+    x = normal((tries, *sizes), a.dtype, generator)
+    root = ew.add(1.0, ew.div(x, mathematics.sqrt(ew.mul(d, 9.0))))
+    cube = ew.mul(ew.mul(root, root), root)
+    valid = ew.gt(cube, _POSITIVE)
+    cube = ew.where(valid, cube, 1.0)
+    log = exact.exact_log(cube)
+    chance = exact.exact_log(ew.sub(1.0, uniform((tries, *sizes), a.dtype, generator)))
+    bound = ew.add(ew.mul(ew.mul(x, x), 0.5), ew.mul(d, ew.add(ew.sub(1.0, cube), log)))
+    taken = ew.logical_and(valid, ew.lt(chance, bound))
+    number = iota(shape=(tries, *sizes), axis=0)
+    first = reduce.min(ew.where(taken, number, tries - 1), axes=(0,), keepdims=True)
+    found = reduce.sum(ew.where(ew.eq(number, first), log, 0.0), axes=(0,), keepdims=False)
+    power = ew.div(exact.exact_log(ew.sub(1.0, uniform(sizes, a.dtype, generator))), a)
+    return ew.add(ew.add(found, exact.exact_log(d)), ew.where(low, power, 0.0))
 
 
 def bernoulli(p: Any, sizes: Sizes, generator: Any = None) -> Any:

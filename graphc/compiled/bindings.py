@@ -11,10 +11,11 @@ import numpy as np
 
 from graphc.base.locks import Lock
 from graphc.base.mutation_epoch import COMMON_HOOKS, EPOCH, Members
+from graphc.base.watch_words import Words
 from graphc.compiled import prepacked_store
 from graphc.compiled.prepacked_store import Prepacked
 from graphc.runtime.arena import aligned
-from graphc.tensors.creation import get_default_dtype
+from graphc.tensors.creation import get_default_device, get_default_dtype
 from graphc.tensors.generator import PATH as RANDOM
 from graphc.tensors.journal import note_write
 from graphc.tensors.tensor import Tensor
@@ -172,14 +173,16 @@ class DefaultType:
     """The element type of tensors that are made without one."""
 
     def __init__(self) -> None:
-        self._dtype = get_default_dtype()
+        self._dtype, self._device = get_default_dtype(), get_default_device()
 
     def holds(self) -> bool:
         """Whether it is the same."""
-        return get_default_dtype() is self._dtype
+        return get_default_dtype() is self._dtype and get_default_device() == self._device
 
     def why(self) -> str:
         """What has changed."""
+        if get_default_device() != self._device:
+            return f"default device: {self._device} -> {get_default_device()}"
         return f"default element type: {self._dtype.name} -> {get_default_dtype().name}"
 
 
@@ -320,8 +323,6 @@ class Frozen:
         self._arrays = [t._data for t in self._tensors]
         self._counters = [t._counter for t in self._tensors if t._counter is not None]
         self._versions = self._written()
-        self._seen = EPOCH[0]
-        """The mutation epoch when ``holds`` looked last and was true."""
 
     def _written(self) -> int:
         """How often they were written to, all together: versions only grow."""
@@ -335,12 +336,12 @@ class Frozen:
         """Whether none was replaced, or written to by an operation."""
         if self._written() != self._versions:
             return False
-        if self._seen != EPOCH[0] or not all(slot.counted for slot in self._slots):
-            now = [slot.tensor() for slot in self._slots]
-            if not (_same(now, self._tensors) and _same([t._data for t in now], self._arrays)):
-                return False
-            self._seen = EPOCH[0]
-        return True
+        now = [slot.tensor() for slot in self._slots]
+        return _same(now, self._tensors) and _same([t._data for t in now], self._arrays)
+
+    def watch(self, words: Words) -> bool:
+        """Adds the words that versions are; False where replacements are not counted by the mutation epoch."""
+        return all([words.list_(c) for c in self._counters]) and all(slot.counted for slot in self._slots)
 
 
 def _narrow(make: Maker, array: np.ndarray) -> np.ndarray:

@@ -18,6 +18,7 @@ from graphc.data.idx_file import MNIST, read_idx
 from graphc.data.loader import DataLoader
 from graphc.data.sampler import (
     BatchSampler,
+    DistributedSampler,
     RandomSampler,
     Sampler,
     SequentialSampler,
@@ -33,6 +34,7 @@ __all__ = [
     "ConcatDataset",
     "DataLoader",
     "Dataset",
+    "DistributedSampler",
     "IterableDataset",
     "MapDataset",
     "RandomSampler",

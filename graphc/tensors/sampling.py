@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc.base.dtypes import DType, float32, float64, int64
+from graphc.base.dtypes import DType, float32, float64, int32, int64
 from graphc.base.errors import ArgumentError, DTypeError
 from graphc.ops import elementwise as ew
 from graphc.ops import exact, reduce, shape
@@ -14,6 +14,7 @@ from graphc.ops.random import random_bits
 from graphc.ops.random import uniform as uniform_24
 from graphc.ops.state import stop_gradient
 from graphc.tensors.generator import default_generator
+from graphc.tensors.native_draws import drawn_natively
 from graphc.tensors.placement import beside
 
 _LOW = 0xFFFFFFFF
@@ -26,12 +27,14 @@ def _state(generator: Any, near: Any) -> tuple[Any, int]:
     return (state if near is None else beside(state, near)), stream
 
 
-def _draw(sizes: Sizes, generator: Any, near: Any = None) -> Any:
-    """32 random bits per element, i32."""
+@drawn_natively
+def _bits(sizes: Sizes, dtype: DType = int32, generator: Any = None, near: Any = None) -> Any:
+    """32 random bits per element."""
     state, stream = _state(generator, near)
     return random_bits(state, shape=sizes, stream=stream)
 
 
+@drawn_natively
 def uniform(sizes: Sizes, dtype: DType = float32, generator: Any = None, near: Any = None) -> Any:
     """Uniform in [0, 1): multiples of 2**-24 in f32, of 2**-53 in f64. Drawn on the device of the tensor ``near``; the
     numbers are the same on all."""
@@ -40,7 +43,7 @@ def uniform(sizes: Sizes, dtype: DType = float32, generator: Any = None, near: A
     if dtype is not float64:
         state, stream = _state(generator, near)
         return uniform_24(state, sizes, stream, dtype)
-    bits = ew.bit_and(ew.cast(_draw((2, *sizes), generator, near), dtype=int64), _LOW)
+    bits = ew.bit_and(ew.cast(_bits((2, *sizes), int32, generator, near), dtype=int64), _LOW)
     high, low = (_part(bits, i) for i in (0, 1))
     whole = ew.add(ew.shift_left(ew.shift_right(high, 5), 26), ew.shift_right(low, 6))
     return ew.mul(ew.cast(whole, dtype=float64), 2.0**-53)
@@ -53,18 +56,21 @@ def _part(pair: Any, i: int) -> Any:
     return shape.reshape(picked, shape=rest)
 
 
-def normal(sizes: Sizes, dtype: DType = float32, generator: Any = None) -> Any:
+@drawn_natively
+def normal(sizes: Sizes, dtype: DType = float32, generator: Any = None, near: Any = None) -> Any:
     """Normal with mean 0 and deviation 1, by the transform of Box and Muller (1958), of the same bits everywhere."""
-    pair = uniform((2, *sizes), dtype, generator)
+    pair = uniform((2, *sizes), dtype, generator, near)
     radius = mathematics.sqrt(ew.mul(exact.exact_log(ew.sub(1.0, _part(pair, 0))), -2.0))
     return ew.mul(radius, exact.exact_cosine(_part(pair, 1)))
 
 
+@drawn_natively
 def exponential(sizes: Sizes, dtype: DType = float32, generator: Any = None, near: Any = None) -> Any:
     """Exponentially distributed with rate 1."""
     return ew.neg(exact.exact_log(ew.sub(1.0, uniform(sizes, dtype, generator, near))))
 
 
+@drawn_natively
 def gumbel(sizes: Sizes, dtype: DType = float32, generator: Any = None, near: Any = None) -> Any:
     """Of the standard Gumbel distribution: minus the logarithm of an exponential variable, of which the smallest
     positive one is far above the limit that keeps the result finite."""
@@ -121,9 +127,9 @@ def integers(low: int, high: int, sizes: Sizes, generator: Any = None) -> Any:
     if span <= 0:
         raise ArgumentError(f"random integers need low < high, got {low} and {high}")
     if span <= 1 << 31:
-        bits = ew.bit_and(ew.cast(_draw(sizes, generator), dtype=int64), _LOW)
+        bits = ew.bit_and(ew.cast(_bits(sizes, int32, generator), dtype=int64), _LOW)
     else:
-        wide = ew.cast(_draw((2, *sizes), generator), dtype=int64)
+        wide = ew.cast(_bits((2, *sizes), int32, generator), dtype=int64)
         bits = ew.bit_xor(
             ew.shift_left(ew.bit_and(_part(wide, 0), (1 << 31) - 1), 32), ew.bit_and(_part(wide, 1), _LOW)
         )

@@ -14,6 +14,7 @@ from graphc.base import mutation_epoch
 from graphc.base.device import device
 from graphc.base.dtypes import ALL, DType
 from graphc.base.errors import DeviceError, DTypeError, GradientError, MemoryLimitError
+from graphc.base.extents import Size, size_of, traced_size
 from graphc.base.mutation_epoch import Members
 from graphc.ir.op import OpDef
 from graphc.ops import dispatch
@@ -159,9 +160,10 @@ class TensorBase:
     """True for a variable that forbids gradients to whatever is computed from it."""
 
     @property
-    def shape(self) -> tuple[int, ...]:
+    def shape(self) -> Size:
         """Extent of each dimension."""
-        return self._data.shape
+        data = self._data
+        return size_of(data.shape) if data.__class__ is np.ndarray else traced_size(data.shape)
 
     @property
     def ndim(self) -> int:
@@ -201,7 +203,7 @@ class TensorBase:
 
     def is_floating_point(self) -> bool:
         """True for f32 and f64."""
-        return self.dtype.kind == "f"
+        return self.dtype.is_floating_point
 
     # ---- autograd state
 
@@ -219,7 +221,7 @@ class TensorBase:
 
         Raises GradientError for the result of an operation, DTypeError for a type that is not floating point.
         """
-        if requires_grad and self.dtype.kind != "f":
+        if requires_grad and not self.dtype.is_differentiable:
             raise DTypeError(
                 f"only floating-point tensors can require gradients, this one is {self.dtype.name}",
                 remedy="tensor.float()",

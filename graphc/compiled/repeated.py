@@ -13,6 +13,7 @@ from graphc.base import config
 from graphc.base.dtypes import dtype_of
 from graphc.base.errors import GraphcError
 from graphc.base.named_dims import Dim
+from graphc.base.size import LARGEST
 from graphc.compiled.backward import Call, CompiledNode
 from graphc.compiled.bound_program import BoundProgram
 from graphc.compiled.function import Compiled
@@ -109,22 +110,20 @@ def program(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
     return Program(variant, variant.calls).run
 
 
-def sized_program(function: Callable[..., Any], largest: Sequence[int]) -> Callable[..., Any] | None:
-    """One program for a function of a generator's state and whole numbers from 0 to ``largest``; None where there is
-    none."""
-    dims = (None, *[Dim(f"number{i}", min=0, max=last) for i, last in enumerate(largest)])
-    compiled = Compiled(function, dims=dims)
+def sized_program(function: Callable[..., Any]) -> Callable[..., Any] | None:
+    """One program for a function of a generator's state (i64[3]: seed, step, stream) and a number of elements; None
+    where there is none."""
+    compiled = Compiled(function, dims=(None, Dim("count", max=LARGEST)))
     # NOTE: in a context of its own, because what draws in a module's call is a program for that place alone.
-    example = Tensor._wrap(np.zeros(2, np.int64)), *[min(n, 4) for n in largest]
-    dtype = Context().run(compiled, *example).dtype
+    dtype = Context().run(compiled, Tensor._wrap(np.zeros(3, np.int64)), 4).dtype
     call = compiled.variants[-1].shortcut()
     if call is None:
         return None
 
-    def run(tensor: Tensor, *numbers: int) -> Tensor:
-        array = call(tensor._data, *numbers)
+    def run(tensor: Tensor, count: int) -> Tensor:
+        array = call(tensor._data, count)
         if array is None:  # as of long calls, which Ctrl-C is to end
-            return Context().run(compiled, tensor, *numbers)
+            return Context().run(compiled, tensor, count)
         result = object.__new__(Tensor)
         result._data, result.dtype, result._counter = array, dtype, [0]
         return result

@@ -27,14 +27,8 @@ PROGRAMS = 64
 PLAIN: set[type] = set()
 """Classes of tensors that programs take; others may want to see each operation."""
 
-WORK = 1 << 18
-"""Elements that numpy computes before there is a program for all sizes; results are the same bits."""
-OF_A_CALL = 1 << 13
-"""Elements in the time of which numpy begins and ends a call."""
-
 _STATIC = frozenset((int, float, bool, str, type(None), DType))
 _program = deferred("graphc.compiled.repeated:program")
-_sized_program = deferred("graphc.compiled.repeated:sized_program")
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
@@ -89,7 +83,7 @@ def signature(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Signature | None
     return Signature(tuple(key), tensors) if tensors else None
 
 
-def _is_watched() -> bool:
+def is_watched() -> bool:
     """Whether somebody wants to see each operation, or what it saves."""
     return (
         is_anomaly_enabled()
@@ -111,7 +105,7 @@ def compiled_when_repeated(function: _F) -> _F:
 
     @functools.wraps(function)
     def called(*args: Any, **kwargs: Any) -> Any:
-        if dispatch.active() is not None or _is_watched():
+        if dispatch.active() is not None or is_watched():
             return function(*args, **kwargs)
         found = signature(args, kwargs)
         if found is None:
@@ -135,28 +129,3 @@ def compiled_when_repeated(function: _F) -> _F:
         return run
 
     return called  # type: ignore[return-value]
-
-
-def compiled_for_all_numbers(*largest: int) -> Callable[[_F], _F]:
-    """For functions of the state of a generator (i64[2]) and as many whole numbers, each from 0 to the ``largest`` one,
-    of which the first is the number of elements of the result. One program for all these numbers computes it once
-    numpy has computed ``WORK`` elements. Only for what has the same bits in all executors."""
-
-    def decorated(function: _F) -> _F:
-        known: list[Any] = [0]
-
-        @functools.wraps(function)
-        def called(state: Any, *numbers: int) -> Any:
-            if dispatch.active() is None and not _is_watched() and state._data.__class__ is np.ndarray:
-                run = known[0]
-                if run.__class__ is int:
-                    known[0] = run = run + numbers[0] + OF_A_CALL
-                    if run > WORK:
-                        known[0] = run = _sized_program(function, largest)
-                if run is not None and run.__class__ is not int:
-                    return run(state, *numbers)
-            return function(state, *numbers)
-
-        return called  # type: ignore[return-value]
-
-    return decorated

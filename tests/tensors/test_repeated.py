@@ -9,7 +9,7 @@ from graphc.eager.dispatcher import references
 from graphc.errors import GradientError, IndexRangeError
 from graphc.nn import functional as F
 from graphc.tensors import repeated
-from graphc.tensors.repeated import REPEATS, compiled_for_all_numbers, compiled_when_repeated
+from graphc.tensors.repeated import REPEATS, compiled_when_repeated
 
 FUNCTIONS = {
     "gelu": lambda x: F.gelu(x),
@@ -217,18 +217,3 @@ def test_dropout_in_modules_draws_the_same_in_each_place():
     for _ in range(45):
         found = run()
     assert gc.allclose(found, expected, atol=1e-6)
-
-
-def test_a_function_of_numbers_becomes_one_program_for_all_of_them(monkeypatch):
-    made = []
-    make = repeated._sized_program
-    monkeypatch.setattr(repeated, "_sized_program", lambda *given: made.append(given) or make(*given))
-
-    @compiled_for_all_numbers(1 << 20)
-    def ramp(state, count):
-        return gc.arange(count) + state[0]
-
-    state = gc.tensor([3, 4])
-    for count in (5, repeated.WORK, 6, 7, 0, 8):
-        assert (ramp(state, count) == gc.arange(count) + 3).all()
-    assert len(made) == 1

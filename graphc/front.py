@@ -6,7 +6,21 @@ import math
 
 from graphc.base.device import device
 from graphc.base.dtypes import DType as dtype
-from graphc.base.dtypes import bool_, float32, float64, int8, int32, int64, uint8
+from graphc.base.dtypes import (
+    bfloat16,
+    bool_,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
 from graphc.base.dtypes import promote as promote_types
 from graphc.base.lazy import deferred
 from graphc.base.named_dims import Dim
@@ -41,17 +55,20 @@ __all__ = [
     "Generator",
     "Graph",
     "Tensor",
+    "bfloat16",
     "bool_",
     "default_generator",
     "device",
     "dtype",
     "enable_grad",
+    "float16",
     "float32",
     "float64",
     "get_rng_state",
     "inference_mode",
     "initial_seed",
     "int8",
+    "int16",
     "int32",
     "int64",
     "is_grad_enabled",
@@ -64,13 +81,17 @@ __all__ = [
     "set_grad_enabled",
     "set_rng_state",
     "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
 ]
 __all__ += creation.__all__
 __all__ += functions.__all__
 __all__ += free_functions.__all__
 
 # As PyTorch names them; only `graphc.float` and so on, not what `from graphc import *` brings.
-float, double, int, long, bool = float32, float64, int32, int64, bool_
+float, double, half = float32, float64, float16
+int, long, short, bool = int32, int64, int16, bool_
 inf, nan, pi, e = math.inf, math.nan, math.pi, math.e
 newaxis = None
 Size = tuple

@@ -54,7 +54,7 @@ def apply(rule: Rule, *tensors: Any) -> tuple[Any, ...]:
     what is no matrix, AttributeValueError for matrices of which it does not exist."""
     need_tensor(rule.name, *tensors)
     for t in tensors:
-        if t.dtype.kind != "f":
+        if not t.dtype.is_floating_point:
             raise DTypeError(
                 f"{rule.name} takes floating-point matrices, got {t.dtype.name}", remedy="astype(x, float64)"
             )

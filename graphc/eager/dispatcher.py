@@ -10,7 +10,7 @@ import numpy as np
 
 from graphc.base import config, mutation_epoch
 from graphc.base.device import device
-from graphc.base.dtypes import DType
+from graphc.base.dtypes import DType, bfloat16, elements
 from graphc.base.errors import ArgumentError, DeviceError, GradientError, GraphcError, TraceError
 from graphc.eager import engine
 from graphc.eager.forward_ad import propagate
@@ -151,7 +151,7 @@ class EagerDispatcher:
 
     def scalar(self, value: bool | int | float, dtype: DType) -> Tensor:
         """A tensor without dimensions."""
-        return Tensor._wrap(np.array(value, dtype.numpy))
+        return Tensor._wrap(elements(value, dtype) if dtype is bfloat16 else np.array(value, dtype.numpy))
 
     # ---- what tensors ask for
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from graphc.base.dtypes import DType, dtype_of
+from graphc.base.dtypes import DType, dtype_of, number_of
 from graphc.base.lazy import deferred
 from graphc.base.location import UNKNOWN, Location
 from graphc.ir.graph.build import emit
@@ -114,5 +114,5 @@ class GraphDispatcher:
     def constant(self, array: np.ndarray) -> Value:
         """A constant node; scalars are interned."""
         if not array.shape:
-            return self.scalar(array.item(), dtype_of(array.dtype))
+            return self.scalar(number_of(array), dtype_of(array.dtype))
         return emit(self.graph, CONSTANT, (), {"value": array}, self.location, self.prefix + CONSTANT.name)[0]

@@ -21,7 +21,7 @@ from graphc.ops.state import stop_gradient
 
 def to_float(x: Any) -> Any:
     """``x`` itself, or as f32 when it is not floating point."""
-    return x if x.dtype.kind == "f" else ew.cast(x, dtype=float32)
+    return x if x.dtype.is_floating_point else ew.cast(x, dtype=float32)
 
 
 def total(x: Any, dim: Dims = None, keepdim: bool = False, dtype: DType | None = None) -> Any:
@@ -32,7 +32,7 @@ def total(x: Any, dim: Dims = None, keepdim: bool = False, dtype: DType | None =
 def folded(fold: Any, x: Any, dim: Dims, keepdim: bool, dtype: DType | None) -> Any:
     """The sum or product of elements that become ``dtype`` first (None: i64 for integers and booleans, else their
     own); integers wrap around in that type."""
-    dtype = dtype or (x.dtype if x.dtype.kind == "f" else int64)
+    dtype = dtype or (x.dtype if x.dtype.is_floating_point else int64)
     given = x if x.dtype is dtype else ew.cast(x, dtype=dtype)
     result = fold(given, axes=dims_of(dim, len(x.shape)), keepdims=keepdim)
     return result if result.dtype is dtype else ew.cast(result, dtype=dtype)
@@ -42,7 +42,7 @@ def mean(x: Any, dim: Dims = None, keepdim: bool = False, dtype: DType | None = 
     """The mean; raises DTypeError for a type that is not floating point."""
     if dtype is not None:
         x = ew.cast(x, dtype=dtype)
-    if x.dtype.kind != "f":
+    if not x.dtype.is_floating_point:
         raise DTypeError(f"mean needs a floating-point tensor, got {x.dtype.name}", remedy="tensor.float().mean()")
     axes = dims_of(dim, len(x.shape))
     return ew.mul(reduce.sum(x, axes=axes, keepdims=keepdim), _inverse(prod(x.shape[a] for a in axes)))
@@ -55,7 +55,7 @@ def _inverse(count: int) -> float:
 
 def var(x: Any, dim: Dims = None, correction: float = 1, keepdim: bool = False) -> Any:
     """The variance with ``correction`` subtracted from the count (1: unbiased)."""
-    if x.dtype.kind != "f":
+    if not x.dtype.is_floating_point:
         raise DTypeError(f"var needs a floating-point tensor, got {x.dtype.name}", remedy="tensor.float().var()")
     axes = dims_of(dim, len(x.shape))
     count = prod(x.shape[a] for a in axes)
@@ -149,7 +149,7 @@ def log_softmax(x: Any, dim: int, dtype: DType | None = None) -> Any:
 
 
 def _checked(x: Any, name: str) -> Any:
-    if x.dtype.kind != "f":
+    if not x.dtype.is_floating_point:
         raise DTypeError(f"{name} needs a floating-point tensor, got {x.dtype.name}", remedy="pass dtype=")
     return x
 

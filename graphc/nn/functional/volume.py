@@ -161,7 +161,7 @@ def avg_pool3d(
     divisor_override: int | None = None,
 ) -> Tensor:
     """Mean over windows of [batch, channels, depth, height, width]; see ``avg_pool2d``."""
-    if input.dtype.kind != "f":  # Means of means would be rounded twice.
+    if not input.dtype.is_floating_point:  # Means of means would be rounded twice.
         args = (kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
         return average_windows("avg_pool3d", 3, input, *args)
     # Sums of planes first, where the divisor is given.

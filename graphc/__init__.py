@@ -10,7 +10,7 @@ from graphc.base.lazy import exports
 from graphc.base.version import VERSION as __version__
 
 if TYPE_CHECKING:
-    from graphc import array_api, autograd, cuda, data, errors, func, hooks, monitor, nn, optim, serialize, utils
+    from graphc import amp, array_api, autograd, cuda, data, errors, func, hooks, monitor, nn, optim, serialize, utils
     from graphc.autograd.jacobian import hessian, jacfwd, jacrev
     from graphc.autograd.transforms import grad, jvp, value_and_grad, vjp
     from graphc.compiled.check_case import load_case
@@ -23,10 +23,9 @@ if TYPE_CHECKING:
     from graphc.compiled.saved_file import load
     from graphc.compiled.self_test import selftest
     from graphc.compiled.step import compile_step
-    from graphc.compiled.step_options import DynamicScale
     from graphc.drawing.show import picture
     from graphc.front import *  # noqa: F403
-    from graphc.front import Size, bool, double, e, float, inf, int, long, nan, newaxis, pi
+    from graphc.front import Size, bool, double, e, float, half, inf, int, long, nan, newaxis, pi, short
     from graphc.interop.from_torch import from_torch
     from graphc.interop.onnx.module import from_onnx
     from graphc.interop.pt2.program import from_pt2
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from graphc.monitor.debug import debug
     from graphc.monitor.replay import replay
     from graphc.ops.define_op import define_op
+    from graphc.optim.loss_scale import DynamicScale
     from graphc.runtime.threads import get_num_threads, set_num_threads
     from graphc.serialize.pt_write import save
     from graphc.serialize.state_file import load_state, save_state
@@ -50,7 +50,8 @@ if TYPE_CHECKING:
 
 _LATER = {
     "Entry": "graphc.compiled.model_entries:Entry",
-    "DynamicScale": "graphc.compiled.step_options:DynamicScale",
+    "DynamicScale": "graphc.optim.loss_scale:DynamicScale",
+    "amp": "graphc.amp",
     "array_api": "graphc.array_api",
     "autograd": "graphc.autograd",
     "build_library": "graphc.library.build:build_library",

@@ -26,6 +26,7 @@ from graphc.base.lazy import deferred
 from graphc.base.named_dims import Dim
 from graphc.eager import dispatcher
 from graphc.ir.graph.graph import Graph, set_html_printer
+from graphc.tape.autocast import autocast, get_autocast_dtype, is_autocast_enabled
 from graphc.tape.grad_mode import (
     enable_grad,
     inference_mode,
@@ -55,6 +56,7 @@ __all__ = [
     "Generator",
     "Graph",
     "Tensor",
+    "autocast",
     "bfloat16",
     "bool_",
     "default_generator",
@@ -64,6 +66,7 @@ __all__ = [
     "float16",
     "float32",
     "float64",
+    "get_autocast_dtype",
     "get_rng_state",
     "inference_mode",
     "initial_seed",
@@ -71,6 +74,7 @@ __all__ = [
     "int16",
     "int32",
     "int64",
+    "is_autocast_enabled",
     "is_grad_enabled",
     "is_inference_mode_enabled",
     "is_tensor",

@@ -7,10 +7,7 @@ from typing import Any
 from graphc.base.errors import MemberError
 
 _CPU = "nothing: tensors live on the cpu"
-_NARROW = "float32; compile(precision='bf16') and export(precision='bf16') store weights narrow"
 PACKAGE = {
-    "amp": _NARROW,
-    "autocast": _NARROW,
     "backends": _CPU,
     "jit": "graphc.compile and graphc.export",
     "mps": _CPU,

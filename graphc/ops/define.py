@@ -7,6 +7,7 @@ from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
+from graphc.base.autocast_state import USED
 from graphc.base.dtypes import BY_NAME, DType, float32, promote, scalar_type, uint64
 from graphc.base.errors import ArgumentError, DTypeError, ShapeError, VerifyError
 from graphc.base.symbolic import is_symbolic
@@ -28,7 +29,7 @@ from graphc.ir.types import TensorType
 from graphc.ops import dispatch
 from graphc.ops.batch import BatchRule
 from graphc.ops.bounds import BoundsRule
-from graphc.ops.narrow import answers, apply_narrow, is_narrow
+from graphc.ops.narrow import answers, apply_narrow, is_narrow, rounded_factors
 from graphc.ops.rules import show
 from graphc.ops.size_numbers import depends_on_sizes, number_of_sizes
 
@@ -42,12 +43,15 @@ class OpFunction:
         self.op = op
         self.promotes = promotes
         self.to_float = to_float
+        self.contracts = op.has(Trait.CONTRACTION)
         self.__name__ = op.name
         self.__doc__ = op.doc
 
     def __call__(self, *operands: Any, **attrs: Any) -> Any:
         if self.promotes:
             return self._promoted(operands, attrs)
+        if self.contracts and USED[0] and dispatch.is_front():
+            operands = rounded_factors(dispatch.apply, operands)
         if is_narrow(operands, attrs):
             return apply_narrow(dispatch.apply, self.op, operands, attrs)
         return dispatch.apply(self.op, operands, attrs)

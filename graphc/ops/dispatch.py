@@ -87,6 +87,11 @@ def use(dispatcher: Dispatcher) -> Iterator[Dispatcher]:
         _current.reset(token)
 
 
+def is_front() -> bool:
+    """Whether ops are applied to tensors, eagerly or in a trace, and not to the values of a graph."""
+    return not isinstance(_current.get(), GraphDispatcher)
+
+
 def apply(op: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     """Applies ``op`` under the active dispatcher."""
     return current().apply(op, operands, attrs)

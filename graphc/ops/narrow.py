@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from graphc.base.autocast_state import autocast_dtype
 from graphc.base.dtypes import DType, bool_, float32, promote
 from graphc.base.errors import DTypeError, GraphcError
 from graphc.ir.op import REGISTRY, OpDef, Trait
@@ -58,6 +59,14 @@ def apply_narrow(
     given = found if several else (found,)
     rounded = [apply(cast, (t,), {"dtype": result}) if t.dtype is float32 else t for t in given]
     return tuple(rounded) if several else rounded[0]
+
+
+def rounded_factors(apply: Apply, operands: Sequence[Any]) -> Sequence[Any]:
+    """The operands of a product, f32 ones as the type that ``autocast`` asks for."""
+    dtype = autocast_dtype()
+    if dtype is None:
+        return operands
+    return [apply(REGISTRY["cast"], (t,), {"dtype": dtype}) if t.dtype is float32 else t for t in operands]
 
 
 def _takes(op: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any]) -> bool:

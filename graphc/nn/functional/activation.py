@@ -11,6 +11,7 @@ from graphc.base.errors import AttributeValueError, ShapeError
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.tensors import composite
+from graphc.tensors.mixed import in_f32
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
 
@@ -21,6 +22,7 @@ SELU_SCALE = 1.0507009873554805
 
 def put(input: Tensor, function: Callable[[Tensor], Tensor], inplace: bool) -> Tensor:
     """``function(input)``, written to ``input`` where that is asked for; gradients then read what it held before."""
+    function = in_f32(function)
     return input.copy_(function(front().before_write(input))) if inplace else function(input)
 
 
@@ -116,6 +118,7 @@ def sigmoid(input: Tensor) -> Tensor:
     return composite.sigmoid(input)
 
 
+@in_f32
 def logsigmoid(input: Tensor) -> Tensor:
     """The logarithm of the logistic sigmoid, without overflow."""
     tail = mathematics.log1p(mathematics.exp(ew.neg(ew.abs(input))))
@@ -127,6 +130,7 @@ def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tenso
     return composite.softplus(input, beta, threshold)
 
 
+@in_f32
 def softsign(input: Tensor) -> Tensor:
     """``x / (1 + |x|)``."""
     return ew.div(input, ew.add(ew.abs(input), 1))
@@ -178,6 +182,7 @@ def implicit_dim(name: str, input: Tensor, dim: int | None, stacklevel: int) -> 
     return guessed
 
 
+@in_f32
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
     """x divided by its p-norm along ``dim``, which counts as at least ``eps``."""
     return ew.div(input, ew.maximum(composite.norm(input, p, dim, keepdim=True), eps))

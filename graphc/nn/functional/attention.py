@@ -13,12 +13,14 @@ from graphc.ops import elementwise as ew
 from graphc.ops import index, matrix_product
 from graphc.ops import shape as shapes
 from graphc.tensors import composite
+from graphc.tensors.mixed import product
 from graphc.tensors.tensor import Tensor
 
 _ROWS, _MOST = 256, 8
 """Least rows of a stretch of causal attention, and the largest number of stretches."""
 
 
+@product
 def scaled_dot_product_attention(
     query: Tensor,
     key: Tensor,

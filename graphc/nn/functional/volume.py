@@ -24,9 +24,11 @@ from graphc.nn.functional.spatial import IntOrInts, batched, per_dimension, unba
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.ops import shape
+from graphc.tensors.mixed import product
 from graphc.tensors.tensor import Tensor
 
 
+@product
 def conv3d(
     input: Tensor,
     weight: Tensor,
@@ -61,6 +63,7 @@ def conv3d(
     return unbatched(add_bias("conv3d", result, bias, 3), added)
 
 
+@product
 def conv_transpose3d(
     input: Tensor,
     weight: Tensor,

@@ -11,6 +11,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from graphc.base.dtypes import layout_of
 from graphc.base.errors import ArgumentError, ArtifactError
 from graphc.files.archive import fill
 from graphc.files.container import MAX_BYTES, replacing
@@ -42,13 +43,24 @@ def save_safetensors(
 ) -> None:
     """Writes tensors or arrays by name; the file takes the place of ``path`` atomically.
 
-    ``metadata`` are texts that the file keeps beside them. Raises ArgumentError when a value is no tensor, or without
-    the ``safetensors`` package; OSError.
+    ``metadata`` are texts that the file keeps beside them. Raises ArgumentError when a value is no tensor; OSError.
     """
     arrays = {name: array_of(name, value) for name, value in tensors.items()}
-    data = _package().numpy.save(arrays, dict(metadata) if metadata else None)
+    order = sorted(
+        arrays, key=lambda name: (-arrays[name].itemsize, name)
+    )  # so that each lies at a multiple of its size
+    entries: dict[str, Any] = {"__metadata__": dict(metadata)} if metadata else {}
+    end = 0
+    for name in order:
+        start, end = end, end + arrays[name].nbytes
+        kind = layout_of(arrays[name].dtype).name.upper()
+        entries[name] = {"dtype": kind, "shape": list(arrays[name].shape), "data_offsets": [start, end]}
+    header = json.dumps(entries, separators=(",", ":")).encode()
+    header += b" " * (-len(header) % _LENGTH_BYTES)
     with replacing(path) as file:
-        file.write(data)
+        file.write(len(header).to_bytes(_LENGTH_BYTES, "little") + header)
+        for name in order:
+            file.write(arrays[name].tobytes())
 
 
 def load_safetensors(path: str | os.PathLike[str]) -> dict[str, Tensor]:
@@ -114,7 +126,6 @@ def array_of(name: str, value: Any) -> np.ndarray:
 def _package() -> Any:
     try:
         import safetensors
-        import safetensors.numpy
     except ImportError:
         raise ArgumentError(
             "safetensors files need the package safetensors", remedy="pip install 'graphc[interop]'"

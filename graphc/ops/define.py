@@ -48,10 +48,10 @@ class OpFunction:
         self.__doc__ = op.doc
 
     def __call__(self, *operands: Any, **attrs: Any) -> Any:
-        if self.promotes:
-            return self._promoted(operands, attrs)
         if self.contracts and USED[0] and dispatch.is_front():
             operands = rounded_factors(dispatch.apply, operands)
+        if self.promotes:
+            return self._promoted(operands, attrs)
         if is_narrow(operands, attrs):
             return apply_narrow(dispatch.apply, self.op, operands, attrs)
         return dispatch.apply(self.op, operands, attrs)

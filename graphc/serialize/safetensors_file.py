@@ -46,9 +46,8 @@ def save_safetensors(
     ``metadata`` are texts that the file keeps beside them. Raises ArgumentError when a value is no tensor; OSError.
     """
     arrays = {name: array_of(name, value) for name, value in tensors.items()}
-    order = sorted(
-        arrays, key=lambda name: (-arrays[name].itemsize, name)
-    )  # so that each lies at a multiple of its size
+    # The largest elements first, so that each array lies at a multiple of its element size.
+    order = sorted(arrays, key=lambda name: (-arrays[name].itemsize, name))
     entries: dict[str, Any] = {"__metadata__": dict(metadata)} if metadata else {}
     end = 0
     for name in order:

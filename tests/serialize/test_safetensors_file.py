@@ -113,7 +113,7 @@ def test_places_that_are_no_files(tmp_path: Path):
 def test_the_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "safetensors", None)
     with pytest.raises(ArgumentError, match=r"graphc\[interop\]"):
-        save_safetensors({}, tmp_path / "a")
+        load_safetensors(tmp_path / "a")
 
 
 @pytest.mark.torch

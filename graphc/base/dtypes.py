@@ -147,6 +147,11 @@ def limits(dtype: DType) -> tuple[bool | int | float, bool | int | float]:
     return int(info.min), int(info.max)
 
 
+def largest_finite(dtype: DType) -> float:
+    """The largest number of a floating-point type that is not infinite."""
+    return float.fromhex("0x1.fep127") if dtype is bfloat16 else float(np.finfo(dtype.numpy).max)
+
+
 def fitted(value: bool | int | float, dtype: DType) -> bool | int | float:
     """A number as an element of a type: fractions are cut off, negative whole numbers wrap around in unsigned types.
 

@@ -6,8 +6,7 @@ import functools
 import math
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from graphc.base.dtypes import largest_finite
 from graphc.base.errors import ArgumentError
 from graphc.ops import elementary, special
 from graphc.ops import elementwise as ew
@@ -143,9 +142,9 @@ class Elementary(TensorBase):
         """NaN replaced by ``nan``, infinities by numbers (the largest of the type when None)."""
         if not self.dtype.is_floating_point:
             return ew.mul(self, True)
-        info = np.finfo(self.dtype.numpy)
-        high = float(info.max) if posinf is None else posinf
-        low = float(info.min) if neginf is None else neginf
+        largest = largest_finite(self.dtype)
+        high = largest if posinf is None else posinf
+        low = -largest if neginf is None else neginf
         finite = ew.where(ew.eq(self, math.inf), high, ew.where(ew.eq(self, -math.inf), low, self))
         return ew.where(mathematics.isnan(self), nan, finite)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+from graphc.base import memory_format as formats
+from graphc.base import switches
 from graphc.base.device import device
 from graphc.base.dtypes import DType as dtype
 from graphc.base.dtypes import (
@@ -22,8 +24,11 @@ from graphc.base.dtypes import (
     uint64,
 )
 from graphc.base.dtypes import promote as promote_types
+from graphc.base.extents import Size
 from graphc.base.lazy import deferred
+from graphc.base.memory_format import *  # noqa: F403
 from graphc.base.named_dims import Dim
+from graphc.base.switches import *  # noqa: F403
 from graphc.eager import dispatcher
 from graphc.ir.graph.graph import Graph, set_html_printer
 from graphc.tape.autocast import autocast, get_autocast_dtype, is_autocast_enabled
@@ -35,7 +40,8 @@ from graphc.tape.grad_mode import (
     no_grad,
     set_grad_enabled,
 )
-from graphc.tensors import creation, free_functions, functions
+from graphc.tensors import copies, creation, free_functions, functions, limits, printing, sources, typed
+from graphc.tensors.copies import *  # noqa: F403
 from graphc.tensors.creation import *  # noqa: F403
 from graphc.tensors.free_functions import *  # noqa: F403
 from graphc.tensors.functions import *  # noqa: F403
@@ -48,13 +54,18 @@ from graphc.tensors.generator import (
     seed,
     set_rng_state,
 )
+from graphc.tensors.limits import *  # noqa: F403
+from graphc.tensors.printing import *  # noqa: F403
+from graphc.tensors.sources import *  # noqa: F403
 from graphc.tensors.tensor import Tensor, is_tensor
+from graphc.tensors.typed import *  # noqa: F403
 
 assert dispatcher.EAGER
 __all__ = [
     "Dim",
     "Generator",
     "Graph",
+    "Size",
     "Tensor",
     "autocast",
     "bfloat16",
@@ -89,15 +100,14 @@ __all__ = [
     "uint32",
     "uint64",
 ]
-__all__ += creation.__all__
-__all__ += functions.__all__
-__all__ += free_functions.__all__
+for _module in (copies, creation, formats, free_functions, functions, limits, printing, sources, switches, typed):
+    __all__ += _module.__all__
 
 # As PyTorch names them; only `graphc.float` and so on, not what `from graphc import *` brings.
 float, double, half = float32, float64, float16
 int, long, short, bool = int32, int64, int16, bool_
 inf, nan, pi, e = math.inf, math.nan, math.pi, math.e
 newaxis = None
-Size = tuple
+range = sources.range
 
 set_html_printer(deferred("graphc.drawing.show:notebook"))

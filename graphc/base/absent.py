@@ -8,16 +8,12 @@ from graphc.base.errors import MemberError
 
 _CPU = "nothing: tensors live on the cpu"
 PACKAGE = {
-    "backends": _CPU,
     "jit": "graphc.compile and graphc.export",
     "mps": _CPU,
     "onnx": "graphc.export",
-    "FloatTensor": "graphc.tensor(data, dtype=graphc.float32)",
-    "LongTensor": "graphc.tensor(data, dtype=graphc.int64)",
 }
 """Names of PyTorch's package."""
 TENSOR = {
-    "pin_memory": _CPU,
     "resize_": "reshape, or a new tensor",
     "set_": "tensor.data = other",
     "storage": "tensor.numpy()",

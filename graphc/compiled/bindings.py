@@ -16,7 +16,7 @@ from graphc.base.watch_words import Words
 from graphc.compiled import prepacked_store
 from graphc.compiled.prepacked_store import Prepacked
 from graphc.runtime.arena import aligned
-from graphc.tensors.creation import get_default_dtype
+from graphc.tensors.creation import get_default_device, get_default_dtype
 from graphc.tensors.generator import PATH as RANDOM
 from graphc.tensors.journal import note_write
 from graphc.tensors.tensor import Tensor
@@ -174,17 +174,20 @@ class DefaultType:
     """The element type of tensors that are made without one, and that of factors of products."""
 
     def __init__(self) -> None:
-        self._dtype, self._factors = get_default_dtype(), autocast_dtype()
+        self._dtype, self._device, self._factors = get_default_dtype(), get_default_device(), autocast_dtype()
 
     def holds(self) -> bool:
         """Whether it is the same."""
-        return get_default_dtype() is self._dtype and autocast_dtype() is self._factors
+        same = get_default_dtype() is self._dtype and autocast_dtype() is self._factors
+        return same and get_default_device() == self._device
 
     def why(self) -> str:
         """What has changed."""
         if autocast_dtype() is not self._factors:
             names = ["off" if d is None else d.name for d in (self._factors, autocast_dtype())]
             return f"autocast: {names[0]} -> {names[1]}"
+        if get_default_device() != self._device:
+            return f"default device: {self._device} -> {get_default_device()}"
         return f"default element type: {self._dtype.name} -> {get_default_dtype().name}"
 
 

@@ -13,10 +13,12 @@ from graphc.data.dataset import (
     TensorDataset,
     random_split,
 )
+from graphc.data.fetch import WorkerInfo, get_worker_info
 from graphc.data.idx_file import MNIST, read_idx
-from graphc.data.loader import DataLoader, WorkerInfo, get_worker_info
+from graphc.data.loader import DataLoader
 from graphc.data.sampler import (
     BatchSampler,
+    DistributedSampler,
     RandomSampler,
     Sampler,
     SequentialSampler,
@@ -32,6 +34,7 @@ __all__ = [
     "ConcatDataset",
     "DataLoader",
     "Dataset",
+    "DistributedSampler",
     "IterableDataset",
     "MapDataset",
     "RandomSampler",

@@ -50,25 +50,43 @@ class OpFunction:
     def __call__(self, *operands: Any, **attrs: Any) -> Any:
         if self.contracts and USED[0] and dispatch.is_front():
             operands = rounded_factors(dispatch.apply, operands)
-        if self.promotes:
-            return self._promoted(operands, attrs)
-        if is_narrow(operands, attrs):
-            return apply_narrow(dispatch.apply, self.op, operands, attrs)
-        return dispatch.apply(self.op, operands, attrs)
+        if dispatch.active() is None:
+            return dispatch.default().call(self, operands, attrs)
+        return self.applied(operands, attrs)
 
-    def _promoted(self, operands: tuple[Any, ...], attrs: Attrs) -> Any:
+    def applied(self, operands: Sequence[Any], attrs: Attrs) -> Any:
+        """The result, by op applications of the active dispatcher."""
+        if is_narrow(operands, attrs):
+            return self._applied_narrow(operands, attrs)
+        return dispatch.apply(self.op, self.promoted(operands), attrs)
+
+    def promoted(self, operands: Sequence[Any]) -> Sequence[Any]:
+        """The operands as tensors of their common type, where the op wants one."""
+        if not self.promotes:
+            return operands
+        indices, dtype = self._common(operands)
+        result = list(operands)
+        for i in indices:
+            result[i] = as_type(operands[i], dtype)
+        return tuple(result)
+
+    def _common(self, operands: Sequence[Any]) -> tuple[Sequence[int], DType]:
         indices = range(len(operands)) if self.promotes == EVERY else self.promotes
         dtype = common_type([operands[i] for i in indices], self.op.name)
-        if self.to_float and not dtype.is_differentiable:
-            dtype = float32
+        return indices, float32 if self.to_float and not dtype.is_differentiable else dtype
+
+    def _applied_narrow(self, operands: Sequence[Any], attrs: Attrs) -> Any:
+        if not self.promotes:
+            return apply_narrow(dispatch.apply, self.op, operands, attrs)
+        indices, dtype = self._common(operands)
         # Beside narrow floats numbers keep their digits, except where elements are compared with them, as in PyTorch.
         number = float32 if dtype.kind == "h" and not answers(self.op, len(operands), attrs) else dtype
         result = list(operands)
         for i in indices:
             result[i] = as_type(operands[i], number if isinstance(operands[i], Scalar) else dtype)
-        if dtype.kind == "h":
-            return apply_narrow(dispatch.apply, self.op, result, attrs, dtype)
-        return dispatch.apply(self.op, result, attrs)
+        if dtype.kind != "h":
+            return dispatch.apply(self.op, result, attrs)
+        return apply_narrow(dispatch.apply, self.op, result, attrs, dtype)
 
     def __repr__(self) -> str:
         return f"<op {self.op.name}>"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypedDict
 
 import numpy as np
 
@@ -24,6 +24,24 @@ Group = dict[str, Any]
 State = dict[str, Tensor]
 
 
+STEPS = 8
+"""Steps that operations take where nobody has a wish; the next one is a native call."""
+
+
+class Ways(TypedDict, total=False):
+    """Arguments that choose how PyTorch computes a step; here a step is one program or one operation after the other.
+    All but ``differentiable`` are taken and change nothing."""
+
+    foreach: bool | None
+    """Parameters of a kind at once."""
+    fused: bool | None
+    """A step as one kernel."""
+    capturable: bool
+    """A step as a part of a program that is recorded."""
+    differentiable: bool
+    """A step through which gradients flow, which there is none of."""
+
+
 class Optimizer:
     """Base of optimizers. A subclass defines ``init_state`` and ``update``.
 
@@ -36,13 +54,14 @@ class Optimizer:
     """Numbers of a group that may change between steps without a new trace."""
     native: bool | None = None
     """Whether ``step`` is one native call: True, False, or None: for optimizers of graphc, from the first step on in
-    which compiled code has computed a gradient. GRAPHC_EAGER=reference switches it off."""
+    which compiled code has computed a gradient, or after ``STEPS`` steps. GRAPHC_EAGER=reference switches it off."""
     updates: Any = None
     """The native updates of this optimizer, kept by who made them."""
     is_compilable: ClassVar[bool] = True
     """Whether ``update`` says all that a step does, so that compiled code can hold it."""
 
-    def __init__(self, params: Any, defaults: Group):
+    def __init__(self, params: Any, defaults: Group, ways: Ways | None = None):
+        _check_ways(type(self).__name__, ways or {})
         self.defaults = defaults
         self.state: defaultdict[Tensor, State] = defaultdict(dict)
         self.param_groups: list[Group] = []
@@ -177,6 +196,8 @@ class Optimizer:
         wish = self.native
         if wish is None and type(self).__module__.partition(".")[0] != "graphc":
             return False
+        if wish is None and self.step_count >= STEPS:
+            wish = True
         loop = native_loop(params, wish)
         return loop is not None and loop.update(self, params)
 
@@ -357,3 +378,14 @@ def decayed_gradient(param: Tensor, grad: Tensor, hyper: Group) -> Tensor:
 def is_zero(number: Any) -> bool:
     """True for the Python number 0, which switches off what it scales; a tensor may have any value."""
     return isinstance(number, (int, float)) and number == 0
+
+
+def _check_ways(name: str, ways: Ways) -> None:
+    unknown = ways.keys() - Ways.__annotations__.keys()
+    if unknown:
+        raise ArgumentError(f"{name} has no argument {min(unknown)!r}", remedy=f"help(graphc.optim.{name})")
+    if ways.get("differentiable"):
+        raise ArgumentError(
+            f"{name}: no gradient flows through a step",
+            remedy="graphc.func.functional_call(model, {name: p - lr * p_grad ...}, x), with grad(create_graph=True)",
+        )

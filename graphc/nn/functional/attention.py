@@ -14,6 +14,7 @@ from graphc.ops import index, matrix_product
 from graphc.ops import shape as shapes
 from graphc.tensors import composite
 from graphc.tensors.mixed import product
+from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor import Tensor
 
 _ROWS, _MOST = 256, 8
@@ -21,6 +22,7 @@ _ROWS, _MOST = 256, 8
 
 
 @product
+@compiled_when_repeated
 def scaled_dot_product_attention(
     query: Tensor,
     key: Tensor,

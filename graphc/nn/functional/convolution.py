@@ -6,10 +6,12 @@ from graphc.base.errors import AttributeValueError, ShapeError
 from graphc.nn.functional.spatial import IntOrInts, Ints, Pairs, batched, per_dimension, symmetric, unbatched
 from graphc.ops import convolution, shape
 from graphc.tensors.mixed import product
+from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor import Tensor
 
 
 @product
+@compiled_when_repeated
 def conv1d(
     input: Tensor,
     weight: Tensor,
@@ -24,6 +26,7 @@ def conv1d(
 
 
 @product
+@compiled_when_repeated
 def conv2d(
     input: Tensor,
     weight: Tensor,
@@ -95,6 +98,7 @@ def add_bias(name: str, result: Tensor, bias: Tensor | None, rank: int) -> Tenso
 
 
 @product
+@compiled_when_repeated
 def conv_transpose1d(
     input: Tensor,
     weight: Tensor,
@@ -112,6 +116,7 @@ def conv_transpose1d(
 
 
 @product
+@compiled_when_repeated
 def conv_transpose2d(
     input: Tensor,
     weight: Tensor,

@@ -18,6 +18,7 @@ from graphc.tensors import composite
 from graphc.tensors.indexing import require
 from graphc.tensors.mixed import loss
 from graphc.tensors.native import native_after_compiled
+from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor import Tensor
 
 REDUCTIONS = ("mean", "sum", "none")
@@ -44,6 +45,7 @@ def reduced(loss: Tensor, reduction: str) -> Tensor:
 
 @native_after_compiled
 @loss
+@compiled_when_repeated
 def cross_entropy(
     input: Tensor,
     target: Tensor,
@@ -74,6 +76,7 @@ def cross_entropy(
 
 @native_after_compiled
 @loss
+@compiled_when_repeated
 def nll_loss(
     input: Tensor,
     target: Tensor,
@@ -165,6 +168,7 @@ def _soft_cross_entropy(
 
 @native_after_compiled
 @loss
+@compiled_when_repeated
 def binary_cross_entropy(
     input: Tensor,
     target: Tensor,
@@ -189,6 +193,7 @@ def binary_cross_entropy(
 
 @native_after_compiled
 @loss
+@compiled_when_repeated
 def binary_cross_entropy_with_logits(
     input: Tensor,
     target: Tensor,
@@ -217,6 +222,7 @@ def check_same_shape(name: str, input: Tensor, target: Tensor) -> None:
 
 @native_after_compiled
 @loss
+@compiled_when_repeated
 def kl_div(
     input: Tensor,
     target: Tensor,
@@ -241,6 +247,7 @@ def kl_div(
 
 @native_after_compiled
 @loss
+@compiled_when_repeated
 def gaussian_nll_loss(
     input: Tensor, target: Tensor, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
 ) -> Tensor:

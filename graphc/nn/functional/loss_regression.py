@@ -12,6 +12,7 @@ from graphc.ops import math as mathematics
 from graphc.tensors import composite
 from graphc.tensors.mixed import loss
 from graphc.tensors.native import native_after_compiled
+from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor import Tensor
 
 
@@ -37,6 +38,7 @@ def _weighted(loss: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
 
 @native_after_compiled
 @loss
+@compiled_when_repeated
 def mse_loss(
     input: Tensor,
     target: Tensor,
@@ -52,6 +54,7 @@ def mse_loss(
 
 @native_after_compiled
 @loss
+@compiled_when_repeated
 def l1_loss(
     input: Tensor,
     target: Tensor,
@@ -67,6 +70,7 @@ def l1_loss(
 
 @native_after_compiled
 @loss
+@compiled_when_repeated
 def smooth_l1_loss(
     input: Tensor,
     target: Tensor,
@@ -86,6 +90,7 @@ def smooth_l1_loss(
 
 @native_after_compiled
 @loss
+@compiled_when_repeated
 def huber_loss(
     input: Tensor,
     target: Tensor,
@@ -114,6 +119,7 @@ def _huber(difference: Tensor, delta: float, scale: float) -> Tensor:
 
 @native_after_compiled
 @loss
+@compiled_when_repeated
 def poisson_nll_loss(
     input: Tensor,
     target: Tensor,
@@ -140,6 +146,7 @@ def poisson_nll_loss(
 
 
 @loss
+@compiled_when_repeated
 def soft_margin_loss(
     input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
 ) -> Tensor:
@@ -150,6 +157,7 @@ def soft_margin_loss(
 
 
 @loss
+@compiled_when_repeated
 def hinge_embedding_loss(
     input: Tensor,
     target: Tensor,
@@ -165,6 +173,7 @@ def hinge_embedding_loss(
 
 
 @loss
+@compiled_when_repeated
 def margin_ranking_loss(
     input1: Tensor,
     input2: Tensor,
@@ -180,6 +189,7 @@ def margin_ranking_loss(
 
 
 @loss
+@compiled_when_repeated
 def cosine_embedding_loss(
     input1: Tensor,
     input2: Tensor,
@@ -196,6 +206,7 @@ def cosine_embedding_loss(
 
 
 @loss
+@compiled_when_repeated
 def triplet_margin_loss(
     anchor: Tensor,
     positive: Tensor,
@@ -210,6 +221,8 @@ def triplet_margin_loss(
 ) -> Tensor:
     """``max(0, |anchor - positive| - |anchor - negative| + margin)``; ``swap`` lets the positive stand for the
     anchor in the second distance where it is nearer to the negative."""
+    if margin <= 0:
+        raise AttributeValueError(f"triplet_margin_loss: margin {margin}", remedy="a margin above 0")
     near = pairwise_distance(anchor, positive, p, eps)
     far = pairwise_distance(anchor, negative, p, eps)
     if swap:

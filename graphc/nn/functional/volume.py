@@ -25,10 +25,12 @@ from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.ops import shape
 from graphc.tensors.mixed import product
+from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor import Tensor
 
 
 @product
+@compiled_when_repeated
 def conv3d(
     input: Tensor,
     weight: Tensor,
@@ -64,6 +66,7 @@ def conv3d(
 
 
 @product
+@compiled_when_repeated
 def conv_transpose3d(
     input: Tensor,
     weight: Tensor,
@@ -131,6 +134,7 @@ def _separable(name: str, x: Tensor, planes: Callable[[Tensor], Tensor], depths:
     return unbatched(planes_left.reshape(batch, channels, pooled.shape[2], *flat.shape[2:]), added)
 
 
+@compiled_when_repeated
 def max_pool3d(
     input: Tensor,
     kernel_size: IntOrInts,
@@ -154,6 +158,7 @@ def max_pool3d(
     )
 
 
+@compiled_when_repeated
 def avg_pool3d(
     input: Tensor,
     kernel_size: IntOrInts,

@@ -1,0 +1,92 @@
+"""Probability distributions with gradients, in eager mode and in compiled code."""
+
+from graphc.distributions import constraints, transforms
+from graphc.distributions.composed import (
+    Independent,
+    LogNormal,
+    MixtureSameFamily,
+    RelaxedBernoulli,
+    RelaxedOneHotCategorical,
+    TransformedDistribution,
+)
+from graphc.distributions.discrete import (
+    Bernoulli,
+    Binomial,
+    Categorical,
+    Geometric,
+    Multinomial,
+    OneHotCategorical,
+    OneHotCategoricalStraightThrough,
+    Poisson,
+)
+from graphc.distributions.distribution import Distribution, ExponentialFamily
+from graphc.distributions.gamma_family import Beta, Chi2, Dirichlet, Gamma, StudentT
+from graphc.distributions.kl import kl_divergence, register_kl
+from graphc.distributions.location_scale import Cauchy, Exponential, Gumbel, HalfNormal, Laplace, Normal, Uniform
+from graphc.distributions.multivariate_normal import MultivariateNormal
+from graphc.distributions.transforms import (
+    AbsTransform,
+    AffineTransform,
+    ComposeTransform,
+    ExpTransform,
+    IndependentTransform,
+    LowerCholeskyTransform,
+    PowerTransform,
+    SigmoidTransform,
+    SoftmaxTransform,
+    SoftplusTransform,
+    StickBreakingTransform,
+    TanhTransform,
+    Transform,
+    identity_transform,
+)
+
+__all__ = [
+    "AbsTransform",
+    "AffineTransform",
+    "Bernoulli",
+    "Beta",
+    "Binomial",
+    "Categorical",
+    "Cauchy",
+    "Chi2",
+    "ComposeTransform",
+    "Dirichlet",
+    "Distribution",
+    "ExpTransform",
+    "Exponential",
+    "ExponentialFamily",
+    "Gamma",
+    "Geometric",
+    "Gumbel",
+    "HalfNormal",
+    "Independent",
+    "IndependentTransform",
+    "Laplace",
+    "LogNormal",
+    "LowerCholeskyTransform",
+    "MixtureSameFamily",
+    "Multinomial",
+    "MultivariateNormal",
+    "Normal",
+    "OneHotCategorical",
+    "OneHotCategoricalStraightThrough",
+    "Poisson",
+    "PowerTransform",
+    "RelaxedBernoulli",
+    "RelaxedOneHotCategorical",
+    "SigmoidTransform",
+    "SoftmaxTransform",
+    "SoftplusTransform",
+    "StickBreakingTransform",
+    "StudentT",
+    "TanhTransform",
+    "Transform",
+    "TransformedDistribution",
+    "Uniform",
+    "constraints",
+    "identity_transform",
+    "kl_divergence",
+    "register_kl",
+    "transforms",
+]

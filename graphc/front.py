@@ -8,7 +8,21 @@ from graphc.base import memory_format as formats
 from graphc.base import switches
 from graphc.base.device import device
 from graphc.base.dtypes import DType as dtype
-from graphc.base.dtypes import bool_, float32, float64, int8, int32, int64, uint8
+from graphc.base.dtypes import (
+    bfloat16,
+    bool_,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
 from graphc.base.dtypes import promote as promote_types
 from graphc.base.extents import Size
 from graphc.base.lazy import deferred
@@ -17,6 +31,7 @@ from graphc.base.named_dims import Dim
 from graphc.base.switches import *  # noqa: F403
 from graphc.eager import dispatcher
 from graphc.ir.graph.graph import Graph, set_html_printer
+from graphc.tape.autocast import autocast, get_autocast_dtype, is_autocast_enabled
 from graphc.tape.grad_mode import (
     enable_grad,
     inference_mode,
@@ -52,19 +67,25 @@ __all__ = [
     "Graph",
     "Size",
     "Tensor",
+    "autocast",
+    "bfloat16",
     "bool_",
     "default_generator",
     "device",
     "dtype",
     "enable_grad",
+    "float16",
     "float32",
     "float64",
+    "get_autocast_dtype",
     "get_rng_state",
     "inference_mode",
     "initial_seed",
     "int8",
+    "int16",
     "int32",
     "int64",
+    "is_autocast_enabled",
     "is_grad_enabled",
     "is_inference_mode_enabled",
     "is_tensor",
@@ -75,12 +96,16 @@ __all__ = [
     "set_grad_enabled",
     "set_rng_state",
     "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
 ]
 for _module in (copies, creation, formats, free_functions, functions, limits, printing, sources, switches, typed):
     __all__ += _module.__all__
 
 # As PyTorch names them; only `graphc.float` and so on, not what `from graphc import *` brings.
-float, double, int, long, bool = float32, float64, int32, int64, bool_
+float, double, half = float32, float64, float16
+int, long, short, bool = int32, int64, int16, bool_
 inf, nan, pi, e = math.inf, math.nan, math.pi, math.e
 newaxis = None
 range = sources.range

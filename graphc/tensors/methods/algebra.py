@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def scaled_sum(name: str, base: Any, result: Any, beta: float, alpha: float) -> Any:
     """``beta * base + alpha * result``; of whole numbers, for which both factors are cut off, in their type."""
     dtype = result.dtype
-    if dtype.kind != "f" and base.dtype.kind != "f":
+    if not dtype.is_floating_point and not base.dtype.is_floating_point:
         beta, alpha = int(beta), int(alpha)
     scaled = result if alpha == 1 else ew.mul(result, alpha)
     if beta == 0:
@@ -57,7 +57,7 @@ class Algebra(TensorBase):
 
     def addr(self, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
         """``beta * self + alpha * outer(vec1, vec2)``."""
-        whole = vec1.dtype.kind != "f" and vec2.dtype.kind != "f" and self.dtype.kind != "f"
+        whole = not any(t.dtype.is_floating_point for t in (vec1, vec2, self))
         if whole and (isinstance(beta, float) or isinstance(alpha, float)):
             raise ArgumentError(f"addr: beta {beta} and alpha {alpha} of whole numbers", remedy="whole factors")
         if self.dtype.kind == vec1.dtype.kind == vec2.dtype.kind == "b":

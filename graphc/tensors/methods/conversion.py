@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphc.base.dtypes import bool_, dtype_of, float32, float64, int8, int32, int64, uint8
+from graphc.base.dtypes import bfloat16, bool_, dtype_of, float16, float32, float64, int8, int16, int32, int64, uint8
 from graphc.base.errors import GradientError, UnsupportedError
 from graphc.base.lazy import deferred
 from graphc.ops import elementwise as ew
@@ -37,6 +37,18 @@ class Conversion(TensorBase):
     def float(self) -> Tensor:
         """As f32."""
         return self.to_dtype(float32)
+
+    def half(self) -> Tensor:
+        """As f16."""
+        return self.to_dtype(float16)
+
+    def bfloat16(self) -> Tensor:
+        """As bf16."""
+        return self.to_dtype(bfloat16)
+
+    def short(self) -> Tensor:
+        """As i16."""
+        return self.to_dtype(int16)
 
     def double(self) -> Tensor:
         """As f64."""
@@ -161,7 +173,7 @@ class Conversion(TensorBase):
 
     def is_signed(self) -> builtins.bool:
         """Whether the element type has negative numbers."""
-        return self.dtype.kind in "fi"
+        return self.dtype.kind in "fhi"
 
     def is_complex(self) -> builtins.bool:
         """False: no element type is complex."""

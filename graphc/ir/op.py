@@ -99,6 +99,15 @@ class Dims(Enum):
     """As those of all others that are SAME."""
 
 
+class OnParts(Enum):
+    """How an op on complex numbers follows from itself on their real and imaginary parts."""
+
+    EACH = auto()
+    """The real part of the result is that of real parts, the imaginary part that of imaginary parts."""
+    BILINEAR = auto()
+    """Linear in each of its two operands: the result is (a + bi)(c + di) with the op for the products."""
+
+
 @dataclass(frozen=True)
 class ImageRule:
     """What the dimensions of an op on images are."""
@@ -246,6 +255,10 @@ class OpDef:
     updates: int | None = None
     """For ops with ``lower_nest`` whose result is an operand with some elements replaced: the number of that operand.
     The rule stores what it replaces only; the rest is copied before, unless the result takes over the memory."""
+    complex: OnParts | Callable[..., Any] | None = None
+    """Rule for complex operands, written in ops: ``complex(*operands, **attrs)`` -> result, where complex operands and
+    results are ``ops.parts_of_complex.Complex``, which operations on them take too; or how it follows from the op. VIEW
+    ops that have none treat the parts alike."""
     decompose: Callable[..., Any] | None = None
     """``decompose(*operands, **attrs)`` -> result(s) in simpler ops, or None when the application is simple enough."""
     traits: Trait = Trait.NONE

@@ -17,6 +17,7 @@ from graphc.ir.op import (
     ErrorSample,
     Halo,
     ImageRule,
+    OnParts,
     OpDef,
     Sample,
     Trait,
@@ -139,6 +140,7 @@ class Rules(TypedDict, total=False):
     lower: Callable[..., Any] | None
     lower_nest: Callable[..., None] | None
     updates: int | None
+    complex: OnParts | Callable[..., Any] | None
     decompose: Callable[..., Any] | None
     alias: Callable[..., Any] | None
     batch: BatchRule | None

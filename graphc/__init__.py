@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from graphc.base.lazy import exports
@@ -109,6 +110,8 @@ _LATER = {
 }
 """Loaded at first use, to keep the import of graphc short; the imports above say the same to type checkers."""
 
+_INTERNAL = ("TYPE_CHECKING", "annotations", "deferred", "exports", "ModuleType", "set_html_printer")
+"""Names here that are for this package only."""
 _ALONE = ("errors", "get_num_threads", "load", "set_num_threads")
 """What programs use that run a model file: they start without all that makes and trains one."""
 
@@ -116,4 +119,7 @@ __getattr__ = exports(__name__, globals(), _LATER, "graphc.front", alone=_ALONE,
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__getattr__("__all__")})
+    named = {*__getattr__("__all__")}
+    held = {n for n, v in globals().items() if not (n.startswith("_") or isinstance(v, ModuleType))}
+    special = {n for n in globals() if n.startswith("__")}
+    return sorted(named | special | held - {*_INTERNAL})

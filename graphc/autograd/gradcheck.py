@@ -21,7 +21,7 @@ Many = Tensor | Sequence[Any]
 def _results(function: Callable[..., Any], inputs: Sequence[Any]) -> list[Tensor]:
     output = function(*inputs)
     found = list(output) if isinstance(output, (tuple, list)) else [output]
-    return [t for t in found if isinstance(t, Tensor) and t.dtype.kind == "f"]
+    return [t for t in found if isinstance(t, Tensor) and t.dtype.is_differentiable]
 
 
 def _values(function: Callable[..., Any], inputs: Sequence[Any]) -> list[np.ndarray]:

@@ -22,7 +22,7 @@ from graphc.tensors.tensor_base import edge_of, front, refresh
 
 def _fresh(tensor: Tensor) -> Tensor:
     """A tensor of the same value that requires gradients; connected to ``tensor`` where that is recorded."""
-    if tensor.dtype.kind != "f":
+    if not tensor.dtype.is_differentiable:
         raise DTypeError(f"a gradient needs floating-point arguments, got {tensor.dtype.name}", remedy="tensor.float()")
     return front().own(reshape(tensor, shape=tensor.shape)).requires_grad_()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -22,9 +23,8 @@ class DType:
     long_name: str
     """The name that users know, e.g. ``float32``."""
     kind: str
-    """``f`` float, ``i`` signed integer, ``u`` unsigned integer, ``b`` boolean; in programs also ``h`` half-width
-    float, which is stored, moved and converted to wider types only, and ``p`` pair of bf16, whose products are
-    summed."""
+    """``f`` float, ``i`` signed integer, ``u`` unsigned integer, ``b`` boolean, ``c`` complex, ``h`` half-width float,
+    which is stored, moved and converted only, and in programs ``p`` pair of bf16, whose products are summed."""
     bits: int
     """Storage size in bits (a boolean takes 8)."""
 
@@ -35,14 +35,24 @@ class DType:
 
     @property
     def numpy(self) -> np.dtype:
-        """The numpy dtype of the same layout. numpy has no bfloat16: its bits are uint16, those of a pair uint32, which
-        graphc has not."""
-        return np.dtype(_BITS.get(self.name, self.long_name))
+        """The numpy dtype of the same layout. numpy has no bfloat16: its elements are records of one field of bits, and
+        so are pairs, so that no arithmetic takes them for numbers."""
+        return _LAYOUTS.get(self.name) or np.dtype(self.long_name)
 
     @property
     def is_floating_point(self) -> bool:
-        """True for f32 and f64."""
-        return self.kind == "f"
+        """True for f64, f32, f16 and bf16."""
+        return self.kind in "fh"
+
+    @property
+    def is_complex(self) -> bool:
+        """True for c64 and c128."""
+        return self.kind == "c"
+
+    @property
+    def is_differentiable(self) -> bool:
+        """True for what gradients are defined for: floats and complex numbers."""
+        return self.kind in "fhc"
 
     @property
     def is_integer(self) -> bool:
@@ -65,13 +75,19 @@ class DType:
         return self
 
 
-_BITS = {"bf16": "uint16", "bf16x2": "uint32"}
+_LAYOUTS = {"bf16": np.dtype([("bf16", "<u2")]), "bf16x2": np.dtype([("bf16x2", "<u4")])}
 
 float64 = DType("f64", "float64", "f", 64)
 float32 = DType("f32", "float32", "f", 32)
+complex128 = DType("c128", "complex128", "c", 128)
+complex64 = DType("c64", "complex64", "c", 64)
 int64 = DType("i64", "int64", "i", 64)
 int32 = DType("i32", "int32", "i", 32)
+int16 = DType("i16", "int16", "i", 16)
 int8 = DType("i8", "int8", "i", 8)
+uint64 = DType("u64", "uint64", "u", 64)
+uint32 = DType("u32", "uint32", "u", 32)
+uint16 = DType("u16", "uint16", "u", 16)
 uint8 = DType("u8", "uint8", "u", 8)
 bool_ = DType("bool", "bool", "b", 8)
 
@@ -83,6 +99,8 @@ ALL = (float64, float32, int64, int32, int8, uint8, bool_)
 """What tensors consist of."""
 STORED = (float16, bfloat16, bfloat16x2)
 """What weights of programs may be stored as besides."""
+COMING = (complex128, complex64, int16, uint64, uint32, uint16)
+"""What promotion knows already and tensors do not consist of yet."""
 BY_NAME = {name: d for d in (*ALL, *STORED) for name in (d.name, d.long_name)}
 _BY_NUMPY = {d.numpy: d for d in ALL}
 _BY_LAYOUT = {d.numpy: d for d in (*ALL, *STORED)}
@@ -112,7 +130,7 @@ def named(name: str) -> DType:
 
 
 def layout_of(dtype: np.dtype) -> DType:
-    """The DType whose elements arrays of a numpy dtype hold inside of programs, where uint16 is bf16.
+    """The DType whose elements arrays of a numpy dtype hold inside of programs, bf16 and pairs of them among them.
 
     Raises DTypeError when there is none.
     """
@@ -148,67 +166,101 @@ def fitted(value: bool | int | float, dtype: DType) -> bool | int | float:
     return number % (high + 1) if number < 0 and dtype.kind == "u" else number
 
 
+def bits_of(array: np.ndarray | np.generic) -> np.ndarray:
+    """The bits of narrow elements or of pairs as whole numbers, in the same memory."""
+    return np.asarray(array).view(f"<u{array.dtype.itemsize}")
+
+
+def element(value: Any, dtype: DType) -> np.generic:
+    """A number as the numpy scalar of a type, rounded; of pairs their bits, which must be whole."""
+    if dtype.kind == "p":
+        return np.asarray(value, f"<u{dtype.itemsize}").view(dtype.numpy)[()]
+    if dtype is bfloat16:
+        return narrow(np.asarray(value, np.float32), dtype)[()]
+    with np.errstate(all="ignore"):
+        return np.asarray(value).astype(dtype.numpy)[()]
+
+
+def number_of(value: np.ndarray | np.generic) -> Any:
+    """The Python number that the one element of an array is; of pairs their bits."""
+    array = np.asarray(value)
+    if array.dtype.kind != "V":
+        return array.item()
+    return (widen if array.dtype == bfloat16.numpy else bits_of)(array).item()
+
+
 def narrow(array: np.ndarray, dtype: DType) -> np.ndarray:
-    """Float32 numbers as f16 or bf16 (its bits), rounded to nearest, ties to even; too large ones become infinite."""
+    """Float32 numbers as f16 or bf16, rounded to nearest, ties to even; too large ones become infinite."""
     if dtype is float16:
         with np.errstate(over="ignore"):
             return array.astype(np.float16)
     bits = np.ascontiguousarray(array, np.float32).view(np.uint32)
     rounded = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) >> np.uint32(16)
     quiet = (bits >> np.uint32(16)) | np.uint32(0x40)
-    return np.where(np.isnan(array), quiet, rounded).astype(np.uint16).reshape(array.shape)
+    found = np.where(np.isnan(array), quiet, rounded).astype(np.uint16)
+    return found.reshape(array.shape).view(bfloat16.numpy)
 
 
 def widen(array: np.ndarray) -> np.ndarray:
-    """f16 or bf16 elements (see ``layout_of``) as float32, which is exact."""
-    if array.dtype == np.uint16:
-        return np.asarray(array.astype(np.uint32) << np.uint32(16)).view(np.float32)
+    """f16 or bf16 elements as float32, which is exact."""
+    if array.dtype == bfloat16.numpy:
+        return np.asarray(bits_of(array).astype(np.uint32) << np.uint32(16)).view(np.float32)
     return array.astype(np.float32)
 
 
 def pair(low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Two arrays of float32 rounded to bf16, as pairs (see ``layout_of``)."""
-    bits = (narrow(np.asarray(a, np.float32), bfloat16).astype(np.uint32) for a in (low, high))
-    return np.asarray(next(bits) | (next(bits) << np.uint32(16)))
+    """Two arrays of float32 rounded to bf16, as pairs: the first in the lower bits."""
+    bits = (bits_of(narrow(np.asarray(a, np.float32), bfloat16)).astype(np.uint32) for a in (low, high))
+    return np.asarray(next(bits) | (next(bits) << np.uint32(16))).view(bfloat16x2.numpy)
 
 
 def halves(pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The first and the second numbers of pairs as float32."""
-    low, high = pairs << np.uint32(16), pairs & np.uint32(0xFFFF0000)
+    bits = bits_of(pairs)
+    low, high = bits << np.uint32(16), bits & np.uint32(0xFFFF0000)
     return np.asarray(low).view(np.float32), np.asarray(high).view(np.float32)
 
 
-_INT_RANK = {int64: 3, int32: 2, int8: 1}
+_ORDER = "buihfc"
+"""Kinds from the narrowest category to the widest; half-width floats are floats."""
 
 
 def promote(a: DType, b: DType) -> DType:
     """The common type of two tensors, as PyTorch promotes them.
 
-    PyTorch gives int16 for int8 with uint8; graphc has no int16 and gives int32.
+    PyTorch has none for u16, u32 and u64 beside other integers and bool; here it is the smallest that holds both, for
+    u64 beside signed ones f64. For i8 beside u8 it is i32 while tensors are not of i16.
     """
     if a is b:
         return a
-    if "f" in (a.kind, b.kind):
-        return float64 if float64 in (a, b) else float32
-    if a.kind == "b" or b.kind == "b":
-        return b if a.kind == "b" else a
-    if a.kind == "u" or b.kind == "u":
-        other = b if a.kind == "u" else a
-        return int32 if other is int8 else other
-    return a if _INT_RANK[a] >= _INT_RANK[b] else b
+    low, high = sorted((a, b), key=lambda d: (_ORDER.index(d.kind), d.bits))
+    if high.kind == "c":
+        return complex128 if complex128 in (a, b) or low is float64 else complex64
+    if high.is_floating_point:
+        return float32 if low.kind == high.kind == "h" else high
+    return high if low.kind in ("b", high.kind) or low.bits < high.bits else _signed(2 * low.bits)
 
 
-def scalar_type(value: bool | int | float, against: DType) -> DType:
+def _signed(bits: int) -> DType:
+    """The smallest signed type of tensors with so many bits, f64 beyond 64."""
+    return next((d for d in sorted(ALL, key=lambda d: d.bits) if d.kind == "i" and d.bits >= bits), float64)
+
+
+def scalar_type(value: bool | int | float | complex, against: DType) -> DType:
     """The type a Python scalar takes beside a tensor of type ``against``: a scalar never widens within its category."""
     if isinstance(value, (bool, np.bool_)):
         return against
     if isinstance(value, (int, np.integer)):
         return int64 if against.kind == "b" else against
-    return against if against.kind == "f" else float32
+    if isinstance(value, (complex, np.complexfloating)) and not against.is_complex:
+        return complex128 if against is float64 else complex64
+    return against if against.is_differentiable else float32
 
 
-def python_scalar_type(value: bool | int | float) -> DType:
+def python_scalar_type(value: bool | int | float | complex) -> DType:
     """The type of a tensor made from a lone Python scalar."""
     if isinstance(value, (bool, np.bool_)):
         return bool_
+    if isinstance(value, (complex, np.complexfloating)):
+        return complex64
     return int64 if isinstance(value, (int, np.integer)) else float32

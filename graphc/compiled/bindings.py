@@ -11,6 +11,7 @@ import numpy as np
 
 from graphc.base.locks import Lock
 from graphc.base.mutation_epoch import COMMON_HOOKS, EPOCH, Members
+from graphc.base.watch_words import Words
 from graphc.compiled import prepacked_store
 from graphc.compiled.prepacked_store import Prepacked
 from graphc.runtime.arena import aligned
@@ -320,8 +321,6 @@ class Frozen:
         self._arrays = [t._data for t in self._tensors]
         self._counters = [t._counter for t in self._tensors if t._counter is not None]
         self._versions = self._written()
-        self._seen = EPOCH[0]
-        """The mutation epoch when ``holds`` looked last and was true."""
 
     def _written(self) -> int:
         """How often they were written to, all together: versions only grow."""
@@ -335,12 +334,12 @@ class Frozen:
         """Whether none was replaced, or written to by an operation."""
         if self._written() != self._versions:
             return False
-        if self._seen != EPOCH[0] or not all(slot.counted for slot in self._slots):
-            now = [slot.tensor() for slot in self._slots]
-            if not (_same(now, self._tensors) and _same([t._data for t in now], self._arrays)):
-                return False
-            self._seen = EPOCH[0]
-        return True
+        now = [slot.tensor() for slot in self._slots]
+        return _same(now, self._tensors) and _same([t._data for t in now], self._arrays)
+
+    def watch(self, words: Words) -> bool:
+        """Adds the words that versions are; False where replacements are not counted by the mutation epoch."""
+        return all([words.list_(c) for c in self._counters]) and all(slot.counted for slot in self._slots)
 
 
 def _narrow(make: Maker, array: np.ndarray) -> np.ndarray:

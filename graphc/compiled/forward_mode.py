@@ -30,7 +30,7 @@ def pushes(traced: Traced) -> bool:
 def _keeps_states_apart(traced: Traced) -> bool:
     """Whether floats that a call writes to, such as running statistics, get no tangents with gradients, and are no part
     of results: then it does not matter that programs write them without tangents."""
-    writes = [n for n in traced.graph.nodes() if n.op.has(Trait.STATE_WRITE) and n.operands[0].dtype.kind == "f"]
+    writes = [n for n in traced.graph.nodes() if n.op.has(Trait.STATE_WRITE) and n.operands[0].dtype.is_differentiable]
     shown = live_nodes(traced.graph, traced.graph.outputs) if writes else set()
     return all(n.operands[0].node not in shown and not _moves(n) for n in writes)
 
@@ -42,7 +42,7 @@ def _moves(write: Node) -> bool:
         node = stack.pop()
         if node not in seen and not stops_gradient(node):
             seen.add(node)
-            if node.op is INPUT and node.results[0].dtype.kind == "f":
+            if node.op is INPUT and node.results[0].dtype.is_differentiable:
                 return True
             stack.extend(v.node for v in node.operands)
     return False

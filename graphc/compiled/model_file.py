@@ -20,7 +20,7 @@ from graphc.compiled.model_read import entry_name, read_model
 from graphc.compiled.model_state import ModelState
 from graphc.compiled.plan import Plan, plan_of
 from graphc.compiled.sized_model import ProgramsBySizes, SizesOfModel
-from graphc.files.manifest import TensorSpec
+from graphc.files.manifest import TensorSpec, signature
 from graphc.files.model_content import Artifact, StoredEntry
 
 if TYPE_CHECKING:
@@ -129,11 +129,6 @@ class LoadedEntry:
 
     def __repr__(self) -> str:
         return f"<LoadedEntry {signature(self.name, self.inputs, self.outputs)}>"
-
-
-def signature(name: str, inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]) -> str:
-    """Name, inputs and outputs."""
-    return f"{name}({', '.join(map(str, inputs))}) -> ({', '.join(map(str, outputs))})"
 
 
 class LoadedModel:

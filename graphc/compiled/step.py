@@ -118,6 +118,10 @@ class CompiledStep:
             return self._run_apart(leaves, plain)
         return self._run(program, [*leaves, *numbers] if numbers else leaves, call)
 
+    def __repr__(self) -> str:
+        optimizers = ", ".join(type(o).__name__ for o in self._optimizers)
+        return f"compile_step({self.name}, {optimizers}; {len(self._programs)} programs)"
+
     def prepare(self, *args: Any, **more: Any) -> StepProgram:
         """The program for a batch, which is made where there is none yet; nothing is run. Raises what a call raises."""
         leaves, _, program, _, _ = self._found(args, more)

@@ -128,7 +128,7 @@ class Variant:
             # NOTE: a tensor that is neither parameter nor buffer stays as it is where it can be written to unseen.
             free = {p for p, slot in self._slots.items() if not slot.is_member and not is_counted(slot.tensor())}
             frozen = [path for path, written in self._written.items() if not written and path not in free]
-            self.account.always += (Frozen(self._slots[path] for path in frozen),)
+            self.account.add(Frozen(self._slots[path] for path in frozen))
             graph = freeze(graph, {path: np.array(on_host(self._slots[path].tensor()._data)) for path in frozen})
         if self.weights.precision is not None:
             narrowed = narrow_weights(optimize(graph, self._passes, target.costs), self.weights.precision)

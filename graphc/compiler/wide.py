@@ -31,7 +31,7 @@ class WideEvaluator(Evaluator):
     def apply(self, node: Node, operands: list[Any]) -> Sequence[Any]:
         """Evaluates one node."""
         followed = self._followed
-        if followed is not None and not any(v.dtype.is_floating_point for v in node.results):
+        if followed is not None and not any(v.dtype.kind == "f" for v in node.results):
             results: Sequence[Any] = [followed[v] for v in node.results]
         elif _keeps(node):
             results = [operands[0]]
@@ -52,12 +52,12 @@ class WideEvaluator(Evaluator):
             return results
         pairs = zip(node.operands, operands, strict=True)
         with np.errstate(all="ignore"):
-            narrow = [np.asarray(a, v.dtype.numpy) if v.dtype.is_floating_point else a for v, a in pairs]
+            narrow = [np.asarray(a, v.dtype.numpy) if v.dtype.kind == "f" else a for v, a in pairs]
             return [_widened(a) for a in node.op.evaluate(narrow, attrs)]
 
     def _fits(self, value: Value, array: np.ndarray) -> bool:
         shape = bound_sizes(value.shape, self.sizes) if self.sizes else value.shape
-        dtype = np.dtype(np.float64) if value.dtype.is_floating_point else value.dtype.numpy
+        dtype = np.dtype(np.float64) if value.dtype.kind == "f" else value.dtype.numpy
         return array.shape == shape and array.dtype == dtype
 
 
@@ -66,7 +66,7 @@ def _keeps(node: Node) -> bool:
     if len(node.operands) != 1 or len(node.results) != 1:
         return False
     old, new = node.operands[0].type, node.results[0].type
-    both = old.dtype.is_floating_point and new.dtype.is_floating_point
+    both = old.dtype.kind == "f" and new.dtype.kind == "f"
     return both and old.dtype is not new.dtype and old.shape == new.shape
 
 

@@ -51,7 +51,7 @@ def propagate_by(
         with only(opened[:at]):
             found = push(tangents)
         for result, tangent in zip(results, found, strict=True):
-            if tangent is not None and isinstance(result, Tensor) and result.dtype.kind == "f":
+            if tangent is not None and isinstance(result, Tensor) and result.dtype.is_differentiable:
                 set_tangent(result, level, tangent)
 
 
@@ -71,7 +71,7 @@ def _by_rules(
         return [op.jvp(tangents, results[0], *operands, **attrs)]
     create = is_grad_enabled()
     with enable_grad():
-        zeros = [beside(filled(0, r.dtype, r.shape), r) if r.dtype.kind == "f" else None for r in results]
+        zeros = [beside(filled(0, r.dtype, r.shape), r) if r.dtype.is_differentiable else None for r in results]
         weights = [None if zero is None else zero.requires_grad_() for zero in zeros]
         several = len(results) > 1
         g, result = (tuple(weights), tuple(results)) if several else (weights[0], results[0])
@@ -139,7 +139,7 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
     level = _level(level)
     if not isinstance(tensor, Tensor) or not isinstance(tangent, Tensor):
         raise ArgumentError("make_dual takes two tensors")
-    if tensor.dtype.kind != "f" or tangent.dtype is not tensor.dtype:
+    if not tensor.dtype.is_differentiable or tangent.dtype is not tensor.dtype:
         raise DTypeError(
             f"a tangent of {tangent.dtype.name} does not fit a tensor of {tensor.dtype.name}; both must be of one "
             "floating-point type"

@@ -330,7 +330,9 @@ def _push(cls: Any, context: Context, jvp: Callable[..., Any], operands: Sequenc
 
     def push(tangents: Sequence[Any]) -> Sequence[Any]:
         given = [
-            zeros_like(a) if t is None and context._materialize and isinstance(a, Tensor) and a.dtype.kind == "f" else t
+            zeros_like(a)
+            if t is None and context._materialize and isinstance(a, Tensor) and a.dtype.is_differentiable
+            else t
             for a, t in zip(operands, tangents, strict=True)
         ]
         context._pushing = context._to_save if context._for_forward is None else context._for_forward
@@ -382,7 +384,7 @@ def _own_result(context: Context, operands: Sequence[Any], result: Any) -> Any:
 
 def _attach(node: FunctionNode, context: Context, results: Sequence[Any]) -> None:
     for i, result in enumerate(results):
-        if not isinstance(result, Tensor) or result.dtype.kind != "f":
+        if not isinstance(result, Tensor) or not result.dtype.is_differentiable:
             continue
         if any(result is t for t in context._non_differentiable):
             continue
@@ -423,7 +425,7 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
         node = _Undifferentiable(tuple(edges))
         results = list(found) if several else [found]
         for result in results:
-            if isinstance(result, Tensor) and result.dtype.kind == "f":
+            if isinstance(result, Tensor) and result.dtype.is_differentiable:
                 result._node, result._index, result._requires_grad = node, 0, True
         return tuple(results) if several else results[0]
 

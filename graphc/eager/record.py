@@ -111,7 +111,7 @@ class Saved(Tensor):
         tensor._counter = snapshot.counter
         tensor._tangents = snapshot.tangents
         edge = edge or snapshot.edge
-        if edge is not None and snapshot.dtype.kind == "f":
+        if edge is not None and snapshot.dtype.is_differentiable:
             tensor._node, tensor._index = edge
             tensor._requires_grad = True
         return tensor
@@ -224,5 +224,5 @@ def record(op: OpDef, attrs: Mapping[str, Any], operands: Sequence[Tensor], resu
     if is_anomaly_enabled():
         node.note_origin()
     for i, result in enumerate(results):
-        if result.dtype.kind == "f":
+        if result.dtype.is_differentiable:
             result._node, result._index, result._requires_grad = node, i, True

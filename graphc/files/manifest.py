@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from functools import cache, partial
 from math import prod
@@ -65,6 +65,11 @@ class TensorSpec:
         if self.equals is not None:
             return f"{self.name}: int = {self.equals}"
         return f"{self.name}: {self.dtype}[{','.join(map(str, self.shape))}]"
+
+
+def signature(name: str, inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]) -> str:
+    """Name, inputs and outputs."""
+    return f"{name}({', '.join(map(str, inputs))}) -> ({', '.join(map(str, outputs))})"
 
 
 class Recipe(NamedTuple):

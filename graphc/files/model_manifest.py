@@ -10,7 +10,17 @@ from graphc.base.assumptions import Assumption, is_so, told
 from graphc.base.dtypes import BY_NAME
 from graphc.base.size import Dimension
 from graphc.files.container import ALIGNMENT
-from graphc.files.manifest import MAX_ENTRIES, MAX_NAME, Extent, Manifest, TensorSpec, check_dims, check_tensor, require
+from graphc.files.manifest import (
+    MAX_ENTRIES,
+    MAX_NAME,
+    Extent,
+    Manifest,
+    TensorSpec,
+    check_dims,
+    check_tensor,
+    require,
+    signature,
+)
 from graphc.files.structure import Structure, check_structure
 
 IR_VERSION = 1
@@ -190,7 +200,7 @@ def _check_parts(entry: EntrySpec, forward: EntrySpec, backward: EntrySpec) -> N
     require(good, f"the parts of the derivative of {entry.name!r} do not take and give what it says")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ModelManifest:
     """What a file says of its model."""
 
@@ -210,6 +220,11 @@ class ModelManifest:
         require(not self.entries[0].of, f"the first entry is {self.entries[0].name!r}, a part of another one")
         for entry in self.entries:
             self._check_entry(entry, names, keys)
+
+    def __repr__(self) -> str:
+        entries = (f"{e.name}: {signature(e.title, e.inputs, e.outputs)}" for e in self.entries if not e.of)
+        size = sum(t.nbytes for t in self.tensors)
+        return f"<ModelManifest {'; '.join(entries)}; {len(self.tensors)} tensors of {size:,} bytes>"
 
     def _check_entry(self, entry: EntrySpec, names: Mapping[str, EntrySpec], keys: set[tuple[str, str]]) -> None:
         samples = (n for s in entry.golden for n in (*s.inputs, *s.outputs))

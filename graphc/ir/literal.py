@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.base.dtypes import DType, layout_of
+from graphc.base.dtypes import DType, bfloat16, element, float32, layout_of, narrow, number_of
 from graphc.base.size import Dimension
 
 INLINE_LIMIT = 16
@@ -29,14 +29,23 @@ def print_scalar(value: Any, dtype: DType) -> str:
 
 def print_number(value: Any, dtype: DType) -> str:
     """The value alone: the shortest text that reads back to the same bits."""
-    if dtype.numpy.kind == "b":
+    if dtype.kind == "b":
         return "true" if value else "false"
+    if dtype is bfloat16:
+        return _print_bfloat(value if isinstance(value, np.void) else element(value, dtype))
+    if dtype.kind == "p":
+        return str(number_of(value) if isinstance(value, np.void) else value)
     if dtype.numpy.kind != "f":
         return str(int(value))
     exact = np.asarray(value).astype(dtype.numpy)
     if np.isnan(exact):
         return _print_nan(exact)
     return str(exact[()]) if float(exact) == float(value) else repr(float(value))
+
+
+def _print_bfloat(value: np.generic) -> str:
+    wide = number_of(value)
+    return f"nan:{value.tobytes()[::-1].hex()}" if wide != wide else print_number(wide, float32)
 
 
 def _print_nan(value: np.ndarray) -> str:
@@ -46,7 +55,10 @@ def _print_nan(value: np.ndarray) -> str:
 
 
 def parse_number(text: str, dtype: DType) -> np.generic:
-    """The numpy scalar that ``print_number``'s text stands for, rounded to ``dtype``; raises ValueError."""
+    """The numpy scalar that ``print_number``'s text stands for, rounded to ``dtype``; raises ValueError. A whole number
+    without a point is the bits of a bf16, as earlier versions printed them."""
+    if dtype.numpy.kind == "V":
+        return _parse_record(text, dtype)
     if text.startswith("nan:"):
         return _parse_nan(text, dtype)
     if dtype.numpy.kind == "b":
@@ -62,6 +74,19 @@ def parse_number(text: str, dtype: DType) -> np.generic:
         raise ValueError(f"{text} is no {dtype.name}")
     with np.errstate(over="ignore"):
         return dtype.numpy.type(value)
+
+
+def _parse_record(text: str, dtype: DType) -> np.generic:
+    """A bf16, or a pair of them, which is written as its bits."""
+    is_nan, is_bits = text.startswith("nan:"), text.isdecimal()
+    if is_nan or is_bits:
+        bits = int(text[4:], 16) if is_nan else int(text)
+        if bits >> dtype.bits:
+            raise ValueError(f"{text} is no {dtype.name}")
+        return np.asarray(bits, f"<u{dtype.itemsize}").view(dtype.numpy)[()]
+    if dtype is not bfloat16:
+        raise ValueError(f"{text} is no {dtype.name}")
+    return narrow(np.asarray(parse_number(text, float32)), bfloat16)[()]
 
 
 def _parse_nan(text: str, dtype: DType) -> np.generic:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from graphc.base.dtypes import number_of
 from graphc.base.errors import CompileError
 from graphc.codegen.machine.costs import DEFAULT, FusionCosts
 from graphc.fusion.pad_fusion import halo_of, halo_source
@@ -219,7 +220,7 @@ class _GroupLowering:
         if value in self.ready:
             return self._from_scratch(value, index)
         if node.op is CONSTANT:
-            return self.nest.const(node.attrs["value"].item(), value.dtype)
+            return self.nest.const(number_of(node.attrs["value"]), value.dtype)
         if node.op.lower is None:
             raise CompileError(f"{node.op.name} has no kernel rule")
         scalar = self.apply(_Context(self, node), index)
@@ -358,7 +359,7 @@ class _GuardedReader:
         if lowering.is_loaded(value):
             return self._load(value, index, 0)
         if node.op is CONSTANT:
-            return lowering.nest.const(node.attrs["value"].item(), value.dtype)
+            return lowering.nest.const(number_of(node.attrs["value"]), value.dtype)
         key = ("guarded", id(value), index, self.guard)
         known = lowering.nest.recall(key)
         if known is not None:

@@ -39,7 +39,7 @@ def vjp_graph(
     """
     chosen = _choose(graph, outputs)
     for value in (*wrt, *(graph.outputs[i] for i in chosen)):
-        if value.dtype.kind != "f":
+        if not value.dtype.is_differentiable:
             raise GradientError(f"%{value.name}: {value.type} has no gradient", remedy="cast it to f32 or f64")
     reverse = _Reverse(graph, wrt)
     for i in chosen:
@@ -78,7 +78,7 @@ def pushforward_graph(graph: Graph, moving: Sequence[int]) -> tuple[Graph, list[
     not written. The gradient of ``w J t`` with respect to w is ``J t``: it is the pullback of the pullback, which is
     linear in w, so that nothing is left of w. Raises what ``vjp_graph`` raises.
     """
-    floats = [i for i, v in enumerate(graph.outputs) if v.dtype.kind == "f"]
+    floats = [i for i, v in enumerate(graph.outputs) if v.dtype.is_differentiable]
     pulled, found = pullback_graph(graph, moving, floats)
     first = len(graph.inputs)
     weights = list(range(first, first + len(floats)))
@@ -115,7 +115,7 @@ def stops_gradient(node: Node) -> bool:
 
 def _choose(graph: Graph, outputs: Sequence[int] | None) -> list[int]:
     if outputs is None:
-        return [i for i, v in enumerate(graph.outputs) if v.dtype.kind == "f"]
+        return [i for i, v in enumerate(graph.outputs) if v.dtype.is_differentiable]
     for i in outputs:
         if not 0 <= i < len(graph.outputs):
             raise ArgumentError(f"@{graph.name} has {len(graph.outputs)} outputs, there is no output {i}")
@@ -226,7 +226,7 @@ def _depending(graph: Graph, wrt: Sequence[Value]) -> set[Value]:
         rules = node.op.vjp
         for i, operand in enumerate(node.operands):
             if operand in active and not (isinstance(rules, tuple) and rules[i] is None):
-                active.update(r for r in node.results if r.dtype.kind == "f")
+                active.update(r for r in node.results if r.dtype.is_differentiable)
     return active
 
 
@@ -238,7 +238,9 @@ def leads_to(graph: Graph, output: Value) -> set[Value]:
             continue
         rules = node.op.vjp
         skipped = [isinstance(rules, tuple) and rules[i] is None for i in range(len(node.operands))]
-        found.update(v for v, skip in zip(node.operands, skipped, strict=True) if not skip and v.dtype.kind == "f")
+        found.update(
+            v for v, skip in zip(node.operands, skipped, strict=True) if not skip and v.dtype.is_differentiable
+        )
     return found
 
 

@@ -51,8 +51,8 @@ def _reference(pred: np.ndarray, *operands: np.ndarray, then: Graph, otherwise: 
 def _gradient(g: Any, result: Any, pred: Any, *operands: Any, then: Graph, otherwise: Graph) -> tuple[Any, ...]:
     """The gradient of the branch that was taken, which is computed again for it."""
     gradients = g if isinstance(g, tuple) else (g,)
-    chosen = [i for i, v in enumerate(then.outputs) if v.dtype.kind == "f" and gradients[i] is not None]
-    wanted = [i for i, v in enumerate(then.inputs) if v.dtype.kind == "f"]
+    chosen = [i for i, v in enumerate(then.outputs) if v.dtype.is_differentiable and gradients[i] is not None]
+    wanted = [i for i, v in enumerate(then.inputs) if v.dtype.is_differentiable]
     if not wanted:
         return (None,) * (1 + len(operands))
     branches = [_backward(branch, wanted, chosen) for branch in (then, otherwise)]

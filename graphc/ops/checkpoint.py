@@ -100,7 +100,7 @@ def _gradient(g: Any, result: Any, *operands: Any, body: Graph, results: int) ->
     first = next(gradient for gradient in gradients if gradient is not None)
     held = [later(operand, first) for operand in operands]
     chosen = [i for i, gradient in enumerate(gradients) if gradient is not None]
-    wanted = [i for i, v in enumerate(body.inputs) if v.dtype.kind == "f"]
+    wanted = [i for i, v in enumerate(body.inputs) if v.dtype.is_differentiable]
     joint = vjp_graph(body, [body.inputs[i] for i in wanted], chosen)
     outputs = dict(zip(body.outputs, values, strict=True))
     kept: dict[Node, Sequence[Any]] = {}

@@ -60,7 +60,7 @@ def _check_gradient_graph(forward: Graph, backward: Graph, results: int) -> None
         what = f"call: the backward graph gives {len(backward.outputs)} gradients for {len(forward.inputs)} operands"
         raise ArgumentError(what, remedy="it gives one per operand, zeros where there is none")
     for i, (gradient, operand) in enumerate(zip(backward.outputs, forward.inputs, strict=True)):
-        if operand.dtype.is_floating_point:
+        if operand.dtype.is_differentiable:
             _check_argument("gradient", i, gradient.type, operand.type)
 
 

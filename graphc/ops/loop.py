@@ -120,8 +120,8 @@ class _Backward:
 
     def __init__(self, body: Graph, carries: int, sequences: int, given: Sequence[bool]):
         self.body, self.carries, self.sequences = body, carries, sequences
-        chosen = [i for i, v in enumerate(body.outputs) if v.dtype.kind == "f" and (i < carries or given[i])]
-        self.wanted = [i for i, v in enumerate(body.inputs) if v.dtype.kind == "f"]
+        chosen = [i for i, v in enumerate(body.outputs) if v.dtype.is_differentiable and (i < carries or given[i])]
+        self.wanted = [i for i, v in enumerate(body.inputs) if v.dtype.is_differentiable]
         self.given = chosen
         joint = vjp_graph(body, [body.inputs[i] for i in self.wanted], chosen)
         self.split: Split = split_forward_backward(joint, len(body.inputs), len(body.outputs))

@@ -67,6 +67,11 @@ class LRScheduler:
     def __reduce_ex__(self, protocol: Any) -> Any:
         return reduced(super().__reduce_ex__(max(2, protocol)))
 
+    def __repr__(self) -> str:
+        settings = {k: v for k, v in vars(self).items() if not k.startswith("_") and k != "base_lrs" and _is_plain(v)}
+        shown = {"lr": self.get_last_lr(), **settings}
+        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in shown.items())})"
+
     def state_dict(self) -> dict[str, Any]:
         """Everything but the optimizer and functions."""
         return {k: v for k, v in self.__dict__.items() if k != "optimizer" and not callable(v)}
@@ -74,3 +79,10 @@ class LRScheduler:
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Takes back what ``state_dict`` returned."""
         self.__dict__.update(state_dict)
+
+
+def _is_plain(setting: Any) -> bool:
+    """Whether a setting is a number, a text or a short list of numbers, which a representation shows."""
+    if isinstance(setting, (list, tuple)):
+        return len(setting) <= 8 and all(isinstance(item, (int, float)) for item in setting)
+    return isinstance(setting, (int, float, str))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import graphc.ops.registry  # noqa: F401  (fills REGISTRY)
-from graphc.base.dtypes import DType, bool_, float32, float64, int8, int32, int64, uint8
+from graphc.base.dtypes import DType, bool_, float32, float64, int8, int32, int64, number_of, uint8
 from graphc.base.size import always, bounds, is_size
 from graphc.base.size_relations import at_most
 from graphc.codegen.machine.costs import DEFAULT, Costs
@@ -92,7 +92,7 @@ def splat(value: Value) -> bool | int | float | None:
     array = node.attrs["value"]
     if not array.size or (array.size > 1 and (array.size > 4096 or not (array == array.flat[0]).all())):
         return None
-    return array.flat[0].item()
+    return number_of(array.flat[0])
 
 
 def made_by(value: Value, function: OpFunction) -> bool:

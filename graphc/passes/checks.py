@@ -95,7 +95,7 @@ def integer_ranges(graph: Graph) -> dict[Value, Bounds]:
     found = {value: _limits(value) for value in graph.inputs}
     for node in graph.nodes():
         for result in node.results:
-            if result.dtype.kind != "f":
+            if not result.dtype.is_differentiable:
                 found[result] = _bounds(node, result, found)
     return found
 

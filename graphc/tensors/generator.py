@@ -51,6 +51,9 @@ class Generator:
             expose(self._state)
         return self._state
 
+    def __repr__(self) -> str:
+        return f"Generator(seed={self.initial_seed()}, step={int(front().values(self.state, 'repr()')[1])})"
+
     def manual_seed(self, seed: int) -> Generator:
         """Starts again from a seed (any int of up to 64 bits); returns the generator."""
         if not isinstance(seed, (int, np.integer)) or isinstance(seed, bool):

@@ -201,7 +201,7 @@ class TensorBase:
 
     def is_floating_point(self) -> bool:
         """True for f32 and f64."""
-        return self.dtype.kind == "f"
+        return self.dtype.is_floating_point
 
     # ---- autograd state
 
@@ -219,7 +219,7 @@ class TensorBase:
 
         Raises GradientError for the result of an operation, DTypeError for a type that is not floating point.
         """
-        if requires_grad and self.dtype.kind != "f":
+        if requires_grad and not self.dtype.is_differentiable:
             raise DTypeError(
                 f"only floating-point tensors can require gradients, this one is {self.dtype.name}",
                 remedy="tensor.float()",

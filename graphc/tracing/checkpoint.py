@@ -132,4 +132,4 @@ def _trace(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[st
 
 def _connected(result: Any, image: Tensor) -> Any:
     """A result, without gradient where the function gave none."""
-    return result if image._requires_grad or result.dtype.kind != "f" else untracked(result)
+    return result if image._requires_grad or not result.dtype.is_differentiable else untracked(result)

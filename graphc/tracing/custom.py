@@ -31,7 +31,7 @@ def apply(
     if again is not None and getattr(getattr(again, "__self__", None), "opaque", False):
         return opaque_call(tracer, name, again, operands)
     try:
-        if not is_grad_enabled() or not any(isinstance(a, Tensor) and a.dtype.kind == "f" for a in operands):
+        if not is_grad_enabled() or not any(isinstance(a, Tensor) and a.dtype.is_differentiable for a in operands):
             with no_grad():
                 return rules[0](*operands)
         return _CustomCall(tracer, name, context).run(operands, *rules)
@@ -60,7 +60,7 @@ class _CustomCall:
             tensors = [t for t in operands if isinstance(t, Tensor)]
             for tensor in tensors:
                 self.forward.local(tensor)
-            self.context.needs_input_grad = tuple(isinstance(a, Tensor) and a.dtype.kind == "f" for a in operands)
+            self.context.needs_input_grad = tuple(isinstance(a, Tensor) and a.dtype.is_differentiable for a in operands)
             output = forward(*operands)
             results = list(output) if isinstance(output, tuple) else [output]
             values = [refresh(self.forward.local(r))._data for r in results if isinstance(r, Tensor)]
@@ -90,7 +90,7 @@ class _CustomCall:
                 given.append(None)
                 continue
             gradient = Tensor._wrap(self.backward.graph.add_input(TensorType(result.dtype, result.shape), f"grad.{i}"))
-            plain = result.dtype.kind == "f" and not self._has_no_gradient(result)
+            plain = result.dtype.is_differentiable and not self._has_no_gradient(result)
             given.append(gradient if plain else filled(0, result.dtype, result.shape))
         found = backward(self.context, *given)
         found = list(found) if isinstance(found, (tuple, list)) else [found]
@@ -98,7 +98,7 @@ class _CustomCall:
             raise GradientError(f"{self.name}.backward returned {len(found)} gradients, expected {len(operands)}")
         sums: dict[Value, Any] = {}
         for i, (operand, gradient) in enumerate(zip(operands, found, strict=False)):
-            if isinstance(operand, Tensor) and gradient is not None and operand.dtype.kind == "f":
+            if isinstance(operand, Tensor) and gradient is not None and operand.dtype.is_differentiable:
                 argument = self.forward.captured[id(operand)].value
                 gradient = reduced(f"{self.name}.backward", i, gradient, operand.shape)
                 sums[argument] = ew.add(sums[argument], gradient) if argument in sums else gradient
@@ -122,4 +122,4 @@ class _CustomCall:
         if any(result is t for t in self.context._dirty):
             self.tracer.assign(result, made)
             return result
-        return stop_gradient(made) if made.dtype.kind == "f" and self._has_no_gradient(result) else made
+        return stop_gradient(made) if made.dtype.is_differentiable and self._has_no_gradient(result) else made

@@ -367,6 +367,11 @@ class Account:
         self._seen = -1
         """The mutation epoch when ``holds`` looked at ``counted`` last and they held."""
 
+    def add(self, fact: Watched) -> None:
+        """Relies on one more, of whose changes the mutation epoch and words tell together."""
+        self.counted += (fact,)
+        self.watched += (fact,)
+
     @property
     def is_certain(self) -> bool:
         """Whether the mutation epoch and the words tell of every change."""
@@ -413,7 +418,7 @@ class Account:
 
     def why(self) -> list[str]:
         """What has changed."""
-        return broken([*self.counted, *self.always, *self.watched])
+        return broken(list({id(f): f for f in (*self.counted, *self.always, *self.watched)}.values()))
 
 
 def broken(facts: Sequence[Fact]) -> list[str]:

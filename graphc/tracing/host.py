@@ -130,7 +130,7 @@ def watch_gradients(
     tensors and returns as many of the same shapes and types."""
     host = of(tracer, name)
     local = [refresh(tracer.local(t)) for t in tensors]
-    chosen = [t for t in local if t._requires_grad and t.dtype.kind == "f"]
+    chosen = [t for t in local if t._requires_grad and t.dtype.is_differentiable]
     if not chosen or not is_grad_enabled():
         return list(tensors)
     types = [TensorType(t.dtype, tuple(t.shape)) for t in chosen]
@@ -218,12 +218,12 @@ class _Site:
                 remedy="compile without dims, so that each size has a program",
             )
         grad = is_grad_enabled()
-        required = [i for i, t in enumerate(local) if grad and t._requires_grad and t.dtype.kind == "f"]
+        required = [i for i, t in enumerate(local) if grad and t._requires_grad and t.dtype.is_differentiable]
         self.wanted = [i for i in required if i < len(tensors)]
         """Which operands get gradients."""
         self.shown = [i for i in required if i >= len(tensors)] if self.wanted else []
         """Which ones would in eager mode, but get none."""
-        self.made = [i for i, t in enumerate(self.results) if t.dtype.kind == "f"]
+        self.made = [i for i, t in enumerate(self.results) if t.dtype.is_differentiable]
         """Which results get some."""
 
     def attrs(

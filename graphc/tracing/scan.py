@@ -129,5 +129,5 @@ class _Loop:
 
 def _argument(inner: Tracer, outer: Tensor, name: str, shape: Sequence[int]) -> Tensor:
     tensor = Tensor._wrap(inner.graph.add_input(TensorType(outer.dtype, tuple(shape)), name))
-    tensor._requires_grad = outer.dtype.kind == "f"
+    tensor._requires_grad = outer.dtype.is_differentiable
     return tensor

@@ -24,7 +24,7 @@ from graphc.tracing.tracer import Captured, Tracer
 def argument(inner: Tracer, outer: Tensor, name: str, requires_grad: bool) -> Tensor:
     """A new argument of a sub-graph that stands for a tensor."""
     tensor = Tensor._wrap(inner.graph.add_input(TensorType(outer.dtype, tuple(outer.shape)), name))
-    tensor._requires_grad = requires_grad and outer.dtype.kind == "f"
+    tensor._requires_grad = requires_grad and outer.dtype.is_differentiable
     return tensor
 
 

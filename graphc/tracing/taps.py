@@ -125,7 +125,7 @@ def tap_gradient(tensor: Tensor, take: Take, kinds: str = USUAL) -> Tensor:
     kinds_of(kinds, "a tap")
     tracer = dispatch.current()
     here = refresh(tracer.local(tensor)) if isinstance(tracer, Tracer) else refresh(tensor)
-    if not here._requires_grad or not is_grad_enabled() or here.dtype.kind != "f":
+    if not here._requires_grad or not is_grad_enabled() or not here.dtype.is_differentiable:
         return tensor
 
     if not isinstance(tracer, Tracer):

@@ -132,7 +132,7 @@ class Tracer(OnOneDevice):
 
     def _stop(self, value: Value) -> Value:
         """``value`` without gradient, for use under no_grad()."""
-        if value.dtype.kind != "f" or value.node.op is CONSTANT:
+        if not value.dtype.is_differentiable or value.node.op is CONSTANT:
             return value
         known = self._stopped.get(value)
         if known is None:
@@ -247,7 +247,7 @@ class Tracer(OnOneDevice):
 
     def _remember(self, tensor: Tensor, value: Value) -> Tensor:
         image = Tensor._wrap(value)
-        image._requires_grad = tensor._requires_grad and value.dtype.kind == "f"
+        image._requires_grad = tensor._requires_grad and value.dtype.is_differentiable
         image._hooks = tensor._hooks
         self.captured[id(tensor)] = self._by_image[id(image)] = Captured(tensor, value, image)
         return image
@@ -358,7 +358,7 @@ class Tracer(OnOneDevice):
 
     def unrecorded(self, tensor: Tensor, value: Tensor) -> Value:
         """The value, whose gradient goes to what the tensor held before, where that has one."""
-        if not self.differentiable or value.dtype.kind != "f":
+        if not self.differentiable or not value.dtype.is_differentiable:
             return value._data
         if not tensor._requires_grad:
             return self._stop(value._data) if value._requires_grad else value._data

@@ -13,6 +13,7 @@ from graphc.base import dtypes
 from graphc.base.dtypes import (
     DType,
     bfloat16,
+    bits_of,
     dtype_of,
     float16,
     halves,
@@ -27,6 +28,8 @@ from graphc.base.dtypes import (
 from graphc.errors import DTypeError
 
 HALVES = (float16, bfloat16)
+EVERY = (*dtypes.ALL, *HALVES, *dtypes.COMING)
+WIDE_UNSIGNED = (dtypes.uint16, dtypes.uint32, dtypes.uint64)
 
 
 @pytest.mark.parametrize("dtype", dtypes.ALL, ids=str)
@@ -54,28 +57,34 @@ def test_foreign_types_are_refused_with_the_known_names(value: object):
 
 
 def test_promotion_is_symmetric_and_keeps_equal_types():
-    for a, b in itertools.product(dtypes.ALL, repeat=2):
+    for a, b in itertools.product(EVERY, repeat=2):
         assert promote(a, b) is promote(b, a)
-    for a in dtypes.ALL:
+    for a in EVERY:
         assert promote(a, a) is a
 
 
 @pytest.mark.torch
-@pytest.mark.parametrize(("a", "b"), [*itertools.combinations_with_replacement(dtypes.ALL, 2)], ids=str)
+@pytest.mark.parametrize(("a", "b"), [*itertools.combinations_with_replacement(EVERY, 2)], ids=str)
 def test_promotion_as_torch(a: DType, b: DType):
     torch = pytest.importorskip("torch")
-    expected = torch.promote_types(getattr(torch, a.long_name), getattr(torch, b.long_name))
-    if expected is torch.int16:
+    try:
+        expected = torch.promote_types(getattr(torch, a.long_name), getattr(torch, b.long_name))
+    except RuntimeError:
+        assert {a, b} & set(WIDE_UNSIGNED)
+        return
+    if {a, b} == {dtypes.int8, dtypes.uint8}:  # there is no int16 yet
         expected = torch.int32
     assert f"torch.{promote(a, b).long_name}" == str(expected)
 
 
 @pytest.mark.torch
-@pytest.mark.parametrize("dtype", dtypes.ALL, ids=str)
-@pytest.mark.parametrize("scalar", [True, 2, 2.5])
+@pytest.mark.parametrize("dtype", EVERY, ids=str)
+@pytest.mark.parametrize("scalar", [True, 2, 2.5, 2.5j])
 def test_scalars_beside_tensors_as_torch(dtype: DType, scalar: bool | int | float):
     torch = pytest.importorskip("torch")
     expected = torch.result_type(torch.ones(2, dtype=getattr(torch, dtype.long_name)), scalar)
+    if expected is torch.complex32:  # of which graphc has none
+        expected = torch.complex64
     assert f"torch.{promote(dtype, scalar_type(scalar, dtype)).long_name}" == str(expected)
 
 
@@ -96,7 +105,7 @@ def test_lone_scalars(value: bool | int | float, dtype: DType):
 @pytest.mark.parametrize("dtype", dtypes.STORED, ids=str)
 def test_stored_types_are_no_types_of_tensors(dtype: DType):
     assert layout_of(dtype.numpy) is dtype and dtype.itemsize == dtype.numpy.itemsize
-    assert not dtype.is_floating_point and not dtype.is_integer
+    assert dtype.is_floating_point == dtype.is_differentiable == (dtype in HALVES) and not dtype.is_integer
     assert pickle.loads(pickle.dumps(dtype)) is dtype and copy.deepcopy(dtype) is dtype
     for name in (dtype.name, dtype.long_name, dtype.numpy):
         with pytest.raises(DTypeError, match="is not supported"):
@@ -109,7 +118,7 @@ def test_stored_types_are_no_types_of_tensors(dtype: DType):
 def test_every_narrow_number_survives(dtype: DType):
     bits = np.arange(1 << 16).astype(np.uint16)
     wide = widen(bits.view(dtype.numpy))
-    again = narrow(wide, dtype).view(np.uint16)
+    again = bits_of(narrow(wide, dtype))
     nan = np.isnan(wide)
     assert wide.dtype == np.float32 and 0 < nan.sum() < 3000
     np.testing.assert_array_equal(again[~nan], bits[~nan])
@@ -125,7 +134,7 @@ def test_narrowing_rounds_to_the_nearest_and_ties_to_even(dtype: DType):
         got = widen(narrow((low + (high - low) * part).astype(np.float32), dtype))
         np.testing.assert_array_equal(got, wanted)
     ties = ((low + high) / 2).astype(np.float32)
-    assert not (narrow(ties, dtype).view(np.uint16) & 1).any()
+    assert not (bits_of(narrow(ties, dtype)) & 1).any()
 
 
 def test_numbers_beyond_the_range():

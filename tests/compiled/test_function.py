@@ -182,6 +182,26 @@ def test_frozen_weights_are_folded_until_they_change(net):
         close(frozen(x), net(x))
 
 
+@pytest.mark.parametrize("write", ["in place", "data", "parameter", "state"])
+def test_frozen_weights_are_watched_by_the_native_call(write: str):
+    net = nn.Linear(16, 3).eval()
+    x = graphc.ones(2, 16)
+    changes = {
+        "in place": lambda: net.weight.mul_(2.0),
+        "data": lambda: setattr(net.weight, "data", graphc.ones(3, 16)),
+        "parameter": lambda: setattr(net, "bias", nn.Parameter(graphc.ones(3))),
+        "state": lambda: net.load_state_dict(nn.Linear(16, 3).state_dict()),
+    }
+    with graphc.no_grad():
+        frozen = graphc.compile(net, freeze=True)
+        for _ in range(3):
+            for _ in range(4):
+                close(frozen(x), net(x))
+            assert frozen.variants[0].shortcut() is not None, "no Python between the call and the native code"
+            changes[write]()
+            close(frozen(x), net(x))
+
+
 def test_frozen_models_still_write_their_state(net):
     twin = copy.deepcopy(net)
     frozen = graphc.compile(twin, freeze=True)

@@ -228,3 +228,9 @@ def test_a_target_without_native_code(tmp_path: Path):
         gc.export(nn.Linear(2, 2), gc.rand(1, 2), path=tmp_path / "m.gcm", target="avx2")
     with pytest.raises(CompileError, match="unknown target"):
         gc.export(nn.Linear(2, 2), gc.rand(1, 2), path=tmp_path / "m.gcm", native=True, target="pdp11")
+
+
+def test_what_export_returns_is_shown_on_one_line(tmp_path: Path):
+    manifest = gc.export(gc.nn.Linear(2, 3), gc.ones(1, 2), path=tmp_path / "m.gcm")
+    shown = "Linear(input: f32[1,2]) -> (output: f32[1,3])"
+    assert repr(manifest) == f"<ModelManifest forward: {shown}; 2 tensors of 36 bytes>"

@@ -358,3 +358,11 @@ def test_a_step_for_a_machine_with_fewer_instructions():
     (program,) = list(step._programs)
     assert program.program.manifest.target.cpu == "x86-64-v3"
     assert pickle.loads(pickle.dumps(step)).target == "avx2"
+
+
+def test_a_step_says_what_it_trains():
+    net = nn.Linear(2, 1)
+    step = graphc.compile_step(net, F.mse_loss, optim.SGD(net.parameters(), lr=0.1))
+    assert repr(step) == "compile_step(Linear_step, SGD; 0 programs)"
+    step(graphc.ones(1, 2), graphc.ones(1, 1))
+    assert repr(step) == "compile_step(Linear_step, SGD; 1 programs)"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graphc.base.dtypes import bfloat16, float32, int32, widen
+from graphc.base.dtypes import bfloat16, bits_of, float32, int32, widen
 from graphc.codegen.machine.target import target_named
 from graphc.codegen.schedule.contraction.match import find_contraction
 from graphc.compiler.stages import Stages
@@ -33,13 +33,18 @@ def small(*dims: int) -> np.ndarray:
     return np.random.default_rng(sum(dims)).integers(-32, 33, dims).astype(np.float32) / 16
 
 
+def powers(scale: np.ndarray) -> np.ndarray:
+    """Scales without their last digits: powers of two."""
+    return (bits_of(scale) & np.uint16(0xFF80)).view(bfloat16.numpy)
+
+
 def exact_product(rows: int, columns: int, depth: int) -> tuple[Graph, list[np.ndarray]]:
     """A product whose sums are exact: its scales are powers of two."""
     words, scale = store_nibbles(normal(depth, columns))
     graph = Graph("product")
     with use(GraphDispatcher(graph)):
         x = graph.add_input(TensorType(float32, (rows, 8 * words.shape[0])), "x")
-        steps, scales = constant(graph, words, int32), constant(graph, scale & np.uint16(0xFF80), bfloat16)
+        steps, scales = constant(graph, words, int32), constant(graph, powers(scale), bfloat16)
         graph.set_outputs([nibble_matmul(x, steps, cast(scales, dtype=float32))])
     return graph, [small(*x.shape)]
 
@@ -52,7 +57,7 @@ def quad_product(rows: int, columns: int, depth: int) -> tuple[Graph, list[np.nd
     with use(GraphDispatcher(graph)):
         x = graph.add_input(TensorType(int32, (rows, GROUP // 4 * groups)), "x")
         start = graph.add_input(TensorType(int32, (rows, groups)), "start")
-        steps, scales = constant(graph, words, int32), constant(graph, scale & np.uint16(0xFF80), bfloat16)
+        steps, scales = constant(graph, words, int32), constant(graph, powers(scale), bfloat16)
         graph.set_outputs([nibble_quad_matmul(x, start, steps, cast(scales, dtype=float32))])
     quads = random.integers(-127, 128, (*x.shape, 4)).astype(np.int8).view(np.int32)[..., 0]
     return graph, [quads, random.integers(-(2**15), 2**15, start.shape).astype(np.int32)]

@@ -86,3 +86,10 @@ def test_what_is_no_optimizer_or_no_schedule():
         Halves(3)
     with pytest.raises(NotImplementedError):
         LRScheduler(optimizer())
+
+
+def test_a_schedule_says_where_it_is():
+    optimizer = SGD(nn.Linear(2, 2).parameters(), lr=0.5)
+    step = graphc.optim.lr_scheduler.StepLR(optimizer, 3)
+    assert repr(step) == "StepLR(lr=[0.5], step_size=3, gamma=0.1, last_epoch=0)"
+    assert repr(graphc.optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: 1)) == "LambdaLR(lr=[0.5], last_epoch=0)"

@@ -188,3 +188,10 @@ def test_a_compiled_function_draws_as_the_module_that_calls_it():
         return np.array([model(graphc.ones(4)).numpy() for _ in range(3)])
 
     np.testing.assert_allclose(numbers(graphc.compile(noisy)), numbers(noisy), rtol=1e-6)
+
+
+def test_a_generator_says_its_seed_and_step():
+    generator = Generator().manual_seed(7)
+    assert repr(generator) == "Generator(seed=7, step=0)"
+    graphc.rand(2, generator=generator)
+    assert repr(generator) == "Generator(seed=7, step=1)"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from graphc.base.dtypes import DType
+from graphc.base.dtypes import DType, bits_of, element
 from graphc.ir.kernel.statements import Const
 
 _C = {
@@ -38,6 +38,8 @@ def literal(const: Const) -> str:
         return f"GC_F32(0x{struct.unpack('<I', struct.pack('<f', value))[0]:08x})"
     if dtype.name == "f64":
         return f"GC_F64(0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016x})"
+    if dtype.kind == "h":
+        return str(bits_of(element(value, dtype)))
     return integer(int(value), dtype.bits == 64)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from graphc.base.dtypes import DType, float32, float64, int32, int64
+from graphc.base.dtypes import DType, bits_of, element, float32, float64, int32, int64
 from graphc.base.errors import CompileError
 from graphc.codegen.llvm.angle import declare_reduction
 from graphc.codegen.llvm.module import Item
@@ -43,8 +43,8 @@ def literal(const: Const) -> str:
         return "0x" + struct.pack(">d", value).hex().upper()
     if const.dtype.kind == "b":
         return "true" if const.value else "false"
-    if const.dtype.name == "f16":
-        return str(np.asarray(const.value, const.dtype.numpy).view(np.uint16))
+    if const.dtype.kind == "h":
+        return str(bits_of(element(const.value, const.dtype)))
     return str(int(const.value))
 
 

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from graphc.base.dtypes import DType
+from graphc.base.dtypes import DType, element
 from graphc.base.errors import ArgumentError, IndexRangeError
 from graphc.ir.kernel.index import Axis, Div, Dynamic, Index
 from graphc.ir.kernel.repeat import executions, position
@@ -239,7 +239,7 @@ class _Translator:
 
     def _ref(self, ref: Ref) -> str:
         if isinstance(ref, Const):
-            return self._bind(np.asarray(ref.value).astype(ref.dtype.numpy)[()])
+            return self._bind(element(ref.value, ref.dtype))
         return self.names[ref]
 
     def _index(self, index: Index) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.base.dtypes import DType, bool_, float64, int32, int64
+from graphc.base.dtypes import DType, bool_, element, float64, int32, int64, number_of
 from graphc.base.errors import ArgumentError
 from graphc.base.size import SizeNumber, is_size
 from graphc.base.size_relations import at_most
@@ -151,8 +151,7 @@ class NestBuilder:
             return self.index(value, dtype) if dtype in (int64, int32) else self.index(value).cast(dtype)
         if type(value) is SizeNumber:
             return self._computed(value).cast(dtype)
-        exact = np.asarray(value).astype(dtype.numpy).item()
-        return Scalar(self, Const(exact, dtype), dtype)
+        return Scalar(self, Const(number_of(element(value, dtype)), dtype), dtype)
 
     def _computed(self, number: SizeNumber) -> Scalar:
         name = _NUMBER_OPS.get(number.function)
@@ -233,7 +232,7 @@ class NestBuilder:
         kept = simplify(guard)
         if kept is None:
             return self.const(other, dtype)
-        fill = Const(np.asarray(other).astype(dtype.numpy).item(), dtype) if kept else None
+        fill = Const(number_of(element(other, dtype)), dtype) if kept else None
         key = ("load", buffer, index, kept, fill)
         return self._shared(key, dtype, lambda n: Load(n, buffer, index, dtype, kept, fill))
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from graphc.base.dtypes import DType
+from graphc.base.dtypes import DType, number_of
 from graphc.base.named_dims import dimensions
 from graphc.base.size import Dimension, is_size
 from graphc.base.size_relations import at_most
@@ -291,7 +291,7 @@ class _Reader:
 
     def const(self) -> Const:
         value, dtype = self.cursor.scalar()
-        return Const(value.item(), dtype)
+        return Const(number_of(value), dtype)
 
     def accumulator(self) -> str:
         return self.cursor.expect_kind("word", "the name of an accumulator").text

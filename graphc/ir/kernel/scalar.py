@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.base.dtypes import DType, bfloat16x2, bool_, float32, halves, int32, pair, widen
+from graphc.base.dtypes import DType, bfloat16, bfloat16x2, bool_, float16, float32, halves, int32, pair, widen
 from graphc.base.errors import VerifyError
 from graphc.ir.kernel import large_angle
 
@@ -128,7 +128,7 @@ def _select(c: Any, a: Any, b: Any) -> Any:
     return np.where(c, a, b)
 
 
-_STORED = (np.dtype(np.float16), np.dtype(np.uint16))
+_STORED = (float16.numpy, bfloat16.numpy)
 _ERF = np.vectorize(math.erf, otypes=[np.float64])
 _ERFC = np.vectorize(math.erfc, otypes=[np.float64])
 

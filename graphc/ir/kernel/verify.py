@@ -8,9 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
-
-from graphc.base.dtypes import DType, int64
+from graphc.base.dtypes import DType, element, int64, number_of
 from graphc.base.errors import GraphcError, VerifyError
 from graphc.base.size import hint, is_one, is_size
 from graphc.base.size_relations import at_most
@@ -148,11 +146,10 @@ class _Verifier:
         return found
 
     def const(self, const: Const) -> DType:
-        kind = {bool: "b", int: "iu", float: "f"}.get(type(const.value), "")
-        require(const.dtype.numpy.kind in (kind or "?"), f"literal {const.value!r} is no {const.dtype}")
+        kind = {bool: "b", int: "iup", float: "fh"}.get(type(const.value), "")
+        require(const.dtype.kind in (kind or "?"), f"literal {const.value!r} is no {const.dtype}")
         if const.value == const.value:
-            with np.errstate(all="ignore"):
-                same = np.asarray(const.value).astype(const.dtype.numpy).item() == const.value
+            same = number_of(element(const.value, const.dtype)) == const.value
             require(same, f"literal {const.value!r} is not rounded to {const.dtype}")
         return const.dtype
 

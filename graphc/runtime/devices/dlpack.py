@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from graphc.base.dtypes import bfloat16
 from graphc.base.errors import ArgumentError, DTypeError
 from graphc.runtime.devices.array import DeviceArray, shared
 from graphc.runtime.devices.interface import Device
@@ -173,7 +174,7 @@ def _array_of(tensor: _Tensor, device: Device, owner: _Taken, writeable: bool) -
 
 def _type_of(tensor: _Tensor) -> np.dtype:
     if tensor.code == _BFLOAT and tensor.bits == 16 and tensor.lanes == 1:
-        return np.dtype(np.uint16)
+        return bfloat16.numpy
     letters = {code: letter for letter, code in _CODES.items()}
     if tensor.lanes != 1 or tensor.code not in letters:
         raise DTypeError(f"elements of the DLPack type {tensor.code} with {tensor.bits} bits are not known")

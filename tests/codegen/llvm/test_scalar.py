@@ -64,9 +64,10 @@ def operands(op: str, types: tuple[DType, ...]) -> list[np.ndarray]:
     values = [awkward(t) for t in types]
     if op == "ldexp":
         values[1] = np.array(POWERS, types[1].numpy)
-    columns = list(zip(*itertools.product(*values), strict=True))
+    places = np.meshgrid(*(np.arange(len(v)) for v in values), indexing="ij")
+    columns = [v[p.reshape(-1)] for v, p in zip(values, places, strict=True)]
     size = -(-len(columns[0]) // LANES) * LANES
-    return [np.resize(np.array(c, t.numpy), size) for c, t in zip(columns, types, strict=True)]
+    return [np.resize(c, size) for c in columns]
 
 
 def kernel(op: str, types: tuple[DType, ...], result: DType, size: int, lanes: int) -> Kernel:

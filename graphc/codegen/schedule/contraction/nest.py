@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
+from graphc.base.dtypes import element, number_of
 from graphc.base.size import bounds as size_bounds
 from graphc.base.size import hint, is_one, is_size
 from graphc.codegen.machine.target import Target
@@ -336,7 +337,7 @@ def _only_within(stmt: Stmt, axis: Axis, packed: str) -> Stmt:
     guard = (*stmt.guard, Bound(as_index(axis), 0, axis.extent))
     if isinstance(stmt, Store):
         return replace(stmt, guard=guard)
-    return replace(stmt, guard=guard, other=stmt.other or Const(stmt.dtype.numpy.type(0).item(), stmt.dtype))
+    return replace(stmt, guard=guard, other=stmt.other or Const(number_of(element(0, stmt.dtype)), stmt.dtype))
 
 
 def _panels_together(c: Contraction, tile: Tile, width: int, target: Target) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from graphc.base.dtypes import bfloat16, bfloat16x2, float32, int32, pair
+from graphc.base.dtypes import bfloat16, bfloat16x2, bits_of, float32, int32, pair
 from graphc.base.named_dims import Dim
 from graphc.codegen.machine.target import target_named
 from graphc.codegen.schedule.contraction.match import find_contraction
@@ -40,10 +40,15 @@ def quads(graph: Graph, columns: int, depth: int) -> Value:
     return quad_matmul(i8_quads(x, factor), constant(graph, weight, int32))
 
 
+def powers(scale: np.ndarray) -> np.ndarray:
+    """Scales without their last digits: powers of two."""
+    return (bits_of(scale) & np.uint16(0xFF80)).view(bfloat16.numpy)
+
+
 def steps_of_f32(graph: Graph, columns: int, depth: int) -> Value:
     words, scale = store_nibbles(RANDOM.standard_normal((depth, columns), np.float32))
     x = graph.add_input(TensorType(float32, (ROWS, 8 * words.shape[0])), "x")
-    scales = cast(constant(graph, scale & np.uint16(0xFF80), bfloat16), dtype=float32)
+    scales = cast(constant(graph, powers(scale), bfloat16), dtype=float32)
     return nibble_matmul(x, constant(graph, words, int32), scales)
 
 
@@ -51,7 +56,7 @@ def steps_of_quads(graph: Graph, columns: int, depth: int) -> Value:
     words, scale = store_nibbles(RANDOM.standard_normal((depth, columns), np.float32))
     x = graph.add_input(TensorType(int32, (ROWS, GROUP // 4 * scale.shape[0])), "x")
     start = graph.add_input(TensorType(int32, (ROWS, scale.shape[0])), "start")
-    scales = cast(constant(graph, scale & np.uint16(0xFF80), bfloat16), dtype=float32)
+    scales = cast(constant(graph, powers(scale), bfloat16), dtype=float32)
     return nibble_quad_matmul(x, start, constant(graph, words, int32), scales)
 
 

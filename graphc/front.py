@@ -6,7 +6,7 @@ import math
 
 from graphc.base.device import device
 from graphc.base.dtypes import DType as dtype
-from graphc.base.dtypes import bool_, float32, float64, int8, int32, int64, uint8
+from graphc.base.dtypes import bool_, complex64, complex128, float32, float64, int8, int32, int64, uint8
 from graphc.base.dtypes import promote as promote_types
 from graphc.base.lazy import deferred
 from graphc.base.named_dims import Dim
@@ -20,7 +20,8 @@ from graphc.tape.grad_mode import (
     no_grad,
     set_grad_enabled,
 )
-from graphc.tensors import creation, free_functions, functions
+from graphc.tensors import complex_numbers, creation, free_functions, functions
+from graphc.tensors.complex_numbers import *  # noqa: F403
 from graphc.tensors.creation import *  # noqa: F403
 from graphc.tensors.free_functions import *  # noqa: F403
 from graphc.tensors.functions import *  # noqa: F403
@@ -42,6 +43,8 @@ __all__ = [
     "Graph",
     "Tensor",
     "bool_",
+    "complex64",
+    "complex128",
     "default_generator",
     "device",
     "dtype",
@@ -67,10 +70,12 @@ __all__ = [
 ]
 __all__ += creation.__all__
 __all__ += functions.__all__
+__all__ += complex_numbers.__all__
 __all__ += free_functions.__all__
 
 # As PyTorch names them; only `graphc.float` and so on, not what `from graphc import *` brings.
 float, double, int, long, bool = float32, float64, int32, int64, bool_
+cfloat, cdouble = complex64, complex128
 inf, nan, pi, e = math.inf, math.nan, math.pi, math.e
 newaxis = None
 Size = tuple

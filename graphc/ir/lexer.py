@@ -255,7 +255,12 @@ class Cursor:
         return sign + self.take().text, first
 
     def number(self, dtype: DType) -> np.generic:
-        """A number of an element type, as a numpy scalar."""
+        """A number of an element type, as a numpy scalar; a complex one is its real and imaginary part."""
+        if dtype.is_complex:
+            found = np.empty((), dtype.numpy)
+            found.real = self.number(dtype.real)
+            found.imag = self.number(dtype.real)
+            return found[()]
         text, token = self.number_text()
         try:
             return parse_number(text, dtype)

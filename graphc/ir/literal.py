@@ -29,6 +29,8 @@ def print_scalar(value: Any, dtype: DType) -> str:
 
 def print_number(value: Any, dtype: DType) -> str:
     """The value alone: the shortest text that reads back to the same bits."""
+    if dtype.is_complex:
+        return " ".join(print_number(part, dtype.real) for part in (np.real(value), np.imag(value)))
     if dtype.kind == "b":
         return "true" if value else "false"
     if dtype is bfloat16:

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from graphc.base.dtypes import DType, complex64, float32, float64
+from graphc.base.dtypes import complex64, float32, float64
 from graphc.base.errors import DTypeError, ShapeError
-from graphc.ir.op import Attrs, ErrorSample, OnParts, OpDef, Sample, Trait
+from graphc.ir.op import Attrs, ErrorSample, OpDef, Sample
 from graphc.ir.types import TensorType
 from graphc.ops.batch import Entry
-from graphc.ops.define import EVERY, define
-from graphc.ops.elementwise import ELEMENTWISE, cast, neg
+from graphc.ops.define import define
+from graphc.ops.elementwise import ELEMENTWISE, neg
 from graphc.ops.parts_of_complex import Complex
 from graphc.ops.rules import check_kind, elementwise
 from graphc.ops.samples import floats

@@ -12,7 +12,7 @@ from graphc.base.absent import TENSOR, missing
 from graphc.base.device import CPU, device
 from graphc.base.device import device as device_of
 from graphc.base.dims import has_sizes, new_shape, numpy_names
-from graphc.base.dtypes import BY_NAME, bool_, dtype_of, fitted, float32, int64
+from graphc.base.dtypes import BY_NAME, bool_, complex64, dtype_of, fitted, float32, int64
 from graphc.base.errors import ArgumentError, GradientError
 from graphc.base.public import call, path_of, resolve
 from graphc.ops import elementwise as ew
@@ -21,13 +21,14 @@ from graphc.ops.state import stop_gradient
 from graphc.tensors.methods.arithmetic import Arithmetic
 from graphc.tensors.methods.conversion import Conversion
 from graphc.tensors.methods.inplace import InPlace
+from graphc.tensors.methods.parts import Parts
 from graphc.tensors.methods.shaping import Shaping
 from graphc.tensors.methods.statistics import Statistics
 from graphc.tensors.placement import is_elsewhere, is_on_device, on_host, place_of
 from graphc.tensors.tensor_base import BY_NUMPY, converted, edge_of, expose, front, refresh
 
 
-class Tensor(Arithmetic, Shaping, InPlace, Conversion, Statistics):
+class Tensor(Arithmetic, Shaping, InPlace, Conversion, Statistics, Parts):
     """A multidimensional array. Made by ``graphc.tensor``, ``graphc.zeros`` and the like."""
 
     __array_priority__ = 1000
@@ -334,7 +335,7 @@ def is_tensor(value: Any) -> bool:
     return isinstance(value, Tensor)
 
 
-_IMPLICIT = (float32, int64, bool_)
+_IMPLICIT = (float32, complex64, int64, bool_)
 """Element types that are not printed, as literals make them."""
 
 
@@ -360,7 +361,18 @@ def describe(tensor: Tensor) -> str:
     return f"{head}tensor({', '.join(parts)})"
 
 
+def _complex_text(array: np.ndarray) -> Any:
+    """Real and imaginary parts, each with four digits behind the point, as exponents where one is large or small."""
+    parts = np.abs(np.concatenate([array.real.reshape(-1), array.imag.reshape(-1)]))
+    sizes = parts[np.isfinite(parts) & (parts != 0)]
+    each = ".4e" if sizes.size and (sizes.max() >= 1e5 or sizes.min() < 1e-4) else ".4f"
+    width = max((len(f"{v:{each}}") for v in array.real.reshape(-1)[:1000]), default=0)
+    return {"complexfloat": lambda v: f"{v.real:{width}{each}}{v.imag:+{each}}j"}
+
+
 def _values_text(array: np.ndarray) -> str:
+    if array.dtype.kind == "c":
+        return np.array2string(array, prefix="tensor(", separator=", ", threshold=1000, formatter=_complex_text(array))
     if array.dtype.kind == "f" and not array.shape:
         return f"{array.item():.4f}" if 1e-4 <= abs(array.item()) < 1e5 or array == 0 else f"{array.item():.4e}"
     return np.array2string(array, precision=4, separator=", ", prefix="tensor(", threshold=1000, floatmode="fixed")

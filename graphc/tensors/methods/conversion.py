@@ -163,10 +163,6 @@ class Conversion(TensorBase):
         """Whether the element type has negative numbers."""
         return self.dtype.kind in "fi"
 
-    def is_complex(self) -> builtins.bool:
-        """False: no element type is complex."""
-        return False
-
     def is_same_size(self, other: Tensor) -> builtins.bool:
         """Whether another tensor has the same shape."""
         return self.shape == other.shape

@@ -10,7 +10,7 @@ from graphc.base.lazy import exports
 from graphc.base.version import VERSION as __version__
 
 if TYPE_CHECKING:
-    from graphc import array_api, autograd, cuda, data, errors, func, hooks, monitor, nn, optim, serialize, utils
+    from graphc import array_api, autograd, cuda, data, errors, fft, func, hooks, monitor, nn, optim, serialize, utils
     from graphc.autograd.jacobian import hessian, jacfwd, jacrev
     from graphc.autograd.transforms import grad, jvp, value_and_grad, vjp
     from graphc.compiled.check_case import load_case
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from graphc.compiled.step_options import DynamicScale
     from graphc.drawing.show import picture
     from graphc.front import *  # noqa: F403
-    from graphc.front import Size, bool, double, e, float, inf, int, long, nan, newaxis, pi
+    from graphc.front import Size, bool, cdouble, cfloat, complex, double, e, float, inf, int, long, nan, newaxis, pi
     from graphc.interop.from_torch import from_torch
     from graphc.interop.onnx.module import from_onnx
     from graphc.interop.pt2.program import from_pt2
@@ -70,6 +70,7 @@ _LATER = {
     "from_onnx": "graphc.interop.onnx.module:from_onnx",
     "from_pt2": "graphc.interop.pt2.program:from_pt2",
     "from_torch": "graphc.interop.from_torch:from_torch",
+    "fft": "graphc.fft",
     "func": "graphc.func",
     "get_num_threads": "graphc.runtime.threads:get_num_threads",
     "grad": "graphc.autograd.transforms:grad",

@@ -75,7 +75,7 @@ __all__ += free_functions.__all__
 
 # As PyTorch names them; only `graphc.float` and so on, not what `from graphc import *` brings.
 float, double, int, long, bool = float32, float64, int32, int64, bool_
-cfloat, cdouble = complex64, complex128
+cfloat, cdouble, complex = complex64, complex128, complex_numbers.complex
 inf, nan, pi, e = math.inf, math.nan, math.pi, math.e
 newaxis = None
 Size = tuple

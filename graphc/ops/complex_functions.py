@@ -121,9 +121,9 @@ def power(x: Complex, y: Complex) -> Any:
         square = x if known[0] == 1 else named.mul(x, x)
         return named.mul(square, x) if known[0] == 3 else square
     nothing = named.eq(x, 0)
-    root = named.where(named.eq(y, 0), 1, math.nan)
-    at_zero = named.where(named.gt(y.real, 0), 0, root)
-    return named.where(nothing, at_zero, exp(named.mul(y, log(named.where(nothing, 1, x)))))
+    there = exp(named.mul(y, log(named.where(nothing, 1, x))))
+    at_zero = named.where(named.gt(y.real, 0), 0, named.where(named.eq(y, 0), 1, scaled(there, math.nan)))
+    return named.where(nothing, at_zero, there)
 
 
 # ---- circular and hyperbolic functions

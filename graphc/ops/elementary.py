@@ -139,6 +139,13 @@ def _lower_atanh(nest: NestBuilder, x: Scalar) -> Scalar:
     return (nest.op("log1p", x) - nest.op("log1p", -x)) * 0.5
 
 
+def _acosh_gradient(g: Any, y: Any, x: Any) -> Any:
+    """g / sqrt(x x - 1); the product of two roots is on the same branch as the function."""
+    if x.dtype.is_complex:
+        return mul(g, mul(rsqrt(sub(x, 1)), rsqrt(add(x, 1))))
+    return mul(g, rsqrt(sub(mul(x, x), 1)))
+
+
 asinh = function(
     "asinh",
     "The inverse of the hyperbolic sine.",
@@ -153,7 +160,7 @@ acosh = function(
     "acosh",
     "The inverse of the hyperbolic cosine; NaN below 1.",
     np.arccosh,
-    lambda g, y, x: mul(g, rsqrt(sub(mul(x, x), 1))),
+    _acosh_gradient,
     1.2,
     5,
     lowered(_lower_acosh),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from graphc.base.dtypes import DType, float32, float64, int64
@@ -9,6 +10,7 @@ from graphc.base.errors import ArgumentError, DTypeError
 from graphc.ops import elementwise as ew
 from graphc.ops import exact, shape
 from graphc.ops import math as mathematics
+from graphc.ops.complex import complex
 from graphc.ops.random import random_bits
 from graphc.ops.random import uniform as uniform_24
 from graphc.tensors.generator import default_generator
@@ -33,6 +35,9 @@ def _draw(sizes: Sizes, generator: Any, near: Any = None) -> Any:
 def uniform(sizes: Sizes, dtype: DType = float32, generator: Any = None, near: Any = None) -> Any:
     """Uniform in [0, 1): multiples of 2**-24 in f32, of 2**-53 in f64. Drawn on the device of the tensor ``near``; the
     numbers are the same on all."""
+    if dtype.is_complex:
+        both = uniform((2, *sizes), dtype.real, generator, near)
+        return complex(*(_part(both, i) for i in (0, 1)))
     if dtype.kind != "f":
         raise DTypeError(f"random numbers of a distribution are floating point, not {dtype.name}")
     if dtype is not float64:
@@ -53,6 +58,9 @@ def _part(pair: Any, i: int) -> Any:
 
 def normal(sizes: Sizes, dtype: DType = float32, generator: Any = None) -> Any:
     """Normal with mean 0 and deviation 1, by the transform of Box and Muller (1958), of the same bits everywhere."""
+    if dtype.is_complex:  # of deviation 1 as a whole
+        both = ew.mul(normal((2, *sizes), dtype.real, generator), math.sqrt(0.5))
+        return complex(*(_part(both, i) for i in (0, 1)))
     pair = uniform((2, *sizes), dtype, generator)
     radius = mathematics.sqrt(ew.mul(exact.exact_log(ew.sub(1.0, _part(pair, 0))), -2.0))
     return ew.mul(radius, exact.exact_cosine(_part(pair, 1)))

@@ -85,12 +85,14 @@ def _mulhi(a: Any, b: Any) -> Any:
 
 def cast(value: Any, dtype: DType) -> Any:
     """Conversion as kernels do it: float to integer truncates, saturates, and maps NaN to 0; to bool: is not 0.
-    f16 and bf16 become f32 first, and nothing becomes them."""
+    f16 and bf16 become f32 first, and nothing becomes them; complex numbers are real by their real part."""
     array = np.asarray(value)
     if array.dtype in _STORED:
         array = widen(array)
     if dtype.kind == "b":
         return array != 0
+    if array.dtype.kind == "c" and not dtype.is_complex:
+        array = array.real
     if array.dtype.kind == "f" and dtype.kind in "iu":
         info = np.iinfo(dtype.numpy)
         inside = (array > float(info.min) - 1) & (array < float(info.max) + 1)

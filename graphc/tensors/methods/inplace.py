@@ -27,7 +27,7 @@ from graphc.tensors.views import change_shape
 if TYPE_CHECKING:
     from graphc.tensors.tensor import Tensor
 
-_RANK = {"b": 0, "u": 1, "i": 1, "f": 2}
+_RANK = {"b": 0, "u": 1, "i": 1, "h": 2, "f": 2, "c": 3}
 
 
 def write(tensor: Any, value: Any) -> Any:

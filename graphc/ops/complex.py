@@ -17,24 +17,19 @@ from graphc.ops.define import define
 from graphc.ops.elementwise import ELEMENTWISE, neg
 from graphc.ops.parts_of_complex import Complex
 from graphc.ops.rules import check_kind, elementwise
-from graphc.ops.samples import floats
+from graphc.ops.samples import complexes, floats
 from graphc.ops.shape import concat, filled, reshape, slice
 
 _F, _C = TensorType(float32, (2, 3)), TensorType(complex64, (2, 3))
 _REAL = ErrorSample((_F,), "operand 0 is floating-point (f32)", {}, DTypeError)
 
 
-def complexes(shape: tuple[int, ...], dtype: str = "complex128", seed: int = 0) -> np.ndarray:
-    """Sample numbers whose parts lie in -2..2."""
-    return np.asarray(floats(shape, seed=seed) + 1j * floats(shape, seed=seed + 100), dtype)
-
-
 def _samples(*more: Sample) -> Callable[[], list[Sample]]:
     """Samples of a function of one complex number."""
     return lambda: [
         Sample((complexes((2, 3)),)),
-        Sample((complexes((3, 5, 7), "complex64", 1),)),
-        Sample((complexes((), "complex64", 2),)),
+        Sample((complexes((3, 5, 7), "complex64", seed=1),)),
+        Sample((complexes((), "complex64", seed=2),)),
         Sample((complexes((0, 4)),)),
         *more,
     ]

@@ -84,7 +84,7 @@ add = define(
     traits=COMMUTATIVE,
     zero_sign=ZeroSign.KEPT,
     bounds=bounds.total,
-    samples=binary(kinds="fiub"),
+    samples=binary(kinds="fiubc"),
     error_samples=MISMATCH,
     promotes=EVERY,
 )
@@ -100,7 +100,7 @@ sub = define(
     traits=ELEMENTWISE,
     zero_sign=ZeroSign.KEPT,
     bounds=bounds.difference,
-    samples=binary(),
+    samples=binary(kinds="fiuc"),
     error_samples=(*MISMATCH, _bad_kind(bool_, "operand 0 is boolean (bool), which sub does not take")),
     promotes=EVERY,
 )
@@ -116,7 +116,7 @@ mul = define(
     traits=COMMUTATIVE,
     zero_sign=ZeroSign.KEPT,
     bounds=bounds.product,
-    samples=binary(kinds="fiub"),
+    samples=binary(kinds="fiubc"),
     error_samples=MISMATCH,
     promotes=EVERY,
 )
@@ -135,7 +135,7 @@ div = define(
     traits=ELEMENTWISE | Trait.RECOMPUTED,
     zero_sign=(ZeroSign.KEPT, ZeroSign.SEEN),
     samples=lambda: [
-        *binary(kinds="f")(),
+        *binary(kinds="fc")(),
         Sample((floats((3, 4), low=-3, high=3), floats((4,), low=0.5, high=2, seed=1))),
     ],
     error_samples=(*MISMATCH, _bad_kind(int64, "signed integer (i64)")),
@@ -229,7 +229,7 @@ neg = define(
     traits=ELEMENTWISE,
     zero_sign=ZeroSign.KEPT,
     bounds=bounds.opposite,
-    samples=unary(kinds="fiu"),
+    samples=unary(kinds="fiuc"),
     error_samples=(_bad_kind(bool_, "operand 0 is boolean (bool)", 1),),
 )
 
@@ -251,7 +251,7 @@ abs = define(
     lower=scalar_op("abs"),
     traits=ELEMENTWISE,
     zero_sign=ZeroSign.HIDDEN,
-    samples=unary(kinds="fiu"),
+    samples=unary(kinds="fiuc"),
     error_samples=(_bad_kind(bool_, "operand 0 is boolean (bool)", 1),),
 )
 
@@ -286,7 +286,7 @@ sign = define(
         )
     ),
     traits=ELEMENTWISE,
-    samples=unary(kinds="fiu"),
+    samples=unary(kinds="fiuc"),
     error_samples=(_bad_kind(bool_, "operand 0 is boolean (bool)", 1),),
 )
 reciprocal = define(
@@ -299,7 +299,7 @@ reciprocal = define(
     complex=lambda x: div(1, x),
     lower=lowered(lambda nest, x: 1 / x),
     traits=ELEMENTWISE,
-    samples=unary(0.3, 3.0),
+    samples=unary(0.3, 3.0, "fc"),
     error_samples=(_bad_kind(int32, "operand 0 is signed integer (i32)", 1),),
     promotes=EVERY,
     to_float=True,
@@ -367,7 +367,7 @@ def _comparison(name: str, symbol: str, reference: Any, traits: Trait, on_comple
         complex=on_complex,
         traits=traits,
         zero_sign=ZeroSign.HIDDEN,
-        samples=binary(kinds="fiub", differentiable=False),
+        samples=binary(kinds="fiubc" if on_complex else "fiub", differentiable=False),
         error_samples=MISMATCH,
         promotes=EVERY,
     )

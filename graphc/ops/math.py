@@ -47,6 +47,7 @@ from graphc.ops.samples import (
     SPECIAL,
     array,
     binary,
+    complexes,
     extremes,
     floats,
     integers,
@@ -116,6 +117,7 @@ def _exponent_gradient(g: Any, result: Any, x: Any, y: Any) -> Any:
 def _pow_samples() -> list[Sample]:
     found = [
         Sample((floats((2, 3), "float64", 0.2, 3), floats((2, 3), seed=1))),
+        Sample((complexes((2, 3)), complexes((3,), seed=1))),
         Sample((floats((4, 1), "float32", 0.2, 3), floats((5,), "float32", seed=1))),
         Sample((floats((2, 3), "float64", -3, -0.5), array(3.0, "float64")), differentiable=False),
         Sample((floats((), "float32", 0.2, 3), floats((), "float32", seed=1))),
@@ -177,7 +179,7 @@ def function(
         lower=lower or scalar_op(name),
         traits=traits,
         zero_sign=zero_sign,
-        samples=unary(low, high),
+        samples=unary(low, high, "fc" if on_complex else "f"),
         error_samples=_INTEGER,
         promotes=EVERY,
         to_float=True,
@@ -475,7 +477,7 @@ def _test(name: str, doc: str, reference: Any, rule: Callable[..., Scalar], eith
         complex=lambda x: either(apply_named(name, x.real), apply_named(name, x.imag)),
         traits=ELEMENTWISE,
         zero_sign=ZeroSign.HIDDEN,
-        samples=lambda: [plain(*s.operands) for s in unary()()],
+        samples=lambda: [plain(*s.operands) for s in unary(kinds="fc")()],
         error_samples=_INTEGER,
         promotes=EVERY,
         to_float=True,

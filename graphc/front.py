@@ -20,7 +20,7 @@ from graphc.tape.grad_mode import (
     no_grad,
     set_grad_enabled,
 )
-from graphc.tensors import complex_numbers, creation, free_functions, functions
+from graphc.tensors import complex_numbers, creation, free_functions, functions, short_time, windows
 from graphc.tensors.complex_numbers import *  # noqa: F403
 from graphc.tensors.creation import *  # noqa: F403
 from graphc.tensors.free_functions import *  # noqa: F403
@@ -34,7 +34,9 @@ from graphc.tensors.generator import (
     seed,
     set_rng_state,
 )
+from graphc.tensors.short_time import *  # noqa: F403
 from graphc.tensors.tensor import Tensor, is_tensor
+from graphc.tensors.windows import *  # noqa: F403
 
 assert dispatcher.EAGER
 __all__ = [
@@ -72,6 +74,8 @@ __all__ += creation.__all__
 __all__ += functions.__all__
 __all__ += complex_numbers.__all__
 __all__ += free_functions.__all__
+__all__ += short_time.__all__
+__all__ += windows.__all__
 
 # As PyTorch names them; only `graphc.float` and so on, not what `from graphc import *` brings.
 float, double, int, long, bool = float32, float64, int32, int64, bool_

@@ -112,7 +112,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
 }
 """Each package may import itself and those that it names, all of which stand before it. A package that is not listed
 belongs to the one that it lies in (``nn.functional``), and one at the top must be listed."""
-FRONT_DOOR = frozenset({"__init__", "__main__", "cuda", "errors", "front", "func", "hooks", "public", "utils"})
+FRONT_DOOR = frozenset({"__init__", "__main__", "cuda", "errors", "fft", "front", "func", "hooks", "public", "utils"})
 """Modules at the top of the package: import paths that users and pickles know, which only hand on what lies below."""
 
 

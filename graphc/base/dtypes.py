@@ -151,11 +151,13 @@ def layout_of(dtype: np.dtype) -> DType:
 
 
 def limits(dtype: DType) -> tuple[bool | int | float, bool | int | float]:
-    """The smallest and the largest element of a type; infinities for floats."""
+    """The smallest and the largest element of a type; infinities for floats. Raises DTypeError for complex numbers."""
     if dtype.kind == "b":
         return False, True
     if dtype.kind == "f":
         return -math.inf, math.inf
+    if dtype.is_complex:
+        raise DTypeError(f"complex numbers ({dtype.name}) have no order", remedy="x.abs(), x.real or x.imag")
     info = np.iinfo(dtype.numpy)
     return int(info.min), int(info.max)
 

@@ -256,12 +256,9 @@ class Cursor:
 
     def number(self, dtype: DType) -> np.generic:
         """A number of an element type, as a numpy scalar; a complex one is its real and imaginary part."""
-        if dtype.is_complex:
-            found = np.empty((), dtype.numpy)
-            found.real = self.number(dtype.real)
-            found.imag = self.number(dtype.real)
-            return found[()]
         text, token = self.number_text()
+        if dtype.is_complex:
+            text = f"{text} {self.number_text()[0]}"
         try:
             return parse_number(text, dtype)
         except ValueError as error:

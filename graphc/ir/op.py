@@ -53,6 +53,8 @@ class Trait(Flag):
     """Operand 0 is a param or state argument of the graph, and result 0 is its content after the call."""
     IDENTITY = auto()
     """The results are the operands, bit by bit: the op means something to gradients or to order only."""
+    REINTERPRETS = auto()
+    """The result lies in memory as the one operand does, byte for byte: complex numbers as pairs, or pairs as these."""
     CONVERSION = auto()
     """Result element i is element i of the one operand as the element type that the attribute ``dtype`` names."""
     LOOP = auto()

@@ -9,8 +9,8 @@ from typing import Any
 from graphc.ir.graph.graph import Graph, Node, Value, input_role
 from graphc.ir.graph.interpret import Reemitter
 from graphc.ir.kernel.statements import Program
+from graphc.ir.op import Trait
 from graphc.ir.types import TensorType
-from graphc.ops.complex import view_as_complex, view_as_real
 
 
 def has_complex(graph: Graph) -> bool:
@@ -28,7 +28,7 @@ class _OnReal(Reemitter):
 
     def apply(self, node: Node, operands: list[Any]) -> Sequence[Any]:
         """The node; what only sees memory otherwise goes."""
-        return operands if node.op in (view_as_real.op, view_as_complex.op) else self.copy_node(node, operands)
+        return operands if node.op.has(Trait.REINTERPRETS) else self.copy_node(node, operands)
 
 
 def on_real_memory(graph: Graph) -> Graph:

@@ -10,7 +10,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from graphc.base.dtypes import complex64, float32, float64
 from graphc.base.errors import DTypeError, ShapeError
-from graphc.ir.op import Attrs, ErrorSample, OpDef, Sample
+from graphc.ir.op import Attrs, ErrorSample, OpDef, Sample, Trait
 from graphc.ir.types import TensorType
 from graphc.ops.batch import Entry
 from graphc.ops.define import define
@@ -182,6 +182,7 @@ view_as_real = define(
     vjp=(lambda g, result, x: view_as_complex(g),),
     complex=interleaved,
     alias=lambda content, value: view_as_complex(value),
+    traits=Trait.PURE | Trait.REINTERPRETS,
     batch=_batched,
     samples=_samples(),
     error_samples=(_REAL,),
@@ -195,6 +196,7 @@ view_as_complex = define(
     vjp=(lambda g, result, x: view_as_real(g),),
     complex=parts,
     alias=lambda content, value: view_as_real(value),
+    traits=Trait.PURE | Trait.REINTERPRETS,
     batch=_batched,
     samples=lambda: [
         Sample((floats((3, 2)),)),

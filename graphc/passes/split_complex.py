@@ -124,7 +124,7 @@ class _OfParts(_Splitter):
         if not value.dtype.is_complex:
             return super().copy_input(value)
         type = TensorType(value.dtype.real, value.shape)
-        return Complex(*(self.target.add_input(type, f"{value.name}.{part}") for part in ("real", "imag")))
+        return Complex(*(self.target.add_input(type, f"{value.name}.{part}") for part in ("re", "im")))
 
 
 def _flat(values: Sequence[Any]) -> list[Value]:

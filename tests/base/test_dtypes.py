@@ -49,11 +49,11 @@ def test_properties_are_those_of_numpy(dtype: DType):
     assert dtype.is_integer == np.issubdtype(dtype.numpy, np.integer)
 
 
-@pytest.mark.parametrize("value", ["f16", "complex64", np.dtype(np.uint16), np.complex128, "no type", object()])
+@pytest.mark.parametrize("value", ["f16", np.dtype(np.uint16), "complex32", "no type", object()])
 def test_foreign_types_are_refused_with_the_known_names(value: object):
     with pytest.raises(DTypeError, match="is not supported") as caught:
         dtype_of(value)
-    assert caught.value.remedy == "use one of f64, f32, i64, i32, i8, u8, bool"
+    assert caught.value.remedy == "use one of f64, f32, c128, c64, i64, i32, i8, u8, bool"
 
 
 def test_promotion_is_symmetric_and_keeps_equal_types():
@@ -111,7 +111,7 @@ def test_stored_types_are_no_types_of_tensors(dtype: DType):
         with pytest.raises(DTypeError, match="is not supported"):
             dtype_of(name)
     with pytest.raises(DTypeError, match="is not supported"):
-        layout_of(np.dtype(np.complex64))
+        layout_of(np.dtype(np.clongdouble))
 
 
 @pytest.mark.parametrize("dtype", HALVES, ids=str)

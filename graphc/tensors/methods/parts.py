@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphc.base.dtypes import complex64, complex128
+from graphc.base.dtypes import complex64, complex128, float32
 from graphc.base.errors import DTypeError
 from graphc.ops import complex as parts
 from graphc.ops import elementwise as ew
@@ -67,9 +68,8 @@ class Parts(TensorBase):
         """The angle in radians, from -pi to pi; of real numbers 0 or pi, and NaN of NaN."""
         if self.dtype.is_complex:
             return mathematics.atan2(parts.imag(self), parts.real(self))
-        zeros = ew.mul(self, 0) if self.dtype.is_floating_point else 0.0
-        angles = mathematics.atan2(zeros, self)
-        return ew.where(ew.lt(self, 0), angles, ew.mul(angles, 0))
+        there = self if self.dtype.is_floating_point else ew.cast(self, dtype=float32)
+        return ew.where(ew.lt(there, 0), math.pi, ew.where(mathematics.isnan(there), there, 0))
 
     def sgn(self) -> Tensor:
         """x / \\|x\\|, and 0 for 0; of real numbers their sign."""

@@ -65,7 +65,6 @@ conj_physical = _method("conj_physical", "The complex conjugate, see ``Tensor.co
 resolve_conj = _method("resolve_conj", "The tensor itself, see ``Tensor.is_conj``.")
 resolve_neg = _method("resolve_neg", "The tensor itself, see ``Tensor.is_conj``.")
 is_conj = _method("is_conj", "False, see ``Tensor.is_conj``.")
-is_complex = _method("is_complex", "Whether the element type is complex.")
 angle = _method("angle", "The angle in radians, see ``Tensor.angle``.")
 adjoint = _method("adjoint", "The last two dimensions exchanged, complex numbers conjugated.")
 
@@ -75,7 +74,6 @@ __all__ = [
     "conj",
     "conj_physical",
     "imag",
-    "is_complex",
     "is_conj",
     "polar",
     "real",

@@ -52,7 +52,7 @@ def test_states_go_through_files(tmp_path):
     for name in ("state.pt", "state.npz"):
         path = tmp_path / name
         (graphc.save if name.endswith("pt") else graphc.save_state)(module.state_dict(), path)
-        found = graphc.load_weights(path)
+        found = graphc.load_state(path)
         np.testing.assert_array_equal(found["weight"].detach().numpy(), module.weight.detach().numpy())
         np.testing.assert_array_equal(found["phase"].numpy(), module.phase.numpy())
 
@@ -62,6 +62,6 @@ def test_files_of_pytorch_hold_complex_numbers(tmp_path):
     torch = pytest.importorskip("torch")
     x = numbers(2, 3)
     torch.save({"w": torch.tensor(x)}, tmp_path / "w.pt")
-    np.testing.assert_array_equal(graphc.load_weights(tmp_path / "w.pt")["w"].numpy(), x)
+    np.testing.assert_array_equal(graphc.load_state(tmp_path / "w.pt")["w"].numpy(), x)
     graphc.save({"w": graphc.tensor(x)}, tmp_path / "own.pt")
     np.testing.assert_array_equal(torch.load(tmp_path / "own.pt")["w"].numpy(), x)

@@ -43,8 +43,8 @@ class ASGD(Optimizer):
         rate = float(self.group_of(param)["lr"])
         return {
             "step": step_counter(),
-            "eta": front().constant(np.asarray(rate, param.dtype.numpy)),
-            "mu": front().constant(np.ones((), param.dtype.numpy)),
+            "eta": front().constant(np.asarray(rate, param.dtype.real.numpy)),
+            "mu": front().constant(np.ones((), param.dtype.real.numpy)),
             "ax": front().constant(np.zeros(param.shape, param.dtype.numpy)),
         }
 

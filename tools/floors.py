@@ -78,7 +78,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "array_api": ("base", "ops", "tensors", "eager", "tracing", "linalg"),
     "nn": ("base", "ir", "ops", "tape", "tensors", "eager", "tracing", "linalg", "autograd"),
     "optim": ("base", "ir", "ops", "tape", "tensors", "tracing", "nn"),
-    "distributions": ("base", "ops", "tape", "tensors"),
+    "distributions": ("base", "ops", "tape", "tensors", "linalg"),
     "data": ("base", "files", "tensors"),
     "serialize": ("base", "files", "tensors", "nn"),
     "monitor": ("base", "files", "ir", "ops", "tape", "tensors", "eager", "tracing", "nn", "optim", "serialize"),

@@ -71,7 +71,8 @@ def gradcheck(
 
     Two backward passes must agree up to ``nondet_tol``. With ``check_forward_ad`` forward mode must agree with the
     differences, too, and with ``check_batched_grad`` the gradients of a batch of weights (``vmap``) with those of
-    single ones. ``inputs`` that require gradients must be f64, or complex128, of which both parts are moved. Raises GradientError on a difference, or returns False.
+    single ones. ``inputs`` that require gradients must be f64, or complex128, of which both parts are moved. Raises
+    GradientError on a difference, or returns False.
     """
     func, given = _on_parts(func, (inputs,) if isinstance(inputs, Tensor) else tuple(inputs))
     tensors = [(i, t) for i, t in enumerate(given) if isinstance(t, Tensor) and t.requires_grad]

@@ -23,6 +23,7 @@ from graphc.distributions.distribution import Distribution, ExponentialFamily
 from graphc.distributions.gamma_family import Beta, Chi2, Dirichlet, Gamma, StudentT
 from graphc.distributions.kl import kl_divergence, register_kl
 from graphc.distributions.location_scale import Cauchy, Exponential, Gumbel, HalfNormal, Laplace, Normal, Uniform
+from graphc.distributions.multivariate_normal import MultivariateNormal
 from graphc.distributions.transforms import (
     AbsTransform,
     AffineTransform,
@@ -66,6 +67,7 @@ __all__ = [
     "LowerCholeskyTransform",
     "MixtureSameFamily",
     "Multinomial",
+    "MultivariateNormal",
     "Normal",
     "OneHotCategorical",
     "OneHotCategoricalStraightThrough",

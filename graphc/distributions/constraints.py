@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from graphc.linalg.systems import cholesky_ex
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.tensors.tensor import Tensor
@@ -144,6 +145,10 @@ def _is_symmetric(value: Tensor) -> Any:
     return value.isclose(value.transpose(-2, -1), atol=_TOLERANCE).flatten(-2).all(-1)
 
 
+def _is_positive_definite(value: Tensor) -> Any:
+    return ew.logical_and(_is_symmetric(value), ew.eq(cholesky_ex(value).info, 0))
+
+
 def multinomial(upper_bound: Any) -> Constraint:
     """Counts that add up to ``upper_bound`` at most."""
 
@@ -168,6 +173,7 @@ one_hot = _Condition("one 1 among zeros", _is_one_hot, event_dim=1, is_discrete=
 lower_triangular = _Condition("a lower triangle", _is_lower, event_dim=2)
 lower_cholesky = _Condition("a lower triangle with a positive diagonal", _is_lower_cholesky, event_dim=2)
 symmetric = _Condition("a symmetric matrix", _is_symmetric, event_dim=2)
+positive_definite = _Condition("symmetric and positive definite", _is_positive_definite, event_dim=2)
 interval, integer_interval = _Interval, _IntegerInterval
 greater_than, greater_than_eq, less_than = _above, _at_least, _below
 
@@ -201,6 +207,7 @@ __all__ = [
     "nonnegative_integer",
     "one_hot",
     "positive",
+    "positive_definite",
     "positive_integer",
     "real",
     "real_vector",

@@ -163,14 +163,18 @@ _VIEWS: dict[Any, Any] = {}
 _MOST_VIEWS = 10_000
 
 
+_BOUNDS = (int, type(None))
+
+
 def _known_by(item: Any) -> Any:
     """What an index of a view is known by; NotImplemented for others."""
     kind = item.__class__
     if kind is int or item is None or item is Ellipsis:
         return item
     if kind is builtins.slice:
-        parts = item.start, item.stop, item.step
-        return parts if all([p is None or p.__class__ is int for p in parts]) else NotImplemented
+        start, stop, step = item.start, item.stop, item.step
+        if start.__class__ in _BOUNDS and stop.__class__ in _BOUNDS and step.__class__ in _BOUNDS:
+            return start, stop, step
     return NotImplemented
 
 

@@ -13,7 +13,7 @@ from graphc.base.lazy import deferred
 from graphc.ops import dispatch
 from graphc.tape.grad_mode import is_anomaly_enabled, is_grad_enabled, is_inference_mode_enabled
 from graphc.tape.saved import saving
-from graphc.tape.tangents import USED
+from graphc.tape.tangents import USED, levels
 from graphc.tensors.tensor_base import VOLATILE, refresh
 
 REPEATS = 24
@@ -47,7 +47,7 @@ def _entry(value: Any, key: list[Any], tensors: list[Any], records: bool) -> boo
         if value._view is not None:
             refresh(value)
         data = value._data
-        if data.__class__ is not np.ndarray:
+        if data.__class__ is not np.ndarray or (VOLATILE[0] and value._volatile):
             return False
         key.append(data.dtype)
         key.append(data.shape)
@@ -89,8 +89,7 @@ def is_watched() -> bool:
         is_anomaly_enabled()
         or saving.get() is not None
         or is_inference_mode_enabled()
-        or USED[0]
-        or VOLATILE[0]
+        or (USED[0] and bool(levels.get()))
         or dispatch.default().mode != "auto"
     )
 

@@ -304,6 +304,7 @@ class Arithmetic(Elementary, Ordering, Algebra):
         dim, correction = _spread_arguments(dim, unbiased, correction)
         return composite.std(self, dim, correction, keepdim)
 
+    @compiled_when_repeated
     def prod(self, dim: int | None = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
         """The product along ``dim``; integers are multiplied as i64 unless ``dtype`` says otherwise."""
         return composite.folded(reduce.prod, self, dim, keepdim, dtype)
@@ -338,10 +339,12 @@ class Arithmetic(Elementary, Ordering, Algebra):
         """The smallest element; with a dimension, (values, indices); with a tensor, the smaller of each pair."""
         return _extreme(self, dim, keepdim, (reduce.min, reduce.argmin, ew.minimum))
 
+    @compiled_when_repeated
     def any(self, dim: Dims = None, keepdim: bool = False) -> Tensor:
         """Whether some element is not zero (u8 for u8, as PyTorch has it); no dimension is folded for ``()``."""
         return _logical(reduce.any, self, dim, keepdim)
 
+    @compiled_when_repeated
     def all(self, dim: Dims = None, keepdim: bool = False) -> Tensor:
         """Whether no element is zero (u8 for u8, as PyTorch has it); no dimension is folded for ``()``."""
         return _logical(reduce.all, self, dim, keepdim)

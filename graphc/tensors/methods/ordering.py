@@ -368,7 +368,7 @@ def _open_quantiles(values: Any, q: Any, at: int, interpolation: str) -> Any:
     low, high = (ew.cast(r(place), dtype=int64) for r in (mathematics.floor, mathematics.ceil))
     for index in (low, high):
         indexing.require(index, 0, last, "quantile: place")
-    weight = 0.5 if interpolation == "midpoint" else ew.sub(place, mathematics.floor(place).detach())
+    weight: Any = 0.5 if interpolation == "midpoint" else ew.sub(place, mathematics.floor(place).detach())
     a, b = gather(values, low, axis=at), gather(values, high, axis=at)
     behind = (1,) * (values.ndim - at - 1)
     share = weight if isinstance(weight, float) else weight.reshape(-1, *behind)

@@ -35,6 +35,17 @@ def _view_shape(sizes: tuple[int, ...], count: int) -> tuple[int, ...]:
     return view_shape(sizes_of(sizes), count)
 
 
+@lru_cache(maxsize=1024)
+def _expanded_shape(sizes: tuple[int, ...], extents: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The shape that a tensor is expanded to; None where that is no question of repetition alone."""
+    lead = len(sizes) - len(extents)
+    if lead < 0 or min(sizes, default=0) < -1 or -1 in sizes[:lead]:
+        return None
+    kept = [s if w == -1 else w for w, s in zip(sizes[lead:], extents, strict=True)]
+    full = (*sizes[:lead], *kept)
+    return None if full == (1,) * lead + extents else full
+
+
 def _several(name: str, tensors: Any) -> list[Any]:
     if isinstance(tensors, TensorBase):
         raise ArgumentError(f"{name} takes a list of tensors, got one tensor", remedy=f"{name}([a, b])")
@@ -173,9 +184,11 @@ class Shaping(Selection):
 
     def transpose(self, dim0: int, dim1: int) -> Tensor:
         """Two dimensions exchanged."""
-        a, b = dim_of(dim0, self.ndim), dim_of(dim1, self.ndim)
-        swap = {a: b, b: a}
-        return shape.transpose(self, permutation=tuple(swap.get(d, d) for d in range(self.ndim)))
+        rank = self.ndim
+        a, b, order = dim_of(dim0, rank), dim_of(dim1, rank), [*range(rank)]
+        if order:
+            order[a], order[b] = b, a
+        return shape.transpose(self, permutation=tuple(order))
 
     swapdims = transpose
 
@@ -265,6 +278,10 @@ class Shaping(Selection):
 
     def expand(self, *sizes: Any, size: Any = None) -> Tensor:
         """Dimensions of size 1 repeated without copying; -1 keeps a dimension."""
+        if size is None and dispatch.active() is None and all([s.__class__ is int for s in sizes]):
+            full = _expanded_shape(sizes, self._data.shape)
+            if full is not None:
+                return shape.broadcast_to(self, shape=full)
         wanted = _named("expand", sizes, size)
         lead = len(wanted) - self.ndim
         if lead < 0 or any(s == -1 for s in wanted[:lead]):

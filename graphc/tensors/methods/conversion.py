@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import warnings
 from mmap import mmap
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,8 @@ class Conversion(TensorBase):
     def to_dtype(self, dtype: Any) -> Tensor:
         """This tensor as another element type; itself when it already is."""
         dtype = dtype_of(dtype)
+        if self.dtype.is_complex and not (dtype.is_complex or dtype is bool_):
+            warnings.warn("a real tensor has no imaginary parts, which are lost", UserWarning, stacklevel=2)
         return self if dtype is self.dtype else ew.cast(self, dtype=dtype)  # type: ignore[return-value]
 
     def float(self) -> Tensor:
@@ -174,10 +177,6 @@ class Conversion(TensorBase):
     def is_signed(self) -> builtins.bool:
         """Whether the element type has negative numbers."""
         return self.dtype.kind in "fhi"
-
-    def is_complex(self) -> builtins.bool:
-        """False: no element type is complex."""
-        return False
 
     def is_same_size(self, other: Tensor) -> builtins.bool:
         """Whether another tensor has the same shape."""

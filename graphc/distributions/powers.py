@@ -23,7 +23,8 @@ class _Named(TransformedDistribution):
 
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
         given = [value.expand(*batch_shape) for value in self.parameters_given().values()]
-        return type(self)(*given, validate_args=self._validate_args)
+        make: Any = type(self)
+        return make(*given, validate_args=self._validate_args)
 
     __repr__ = Distribution.__repr__
 
@@ -35,7 +36,10 @@ class Weibull(_Named):
         "scale": constraints.positive,
         "concentration": constraints.positive,
     }
-    support = constraints.positive
+
+    @property
+    def support(self) -> Constraint:
+        return constraints.positive
 
     def __init__(self, scale: Any, concentration: Any, validate_args: bool | None = None):
         self.scale, self.concentration = broadcast_all(scale, concentration)
@@ -104,7 +108,10 @@ class InverseGamma(_Named):
         "concentration": constraints.positive,
         "rate": constraints.positive,
     }
-    support = constraints.positive
+
+    @property
+    def support(self) -> Constraint:
+        return constraints.positive
 
     def __init__(self, concentration: Any, rate: Any, validate_args: bool | None = None):
         self.concentration, self.rate = broadcast_all(concentration, rate)

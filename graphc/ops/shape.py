@@ -170,13 +170,23 @@ def _put_broadcast(content: Any, value: Any, shape: Any) -> Any:
     raise shared_memory()
 
 
+def _repeated(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """``numpy.broadcast_to``, which takes five times as long."""
+    if not x.size or not x.flags.c_contiguous:
+        return np.broadcast_to(x, shape)
+    kept = [0 if size == 1 else step for size, step in zip(x.shape, x.strides, strict=True)]
+    result = np.ndarray(shape, x.dtype, x, 0, (*(0,) * (len(shape) - x.ndim), *kept))
+    result.flags.writeable = False
+    return result
+
+
 broadcast_to = define(
     "broadcast_to",
     "Repeats dimensions of size 1, and new leading ones, to reach a shape (numpy's rules).",
     "x",
     _infer_broadcast_to,
     attrs=[Attr("shape", "ints", "the shape of the result")],
-    reference=lambda x, shape: np.broadcast_to(x, shape),
+    reference=_repeated,
     vjp=(lambda g, result, x, shape: g,),
     lower=lambda c, index, x, shape: c.broadcast(x, index),
     traits=VIEW,

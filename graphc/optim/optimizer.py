@@ -24,6 +24,10 @@ Group = dict[str, Any]
 State = dict[str, Tensor]
 
 
+STEPS = 8
+"""Steps that operations take where nobody has a wish; the next one is a native call."""
+
+
 class Ways(TypedDict, total=False):
     """Arguments that choose how PyTorch computes a step; here a step is one program or one operation after the other.
     All but ``differentiable`` are taken and change nothing."""
@@ -50,7 +54,7 @@ class Optimizer:
     """Numbers of a group that may change between steps without a new trace."""
     native: bool | None = None
     """Whether ``step`` is one native call: True, False, or None: for optimizers of graphc, from the first step on in
-    which compiled code has computed a gradient. GRAPHC_EAGER=reference switches it off."""
+    which compiled code has computed a gradient, or after ``STEPS`` steps. GRAPHC_EAGER=reference switches it off."""
     updates: Any = None
     """The native updates of this optimizer, kept by who made them."""
     is_compilable: ClassVar[bool] = True
@@ -192,6 +196,8 @@ class Optimizer:
         wish = self.native
         if wish is None and type(self).__module__.partition(".")[0] != "graphc":
             return False
+        if wish is None and self.step_count >= STEPS:
+            wish = True
         loop = native_loop(params, wish)
         return loop is not None and loop.update(self, params)
 

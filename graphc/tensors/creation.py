@@ -15,6 +15,7 @@ from graphc.base.dims import common_shape, has_sizes, new_shape
 from graphc.base.dtypes import DType, dtype_of, fitted, float32, float64, int64, python_scalar_type
 from graphc.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
 from graphc.base.size import is_size
+from graphc.ops import dispatch
 from graphc.ops import elementwise as ew
 from graphc.ops.index import iota
 from graphc.ops.math import pow as power
@@ -260,6 +261,10 @@ def full_like(
     )
 
 
+_MOST_AT_ONCE = 1 << 20
+"""Elements for which memory is there."""
+
+
 def arange(
     *bounds: Any,
     start: Any = 0,
@@ -270,6 +275,9 @@ def arange(
     requires_grad: bool = False,
 ) -> Tensor:
     """``arange(end)``, ``arange(start, end)`` or ``arange(start, end, step)``: numbers before ``end``."""
+    is_count = len(bounds) == 1 and type(bounds[0]) is int and 0 <= bounds[0] < _MOST_AT_ONCE
+    if is_count and dispatch.active() is None and (start, end, step, dtype) == (0, None, 1, None):
+        return _finish(np.arange(bounds[0]), requires_grad, device)
     if end is not None:
         bounds = (bounds[0] if bounds else start, end, step)
     elif step != 1 and len(bounds) < 3:

@@ -155,7 +155,7 @@ def _judge_gradient(info: Any, function: Function, dtype: torch.dtype, sample: A
     for name, (applies, reason) in _OTHER_GRADIENTS.items():
         if name == info.name and applies(info, sample):
             raise NotMappedError(reason)
-    inputs = [t for t in leaves((sample.input, sample.args, sample.kwargs)) if isinstance(t, torch.Tensor)]
+    inputs = call.sources
     wanted = [i for i, t in enumerate(inputs) if t.requires_grad]
     expected = [t for t in leaves(_expected(info, sample)) if isinstance(t, torch.Tensor) and t.requires_grad]
     if _random(info, sample):

@@ -13,7 +13,6 @@ from graphc.ir.kernel.index import Index, IndexLike, as_index
 from graphc.ir.kernel.lowering import LowerContext, OperandRef
 from graphc.ir.kernel.nest import NestBuilder, Scalar
 
-
 _WHOLE = 16
 """Of how many elements a row is a multiple: what was stored under a mask is slow to be read again. Measured: factors of
 12 rows by Cholesky in 0.6 of the time."""

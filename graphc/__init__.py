@@ -11,10 +11,14 @@ from graphc.base.version import VERSION as __version__
 
 if TYPE_CHECKING:
     from graphc import (
+        accelerator,
         array_api,
         autograd,
+        backends,
+        compiler,
         cuda,
         data,
+        distributions,
         errors,
         func,
         hooks,
@@ -22,8 +26,12 @@ if TYPE_CHECKING:
         monitor,
         nn,
         optim,
+        random,
         serialize,
+        special,
+        testing,
         utils,
+        version,
     )
     from graphc.autograd.jacobian import hessian, jacfwd, jacrev
     from graphc.autograd.transforms import grad, jvp, value_and_grad, vjp
@@ -39,6 +47,7 @@ if TYPE_CHECKING:
     from graphc.compiled.step import compile_step
     from graphc.compiled.step_options import DynamicScale
     from graphc.drawing.show import picture
+    from graphc.errors import MemoryLimitError as OutOfMemoryError
     from graphc.front import *  # noqa: F403
     from graphc.front import Size, bool, double, e, float, inf, int, long, nan, newaxis, pi
     from graphc.interop.from_torch import from_torch
@@ -49,11 +58,79 @@ if TYPE_CHECKING:
     from graphc.monitor.compare import compare
     from graphc.monitor.debug import debug
     from graphc.monitor.replay import replay
+    from graphc.nn.functional import (
+        adaptive_avg_pool1d,
+        avg_pool1d,
+        bilinear,
+        celu,
+        celu_,
+        channel_shuffle,
+        conv1d,
+        conv2d,
+        conv3d,
+        conv_transpose1d,
+        conv_transpose2d,
+        conv_transpose3d,
+        cosine_similarity,
+        hardshrink,
+        max_pool1d,
+        max_pool1d_with_indices,
+        max_pool2d,
+        max_pool3d,
+        pairwise_distance,
+        pdist,
+        pixel_shuffle,
+        pixel_unshuffle,
+        prelu,
+        rms_norm,
+        rrelu,
+        rrelu_,
+        selu,
+        selu_,
+        threshold,
+        threshold_,
+    )
+    from graphc.nn.functional import adaptive_max_pool1d_with_indices as adaptive_max_pool1d
+    from graphc.nn.functional.reordered import (
+        affine_grid_generator,
+        alpha_dropout,
+        alpha_dropout_,
+        batch_norm,
+        binary_cross_entropy_with_logits,
+        constant_pad_nd,
+        cosine_embedding_loss,
+        ctc_loss,
+        dropout,
+        dropout_,
+        embedding,
+        feature_alpha_dropout,
+        grid_sampler,
+        group_norm,
+        gru_cell,
+        hinge_embedding_loss,
+        instance_norm,
+        kl_div,
+        layer_norm,
+        lstm_cell,
+        margin_ranking_loss,
+        poisson_nll_loss,
+        rnn_relu_cell,
+        rnn_tanh_cell,
+        triplet_margin_loss,
+    )
+    from graphc.nn.functional.reordered import grid_sampler as grid_sampler_2d
     from graphc.ops.define_op import define_op
-    from graphc.runtime.threads import get_num_threads, set_num_threads
+    from graphc.runtime.threads import (
+        get_num_interop_threads,
+        get_num_threads,
+        set_num_interop_threads,
+        set_num_threads,
+    )
     from graphc.serialize.pt_write import save
     from graphc.serialize.state_file import load_state, save_state
     from graphc.serialize.weights import load_weights
+    from graphc.tape.grad_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled
+    from graphc.tape.grad_mode import set_detect_anomaly as set_anomaly_enabled
     from graphc.tracing.associative_scan import associative_scan
     from graphc.tracing.branch import cond, switch
     from graphc.tracing.checkpoint import checkpoint, checkpoint_sequential
@@ -66,13 +143,16 @@ if TYPE_CHECKING:
 _LATER = {
     "Entry": "graphc.compiled.model_entries:Entry",
     "DynamicScale": "graphc.compiled.step_options:DynamicScale",
+    "accelerator": "graphc.accelerator",
     "array_api": "graphc.array_api",
     "autograd": "graphc.autograd",
+    "backends": "graphc.backends",
     "build_library": "graphc.library.build:build_library",
     "check": "graphc.compiled.model_check:check",
     "check_op": "graphc.compiled.op_check:check_op",
     "checkpoint": "graphc.tracing.checkpoint:checkpoint",
     "checkpoint_sequential": "graphc.tracing.checkpoint:checkpoint_sequential",
+    "compiler": "graphc.compiler",
     "compile": "graphc.compiled.function:compile",
     "compile_step": "graphc.compiled.step:compile_step",
     "cuda": "graphc.cuda",
@@ -80,6 +160,7 @@ _LATER = {
     "data": "graphc.data",
     "debug": "graphc.monitor.debug:debug",
     "define_op": "graphc.ops.define_op:define_op",
+    "distributions": "graphc.distributions",
     "errors": "graphc.errors",
     "export": "graphc.compiled.model_export:export",
     "from_onnx": "graphc.interop.onnx.module:from_onnx",
@@ -106,6 +187,7 @@ _LATER = {
     "opaque": "graphc.tracing.host:opaque",
     "optim": "graphc.optim",
     "picture": "graphc.drawing.show:picture",
+    "random": "graphc.random",
     "replay": "graphc.monitor.replay:replay",
     "save": "graphc.serialize.pt_write:save",
     "save_state": "graphc.serialize.state_file:save_state",
@@ -117,14 +199,45 @@ _LATER = {
     "switch": "graphc.tracing.branch:switch",
     "while_loop": "graphc.tracing.while_loop:while_loop",
     "serialize": "graphc.serialize",
+    "special": "graphc.special",
     "selftest": "graphc.compiled.self_test:selftest",
     "set_num_threads": "graphc.runtime.threads:set_num_threads",
     "summary": "graphc.compiled.model_summary:summary",
+    "testing": "graphc.testing",
     "trace": "graphc.tracing.trace:trace",
     "value_and_grad": "graphc.autograd.transforms:value_and_grad",
     "vjp": "graphc.autograd.transforms:vjp",
     "utils": "graphc.utils",
+    "version": "graphc.version",
     "vmap": "graphc.tracing.vmap:vmap",
+}
+_FUNCTIONAL = (
+    *("adaptive_avg_pool1d", "avg_pool1d", "bilinear", "celu", "celu_", "channel_shuffle", "conv1d", "conv2d"),
+    *("conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "cosine_similarity", "hardshrink"),
+    *("max_pool1d", "max_pool2d", "max_pool3d", "pairwise_distance", "pdist", "pixel_shuffle", "pixel_unshuffle"),
+    *("prelu", "rms_norm", "rrelu", "rrelu_", "selu", "selu_", "threshold", "threshold_"),
+)
+"""Functions that PyTorch has here and in ``nn.functional``."""
+_REORDERED = (
+    *("affine_grid_generator", "alpha_dropout", "alpha_dropout_", "batch_norm", "binary_cross_entropy_with_logits"),
+    *("constant_pad_nd", "cosine_embedding_loss", "ctc_loss", "dropout", "dropout_", "embedding"),
+    *("feature_alpha_dropout", "grid_sampler", "group_norm", "gru_cell", "hinge_embedding_loss", "instance_norm"),
+    *("kl_div", "layer_norm", "lstm_cell", "margin_ranking_loss", "poisson_nll_loss", "rnn_relu_cell"),
+    *("rnn_tanh_cell", "triplet_margin_loss"),
+)
+"""Those that have other arguments here."""
+_LATER |= {name: f"graphc.nn.functional:{name}" for name in _FUNCTIONAL}
+_LATER |= {name: f"graphc.nn.functional.reordered:{name}" for name in _REORDERED}
+_LATER |= {
+    "OutOfMemoryError": "graphc.errors:MemoryLimitError",
+    "adaptive_max_pool1d": "graphc.nn.functional:adaptive_max_pool1d_with_indices",
+    "get_num_interop_threads": "graphc.runtime.threads:get_num_interop_threads",
+    "grid_sampler_2d": "graphc.nn.functional.reordered:grid_sampler",
+    "is_anomaly_check_nan_enabled": "graphc.tape.grad_mode:is_anomaly_check_nan_enabled",
+    "is_anomaly_enabled": "graphc.tape.grad_mode:is_anomaly_enabled",
+    "max_pool1d_with_indices": "graphc.nn.functional:max_pool1d_with_indices",
+    "set_anomaly_enabled": "graphc.tape.grad_mode:set_detect_anomaly",
+    "set_num_interop_threads": "graphc.runtime.threads:set_num_interop_threads",
 }
 """Loaded at first use, to keep the import of graphc short; the imports above say the same to type checkers."""
 

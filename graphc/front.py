@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import math
 
+from graphc.base import memory_format as formats
+from graphc.base import switches
 from graphc.base.device import device
 from graphc.base.dtypes import DType as dtype
 from graphc.base.dtypes import bool_, float32, float64, int8, int32, int64, uint8
 from graphc.base.dtypes import promote as promote_types
+from graphc.base.extents import Size
 from graphc.base.lazy import deferred
+from graphc.base.memory_format import *  # noqa: F403
 from graphc.base.named_dims import Dim
+from graphc.base.switches import *  # noqa: F403
 from graphc.eager import dispatcher
 from graphc.ir.graph.graph import Graph, set_html_printer
 from graphc.tape.grad_mode import (
@@ -20,7 +25,8 @@ from graphc.tape.grad_mode import (
     no_grad,
     set_grad_enabled,
 )
-from graphc.tensors import creation, free_functions, functions
+from graphc.tensors import copies, creation, free_functions, functions, limits, printing, sources, typed
+from graphc.tensors.copies import *  # noqa: F403
 from graphc.tensors.creation import *  # noqa: F403
 from graphc.tensors.free_functions import *  # noqa: F403
 from graphc.tensors.functions import *  # noqa: F403
@@ -33,13 +39,18 @@ from graphc.tensors.generator import (
     seed,
     set_rng_state,
 )
+from graphc.tensors.limits import *  # noqa: F403
+from graphc.tensors.printing import *  # noqa: F403
+from graphc.tensors.sources import *  # noqa: F403
 from graphc.tensors.tensor import Tensor, is_tensor
+from graphc.tensors.typed import *  # noqa: F403
 
 assert dispatcher.EAGER
 __all__ = [
     "Dim",
     "Generator",
     "Graph",
+    "Size",
     "Tensor",
     "bool_",
     "default_generator",
@@ -65,14 +76,13 @@ __all__ = [
     "set_rng_state",
     "uint8",
 ]
-__all__ += creation.__all__
-__all__ += functions.__all__
-__all__ += free_functions.__all__
+for _module in (copies, creation, formats, free_functions, functions, limits, printing, sources, switches, typed):
+    __all__ += _module.__all__
 
 # As PyTorch names them; only `graphc.float` and so on, not what `from graphc import *` brings.
 float, double, int, long, bool = float32, float64, int32, int64, bool_
 inf, nan, pi, e = math.inf, math.nan, math.pi, math.e
 newaxis = None
-Size = tuple
+range = sources.range
 
 set_html_printer(deferred("graphc.drawing.show:notebook"))

@@ -2,7 +2,7 @@
 
 from graphc.autograd.jacobian import hessian, jacfwd, jacrev
 from graphc.autograd.transforms import grad, grad_and_value, jvp, linearize, vjp
-from graphc.nn.utils.stateless import functional_call
+from graphc.nn.utils.stateless import functional_call, stack_module_state
 from graphc.tracing.vmap import vmap
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "jacrev",
     "jvp",
     "linearize",
+    "stack_module_state",
     "vjp",
     "vmap",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from graphc.base.lazy import exports
+from graphc.base.lazy import exports, known_as
 
 if TYPE_CHECKING:
     from graphc.autograd import functional, graph
@@ -79,3 +79,4 @@ __getattr__ = exports(
     {name: f"{module}:{name}" for module, names in _MODULES.items() for name in names}
     | {name: f"{__name__}.{name}" for name in ("forward_ad", "function", "functional", "grad_mode", "graph")},
 )
+known_as(f"{__name__}.variable", __name__)

@@ -11,7 +11,6 @@ _NARROW = "float32; compile(precision='bf16') and export(precision='bf16') store
 PACKAGE = {
     "amp": _NARROW,
     "autocast": _NARROW,
-    "backends": _CPU,
     "bfloat16": _NARROW,
     "float16": _NARROW,
     "half": _NARROW,
@@ -20,14 +19,12 @@ PACKAGE = {
     "mps": _CPU,
     "onnx": "graphc.export",
     "short": "int32",
-    "FloatTensor": "graphc.tensor(data, dtype=graphc.float32)",
-    "LongTensor": "graphc.tensor(data, dtype=graphc.int64)",
+    "HalfTensor": _NARROW,
 }
 """Names of PyTorch's package."""
 TENSOR = {
     "bfloat16": _NARROW,
     "half": _NARROW,
-    "pin_memory": _CPU,
     "resize_": "reshape, or a new tensor",
     "set_": "tensor.data = other",
     "short": "tensor.int()",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from graphc.base import mutation_epoch
 from graphc.base.errors import ArgumentError
 from graphc.base.public import reduced
 
@@ -33,6 +34,16 @@ class device:
     def __reduce_ex__(self, protocol: Any) -> Any:
         return reduced(super().__reduce_ex__(max(2, protocol)))
 
+    def __enter__(self) -> device:
+        """Inside, tensors that are made without ``device=`` live here."""
+        DEFAULTS.append(self)
+        mutation_epoch.note()
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        DEFAULTS.pop()
+        mutation_epoch.note()
+
     def __str__(self) -> str:
         return self.type if self.index is None else f"{self.type}:{self.index}"
 
@@ -51,3 +62,5 @@ class device:
 
 
 CPU = device("cpu")
+DEFAULTS = [CPU]
+"""Where tensors live that are made without ``device=``: the last one, the first one being that of the process."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Collection, Mapping
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 from graphc.base.absent import PACKAGE, missing
@@ -46,6 +47,24 @@ def exports(
         return namespace[name]
 
     return load
+
+
+def known_as(path: str, source: str, **private: str) -> None:
+    """Makes ``path`` an import path of PyTorch: a module, in a file of its own or not, that also has the public names
+    of the module ``source`` and the ``private`` ones (``_ConvNd="module:attribute"``), which are looked up when they
+    are asked for. The package of ``path`` calls it while it is loaded, so that ``import path`` finds it."""
+    package, _, name = path.rpartition(".")
+    module = sys.modules.setdefault(path, ModuleType(path, f"An import path of PyTorch, for names of {source}."))
+
+    def load(wanted: str) -> Any:
+        place, _, attribute = private.get(wanted, f"{source}:{wanted}").partition(":")
+        if wanted not in private and wanted.startswith("_") and wanted != "__all__":
+            raise missing(f"module {path!r}", wanted, {}, module)
+        with section():
+            return getattr(import_module(place), attribute)
+
+    vars(module).setdefault("__getattr__", load)
+    vars(sys.modules[package]).setdefault(name, module)
 
 
 def deferred(target: str) -> Callable[..., Any]:

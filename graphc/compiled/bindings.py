@@ -15,7 +15,7 @@ from graphc.base.watch_words import Words
 from graphc.compiled import prepacked_store
 from graphc.compiled.prepacked_store import Prepacked
 from graphc.runtime.arena import aligned
-from graphc.tensors.creation import get_default_dtype
+from graphc.tensors.creation import get_default_device, get_default_dtype
 from graphc.tensors.generator import PATH as RANDOM
 from graphc.tensors.journal import note_write
 from graphc.tensors.tensor import Tensor
@@ -173,14 +173,16 @@ class DefaultType:
     """The element type of tensors that are made without one."""
 
     def __init__(self) -> None:
-        self._dtype = get_default_dtype()
+        self._dtype, self._device = get_default_dtype(), get_default_device()
 
     def holds(self) -> bool:
         """Whether it is the same."""
-        return get_default_dtype() is self._dtype
+        return get_default_dtype() is self._dtype and get_default_device() == self._device
 
     def why(self) -> str:
         """What has changed."""
+        if get_default_device() != self._device:
+            return f"default device: {self._device} -> {get_default_device()}"
         return f"default element type: {self._dtype.name} -> {get_default_dtype().name}"
 
 

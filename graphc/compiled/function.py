@@ -25,6 +25,7 @@ from graphc.compiled.plan import Plan
 from graphc.compiled.program_table import ProgramTable, trim
 from graphc.compiled.recompile_warning import RecompileCount, argument_names
 from graphc.compiled.sized_traces import DimsOfCalls, SizedCall, SizedTrace, SizedTraces, keys_of, program_for
+from graphc.compiled.torch_arguments import without_torch_arguments
 from graphc.compiled.user_passes import passed
 from graphc.compiled.variant import Variant, Weights
 from graphc.compiler.memory_report import MemoryReport
@@ -399,25 +400,23 @@ def compile(
     dims: Any = None,
     memory: int | str | None = None,
     strict_order: bool = False,
+    **torch: Any,
 ) -> Any:
     """A callable that computes what ``model``, a module, function or graph, does, as native code.
 
     It traces at the first call of each signature: shapes and element types of tensors, values of all other arguments,
-    training flags of the modules, and what requires gradients. Parameters and buffers are those of the live model, and
-    results are part of eager autograd. A function may train: ``backward()`` and steps of optimizers are part of the
-    call then (see docs/training.md). Without a model it is a decorator.
+    training flags of modules, what requires gradients. Parameters and buffers are those of the live model, results part
+    of eager autograd. A function may train (see docs/training.md). Without a model it is a decorator.
 
     ``precision`` is what large weights are stored as: ``bf16``, ``f16``, ``int8``, ``int4``, or ``bf16_dot``,
     ``int8_dot`` and ``int4_dot``, which also round what they are multiplied by (see docs/precision.md); in copies, made
     anew after writes by operations; no gradients. In a function that trains ``bf16`` rounds factors of large products.
     Without gradients, what is folded, packed and transformed of parameters and buffers is kept, and made again after
     one was replaced or written to. Memory that others can write to (``numpy()``, ``from_numpy``) is read at each call.
-
     ``freeze`` makes constants of parameters and buffers that are only read, as ``export`` does; a write to one by an
     operation compiles again. Gradients are not available. It and ``precision`` do not see a write through
     ``parameter.numpy()``. Raises ArgumentError for another precision.
     ``memory`` is the most that a call may keep for its backward pass, as ``"200MB"`` or ``"70%"`` (see docs/memory.md).
-
     ``passes`` are graph passes of one's own (docs/extending.md). They run first on the traced graph, in order, before
     it is differentiated and goes through the standard ones; one with ``after`` runs behind the standard pass of that
     name, forward and backward. What each leaves is verified, with the same inputs, outputs and states: else PassError.
@@ -425,7 +424,7 @@ def compile(
     ``target`` is what the code is made for: ``host``, this machine as it was found, or one with fixed facts, of which
     this one must have the instructions: ``sse2``, ``avx2``, ``avx512``, ``neon``, ``rv64gc``, ``rv64gcv``; CompileError
     otherwise. ``strict_order`` keeps sums as they are written: the same bits on every CPU (see docs/precision.md).
-
+    ``torch`` are arguments of ``torch.compile`` by name: see ``compiled.torch_arguments``.
     ``device`` is where it runs instead: ``cuda``, ``cuda:1``, ``cuda-emu`` (code for GPUs, which the CPU executes);
     without it where tensors of model and call lie. Those of the host are copied there, arguments in each call, others
     after writes, and results come back where all are of the host. DeviceError where there is no such device.
@@ -445,5 +444,7 @@ def compile(
     ``tensors``, by path; without it those that were traced (``graph.bound``): the very tensors of that module, which
     are read and written as they are at each call. Raises ArgumentError where the graph has a param that is in neither.
     """
+    freeze, dims, off = without_torch_arguments(freeze, dims, torch)
     options = (precision, freeze, passes, machine_named(target, device, strict_order), dims, memory)
-    return (lambda f: Compiled(f, *options)) if model is None else Compiled(as_callable(model, tensors), *options)
+    make = (lambda f: f) if off else lambda f: Compiled(as_callable(f, tensors), *options)
+    return make if model is None else make(model)

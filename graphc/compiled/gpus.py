@@ -6,11 +6,12 @@ on the CPU. What uses a GPU raises DeviceError, which says what is missing, wher
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from graphc.base.device import device as device_of
+from graphc.base.errors import ArgumentError, MemoryLimitError
 from graphc.runtime import devices
 from graphc.tensors import generator
 
@@ -56,6 +57,9 @@ def reset_peak_memory_stats(device: Any = None) -> None:
     _found(device).reset_peak()
 
 
+reset_max_memory_allocated = reset_peak_memory_stats
+
+
 def memory_reserved(device: Any = None) -> int:
     """Bytes that were taken from the device, those for the next tensors included."""
     return _found(device).memory_stats().reserved
@@ -91,6 +95,63 @@ def manual_seed(seed: int) -> None:
 
 
 manual_seed_all = manual_seed
+initial_seed, get_rng_state, set_rng_state = generator.initial_seed, generator.get_rng_state, generator.set_rng_state
+seed = seed_all = generator.seed
+OutOfMemoryError = MemoryLimitError
+
+
+def current_accelerator(check_available: bool = False) -> device_of | None:
+    """The device besides the CPU: ``device("cuda")`` where there is a GPU, else None."""
+    return device_of("cuda") if is_available() else None
+
+
+def set_device(device: Any) -> None:
+    """Raises ArgumentError for another device than the first GPU, for which ``cuda`` stands; does nothing for that."""
+    index = device if isinstance(device, int) else device_of(device).index or 0
+    if index > 0:
+        raise ArgumentError(f"cuda stands for the first GPU, not for number {index}", remedy=f"device='cuda:{index}'")
+
+
+current_device_index, set_device_index = current_device, set_device
+
+
+def get_rng_state_all() -> list[Any]:
+    """The state of random numbers, which is one for all devices, as a list."""
+    return [generator.get_rng_state()]
+
+
+def set_rng_state_all(new_states: Iterable[Any]) -> None:
+    """Sets it to the last of several."""
+    for state in new_states:
+        generator.set_rng_state(state)
+
+
+def is_current_stream_capturing() -> bool:
+    """False: programs record what they launch by themselves."""
+    return False
+
+
+def max_memory_reserved(device: Any = None) -> int:
+    """As ``max_memory_allocated``: memory is reserved when it is needed."""
+    return max(max_memory_allocated(device), memory_reserved(device))
+
+
+def is_initialized() -> bool:
+    """Whether a GPU can be used, since nothing has to be begun before."""
+    return is_available()
+
+
+def init() -> None:
+    """Does nothing: what uses a GPU first begins with it."""
+
+
+def ipc_collect() -> None:
+    """Does nothing: memory of GPUs is not shared between processes."""
+
+
+def is_bf16_supported(including_emulation: bool = True) -> bool:
+    """Whether programs for GPUs may hold bf16; False where there is no GPU."""
+    return is_available()
 
 
 class Event:
@@ -147,6 +208,9 @@ class Stream:
 def current_stream(device: Any = None) -> Stream:
     """The stream of a device."""
     return Stream(device)
+
+
+default_stream = current_stream
 
 
 @contextmanager

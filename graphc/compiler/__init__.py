@@ -1,1 +1,18 @@
 """Joins passes, code generation and runtime: from a graph to something that can be called."""
+
+from graphc.base.lazy import exports
+
+__getattr__ = exports(
+    __name__,
+    globals(),
+    {
+        name: f"graphc.compiled.torch_arguments:{name}"
+        for name in ("cudagraph_mark_step_begin", "list_backends", "reset")
+    }
+    | {
+        "disable": "graphc.tracing.host:disable",
+        "is_compiling": "graphc.tracing.trace:is_tracing",
+        "is_dynamo_compiling": "graphc.tracing.trace:is_tracing",
+    },
+)
+"""What users of PyTorch ask of ``torch.compiler``."""

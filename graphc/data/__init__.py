@@ -17,6 +17,7 @@ from graphc.data.idx_file import MNIST, read_idx
 from graphc.data.loader import DataLoader, WorkerInfo, get_worker_info
 from graphc.data.sampler import (
     BatchSampler,
+    DistributedSampler,
     RandomSampler,
     Sampler,
     SequentialSampler,
@@ -32,6 +33,7 @@ __all__ = [
     "ConcatDataset",
     "DataLoader",
     "Dataset",
+    "DistributedSampler",
     "IterableDataset",
     "MapDataset",
     "RandomSampler",

@@ -6,6 +6,7 @@ import bisect
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from types import GenericAlias
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,8 @@ class Dataset:
     A subclass may also define ``take(indices)``, which returns the samples of a list of numbers joined to one batch
     as ``default_collate`` joins them; loaders use it where they collate by default, since it can be much faster.
     """
+
+    __class_getitem__ = classmethod(GenericAlias)
 
     def __getitem__(self, index: Any) -> Any:
         raise NotImplementedError(f"{type(self).__name__} does not define __getitem__")

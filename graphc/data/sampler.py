@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
+from types import GenericAlias
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from graphc.tensors.generator import Generator, default_generator
 
 class Sampler:
     """Yields numbers of samples. Subclasses define ``__iter__``, and ``__len__`` where it is known."""
+
+    __class_getitem__ = classmethod(GenericAlias)
 
     def __iter__(self) -> Iterator[Any]:
         raise NotImplementedError(f"{type(self).__name__} does not define __iter__")
@@ -129,6 +132,45 @@ class BatchSampler(Sampler):
     def __len__(self) -> int:
         count = len(self.sampler)  # type: ignore[arg-type]
         return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
+
+
+class DistributedSampler(Sampler):
+    """The part of the samples that process ``rank`` of ``num_replicas`` reads: every so many-th of all, in an order
+    that all processes agree on. So that parts are equal, the first samples come again, or with ``drop_last`` the last
+    ones are left out. ``set_epoch`` gives another order. Raises ArgumentError.
+    """
+
+    def __init__(
+        self,
+        dataset: Any,
+        num_replicas: int | None = None,
+        rank: int | None = None,
+        shuffle: bool = True,
+        seed: int = 0,
+        drop_last: bool = False,
+    ):
+        if num_replicas is None or rank is None or not 0 <= rank < num_replicas:
+            raise ArgumentError(
+                f"DistributedSampler: rank {rank} of {num_replicas} processes", remedy="num_replicas=2, rank=0"
+            )
+        self.dataset, self.num_replicas, self.rank = dataset, num_replicas, rank
+        self.shuffle, self.seed, self.drop_last, self.epoch = shuffle, seed, drop_last, 0
+        self.num_samples = len(dataset) // num_replicas if drop_last else -(-len(dataset) // num_replicas)
+        self.total_size = self.num_samples * num_replicas
+
+    def set_epoch(self, epoch: int) -> None:
+        """Which order comes next."""
+        self.epoch = epoch
+
+    def __iter__(self) -> Iterator[int]:
+        count = len(self.dataset)
+        order = range(count)
+        if self.shuffle:
+            order = randperm(count, generator=Generator().manual_seed(self.seed + self.epoch)).tolist()
+        return itertools.islice(itertools.cycle(order), self.rank, self.total_size, self.num_replicas)
+
+    def __len__(self) -> int:
+        return self.num_samples
 
 
 def generator_of(generator: Generator | int | None) -> Generator:

@@ -441,13 +441,20 @@ class _Undifferentiable(Node):
         raise GradientError("a function marked with once_differentiable is differentiated twice")
 
 
-def Variable(data: Any, requires_grad: bool = False, volatile: bool = False) -> Tensor:
-    """The old wrapper: a leaf tensor that shares memory with ``data``.
+class _AllTensors(type):
+    def __instancecheck__(cls, value: Any) -> bool:
+        return isinstance(value, Tensor)
+
+
+class Variable(metaclass=_AllTensors):
+    """The old wrapper: a leaf tensor that shares memory with ``data``. Every tensor is an instance of it.
 
     A ``volatile`` one never requires gradients, and whatever is computed from it is volatile too, whatever else it is
     computed from.
     """
-    result = data.detach()
-    if volatile:
-        VOLATILE[0] = result._volatile = True
-    return result.requires_grad_(requires_grad and not volatile)
+
+    def __new__(cls, data: Any, requires_grad: bool = False, volatile: bool = False) -> Any:
+        result = data.detach()
+        if volatile:
+            VOLATILE[0] = result._volatile = True
+        return result.requires_grad_(requires_grad and not volatile)

@@ -1,5 +1,6 @@
 """Optimizers and learning-rate schedules."""
 
+from graphc.base.lazy import known_as
 from graphc.optim import lr_scheduler, swa_utils
 from graphc.optim.adadelta import Adadelta
 from graphc.optim.adafactor import Adafactor
@@ -35,3 +36,6 @@ __all__ = [
     "lr_scheduler",
     "swa_utils",
 ]
+
+known_as(f"{__name__}.adamw", __name__)
+known_as(f"{__name__}.lr_scheduler", f"{__name__}.schedule", _LRScheduler=f"{__name__}.schedule:LRScheduler")

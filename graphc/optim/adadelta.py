@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 from graphc.base.errors import AttributeValueError
 from graphc.ops import math as mathematics
-from graphc.optim.optimizer import Group, Optimizer, State, decayed_gradient, step_counter, zeros_like
+from graphc.optim.optimizer import Group, Optimizer, State, Ways, decayed_gradient, step_counter, zeros_like
 from graphc.tensors.tensor import Tensor
 
 
@@ -22,8 +22,11 @@ class Adadelta(Optimizer):
         weight_decay: float = 0.0,
         *,
         maximize: bool = False,
+        **ways: Unpack[Ways],
     ):
-        super().__init__(params, {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize})
+        super().__init__(
+            params, {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize}, ways
+        )
 
     def check_group(self, group: Group) -> None:
         """``rho`` lies in 0..1."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from graphc.base.errors import AttributeValueError
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
-from graphc.optim.optimizer import Group, Optimizer, State, is_zero, step_counter, zeros_like
+from graphc.optim.optimizer import Group, Optimizer, State, Ways, is_zero, step_counter, zeros_like
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
 
@@ -32,6 +32,7 @@ class Adafactor(Optimizer):
         weight_decay: float = 0.0,
         *,
         maximize: bool = False,
+        **ways: Unpack[Ways],
     ):
         defaults = {
             "lr": lr,
@@ -41,7 +42,7 @@ class Adafactor(Optimizer):
             "weight_decay": weight_decay,
             "maximize": maximize,
         }
-        super().__init__(params, defaults)
+        super().__init__(params, defaults, ways)
 
     def check_group(self, group: Group) -> None:
         """Limits of the options."""

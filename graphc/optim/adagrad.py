@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 from graphc.ops import math as mathematics
-from graphc.optim.optimizer import Group, Optimizer, State, decayed_gradient, step_counter, zeros_like
+from graphc.optim.optimizer import Group, Optimizer, State, Ways, decayed_gradient, step_counter, zeros_like
 from graphc.tensors.tensor import Tensor
 
 
@@ -22,6 +22,7 @@ class Adagrad(Optimizer):
         eps: float = 1e-10,
         *,
         maximize: bool = False,
+        **ways: Unpack[Ways],
     ):
         defaults = {
             "lr": lr,
@@ -31,7 +32,7 @@ class Adagrad(Optimizer):
             "eps": eps,
             "maximize": maximize,
         }
-        super().__init__(params, defaults)
+        super().__init__(params, defaults, ways)
 
     def init_state(self, param: Tensor) -> State:
         """``step`` and ``sum``."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.optim.moments import Moments, bias_correction, inverse_root
-from graphc.optim.optimizer import Group, State, decayed_gradient, step_counter, zeros_like
+from graphc.optim.optimizer import Group, State, Ways, decayed_gradient, step_counter, zeros_like
 from graphc.tensors.tensor import Tensor
 
 
@@ -29,6 +29,7 @@ class Adam(Moments):
         *,
         maximize: bool = False,
         decoupled_weight_decay: bool = False,
+        **ways: Unpack[Ways],
     ):
         defaults = {
             "lr": lr,
@@ -39,7 +40,7 @@ class Adam(Moments):
             "maximize": maximize,
             "decoupled_weight_decay": decoupled_weight_decay,
         }
-        super().__init__(params, defaults)
+        super().__init__(params, defaults, ways)
 
     def init_state(self, param: Tensor) -> State:
         """``step``, ``exp_avg``, ``exp_avg_sq``, and ``max_exp_avg_sq`` with amsgrad."""
@@ -82,6 +83,7 @@ class AdamW(Adam):
         amsgrad: bool = False,
         *,
         maximize: bool = False,
+        **ways: Unpack[Ways],
     ):
-        options = {"maximize": maximize, "decoupled_weight_decay": True}
+        options: Any = {"maximize": maximize, "decoupled_weight_decay": True, **ways}
         super().__init__(params, lr, betas, eps, weight_decay, amsgrad, **options)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 from graphc.ops import elementwise as ew
 from graphc.optim.moments import Moments, bias_correction
-from graphc.optim.optimizer import Group, State, decayed_gradient, step_counter, zeros_like
+from graphc.optim.optimizer import Group, State, Ways, decayed_gradient, step_counter, zeros_like
 from graphc.tensors.tensor import Tensor
 
 
@@ -22,9 +22,10 @@ class Adamax(Moments):
         weight_decay: float = 0.0,
         *,
         maximize: bool = False,
+        **ways: Unpack[Ways],
     ):
         super().__init__(
-            params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize}
+            params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize}, ways
         )
 
     def init_state(self, param: Tensor) -> State:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
-from graphc.optim.optimizer import Group, Optimizer, State, decayed_gradient, step_counter
+from graphc.optim.optimizer import Group, Optimizer, State, Ways, decayed_gradient, step_counter
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
 
@@ -26,6 +26,7 @@ class ASGD(Optimizer):
         weight_decay: float = 0.0,
         *,
         maximize: bool = False,
+        **ways: Unpack[Ways],
     ):
         defaults = {
             "lr": lr,
@@ -35,7 +36,7 @@ class ASGD(Optimizer):
             "weight_decay": weight_decay,
             "maximize": maximize,
         }
-        super().__init__(params, defaults)
+        super().__init__(params, defaults, ways)
 
     def init_state(self, param: Tensor) -> State:
         """``step``, the present rate ``eta``, the weight ``mu`` of the next parameter in the mean, the mean ``ax``."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from graphc.ops import math as mathematics
 from graphc.optim.moments import Moments, bias_correction, decayed
-from graphc.optim.optimizer import Group, State
+from graphc.optim.optimizer import Group, State, Ways
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
 
@@ -28,6 +28,7 @@ class NAdam(Moments):
         decoupled_weight_decay: bool = False,
         *,
         maximize: bool = False,
+        **ways: Unpack[Ways],
     ):
         defaults = {
             "lr": lr,
@@ -38,7 +39,7 @@ class NAdam(Moments):
             "decoupled_weight_decay": decoupled_weight_decay,
             "maximize": maximize,
         }
-        super().__init__(params, defaults)
+        super().__init__(params, defaults, ways)
 
     def init_state(self, param: Tensor) -> State:
         """``step``, ``exp_avg``, ``exp_avg_sq``, and the product of all momenta so far, ``mu_product``."""

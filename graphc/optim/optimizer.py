@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypedDict
 
 import numpy as np
 
@@ -22,6 +22,20 @@ from graphc.tracing.trace import is_tracing
 
 Group = dict[str, Any]
 State = dict[str, Tensor]
+
+
+class Ways(TypedDict, total=False):
+    """Arguments that choose how PyTorch computes a step; here a step is one program or one operation after the other.
+    All but ``differentiable`` are taken and change nothing."""
+
+    foreach: bool | None
+    """Parameters of a kind at once."""
+    fused: bool | None
+    """A step as one kernel."""
+    capturable: bool
+    """A step as a part of a program that is recorded."""
+    differentiable: bool
+    """A step through which gradients flow, which there is none of."""
 
 
 class Optimizer:
@@ -42,7 +56,8 @@ class Optimizer:
     is_compilable: ClassVar[bool] = True
     """Whether ``update`` says all that a step does, so that compiled code can hold it."""
 
-    def __init__(self, params: Any, defaults: Group):
+    def __init__(self, params: Any, defaults: Group, ways: Ways | None = None):
+        _check_ways(type(self).__name__, ways or {})
         self.defaults = defaults
         self.state: defaultdict[Tensor, State] = defaultdict(dict)
         self.param_groups: list[Group] = []
@@ -357,3 +372,14 @@ def decayed_gradient(param: Tensor, grad: Tensor, hyper: Group) -> Tensor:
 def is_zero(number: Any) -> bool:
     """True for the Python number 0, which switches off what it scales; a tensor may have any value."""
     return isinstance(number, (int, float)) and number == 0
+
+
+def _check_ways(name: str, ways: Ways) -> None:
+    unknown = ways.keys() - Ways.__annotations__.keys()
+    if unknown:
+        raise ArgumentError(f"{name} has no argument {min(unknown)!r}", remedy=f"help(graphc.optim.{name})")
+    if ways.get("differentiable"):
+        raise ArgumentError(
+            f"{name}: no gradient flows through a step",
+            remedy="graphc.func.functional_call(model, {name: p - lr * p_grad ...}, x), with grad(create_graph=True)",
+        )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Unpack
 
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.optim.moments import Moments, bias_correction, decayed
-from graphc.optim.optimizer import Group, State
+from graphc.optim.optimizer import Group, State, Ways
 from graphc.tensors.tensor import Tensor
 
 
@@ -25,6 +25,7 @@ class RAdam(Moments):
         decoupled_weight_decay: bool = False,
         *,
         maximize: bool = False,
+        **ways: Unpack[Ways],
     ):
         defaults = {
             "lr": lr,
@@ -34,7 +35,7 @@ class RAdam(Moments):
             "decoupled_weight_decay": decoupled_weight_decay,
             "maximize": maximize,
         }
-        super().__init__(params, defaults)
+        super().__init__(params, defaults, ways)
 
     def update(self, param: Tensor, grad: Tensor, state: State, hyper: Group) -> tuple[Tensor, State]:
         """One step (Liu et al. 2020, algorithm 2)."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 from graphc.ops import math as mathematics
-from graphc.optim.optimizer import Group, Optimizer, State, decayed_gradient, is_zero, zeros_like
+from graphc.optim.optimizer import Group, Optimizer, State, Ways, decayed_gradient, is_zero, zeros_like
 from graphc.tensors.tensor import Tensor
 
 
@@ -25,6 +25,7 @@ class RMSprop(Optimizer):
         centered: bool = False,
         *,
         maximize: bool = False,
+        **ways: Unpack[Ways],
     ):
         defaults = {
             "lr": lr,
@@ -35,7 +36,7 @@ class RMSprop(Optimizer):
             "centered": centered,
             "maximize": maximize,
         }
-        super().__init__(params, defaults)
+        super().__init__(params, defaults, ways)
 
     def init_state(self, param: Tensor) -> State:
         """``square_avg``, ``momentum_buffer`` with momentum, ``grad_avg`` when centred."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 from graphc.base.errors import AttributeValueError
 from graphc.ops import elementwise as ew
-from graphc.optim.optimizer import Group, Optimizer, State, step_counter, zeros_like
+from graphc.optim.optimizer import Group, Optimizer, State, Ways, step_counter, zeros_like
 from graphc.tensors import composite
 from graphc.tensors.tensor import Tensor
 
@@ -22,8 +22,9 @@ class Rprop(Optimizer):
         step_sizes: tuple[float, float] = (1e-6, 50.0),
         *,
         maximize: bool = False,
+        **ways: Unpack[Ways],
     ):
-        super().__init__(params, {"lr": lr, "etas": etas, "step_sizes": step_sizes, "maximize": maximize})
+        super().__init__(params, {"lr": lr, "etas": etas, "step_sizes": step_sizes, "maximize": maximize}, ways)
 
     def check_group(self, group: Group) -> None:
         """The first of ``etas`` is below 1, the second above."""

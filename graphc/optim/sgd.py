@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 from graphc.base.errors import AttributeValueError
 from graphc.ops import elementwise as ew
-from graphc.optim.optimizer import Group, Optimizer, State, decayed_gradient, is_zero, step_counter, zeros_like
+from graphc.optim.optimizer import Group, Optimizer, State, Ways, decayed_gradient, is_zero, step_counter, zeros_like
 from graphc.tensors.tensor import Tensor
 
 
@@ -28,6 +28,7 @@ class SGD(Optimizer):
         nesterov: bool = False,
         *,
         maximize: bool = False,
+        **ways: Unpack[Ways],
     ):
         super().__init__(
             params,
@@ -39,6 +40,7 @@ class SGD(Optimizer):
                 "nesterov": nesterov,
                 "maximize": maximize,
             },
+            ways,
         )
 
     def check_group(self, group: Group) -> None:

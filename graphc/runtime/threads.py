@@ -52,6 +52,18 @@ def set_num_threads(count: int) -> None:
     _use(count)
 
 
+def get_num_interop_threads() -> int:
+    """1: operations run one after the other."""
+    return 1
+
+
+def set_num_interop_threads(count: int) -> None:
+    """Takes any number of threads that is at least 1: operations run one after the other in any case. Raises
+    ArgumentError."""
+    if not isinstance(count, int) or count < 1:
+        raise ArgumentError(f"{count!r} is no number of threads", remedy="an int of at least 1")
+
+
 def follow(count: int) -> None:
     """Uses as many threads as another library does, in whose place graphc computes, unless ``set_num_threads`` or
     GRAPHC_THREADS has said how many."""

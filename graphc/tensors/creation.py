@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from graphc.base import mutation_epoch
+from graphc.base.device import CPU, DEFAULTS
 from graphc.base.device import device as device_type
 from graphc.base.dims import common_shape, has_sizes, new_shape
 from graphc.base.dtypes import DType, dtype_of, fitted, float32, float64, int64, python_scalar_type
@@ -19,6 +20,7 @@ from graphc.ops.index import iota
 from graphc.ops.math import pow as power
 from graphc.tensors import sampling
 from graphc.tensors.open_numbers import counted, filled_with, is_given, spaced, tensor_of
+from graphc.tensors.out import with_hints
 from graphc.tensors.placement import is_elsewhere, is_on_device, on_host, placement
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import BY_NUMPY, converted, expose, front, need_tensor, too_large
@@ -43,11 +45,31 @@ def get_default_dtype() -> DType:
     return _default[0]
 
 
+def set_default_device(device: Any) -> None:
+    """Where tensors live that are made without ``device=`` (None: the CPU, as at first). ``with device("cuda"):`` says
+    so for a block."""
+    DEFAULTS[0] = CPU if device is None else device_type(device)
+    mutation_epoch.note()
+
+
+def get_default_device() -> device_type:
+    """Where tensors live that are made without ``device=``."""
+    return DEFAULTS[-1]
+
+
+def set_default_tensor_type(t: Any) -> None:
+    """``set_default_dtype`` by a type of tensors, ``graphc.DoubleTensor``, or its name."""
+    name = t.rpartition(".")[2].removesuffix("Tensor").lower() if isinstance(t, str) else getattr(t, "dtype", t)
+    set_default_dtype({"float": float32, "double": float64}.get(name, name))
+
+
 def _finish(array: np.ndarray, requires_grad: bool = False, device: Any = None) -> Tensor:
     return _placed(front().constant(array), requires_grad, device)
 
 
 def _placed(tensor: Tensor, requires_grad: bool, device: Any) -> Tensor:
+    if device is None and DEFAULTS[-1] is not CPU:
+        device = DEFAULTS[-1]
     if device is not None and is_elsewhere(tensor._data, device_type(device)):
         tensor = front().moved(tensor, device_type(device))
     return tensor.requires_grad_() if requires_grad else tensor
@@ -107,7 +129,7 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     """A tensor of the data that shares memory with it where possible."""
     if isinstance(data, Tensor):
-        return _placed(data if dtype is None else data.to_dtype(dtype), False, device)
+        return _placed(data if dtype is None else data.to_dtype(dtype), False, _place_like(data, device))
     if isinstance(data, np.ndarray) and (dtype is None or dtype_of(dtype).numpy == data.dtype):
         return _placed(from_numpy(data), False, device)
     if not isinstance(data, _PLAIN) and _is_elsewhere(data):
@@ -294,15 +316,24 @@ def _counting(name: str, dtype: Any) -> DType:
     return kind
 
 
+def _is_open(value: Any) -> bool:
+    """Whether it is a tensor without dimensions whose element calls give."""
+    return isinstance(value, Tensor) and not value.shape and front().known(value) is None
+
+
+def _whole(value: Any, kind: DType) -> Any:
+    return ew.cast(value, dtype=kind) if isinstance(value, Tensor) else fitted(value, kind)
+
+
 def _steps(name: str, start: Any, end: Any, steps: int, dtype: Any, of: DType | None = None) -> Any:
     """Numbers at equal distances, from both ends towards the middle, and the type that is asked for; whole ends for a
-    whole type, as in PyTorch. A tensor of the type ``of`` (None: what is asked for) where a number is known in calls
-    only, else an array."""
+    whole type, as in PyTorch. A tensor of the type ``of`` (None: what is asked for) where a number, or a tensor at an
+    end, is known in calls only, else an array."""
     kind = _counting(name, dtype)
     (count,) = new_shape((steps,))
-    ends = [_number(name, v) for v in (start, end)]
-    if any(map(is_given, (count, *ends))):
-        wanted = [fitted(v, kind) if kind.kind != "f" and not is_given(v) else v for v in ends]
+    ends = [v if _is_open(v) else _number(name, v) for v in (start, end)]
+    if any(is_given(n) or _is_open(n) for n in (count, *ends)):
+        wanted = [v if kind.kind == "f" or is_given(v) else _whole(v, kind) for v in ends]
         return front().own(
             spaced((wanted[0], wanted[1]), count, kind if kind.kind == "f" else float64, of or kind)
         ), kind
@@ -491,6 +522,7 @@ __all__ = [
     "from_numpy",
     "full",
     "full_like",
+    "get_default_device",
     "get_default_dtype",
     "linspace",
     "logspace",
@@ -505,8 +537,12 @@ __all__ = [
     "randn",
     "randn_like",
     "randperm",
+    "set_default_device",
     "set_default_dtype",
+    "set_default_tensor_type",
     "tensor",
     "zeros",
     "zeros_like",
 ]
+
+globals().update({_name: with_hints(globals()[_name]) for _name in __all__ if "default" not in _name})

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from graphc.base.dims import common_shape, numpy_names
-from graphc.base.dtypes import bool_, int64
-from graphc.base.errors import ArgumentError, AttributeValueError
+from graphc.base.dims import common_shape, new_shape, numpy_names
+from graphc.base.dtypes import bool_, dtype_of, int64
+from graphc.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
 from graphc.ops import elementwise as ew
 from graphc.ops import exact
 from graphc.ops.check import check_true
@@ -18,6 +19,7 @@ from graphc.ops.define import common_type
 from graphc.tensors import sampling
 from graphc.tensors.methods import algebra, selection, shaping
 from graphc.tensors.methods.arithmetic import product
+from graphc.tensors.out import with_hints
 from graphc.tensors.tensor import Tensor
 
 
@@ -107,14 +109,26 @@ def typename(value: Any) -> str:
     return cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
 
 
-def searchsorted(sorted_sequence: Tensor, input: Any, *, right: bool = False, side: str | None = None) -> Tensor:
-    """Where elements of ``input`` go into an ascending sequence (last dimension): before equal elements, or behind."""
-    return sorted_sequence.searchsorted(input, right=right, side=side)
+def searchsorted(
+    sorted_sequence: Tensor,
+    input: Any,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: str | None = None,
+    sorter: Tensor | None = None,
+) -> Tensor:
+    """Where elements of ``input`` [..., N] go into ascending sequences [..., M] (or one vector): before equal elements,
+    or behind with ``right`` or ``side="right"``; i64 [..., N], or i32. ``sorter`` is the order in which a sequence that
+    does not ascend does."""
+    return sorted_sequence.searchsorted(input, out_int32=out_int32, right=right, side=side, sorter=sorter)
 
 
-def bucketize(input: Any, boundaries: Tensor, *, right: bool = False) -> Tensor:
-    """Which interval between ``boundaries`` (an ascending vector) each element lies in."""
-    return boundaries.searchsorted(input, right=right)
+def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
+    """Which interval between ``boundaries`` (an ascending vector) each element lies in (i64, or i32)."""
+    if len(boundaries.shape) != 1:
+        raise ShapeError(f"bucketize: boundaries are a vector, got {list(boundaries.shape)}")
+    return boundaries.searchsorted(input, out_int32=out_int32, right=right)
 
 
 def var_mean(
@@ -235,6 +249,25 @@ def _check_weights(weights: np.ndarray) -> None:
         )
 
 
+def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
+    """The coordinates of positions in a flattened tensor of a shape, one tensor for each dimension. Raises DTypeError,
+    AttributeValueError."""
+    if indices.dtype.kind not in "iu":
+        raise DTypeError(f"unravel_index: positions are whole numbers, got {indices.dtype.name}", remedy="x.long()")
+    extents = new_shape((shape,))
+    values = indices._data
+    if isinstance(values, np.ndarray) and np.any((values < 0) | (values >= max(math.prod(extents), 1))):
+        raise AttributeValueError(f"unravel_index: a position is none of a tensor of shape {list(extents)}")
+    return selection.unravelled(indices, extents)
+
+
+def can_cast(from_: Any, to: Any) -> bool:
+    """Whether a result of one element type may be written to a tensor of another one: the kind may only go up, from
+    bool over whole numbers and floating point to complex numbers."""
+    rank = {"b": 0, "u": 1, "i": 1, "f": 2, "h": 2, "c": 3}
+    return rank[dtype_of(from_).kind] <= rank[dtype_of(to).kind]
+
+
 __all__ = [
     "assert_true",
     "atleast_1d",
@@ -244,6 +277,7 @@ __all__ = [
     "broadcast_shapes",
     "broadcast_tensors",
     "bucketize",
+    "can_cast",
     "cartesian_prod",
     "cat",
     "cdist",
@@ -271,8 +305,13 @@ __all__ = [
     "tril_indices",
     "triu_indices",
     "typename",
+    "unravel_index",
     "vander",
     "var_mean",
     "vstack",
     "where",
 ]
+
+_WITHOUT = ("assert_true", "broadcast_shapes", "can_cast", "is_floating_point", "is_nonzero", "numel", "typename")
+"""What gives no tensors."""
+globals().update({_name: with_hints(globals()[_name]) for _name in __all__ if _name not in _WITHOUT})

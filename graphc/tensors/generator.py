@@ -17,7 +17,7 @@ from graphc.ops import dispatch
 from graphc.ops import elementwise as ew
 from graphc.tape.grad_mode import no_grad
 from graphc.tensors.journal import USED, note_write
-from graphc.tensors.tensor_base import expose, front
+from graphc.tensors.tensor_base import bump, expose, front
 
 PATH = "graphc.random"
 """Where the state of the default generator is found among the state arguments of a graph."""
@@ -119,8 +119,14 @@ class Generator:
         return self.state, stream_of(path, number)
 
     def _advance(self) -> None:
+        state = self.state
+        if dispatch.active() is None and state._data.__class__ is np.ndarray:
+            # NOTE: what is assigned below, without the time that an operation takes.
+            np.add(state._data, _STEP, out=state._data)
+            bump(state)
+            return
         with no_grad():
-            front().assign(self.state, ew.add(self.state, front().constant(_STEP)))
+            front().assign(state, ew.add(state, front().constant(_STEP)))
 
 
 def drawn(scope: module_path.Scope) -> dict[Any, dict[str, int]]:
@@ -186,3 +192,15 @@ def get_rng_state() -> Any:
 def set_rng_state(state: Any) -> None:
     """Sets the default generator's state."""
     default_generator.set_state(state)
+
+
+@contextmanager
+def fork_rng(devices: Any = None, enabled: bool = True, **_: Any) -> Iterator[None]:
+    """Inside, the default generator goes on from its state; behind, it is as it was before. There is one for all
+    ``devices``; without ``enabled`` nothing is done."""
+    before = get_rng_state() if enabled else None
+    try:
+        yield
+    finally:
+        if before is not None:
+            set_rng_state(before)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,21 +15,26 @@ from graphc.base.device import device as device_of
 from graphc.base.dims import has_sizes, new_shape, numpy_names
 from graphc.base.dtypes import BY_NAME, bool_, dtype_of, fitted, float32, int64
 from graphc.base.errors import ArgumentError, GradientError
+from graphc.base.memory_format import channels_last, channels_last_3d, check_format, layout, strided
 from graphc.base.public import call, path_of, resolve
 from graphc.ops import elementwise as ew
 from graphc.ops import shape
 from graphc.ops.state import stop_gradient
 from graphc.tensors.methods.arithmetic import Arithmetic
+from graphc.tensors.methods.calculus import Calculus
 from graphc.tensors.methods.conversion import Conversion
 from graphc.tensors.methods.inplace import InPlace
 from graphc.tensors.methods.matrices import Matrices
+from graphc.tensors.methods.numbers import Numbers
+from graphc.tensors.methods.questions import Questions
 from graphc.tensors.methods.shaping import Shaping
 from graphc.tensors.methods.statistics import Statistics
 from graphc.tensors.placement import is_elsewhere, is_on_device, on_host, place_of
+from graphc.tensors.printing import text_of, with_suffixes
 from graphc.tensors.tensor_base import BY_NUMPY, converted, edge_of, expose, front, refresh
 
 
-class Tensor(Arithmetic, Shaping, InPlace, Conversion, Statistics, Matrices):
+class Tensor(Arithmetic, Numbers, Shaping, InPlace, Conversion, Calculus, Statistics, Questions, Matrices):
     """A multidimensional array. Made by ``graphc.tensor``, ``graphc.zeros`` and the like."""
 
     __array_priority__ = 1000
@@ -173,8 +179,9 @@ class Tensor(Arithmetic, Shaping, InPlace, Conversion, Statistics, Matrices):
             raise ArgumentError(f"data must be a tensor, got {type(value).__name__}")
         front().rebind(self, value)
 
-    def clone(self) -> Tensor:
+    def clone(self, *, memory_format: Any = None) -> Tensor:
         """A copy, through which gradients flow."""
+        check_format("clone", memory_format)
         return front().own(shape.reshape(self, shape=self.shape))
 
     def __copy__(self) -> Tensor:
@@ -217,9 +224,16 @@ class Tensor(Arithmetic, Shaping, InPlace, Conversion, Statistics, Matrices):
         """Where the tensor lives."""
         return place_of(self._data)
 
-    def is_contiguous(self) -> bool:
-        """Whether the elements lie in memory in row-major order without gaps."""
-        return front().layout(self).flags.c_contiguous
+    def is_contiguous(self, memory_format: Any = None) -> bool:
+        """Whether the elements lie in memory in row-major order without gaps; in that with the dimension of channels,
+        the second one, as the last for ``channels_last`` (4 dimensions) and ``channels_last_3d`` (5)."""
+        check_format("is_contiguous", memory_format)
+        found = front().layout(self)
+        if memory_format in (channels_last, channels_last_3d):
+            if found.ndim != (4 if memory_format is channels_last else 5):
+                return False
+            found = np.moveaxis(found, 1, -1)
+        return found.flags.c_contiguous
 
     def stride(self, dim: int | None = None) -> Any:
         """Steps in memory between neighbours along each dimension, in elements."""
@@ -227,8 +241,9 @@ class Tensor(Arithmetic, Shaping, InPlace, Conversion, Statistics, Matrices):
         steps = tuple(s // layout.itemsize for s in layout.strides)
         return steps if dim is None else steps[dim]
 
-    def contiguous(self) -> Tensor:
-        """This tensor, or a copy whose elements lie in row-major order."""
+    def contiguous(self, memory_format: Any = None) -> Tensor:
+        """This tensor, or a copy whose elements lie in row-major order, whatever ``memory_format`` is: a hint."""
+        check_format("contiguous", memory_format)
         return self if self.is_contiguous() else self.clone()
 
     def data_ptr(self) -> int:
@@ -237,9 +252,11 @@ class Tensor(Arithmetic, Shaping, InPlace, Conversion, Statistics, Matrices):
         return front().values(self, "data_ptr()").__array_interface__["data"][0]
 
     def to(self, *args: Any, **kwargs: Any) -> Tensor:
-        """Another element type or device: ``to(dtype)``, ``to(device)``, ``to(device, dtype)``, ``to(tensor)``."""
+        """Another element type or device: ``to(dtype)``, ``to(device)``, ``to(device, dtype)``, ``to(tensor)``;
+        ``memory_format`` and ``non_blocking`` are hints."""
         copy = kwargs.pop("copy", False)
         kwargs.pop("non_blocking", None)
+        check_format("to", kwargs.pop("memory_format", None))
         dtype = kwargs.pop("dtype", None)
         place = kwargs.pop("device", None)
         if kwargs:
@@ -259,6 +276,19 @@ class Tensor(Arithmetic, Shaping, InPlace, Conversion, Statistics, Matrices):
     def cpu(self) -> Tensor:
         """This tensor where it lives on the CPU, else a copy there."""
         return self.to(CPU)
+
+    @property
+    def layout(self) -> layout:
+        """``graphc.strided``: tensors are dense."""
+        return strided
+
+    def pin_memory(self) -> Tensor:
+        """This tensor: copies to a GPU take memory of the host as it is."""
+        return self
+
+    def is_pinned(self) -> bool:
+        """False."""
+        return False
 
     def cuda(self, device: Any = None, non_blocking: bool = False) -> Tensor:
         """A copy on a GPU, the first one unless its number or name is given; itself where it lives there."""
@@ -312,7 +342,7 @@ class Tensor(Arithmetic, Shaping, InPlace, Conversion, Statistics, Matrices):
 def _take_names_of_numpy() -> None:
     """Methods that have ``dim`` and ``keepdim`` also take ``axis`` and ``keepdims``."""
     for name in dir(Tensor):
-        code = getattr(getattr(Tensor, name), "__code__", None)
+        code = getattr(inspect.unwrap(getattr(Tensor, name)), "__code__", None)
         if code is not None and "dim" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
             setattr(Tensor, name, numpy_names(getattr(Tensor, name)))
 
@@ -343,25 +373,19 @@ def describe(tensor: Tensor) -> str:
     """How a tensor is printed: values, or the graph value it stands for; element type; autograd state."""
     head = "Parameter containing:\n" if type(tensor).__name__ == "Parameter" else ""
     data = tensor._data
-    parts = []
+    said = []
     if isinstance(data, np.ndarray) or is_on_device(data):
-        parts.append(_values_text(on_host(data)))
+        text = text_of(on_host(data), len("tensor("))
         if is_on_device(data):
-            parts.append(f"device='{tensor.device}'")
-        if not data.size and data.shape != (0,):
-            parts.append(f"size={data.shape}")
+            said.append(f"device='{tensor.device}'")
+        if not data.size and len(data.shape) != 1:
+            said.append(f"size={tuple(data.shape)}")
         if tensor.dtype not in _IMPLICIT or (not data.size and tensor.dtype is not float32):
-            parts.append(f"dtype={tensor.dtype!r}")
+            said.append(f"dtype={tensor.dtype!r}")
     else:
-        parts.append(f"%{data.name}: {tensor.dtype.name}[{','.join(map(str, data.shape))}]")
+        text = f"%{data.name}: {tensor.dtype.name}[{','.join(map(str, data.shape))}]"
     if tensor._node is not None:
-        parts.append(f"grad_fn={refresh(tensor)._node!r}")
+        said.append(f"grad_fn={refresh(tensor)._node!r}")
     elif tensor._requires_grad:
-        parts.append("requires_grad=True")
-    return f"{head}tensor({', '.join(parts)})"
-
-
-def _values_text(array: np.ndarray) -> str:
-    if array.dtype.kind == "f" and not array.shape:
-        return f"{array.item():.4f}" if 1e-4 <= abs(array.item()) < 1e5 or array == 0 else f"{array.item():.4e}"
-    return np.array2string(array, precision=4, separator=", ", prefix="tensor(", threshold=1000, floatmode="fixed")
+        said.append("requires_grad=True")
+    return f"{head}{with_suffixes(f'tensor({text}', said, len('tensor('))})"

@@ -14,6 +14,7 @@ from graphc.base import mutation_epoch
 from graphc.base.device import device
 from graphc.base.dtypes import ALL, DType
 from graphc.base.errors import DeviceError, DTypeError, GradientError, MemoryLimitError
+from graphc.base.extents import Size, size_of, traced_size
 from graphc.base.mutation_epoch import Members
 from graphc.ir.op import OpDef
 from graphc.ops import dispatch
@@ -159,9 +160,10 @@ class TensorBase:
     """True for a variable that forbids gradients to whatever is computed from it."""
 
     @property
-    def shape(self) -> tuple[int, ...]:
+    def shape(self) -> Size:
         """Extent of each dimension."""
-        return self._data.shape
+        data = self._data
+        return size_of(data.shape) if data.__class__ is np.ndarray else traced_size(data.shape)
 
     @property
     def ndim(self) -> int:

@@ -409,3 +409,11 @@ def opaque(function: Callable[..., Any] | None = None, *, results: Callable[...,
 
 def _applied(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     return function(*args, **kwargs)
+
+
+def disable(fn: Callable[..., Any] | None = None, recursive: bool = True, *, reason: str | None = None) -> Any:
+    """A function that is not compiled: compiled code calls it in Python, as ``opaque`` says. Raises ArgumentError
+    without ``recursive``, since what such a function calls is Python too."""
+    if not recursive:
+        raise ArgumentError("disable: what a function calls is not compiled either", remedy="recursive=True")
+    return opaque(fn)

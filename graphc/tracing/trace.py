@@ -147,7 +147,11 @@ def trace(target: Any, *examples: Any, dims: Any = None, **keyword_examples: Any
     changes. Raises TraceError where Python code asks for a traced value.
 
     ``graph.bound`` holds the tensors that these arguments stand for, by path; ``graphc.compile(graph)`` binds them.
+
+    ``trace(matrix)``, of one tensor, is PyTorch's function of that name: the sum of the diagonal.
     """
+    if isinstance(target, Tensor) and not examples:
+        return target.trace()  # type: ignore[return-value]
     traced = trace_sized(target, examples, keyword_examples, dims)
     traced.graph.assumptions = tuple(traced.assumptions.found.values())
     traced.graph.bound = {input_path(a.value): a.tensor for a in traced.arguments}

@@ -1,5 +1,5 @@
 """Import paths that users of PyTorch know; what they hand on lies elsewhere."""
 
-from graphc.utils import checkpoint
+from graphc.utils import checkpoint, data
 
-__all__ = ["checkpoint"]
+__all__ = ["checkpoint", "data"]

@@ -104,7 +104,7 @@ def test_names_that_graphc_loads_later_are_imported_for_type_checkers():
     tree = ast.parse(Path(graphc.__file__).read_text(encoding="utf-8"))
     (checked,) = (n for n in tree.body if isinstance(n, ast.If) and ast.unparse(n.test) == "TYPE_CHECKING")
     seen = {
-        a.name: f"graphc.{a.name}" if n.module == "graphc" else f"{n.module}:{a.name}"
+        a.asname or a.name: f"graphc.{a.name}" if n.module == "graphc" else f"{n.module}:{a.name}"
         for n in checked.body
         if isinstance(n, ast.ImportFrom) and n.module != "graphc.front"
         for a in n.names
@@ -119,3 +119,22 @@ def test_what_stands_alone_is_loaded_without_the_front():
     load = exports("some", namespace, names, "tests.base.front_of_a_package", alone=("json",))
     assert load("json").loads("1") == 1 and set(namespace) == {"json"}
     assert load("sqrt")(4) == 2 and set(namespace) > {"json", "sqrt", "__all__"}
+
+
+def test_import_paths_hand_on_names_and_those_they_are_asked_for():
+    conv, names = graphc.nn.modules.conv, graphc.nn.modules.utils
+    assert conv.Conv2d is graphc.nn.Conv2d and isinstance(graphc.nn.Conv1d(1, 1, 1), conv._ConvNd)
+    assert isinstance(graphc.nn.BatchNorm2d(1), graphc.nn.modules.batchnorm._BatchNorm)
+    assert graphc.nn.modules.activation.Softshrink is graphc.nn.Softshrink
+    assert names._pair(2) == (2, 2) and names._ntuple(3)([1, 2, 3]) == (1, 2, 3)
+    assert graphc.optim.adamw.AdamW is graphc.optim.AdamW
+    assert graphc.optim.lr_scheduler._LRScheduler is graphc.optim.lr_scheduler.LRScheduler
+    with pytest.raises(AttributeError, match="no attribute '_nothing'"):
+        conv._nothing  # noqa: B018
+    with pytest.raises(ImportError, match="cannot import name 'Conv9d'"):
+        exec("from graphc.nn.modules.conv import Conv9d")
+
+
+def test_import_paths_are_imported_by_their_names():
+    code = "import graphc.nn.modules.padding as p; from graphc.autograd.variable import Variable; print(p.ZeroPad2d)"
+    assert "ZeroPad2d" in run(code)

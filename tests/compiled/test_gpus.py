@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import graphc as gc
+from graphc.compiled import gpus
 from graphc.errors import ArgumentError, DeviceError
 
 
@@ -67,3 +68,15 @@ def test_what_a_device_can_do():
 
 def test_giving_memory_back_needs_no_gpu():
     gc.cuda.empty_cache()
+
+
+def test_questions_of_scripts_without_a_gpu():
+    state = gpus.get_rng_state_all()
+    gpus.set_rng_state_all(state)
+    gpus.init()
+    gpus.ipc_collect()
+    gpus.set_device(0)
+    assert gpus.initial_seed() == gc.initial_seed() and not gpus.is_current_stream_capturing()
+    assert gpus.is_initialized() is gpus.is_available() is gpus.is_bf16_supported()
+    with pytest.raises(ArgumentError, match="first GPU"):
+        gpus.set_device("cuda:1")

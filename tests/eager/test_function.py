@@ -355,3 +355,8 @@ def test_a_gradient_of_the_broadcast_shape_is_summed():
     x = graphc.ones(2, 1, requires_grad=True)
     Spread.apply(x).sum().backward()
     assert x.grad.tolist() == [[12], [12]]
+
+
+def test_every_tensor_is_a_variable():
+    assert isinstance(graphc.ones(1), Variable) and not isinstance(1.0, Variable)
+    assert type(Variable(graphc.ones(1))) is graphc.Tensor

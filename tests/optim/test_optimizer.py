@@ -9,7 +9,7 @@ import pytest
 
 import graphc
 from graphc import nn, optim
-from graphc.errors import ShapeError, StateDictError, TraceError
+from graphc.errors import ArgumentError, ShapeError, StateDictError, TraceError
 from graphc.optim import SGD, Adam, Optimizer
 from tests.optim.compare import parameters, steps_agree, values
 
@@ -284,3 +284,17 @@ def test_steps_of_schedules_inside_compiled_functions_are_refused():
         with pytest.raises(TraceError, match=r"step\(\) runs in a compiled function[\s\S]*compile_step"):
             graphc.compile(lambda x, s=stepping, a=arguments: (s(*a), x)[1])(graphc.ones(2))
     assert optimizer.step_count == 0 and all(s.last_epoch == 0 for s in schedules if hasattr(s, "last_epoch"))
+
+
+@pytest.mark.parametrize("name", [n for n in graphc.optim.__all__ if n not in ("LBFGS", "Muon", "Optimizer")])
+def test_ways_to_compute_a_step_are_taken(name):
+    cls = getattr(graphc.optim, name)
+    if not isinstance(cls, type):
+        pytest.skip("a module")
+    weight = [nn.Parameter(graphc.ones(2))]
+    optimizer = cls(weight, foreach=False, fused=None, capturable=False)
+    assert "foreach" not in optimizer.param_groups[0]
+    with pytest.raises(ArgumentError, match="no gradient flows through a step"):
+        cls(weight, differentiable=True)
+    with pytest.raises(ArgumentError, match=f"{name} has no argument 'fast'"):
+        cls(weight, fast=True)

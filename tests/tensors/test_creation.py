@@ -147,3 +147,14 @@ def test_poisson():
     assert np.all(counts == np.floor(counts))
     with pytest.raises(ArgumentError, match="not negative"):
         graphc.poisson(graphc.tensor([-1.0]))
+
+
+def test_the_default_device():
+    assert graphc.get_default_device() == "cpu"
+    with graphc.device("cuda-emu"):
+        assert graphc.ones(2).device == graphc.get_default_device() == "cuda-emu"
+        assert graphc.ones(2, device="cpu").device == "cpu" and graphc.as_tensor(graphc.zeros(1, device="cpu")).is_cpu
+    graphc.set_default_device("cuda-emu")
+    assert graphc.rand(2).device == "cuda-emu"
+    graphc.set_default_device(None)
+    assert graphc.rand(2).device == "cpu"

@@ -132,3 +132,16 @@ def test_draws_without_replacement_are_distinct():
 def test_multinomial_refuses(weights: graphc.Tensor, count: int, text: str):
     with pytest.raises(ArgumentError, match=text):
         graphc.multinomial(weights, count)
+
+
+def test_coordinates_of_positions():
+    rows, columns = graphc.unravel_index(graphc.tensor([1, 5, 11]), (3, 4))
+    assert rows.tolist() == [0, 1, 2] and columns.tolist() == [1, 1, 3]
+    with pytest.raises(graphc.errors.AttributeValueError, match="none of a tensor of shape"):
+        graphc.unravel_index(graphc.tensor([12]), (3, 4))
+    with pytest.raises(graphc.errors.DTypeError):
+        graphc.unravel_index(graphc.ones(1), (3, 4))
+
+
+def test_what_may_be_cast():
+    assert graphc.can_cast(graphc.int64, graphc.float32) and not graphc.can_cast(graphc.float32, graphc.int64)

@@ -46,13 +46,13 @@ def test_numpy_shares_memory():
     [
         (graphc.tensor([1, 2]), "tensor([1, 2])"),
         (graphc.tensor([1.0, 0.5]), "tensor([1.0000, 0.5000])"),
-        (graphc.tensor(3.0), "tensor(3.0000)"),
-        (graphc.tensor([True]), "tensor([ True])"),
+        (graphc.tensor(3.0), "tensor(3.)"),
+        (graphc.tensor([True]), "tensor([True])"),
         (graphc.tensor([1], dtype=graphc.int32), "tensor([1], dtype=graphc.int32)"),
         (graphc.zeros(0), "tensor([])"),
         (graphc.zeros(2, 0), "tensor([], size=(2, 0))"),
-        (graphc.ones(1, requires_grad=True), "tensor([1.0000], requires_grad=True)"),
-        (graphc.ones(1, requires_grad=True) * 2, "tensor([2.0000], grad_fn=<MulBackward>)"),
+        (graphc.ones(1, requires_grad=True), "tensor([1.], requires_grad=True)"),
+        (graphc.ones(1, requires_grad=True) * 2, "tensor([2.], grad_fn=<MulBackward>)"),
     ],
 )
 def test_repr(tensor, text):

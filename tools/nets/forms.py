@@ -50,6 +50,7 @@ _each("isclose rsub", (ANY, ANY), (FLOAT, FLOAT), (f(2, 3), f(3)))
 _each("atan2 arctan2 hypot logaddexp logaddexp2 copysign xlogy float_power heaviside", (FLOAT, FLOAT), (f(2, 3), f(3)))
 _each("xlogy float_power pow", (FLOAT, 2.0), (FLOAT, -1), (POSITIVE, FLOAT))
 _each("float_power pow", (INTEGER, 3))
+_each("float_power_", (FLOAT, FLOAT), (FLOAT, 2.0))
 _each("pow", (FLOAT, 0), (FLOAT, 0.5), (FLOAT, 1))
 _each("rsub", (FLOAT, 2.0))
 _each("bitwise_and bitwise_or bitwise_xor", (INTEGER, INTEGER), (BOOL, BOOL), (INTEGER, 3))
@@ -275,6 +276,37 @@ _each("to type", (ANY, gc.float64))
 _each("dim ndimension nelement size element_size is_floating_point is_signed is_complex", (a(2, 3),))
 _each("result_type", (a(2, 3), f(2)))
 
+_each("gcd lcm", (INTEGER, INTEGER), (i(2, 3), i(3)))
+_each("ldexp", (FLOAT, n(5, 2, 3)), (f(2, 3), f(3)))
+_each("frexp", (FLOAT,))
+_each("nextafter", (FLOAT, FLOAT), (f(2, 3), f(3)))
+_each("index_reduce", *((f(5, 3), 0, n(5, 4), f(4, 3), how) for how in ("prod", "mean", "amax", "amin")))
+_each("put", (a(4, 3), n(12, 5), a(5)), (f(4, 3), n(12, 5), f(5), True))
+_each("diagonal_scatter", (f(4, 5), f(3), 2), (f(3, 3), f(3)))
+_each("as_strided_scatter", (f(3, 4), f(2, 2), (2, 2), (4, 1), 1))
+_each("nonzero_static", (a(3, 4), {"size": 5}))
+_each("histogram", (p(20), 5), (p(20), 5, {"range": (0.0, 1.0), "density": True}))
+_each("histogramdd", (p(20, 2), [3, 2], {"range": [0.0, 1.0, 0.0, 1.0]}))
+_each("nanquantile", (f(9), 0.3), (f(4, 5), 0.5, 1, True))
+_each("cumulative_trapezoid trapz", (f(5),), (f(3, 5), f(5)))
+_each("gradient", (f(5, 4),), (f(5, 4), {"spacing": 2.0, "edge_order": 2}))
+_each("unique_consecutive", (a(9),))
+_each("unravel_index", (n(12, 5), (3, 4)))
+_each("fill", (ANY, 2))
+_each("detach t", (a(2, 3),))
+_each("to_dense is_distributed is_pinned pin_memory dim_order", (a(2, 3),))
+_each("dropout.graphc dropout_.graphc alpha_dropout.graphc alpha_dropout_.graphc", (FLOAT, {"train": False}))
+_each("feature_alpha_dropout.graphc", (f(2, 3, 4, 4), {"train": False}))
+_each("affine_grid_generator", (f(2, 2, 3), (2, 3, 4, 5), False))
+_each("grid_sampler grid_sampler_2d", (f(1, 2, 4, 5), p(1, 3, 3, 2), 0, 0, False))
+_each("batch_norm.graphc", (f(4, 3), f(3), f(3), f(3), p(3), False, 0.1, 1e-5, False))
+_each("instance_norm.graphc", (f(2, 3, 5), f(3), f(3), None, None, True, 0.1, 1e-5, False))
+_each("embedding.graphc", (f(5, 2), n(5, 3, 4)))
+_each("constant_pad_nd", (a(3, 4), (1, 2), 3))
+_each("lstm_cell", (f(2, 3), (f(2, 4), f(2, 4)), f(16, 3), f(16, 4), f(16), f(16)))
+_each("gru_cell", (f(2, 3), f(2, 4), f(12, 3), f(12, 4), f(12), f(12)))
+_each("rnn_tanh_cell rnn_relu_cell", (f(2, 3), f(2, 4), f(4, 3), f(4, 4)))
+
 NOT_CALLED = {
     # Draw random numbers: equal bits are shown by the tests of sampling.
     "bernoulli", "cauchy_", "exponential_", "geometric_", "log_normal_", "multinomial", "normal", "normal_", "poisson",
@@ -284,6 +316,16 @@ NOT_CALLED = {
     # Make tensors of no operands.
     "arange", "as_tensor", "empty", "empty_like", "eye", "from_dlpack", "from_numpy", "full", "linspace", "logspace",
     "new_empty", "new_tensor", "ones", "tensor", "tril_indices", "triu_indices", "zeros", "broadcast_shapes",
+    "asarray", "empty_permuted", "empty_strided", "frombuffer", "new", "new_empty_strided", "scalar_tensor",
+    # Call Python functions on elements, or ask for names and the like.
+    "apply_", "as_subclass", "can_cast", "is_set_to", "map2_", "map_",
+    # Switches and questions of the process.
+    "are_deterministic_algorithms_enabled", "get_default_device", "get_deterministic_debug_mode",
+    "get_float32_matmul_precision", "get_num_interop_threads", "get_printoptions", "is_anomaly_check_nan_enabled",
+    "is_anomaly_enabled", "is_deterministic_algorithms_warn_only_enabled", "is_warn_always_enabled", "printoptions",
+    "set_anomaly_enabled", "set_default_device", "set_default_tensor_type", "set_deterministic_debug_mode",
+    "set_float32_matmul_precision", "set_flush_denormal", "set_num_interop_threads", "set_printoptions",
+    "set_warn_always", "use_deterministic_algorithms",
     # About memory, history, types and modes, not values. How operands lie in memory is no part of a signature.
     "cuda", "is_contiguous", "stride",
     "backward", "data_ptr", "detach_", "get_default_dtype", "get_device", "is_inference", "is_shared", "is_tensor",
@@ -311,9 +353,11 @@ def public() -> list[str]:
 
 
 def forms_of(name: str) -> list[Form]:
-    """How the function of a public name is called; an in-place method as the one that gives a new tensor."""
+    """How the function of a public name is called; one that writes in place, copies a view or gives positions too as
+    the plain one."""
     place, _, short = name.rpartition(".")
-    for known in (short, short.removesuffix("_")):
+    plain = short.removesuffix("_").removesuffix("_copy").removesuffix("_with_indices").removeprefix("unsafe_")
+    for known in (short, short.removesuffix("_"), plain):
         found = FORMS.get(f"{known}.{place.rpartition('.')[2]}") or FORMS.get(known)
         if found:
             return found

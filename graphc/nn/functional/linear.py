@@ -5,9 +5,11 @@ from __future__ import annotations
 from graphc.base.errors import ShapeError
 from graphc.ops import elementwise as ew
 from graphc.ops import matrix_product
+from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor import Tensor
 
 
+@compiled_when_repeated
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``input @ weight.T + bias`` for input [..., in], weight [out, in] (or [in], which drops it), bias [out].
 
@@ -28,6 +30,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return result if bias is None else ew.add(result, bias)
 
 
+@compiled_when_repeated
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``sum_ij input1[i] weight[o, i, j] input2[j] + bias[o]`` for the last dimensions of both inputs.
 
@@ -42,5 +45,5 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
         )
     rows = input1.reshape(-1, 1, 1, first)
     partial = matrix_product.matmul(rows, weight).reshape(-1, out, second)
-    result = (partial * input2.reshape(-1, 1, second)).sum(-1).reshape(*input1.shape[:-1], out)
+    result = (partial * input2.reshape(-1, 1, second)).sum(-1, dtype=partial.dtype).reshape(*input1.shape[:-1], out)
     return result if bias is None else result + bias

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from graphc.base.errors import AttributeValueError, ShapeError
@@ -23,6 +23,18 @@ def per_dimension(value: Any, rank: int, name: str) -> Ints:
     if len(entries) != rank:
         raise AttributeValueError(f"{name} is one number or {rank}, got {len(entries)}: {entries}")
     return entries
+
+
+def repeated(rank: int) -> Callable[[Any], tuple[Any, ...]]:
+    """The function that makes a tuple of a sequence, and of anything else one that holds it ``rank`` times."""
+
+    def function(value: Any) -> tuple[Any, ...]:
+        return tuple(value) if isinstance(value, Iterable) else (value,) * rank
+
+    return function
+
+
+single, pair, triple, quadruple = map(repeated, (1, 2, 3, 4))
 
 
 def symmetric(padding: Ints) -> Pairs:

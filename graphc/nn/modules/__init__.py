@@ -1,5 +1,6 @@
 """Every layer, loss and container: ``import graphc.nn.modules as M``."""
 
+from graphc.base.lazy import known_as
 from graphc.nn.module import Module
 from graphc.nn.modules.activation import (
     CELU,
@@ -305,3 +306,30 @@ __all__ = [
     "ZeroPad2d",
     "ZeroPad3d",
 ]
+
+_SPATIAL = "graphc.nn.functional.spatial"
+_PRIVATE = {
+    "activation": {},
+    "adaptive": {},
+    "batchnorm": {name: f"{__name__}.normalization:_BatchNorm" for name in ("_BatchNorm", "_NormBase")},
+    "channelshuffle": {},
+    "conv": {
+        "_ConvNd": f"{__name__}.convolution:_Conv",
+        "_ConvTransposeNd": f"{__name__}.convolution:_ConvTranspose",
+    },
+    "dropout": {"_DropoutNd": f"{__name__}.dropout:_Dropout"},
+    "fold": {},
+    "instancenorm": {"_InstanceNorm": f"{__name__}.normalization:_InstanceNorm"},
+    "linear": {},
+    "loss": {},
+    "padding": {},
+    "pixelshuffle": {},
+    "pooling": {},
+    "rnn": {},
+    "upsampling": {},
+    "utils": {f"_{name}": f"{_SPATIAL}:{name}" for name in ("single", "pair", "triple", "quadruple")}
+    | {"_ntuple": f"{_SPATIAL}:repeated"},
+}
+"""The files in which PyTorch keeps its layers, where users import these from, with the bases that they ask for."""
+for _file, _names in _PRIVATE.items():
+    known_as(f"{__name__}.{_file}", "graphc.nn", **_names)

@@ -9,6 +9,7 @@ from typing import Any
 from graphc.base.errors import ArgumentError, StateDictError
 from graphc.nn.module import Module
 from graphc.nn.module_tree import join
+from graphc.tensors.methods import shaping
 from graphc.tensors.tensor import Tensor
 
 Place = tuple[dict[str, Any], str]
@@ -82,3 +83,23 @@ def _replaced(places: dict[str, list[Place]], given: Mapping[str, Tensor]) -> It
     finally:
         for table, key, tensor in before:
             table[key] = tensor
+
+
+def stack_module_state(models: Sequence[Module]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    """(parameters, buffers) of modules of one kind by their dotted names, each stacked along a new first dimension: for
+    ``vmap`` of ``functional_call``. Stacked parameters are leaves of their own. Raises ArgumentError where modules are
+    of several kinds or modes."""
+    if not models or any(type(m) is not type(models[0]) or m.training != models[0].training for m in models):
+        raise ArgumentError(
+            "stack_module_state takes modules of one kind and mode", remedy="[make() for _ in range(3)]"
+        )
+    trained = {name for name, p in models[0].named_parameters() if p.requires_grad}
+
+    def stacked(tables: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
+        found = {}
+        for name in tables[0]:
+            joined = shaping.stacked([table[name].detach() for table in tables], 0)
+            found[name] = joined.requires_grad_(name in trained)
+        return found
+
+    return stacked([dict(m.named_parameters()) for m in models]), stacked([dict(m.named_buffers()) for m in models])

@@ -18,6 +18,7 @@ from graphc.tensors import composite, indexing, sampling
 from graphc.tensors.methods.algebra import Algebra
 from graphc.tensors.methods.arithmetic import Arithmetic, operand
 from graphc.tensors.methods.elementary import Elementary
+from graphc.tensors.methods.numbers import Numbers
 from graphc.tensors.methods.ordering import Ordering
 from graphc.tensors.methods.selection import Selection
 from graphc.tensors.methods.shaping import Shaping, filling
@@ -136,6 +137,9 @@ class InPlace(TensorBase):
     cumsum_, cumprod_ = _from(Ordering.cumsum), _from(Ordering.cumprod)
     addmv_, addr_ = _from(Algebra.addmv), _from(Algebra.addr)
     baddbmm_, addbmm_, renorm_ = _from(Algebra.baddbmm), _from(Algebra.addbmm), _from(Algebra.renorm)
+    index_reduce_, put_ = _from(Selection.index_reduce), _from(Selection.put)
+    gcd_, lcm_, nextafter_ = _from(Numbers.gcd), _from(Numbers.lcm), _from(Numbers.nextafter)
+    ldexp_, float_power_ = _from(Numbers.ldexp), _from(Elementary.float_power)
     masked_scatter_, scatter_reduce_ = _from(Selection.masked_scatter), _from(Selection.scatter_reduce)
     bitwise_and_, bitwise_or_, bitwise_xor_ = _from(ew.bit_and), _from(ew.bit_or), _from(ew.bit_xor)
     logical_not_ = _from(ew.logical_not)

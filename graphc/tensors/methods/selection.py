@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,12 +14,13 @@ from graphc.base.dims import common_shape, dim_of, extent_of, new_shape, sizes_o
 from graphc.base.dtypes import dtype_of, int64, uint8
 from graphc.base.errors import ArgumentError, AttributeValueError, DTypeError, IndexRangeError, ShapeError
 from graphc.ops import elementwise as ew
-from graphc.ops import reduce, shape
+from graphc.ops import shape
 from graphc.ops.define import as_type, common_type
-from graphc.ops.index import gather, iota, scatter_add, scatter_extreme
+from graphc.ops.index import gather, iota, scatter, scatter_add, scatter_extreme, scatter_product
 from graphc.ops.reduce import sum_to
 from graphc.tensors import composite, indexing
 from graphc.tensors.methods import algebra, ordering
+from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor_base import TensorBase, front, need_tensor
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ class Selection(TensorBase):
         """The elements at positions of the flattened tensor."""
         return indexing.take(shape.reshape(self, shape=(self.numel(),)), (index,))
 
+    @compiled_when_repeated
     def take_along_dim(self, indices: Tensor, dim: int | None = None) -> Tensor:
         """As gather, with shapes that broadcast; the flattened tensor for None."""
         if dim is None:
@@ -48,6 +50,7 @@ class Selection(TensorBase):
         chosen = ew.where(ew.lt(chosen, 0), ew.add(chosen, self.shape[at]), chosen)
         return ordering.take_along(wide, chosen, at)
 
+    @compiled_when_repeated
     def index_add(self, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
         """This tensor with the entries of ``source`` added to the entries of a dimension that ``index`` names."""
         at = indexing.need_entries("index_add", self, dim, index, source)
@@ -57,10 +60,12 @@ class Selection(TensorBase):
         value = source if alpha == 1 else as_type(ew.mul(source, alpha), self.dtype)
         return indexing.added(self, indexing.entries(index, self.shape[at], "index_add: index"), value, at)
 
+    @compiled_when_repeated
     def index_copy(self, dim: int, index: Tensor, source: Tensor) -> Tensor:
         """This tensor with the entries of a dimension that ``index`` names replaced by those of ``source``."""
         return self.clone().index_copy_(dim, index, source)  # type: ignore[attr-defined]
 
+    @compiled_when_repeated
     def index_fill(self, dim: int, index: Tensor, value: Any) -> Tensor:
         """This tensor with the entries of a dimension that ``index`` names filled."""
         return self.clone().index_fill_(dim, index, value)  # type: ignore[attr-defined]
@@ -92,6 +97,7 @@ class Selection(TensorBase):
         taken = gather(shape.reshape(source, shape=(source.numel(),)), composite.clamp(place, 0, last), axis=0)
         return ew.where(mask, shape.reshape(taken, shape=extents), x)
 
+    @compiled_when_repeated
     def scatter_reduce(
         self, dim: int, index: Tensor, src: Tensor, reduce: str = "sum", *, include_self: bool = True
     ) -> Tensor:
@@ -114,9 +120,57 @@ class Selection(TensorBase):
         part = indexing.leading(src, index.shape)
         if reduce in ("sum", "mean"):
             return _scatter_sum(self, at, index, part, reduce == "mean", include_self)
-        if reduce == "prod":
-            return _scatter_product(self, at, index, part, include_self)
-        return _scatter_extreme(self, at, index, part, reduce == "amax", include_self)
+        return _scatter_fold(self, at, index, part, reduce, include_self)
+
+    def index_reduce(
+        self, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
+    ) -> Tensor:
+        """This tensor with the entries of a dimension that ``index`` names combined with those of ``source`` by
+        ``prod``, ``mean``, ``amax`` or ``amin``."""
+        at = indexing.need_entries("index_reduce", self, dim, index, source)
+        if reduce not in ("prod", "mean", "amax", "amin"):
+            raise AttributeValueError(f"index_reduce: {reduce!r} is not known", remedy="prod, mean, amax or amin")
+        if not self.shape:
+            return Selection.scatter_reduce(
+                self, 0, index.reshape(()), source.reshape(()), reduce, include_self=include_self
+            )
+        wide = tuple(1 if d != at else index.numel() for d in range(self.ndim))
+        places = shape.broadcast_to(shape.reshape(index, shape=wide), shape=source.shape)
+        return Selection.scatter_reduce(self, at, places, source, reduce, include_self=include_self)
+
+    def put(self, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
+        """This tensor with the elements of ``source`` at positions of the flattened tensor, or added there."""
+        if index.numel() != source.numel():
+            raise ShapeError(f"put: {source.numel()} elements for {index.numel()} positions", remedy="as many")
+        flat: Any = shape.reshape(self, shape=(self.numel(),))
+        values, places = (shape.reshape(t, shape=(t.numel(),)) for t in (source, index))
+        return flat.index_put((places,), values, accumulate).reshape(self.shape)
+
+    def diagonal_scatter(self, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+        """This tensor with a diagonal replaced."""
+        return _with_view(self, lambda x: x.diagonal(offset, dim1, dim2), src, "diagonal_scatter")
+
+    def as_strided_scatter(
+        self, src: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int = 0
+    ) -> Tensor:
+        """This tensor with the elements that ``as_strided`` gives replaced."""
+        return _with_view(self, lambda x: x.as_strided(size, stride, storage_offset), src, "as_strided_scatter")
+
+    def nonzero_static(self, *, size: int, fill_value: int = -1) -> Tensor:
+        """The indices of the first ``size`` elements that are not zero, one row each, rows of ``fill_value`` behind:
+        ``nonzero`` with a shape that does not depend on values, so that it can be traced."""
+        flat = ew.ne(shape.reshape(self, shape=(self.numel(),)), 0)
+        order = ew.sub(ordering.Ordering.cumsum(flat, 0), 1)
+        slot = ew.where(ew.logical_and(flat, ew.lt(order, size)), order, size)
+        found: Any = scatter(
+            shape.filled(-1, int64, (size + 1,)), slot, iota(shape=flat.shape, axis=0, dtype=int64), axis=0
+        )
+        found = found.narrow(0, 0, size)
+        columns = unravelled(found, self.shape)
+        if not columns:
+            return shape.filled(fill_value, int64, (size, 0))
+        rows = shape.concat(*(shape.reshape(c, shape=(size, 1)) for c in columns), axis=1)
+        return ew.where(ew.lt(shape.reshape(found, shape=(size, 1)), 0), fill_value, rows)
 
     def select_scatter(self, src: Tensor, dim: int, index: int) -> Tensor:
         """This tensor with one entry of a dimension replaced."""
@@ -260,32 +314,38 @@ def _scatter_sum(x: Any, at: int, index: Any, part: Any, mean: bool, include_sel
     return ew.div(total, count) if x.dtype.kind == "f" else ew.floor_div(total, count)
 
 
-def _scatter_extreme(x: Any, at: int, index: Any, part: Any, largest: bool, include_self: bool) -> Any:
+def _scatter_fold(x: Any, at: int, index: Any, part: Any, fold: str, include_self: bool) -> Any:
+    """By ``prod``, ``amax`` or ``amin``."""
     places = indexing.along(index, at, x.shape)
     flat = shape.reshape(x, shape=(x.numel(),))
+    low, high = ordering.limits(x.dtype)
     if not include_self:
         none = shape.filled(0, int64, flat.shape)
         hits = scatter_add(none, places, shape.filled(1, int64, places.shape), axis=0)
-        flat = ew.where(ew.gt(hits, 0), ordering.limits(x.dtype)[0 if largest else 1], flat)
-    return shape.reshape(scatter_extreme(flat, places, part, axis=0, largest=largest), shape=x.shape)
+        neutral = {"prod": 1, "amax": low, "amin": high}[fold]
+        flat = ew.where(ew.gt(hits, 0), neutral, flat)
+    if fold == "prod":
+        found = scatter_product(flat, places, part, axis=0)
+    else:
+        found = scatter_extreme(flat, places, part, axis=0, largest=fold == "amax")
+    return shape.reshape(found, shape=x.shape)
 
 
-def _scatter_product(x: Any, at: int, index: Any, part: Any, include_self: bool) -> Any:
-    """All pairs of an update and a place along the dimension, of which those that meet count."""
-    n = x.shape[at]
-    inner = tuple(slice(0, s) if d != at else slice(None) for d, s in enumerate(index.shape))
-    target = indexing.take(x, inner)
-    places = shape.reshape(iota(shape=(n,), axis=0, dtype=int64), shape=(n, *(1,) * (x.ndim - at)))
-    hit = ew.eq(index.unsqueeze(at), places.to(index.dtype))
-    found = reduce.prod(ew.where(hit, part.unsqueeze(at), 1), axes=(at + 1,), keepdims=False)
-    found = found if found.dtype is x.dtype else ew.cast(found, dtype=x.dtype)
-    touched = reduce.any(hit, axes=(at + 1,), keepdims=False)
-    new = ew.where(touched, ew.mul(target, found) if include_self else found, target)
-    if new.shape == x.shape:
-        return new
-    result = x.clone()
-    result[inner] = new
-    return result
+def _with_view(x: Any, view: Callable[[Any], Any], src: Any, name: str) -> Any:
+    """``x`` with ``src`` in the place of the elements that ``view`` gives."""
+    places = view(shape.reshape(iota(shape=(x.numel(),), axis=0, dtype=int64), shape=x.shape))
+    if places.shape != src.shape:
+        raise ShapeError(f"{name}: src is {list(src.shape)}, the part {list(places.shape)}", remedy="src.expand(...)")
+    return Selection.put(x, places, as_type(src, x.dtype))
+
+
+def unravelled(index: Any, extents: Sequence[int]) -> tuple[Any, ...]:
+    """The coordinates of positions in a flattened tensor."""
+    found = []
+    for extent in reversed(extents):
+        found.append(ew.mod(index, extent))
+        index = ew.floor_div(index, extent)
+    return tuple(reversed(found))
 
 
 # ---- joining
@@ -306,7 +366,8 @@ def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     rows = np.array(list(choose(range(input.shape[0]), r)), np.int64).reshape(-1, r)
     if not rows.size:
-        return shape.filled(0, input.dtype, rows.shape if r else (0,))
+        nothing = shape.reshape(input.narrow(0, 0, 0), shape=(0,))
+        return shape.reshape(nothing, shape=rows.shape if r else (0,))
     return gather(input, front().constant(rows), axis=0)
 
 

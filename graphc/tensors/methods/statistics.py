@@ -1,18 +1,22 @@
-"""Tensor methods that look at the elements as a sample: most frequent ones, medians without NaN, histograms."""
+"""Tensor methods that look at the elements as a sample: the most frequent, quantiles without NaN, histograms."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import builtins
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from graphc.base.dims import dim_of
 from graphc.base.dtypes import int64, limits
-from graphc.base.errors import AttributeValueError, DTypeError
+from graphc.base.errors import AttributeValueError, DTypeError, ShapeError
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.ops import reduce, shape
-from graphc.ops.index import iota, scatter_add
+from graphc.ops.index import gather, iota, scatter_add
 from graphc.tensors.methods.ordering import Extreme, Ordering, not_empty, shared_by_ties, take_along
-from graphc.tensors.tensor_base import TensorBase
+from graphc.tensors.tensor_base import TensorBase, front
 
 if TYPE_CHECKING:
     from graphc.tensors.tensor import Tensor
@@ -75,6 +79,128 @@ class Statistics(TensorBase):
         safe = ew.where(inside, ew.minimum(ew.maximum(position, 0), bins - 1), 0)
         counted = ew.cast(inside, dtype=self.dtype)
         return scatter_add(shape.filled(0, self.dtype, (bins,)), ew.cast(safe, dtype=int64), counted, axis=0)
+
+    def histogram(self, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False) -> Histogram:
+        """(hist, bin_edges): how many elements, or what sum of ``weight``, lie in each of ``bins`` equal parts of
+        ``range`` (None: from the smallest to the largest element), or between the ascending edges that ``bins`` is.
+
+        A part has its lower edge, the last one both. With ``density`` divided by widths and by the sum. Raises
+        DTypeError, ShapeError, AttributeValueError.
+        """
+        found, edges = _histogram("histogram", [self], [bins], [range], weight, density)
+        return Histogram(found, edges[0])
+
+    def histogramdd(
+        self, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False
+    ) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """As ``histogram`` of points, the last dimension of this tensor holding their coordinates: counts with one
+        dimension each, and the edges of each. ``range`` is flat: the lower and the upper limit of each coordinate."""
+        count = self.shape[-1]
+        points = [self.select(-1, i).reshape(-1) for i in builtins.range(count)]  # type: ignore[attr-defined]
+        kinds = list(bins) if isinstance(bins, (tuple, list)) else [bins] * count
+        limits = [range[2 * i : 2 * i + 2] if range else None for i in builtins.range(count)]
+        if len(kinds) != count:
+            raise ShapeError(f"histogramdd: {len(kinds)} numbers of bins for {count} coordinates", remedy="one each")
+        return _histogram("histogramdd", points, kinds, limits, weight, density)
+
+    def nanquantile(
+        self, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
+    ) -> Tensor:
+        """As ``quantile`` of the elements that are not NaN; NaN where there are none."""
+        x: Any = self.reshape(-1) if dim is None or not self.shape else self  # type: ignore[attr-defined]
+        at = dim_of(0 if dim is None else dim, x.ndim)
+        not_empty(x, (at,), "nanquantile")
+        values = Ordering.sort(x, at).values
+        there = ew.cast(ew.logical_not(mathematics.isnan(x)), dtype=x.dtype)
+        last = ew.sub(reduce.sum(there, axes=(at,), keepdims=True), 1)
+        shares = (
+            q if isinstance(q, TensorBase) else shape.reshape(front().constant(np.array(q, x.dtype.numpy)), shape=())
+        )
+        rounding = {"lower": mathematics.floor, "higher": mathematics.ceil, "nearest": mathematics.round}
+        parts = []
+        for share in shares.unbind() if shares.shape else [shares]:  # type: ignore[attr-defined]
+            place = ew.mul(ew.maximum(last, 0), share)
+            place = rounding[interpolation](place) if interpolation in rounding else place
+            low = mathematics.floor(place)
+            weight = ew.mul(0.5, ew.ne(place, low)) if interpolation == "midpoint" else ew.sub(place, low)
+            a, b = (take_along(values, ew.cast(i, dtype=int64), at) for i in (low, mathematics.ceil(place)))
+            parts.append(ew.where(ew.lt(last, 0), math.nan, a.lerp(b, weight)))
+        kept = [p if keepdim else p.squeeze(at) for p in parts]
+        if keepdim and (dim is None or not self.shape):
+            kept = [p.reshape(*(1,) * self.ndim) for p in kept]
+        return kept[0] if not shares.shape else shape.concat(*(p.unsqueeze(0) for p in kept), axis=0)
+
+
+class Histogram(NamedTuple):
+    """What ``histogram`` returns."""
+
+    hist: Any
+    bin_edges: Any
+
+
+def _histogram(
+    name: str, points: list[Any], bins: list[Any], limits: list[Any], weight: Any, density: bool
+) -> tuple[Any, tuple[Any, ...]]:
+    dtype = points[0].dtype
+    if dtype.kind != "f":
+        raise DTypeError(f"{name} counts floating-point elements, got {dtype.name}", remedy="tensor.float()")
+    flat = [shape.reshape(x, shape=(x.numel(),)) for x in points]
+    counted = (
+        shape.filled(1, dtype, flat[0].shape) if weight is None else shape.reshape(weight, shape=(weight.numel(),))
+    )
+    if counted.shape != flat[0].shape or counted.dtype is not dtype:
+        raise ShapeError(f"{name}: the weight is not of shape and type of the elements", remedy="one number for each")
+    place: Any = shape.filled(0, int64, flat[0].shape)
+    edges, sizes = [], []
+    for x, kind, ends in zip(flat, bins, limits, strict=True):
+        at, inside, edge = _in_bins(name, x, kind, ends)
+        counted = ew.where(inside, counted, 0)
+        place = ew.add(ew.mul(place, edge.numel() - 1), at)
+        edges.append(edge)
+        sizes.append(edge.numel() - 1)
+    found: Any = scatter_add(shape.filled(0, dtype, (math.prod(sizes),)), place, counted, axis=0)
+    found = shape.reshape(found, shape=tuple(sizes))
+    if density:
+        found = ew.div(found, reduce.sum(found, axes=tuple(range(len(sizes)))))
+        for i, edge in enumerate(edges):
+            widths = shape.reshape(edge.diff(), shape=(sizes[i], *(1,) * (len(sizes) - i - 1)))
+            found = ew.div(found, widths)
+    return found, tuple(edges)
+
+
+def _in_bins(name: str, x: Any, bins: Any, limits: Any) -> tuple[Any, Any, Any]:
+    """In which part each element lies (0 where in none), whether it lies in one, and the edges."""
+    if isinstance(bins, TensorBase):
+        edges: Any = bins
+        low, high = edges[0], edges[edges.numel() - 1]
+        at = ew.sub(edges.searchsorted(x, right=True), 1)
+    else:
+        if not isinstance(bins, int) or bins < 1 or (limits is not None and not limits[0] <= limits[1]):
+            raise AttributeValueError(f"{name}: {bins!r} bins in {limits}", remedy="at least one bin, low <= high")
+        low, high = _outer_edges(x, limits)
+        each, count = ew.div(ew.sub(high, low), float(bins)), iota(shape=(bins + 1,), axis=0, dtype=x.dtype)
+        late = ew.ge(count, (bins + 1) // 2)
+        edges = ew.where(late, ew.sub(high, ew.mul(each, ew.sub(bins, count))), ew.add(low, ew.mul(each, count)))
+        guess = mathematics.floor(ew.div(ew.sub(x, low), each))
+        at = ew.cast(ew.minimum(ew.maximum(ew.where(mathematics.isfinite(guess), guess, 0), 0), bins - 1), dtype=int64)
+        # By rounding the guess may be one off.
+        at = ew.sub(at, ew.cast(ew.lt(x, gather(edges, at, axis=0)), dtype=int64))
+        at = ew.maximum(at, 0)
+        at = ew.add(at, ew.cast(ew.ge(x, gather(edges, ew.add(at, 1), axis=0)), dtype=int64))
+    inside = ew.logical_and(ew.ge(x, low), ew.le(x, high))
+    return ew.where(inside, ew.minimum(at, edges.numel() - 2), 0), inside, edges
+
+
+def _outer_edges(x: Any, limits: Any) -> tuple[Any, Any]:
+    """The limits as tensors; those of the elements where there are none; of equal ones, 0.5 to both sides."""
+    if limits is not None:
+        low, high = (shape.filled(float(v), x.dtype, ()) for v in limits)
+    elif not x.numel():
+        low, high = (shape.filled(v, x.dtype, ()) for v in (0.0, 1.0))
+    else:
+        low, high = (fold(x, axes=(0,)) for fold in (reduce.min, reduce.max))
+    equal = ew.eq(low, high)
+    return ew.where(equal, ew.sub(low, 0.5), low), ew.where(equal, ew.add(high, 0.5), high)
 
 
 def _picked(x: Any, indices: Any, at: int, keepdim: bool) -> Extreme:

@@ -74,3 +74,16 @@ def test_errors():
         functional_call(net, ({"weight": net.weight}, {"weight": net.weight}), graphc.ones(1, 2))
     with pytest.raises(ArgumentError, match="int is no dictionary"):
         functional_call(net, (3,), graphc.ones(1, 2))
+
+
+def test_states_are_stacked_for_vmap():
+    nets = [nn.Linear(2, 3) for _ in range(4)]
+    params, buffers = graphc.func.stack_module_state(nets)
+    x = graphc.randn(5, 2)
+    found = graphc.vmap(lambda p: graphc.func.functional_call(nets[0], p, (x,)))(params)
+    assert found.shape == (4, 5, 3) and not buffers
+    assert graphc.allclose(found[2], nets[2](x), atol=1e-6)
+    found.sum().backward()
+    assert params["weight"].grad.shape == (4, 3, 2)
+    with pytest.raises(graphc.errors.ArgumentError, match="one kind"):
+        graphc.func.stack_module_state([nets[0], nn.ReLU()])

@@ -208,3 +208,31 @@ def test_gradients_reach_what_was_picked_and_placed():
     assert gradcheck(lambda a, b: a.index_add(0, index, b), [x, y])
     assert gradcheck(lambda a, b: a.unfold(1, 2, 1).sum_to_size(4 - 1, 1) + b.rot90()[:3, :1], [x, y])
     assert gradcheck(lambda a, b: a.slice_scatter(b[:, :2], 1, 0, 2), [x, y])
+
+
+def test_as_strided_scatter_replaces_what_as_strided_gives():
+    x, src = graphc.arange(12.0).reshape(3, 4), graphc.tensor([[20.0, 21.0], [22.0, 23.0]])
+    found = graphc.as_strided_scatter(x, src, (2, 2), (4, 1), 1)
+    assert graphc.equal(found.as_strided((2, 2), (4, 1), 1), src) and found.sum() == x.sum() - 14 + 86
+    assert gradcheck(
+        lambda x, s: x.as_strided_scatter(s, (2, 2), (4, 1), 1),
+        [graphc.randn(3, 4, dtype=graphc.float64, requires_grad=True) for _ in range(1)]
+        + [graphc.randn(2, 2, dtype=graphc.float64, requires_grad=True)],
+    )
+
+
+def test_placing_in_place():
+    x = graphc.zeros(2, 2)
+    assert x.put_(graphc.tensor([0, 3]), graphc.tensor([1.0, 2.0])) is x and x.tolist() == [[1, 0], [0, 2]]
+    x.index_reduce_(0, graphc.tensor([1]), graphc.full((1, 2), 3.0), "amax")
+    assert x.tolist() == [[1, 0], [3, 3]]
+
+
+def test_wrong_places():
+    with pytest.raises(ShapeError, match="2 elements for 1 positions"):
+        graphc.ones(3).put(graphc.tensor([0]), graphc.ones(2))
+    with pytest.raises(AttributeValueError, match="'sum' is not known"):
+        graphc.ones(3).index_reduce(0, graphc.tensor([0]), graphc.ones(1), "sum")
+    with pytest.raises(ShapeError, match="diagonal_scatter"):
+        graphc.ones(3, 3).diagonal_scatter(graphc.ones(2))
+    assert graphc.tensor(2.0).nonzero_static(size=2).shape == (2, 0)

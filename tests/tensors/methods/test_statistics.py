@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import graphc
-from graphc.errors import AttributeValueError, DTypeError, IndexRangeError
+from graphc.errors import AttributeValueError, DTypeError, IndexRangeError, ShapeError
 
 NAN = np.nan
 
@@ -78,3 +78,34 @@ def test_a_histogram_counts_the_largest_element(dtype: str):
     assert x.histc(5).tolist() == [1, 0, 2, 0, 1]
     assert graphc.compile(lambda t: t.histc(5))(x).tolist() == [1, 0, 2, 0, 1]
     assert x.histc(4, -2.5, 3.7).tolist() == [1, 1, 1, 1]
+
+
+def test_histograms_are_those_of_numpy():
+    values = np.random.default_rng(0).normal(size=(40, 2))
+    found = graphc.histogram(graphc.tensor(values), 9)
+    counts, edges = np.histogram(values, 9)
+    assert found.hist.tolist() == counts.tolist()
+    np.testing.assert_allclose(found.bin_edges.numpy(), edges)
+    hist, _ = graphc.histogramdd(graphc.tensor(values), [3, 2], weight=graphc.tensor(values[:, 0] ** 2), density=True)
+    wanted, _ = np.histogramdd(values, [3, 2], weights=values[:, 0] ** 2, density=True)
+    np.testing.assert_allclose(hist.numpy(), wanted)
+    edges = graphc.tensor([-1.0, 0.0, 0.5])
+    found = graphc.histogram(graphc.tensor(values[:, 0]), edges)
+    assert found.hist.tolist() == np.histogram(values[:, 0], edges.numpy())[0].tolist()
+
+
+def test_wrong_histograms():
+    with pytest.raises(DTypeError, match="histogram counts floating-point"):
+        graphc.histogram(graphc.tensor([1]), 2)
+    with pytest.raises(AttributeValueError, match="0 bins"):
+        graphc.histogram(graphc.ones(2), 0)
+    with pytest.raises(ShapeError, match="weight"):
+        graphc.histogram(graphc.ones(2), 2, weight=graphc.ones(3))
+    with pytest.raises(ShapeError, match="1 numbers of bins for 2"):
+        graphc.histogramdd(graphc.ones(3, 2), [2])
+
+
+def test_quantiles_without_what_is_missing():
+    x = graphc.tensor([[1.0, float("nan"), 3.0], [float("nan")] * 3])
+    assert x.nanquantile(0.5, 1)[0].item() == 2 and x.nanquantile(0.5, 1)[1].isnan().item()
+    assert x.nanquantile(0.5).item() == 2

@@ -1,0 +1,48 @@
+"""Shapes of tensors as users ask for them: tuples that also know how many elements they stand for."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+
+class Size(tuple):
+    """The extents of a tensor's dimensions: a tuple, and a part of one is a Size again. Pickles hold a tuple.
+
+    In a trace, shapes with sizes that calls decide are plain tuples."""
+
+    __slots__ = ()
+
+    def numel(self) -> int:
+        """The number of elements."""
+        return prod(self)
+
+    def __getitem__(self, index: Any) -> Any:
+        found = tuple.__getitem__(self, index)
+        return Size(found) if type(index) is slice else found
+
+    def __add__(self, other: Any) -> Any:
+        return Size(tuple.__add__(self, other))
+
+    def __reduce__(self) -> Any:
+        return tuple, (tuple(self),)
+
+
+_MOST = 4096
+_known: dict[tuple[int, ...], Size] = {}
+"""Sizes by their tuples, since each operation asks for some; emptied where there are too many."""
+
+
+def size_of(shape: tuple[int, ...]) -> Size:
+    """The Size of a shape whose extents are numbers."""
+    found = _known.get(shape)
+    if found is None:
+        if len(_known) >= _MOST:
+            _known.clear()
+        found = _known[shape] = Size(shape)
+    return found
+
+
+def traced_size(shape: tuple[Any, ...]) -> Any:
+    """The Size of a shape, or the shape where an extent is no number."""
+    return Size(shape) if all([type(extent) is int for extent in shape]) else shape

@@ -1,0 +1,94 @@
+"""Asserts that tensors, or nested ones, are the same but for rounding, and says which element differs most."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphc.base.errors import AttributeValueError
+from graphc.tensors.creation import as_tensor
+from graphc.tensors.placement import on_host
+from graphc.tensors.tensor import Tensor
+
+_TOLERANCES = {"f64": (1e-7, 1e-7), "f32": (1.3e-6, 1e-5), "f16": (1e-3, 1e-5), "bf16": (1.6e-2, 1e-5)} | {
+    "c64": (1.3e-6, 1e-5),
+    "c128": (1e-7, 1e-7),
+}
+"""Relative and absolute tolerance by element type, as PyTorch has them; other types are compared exactly."""
+
+
+def assert_close(
+    actual: Any,
+    expected: Any,
+    *,
+    rtol: float | None = None,
+    atol: float | None = None,
+    equal_nan: bool = False,
+    check_device: bool = True,
+    check_dtype: bool = True,
+    check_layout: bool = True,
+    check_stride: bool = False,
+    msg: str | Callable[[str], str] | None = None,
+) -> None:
+    """Raises AssertionError unless ``|actual - expected| <= atol + rtol * |expected|`` for all elements of tensors,
+    arrays or numbers, or of those nested in sequences and mappings, and shapes, element types and devices are equal.
+
+    Without tolerances, those of the less exact element type of the two. ``msg`` is said instead of what differs, or
+    made of it. Raises AttributeValueError where only one of ``rtol`` and ``atol`` is given.
+    """
+    if (rtol is None) != (atol is None):
+        raise AttributeValueError("assert_close: rtol and atol are given together", remedy="both or none")
+    checks = {"dtype": check_dtype, "device": check_device, "stride": check_stride}
+    tolerances = None if rtol is None or atol is None else (rtol, atol)
+    problem = _problem(actual, expected, tolerances, equal_nan, checks)
+    if problem:
+        raise AssertionError(problem if msg is None else msg if isinstance(msg, str) else msg(problem))
+
+
+def _problem(actual: Any, expected: Any, tolerances: Any, equal_nan: bool, checks: dict[str, bool]) -> str:
+    """What differs; empty where nothing does."""
+    if isinstance(actual, Mapping) and isinstance(expected, Mapping):
+        if actual.keys() != expected.keys():
+            return f"the keys differ: {sorted(map(str, actual))} and {sorted(map(str, expected))}"
+        pairs = [(key, actual[key], expected[key]) for key in actual]
+    elif _is_nested(actual) and _is_nested(expected):
+        if len(actual) != len(expected):
+            return f"there are {len(actual)} items and {len(expected)}"
+        pairs = [(i, a, e) for i, (a, e) in enumerate(zip(actual, expected, strict=True))]
+    else:
+        return _difference(as_tensor(actual), as_tensor(expected), tolerances, equal_nan, checks)
+    found = ((key, _problem(a, e, tolerances, equal_nan, checks)) for key, a, e in pairs)
+    return next((f"item {key!r}: {problem}" for key, problem in found if problem), "")
+
+
+def _is_nested(value: Any) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str)
+
+
+def _difference(a: Tensor, e: Tensor, tolerances: Any, equal_nan: bool, checks: dict[str, bool]) -> str:
+    asked = {"dtype": (a.dtype, e.dtype), "device": (a.device, e.device)}
+    if a.shape != e.shape:
+        return f"the shapes differ: {list(a.shape)} and {list(e.shape)}"
+    for name, (mine, other) in asked.items():
+        if checks[name] and mine != other:
+            return f"the {name}s differ: {mine!r} and {other!r}"
+    if checks["stride"] and a.stride() != e.stride():
+        return f"the strides differ: {a.stride()} and {e.stride()}"
+    rtol, atol = tolerances or map(max, *(_TOLERANCES.get(t.dtype.name, (0.0, 0.0)) for t in (a, e)))
+    wide = np.complex128 if "c" in a.dtype.kind + e.dtype.kind else np.float64
+    x, y = (on_host(t.detach()._data) for t in (a, e))
+    if not (a.dtype.is_integer and e.dtype.is_integer):
+        x, y = x.astype(wide), y.astype(wide)
+    with np.errstate(all="ignore"):
+        good = np.isclose(x, y, rtol, atol, equal_nan) if rtol or atol or x.dtype == wide else x == y
+        off = np.abs(x.astype(wide) - y.astype(wide))
+    if good.all():
+        return ""
+    worst = np.unravel_index(np.argmax(np.where(good, -1, np.nan_to_num(off, nan=np.inf, posinf=np.inf))), x.shape)
+    place = [int(i) for i in worst]
+    return (
+        f"{np.count_nonzero(~good)} of {good.size} elements differ by more than {atol:g} + {rtol:g} times their size, "
+        f"the worst at {place}: {x[worst]} and {y[worst]}"
+    )

@@ -1,0 +1,160 @@
+"""Compares the public names of PyTorch with those of graphc, and says why one is missing: docs/torch_names.md.
+
+``python -m tools.torch_names`` prints the page, ``--write`` stores it, ``--check`` exits 1 when the stored one is old.
+Needs torch.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from tools import pages
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = Path("docs") / "torch_names.md"
+SPACES = (
+    *("torch", "torch.Tensor", "torch.nn", "torch.nn.functional", "torch.nn.init", "torch.nn.utils"),
+    *("torch.nn.utils.parametrizations", "torch.nn.utils.parametrize", "torch.nn.utils.rnn", "torch.optim"),
+    *("torch.optim.lr_scheduler", "torch.optim.swa_utils", "torch.utils.data", "torch.utils.checkpoint"),
+    *("torch.autograd", "torch.autograd.functional", "torch.func", "torch.random", "torch.testing", "torch.cuda"),
+    *("torch.compiler", "torch.accelerator"),
+)
+"""What is compared; ``torch.Tensor`` are its methods and properties."""
+_LISTED = ("torch.nn", "torch.nn.functional", "torch.nn.init", "torch.optim")
+"""Modules whose ``__all__`` leaves out names that are documented."""
+_OLD = "an old name that PyTorch itself advises against"
+_SPARSE = "tensors are dense"
+_QUANTIZED = "there are no quantized tensors; weights are stored narrow by `precision=`"
+_COMPLEX = "complex numbers"
+_NARROW = "narrow element types"
+_LIBRARY = "the entry point of a library, which PyTorch calls itself"
+_COMPILER = "a part of PyTorch's own compilers and of its C++ core that shows through"
+_MEMORY = "memory belongs to numpy: `tensor.numpy()`, `tensor.data = other`, `reshape`"
+_GPU = "streams, pools and figures of a GPU's driver"
+_ALGEBRA = "linear algebra: under `graphc.linalg` where it is there"
+_SPECIAL = "special functions"
+_SIGNAL = "signals"
+REASONS: tuple[tuple[str, str], ...] = (
+    (r"(Sparse|sparse|smm|spmm|hspmm|hsmm|dsmm|saddmm|sspaddmm|coalesce|(crow|ccol|row|col)_indices)", _SPARSE),
+    (r"\.(indices|values|sparse_mask|(indices|values)_copy)$", _SPARSE),
+    (r"(quant|qint|quint|q_|qscheme|int_repr|choose_qparams|fake_|fused_moving)", _QUANTIZED),
+    (r"\.(u?int[1-7]|bits\w*|bit|float[48]\w*|float4\w*|complex32|chalf)$", "types of few bits"),
+    (r"(cfloat|cdouble|complex|conj|angle|polar|imag|real$|isreal|_neg$)", _COMPLEX),
+    (r"(bfloat16|float16|half|u?int16|uint32|uint64|short|Short|Half|BFloat16)", _NARROW),
+    (r"(autocast|GradScaler)", "mixed precision: `compile_step(..., precision='bf16')`"),
+    (r"(cudnn|mkldnn|miopen|fbgemm|native_|batch_norm_\w+|_convolution)", _LIBRARY),
+    (r"\.(convolution|conv_tbc|embedding_bag|embedding_renorm_|feature_dropout_?|feature_alpha_dropout_)$", _LIBRARY),
+    (r"\.(gru|lstm|rnn_tanh|rnn_relu)$", "layers are called as modules, `nn.LSTM`; cells are functions, too"),
+    (r"\.(grid_sampler_3d|slice_copy|slice_inverse|alias_copy|norm_except_dim|hash_tensor)$", _LIBRARY),
+    (r"(stft|_window)$", _SIGNAL),
+    (r"\.(i0_?|igamma_?|igammac_?)$", _SPECIAL),
+    (r"\.(binomial)$", "draws of distributions: under `graphc.distributions` where it is there"),
+    (r"(cholesky|\.det$|\.eig$|geqrf|inverse|lstsq|\.lu|lobpcg|logdet|matrix_\w+|orgqr|ormqr|\.qr$)", _ALGEBRA),
+    (r"(slogdet|solve|svd|symeig|_norm$|pca_lowrank)", _ALGEBRA),
+    (r"\.(sym_\w+|Sym\w+)", "sizes are numbers of Python, in traces too: `max`, `min`, `int`, operators"),
+    (r"(Storage|storage|resize|\.set_$|from_file|const_data_ptr)", _MEMORY),
+    (r"\.(Container|NLLLoss2d|CrossMapLRN2d|NestedIOFunction|assert_allclose|reinforce)$", _OLD),
+    (
+        r"(LinearCrossEntropy|linear_cross_entropy)",
+        "`F.cross_entropy(F.linear(x, weight), target)`, which is one program",
+    ),
+    (
+        r"(\.factory_kwargs|BroadcastingList\d|boolean_dispatch|assert_int_or_pair|handle_torch_function|functional\.Tensor)$",
+        _COMPILER,
+    ),
+    (
+        r"(torch_function|thread_safe_generator|has_\w+|is_vulkan|wait|fork|profiler|grad_dtype|_type_list)",
+        _COMPILER,
+    ),
+    (r"(ScalingType|SwizzleType|scaled_mm|grouped_mm)", "products of types of few bits"),
+    (r"(DataPipe|DFIter|DataChunk|datapipe|argument_validation|runtime_validation|non_deterministic)", _OLD),
+    (r"utils\.checkpoint\.", "parts of PyTorch's implementation; `checkpoint` and `checkpoint_sequential` are there"),
+    (r"\.(to_padded_tensor|dense_dim|sparse_dim)$", _SPARSE),
+    (r"\.(ipu|mtia|xpu)$", "there is no such device"),
+    (r"\.(index|module_load|record_stream|map2|unify\w*|get_device_module|is_storage|is_distributed)$", _COMPILER),
+    (r"parametrize\.", "`cached` would keep values that compiled code computes where it needs them"),
+    (r"rnn\.invert_permutation", _LIBRARY),
+    (r"optim\.swap_in", "parts of PyTorch's implementation"),
+    (r"autograd\.(enforce|set_multithreading)", "gradients are computed by one thread"),
+    (r"func\.", "for graphs of PyTorch; `graphc.trace` gives one of graphc"),
+    (r"testing\.", "for PyTorch's own tests"),
+    (r"(cuda|accelerator)\.", _GPU),
+    (r"compiler\.", "switches of `torch.compile`"),
+    (r"torch\.[A-Z]\w*$|(import_ir|parse_|merge_type|init_num_threads|_trace|PRIVATE)", _COMPILER),
+)
+"""Why names are missing: the first pattern that is found in ``space.name``."""
+HEAD = """# Names of PyTorch
+
+Which public names of PyTorch {version} are here under the same path, with `graphc` for `torch`, and why others are not;
+generated by `python -m tools.torch_names --write`. What differs in meaning is said in
+[Coming from PyTorch](coming_from_pytorch.md).
+
+| module | names | here |
+|---|---|---|
+"""
+
+
+def names_of(space: str) -> list[str]:
+    """The public names of a module of PyTorch, modules among them left out, or of its class of tensors."""
+    owner = _owner(space)
+    named = getattr(owner, "__all__", None)
+    if isinstance(owner, type):
+        named = dir(owner)
+    elif named is None or space in _LISTED:
+        own = [n for n in dir(owner) if (getattr(getattr(owner, n), "__module__", "") or "").startswith("torch")]
+        named = [*own, *(named or ())]
+    values = ((n, getattr(owner, n, None)) for n in set(named) if not n.startswith("_"))
+    return sorted(n for n, value in values if not isinstance(value, ModuleType))
+
+
+def missing(space: str) -> list[str]:
+    """Those that graphc does not have."""
+    try:
+        mine = _owner("graphc" + space.removeprefix("torch"))
+    except ImportError:
+        return names_of(space)
+    known = mine([[0.0]]) if isinstance(mine, type) else mine  # instances have attributes that classes lack
+    return [name for name in names_of(space) if not hasattr(known, name)]
+
+
+def reason(space: str, name: str) -> str:
+    """Why a name is missing; empty where no pattern says so."""
+    return next((why for pattern, why in REASONS if re.search(pattern, f"{space}.{name}")), "")
+
+
+def build_page() -> str:
+    """The page."""
+    version = importlib.import_module("torch").__version__.partition("+")[0]
+    lines = [HEAD.format(version=version).rstrip()]
+    reasons: dict[str, list[str]] = defaultdict(list)
+    for space in SPACES:
+        gone = missing(space)
+        lines.append(f"| `{space}` | {len(names_of(space))} | {len(names_of(space)) - len(gone)} |")
+        for name in gone:
+            reasons[reason(space, name)].append(f"`{(space + '.').removeprefix('torch.')}{name}`")
+    lines += ["", "## Not here", "", "| why | names |", "|---|---|"]
+    lines += [f"| {why} | {' '.join(names)} |" for why, names in sorted(reasons.items())]
+    return "\n".join(lines) + "\n"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The command line."""
+    return pages.run(build_page, ROOT / PAGE, "-m tools.torch_names", __doc__, argv)
+
+
+def _owner(space: str) -> Any:
+    package, _, name = space.rpartition(".")
+    if name == "Tensor":
+        return getattr(importlib.import_module(package), name)
+    return importlib.import_module(space)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -77,7 +77,7 @@ __all__ = [
     "uint8",
 ]
 for _module in (copies, creation, formats, free_functions, functions, limits, printing, sources, switches, typed):
-    __all__ += _module.__all__
+    __all__ += _module.__all__  # pyright: ignore[reportUnsupportedDunderAll]
 
 # As PyTorch names them; only `graphc.float` and so on, not what `from graphc import *` brings.
 float, double, int, long, bool = float32, float64, int32, int64, bool_

@@ -18,14 +18,17 @@ if TYPE_CHECKING:
         compiler,
         cuda,
         data,
+        distributions,
         errors,
         func,
         hooks,
+        linalg,
         monitor,
         nn,
         optim,
         random,
         serialize,
+        special,
         testing,
         utils,
         version,
@@ -51,6 +54,7 @@ if TYPE_CHECKING:
     from graphc.interop.onnx.module import from_onnx
     from graphc.interop.pt2.program import from_pt2
     from graphc.library.build import build_library
+    from graphc.linalg.methods import chain_matmul, lu_unpack
     from graphc.monitor.compare import compare
     from graphc.monitor.debug import debug
     from graphc.monitor.replay import replay
@@ -156,6 +160,7 @@ _LATER = {
     "data": "graphc.data",
     "debug": "graphc.monitor.debug:debug",
     "define_op": "graphc.ops.define_op:define_op",
+    "distributions": "graphc.distributions",
     "errors": "graphc.errors",
     "export": "graphc.compiled.model_export:export",
     "from_onnx": "graphc.interop.onnx.module:from_onnx",
@@ -166,6 +171,9 @@ _LATER = {
     "grad": "graphc.autograd.transforms:grad",
     "hessian": "graphc.autograd.jacobian:hessian",
     "hooks": "graphc.hooks",
+    "chain_matmul": "graphc.linalg.methods:chain_matmul",
+    "linalg": "graphc.linalg",
+    "lu_unpack": "graphc.linalg.methods:lu_unpack",
     "is_tracing": "graphc.tracing.trace:is_tracing",
     "jacfwd": "graphc.autograd.jacobian:jacfwd",
     "jacrev": "graphc.autograd.jacobian:jacrev",
@@ -191,6 +199,7 @@ _LATER = {
     "switch": "graphc.tracing.branch:switch",
     "while_loop": "graphc.tracing.while_loop:while_loop",
     "serialize": "graphc.serialize",
+    "special": "graphc.special",
     "selftest": "graphc.compiled.self_test:selftest",
     "set_num_threads": "graphc.runtime.threads:set_num_threads",
     "summary": "graphc.compiled.model_summary:summary",

@@ -73,9 +73,12 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "eager": ("base", "ir", "ir.graph", "ops", "tape", "tensors"),
     "tracing": ("base", "ir", "ir.graph", "ops", "passes", "tape", "tensors", "eager"),
     "autograd": ("base", "ir", "ops", "tape", "tensors", "eager", "tracing"),
-    "array_api": ("base", "ops", "tensors", "eager", "tracing"),
-    "nn": ("base", "ir", "ops", "tape", "tensors", "eager", "tracing", "autograd"),
+    # Matrices: native code for small ones, calls of numpy for large ones.
+    "linalg": ("base", "ops", "tensors", "eager", "tracing"),
+    "array_api": ("base", "ops", "tensors", "eager", "tracing", "linalg"),
+    "nn": ("base", "ir", "ops", "tape", "tensors", "eager", "tracing", "linalg", "autograd"),
     "optim": ("base", "ir", "ops", "tape", "tensors", "tracing", "nn"),
+    "distributions": ("base", "ops", "tape", "tensors"),
     "data": ("base", "files", "tensors"),
     "serialize": ("base", "files", "tensors", "nn"),
     "monitor": ("base", "files", "ir", "ops", "tape", "tensors", "eager", "tracing", "nn", "optim", "serialize"),
@@ -92,7 +95,9 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "training": ("base", "files", "tensors", "data", "serialize", "compiled"),
     # Models and tensors of other frameworks. A table says what each ATen operator is here, whoever wrote the graph.
     "interop": ("base", "tensors", "nn"),
-    "interop.aten": ("base", "ir", "compiler", "ops", "tape", "tensors", "tracing", "autograd", "nn", "interop"),
+    "interop.aten": (
+        *("base", "ir", "compiler", "ops", "tape", "tensors", "tracing", "linalg", "autograd", "nn", "interop"),
+    ),
     "interop.pt2": ("base", "files", "tensors", "nn", "interop", "interop.aten"),
     "interop.torch": (
         *("base", "files", "ir", "ir.graph", "compiler", "runtime", "tensors", "tracing", "nn", "compiled"),
@@ -114,7 +119,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
 belongs to the one that it lies in (``nn.functional``), and one at the top must be listed."""
 FRONT_DOOR = frozenset(
     {"__init__", "__main__", "accelerator", "backends", "cuda", "errors", "front", "func", "hooks", "public", "random"}
-    | {"testing", "utils", "version"}
+    | {"special", "testing", "utils", "version"}
 )
 """Modules at the top of the package: import paths that users and pickles know, which only hand on what lies below."""
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from graphc.base.dtypes import number_of
+from graphc.base.dtypes import DType, number_of
 from graphc.base.errors import CompileError
 from graphc.codegen.machine.costs import DEFAULT, FusionCosts
 from graphc.fusion.pad_fusion import halo_of, halo_source
@@ -400,6 +400,13 @@ class _NestContext(_Context):
             # NOTE: what combines with a buffer that nothing here has filled combines with what was there before.
             role = "inout" if combine and lowering.place[output] not in lowering.buffers else "out"
             lowering.nest.store_at(lowering._buffer(output, role), offset, value, guard, combine)
+
+    def scratch(self, dtype: DType, size: int) -> str:
+        """A buffer of the kernel's own."""
+        result = self.node.results[0]
+        assert result not in self.lowering.scratch, f"{self.node.op.name} has scratch memory already"
+        self.lowering.scratch[result] = Buffer(f"s{len(self.lowering.scratch)}", dtype, size, "scratch")
+        return self.lowering.scratch[result].name
 
 
 def _merged_rows(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:

@@ -20,7 +20,7 @@ from graphc.ir.kernel.nest import NestBuilder, Scalar
 from graphc.ir.op import ErrorSample, Sample
 from graphc.ir.types import TensorType
 from graphc.ops.define import define
-from graphc.ops.elementwise import ELEMENTWISE, lowered
+from graphc.ops.elementwise import ELEMENTWISE, lowered, mul
 from graphc.ops.rules import elementwise
 from graphc.ops.samples import FLOATS, array, floats, plain
 
@@ -171,7 +171,7 @@ def _turned(a: _Arrays, x: Number, quarters: int) -> Number:
     return a.select((n > 0.5) & (n < 2.5), -value, value)
 
 
-def _exact(name: str, doc: str, cost: int, rule: Rule, samples: Callable[[str], list[Sample]]) -> Any:
+def _exact(name: str, doc: str, cost: int, rule: Rule, samples: Callable[[str], list[Sample]], vjp: Any = None) -> Any:
     def reference(x: np.ndarray) -> np.ndarray:
         return np.asarray(rule(_Arrays(float32 if x.dtype == np.float32 else float64), x), x.dtype)
 
@@ -184,6 +184,7 @@ def _exact(name: str, doc: str, cost: int, rule: Rule, samples: Callable[[str], 
         "x",
         elementwise(name, "f"),
         reference=reference,
+        vjp=vjp,
         lower=lowered(lower),
         traits=ELEMENTWISE,
         cost=cost,
@@ -213,7 +214,11 @@ exact_exp = _exact(
     "e to the power of a finite number, with the same bits in all executors.",
     30,
     _exp,
-    _samples(-9, 9, -104.0, -103.0, -87.5, 88.7, 90.0, 0.0, -0.0, 1e-30),
+    lambda dtype: [
+        Sample((floats((2, 3), dtype, -2, 2),)),
+        *_samples(-9, 9, -104.0, -103.0, -87.5, 88.7, 90.0, 0.0, -0.0, 1e-30)(dtype),
+    ],
+    (lambda g, y, x: mul(g, y),),
 )
 exact_cosine = _exact(
     "exact_cosine",

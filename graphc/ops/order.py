@@ -122,7 +122,7 @@ def _lower_rank(c: LowerContext, index: Indices, x: OperandRef, axis: int, desce
 rank = define(
     "rank",
     "The position (i64) of every element among those along an axis when they are sorted; equal ones stay in order, "
-    "NaN is larger than every number. Compiled code compares all pairs, so its time grows with the square of the axis.",
+    "NaN is larger than every number. Kernels compare all pairs.",
     "x",
     _infer_rank,
     attrs=[_AXIS, Attr("descending", "bool", "the largest element comes first", False, False)],

@@ -77,14 +77,18 @@ def philox_arrays(counter: Four[Any], key: Two[Any]) -> Four[np.ndarray]:
 def _infer(state: TensorType, shape: tuple[int, ...], stream: int) -> TensorType:
     if state.dtype is not int64:
         raise DTypeError(f"random_bits: the state is {state.dtype.name}, not i64", remedy="pass i64[2]: seed and step")
-    if state.shape != (2,):
-        raise ShapeError(f"random_bits: the state has shape {show(state.shape)}, not [2]", remedy="pass seed and step")
+    if state.shape not in ((2,), (3,)):
+        raise ShapeError(
+            f"random_bits: the state has shape {show(state.shape)}, not [2] or [3]",
+            remedy="pass seed and step, or seed, step and stream",
+        )
     check_sizes("random_bits", shape)
     return TensorType(int32, shape)
 
 
 def _reference(state: np.ndarray, shape: tuple[int, ...], stream: int) -> np.ndarray:
-    seed, step = (int(v) & 0xFFFFFFFFFFFFFFFF for v in state)
+    seed, step, *streams = (int(v) & 0xFFFFFFFFFFFFFFFF for v in state)
+    stream += sum(streams)
     size = math.prod(shape)
     counter = np.arange(-(-size // (WORDS * RUN)) * RUN, dtype=np.uint64)
     halves = counter.astype(np.uint32), (counter >> np.uint64(32)).astype(np.uint32)
@@ -112,7 +116,10 @@ def _lower(c: LowerContext, index: tuple[Index, ...], state: OperandRef, shape: 
     else:
         halved = halves(nest.index(counter, int64))
     seed, step = c.load(state, (Index(),)), c.load(state, (Index((), 1),))
-    start = (*halved, literal(stream & LOW), step.cast(int32))
+    of_stream = literal(stream & LOW)
+    if state.shape == (3,):
+        of_stream = of_stream + c.load(state, (Index((), 2),)).cast(int32)
+    start = (*halved, of_stream, step.cast(int32))
     words = philox(start, halves(seed), multiply, lambda a, b: a ^ b, lambda word, n: word + literal(n))
     wanted, result = nest.index(number, int32), words[0]
     for i, word in enumerate(words[1:], 1):
@@ -127,7 +134,8 @@ def _batched_random_bits(op: OpDef, size: int, operands: Sequence[Entry], attrs:
 random_bits = define(
     "random_bits",
     "32 random bits per element (i32): of Philox 4x32-10 for key = seed and counter = (n, stream, step) element i, "
-    "counted in row-major order, has word i // 16 % 4 for n = 16 * (i // 64) + i % 16.",
+    "counted in row-major order, has word i // 16 % 4 for n = 16 * (i // 64) + i % 16. The state is seed and step, or "
+    "seed, step and a number that is added to the stream.",
     "state",
     _infer,
     attrs=[
@@ -147,10 +155,11 @@ random_bits = define(
         plain(array([5, 9], "int64"), shape=(3, 100), stream=3),
         plain(array([7, -3], "int64"), shape=(), stream=-5),
         plain(array([7, 3], "int64"), shape=(0, 2), stream=1),
+        plain(array([5, 9, 0xFFFFFFFE], "int64"), shape=(70,), stream=3),
     ],
     error_samples=[
         ErrorSample((TensorType(int32, (2,)),), "the state is i32", {"shape": (2,), "stream": 0}, DTypeError),
-        ErrorSample((TensorType(int64, (3,)),), "shape [3], not [2]", {"shape": (2,), "stream": 0}, ShapeError),
+        ErrorSample((TensorType(int64, (4,)),), "shape [4], not [2] or [3]", {"shape": (2,), "stream": 0}, ShapeError),
         ErrorSample((TensorType(int64, (2,)),), "negative dimension", {"shape": (-2,), "stream": 0}, ShapeError),
     ],
 )

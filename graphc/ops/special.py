@@ -119,6 +119,16 @@ def _from_the_pole(x: Any) -> Any:
     return ew.mul(ew.sub(x, mathematics.round(x)), math.pi)
 
 
+def stirling_rest(z: Any) -> Any:
+    """What log gamma of z is above Stirling's formula ``(z - 1/2) log z - z + log(2 pi) / 2``, for z from 8 on."""
+    inverse = ew.reciprocal(z)
+    square = ew.mul(inverse, inverse)
+    series: Any = _BERNOULLI[-1] / (2 * len(_BERNOULLI) * (2 * len(_BERNOULLI) - 1))
+    for k in range(len(_BERNOULLI) - 1, 0, -1):
+        series = ew.add(ew.mul(square, series), _BERNOULLI[k - 1] / (2 * k * (2 * k - 1)))
+    return ew.mul(inverse, series)
+
+
 def _lgamma(x: Any) -> Any:
     negative = ew.lt(x, 0)
     up = ew.where(negative, ew.sub(1, x), x)
@@ -127,14 +137,10 @@ def _lgamma(x: Any) -> Any:
     product = up
     for k in range(1, _MOVED):
         product = ew.mul(product, ew.add(up, k))
-    inverse = ew.reciprocal(z)
-    square = ew.mul(inverse, inverse)
-    series: Any = _BERNOULLI[-1] / (2 * len(_BERNOULLI) * (2 * len(_BERNOULLI) - 1))
-    for k in range(len(_BERNOULLI) - 1, 0, -1):
-        series = ew.add(ew.mul(square, series), _BERNOULLI[k - 1] / (2 * k * (2 * k - 1)))
+    rest = stirling_rest(z)
     log = mathematics.log(z)
     stirling = ew.sub(ew.mul(ew.sub(z, 0.5), ew.sub(log, 1)), 0.5 - 0.5 * math.log(2 * math.pi))
-    total = ew.add(stirling, ew.mul(inverse, series))
+    total = ew.add(stirling, rest)
     total = ew.where(small, ew.sub(total, mathematics.log(ew.where(small, product, 1))), total)
     total = ew.where(ew.eq(up, math.inf), math.inf, total)
     sine = ew.abs(mathematics.sin(_from_the_pole(x)))

@@ -13,11 +13,11 @@ from graphc.ir.types import row_major_strides
 from graphc.ops import dispatch, shape
 from graphc.ops.dispatch import GraphDispatcher, use
 from graphc.ops.elementwise import add, cast, mul
-from graphc.ops.index import iota, scatter, scatter_add, scatter_extreme
+from graphc.ops.index import iota, scatter, scatter_add, scatter_extreme, scatter_product
 from graphc.ops.slice_update import slice_index, slice_stops, update_slice
 from graphc.passes.updates import unmoved, updated
 
-_AT_INDICES = frozenset(f.op for f in (scatter, scatter_add, scatter_extreme))
+_AT_INDICES = frozenset(f.op for f in (scatter, scatter_add, scatter_extreme, scatter_product))
 """Updates of entries along an axis at indices."""
 
 

@@ -316,15 +316,24 @@ def _counting(name: str, dtype: Any) -> DType:
     return kind
 
 
+def _is_open(value: Any) -> bool:
+    """Whether it is a tensor without dimensions whose element calls give."""
+    return isinstance(value, Tensor) and not value.shape and front().known(value) is None
+
+
+def _whole(value: Any, kind: DType) -> Any:
+    return ew.cast(value, dtype=kind) if isinstance(value, Tensor) else fitted(value, kind)
+
+
 def _steps(name: str, start: Any, end: Any, steps: int, dtype: Any, of: DType | None = None) -> Any:
     """Numbers at equal distances, from both ends towards the middle, and the type that is asked for; whole ends for a
-    whole type, as in PyTorch. A tensor of the type ``of`` (None: what is asked for) where a number is known in calls
-    only, else an array."""
+    whole type, as in PyTorch. A tensor of the type ``of`` (None: what is asked for) where a number, or a tensor at an
+    end, is known in calls only, else an array."""
     kind = _counting(name, dtype)
     (count,) = new_shape((steps,))
-    ends = [_number(name, v) for v in (start, end)]
-    if any(map(is_given, (count, *ends))):
-        wanted = [fitted(v, kind) if kind.kind != "f" and not is_given(v) else v for v in ends]
+    ends = [v if _is_open(v) else _number(name, v) for v in (start, end)]
+    if any(is_given(n) or _is_open(n) for n in (count, *ends)):
+        wanted = [v if kind.kind == "f" or is_given(v) else _whole(v, kind) for v in ends]
         return front().own(
             spaced((wanted[0], wanted[1]), count, kind if kind.kind == "f" else float64, of or kind)
         ), kind

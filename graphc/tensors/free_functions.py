@@ -11,7 +11,7 @@ import numpy as np
 
 from graphc.base.dims import common_shape, new_shape, numpy_names
 from graphc.base.dtypes import bool_, dtype_of, int64
-from graphc.base.errors import ArgumentError, AttributeValueError, DTypeError
+from graphc.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
 from graphc.ops import elementwise as ew
 from graphc.ops import exact
 from graphc.ops.check import check_true
@@ -109,14 +109,26 @@ def typename(value: Any) -> str:
     return cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
 
 
-def searchsorted(sorted_sequence: Tensor, input: Any, *, right: bool = False, side: str | None = None) -> Tensor:
-    """Where elements of ``input`` go into an ascending sequence (last dimension): before equal elements, or behind."""
-    return sorted_sequence.searchsorted(input, right=right, side=side)
+def searchsorted(
+    sorted_sequence: Tensor,
+    input: Any,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: str | None = None,
+    sorter: Tensor | None = None,
+) -> Tensor:
+    """Where elements of ``input`` [..., N] go into ascending sequences [..., M] (or one vector): before equal elements,
+    or behind with ``right`` or ``side="right"``; i64 [..., N], or i32. ``sorter`` is the order in which a sequence that
+    does not ascend does."""
+    return sorted_sequence.searchsorted(input, out_int32=out_int32, right=right, side=side, sorter=sorter)
 
 
-def bucketize(input: Any, boundaries: Tensor, *, right: bool = False) -> Tensor:
-    """Which interval between ``boundaries`` (an ascending vector) each element lies in."""
-    return boundaries.searchsorted(input, right=right)
+def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
+    """Which interval between ``boundaries`` (an ascending vector) each element lies in (i64, or i32)."""
+    if len(boundaries.shape) != 1:
+        raise ShapeError(f"bucketize: boundaries are a vector, got {list(boundaries.shape)}")
+    return boundaries.searchsorted(input, out_int32=out_int32, right=right)
 
 
 def var_mean(

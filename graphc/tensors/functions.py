@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from builtins import any as any_of
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,11 @@ from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
 
 
-def _as_tensor(value: Any, name: str) -> Tensor:
+def _as_tensor(value: Any, name: str, others: Iterable[Any]) -> Tensor:
+    """The first operand, which may be a number where another one is a tensor."""
     if isinstance(value, Tensor):
         return value
-    if isinstance(value, Scalar):
+    if isinstance(value, Scalar) and any_of(isinstance(other, Tensor) for other in others):
         return front().constant(np.asarray(value, np.float32 if isinstance(value, float) else None))
     raise ArgumentError(f"{name} takes a tensor, got {type(value).__name__}", remedy="graphc.tensor(...)")
 
@@ -27,7 +29,7 @@ def _method(name: str) -> Callable[..., Any]:
 
     def function(input: Any, *args: Any, **kwargs: Any) -> Any:
         out = kwargs.pop("out", None) if kwargs else None
-        result = getattr(_as_tensor(input, name), name)(*args, **kwargs)
+        result = getattr(_as_tensor(input, name, (*args, *kwargs.values())), name)(*args, **kwargs)
         return result if out is None else into(out, result, name)
 
     function.__name__ = function.__qualname__ = name
@@ -98,6 +100,9 @@ bitwise_xor = _method("bitwise_xor")
 bmm = _method("bmm")
 broadcast_to = _method("broadcast_to")
 ceil = _method("ceil")
+cholesky = _method("cholesky")
+cholesky_inverse = _method("cholesky_inverse")
+cholesky_solve = _method("cholesky_solve")
 ceil_ = _method("ceil_")
 chunk = _method("chunk")
 clamp = _method("clamp")
@@ -124,6 +129,7 @@ cumprod = _method("cumprod")
 cumsum = _method("cumsum")
 cumulative_trapezoid = _method("cumulative_trapezoid")
 deg2rad = _method("deg2rad")
+det = _method("det")
 deg2rad_ = _method("deg2rad_")
 detach = _method("detach")
 detach_ = _method("detach_")
@@ -193,6 +199,7 @@ index_put_ = _method("index_put_")
 index_reduce = _method("index_reduce")
 index_select = _method("index_select")
 inner = _method("inner")
+inverse = _method("inverse")
 is_complex = _method("is_complex")
 is_inference = _method("is_inference")
 is_same_size = _method("is_same_size")
@@ -227,6 +234,7 @@ log_softmax = _method("log_softmax")
 logaddexp = _method("logaddexp")
 logaddexp2 = _method("logaddexp2")
 logcumsumexp = _method("logcumsumexp")
+logdet = _method("logdet")
 logical_and = _method("logical_and")
 logical_not = _method("logical_not")
 logical_or = _method("logical_or")
@@ -235,9 +243,13 @@ logit = _method("logit")
 logit_ = _method("logit_")
 logsumexp = _method("logsumexp")
 lt = _method("lt")
+lu = _method("lu")
+lu_solve = _method("lu_solve")
 masked_fill = _method("masked_fill")
 masked_scatter = _method("masked_scatter")
 masked_select = _method("masked_select")
+matrix_exp = _method("matrix_exp")
+matrix_power = _method("matrix_power")
 max = _method("max")
 maximum = _method("maximum")
 mean = _method("mean")
@@ -270,11 +282,14 @@ nonzero = _method("nonzero")
 nonzero_static = _method("nonzero_static")
 norm = _method("norm")
 not_equal = _method("not_equal")
+orgqr = _method("orgqr")
 outer = _method("outer")
 permute = _method("permute")
+pinverse = _method("pinverse")
 positive = _method("positive")
 pow = _method("pow")
 prod = _method("prod")
+qr = _method("qr")
 put = _method("put")
 quantile = _method("quantile")
 rad2deg = _method("rad2deg")
@@ -312,6 +327,7 @@ sinc_ = _method("sinc_")
 sinh = _method("sinh")
 sinh_ = _method("sinh_")
 slice_scatter = _method("slice_scatter")
+slogdet = _method("slogdet")
 softmax = _method("softmax")
 sort = _method("sort")
 split = _method("split")
@@ -325,6 +341,7 @@ std = _method("std")
 sub = _method("sub")
 subtract = _method("subtract")
 sum = _method("sum")
+svd = _method("svd")
 swapaxes = _method("swapaxes")
 swapdims = _method("swapdims")
 t = _method("t")
@@ -339,6 +356,7 @@ tile = _method("tile")
 topk = _method("topk")
 transpose = _method("transpose")
 trapezoid = _method("trapezoid")
+triangular_solve = _method("triangular_solve")
 trapz = _method("trapz")
 tril = _method("tril")
 triu = _method("triu")

@@ -11,7 +11,7 @@ from graphc.ops import elementwise as ew
 from graphc.ops.index import iota
 from graphc.ops.shape import concat, filled, reshape
 from graphc.tensors.tensor import Tensor
-from graphc.tensors.tensor_base import front
+from graphc.tensors.tensor_base import TensorBase, front
 
 
 def is_given(number: Any) -> bool:
@@ -57,8 +57,11 @@ def counted(count: Any, first: Any, each: Any, kind: DType) -> Tensor:
 
 def spaced(ends: tuple[Any, Any], count: Any, real: DType, kind: DType) -> Tensor:
     """``count`` numbers at equal distances, both ends included, from both ends towards the middle; ends or count are
-    given by each call. Computed in the type ``real`` and cast to ``kind``, as linspace does it with numpy."""
-    first, last = (front().scalar(fitted(x, real), real) for x in ends)
+    given by each call, ends as tensors too. Computed in the type ``real`` and cast to ``kind``, as linspace does it
+    with numpy."""
+    first, last = (
+        ew.cast(x, dtype=real) if isinstance(x, TensorBase) else front().scalar(fitted(x, real), real) for x in ends
+    )
     places = iota(shape=(count,), axis=0, dtype=int64)
     # One number has no distance to another one, and is the first end.
     each = ew.div(ew.sub(last, first), ew.cast(ew.maximum(front().scalar(count - 1, int64), 1), dtype=real))

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc.base.dtypes import DType, float32, float64, int64
+from graphc.base.dtypes import DType, float32, float64, int32, int64
 from graphc.base.errors import ArgumentError, DTypeError
 from graphc.ops import elementwise as ew
-from graphc.ops import exact, shape
+from graphc.ops import exact, reduce, shape
 from graphc.ops import math as mathematics
+from graphc.ops.index import iota
 from graphc.ops.random import random_bits
 from graphc.ops.random import uniform as uniform_24
+from graphc.ops.state import stop_gradient
 from graphc.tensors.generator import default_generator
+from graphc.tensors.native_draws import drawn_natively
 from graphc.tensors.placement import beside
 
 _LOW = 0xFFFFFFFF
@@ -24,12 +27,14 @@ def _state(generator: Any, near: Any) -> tuple[Any, int]:
     return (state if near is None else beside(state, near)), stream
 
 
-def _draw(sizes: Sizes, generator: Any, near: Any = None) -> Any:
-    """32 random bits per element, i32."""
+@drawn_natively
+def _bits(sizes: Sizes, dtype: DType = int32, generator: Any = None, near: Any = None) -> Any:
+    """32 random bits per element."""
     state, stream = _state(generator, near)
     return random_bits(state, shape=sizes, stream=stream)
 
 
+@drawn_natively
 def uniform(sizes: Sizes, dtype: DType = float32, generator: Any = None, near: Any = None) -> Any:
     """Uniform in [0, 1): multiples of 2**-24 in f32, of 2**-53 in f64. Drawn on the device of the tensor ``near``; the
     numbers are the same on all."""
@@ -38,7 +43,7 @@ def uniform(sizes: Sizes, dtype: DType = float32, generator: Any = None, near: A
     if dtype is not float64:
         state, stream = _state(generator, near)
         return uniform_24(state, sizes, stream, dtype)
-    bits = ew.bit_and(ew.cast(_draw((2, *sizes), generator, near), dtype=int64), _LOW)
+    bits = ew.bit_and(ew.cast(_bits((2, *sizes), int32, generator, near), dtype=int64), _LOW)
     high, low = (_part(bits, i) for i in (0, 1))
     whole = ew.add(ew.shift_left(ew.shift_right(high, 5), 26), ew.shift_right(low, 6))
     return ew.mul(ew.cast(whole, dtype=float64), 2.0**-53)
@@ -51,18 +56,21 @@ def _part(pair: Any, i: int) -> Any:
     return shape.reshape(picked, shape=rest)
 
 
-def normal(sizes: Sizes, dtype: DType = float32, generator: Any = None) -> Any:
+@drawn_natively
+def normal(sizes: Sizes, dtype: DType = float32, generator: Any = None, near: Any = None) -> Any:
     """Normal with mean 0 and deviation 1, by the transform of Box and Muller (1958), of the same bits everywhere."""
-    pair = uniform((2, *sizes), dtype, generator)
+    pair = uniform((2, *sizes), dtype, generator, near)
     radius = mathematics.sqrt(ew.mul(exact.exact_log(ew.sub(1.0, _part(pair, 0))), -2.0))
     return ew.mul(radius, exact.exact_cosine(_part(pair, 1)))
 
 
+@drawn_natively
 def exponential(sizes: Sizes, dtype: DType = float32, generator: Any = None, near: Any = None) -> Any:
     """Exponentially distributed with rate 1."""
     return ew.neg(exact.exact_log(ew.sub(1.0, uniform(sizes, dtype, generator, near))))
 
 
+@drawn_natively
 def gumbel(sizes: Sizes, dtype: DType = float32, generator: Any = None, near: Any = None) -> Any:
     """Of the standard Gumbel distribution: minus the logarithm of an exponential variable, of which the smallest
     positive one is far above the limit that keeps the result finite."""
@@ -73,6 +81,37 @@ def cauchy(sizes: Sizes, dtype: DType = float32, generator: Any = None) -> Any:
     """Of the standard Cauchy distribution: minus the cotangent of half a turn times a uniform number."""
     half = ew.mul(ew.maximum(uniform(sizes, dtype, generator), 2.0**-25 if dtype is float32 else 2.0**-54), 0.5)
     return ew.neg(ew.div(exact.exact_cosine(half), exact.exact_sine(half)))
+
+
+_TRIES = {float32: 6, float64: 12}
+"""Proposals for each gamma variate. One is refused with a probability of 0.05 at most (at a concentration of 1), all of
+them with less than the step of uniform numbers, 2**-24 and 2**-53; then the last one stands."""
+_THIRD = 1 / 3
+_POSITIVE = 1e-30
+"""Proposals below it are refused; the logarithm is that of a normal number."""
+
+
+def log_gamma(concentration: Any, sizes: Sizes, generator: Any = None) -> Any:
+    """The logarithm of gamma variates of a concentration that broadcasts to ``sizes``, and of scale 1 (Marsaglia and
+    Tsang, A Simple Method for Generating Gamma Variables, 2000, with a fixed number of proposals). Of a concentration
+    below 1 they are those of one more, times a power of a uniform number. No gradient flows through them."""
+    a = stop_gradient(concentration)
+    low, tries = ew.lt(a, 1.0), _TRIES[a.dtype]
+    d = ew.sub(ew.where(low, ew.add(a, 1.0), a), _THIRD)
+    x = normal((tries, *sizes), a.dtype, generator)
+    root = ew.add(1.0, ew.div(x, mathematics.sqrt(ew.mul(d, 9.0))))
+    cube = ew.mul(ew.mul(root, root), root)
+    valid = ew.gt(cube, _POSITIVE)
+    cube = ew.where(valid, cube, 1.0)
+    log = exact.exact_log(cube)
+    chance = exact.exact_log(ew.sub(1.0, uniform((tries, *sizes), a.dtype, generator)))
+    bound = ew.add(ew.mul(ew.mul(x, x), 0.5), ew.mul(d, ew.add(ew.sub(1.0, cube), log)))
+    taken = ew.logical_and(valid, ew.lt(chance, bound))
+    number = iota(shape=(tries, *sizes), axis=0)
+    first = reduce.min(ew.where(taken, number, tries - 1), axes=(0,), keepdims=True)
+    found = reduce.sum(ew.where(ew.eq(number, first), log, 0.0), axes=(0,), keepdims=False)
+    power = ew.div(exact.exact_log(ew.sub(1.0, uniform(sizes, a.dtype, generator))), a)
+    return ew.add(ew.add(found, exact.exact_log(d)), ew.where(low, power, 0.0))
 
 
 def bernoulli(p: Any, sizes: Sizes, generator: Any = None) -> Any:
@@ -88,9 +127,9 @@ def integers(low: int, high: int, sizes: Sizes, generator: Any = None) -> Any:
     if span <= 0:
         raise ArgumentError(f"random integers need low < high, got {low} and {high}")
     if span <= 1 << 31:
-        bits = ew.bit_and(ew.cast(_draw(sizes, generator), dtype=int64), _LOW)
+        bits = ew.bit_and(ew.cast(_bits(sizes, int32, generator), dtype=int64), _LOW)
     else:
-        wide = ew.cast(_draw((2, *sizes), generator), dtype=int64)
+        wide = ew.cast(_bits((2, *sizes), int32, generator), dtype=int64)
         bits = ew.bit_xor(
             ew.shift_left(ew.bit_and(_part(wide, 0), (1 << 31) - 1), 32), ew.bit_and(_part(wide, 1), _LOW)
         )

@@ -23,6 +23,7 @@ from graphc.tensors.methods.arithmetic import Arithmetic
 from graphc.tensors.methods.calculus import Calculus
 from graphc.tensors.methods.conversion import Conversion
 from graphc.tensors.methods.inplace import InPlace
+from graphc.tensors.methods.matrices import Matrices
 from graphc.tensors.methods.numbers import Numbers
 from graphc.tensors.methods.questions import Questions
 from graphc.tensors.methods.shaping import Shaping
@@ -32,7 +33,7 @@ from graphc.tensors.printing import text_of, with_suffixes
 from graphc.tensors.tensor_base import BY_NUMPY, converted, edge_of, expose, front, refresh
 
 
-class Tensor(Arithmetic, Numbers, Shaping, InPlace, Conversion, Calculus, Statistics, Questions):
+class Tensor(Arithmetic, Numbers, Shaping, InPlace, Conversion, Calculus, Statistics, Questions, Matrices):
     """A multidimensional array. Made by ``graphc.tensor``, ``graphc.zeros`` and the like."""
 
     __array_priority__ = 1000

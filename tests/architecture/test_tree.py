@@ -24,6 +24,7 @@ FREE_FOLDERS = frozenset(
         "examples",
         "extension",
         "families",
+        "scripts",
         "seeds",
         "benchmarks",
         "tools",

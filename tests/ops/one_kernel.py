@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from graphc.base.dtypes import DType
 from graphc.base.size import is_one
 from graphc.ir.graph.graph import CONSTANT, Graph, Node
 from graphc.ir.graph.interpret import Interpreter
@@ -29,6 +30,7 @@ class MemoryContext:
     def __init__(self, type: TensorType):
         self.nest = NestBuilder()
         self.type = type
+        self.own: list[Buffer] = []
 
     def load(self, operand: OperandRef, index: Sequence[IndexLike], guard: Guard = (), other: Any = 0) -> Scalar:
         place = flatten(index, row_major_strides(operand.shape))
@@ -40,6 +42,10 @@ class MemoryContext:
 
     def store(self, index: Sequence[IndexLike], value: Scalar, guard: Guard = (), combine: str | None = None) -> None:
         self.nest.store_at("out", flatten(index, row_major_strides(self.type.shape)), value, guard, combine)
+
+    def scratch(self, dtype: DType, size: int) -> str:
+        self.own.append(Buffer("work", dtype, size, "scratch"))
+        return "work"
 
 
 def lower_op(op: OpDef, types: Types, attrs: Attrs) -> Kernel:
@@ -60,7 +66,8 @@ def lower_op(op: OpDef, types: Types, attrs: Attrs) -> Kernel:
             c.store(index, value)
     buffers = [Buffer(f"in{i}", t.dtype, t.size, "in") for i, t in enumerate(types)]
     role = "inout" if op.has(Trait.CHECK) else "out"
-    return Kernel(op.name, (*buffers, Buffer("out", type.dtype, type.size, role)), c.nest.body())
+    result = Buffer("out", type.dtype, type.size, role)
+    return Kernel(op.name, (*buffers, result, *c.own), c.nest.body())
 
 
 class KernelByKernel(Interpreter):

@@ -36,6 +36,8 @@ UNPROVEN = {
     ("winograd_weight", (("x", 0, 2), ("x", 0, 3))): "the window, which is written out",
     ("winograd_output", (("shape", 2),)): "the image without its tiles",
     ("winograd_output", (("shape", 3),)): "the image without its tiles",
+    **{("merge_runs", (("x", 0, d),)): "the line, of which runs are counted" for d in (0, 1)},
+    ("merge_runs", (("width",),)): "elements of a run",
 }
 """Namings that no model has, of which bounds do not prove that they are right."""
 

@@ -145,7 +145,7 @@ def judge_call(name: str, args: Any, kwargs: Any, expected: Any) -> Outcome:
     """Repeats one call with the rule of the table."""
     function: Any = find(name)
     try:
-        with _alarm(), graphc.no_grad():
+        with alarm(SECONDS), graphc.no_grad():
             given = tuple([_ours(a) for a in args if not isinstance(a, _LEFT_OUT)])
             found = function(*given, **_ours(kwargs))
         if any(word in name for word in _ORDERS):
@@ -200,12 +200,14 @@ def difference(found: Any, expected: Any) -> str:
 
 
 @contextmanager
-def _alarm() -> Iterator[None]:
+def alarm(seconds: int) -> Iterator[None]:
+    """What takes longer raises TimeoutError."""
+
     def late(*_: Any) -> None:
-        raise TimeoutError(f"longer than {SECONDS} s")
+        raise TimeoutError(f"longer than {seconds} s")
 
     before = signal.signal(signal.SIGALRM, late)
-    signal.alarm(SECONDS)
+    signal.alarm(seconds)
     try:
         yield
     finally:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import functools
-import operator
 from collections.abc import Sequence
 from typing import Any
 
-from graphc.base.errors import UnsupportedError
 from graphc.interop.aten.registry import function_of, rule, same
 from graphc.nn import functional as F
 from graphc.tensors import creation, functions
@@ -75,25 +72,6 @@ rule("std_mean", "std_mean.dim")(_unbiased(free.std_mean))
 rule("var_mean", "var_mean.dim")(_unbiased(free.var_mean))
 
 
-@rule("linalg_norm", "linalg_norm.ord_str")
-def linalg_norm(self: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """Of vectors any norm, of matrices that of Frobenius."""
-    taken = self if dtype is None else self.to(dtype)
-    matrices = dim is not None and len(dim) == 2
-    if ord not in (None, "fro") and (matrices or isinstance(ord, str) or (dim is None and self.dim() != 1)):
-        raise UnsupportedError(f"the norm {ord!r} of matrices")
-    if dim is None and not keepdim:
-        taken = taken.reshape(-1)
-    return functions.norm(taken, 2 if ord in (None, "fro") else ord, dim, keepdim)
-
-
-@rule("linalg_matrix_norm.str_ord")
-def matrix_norm(
-    self: Tensor, ord: str = "fro", dim: Sequence[int] = (-2, -1), keepdim: bool = False, *, dtype: Any = None
-) -> Tensor:
-    return linalg_norm(self, ord, dim, keepdim, dtype=dtype)
-
-
 @rule("special_xlog1py")
 def xlog1py(self: Tensor, other: Tensor) -> Tensor:
     return free.where(
@@ -127,20 +105,6 @@ def trapezoid(y: Tensor, *, dx: float = 1, dim: int = -1) -> Tensor:
 @rule("tensordot")
 def tensordot(self: Tensor, other: Tensor, dims_self: Sequence[int], dims_other: Sequence[int]) -> Tensor:
     return free.tensordot(self, other, (list(dims_self), list(dims_other)))
-
-
-@rule("linalg_multi_dot")
-def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
-    return functools.reduce(operator.matmul, tensors)
-
-
-@rule("matrix_power", "linalg_matrix_power")
-def matrix_power(self: Tensor, n: int) -> Tensor:
-    if n < 0:
-        raise UnsupportedError("powers of inverse matrices")
-    if n == 0:
-        return creation.eye(self.shape[-1], dtype=self.dtype).expand(self.shape)
-    return self.clone() if n == 1 else functools.reduce(operator.matmul, [self] * n)
 
 
 @rule("affine_grid_generator")

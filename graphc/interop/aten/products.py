@@ -49,11 +49,6 @@ def trilinear(
     return free.einsum(f"{','.join(given)}->{summed}", i1, i2, i3)
 
 
-@rule("linalg_cross")
-def linalg_cross(self: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
-    return functions.cross(self, other, dim)
-
-
 @rule("_scaled_dot_product_flash_attention_for_cpu")
 def flash_attention(
     query: Tensor,

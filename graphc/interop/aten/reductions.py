@@ -76,12 +76,6 @@ def var_mean(self: Tensor, dim: Any = None, *, correction: Any = 1, keepdim: boo
     return free.var_mean(self, dim, keepdim=keepdim, correction=1 if correction is None else correction)
 
 
-@rule("linalg_vector_norm")
-def vector_norm(self: Tensor, ord: float = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    taken = self if dtype is None else self.to(dtype)
-    return functions.norm(taken.reshape(-1) if dim is None and not keepdim else taken, ord, dim, keepdim)
-
-
 @rule("norm.ScalarOpt_dim", "norm.Scalar", "norm.ScalarOpt_dim_dtype")
 def norm(
     self: Tensor, p: Any = 2, dim: Sequence[int] | None = None, keepdim: bool = False, *, dtype: Any = None

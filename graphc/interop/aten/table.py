@@ -11,6 +11,7 @@ from graphc.interop.aten import (
     distances,
     indexing,
     losses,
+    matrices,
     normalization,
     pointwise,
     pooling,
@@ -25,7 +26,7 @@ from graphc.interop.aten.registry import TABLE, find
 __all__ = ["FAMILIES", "TABLE", "find"]
 
 FAMILIES = (
-    *(composites, control, convolutions, creation, derivatives, distances, indexing, losses),
+    *(composites, control, convolutions, creation, derivatives, distances, indexing, losses, matrices),
     *(normalization, pointwise, pooling, products, recurrent, reductions, scalars, shapes),
 )
 """The modules that hold the rules."""

@@ -148,6 +148,14 @@ def top(w: Writer, x: str, count: str, axis: int, largest: bool) -> list[str]:
     return w.add("TopK", x, count, outputs=2, axis=axis, largest=int(largest), sorted=1)
 
 
+def _argsort(w: Writer, node: Node, x: str) -> str:
+    """The places of the first elements in order."""
+    operand, axis = node.operands[0], node.attrs["axis"]
+    given = w.cast(x, float32) if operand.dtype.bits == 8 else x
+    count = w.vector(w.at((node.results[0].shape[axis],)))
+    return top(w, given, count, axis, node.attrs["descending"])[1]
+
+
 def _rank(w: Writer, node: Node, x: str) -> str:
     """The places that elements take in order: the inverse of the order."""
     shape, axis = node.operands[0].shape, node.attrs["axis"]
@@ -188,6 +196,7 @@ RULES: dict[str, Rule] = {
     "all": _folded("ReduceMin"),
     "argmax": _position("ArgMax"),
     "argmin": _position("ArgMin"),
+    "argsort": _argsort,
     "rank": _rank,
     "cumsum": _cumsum,
 }

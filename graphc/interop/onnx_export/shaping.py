@@ -13,7 +13,7 @@ from graphc.base.size import bounds, is_size
 from graphc.interop.onnx_export.sizes import same
 from graphc.interop.onnx_export.writer import Rule, Writer, unsupported
 from graphc.ir.graph.graph import Node
-from graphc.ops.index import strided_view
+from graphc.ops.strided import strided_view
 
 Shape = Sequence[Any]
 END = np.iinfo(np.int64).max
@@ -177,6 +177,7 @@ RULES: dict[str, Rule] = {
     "scatter": _scattered(None),
     "scatter_add": _scattered("add"),
     "scatter_extreme": _scattered(lambda node: "max" if node.attrs["largest"] else "min"),
+    "scatter_product": _scattered("mul"),
     "iota": _iota,
     "size": lambda w, node: w.add("Squeeze", w.vector([w.at(node.attrs["value"])]), w.ints(0)),
     "later": lambda w, node, x, after: x,

@@ -53,3 +53,8 @@ class LowerContext(Protocol):
     def store(self, index: Sequence[IndexLike], value: Scalar, guard: Guard = (), combine: str | None = None) -> None:
         """Writes an element of the result (``lower_nest`` only)."""
         ...
+
+    def scratch(self, dtype: DType, size: int) -> str:
+        """The name of a flat buffer for ``NestBuilder.load_at`` and ``store_at``, of unknown content, in which the
+        iterations of the outermost parallel loops keep nothing for each other (``lower_nest`` only, one for an op)."""
+        ...

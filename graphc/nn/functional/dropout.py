@@ -36,7 +36,7 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace
 
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """``alpha_dropout`` of whole channels of [batch, channels, ...]."""
-    if len(input.shape) < 2:
+    if training and len(input.shape) < 2:
         raise ShapeError(f"feature_alpha_dropout: the input {list(input.shape)} has no channels")
     shape = (*input.shape[:2], *(1,) * (len(input.shape) - 2))
     return _alpha_dropout("feature_alpha_dropout", input, p, training, inplace, shape)

@@ -42,5 +42,5 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
         )
     rows = input1.reshape(-1, 1, 1, first)
     partial = matrix_product.matmul(rows, weight).reshape(-1, out, second)
-    result = (partial * input2.reshape(-1, 1, second)).sum(-1).reshape(*input1.shape[:-1], out)
+    result = (partial * input2.reshape(-1, 1, second)).sum(-1, dtype=partial.dtype).reshape(*input1.shape[:-1], out)
     return result if bias is None else result + bias

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from graphc.base.errors import AttributeValueError, ShapeError
+from graphc.base.errors import AttributeValueError, DTypeError, ShapeError
 from graphc.nn.functional.activation import logsigmoid
 from graphc.nn.functional.distance import pairwise_distance
 from graphc.nn.functional.loss import reduced, reduction_of
@@ -37,6 +37,11 @@ def multi_margin_loss(
     if p not in (1, 2):
         raise AttributeValueError(f"multi_margin_loss: p is 1 or 2, got {p}")
     how = reduction_of(reduction, size_average, reduce)
+    if weight is not None and tuple(weight.shape) != tuple(input.shape[-1:]):
+        raise ShapeError(f"multi_margin_loss: weight {list(weight.shape)} for input {list(input.shape)}")
+    if not target.dtype.is_integer:
+        raise DTypeError(f"multi_margin_loss: classes are integers, got {target.dtype.name}", remedy="target.long()")
+    input = input.reshape(1) if not input.shape else input
     single = len(input.shape) == 1 and tuple(target.shape) == (1,)
     x, t = (input.unsqueeze(0), target) if single else _rows("multi_margin_loss", input, target, 0)
     require(t, 0, x.shape[1] - 1, "multi_margin_loss: target")
@@ -61,6 +66,8 @@ def multilabel_margin_loss(
     """``max(0, 1 - (x[label] - x[other]))`` for all labels (entries of the target before the first -1) and all classes
     that are no label, divided by the number of classes."""
     how = reduction_of(reduction, size_average, reduce)
+    if not input.shape and not target.shape:
+        input, target = input.reshape(1), target.reshape(1)
     x, t = _rows("multilabel_margin_loss", input, target, 1)
     classes = x.shape[1]
     require(t, -1, classes - 1, "multilabel_margin_loss: target")
@@ -102,6 +109,8 @@ def triplet_margin_with_distance_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """``max(0, d(anchor, positive) - d(anchor, negative) + margin)`` for any distance d; see triplet_margin_loss."""
+    if margin <= 0:
+        raise AttributeValueError(f"triplet_margin_with_distance_loss: margin {margin}", remedy="a margin above 0")
     distance = pairwise_distance if distance_function is None else distance_function
     far = distance(anchor, negative)
     if swap:

@@ -199,6 +199,8 @@ def triplet_margin_loss(
 ) -> Tensor:
     """``max(0, |anchor - positive| - |anchor - negative| + margin)``; ``swap`` lets the positive stand for the
     anchor in the second distance where it is nearer to the negative."""
+    if margin <= 0:
+        raise AttributeValueError(f"triplet_margin_loss: margin {margin}", remedy="a margin above 0")
     near = pairwise_distance(anchor, positive, p, eps)
     far = pairwise_distance(anchor, negative, p, eps)
     if swap:

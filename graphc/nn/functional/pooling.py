@@ -68,6 +68,8 @@ def maximum_windows(
 ) -> Any:
     """Maximum over windows of the last ``rank`` dimensions, on request with positions; see ``max_pool2d``."""
     x, added = batched(x, rank, name)
+    if 0 in x.shape[1:]:
+        raise ShapeError(f"{name}: the input {list(x.shape)} has no elements", remedy="only the batch may be empty")
     kernel, strides, pads = _window(name, rank, kernel_size, stride, padding)
     dilations = per_dimension(dilation, rank, "dilation")
     sizes = tuple(x.shape[2:])

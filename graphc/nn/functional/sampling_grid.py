@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -45,45 +47,96 @@ def grid_sample(
     padding_mode: str = "zeros",
     align_corners: bool | None = None,
 ) -> Tensor:
-    """``input`` [batch, channels, H, W] at the points (x, y) of ``grid`` [batch, h, w, 2], which run from -1 to 1.
+    """``input`` [batch, channels, H, W] at the points (x, y) of ``grid`` [batch, h, w, 2], which run from -1 to 1; or
+    [batch, channels, D, H, W] at the points (x, y, z) of [batch, d, h, w, 3].
 
-    ``mode`` is ``bilinear`` or ``nearest``; ``padding_mode`` says what lies outside: ``zeros``, ``border`` (the edge
-    repeated) or ``reflection``. The grid's gradient of ``nearest`` is 0.
+    ``mode`` is ``bilinear``, ``nearest`` or, of images, ``bicubic`` (Keys 1981, with -0.75); ``padding_mode`` says what
+    lies outside: ``zeros``, ``border`` (the edge repeated) or ``reflection``. The grid's gradient of ``nearest`` is 0.
     """
-    if mode not in ("bilinear", "nearest") or padding_mode not in ("zeros", "border", "reflection"):
+    if mode not in ("bilinear", "nearest", "bicubic") or padding_mode not in ("zeros", "border", "reflection"):
         raise AttributeValueError(f"grid_sample: mode {mode!r} or padding_mode {padding_mode!r} is not known")
-    if len(input.shape) != 4 or len(grid.shape) != 4 or grid.shape[-1] != 2 or input.shape[0] != grid.shape[0]:
+    rank = len(input.shape)
+    fits = rank == len(grid.shape) and grid.shape[-1] == rank - 2 and input.shape[0] == grid.shape[0]
+    if rank not in (4, 5) or not fits:
         raise ShapeError(f"grid_sample: input {list(input.shape)} and grid {list(grid.shape)} do not fit")
-    height, width = input.shape[2:]
+    if mode == "bicubic" and rank != 4:
+        raise AttributeValueError("grid_sample: 'bicubic' takes images", remedy="'bilinear', or four dimensions")
     corners = bool(align_corners)
-    x = _pixels(grid[..., 0], width, padding_mode, corners)
-    y = _pixels(grid[..., 1], height, padding_mode, corners)
-    if mode == "nearest":
-        rows, columns = mathematics.round(y), mathematics.round(x)
-        found = _taken(input, rows, columns)
-        if not (grid.requires_grad and is_grad_enabled()):
-            return found
-        # Never chosen: it is what makes the result depend on the grid, with a gradient of 0.
-        return ew.where(ew.gt(columns, math.inf).unsqueeze(1), columns.unsqueeze(1), found)
-    left, top = mathematics.floor(x), mathematics.floor(y)
-    right_share, low_share = ew.sub(x, left.detach()).unsqueeze(1), ew.sub(y, top.detach()).unsqueeze(1)
+    # The last coordinate belongs to the first dimension.
+    along = [(grid[..., -1 - axis], extent) for axis, extent in enumerate(input.shape[2:])]
+    places = [_pixels(points, extent, corners) for points, extent in along]
+    if mode == "bicubic":
+        return _bicubic(input, places, padding_mode, corners)
+    places = [_inside(p, extent, padding_mode, corners) for p, (_, extent) in zip(places, along, strict=True)]
+    if mode == "bilinear":
+        return _linear(input, places)
+    nearest = [mathematics.round(p) for p in places]
+    found = _taken(input, nearest)
+    if not (grid.requires_grad and is_grad_enabled()):
+        return found
+    # Never chosen: it is what makes the result depend on the grid, with a gradient of 0.
+    return ew.where(ew.gt(nearest[-1], math.inf).unsqueeze(1), nearest[-1].unsqueeze(1), found)
+
+
+def _linear(input: Tensor, places: Sequence[Tensor]) -> Tensor:
+    """Weighted means of the pixels at all corners around each place."""
+    low = [mathematics.floor(p) for p in places]
+    shares = [ew.sub(p, at.detach()).unsqueeze(1) for p, at in zip(places, low, strict=True)]
+    sides = [((0, ew.sub(1.0, share)), (1, share)) for share in shares]
+    return _weighted(input, [[(ew.add(at, d), w) for d, w in side] for at, side in zip(low, sides, strict=True)])
+
+
+_CUBIC = -0.75
+"""The derivative of the cubic kernel at 1, as PyTorch has it."""
+
+
+def _bicubic(input: Tensor, places: Sequence[Tensor], padding_mode: str, corners: bool) -> Tensor:
+    """Weighted means of the 4 by 4 pixels around each place, those outside as ``padding_mode`` says."""
+    taps = []
+    for place, extent in zip(places, input.shape[2:], strict=True):
+        low = mathematics.floor(place).detach()
+        share = ew.sub(place, low).unsqueeze(1)
+        around = [_inside(ew.add(low, d), extent, padding_mode, corners) for d in (-1, 0, 1, 2)]
+        taps.append(list(zip(around, _cubic_weights(share), strict=True)))
+    return _weighted(input, taps)
+
+
+def _cubic_weights(t: Any) -> list[Any]:
+    """Weights of the pixels at -1, 0, 1 and 2 for a place at ``t`` between 0 and 1."""
+
+    def near(x: Any) -> Any:
+        return ew.add(ew.mul(ew.mul(ew.sub(ew.mul(x, _CUBIC + 2), _CUBIC + 3), x), x), 1.0)
+
+    def far(x: Any) -> Any:
+        inner = ew.add(ew.mul(ew.sub(ew.mul(x, _CUBIC), 5 * _CUBIC), x), 8 * _CUBIC)
+        return ew.sub(ew.mul(inner, x), 4 * _CUBIC)
+
+    rest = ew.sub(1.0, t)
+    return [far(ew.add(t, 1.0)), near(t), near(rest), far(ew.add(rest, 1.0))]
+
+
+def _weighted(input: Tensor, taps: Sequence[Sequence[tuple[Any, Any]]]) -> Tensor:
+    """The sum over all choices of one (position, weight) for each dimension."""
     result: Any = None
-    for dy, wy in ((0, ew.sub(1.0, low_share)), (1, low_share)):
-        for dx, wx in ((0, ew.sub(1.0, right_share)), (1, right_share)):
-            part = ew.mul(_taken(input, ew.add(top, dy), ew.add(left, dx)), ew.mul(wy, wx))
-            result = part if result is None else ew.add(result, part)
+    for choice in itertools.product(*taps):
+        weight = functools.reduce(ew.mul, [w for _, w in choice])
+        part = ew.mul(_taken(input, [place for place, _ in choice]), weight)
+        result = part if result is None else ew.add(result, part)
     return result
 
 
-def _pixels(points: Tensor, extent: int, padding_mode: str, corners: bool) -> Tensor:
-    """Coordinates from -1 to 1 as positions of pixels, brought inside as ``padding_mode`` says."""
+def _pixels(points: Tensor, extent: int, corners: bool) -> Tensor:
+    """Coordinates from -1 to 1 as positions of pixels."""
     shifted = ew.add(points, 1.0)
     if corners:
-        places = ew.mul(shifted, (extent - 1) / 2)
-    else:
-        # In f64 and rounded once, like PyTorch's multiply-add: positions in large images have few digits to lose.
-        wide = ew.sub(ew.mul(ew.cast(shifted, dtype=float64), extent / 2), 0.5)
-        places = ew.cast(wide, dtype=points.dtype)
+        return ew.mul(shifted, (extent - 1) / 2)
+    # In f64 and rounded once, like PyTorch's multiply-add: positions in large images have few digits to lose.
+    wide = ew.sub(ew.mul(ew.cast(shifted, dtype=float64), extent / 2), 0.5)
+    return ew.cast(wide, dtype=points.dtype)
+
+
+def _inside(places: Tensor, extent: int, padding_mode: str, corners: bool) -> Tensor:
+    """Positions of pixels, brought inside as ``padding_mode`` says."""
     if padding_mode == "reflection":
         low, span = (0.0, extent - 1.0) if corners else (-0.5, float(extent))
         places = _reflected(places, low, span)
@@ -104,16 +157,16 @@ def _reflected(places: Tensor, low: float, span: float) -> Tensor:
     return ew.add(ew.where(ew.gt(rest, span), ew.sub(2 * span, rest), rest), low)
 
 
-def _taken(input: Tensor, y: Tensor, x: Tensor) -> Tensor:
-    """[batch, channels, h, w]: the pixels at whole positions, 0 outside."""
-    batch, channels, height, width = input.shape
-    inside = ew.logical_and(
-        ew.logical_and(ew.ge(y, 0), ew.le(y, height - 1.0)), ew.logical_and(ew.ge(x, 0), ew.le(x, width - 1.0))
-    )
-    row = composite.clamp(y, 0, height - 1).to(int64)
-    column = composite.clamp(x, 0, width - 1).to(int64)
-    image = ew.mul(index.iota(shape=(batch, 1, 1), axis=0), height * width)
-    places = ew.add(ew.add(ew.mul(row, width), column), image)
-    flat = input.permute(0, 2, 3, 1).reshape(batch * height * width, channels)
-    found = index.gather(flat, places, axis=0).permute(0, 3, 1, 2)
-    return ew.where(inside.unsqueeze(1), found, 0)
+def _taken(input: Tensor, places: Sequence[Tensor]) -> Tensor:
+    """[batch, channels, ...]: the pixels at whole positions, one tensor of them for each dimension; 0 outside."""
+    batch, channels, *extents = input.shape
+    inside = [ew.logical_and(ew.ge(p, 0), ew.le(p, n - 1.0)) for p, n in zip(places, extents, strict=True)]
+    flat_place: Any = None
+    for place, extent in zip(places, extents, strict=True):
+        whole = composite.clamp(place, 0, extent - 1).to(int64)
+        flat_place = whole if flat_place is None else ew.add(ew.mul(flat_place, extent), whole)
+    size, rank = math.prod(extents), len(extents)
+    image = ew.mul(index.iota(shape=(batch, *(1,) * rank), axis=0), size)
+    flat = input.permute(0, *range(2, rank + 2), 1).reshape(batch * size, channels)
+    found = index.gather(flat, ew.add(flat_place, image), axis=0).permute(0, rank + 1, *range(1, rank + 1))
+    return ew.where(functools.reduce(ew.logical_and, inside).unsqueeze(1), found, 0)

@@ -42,13 +42,18 @@ def embedding(
         _limit_norm(weight, input, max_norm, norm_type)
     rows = index.gather(weight, input, axis=0)
     if scale_grad_by_freq:
-        share = _one_over_count(input, weight).reshape(*input.shape, *(1,) * (len(weight.shape) - 1))
-        rows = ew.add(ew.mul(rows, share), ew.mul(rows, ew.sub(1.0, share)).detach())
+        rows = _scaled_by_count(rows, input, weight)
     if padding_idx is None:
         return rows
     padding = padding_index(padding_idx, weight.shape[0])
     blocked = ew.eq(input, padding).reshape(*input.shape, *(1,) * (len(weight.shape) - 1))
     return ew.where(blocked, rows.detach(), rows)
+
+
+def _scaled_by_count(rows: Tensor, input: Tensor, weight: Tensor) -> Tensor:
+    """The rows, with gradients divided by how often each is used."""
+    share = _one_over_count(input, weight).reshape(*rows.shape[:-1], 1)
+    return ew.add(ew.mul(rows, share), ew.mul(rows, ew.sub(1.0, share)).detach())
 
 
 def _one_over_count(input: Tensor, weight: Tensor) -> Tensor:
@@ -99,13 +104,15 @@ def embedding_bag(
     ``include_last_offset`` its last entry is the end of the last bag). Entries equal to ``padding_idx`` do not count,
     an empty bag gives zeros. ``per_sample_weights`` (of the input's shape, for ``sum``) scale rows.
     """
-    _check_bags(input, offsets, mode, per_sample_weights, scale_grad_by_freq)
+    _check_bags(input, offsets, mode, per_sample_weights)
     if len(weight.shape) != 2:
         raise ShapeError(f"embedding: the weight {list(weight.shape)} is no matrix", remedy="a row per index")
     require(input, 0, weight.shape[0] - 1, "embedding_bag: index")
     if max_norm is not None:
         _limit_norm(weight, input, max_norm, norm_type)
     rows = index.gather(weight, input.reshape(-1), axis=0)
+    if scale_grad_by_freq:
+        rows = _scaled_by_count(rows, input, weight)
     bags, count = _bags(input, offsets, include_last_offset)
     counted = ew.ge(bags, 0)
     if padding_idx is not None:
@@ -131,13 +138,11 @@ def _largest(rows: Tensor, bags: Tensor, counted: Tensor, count: int) -> Tensor:
     return ew.where(reduce.any(member, axes=(1,), keepdims=True), top, 0)
 
 
-def _check_bags(input: Tensor, offsets: Any, mode: str, weights: Any, by_frequency: bool) -> None:
+def _check_bags(input: Tensor, offsets: Any, mode: str, weights: Any) -> None:
     if mode not in ("sum", "mean", "max"):
         raise AttributeValueError(f"embedding_bag: mode {mode!r} is not known", remedy="'sum', 'mean' or 'max'")
     if weights is not None and mode != "sum":
         raise AttributeValueError(f"embedding_bag: per_sample_weights go with mode 'sum', not {mode!r}")
-    if by_frequency:
-        raise AttributeValueError("embedding_bag: scale_grad_by_freq is not supported")
     if not input.dtype.is_integer:
         raise DTypeError(f"embedding_bag: indices are integers, got {input.dtype.name}", remedy="x.long()")
     if len(input.shape) == 2 and offsets is not None:

@@ -1,4 +1,4 @@
-"""The import path that users know for what is done to parameters: clipping, vectors, normed weights, sequences."""
+"""The import path that users know for what is done to parameters: clipping, vectors, norms, pruning, sequences."""
 
 from graphc.base.lazy import known_as
 from graphc.nn.clip_grad import (
@@ -9,7 +9,7 @@ from graphc.nn.clip_grad import (
     parameters_to_vector,
     vector_to_parameters,
 )
-from graphc.nn.utils import parametrizations, parametrize, rnn, stateless
+from graphc.nn.utils import parametrizations, parametrize, prune, rnn, stateless
 from graphc.nn.utils.creation import (
     convert_conv2d_weight_memory_format,
     convert_conv3d_weight_memory_format,
@@ -40,6 +40,7 @@ __all__ = [
     "parameters_to_vector",
     "parametrizations",
     "parametrize",
+    "prune",
     "remove_spectral_norm",
     "remove_weight_norm",
     "rnn",

@@ -8,56 +8,20 @@ from __future__ import annotations
 import numpy as np
 
 from graphc.base.errors import ArgumentError, AttributeValueError, ShapeError
+from graphc.linalg.products import householder_product, matrix_exp
+from graphc.linalg.systems import solve
 from graphc.nn.module import Module
 from graphc.nn.utils.parametrize import register_parametrization
-from graphc.tape.grad_mode import no_grad
 from graphc.tensors.creation import eye, from_numpy, randn
-from graphc.tensors.free_functions import cat, where
+from graphc.tensors.free_functions import cat
 from graphc.tensors.tensor import Tensor
-
-_TERMS = 13
-"""Terms of the series of exp for matrices of norm 1/2; the next one is below the rounding of f64."""
-_SQUARINGS = 12
-
-
-def exponential(matrix: Tensor) -> Tensor:
-    """exp of square matrices [..., n, n]: the power series of a small part of them, squared again and again."""
-    with no_grad():
-        size = matrix.detach().abs().sum(-2).amax(-1)[..., None, None]
-        halvings = (size.clamp(min=0.5).log2().ceil() + 1).clamp(max=_SQUARINGS)
-    small = matrix * (-halvings).exp2()
-    one = eye(matrix.shape[-1], dtype=matrix.dtype)
-    result = one + small / _TERMS
-    for k in range(_TERMS - 1, 0, -1):
-        result = one + small @ result / k
-    for k in range(_SQUARINGS):
-        result = where(halvings > k, result @ result, result)
-    return result
-
-
-def quotient(left: Tensor, right: Tensor) -> Tensor:
-    """``left**-1 @ right`` for matrices [..., n, n] whose symmetric part is positive definite, which need no pivots."""
-    n = left.shape[-1]
-    both = cat([left, right], -1)
-    columns = eye(n, dtype=left.dtype)
-    for i in range(n):
-        row = both[..., i : i + 1, :] / both[..., i : i + 1, i : i + 1]
-        both = both - (both[..., i : i + 1] - columns[:, i : i + 1]) * row
-    return both[..., n:]
 
 
 def reflected(vectors: Tensor) -> Tensor:
     """The product of the reflections by the columns of [..., n, k] below their diagonal, on which ones are thought:
     its first k columns."""
-    n, k = vectors.shape[-2:]
     below = vectors.tril(-1)
-    result = eye(n, k, dtype=vectors.dtype).expand(*vectors.shape)
-    columns = eye(n, k, dtype=vectors.dtype)
-    for i in range(k - 1, -1, -1):
-        v = below[..., i : i + 1] + columns[:, i : i + 1]
-        scale = 2.0 / (v * v).sum((-2, -1), keepdim=True)
-        result = result - scale * v * (v.mT @ result)
-    return result
+    return householder_product(vectors, 2.0 / (1.0 + (below * below).sum(-2)))
 
 
 def _skew(weight: Tensor) -> Tensor:
@@ -70,7 +34,7 @@ def _skew(weight: Tensor) -> Tensor:
 
 def _cayley(weight: Tensor) -> Tensor:
     half, one = _skew(weight) * 0.5, eye(weight.shape[-2], dtype=weight.dtype)
-    return quotient(one - half, one + half)[..., : weight.shape[-1]]
+    return solve(one - half, one + half)[..., : weight.shape[-1]]
 
 
 def _householder(weight: Tensor) -> Tensor:
@@ -79,7 +43,7 @@ def _householder(weight: Tensor) -> Tensor:
 
 
 MAPS = {
-    "matrix_exp": lambda weight: exponential(_skew(weight))[..., : weight.shape[-1]],
+    "matrix_exp": lambda weight: matrix_exp(_skew(weight))[..., : weight.shape[-1]],
     "cayley": _cayley,
     "householder": _householder,
 }

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from graphc.base.dims import common_shape, common_size, dim_of
-from graphc.base.errors import ArgumentError, AttributeValueError, IndexRangeError, ShapeError
+from graphc.base.errors import ArgumentError, AttributeValueError, DTypeError, IndexRangeError, ShapeError
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.ops import reduce, shape
 from graphc.ops.index import iota
 from graphc.ops.matrix_product import matmul
 from graphc.tensors import composite
-from graphc.tensors.tensor_base import TensorBase, need_tensor
+from graphc.tensors.tensor_base import TensorBase, front, need_tensor
 
 if TYPE_CHECKING:
     from graphc.tensors.tensor import Tensor
@@ -59,6 +59,8 @@ class Algebra(TensorBase):
         whole = vec1.dtype.kind != "f" and vec2.dtype.kind != "f" and self.dtype.kind != "f"
         if whole and (isinstance(beta, float) or isinstance(alpha, float)):
             raise ArgumentError(f"addr: beta {beta} and alpha {alpha} of whole numbers", remedy="whole factors")
+        if self.dtype.kind == vec1.dtype.kind == vec2.dtype.kind == "b":
+            return _logical_addr(self, vec1.outer(vec2), beta, alpha)
         return scaled_sum("addr", self, vec1.outer(vec2), beta, alpha)
 
     def baddbmm(self, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
@@ -67,7 +69,9 @@ class Algebra(TensorBase):
 
     def addbmm(self, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
         """``beta * self + alpha * bmm(batch1, batch2).sum(0)``."""
-        return scaled_sum("addbmm", self, reduce.sum(batch1.bmm(batch2), axes=(0,)), beta, alpha)
+        products = batch1.bmm(batch2)
+        total = ew.cast(reduce.sum(products, axes=(0,)), dtype=products.dtype)
+        return scaled_sum("addbmm", self, total, beta, alpha)
 
     def trace(self) -> Tensor:
         """The sum of the diagonal of a matrix."""
@@ -109,17 +113,23 @@ class Algebra(TensorBase):
         at = dim_of(dim, self.ndim)
         if not (p > 0 and maxnorm >= 0):
             raise AttributeValueError(f"renorm: p {p}, maxnorm {maxnorm}", remedy="p > 0 and maxnorm >= 0")
+        if self.ndim < 2:
+            raise ShapeError(f"renorm takes a tensor of at least 2 dimensions, got {list(self.shape)}")
         norms = composite.norm(self, float(p), [d for d in range(self.ndim) if d != at], keepdim=True)
         return ew.mul(self, ew.where(ew.gt(norms, maxnorm), ew.div(maxnorm, ew.add(norms, 1e-7)), 1.0))
 
-    def cov(self, *, correction: int = 1) -> Tensor:
-        """Covariances of the rows."""
+    def cov(self, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Tensor:
+        """Covariances of the rows. Columns count as often as ``fweights`` (whole numbers) say, and with the weight
+        that ``aweights`` (fractions) give them; both are vectors with an element for each column, none negative."""
         if self.ndim > 2:
             raise ShapeError(f"cov takes a vector or a matrix, got {list(self.shape)}")
         x = composite.to_float(self if self.ndim == 2 else shape.reshape(self, shape=(1, self.numel())))
-        centred = ew.sub(x, composite.mean(x, 1, keepdim=True))
-        free = max(x.shape[1] - correction, 0)
-        result = ew.div(matmul(centred, centred, transpose_b=True), float(free))
+        _check_weights(x, fweights, aweights)
+        if fweights is None and aweights is None:
+            centred = ew.sub(x, composite.mean(x, 1, keepdim=True))
+            result = ew.div(matmul(centred, centred, transpose_b=True), float(max(x.shape[1] - correction, 0)))
+        else:
+            result = _weighted_cov(x, correction, fweights, aweights)
         return shape.reshape(result, shape=()) if x.shape[0] == 1 else result
 
     def corrcoef(self) -> Tensor:
@@ -129,6 +139,36 @@ class Algebra(TensorBase):
             return ew.div(found, found)
         deviations = mathematics.sqrt(found.diagonal())
         return ew.div(ew.div(found, deviations.reshape(-1, 1)), deviations)
+
+
+def _logical_addr(base: Any, result: Any, beta: float, alpha: float) -> Any:
+    """Of booleans, whose product is "and" and whose sum is "or"."""
+    return ew.logical_or(ew.logical_and(base, bool(beta)), ew.logical_and(result, bool(alpha)))
+
+
+def _check_weights(x: Any, fweights: Any, aweights: Any) -> None:
+    for name, weights, kinds in (("fweights", fweights, "iu"), ("aweights", aweights, "f")):
+        if weights is None:
+            continue
+        if len(weights.shape) > 1 or weights.numel() != x.shape[1]:
+            raise ShapeError(f"cov: {name} {list(weights.shape)} for {x.shape[1]} columns")
+        if weights.dtype.kind not in kinds:
+            raise DTypeError(f"cov: {name} hold {weights.dtype.name}", remedy="whole fweights, fractions as aweights")
+        known = front().known(weights)
+        if known is not None and (known < 0).any():
+            raise AttributeValueError(f"cov: {name} are negative", remedy="weights from 0 on")
+
+
+def _weighted_cov(x: Any, correction: int, fweights: Any, aweights: Any) -> Any:
+    weights = aweights if fweights is None else fweights if aweights is None else ew.mul(fweights, aweights)
+    whole = composite.total(weights)
+    mean = ew.div(composite.total(ew.mul(x, weights), 1, keepdim=True), whole)
+    lost: Any = correction
+    if aweights is not None:
+        lost = ew.div(ew.mul(composite.total(ew.mul(weights, aweights)), correction), whole)
+    centred = ew.sub(x, mean)
+    products = matmul(ew.mul(centred, weights), centred, transpose_b=True)
+    return ew.div(products, ew.cast(composite.clamp(ew.sub(whole, lost), 0), dtype=x.dtype))
 
 
 def tensordot(a: Any, b: Any, dims: Any = 2) -> Any:
@@ -166,9 +206,17 @@ def _summed_units(a: Any, b: Any, left: Sequence[int], right: Sequence[int]) -> 
     return a, b
 
 
-def cdist(x1: Any, x2: Any, p: float = 2.0) -> Any:
-    """p-norms of the differences of all rows of ``x1`` [..., P, M] and all of ``x2`` [..., R, M]: [..., P, R]."""
+_DISTANCES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
+
+
+def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str = _DISTANCES[0]) -> Any:
+    """p-norms of the differences of all rows of ``x1`` [..., P, M] and all of ``x2`` [..., R, M]: [..., P, R].
+
+    ``compute_mode`` is PyTorch's choice between products and differences; here all are differences, which are exact.
+    """
     need_tensor("cdist", x1, x2)
+    if compute_mode not in _DISTANCES:
+        raise AttributeValueError(f"cdist: compute_mode {compute_mode!r} is not known", remedy=", ".join(_DISTANCES))
     if len(x1.shape) < 2 or len(x2.shape) < 2:
         raise ShapeError(f"cdist takes matrices, got {list(x1.shape)} and {list(x2.shape)}")
     if x1.shape[-1] != x2.shape[-1]:

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from graphc.base.dims import Dims, dim_of, dims_of, extent_of
-from graphc.base.dtypes import DType, int64, limits
-from graphc.base.errors import ArgumentError, AttributeValueError, IndexRangeError, ShapeError
+from graphc.base.dtypes import DType, int32, int64, limits
+from graphc.base.errors import ArgumentError, AttributeValueError, DTypeError, IndexRangeError, ShapeError
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.ops import order, reduce, shape
-from graphc.ops.index import gather, iota, scatter
+from graphc.ops.index import gather, iota
+from graphc.ops.sorting import argsort
 from graphc.ops.state import stop_gradient, straight_through
 from graphc.tape.grad_mode import is_grad_enabled
 from graphc.tensors import composite, indexing
@@ -36,16 +37,6 @@ class Extremes(NamedTuple):
 
     min: Any
     max: Any
-
-
-def sorted_positions(x: Any, axis: int, descending: bool) -> Any:
-    """The positions along ``axis`` in the order of their elements (i64); equal elements stay in order."""
-    ranks = order.rank(x, axis=axis, descending=descending)
-    places = indexing.along(ranks, axis, x.shape)
-    count = math.prod(x.shape)
-    zeros = shape.filled(0, int64, (count,))
-    own = shape.reshape(iota(shape=x.shape, axis=axis, dtype=int64), shape=(count,))
-    return shape.reshape(scatter(zeros, shape.reshape(places, shape=(count,)), own, axis=0), shape=x.shape)
 
 
 def take_along(x: Any, index: Any, dim: int) -> Any:
@@ -102,13 +93,10 @@ class Ordering(TensorBase):
         if not self.shape:
             dim_of(dim, 0)
             return shape.filled(0, int64, ())
-        return sorted_positions(self, dim_of(dim, self.ndim), descending)
+        return argsort(self, axis=dim_of(dim, self.ndim), descending=descending)
 
     def sort(self, dim: int = -1, descending: bool = False, stable: bool = False) -> Extreme:
-        """(values, indices) in ascending or descending order of a dimension; NaN is larger than every number.
-
-        Compiled code compares all pairs, so its time grows with the square of the dimension.
-        """
+        """(values, indices) in ascending or descending order of a dimension; NaN is larger than every number."""
         found = self.argsort(dim, descending)
         if not self.shape:
             return Extreme(ew.mul(self, True), found)
@@ -126,7 +114,7 @@ class Ordering(TensorBase):
             raise IndexRangeError(f"topk: k is {k}, the dimension has {extent} elements")
         if not self.shape:
             return self.sort(dim)
-        found = self.argsort(at, largest).narrow(at, 0, k).contiguous()
+        found = argsort(self, axis=at, descending=largest, count=k)
         return Extreme(take_along(self, found, at), found)
 
     def kthvalue(self, k: int, dim: int = -1, keepdim: bool = False) -> Extreme:
@@ -135,10 +123,10 @@ class Ordering(TensorBase):
         extent = self.shape[at] if self.shape else 1
         if not 1 <= k <= extent:
             raise IndexRangeError(f"kthvalue: k is {k}, the dimension has {extent} elements")
-        found = self.sort(at)
         if not self.shape:
-            return found
-        values, indices = (t.narrow(at, k - 1, 1) for t in found)
+            return self.sort(at)
+        indices = argsort(self, axis=at, descending=False, count=k).narrow(at, k - 1, 1).contiguous()
+        values = take_along(self, indices, at)
         return Extreme(values, indices) if keepdim else Extreme(values.squeeze(at), indices.squeeze(at))
 
     def median(self, dim: int | None = None, keepdim: bool = False) -> Any:
@@ -173,30 +161,26 @@ class Ordering(TensorBase):
             raise AttributeValueError(
                 f"quantile: interpolation {interpolation!r} is not known", remedy=f"{[*rounding]}"
             )
-        shares = np.asarray(front().values(q, "quantile") if isinstance(q, TensorBase) else q, np.float64)
-        if shares.ndim > 1 or not np.all((shares >= 0) & (shares <= 1)):
-            raise AttributeValueError("quantile: q is a number or a vector of numbers between 0 and 1")
+        shares = _shares(q)
         x: Any = self.reshape(-1) if dim is None or not self.shape else self  # type: ignore[attr-defined]
         at = dim_of(0 if dim is None else dim, x.ndim)
         if not x.shape[at]:
             raise ShapeError("quantile: the tensor has no elements")
         values = x.sort(at).values
         last = values.narrow(at, x.shape[at] - 1, 1)  # NaN if there is one
-        parts = []
-        for i, share in enumerate(np.atleast_1d(shares) * (x.shape[at] - 1)):
-            if rounding[interpolation] is not None:
-                share = rounding[interpolation](share)  # type: ignore[misc]
-            low, high = math.floor(share), math.ceil(share)
-            weight: Any = 0.5 if interpolation == "midpoint" and low != high else float(share - low)
-            if interpolation == "linear" and getattr(q, "requires_grad", False):
-                weight = ew.sub(ew.mul(q.reshape(-1)[i], x.shape[at] - 1), low)  # type: ignore[attr-defined]
-            a, b = values.narrow(at, low, 1), values.narrow(at, high, 1)
-            between = a if isinstance(weight, float) and low == high else a.lerp(b, weight)
-            parts.append(ew.where(mathematics.isnan(last), last, between))
+        if shares is None:
+            found = _open_quantiles(values, q.reshape(-1), at, interpolation)
+            parts = [found.narrow(at, i, 1) for i in range(q.numel())]
+        else:
+            places = np.atleast_1d(shares) * (x.shape[at] - 1)
+            chosen = rounding[interpolation]
+            places = places if chosen is None else chosen(places)
+            parts = [_quantile(values, float(p), q, i, at, interpolation) for i, p in enumerate(places)]
+        parts = [ew.where(mathematics.isnan(last), last, p) for p in parts]
         kept = [p if keepdim else p.squeeze(at) for p in parts]
         if keepdim and (dim is None or not self.shape):
             kept = [p.reshape(*(1,) * self.ndim) for p in kept]
-        return kept[0] if not shares.ndim else shape.concat(*(p.unsqueeze(0) for p in kept), axis=0)
+        return kept[0] if not np.ndim(q) else shape.concat(*(p.unsqueeze(0) for p in kept), axis=0)
 
     def cumsum(self, dim: int, *, dtype: DType | None = None) -> Tensor:
         """Running sums along ``dim``; integers are summed as i64."""
@@ -317,19 +301,83 @@ class Ordering(TensorBase):
         counts = np.bincount(values, given, minlength)
         return front().constant(counts if given is None or given.dtype.kind != "f" else counts.astype(given.dtype))
 
-    def searchsorted(self, input: Any, *, right: bool = False, side: str | None = None) -> Tensor:
-        """Where ``input`` goes into this ascending sequence (last dimension): before equal elements, or behind."""
-        right = right if side is None else side == "right"
+    def searchsorted(
+        self,
+        input: Any,
+        *,
+        out_int32: bool = False,
+        right: bool = False,
+        side: str | None = None,
+        sorter: Tensor | None = None,
+    ) -> Tensor:
+        """Where ``input`` goes into this ascending sequence (last dimension): before equal elements, or behind; see
+        ``graphc.searchsorted``."""
         values = input if isinstance(input, TensorBase) else front().scalar(input, self.dtype)
-        rows = shape.reshape(self, shape=(*self.shape[:-1], 1, self.shape[-1]))
+        right = _check_search(self, values, right, side, sorter)
+        dtype = int32 if out_int32 else int64
+        ascending = self if sorter is None else take_along(self, sorter, self.ndim - 1)
+        rows = shape.reshape(ascending, shape=(*self.shape[:-1], 1, self.shape[-1]))
         places = shape.reshape(values, shape=(*values.shape, 1))
         # The first element behind which it must not go; NaN, which is behind none, goes to the end.
         behind = ew.gt(rows, places) if right else ew.ge(rows, places)
         extent = self.shape[-1]
         if not extent:
-            return shape.filled(0, int64, tuple(values.shape))
-        first = ew.where(behind, iota(shape=(extent,), axis=0, dtype=int64), extent)
+            return shape.filled(0, dtype, tuple(values.shape))
+        first = ew.where(behind, iota(shape=(extent,), axis=0, dtype=dtype), extent)
         return reduce.min(first, axes=(len(first.shape) - 1,)).reshape(*values.shape)
+
+
+def _shares(q: Any) -> np.ndarray | None:
+    """The numbers that are asked for, or None where calls give them."""
+    if isinstance(q, TensorBase) and len(q.shape) <= 1 and front().known(q) is None:
+        return None
+    shares = np.asarray(front().values(q, "quantile") if isinstance(q, TensorBase) else q, np.float64)
+    if shares.ndim > 1 or not np.all((shares >= 0) & (shares <= 1)):
+        raise AttributeValueError("quantile: q is a number or a vector of numbers between 0 and 1")
+    return shares
+
+
+def _quantile(values: Any, place: float, q: Any, number: int, at: int, interpolation: str) -> Any:
+    """The value at a place between sorted values; ``q`` has a gradient where it may have one."""
+    low, high = math.floor(place), math.ceil(place)
+    weight: Any = 0.5 if interpolation == "midpoint" and low != high else place - low
+    if interpolation == "linear" and getattr(q, "requires_grad", False):
+        weight = ew.sub(ew.mul(q.reshape(-1)[number], values.shape[at] - 1), low)
+    a, b = values.narrow(at, low, 1), values.narrow(at, high, 1)
+    return a if isinstance(weight, float) and low == high else a.lerp(b, weight)
+
+
+def _open_quantiles(values: Any, q: Any, at: int, interpolation: str) -> Any:
+    """The values at shares that calls give, along ``at``."""
+    last = values.shape[at] - 1
+    place = ew.mul(ew.cast(q, dtype=values.dtype), last)
+    nearest = {"lower": mathematics.floor, "higher": mathematics.ceil, "nearest": mathematics.round}
+    if interpolation in nearest:
+        place = nearest[interpolation](place)
+    low, high = (ew.cast(r(place), dtype=int64) for r in (mathematics.floor, mathematics.ceil))
+    for index in (low, high):
+        indexing.require(index, 0, last, "quantile: place")
+    weight = 0.5 if interpolation == "midpoint" else ew.sub(place, mathematics.floor(place).detach())
+    a, b = gather(values, low, axis=at), gather(values, high, axis=at)
+    behind = (1,) * (values.ndim - at - 1)
+    share = weight if isinstance(weight, float) else weight.reshape(-1, *behind)
+    return ew.where(ew.eq(low, high).reshape(-1, *behind), a, a.lerp(b, share))
+
+
+def _check_search(sequence: Any, values: Any, right: bool, side: str | None, sorter: Any) -> bool:
+    """Whether equal elements lie before the place; raises what does not fit."""
+    if side not in (None, "left", "right") or (side == "left" and right):
+        raise AttributeValueError(f"searchsorted: side {side!r} with right={right}", remedy="'left' or 'right' alone")
+    if not sequence.shape or (sequence.ndim > 1 and tuple(sequence.shape[:-1]) != tuple(values.shape[:-1])):
+        raise ShapeError(
+            f"searchsorted: sequences {list(sequence.shape)} for values {list(values.shape)}",
+            remedy="a vector, or sequences and values that agree but for the last dimension",
+        )
+    if sorter is not None and tuple(sorter.shape) != tuple(sequence.shape):
+        raise ShapeError(f"searchsorted: sorter {list(sorter.shape)} for sequences {list(sequence.shape)}")
+    if sorter is not None and sorter.dtype != int64:
+        raise DTypeError(f"searchsorted: the sorter holds {sorter.dtype.name}", remedy="sorter.long()")
+    return right or side == "right"
 
 
 def _running(x: Any, dim: int, largest: bool) -> Extreme:

@@ -14,9 +14,9 @@ from graphc.base.dims import common_shape, dim_of, extent_of, new_shape, sizes_o
 from graphc.base.dtypes import dtype_of, int64, uint8
 from graphc.base.errors import ArgumentError, AttributeValueError, DTypeError, IndexRangeError, ShapeError
 from graphc.ops import elementwise as ew
-from graphc.ops import reduce, shape
+from graphc.ops import shape
 from graphc.ops.define import as_type, common_type
-from graphc.ops.index import gather, iota, scatter, scatter_add, scatter_extreme
+from graphc.ops.index import gather, iota, scatter, scatter_add, scatter_extreme, scatter_product
 from graphc.ops.reduce import sum_to
 from graphc.tensors import composite, indexing
 from graphc.tensors.methods import algebra, ordering
@@ -114,9 +114,7 @@ class Selection(TensorBase):
         part = indexing.leading(src, index.shape)
         if reduce in ("sum", "mean"):
             return _scatter_sum(self, at, index, part, reduce == "mean", include_self)
-        if reduce == "prod":
-            return _scatter_product(self, at, index, part, include_self)
-        return _scatter_extreme(self, at, index, part, reduce == "amax", include_self)
+        return _scatter_fold(self, at, index, part, reduce, include_self)
 
     def index_reduce(
         self, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
@@ -310,32 +308,21 @@ def _scatter_sum(x: Any, at: int, index: Any, part: Any, mean: bool, include_sel
     return ew.div(total, count) if x.dtype.kind == "f" else ew.floor_div(total, count)
 
 
-def _scatter_extreme(x: Any, at: int, index: Any, part: Any, largest: bool, include_self: bool) -> Any:
+def _scatter_fold(x: Any, at: int, index: Any, part: Any, fold: str, include_self: bool) -> Any:
+    """By ``prod``, ``amax`` or ``amin``."""
     places = indexing.along(index, at, x.shape)
     flat = shape.reshape(x, shape=(x.numel(),))
+    low, high = ordering.limits(x.dtype)
     if not include_self:
         none = shape.filled(0, int64, flat.shape)
         hits = scatter_add(none, places, shape.filled(1, int64, places.shape), axis=0)
-        flat = ew.where(ew.gt(hits, 0), ordering.limits(x.dtype)[0 if largest else 1], flat)
-    return shape.reshape(scatter_extreme(flat, places, part, axis=0, largest=largest), shape=x.shape)
-
-
-def _scatter_product(x: Any, at: int, index: Any, part: Any, include_self: bool) -> Any:
-    """All pairs of an update and a place along the dimension, of which those that meet count."""
-    n = x.shape[at]
-    inner = tuple(slice(0, s) if d != at else slice(None) for d, s in enumerate(index.shape))
-    target = indexing.take(x, inner)
-    places = shape.reshape(iota(shape=(n,), axis=0, dtype=int64), shape=(n, *(1,) * (x.ndim - at)))
-    hit = ew.eq(index.unsqueeze(at), places.to(index.dtype))
-    found = reduce.prod(ew.where(hit, part.unsqueeze(at), 1), axes=(at + 1,), keepdims=False)
-    found = found if found.dtype is x.dtype else ew.cast(found, dtype=x.dtype)
-    touched = reduce.any(hit, axes=(at + 1,), keepdims=False)
-    new = ew.where(touched, ew.mul(target, found) if include_self else found, target)
-    if new.shape == x.shape:
-        return new
-    result = x.clone()
-    result[inner] = new
-    return result
+        neutral = {"prod": 1, "amax": low, "amin": high}[fold]
+        flat = ew.where(ew.gt(hits, 0), neutral, flat)
+    if fold == "prod":
+        found = scatter_product(flat, places, part, axis=0)
+    else:
+        found = scatter_extreme(flat, places, part, axis=0, largest=fold == "amax")
+    return shape.reshape(found, shape=x.shape)
 
 
 def _with_view(x: Any, view: Callable[[Any], Any], src: Any, name: str) -> Any:
@@ -373,7 +360,8 @@ def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     rows = np.array(list(choose(range(input.shape[0]), r)), np.int64).reshape(-1, r)
     if not rows.size:
-        return shape.filled(0, input.dtype, rows.shape if r else (0,))
+        nothing = shape.reshape(input.narrow(0, 0, 0), shape=(0,))
+        return shape.reshape(nothing, shape=rows.shape if r else (0,))
     return gather(input, front().constant(rows), axis=0)
 
 

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphc.base.dims import common_shape, dim_of, extent_of, same_sizes, sizes_of, view_shape
-from graphc.base.dtypes import DType, fitted
+from graphc.base.dtypes import DType, fitted, int64
 from graphc.base.errors import ArgumentError, AttributeValueError, IndexRangeError, RecompileWarning, ShapeError
 from graphc.base.size import always, is_size
 from graphc.ops import bits, shape
 from graphc.ops import elementwise as ew
 from graphc.ops.define import as_type, common_type
-from graphc.ops.index import as_strided, gather, iota
+from graphc.ops.index import gather, iota
+from graphc.ops.strided import as_strided
 from graphc.tensors import indexing
 from graphc.tensors.methods.selection import Selection
 from graphc.tensors.tensor_base import TensorBase, front, need_tensor
@@ -38,7 +39,7 @@ def concatenate(tensors: Sequence[Any], dim: int = 0) -> Any:
     """Joins tensors along a dimension; empty one-dimensional ones are left out, element types are promoted."""
     tensors = _several("cat", tensors)
     if not tensors:
-        raise ArgumentError("cat needs at least one tensor")
+        raise AttributeValueError("cat needs at least one tensor")
     dtype = common_type(tensors, "cat")
     # A vector of a size that may be 0 counts as others do; one that is empty in all calls counts for nothing.
     extents = next((t.shape for t in tensors if not same_sizes(t.shape, (0,))), (0,))
@@ -313,10 +314,27 @@ class Shaping(Selection):
     def narrow(self, dim: int, start: int, length: int) -> Tensor:
         """``length`` entries of a dimension from ``start`` on, as a view."""
         at, extent = extent_of(dim, self.shape, "narrow")
+        if isinstance(start, TensorBase):
+            if start.shape or not start.dtype.is_integer:
+                raise ArgumentError(
+                    f"narrow: start is a {start.dtype.name} tensor {list(start.shape)}", remedy="a whole number"
+                )
+            if front().known(start) is None:
+                return self._narrowed_in_calls(at, start, length)  # type: ignore[attr-defined]
+            start = int(start.item())  # type: ignore[attr-defined]
         start = start + extent if start < 0 else start
         if not 0 <= start <= extent or length < 0 or start + length > extent:
             raise IndexRangeError(f"narrow: {start}..{start + length} lies outside of dimension {dim} of size {extent}")
         return indexing.take(self, (slice(None),) * at + (slice(start, start + length),))
+
+    def _narrowed_in_calls(self, at: int, start: Any, length: int) -> Any:
+        """``narrow`` from a place on that calls give: a copy."""
+        extent = self.shape[at]
+        indexing.require(start, -extent, extent - length, "narrow: start")
+        first = ew.where(ew.lt(start, 0), ew.add(start, extent), start)
+        places = ew.add(iota(shape=(length,), axis=0, dtype=int64), first)
+        indexing.require(places, 0, max(extent - 1, 0), "narrow: place")
+        return gather(self, places, axis=at)
 
     def select(self, dim: int, index: int) -> Tensor:
         """One entry of a dimension, which disappears; a view."""
@@ -370,6 +388,8 @@ class Shaping(Selection):
         moves = shifts if isinstance(shifts, (tuple, list)) else (shifts,)
         if not all(isinstance(m, (int, np.integer)) for m in moves):
             raise ArgumentError(f"roll: shifts {shifts!r}", remedy="whole numbers")
+        if not moves:
+            raise ArgumentError("roll: no shifts", remedy="a whole number for each dimension")
         places = () if dims is None else dims if isinstance(dims, (tuple, list)) else (dims,)
         if not places and len(moves) == 1:
             return self.flatten().roll(moves, (0,)).reshape(self.shape)

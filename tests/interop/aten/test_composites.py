@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 import graphc
-from graphc.errors import UnsupportedError
 from graphc.interop.aten.composites import SECOND_NAMES
-from graphc.interop.aten.table import TABLE, find
+from graphc.interop.aten.table import find
 from tests.interop.aten.compare import Sample, check, torch
 
 X, M = torch.linspace(-2, 2, 24).reshape(2, 3, 4) + 0.01, torch.linspace(-1, 1, 9).reshape(3, 3) + torch.eye(3)
@@ -80,12 +79,6 @@ def test_a_second_name_means_the_same(name: str):
     more = ([0],) if name.endswith("logsumexp") else ()
     torch.testing.assert_close(expected(P, *more), given(P, *more))
     assert find(f"aten.{name}.default") is find(f"aten.{SECOND_NAMES[name]}.default")
-
-
-def test_norms_and_powers_that_need_decompositions_are_refused():
-    for name, *args in (("linalg_norm", "nuc"), ("linalg_norm", 2, [0, 1]), ("matrix_power", -1)):
-        with pytest.raises(UnsupportedError):
-            TABLE[f"aten.{name}.default"](graphc.ones(2, 2), *args)
 
 
 def test_counts_whose_number_depends_on_values_are_had_eagerly():

@@ -1,0 +1,396 @@
+"""Distributions made of others: of several dimensions, of transformed samples, of mixtures, and relaxed choices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from graphc.base.errors import ArgumentError, AttributeValueError, ShapeError
+from graphc.distributions import constraints
+from graphc.distributions.constraints import Constraint
+from graphc.distributions.discrete import Bernoulli, Categorical
+from graphc.distributions.distribution import Distribution, broadcast_all, either, summed
+from graphc.distributions.location_scale import Normal
+from graphc.distributions.transforms import (
+    ComposeTransform,
+    ExpTransform,
+    SigmoidTransform,
+    Transform,
+    extreme,
+)
+from graphc.ops import exact
+from graphc.tape.grad_mode import no_grad
+from graphc.tensors import composite, sampling
+from graphc.tensors.tensor import Tensor
+
+
+class Independent(Distribution):
+    """A distribution whose last ``reinterpreted_batch_ndims`` batch dimensions are part of one event."""
+
+    def __init__(
+        self, base_distribution: Distribution, reinterpreted_batch_ndims: int, validate_args: bool | None = None
+    ):
+        batch = base_distribution.batch_shape
+        if not 0 <= reinterpreted_batch_ndims <= len(batch):
+            raise AttributeValueError(
+                f"Independent: {reinterpreted_batch_ndims} dimensions of a batch of shape {list(batch)}"
+            )
+        self.base_dist = base_distribution
+        self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
+        self.has_rsample = base_distribution.has_rsample
+        kept = len(batch) - reinterpreted_batch_ndims
+        super().__init__(batch[:kept], (*batch[kept:], *base_distribution.event_shape), validate_args)
+
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Independent:
+        count = self.reinterpreted_batch_ndims
+        inner = self._event_shape[:count]
+        return Independent(self.base_dist.expand((*batch_shape, *inner)), count, self._validate_args)
+
+    @property
+    def has_enumerate_support(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return not self.reinterpreted_batch_ndims and self.base_dist.has_enumerate_support
+
+    @property
+    def support(self) -> Constraint:
+        return constraints.independent(self.base_dist.support, self.reinterpreted_batch_ndims)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.base_dist.mean
+
+    @property
+    def mode(self) -> Tensor:
+        return self.base_dist.mode
+
+    @property
+    def variance(self) -> Tensor:
+        return self.base_dist.variance
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        return self.base_dist.sample(sample_shape)
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        return self.base_dist.rsample(sample_shape)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        return summed(self.base_dist.log_prob(value), self.reinterpreted_batch_ndims)
+
+    def entropy(self) -> Tensor:
+        return summed(self.base_dist.entropy(), self.reinterpreted_batch_ndims)
+
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        if self.reinterpreted_batch_ndims:
+            raise self._missing("enumerate_support over several dimensions")
+        return self.base_dist.enumerate_support(expand)
+
+    def __repr__(self) -> str:
+        return f"Independent({self.base_dist!r}, {self.reinterpreted_batch_ndims})"
+
+
+class TransformedDistribution(Distribution):
+    """The distribution of ``t(x)`` for x of ``base_distribution`` and one transform t, or several, one after the
+    other. Batch dimensions become part of the event where a transform takes vectors or matrices."""
+
+    def __init__(self, base_distribution: Distribution, transforms: Any, validate_args: bool | None = None):
+        given = [transforms] if isinstance(transforms, Transform) else list(transforms)
+        if not all(isinstance(t, Transform) for t in given):
+            raise ArgumentError("TransformedDistribution takes a transform or a list of them")
+        self.transforms = given
+        whole = ComposeTransform(given)
+        shape = (*base_distribution.batch_shape, *base_distribution.event_shape)
+        if len(shape) < whole.domain.event_dim:
+            raise ShapeError(
+                f"TransformedDistribution: the transforms take {whole.domain.event_dim} dimensions, the base has "
+                f"{list(shape)}"
+            )
+        after = whole.forward_shape(shape)
+        before = whole.inverse_shape(after)
+        if before != shape:
+            base_distribution = base_distribution.expand(before[: len(before) - len(base_distribution.event_shape)])
+        extra = whole.domain.event_dim - len(base_distribution.event_shape)
+        self.base_dist = Independent(base_distribution, extra) if extra > 0 else base_distribution
+        count = whole.codomain.event_dim + max(-extra, 0)
+        cut = len(after) - count
+        self.has_rsample = self.base_dist.has_rsample
+        super().__init__(after[:cut], after[cut:], validate_args)
+
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> TransformedDistribution:
+        shape = ComposeTransform(self.transforms).inverse_shape((*batch_shape, *self._event_shape))
+        cut = len(shape) - len(self.base_dist.event_shape)
+        return TransformedDistribution(self.base_dist.expand(shape[:cut]), self.transforms, self._validate_args)
+
+    @property
+    def support(self) -> Constraint:
+        if not self.transforms:
+            return self.base_dist.support
+        found = self.transforms[-1].codomain
+        more = len(self._event_shape) - found.event_dim
+        return constraints.independent(found, more) if more > 0 else found
+
+    def _forward(self, x: Tensor) -> Tensor:
+        for transform in self.transforms:
+            x = transform(x)
+        return x
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        with no_grad():
+            return self._forward(self.base_dist.sample(sample_shape))
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        return self._forward(self.base_dist.rsample(sample_shape))
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._check_sample(value)
+        count, y, terms = len(self._event_shape), value, []
+        for transform in reversed(self.transforms):
+            x = transform.inv(y)
+            count += transform.domain.event_dim - transform.codomain.event_dim
+            terms.append(summed(transform.log_abs_det_jacobian(x, y), count - transform.domain.event_dim))
+            y = x
+        found = summed(self.base_dist.log_prob(y), count - len(self.base_dist.event_shape))
+        for term in terms:
+            found = found - term
+        return found
+
+    def cdf(self, value: Tensor) -> Tensor:
+        self._check_sample(value)
+        sign: Any = 1
+        for transform in reversed(self.transforms):
+            value, sign = transform.inv(value), sign * transform.sign
+        return extreme(self.base_dist.cdf(value), sign)
+
+    def icdf(self, value: Tensor) -> Tensor:
+        sign: Any = 1
+        for transform in self.transforms:
+            sign = sign * transform.sign
+        return self._forward(self.base_dist.icdf(extreme(value, sign)))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.base_dist!r}, {self.transforms!r})"
+
+
+class LogNormal(TransformedDistribution):
+    """The exponential of a normal variable of mean ``loc`` and deviation ``scale``."""
+
+    arg_constraints: ClassVar[dict[str, Constraint]] = {"loc": constraints.real, "scale": constraints.positive}
+
+    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None):
+        super().__init__(Normal(loc, scale, validate_args), ExpTransform(), validate_args)
+
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> LogNormal:
+        base = self.base_dist.expand(batch_shape)
+        return LogNormal(base.mean, base.stddev, self._validate_args)
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        drawn: Any = exact.exact_exp(self.base_dist.rsample(sample_shape))
+        return drawn
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        with no_grad():
+            return self.rsample(sample_shape)
+
+    @property
+    def loc(self) -> Tensor:
+        """The mean of the logarithm."""
+        return self.base_dist.mean
+
+    @property
+    def scale(self) -> Tensor:
+        """The deviation of the logarithm."""
+        return self.base_dist.stddev
+
+    @property
+    def mean(self) -> Tensor:
+        return (self.loc + self.scale.square() * 0.5).exp()
+
+    @property
+    def mode(self) -> Tensor:
+        return (self.loc - self.scale.square()).exp()
+
+    @property
+    def variance(self) -> Tensor:
+        square = self.scale.square()
+        return square.expm1() * (self.loc * 2 + square).exp()
+
+    def entropy(self) -> Tensor:
+        return self.base_dist.entropy() + self.loc
+
+
+class MixtureSameFamily(Distribution):
+    """One of several components, the last batch dimension of ``component_distribution``, chosen by a Categorical."""
+
+    def __init__(
+        self,
+        mixture_distribution: Categorical,
+        component_distribution: Distribution,
+        validate_args: bool | None = None,
+    ):
+        batch = component_distribution.batch_shape
+        if not isinstance(mixture_distribution, Categorical) or not batch:
+            raise ArgumentError("MixtureSameFamily takes a Categorical and components along a last batch dimension")
+        if mixture_distribution.param_shape[-1] != batch[-1]:
+            raise ShapeError(
+                f"MixtureSameFamily: {mixture_distribution.param_shape[-1]} probabilities for {batch[-1]} components"
+            )
+        self._mixture = mixture_distribution
+        self._component = component_distribution
+        super().__init__(batch[:-1], component_distribution.event_shape, validate_args)
+
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> MixtureSameFamily:
+        count = self._component.batch_shape[-1]
+        component = self._component.expand((*batch_shape, count))
+        return MixtureSameFamily(self._mixture.expand(batch_shape), component, self._validate_args)
+
+    @property
+    def mixture_distribution(self) -> Categorical:
+        """Which component."""
+        return self._mixture
+
+    @property
+    def component_distribution(self) -> Distribution:
+        """The components."""
+        return self._component
+
+    @property
+    def support(self) -> Constraint:
+        return self._component.support
+
+    def _weights(self) -> Tensor:
+        return self._mixture.probs.reshape(*self._mixture.param_shape, *([1] * len(self._event_shape)))
+
+    @property
+    def _dim(self) -> int:
+        return -1 - len(self._event_shape)
+
+    @property
+    def mean(self) -> Tensor:
+        return (self._weights() * self._component.mean).sum(self._dim)
+
+    @property
+    def variance(self) -> Tensor:
+        inside = (self._weights() * self._component.variance).sum(self._dim)
+        away = self._component.mean - self.mean.unsqueeze(self._dim)
+        return inside + (self._weights() * away.square()).sum(self._dim)
+
+    def cdf(self, value: Tensor) -> Tensor:
+        self._check_sample(value)
+        return (self._component.cdf(value.unsqueeze(self._dim)) * self._mixture.probs).sum(-1)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._check_sample(value)
+        each = self._component.log_prob(value.unsqueeze(self._dim))
+        return (each + composite.log_softmax(self._mixture.logits, -1)).logsumexp(-1)
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        with no_grad():
+            drawn = self._component.sample(sample_shape)
+            chosen = self._mixture.expand(self._batch_shape).sample(sample_shape)
+            shape = list(drawn.shape)
+            shape[self._dim] = 1
+            number = chosen.reshape(*chosen.shape, *([1] * (1 + len(self._event_shape)))).expand(*shape)
+            return drawn.gather(self._dim, number).squeeze(self._dim)
+
+    def __repr__(self) -> str:
+        return f"MixtureSameFamily({self._mixture!r}, {self._component!r})"
+
+
+class LogitRelaxedBernoulli(Distribution):
+    """The log-odds of a relaxed Bernoulli variable (Maddison et al., The Concrete Distribution, 2017)."""
+
+    arg_constraints: ClassVar[dict[str, Constraint]] = {
+        "temperature": constraints.positive,
+        "probs": constraints.unit_interval,
+        "logits": constraints.real,
+    }
+    support = constraints.real
+    has_rsample = True
+
+    def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
+        which = either(type(self).__name__, probs=probs, logits=logits)
+        self.temperature, value = broadcast_all(temperature, logits if probs is None else probs)
+        self._odds = Bernoulli(**{which: value}, validate_args=validate_args)
+        super().__init__(value.shape, validate_args=validate_args)
+
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
+        new = super().expand(batch_shape)
+        new._odds = self._odds.expand(batch_shape)
+        return new
+
+    @property
+    def probs(self) -> Tensor:
+        """The probability of success."""
+        return self._odds.probs
+
+    @property
+    def logits(self) -> Tensor:
+        """The logarithm of the odds of success."""
+        return self._odds.logits
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        shape = self._extended_shape(sample_shape)
+        first: Any = sampling.gumbel(shape, self.temperature.dtype)
+        second: Any = sampling.gumbel(shape, self.temperature.dtype)
+        return (first - second + self.logits) / self.temperature
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._check_sample(value)
+        away = self.logits - value * self.temperature
+        return self.temperature.log() + away - composite.softplus(away) * 2
+
+
+class RelaxedBernoulli(TransformedDistribution):
+    """A Bernoulli variable with values between 0 and 1, near them at a low ``temperature``, and with gradients."""
+
+    def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
+        base = LogitRelaxedBernoulli(temperature, probs, logits, validate_args)
+        super().__init__(base, SigmoidTransform(), validate_args)
+        self.temperature, self.probs, self.logits = base.temperature, base.probs, base.logits
+
+
+class ExpRelaxedCategorical(Distribution):
+    """The logarithms of a relaxed one-hot variable (Jang et al., Categorical Reparameterization with Gumbel-Softmax,
+    2017)."""
+
+    arg_constraints: ClassVar[dict[str, Constraint]] = {"temperature": constraints.positive}
+    support = constraints.real_vector
+    has_rsample = True
+
+    def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
+        (self.temperature,) = broadcast_all(temperature)
+        self._categorical = Categorical(probs, logits, validate_args)
+        super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args)
+
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
+        return ExpRelaxedCategorical(
+            self.temperature, logits=self._categorical.expand(batch_shape).logits, validate_args=self._validate_args
+        )
+
+    @property
+    def probs(self) -> Tensor:
+        """The probabilities, with a sum of 1."""
+        return self._categorical.probs
+
+    @property
+    def logits(self) -> Tensor:
+        """The logarithms of the probabilities."""
+        return self._categorical.logits
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        noise: Any = sampling.gumbel(self._extended_shape(sample_shape), self.logits.dtype)
+        return composite.log_softmax((self.logits + noise) / self.temperature, -1)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._check_sample(value)
+        count = self._event_shape[0]
+        score = composite.log_softmax(self.logits - value * self.temperature, -1).sum(-1)
+        return score + math.lgamma(count) + self.temperature.log() * (count - 1)
+
+
+class RelaxedOneHotCategorical(TransformedDistribution):
+    """A one-hot variable with values between 0 and 1, near them at a low ``temperature``, and with gradients."""
+
+    def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
+        base = ExpRelaxedCategorical(temperature, probs, logits, validate_args)
+        super().__init__(base, ExpTransform(), validate_args)
+        self.temperature, self.probs, self.logits = base.temperature, base.probs, base.logits

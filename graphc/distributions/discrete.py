@@ -1,0 +1,442 @@
+"""Distributions of whole numbers: Bernoulli, geometric, binomial, Poisson, categorical, one-hot, multinomial."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+from graphc.base.errors import ArgumentError, AttributeValueError
+from graphc.distributions import constraints
+from graphc.distributions.constraints import Constraint
+from graphc.distributions.distribution import (
+    Distribution,
+    ExponentialFamily,
+    broadcast_all,
+    clamped,
+    either,
+)
+from graphc.ops import elementwise as ew
+from graphc.tape.grad_mode import no_grad
+from graphc.tensors import composite, sampling
+from graphc.tensors.creation import arange, full_like, poisson, zeros_like
+from graphc.tensors.free_functions import multinomial
+from graphc.tensors.tensor import Tensor
+
+
+class _Trial(Distribution):
+    """What one trial decides that succeeds with probability ``probs``; ``logits`` are log-odds."""
+
+    arg_constraints: ClassVar[dict[str, Constraint]] = {
+        "probs": constraints.unit_interval,
+        "logits": constraints.real,
+    }
+
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
+        which = either(type(self).__name__, probs=probs, logits=logits)
+        (value,) = broadcast_all(logits if probs is None else probs)
+        self.__dict__[which] = value
+        super().__init__(value.shape, validate_args=validate_args)
+
+    @property
+    def _param(self) -> Tensor:
+        found = self.__dict__.get("probs")
+        return self.__dict__["logits"] if found is None else found
+
+    @property
+    def probs(self) -> Tensor:
+        """The probability of success."""
+        return self._param if "probs" in self.__dict__ else self._param.sigmoid()
+
+    @property
+    def logits(self) -> Tensor:
+        """The logarithm of the odds of success."""
+        return self._param if "logits" in self.__dict__ else clamped(self._param).logit()
+
+    def _success(self, shape: tuple[int, ...]) -> Any:
+        """True with the probability of success."""
+        return sampling.bernoulli(self.probs.expand(*shape), shape)
+
+
+def _cross_entropy(logits: Tensor, value: Any) -> Tensor:
+    """Minus the logarithm of the probability of ``value`` (0, 1, or between) by log-odds."""
+    return logits.clamp(min=0) - logits * value + (-logits.abs()).exp().log1p()
+
+
+class Bernoulli(_Trial, ExponentialFamily):
+    """1 with probability ``probs``, else 0."""
+
+    support = constraints.boolean
+    has_enumerate_support = True
+
+    @property
+    def mean(self) -> Tensor:
+        return self.probs
+
+    @property
+    def mode(self) -> Tensor:
+        probs = self.probs
+        return ew.where(ew.eq(probs, 0.5), math.nan, ew.cast(ew.ge(probs, 0.5), dtype=probs.dtype))
+
+    @property
+    def variance(self) -> Tensor:
+        return self.probs * (1 - self.probs)
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        with no_grad():
+            return self._success(self._extended_shape(sample_shape)).to_dtype(self._param.dtype)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._check_sample(value)
+        return -_cross_entropy(self.logits, value)
+
+    def entropy(self) -> Tensor:
+        return _cross_entropy(self.logits, self.probs)
+
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        return _counted(self, 2, self._param, expand)
+
+
+def _counted(distribution: Distribution, count: int, like: Tensor, expand: bool) -> Tensor:
+    """0 to ``count`` - 1 along a new first dimension."""
+    batch = distribution.batch_shape
+    values = arange(count, dtype=like.dtype, device=like.device).reshape(-1, *([1] * len(batch)))
+    return values.expand(count, *batch) if expand else values
+
+
+class Geometric(_Trial):
+    """How many trials fail before the first one succeeds."""
+
+    support = constraints.nonnegative_integer
+
+    @property
+    def mean(self) -> Tensor:
+        return 1 / self.probs - 1
+
+    @property
+    def mode(self) -> Tensor:
+        return zeros_like(self.probs)
+
+    @property
+    def variance(self) -> Tensor:
+        return (1 / self.probs - 1) / self.probs
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        shape = self._extended_shape(sample_shape)
+        with no_grad():
+            waited: Any = sampling.exponential(shape, self._param.dtype)
+            return (waited / -(-self.probs).log1p()).floor()
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._check_sample(value)
+        probs = self.probs
+        certain = ew.logical_and(ew.eq(probs, 1), ew.eq(value, 0))
+        return value * ew.where(certain, 0, (-probs).log1p()) + probs.log()
+
+    def entropy(self) -> Tensor:
+        return _cross_entropy(self.logits, self.probs) / self.probs
+
+
+class Binomial(_Trial):
+    """How many of ``total_count`` trials succeed. Samples take ``total_count`` random numbers each."""
+
+    arg_constraints: ClassVar[dict[str, Constraint]] = {
+        "total_count": constraints.nonnegative_integer,
+        "probs": constraints.unit_interval,
+        "logits": constraints.real,
+    }
+    has_enumerate_support = True
+
+    def __init__(self, total_count: Any = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
+        which = either("Binomial", probs=probs, logits=logits)
+        count, value = broadcast_all(total_count, logits if probs is None else probs)
+        self.total_count = count.to_dtype(value.dtype)
+        self._largest: int | None = total_count if isinstance(total_count, int) else None
+        super().__init__(**{which: value}, validate_args=validate_args)
+
+    @property
+    def support(self) -> Constraint:
+        return constraints.integer_interval(0, self.total_count)
+
+    def _most(self) -> int:
+        """The largest number of trials, which the shape of random numbers depends on."""
+        return int(self.total_count.max().item()) if self._largest is None else self._largest
+
+    @property
+    def mean(self) -> Tensor:
+        return self.total_count * self.probs
+
+    @property
+    def mode(self) -> Tensor:
+        return ((self.total_count + 1) * self.probs).floor().minimum(self.total_count)
+
+    @property
+    def variance(self) -> Tensor:
+        return self.total_count * self.probs * (1 - self.probs)
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        shape, most = self._extended_shape(sample_shape), self._most()
+        with no_grad():
+            each = self._success((most, *shape))
+            number = arange(most, dtype=self._param.dtype).reshape(-1, *([1] * len(shape)))
+            return ew.logical_and(each, ew.lt(number, self.total_count)).to_dtype(self._param.dtype).sum(0)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._check_sample(value)
+        n, logits = self.total_count, self.logits
+        ways = (n + 1).lgamma() - (value + 1).lgamma() - (n - value + 1).lgamma()
+        return ways + value * logits - n * (logits.clamp(min=0) + (-logits.abs()).exp().log1p())
+
+    def entropy(self) -> Tensor:
+        if self._largest is None and bool((self.total_count != self.total_count.max()).any()):
+            raise self._missing("entropy of different total counts")
+        log_prob = self.log_prob(self.enumerate_support(False))
+        return -(log_prob.exp() * log_prob).sum(0)
+
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        return _counted(self, self._most() + 1, self._param, expand)
+
+
+class Poisson(ExponentialFamily):
+    """How many events happen where ``rate`` are expected. Sampling needs the rates' values: not in compiled code."""
+
+    arg_constraints: ClassVar[dict[str, Constraint]] = {"rate": constraints.nonnegative}
+    support = constraints.nonnegative_integer
+
+    def __init__(self, rate: Any, validate_args: bool | None = None):
+        (self.rate,) = broadcast_all(rate)
+        super().__init__(self.rate.shape, validate_args=validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.rate
+
+    @property
+    def mode(self) -> Tensor:
+        return self.rate.floor()
+
+    @property
+    def variance(self) -> Tensor:
+        return self.rate
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        with no_grad():
+            return poisson(self.rate.expand(*self._extended_shape(sample_shape)).detach())
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._check_sample(value)
+        return value.xlogy(self.rate) - self.rate - (value + 1).lgamma()
+
+
+class Categorical(Distribution):
+    """Numbers from 0 of categories with probabilities in the last dimension of ``probs`` (up to a factor) or
+    ``logits`` (up to a term)."""
+
+    arg_constraints: ClassVar[dict[str, Constraint]] = {
+        "probs": constraints.independent(constraints.nonnegative, 1),
+        "logits": constraints.real_vector,
+    }
+    has_enumerate_support = True
+
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
+        which = either("Categorical", probs=probs, logits=logits)
+        value = logits if probs is None else probs
+        if not isinstance(value, Tensor) or not value.ndim:
+            raise ArgumentError(f"Categorical: {which} is a tensor of at least one dimension", remedy="graphc.tensor")
+        value = value / value.sum(-1, keepdim=True) if which == "probs" else composite.log_softmax(value, -1)
+        self.__dict__[which] = value
+        self._num_events = value.shape[-1]
+        super().__init__(value.shape[:-1], validate_args=validate_args)
+
+    @property
+    def _param(self) -> Tensor:
+        found = self.__dict__.get("probs")
+        return self.__dict__["logits"] if found is None else found
+
+    @property
+    def probs(self) -> Tensor:
+        """The probabilities, with a sum of 1."""
+        return self._param if "probs" in self.__dict__ else self._param.exp()
+
+    @property
+    def logits(self) -> Tensor:
+        """The logarithms of the probabilities."""
+        return self._param if "logits" in self.__dict__ else clamped(self._param).log()
+
+    @property
+    def param_shape(self) -> tuple[int, ...]:
+        """The shape of probabilities."""
+        return tuple(self._param.shape)
+
+    @property
+    def support(self) -> Constraint:
+        return constraints.integer_interval(0, self._num_events - 1)
+
+    @property
+    def mean(self) -> Tensor:
+        return full_like(self._param.select(-1, 0), math.nan)
+
+    @property
+    def mode(self) -> Tensor:
+        return self._param.argmax(-1)
+
+    @property
+    def variance(self) -> Tensor:
+        return self.mean
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        shape = self._extended_shape(sample_shape)
+        count = math.prod(tuple(sample_shape))
+        with no_grad():
+            probs = self.probs.detach().reshape(-1, self._num_events)
+            return multinomial(probs, count, True).transpose(0, 1).reshape(*shape) if count else arange(0).view(*shape)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._check_sample(value)
+        chosen = value.long().unsqueeze(-1)
+        shape = [max(a, b) for a, b in zip(_padded(chosen, self._param), _padded(self._param, chosen), strict=True)]
+        logits = self.logits.expand(*shape[:-1], self._num_events)
+        return logits.gather(-1, chosen.expand(*shape[:-1], 1)).squeeze(-1)
+
+    def entropy(self) -> Tensor:
+        return -(self.logits.clamp(min=_smallest(self._param)) * self.probs).sum(-1)
+
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        return _counted(self, self._num_events, arange(1), expand)
+
+
+def _smallest(like: Tensor) -> float:
+    return -3.4028234663852886e38 if like.dtype.name == "f32" else -1.7976931348623157e308
+
+
+def _padded(x: Tensor, other: Tensor) -> tuple[int, ...]:
+    return (*([1] * (other.ndim - x.ndim)), *x.shape)
+
+
+class OneHotCategorical(Distribution):
+    """Categories as vectors of zeros with a 1 at the number of the category; parameters as for ``Categorical``."""
+
+    support = constraints.one_hot
+    has_enumerate_support = True
+
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
+        self._categorical = Categorical(probs, logits, validate_args)
+        super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        new = super().expand(batch_shape)
+        new._categorical = self._categorical.expand(batch_shape)
+        return new
+
+    @property
+    def probs(self) -> Tensor:
+        """The probabilities, with a sum of 1."""
+        return self._categorical.probs
+
+    @property
+    def logits(self) -> Tensor:
+        """The logarithms of the probabilities."""
+        return self._categorical.logits
+
+    @property
+    def param_shape(self) -> tuple[int, ...]:
+        """The shape of probabilities."""
+        return self._categorical.param_shape
+
+    @property
+    def mean(self) -> Tensor:
+        return self.probs
+
+    @property
+    def mode(self) -> Tensor:
+        return self._one_hot(self._categorical.mode)
+
+    @property
+    def variance(self) -> Tensor:
+        return self.probs * (1 - self.probs)
+
+    def _one_hot(self, number: Tensor) -> Tensor:
+        count = self._event_shape[0]
+        return ew.eq(number.unsqueeze(-1), arange(count)).to_dtype(self._categorical._param.dtype)
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        return self._one_hot(self._categorical.sample(sample_shape))
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._check_sample(value)
+        return self._categorical.log_prob(value.argmax(-1))
+
+    def entropy(self) -> Tensor:
+        return self._categorical.entropy()
+
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        count = self._event_shape[0]
+        values = self._one_hot(arange(count)).reshape(count, *([1] * len(self._batch_shape)), count)
+        return values.expand(count, *self._batch_shape, count) if expand else values
+
+    def __repr__(self) -> str:
+        return repr(self._categorical).replace("Categorical", type(self).__name__, 1)
+
+
+class OneHotCategoricalStraightThrough(OneHotCategorical):
+    """One-hot samples through which gradients reach the probabilities as if samples were those (Bengio et al.,
+    Estimating or Propagating Gradients Through Stochastic Neurons, 2013)."""
+
+    has_rsample = True
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        probs = self.probs
+        return self.sample(sample_shape) + (probs - probs.detach())
+
+
+class Multinomial(Distribution):
+    """How often each category comes in ``total_count`` draws; parameters as for ``Categorical``."""
+
+    def __init__(self, total_count: int = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
+        if not isinstance(total_count, int):
+            raise ArgumentError(f"Multinomial: total_count is an int, got {type(total_count).__name__}")
+        if total_count < 0:
+            raise AttributeValueError(f"Multinomial: total_count is at least 0, got {total_count}")
+        self.total_count = total_count
+        self._categorical = Categorical(probs, logits, validate_args)
+        super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        new = super().expand(batch_shape)
+        new._categorical = self._categorical.expand(batch_shape)
+        return new
+
+    @property
+    def support(self) -> Constraint:
+        return constraints.multinomial(self.total_count)
+
+    @property
+    def probs(self) -> Tensor:
+        """The probabilities, with a sum of 1."""
+        return self._categorical.probs
+
+    @property
+    def logits(self) -> Tensor:
+        """The logarithms of the probabilities."""
+        return self._categorical.logits
+
+    @property
+    def mean(self) -> Tensor:
+        return self.probs * self.total_count
+
+    @property
+    def variance(self) -> Tensor:
+        return self.probs * (1 - self.probs) * self.total_count
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        drawn = self._categorical.sample((self.total_count, *tuple(sample_shape)))
+        return ew.eq(drawn.unsqueeze(-1), arange(self._event_shape[0])).to_dtype(self.probs.dtype).sum(0)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._check_sample(value)
+        logits = self.logits
+        never = ew.logical_and(ew.eq(value, 0), ew.eq(logits, -math.inf))
+        terms = value * ew.where(never, 0, logits) - (value + 1).lgamma()
+        return (value.sum(-1) + 1).lgamma() + terms.sum(-1)
+
+    def __repr__(self) -> str:
+        return repr(self._categorical).replace("Categorical(", f"Multinomial(total_count: {self.total_count}, ", 1)

@@ -1,0 +1,217 @@
+"""The Kullback-Leibler divergence of pairs of distributions, in closed form, from a table that users may add to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from graphc.base.errors import ArgumentError, ShapeError, UnsupportedError
+from graphc.distributions.composed import Independent, TransformedDistribution
+from graphc.distributions.discrete import Bernoulli, Binomial, Categorical, Geometric, OneHotCategorical, Poisson
+from graphc.distributions.distribution import EULER, Distribution, summed
+from graphc.distributions.gamma_family import Beta, Dirichlet, Gamma
+from graphc.distributions.location_scale import Cauchy, Exponential, Gumbel, HalfNormal, Laplace, Normal, Uniform
+from graphc.ops import elementwise as ew
+from graphc.tensors import composite
+from graphc.tensors.tensor import Tensor
+
+Rule = Callable[[Any, Any], Tensor]
+_RULES: dict[tuple[type, type], Rule] = {}
+
+
+def register_kl(type_p: type, type_q: type) -> Callable[[Rule], Rule]:
+    """A decorator: the function computes the divergence of distributions of these classes and of their subclasses."""
+    for given in (type_p, type_q):
+        if not (isinstance(given, type) and issubclass(given, Distribution)):
+            raise ArgumentError(f"register_kl takes two classes of distributions, got {given!r}")
+
+    def keep(rule: Rule) -> Rule:
+        _RULES[type_p, type_q] = rule
+        return rule
+
+    return keep
+
+
+def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
+    """The mean of ``log p(x) - log q(x)`` over x of p, in nats, for each distribution of the batch.
+
+    Of several rules that fit, the one for the nearest classes of p counts, then of q. Raises UnsupportedError for pairs
+    without one.
+    """
+    lines = [type(p).__mro__, type(q).__mro__]
+    fitting = [pair for pair in _RULES if pair[0] in lines[0] and pair[1] in lines[1]]
+    if not fitting:
+        raise UnsupportedError(
+            f"kl_divergence: no rule for {type(p).__name__} and {type(q).__name__}",
+            remedy="register_kl, or the mean of p.log_prob(x) - q.log_prob(x) over samples x of p",
+        )
+    return _RULES[min(fitting, key=lambda pair: (lines[0].index(pair[0]), lines[1].index(pair[1])))](p, q)
+
+
+@register_kl(Normal, Normal)
+def _normal_normal(p: Normal, q: Normal) -> Tensor:
+    ratio = (p.scale / q.scale).square()
+    return (ratio + ((p.loc - q.loc) / q.scale).square() - 1 - ratio.log()) * 0.5
+
+
+@register_kl(HalfNormal, HalfNormal)
+def _half_normals(p: HalfNormal, q: HalfNormal) -> Tensor:
+    ratio = (p.scale / q.scale).square()
+    return (ratio - 1 - ratio.log()) * 0.5
+
+
+@register_kl(Laplace, Laplace)
+def _laplaces(p: Laplace, q: Laplace) -> Tensor:
+    away = (p.loc - q.loc).abs()
+    ratio = p.scale / q.scale
+    return away / q.scale + ratio * (-away / p.scale).exp() - ratio.log() - 1
+
+
+@register_kl(Cauchy, Cauchy)
+def _cauchys(p: Cauchy, q: Cauchy) -> Tensor:
+    """Chyzak and Nielsen, A closed-form formula for the Kullback-Leibler divergence between Cauchy distributions
+    (2019)."""
+    spread = (p.scale + q.scale).square() + (p.loc - q.loc).square()
+    return spread.log() - (p.scale * q.scale * 4).log()
+
+
+@register_kl(Gumbel, Gumbel)
+def _gumbels(p: Gumbel, q: Gumbel) -> Tensor:
+    ratio = p.scale / q.scale
+    away = (q.loc - p.loc) / q.scale
+    return -ratio.log() + EULER * ratio - (1 + EULER) - away + (away + (ratio + 1).lgamma()).exp()
+
+
+@register_kl(Uniform, Uniform)
+def _uniforms(p: Uniform, q: Uniform) -> Tensor:
+    outside = ew.logical_or(ew.gt(q.low, p.low), ew.lt(q.high, p.high))
+    return ew.where(outside, math.inf, ((q.high - q.low) / (p.high - p.low)).log())
+
+
+@register_kl(Uniform, Normal)
+def _uniform_normal(p: Uniform, q: Normal) -> Tensor:
+    return _cross_normal(p, q) - p.entropy()
+
+
+@register_kl(Exponential, Normal)
+def _exponential_normal(p: Exponential, q: Normal) -> Tensor:
+    return _cross_normal(p, q) - p.entropy()
+
+
+@register_kl(Gamma, Normal)
+def _gamma_normal(p: Gamma, q: Normal) -> Tensor:
+    return _cross_normal(p, q) - p.entropy()
+
+
+@register_kl(Laplace, Normal)
+def _laplace_normal(p: Laplace, q: Normal) -> Tensor:
+    return _cross_normal(p, q) - p.entropy()
+
+
+@register_kl(Gumbel, Normal)
+def _gumbel_normal(p: Gumbel, q: Normal) -> Tensor:
+    return _cross_normal(p, q) - p.entropy()
+
+
+def _cross_normal(p: Distribution, q: Normal) -> Tensor:
+    """Minus the mean of the log density of q over p, which has a mean and a variance."""
+    spread = (p.variance + (p.mean - q.loc).square()) / q.scale.square()
+    return spread * 0.5 + q.scale.log() + 0.5 * math.log(2 * math.pi)
+
+
+@register_kl(Exponential, Exponential)
+def _exponentials(p: Exponential, q: Exponential) -> Tensor:
+    ratio = q.rate / p.rate
+    return ratio - ratio.log() - 1
+
+
+@register_kl(Exponential, Gamma)
+def _exponential_gamma(p: Exponential, q: Gamma) -> Tensor:
+    ratio = q.rate / p.rate
+    c = q.concentration
+    return -c * ratio.log() + ratio + c.lgamma() + EULER * (c - 1) - 1
+
+
+@register_kl(Gamma, Exponential)
+def _gamma_exponential(p: Gamma, q: Exponential) -> Tensor:
+    return -p.entropy() - q.rate.log() + q.rate * p.mean
+
+
+@register_kl(Gamma, Gamma)
+def _gammas(p: Gamma, q: Gamma) -> Tensor:
+    a, b = p.concentration, q.concentration
+    scale = b * (p.rate / q.rate).log() + (q.rate / p.rate - 1) * a
+    return scale + b.lgamma() - a.lgamma() + (a - b) * a.digamma()
+
+
+@register_kl(Beta, Beta)
+def _betas(p: Beta, q: Beta) -> Tensor:
+    a, b, c, d = p.concentration1, p.concentration0, q.concentration1, q.concentration0
+    inner = (a - c) * a.digamma() + (b - d) * b.digamma() - (a + b - c - d) * (a + b).digamma()
+    return q._log_norm() - p._log_norm() + inner
+
+
+@register_kl(Dirichlet, Dirichlet)
+def _dirichlets(p: Dirichlet, q: Dirichlet) -> Tensor:
+    a, b = p.concentration, q.concentration
+    away = a.digamma() - a.sum(-1, keepdim=True).digamma()
+    return q._log_norm() - p._log_norm() + ((a - b) * away).sum(-1)
+
+
+def _odds_divergence(p: Any, q: Any) -> Tensor:
+    """That of one trial: by log-odds, so that no probability of 0 or 1 makes a NaN."""
+    hit = p.probs * (composite.softplus(-q.logits) - composite.softplus(-p.logits))
+    miss = (1 - p.probs) * (composite.softplus(q.logits) - composite.softplus(p.logits))
+    return hit + miss
+
+
+@register_kl(Bernoulli, Bernoulli)
+def _bernoullis(p: Bernoulli, q: Bernoulli) -> Tensor:
+    return _odds_divergence(p, q)
+
+
+@register_kl(Binomial, Binomial)
+def _binomials(p: Binomial, q: Binomial) -> Tensor:
+    found = p.total_count * _odds_divergence(p, q)
+    more = ew.where(ew.lt(p.total_count, q.total_count), math.nan, found)
+    return ew.where(ew.gt(p.total_count, q.total_count), math.inf, more)
+
+
+@register_kl(Geometric, Geometric)
+def _geometrics(p: Geometric, q: Geometric) -> Tensor:
+    return -p.entropy() - (-q.probs).log1p() / p.probs - q.logits
+
+
+@register_kl(Poisson, Poisson)
+def _poissons(p: Poisson, q: Poisson) -> Tensor:
+    return p.rate.xlogy(p.rate) - p.rate.xlogy(q.rate) - (p.rate - q.rate)
+
+
+@register_kl(Categorical, Categorical)
+def _categoricals(p: Categorical, q: Categorical) -> Tensor:
+    terms = p.probs * (p.logits - q.logits)
+    terms = ew.where(ew.eq(q.probs, 0), math.inf, terms)
+    return ew.where(ew.eq(p.probs, 0), 0.0, terms).sum(-1)
+
+
+@register_kl(OneHotCategorical, OneHotCategorical)
+def _one_hots(p: OneHotCategorical, q: OneHotCategorical) -> Tensor:
+    return _categoricals(p._categorical, q._categorical)
+
+
+@register_kl(Independent, Independent)
+def _independents(p: Independent, q: Independent) -> Tensor:
+    if p.reinterpreted_batch_ndims != q.reinterpreted_batch_ndims:
+        raise ShapeError("kl_divergence: the distributions have different numbers of reinterpreted dimensions")
+    return summed(kl_divergence(p.base_dist, q.base_dist), p.reinterpreted_batch_ndims)
+
+
+@register_kl(TransformedDistribution, TransformedDistribution)
+def _transformed(p: TransformedDistribution, q: TransformedDistribution) -> Tensor:
+    if [repr(t) for t in p.transforms] != [repr(t) for t in q.transforms]:
+        raise UnsupportedError("kl_divergence: the distributions have different transforms")
+    if p.event_shape != q.event_shape:
+        raise ShapeError("kl_divergence: the distributions have different event shapes")
+    extra = len(p.event_shape) - len(p.base_dist.event_shape)
+    return summed(kl_divergence(p.base_dist, q.base_dist), extra)

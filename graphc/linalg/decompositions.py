@@ -1,0 +1,149 @@
+"""Eigenvalues and singular values, which numpy computes, in compiled code too, with gradients that are operations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from graphc.base.errors import GradientError, UnsupportedError
+from graphc.eager.function import Function
+from graphc.linalg.checks import LinAlgError, need_matrix
+from graphc.ops import elementwise as ew
+from graphc.ops import factors
+from graphc.ops.shape import filled
+from graphc.tensors.methods.algebra import diag_embed
+from graphc.tensors.tensor import Tensor
+from graphc.tracing.host import opaque
+
+
+class Rule(NamedTuple):
+    """How numpy computes something of matrices, and its gradient."""
+
+    name: str
+    forward: Callable[..., Any]
+    """Arrays to an array, or a tuple of them."""
+    gradient: Callable[..., Any]
+    """``gradient(gradients of the results, operands, results)``: those of the operands, as operations."""
+    shapes: Callable[..., tuple[tuple[int, ...], ...]]
+    """Shapes of the operands to those of the results."""
+
+
+class _ByNumpy(Function):
+    @staticmethod
+    def forward(ctx: Any, rule: Rule, *tensors: Any) -> Any:
+        try:
+            found = rule.forward(*[t.detach().numpy() for t in tensors])
+        except np.linalg.LinAlgError as error:
+            raise LinAlgError(f"linalg.{rule.name}: {error}", remedy="a matrix for which it exists") from None
+        found = tuple(found) if isinstance(found, tuple) else (found,)
+        results = tuple([Tensor._wrap(np.array(f, tensors[0].dtype.numpy, order="C")) for f in found])
+        ctx.rule, ctx.count = rule, len(tensors)
+        ctx.save_for_backward(*tensors, *results)
+        return results
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        saved = ctx.saved_tensors
+        return None, *ctx.rule.gradient(grads, saved[: ctx.count], saved[ctx.count :])
+
+
+def apply(rule: Rule, *tensors: Any) -> tuple[Any, ...]:
+    """The results of a rule, with gradients. Raises DTypeError for a type that is not floating point, ShapeError for
+    what is no matrix, LinAlgError for matrices of which it does not exist."""
+    need_matrix(rule.name, tensors[0])
+    function: Any = partial(_ByNumpy.apply, rule)
+    function.__name__ = f"linalg: {rule.name} by numpy, as there is no native code for it"
+    return opaque(function, results=partial(_results_like, rule))(*tensors)
+
+
+def _results_like(rule: Rule, *tensors: Any) -> tuple[Any, ...]:
+    return tuple([filled(0, tensors[0].dtype, s) for s in rule.shapes(*[tuple(t.shape) for t in tensors])])
+
+
+def _over_gaps(x: Any, values: Any) -> Any:
+    """``x[i, j] / (values[j] - values[i])``, 0 where the two are equal."""
+    gaps = values.unsqueeze(-2) - values.unsqueeze(-1)
+    zero = ew.eq(gaps, 0)
+    return ew.where(zero, 0, ew.div(x, ew.where(zero, 1, gaps)))
+
+
+def _eigen_gradient(grads: Sequence[Any], given: Sequence[Any], found: Sequence[Any]) -> Any:
+    """Giles, Collected matrix derivative results, 2008, section 3.1."""
+    values, vectors = found
+    inner = diag_embed(grads[0]) + _over_gaps(vectors.mT @ grads[1], values)
+    return (vectors @ inner @ vectors.mT,)
+
+
+def _singular_gradient(grads: Sequence[Any], given: Sequence[Any], found: Sequence[Any]) -> Any:
+    """Townsend, Differentiating the singular value decomposition, 2016."""
+    (x,), (left, values, right) = given, found
+    grad_left, grad_values, grad_right = grads
+    v, grad_v = right.mT, grad_right.mT
+    squares, across = values * values, values.unsqueeze(-2)
+    a, b = left.mT @ grad_left, v.mT @ grad_v
+    inner = _over_gaps(a - a.mT, squares) * across + values.unsqueeze(-1) * _over_gaps(b - b.mT, squares)
+    result = left @ (inner + diag_embed(grad_values)) @ right
+    if x.shape[-2] > x.shape[-1]:
+        result = result + ((grad_left - left @ a) / across) @ right
+    if x.shape[-1] > x.shape[-2]:
+        result = result + (left / across) @ (grad_v - v @ b).mT
+    return (result,)
+
+
+def _no_gradient(grads: Sequence[Any], given: Sequence[Any], found: Sequence[Any]) -> Any:
+    raise GradientError(
+        "svd with full_matrices has no gradient, as its last vectors are any", remedy="full_matrices=False"
+    )
+
+
+def _singular_shapes(x: tuple[int, ...], full: bool = False) -> tuple[tuple[int, ...], ...]:
+    *batch, rows, columns = x
+    least = min(rows, columns)
+    left, right = (rows, columns) if full else (least, least)
+    return (*batch, rows, left), (*batch, least), (*batch, right, columns)
+
+
+def _eigenvalues(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Those of real matrices, as long as they are real."""
+    values, vectors = np.linalg.eig(a)
+    if np.any(np.imag(values)):
+        raise UnsupportedError("eig: an eigenvalue is complex, which tensors are not", remedy="eigh for symmetric ones")
+    return np.real(values), np.real(vectors)
+
+
+def _eigen_of_any_gradient(grads: Sequence[Any], given: Sequence[Any], found: Sequence[Any]) -> Any:
+    """Boeddeker et al., On the computation of complex-valued gradients, 2017, equation 4.77, of real numbers: vectors
+    of norm 1 do not change along themselves."""
+    values, vectors = found
+    inner = vectors.mT @ grads[1]
+    along = inner.diagonal(0, -2, -1)
+    free = inner - (vectors.mT @ vectors) * along.unsqueeze(-2)
+    middle = diag_embed(grads[0]) + _over_gaps(free, values)
+    return (factors.solve(vectors.mT, middle @ vectors.mT),)
+
+
+def _pseudo_inverse(a: np.ndarray, atol: np.ndarray, rtol: np.ndarray) -> np.ndarray:
+    left, values, right = np.linalg.svd(a, full_matrices=False)
+    least = np.maximum(values.max(-1, keepdims=True) * rtol[..., None], atol[..., None])
+    inverse = np.divide(1, values, where=values > least, out=np.zeros_like(values))
+    return (right.swapaxes(-1, -2) * inverse[..., None, :]) @ left.swapaxes(-1, -2)
+
+
+def _pseudo_inverse_gradient(grads: Sequence[Any], given: Sequence[Any], found: Sequence[Any]) -> Any:
+    """Golub, Pereyra, The differentiation of pseudo-inverses, 1973, equation 4.12, for ranks that stay."""
+    (a, *tolerances), (x,), turned = given, found, grads[0].mT
+    left, right = x.mT @ x @ turned, turned @ (x @ x.mT)
+    result = (right - a @ (x @ right)) + (left - (left @ x) @ a) - (x @ turned @ x).mT
+    return result, *[None for _ in tolerances]
+
+
+EIGEN = Rule("eigh", np.linalg.eigh, _eigen_gradient, lambda x: (x[:-1], x))
+EIGEN_OF_ANY = Rule("eig", _eigenvalues, _eigen_of_any_gradient, lambda x: (x[:-1], x))
+PSEUDO_INVERSE = Rule(
+    "pinv", _pseudo_inverse, _pseudo_inverse_gradient, lambda x, *tolerances: ((*x[:-2], x[-1], x[-2]),)
+)
+SINGULAR = Rule("svd", partial(np.linalg.svd, full_matrices=False), _singular_gradient, _singular_shapes)
+SINGULAR_FULL = Rule("svd", np.linalg.svd, _no_gradient, partial(_singular_shapes, full=True))

@@ -1,0 +1,144 @@
+"""Functions of matrices as PyTorch has them outside of ``torch.linalg``: methods of tensors, and older forms."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from graphc.base.errors import ArgumentError
+from graphc.linalg.checks import identity, need_matrix
+from graphc.linalg.products import householder_product, matrix_exp, matrix_power, multi_dot
+from graphc.linalg.results import LUResult
+from graphc.linalg.spectra import pinv
+from graphc.linalg.spectra import qr as qr_of
+from graphc.linalg.spectra import svd as svd_of
+from graphc.linalg.systems import cholesky as cholesky_of
+from graphc.linalg.systems import det, inv, logdet, lu_factor_ex, permutation, slogdet, solve_triangular, triangles
+from graphc.linalg.systems import lu_solve as solve_by_lu
+from graphc.ops.factors import rows_to
+from graphc.tensors.tensor import Tensor
+
+
+class QRResult(NamedTuple):
+    """An orthogonal and an upper triangular factor."""
+
+    Q: Tensor
+    R: Tensor
+
+
+class SVDResult(NamedTuple):
+    """Singular vectors and values; V is not transposed."""
+
+    U: Tensor
+    S: Tensor
+    V: Tensor
+
+
+class TriangularSolveResult(NamedTuple):
+    """A solution, and the matrix."""
+
+    solution: Tensor
+    cloned_coefficient: Tensor
+
+
+def cholesky(input: Tensor, upper: bool = False) -> Tensor:
+    """See ``linalg.cholesky``."""
+    return cholesky_of(input, upper=upper)
+
+
+def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
+    """See ``linalg.pinv``."""
+    return pinv(input, rcond)
+
+
+def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False) -> Tensor:
+    """The X of ``A @ X = input`` from the factor of ``cholesky(A)``."""
+    inner = solve_triangular(L.mT if upper else L, input, upper=False)
+    return solve_triangular(L if upper else L.mT, inner, upper=True)
+
+
+def cholesky_inverse(input: Tensor, upper: bool = False) -> Tensor:
+    """The inverse of A from the factor of ``cholesky(A)``."""
+    need_matrix("cholesky_inverse", input)
+    half = solve_triangular(input, identity(input).expand(*input.shape), upper=upper)
+    return half @ half.mT if upper else half.mT @ half
+
+
+def triangular_solve(
+    b: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
+) -> TriangularSolveResult:
+    """The X of ``A @ X = b`` (``transpose``: of A.mT) for triangular A, and A."""
+    matrix, above = (A.mT, not upper) if transpose else (A, upper)
+    return TriangularSolveResult(solve_triangular(matrix, b, upper=above, unitriangular=unitriangular), A.clone())
+
+
+def inverse(input: Tensor) -> Tensor:
+    """See ``linalg.inv``."""
+    return inv(input)
+
+
+def qr(input: Tensor, some: bool = True) -> QRResult:
+    """See ``linalg.qr``; ``some`` is its mode ``reduced``, else ``complete``."""
+    return QRResult(*qr_of(input, "reduced" if some else "complete"))
+
+
+def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> SVDResult:
+    """See ``linalg.svd``; ``some`` is its ``full_matrices=False``, and V is not transposed. Without ``compute_uv`` U
+    and V are zeros."""
+    U, S, Vh = svd_of(input, not some)
+    if not compute_uv:
+        m, n = input.shape[-2:]
+        batch = input.shape[:-2]
+        return SVDResult(input.new_zeros(*batch, m, m), S, input.new_zeros(*batch, n, n))
+    return SVDResult(U, S, Vh.mT)
+
+
+def orgqr(input: Tensor, input2: Tensor) -> Tensor:
+    """See ``linalg.householder_product``."""
+    return householder_product(input, input2)
+
+
+def lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> tuple[Tensor, ...]:
+    """The results of ``linalg.lu_factor_ex``, the last one for ``get_infos``. No error where a pivot is 0."""
+    found = lu_factor_ex(A, pivot=pivot)
+    return tuple(found) if get_infos else tuple(found[:2])
+
+
+def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
+    """See ``linalg.lu_solve``."""
+    return solve_by_lu(LU_data, LU_pivots, b)
+
+
+def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> LUResult:
+    """P, L and U of ``linalg.lu`` from ``linalg.lu_factor(A)``; what is not asked for is empty."""
+    none = LU_data.new_empty(0)
+    P = rows_to(permutation(LU_pivots, LU_data.shape[-2]), LU_data.dtype).mT if unpack_pivots else none
+    return LUResult(P, *(triangles(LU_data) if unpack_data else (none, none)))
+
+
+def chain_matmul(*matrices: Tensor) -> Tensor:
+    """See ``linalg.multi_dot``, for one matrix too."""
+    if not matrices:
+        raise ArgumentError("chain_matmul takes matrices, got none")
+    return multi_dot(matrices) if len(matrices) > 1 else next(iter(matrices))
+
+
+__all__ = [
+    "chain_matmul",
+    "cholesky",
+    "cholesky_inverse",
+    "cholesky_solve",
+    "det",
+    "inverse",
+    "logdet",
+    "lu",
+    "lu_solve",
+    "lu_unpack",
+    "matrix_exp",
+    "matrix_power",
+    "orgqr",
+    "pinverse",
+    "qr",
+    "slogdet",
+    "svd",
+    "triangular_solve",
+]

@@ -1,0 +1,184 @@
+"""Eigenvalues, singular values, orthogonal factors, and what is made of them: ranks, pseudo-inverses, least squares."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphc.base.dims import common_shape
+from graphc.base.dtypes import int64
+from graphc.base.errors import ArgumentError, AttributeValueError, ShapeError
+from graphc.linalg import decompositions, place
+from graphc.linalg.checks import expanded, need_float, need_matrix, need_square
+from graphc.linalg.results import EighResult, EigResult, LstsqResult, QRResult, SVDResult
+from graphc.linalg.systems import solve_triangular
+from graphc.ops import dispatch, orthogonal, reduce
+from graphc.ops import elementwise as ew
+from graphc.ops.state import straight_through
+from graphc.tensors import composite
+from graphc.tensors.tensor import Tensor
+
+# ---- orthogonal factors
+
+
+def qr(A: Tensor, mode: str = "reduced") -> QRResult:
+    """Orthogonal Q [..., m, k] and upper triangular R [..., k, n] of ``A = Q @ R``: k is the smaller of m and n
+    (``reduced``) or m (``complete``); ``r`` gives R alone, and a Q without elements."""
+    if mode not in ("reduced", "complete", "r"):
+        raise AttributeValueError(f"qr: mode {mode!r} is not known", remedy="'reduced', 'complete' or 'r'")
+    m, n = need_matrix("qr", A).shape[-2:]
+    k = m if mode == "complete" else min(m, n)
+    packed = place.apply(orthogonal.qr, A, complete=mode == "complete")
+    Q = A.new_empty(0) if mode == "r" else packed[..., :k]
+    return QRResult(Q, packed[..., :k, k:])
+
+
+# ---- eigenvalues
+
+
+def eigh(A: Tensor, UPLO: str = "L") -> EighResult:
+    """Ascending eigenvalues [..., n] and, as columns, eigenvectors of symmetric matrices [..., n, n], of which the
+    lower (``UPLO="U"``: upper) triangle is read. The gradient goes to both alike; that of eigenvectors needs different
+    eigenvalues, and a loss to which their signs do not matter."""
+    need_square("eigh", A)
+    if UPLO.upper() not in ("L", "U"):
+        raise AttributeValueError(f"eigh: UPLO {UPLO!r} is not known", remedy="'L' or 'U'")
+    read = A.mT if UPLO.upper() == "U" else A
+    return EighResult(*decompositions.apply(decompositions.EIGEN, straight_through((A + A.mT) * 0.5, read)))
+
+
+def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
+    """The eigenvalues of ``eigh``."""
+    return eigh(A, UPLO).eigenvalues
+
+
+def eig(A: Tensor) -> EigResult:
+    """Eigenvalues [..., n] and, as columns, eigenvectors of norm 1 of square matrices, as long as these are real: in
+    PyTorch all results are complex. Raises UnsupportedError for complex ones."""
+    return EigResult(*decompositions.apply(decompositions.EIGEN_OF_ANY, need_square("eig", A)))
+
+
+def eigvals(A: Tensor) -> Tensor:
+    """The eigenvalues of ``eig``."""
+    return eig(A).eigenvalues
+
+
+# ---- singular values
+
+
+def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> SVDResult:
+    """U [..., m, m], descending singular values S [..., k] and Vh [..., n, n] of ``A = U[:, :k] @ diag(S) @ Vh[:k]``;
+    without ``full_matrices`` U and Vh hold k columns and rows, k the smaller of m and n. There is a gradient where
+    ``full_matrices`` is False, or the matrix square. ``driver`` is for PyTorch's sake: None."""
+    if driver is not None:
+        raise ArgumentError(f"svd: driver {driver!r} is one of CUDA", remedy="driver=None")
+    full = full_matrices and need_matrix("svd", A).shape[-1] != A.shape[-2]
+    return SVDResult(*decompositions.apply(decompositions.SINGULAR_FULL if full else decompositions.SINGULAR, A))
+
+
+def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
+    """The descending singular values [..., k] of matrices."""
+    return svd(A, False, driver=driver).S
+
+
+def _number(value: Any, like: Any) -> Any:
+    """A tolerance, beside the last dimension of ``like`` where it is a tensor."""
+    return value.unsqueeze(-1).to(like.dtype) if isinstance(value, Tensor) else value
+
+
+def _significant(A: Any, values: Any, atol: Any, rtol: Any) -> Any:
+    """Which of the values (at least 0) count: those larger than both tolerances."""
+    atol, rtol = _tolerances(A, atol, rtol)
+    largest = reduce.max(values, axes=(values.ndim - 1,), keepdims=True)
+    return ew.gt(values, ew.maximum(ew.mul(largest, _number(rtol, values)), _number(atol, values)))
+
+
+def _tolerances(A: Any, atol: Any, rtol: Any) -> tuple[Any, Any]:
+    """Both tolerances; where none is given, or ``atol`` is 0, ``rtol`` is the precision times the larger dimension. (A
+    tensor ``atol`` counts as given, zeros in it too, other than in PyTorch.)"""
+    if rtol is None:
+        given = atol is not None and (isinstance(atol, Tensor) or atol > 0)
+        rtol = 0.0 if given else max(A.shape[-2:]) * float(np.finfo(A.dtype.numpy).eps)
+    return 0.0 if atol is None else atol, rtol
+
+
+def matrix_rank(A: Tensor, tol: Any = None, *, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Tensor:
+    """How many singular values (of ``hermitian`` ones: eigenvalues by size) are larger than ``atol``, or ``tol``, and
+    ``rtol`` times the largest one (i64, [...]). Tolerances are numbers or tensors [...]."""
+    need_matrix("matrix_rank", A)
+    if min(A.shape[-2:]) == 0:
+        return A.new_zeros(A.shape[:-2], dtype=int64)
+    values = ew.abs(eigvalsh(A)) if hermitian else svdvals(A)
+    if tol is not None:
+        atol, rtol = tol, 0.0
+    return composite.total(_significant(A, values, atol, rtol), -1)
+
+
+def pinv(A: Tensor, rcond: Any = None, *, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Tensor:
+    """The pseudo-inverses [..., n, m] of Moore and Penrose of matrices [..., m, n]; singular values up to ``atol`` or
+    ``rtol`` (``rcond``) times the largest count as 0."""
+    rtol = rcond if rtol is None else rtol
+    need_matrix("pinv", A)
+    if min(A.shape[-2:]) == 0:
+        return A.mT.clone()
+    read = straight_through((A + A.mT) * 0.5, A.tril() + A.tril(-1).mT) if hermitian else A
+    least, part = (_tensor(A, t) for t in _tolerances(A, atol, rtol))
+    return decompositions.apply(decompositions.PSEUDO_INVERSE, read, least, part)[0]
+
+
+def _tensor(A: Any, number: Any) -> Any:
+    return ew.cast(number, dtype=A.dtype) if isinstance(number, Tensor) else dispatch.current().scalar(number, A.dtype)
+
+
+# ---- least squares
+
+_DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
+
+
+def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> LstsqResult:
+    """The X [..., n, k] with the least norm of ``A @ X - B``, of several such the smallest, for A [..., m, n] and B
+    [..., m, k] or [..., m].
+
+    The driver ``gels`` takes A as of full rank: its factors are native code. The others, as None, decompose A into
+    singular values, of which those up to ``rcond`` times the largest count as 0. ``residuals`` are sums of squares
+    [..., k] for m > n where all ranks are n, else empty (in compiled code, which cannot know ranks, they are there for
+    all m > n); for ``gelsy`` they are empty. ``rank`` is empty for ``gels``, ``singular_values`` for ``gels`` and
+    ``gelsy``."""
+    driver = "gelsy" if driver is None else driver
+    if driver not in _DRIVERS:
+        raise AttributeValueError(f"lstsq: driver {driver!r} is not known", remedy=" or ".join(_DRIVERS))
+    need_matrix("lstsq", A)
+    need_float("lstsq", A, B)
+    vectors = B.ndim == A.ndim - 1
+    right = B.unsqueeze(-1) if vectors else B
+    if right.ndim < 2 or right.shape[-2] != A.shape[-2]:
+        raise ShapeError(f"lstsq: {list(A.shape)} and {list(B.shape)} do not fit")
+    batch = common_shape(A.shape[:-2], right.shape[:-2])
+    a, b = expanded(A, batch), expanded(right, batch)
+    if driver == "gels":
+        found, rank, values = _by_factors(a, b), A.new_empty(0, dtype=int64), A.new_empty(0)
+    else:
+        values = svdvals(a.detach())
+        found, rank = pinv(a, rcond) @ b, matrix_rank(a.detach(), rtol=rcond)
+    residuals = A.new_empty(0) if driver == "gelsy" else _residuals(a, b, found, rank)
+    return LstsqResult(
+        found.squeeze(-1) if vectors else found, residuals, rank, values if driver in _DRIVERS[2:] else A.new_empty(0)
+    )
+
+
+def _by_factors(a: Any, b: Any) -> Any:
+    m, n = a.shape[-2:]
+    Q, R = qr(a if m >= n else a.mT)
+    if m >= n:
+        return solve_triangular(R, Q.mT @ b, upper=True)
+    return Q @ solve_triangular(R.mT, b, upper=False)
+
+
+def _residuals(a: Any, b: Any, found: Any, rank: Any) -> Any:
+    m, n = a.shape[-2:]
+    full = m > n and (not rank.numel() or not dispatch.is_default() or bool((rank == n).all()))
+    if not full:
+        return a.new_empty(0)
+    rest = ew.sub(a @ found, b)
+    return composite.total(ew.mul(rest, rest), -2)

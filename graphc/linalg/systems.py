@@ -1,0 +1,278 @@
+"""Linear systems, inverses, determinants, and the triangular factors that they come from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphc.base.dims import common_shape
+from graphc.base.dtypes import int32, int64
+from graphc.base.errors import ShapeError, UnsupportedError
+from graphc.linalg import place
+from graphc.linalg.checks import expanded, identity, need_float, need_matrix, need_square, require
+from graphc.linalg.results import (
+    CholeskyExResult,
+    InvExResult,
+    LUFactorExResult,
+    LUFactorResult,
+    LUResult,
+    SlogdetResult,
+    SolveExResult,
+)
+from graphc.ops import dispatch, factors, reduce
+from graphc.ops import elementwise as ew
+from graphc.ops import math as mathematics
+from graphc.ops.index import iota
+from graphc.ops.state import straight_through
+from graphc.tensors import composite
+from graphc.tensors.tensor import Tensor
+
+# ---- Cholesky
+
+
+def _factor(name: str, A: Tensor, upper: bool) -> Any:
+    """The lower factor, from the triangle that is asked for; the gradient goes to both triangles alike."""
+    need_square(name, A)
+    symmetric = (A + A.mT) * 0.5
+    return place.apply(factors.cholesky, straight_through(symmetric, A.mT if upper else A))
+
+
+def _first_bad(good: Any) -> Any:
+    """The number, from 1, of the first element along the last dimension that is false; 0 for none (i32)."""
+    n = good.shape[-1]
+    if not n:
+        return good.new_zeros(good.shape[:-1], dtype=int32)
+    places = ew.where(good, n, iota(shape=(n,), axis=0))
+    first = reduce.min(places, axes=(good.ndim - 1,))
+    return ew.cast(ew.where(ew.eq(first, n), 0, ew.add(first, 1)), dtype=int32)
+
+
+def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
+    """The lower triangular L of symmetric positive definite matrices A = L @ L.mT (``upper``: the transposed one), of
+    [..., n, n]. One triangle of A is read. Raises LinAlgError where there is none."""
+    found = _factor("cholesky", A, upper)
+    good = ew.gt(found.diagonal(0, -2, -1), 0)
+    require(good, "linalg.cholesky: a matrix is not positive definite")
+    return found.mT if upper else found
+
+
+def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> CholeskyExResult:
+    """As ``cholesky``, with ``info`` (i32, [...]) instead of an error: the number of the first leading minor that is
+    not positive, or 0. Then the factor is NaN."""
+    found = _factor("cholesky_ex", A, upper)
+    info = _first_bad(ew.gt(found.diagonal(0, -2, -1), 0))
+    if check_errors:
+        require(ew.eq(info, 0), "linalg.cholesky_ex: a matrix is not positive definite")
+    return CholeskyExResult(found.mT if upper else found, info)
+
+
+# ---- solutions
+
+
+def _systems(name: str, A: Tensor, B: Tensor) -> tuple[Any, Any, bool]:
+    """Matrices and right sides of one batch, and whether these are vectors."""
+    need_square(name, A)
+    need_float(name, A, B)
+    vectors = B.ndim == 1 or (A.ndim - 1 == B.ndim and tuple(B.shape) == tuple(A.shape[:-1]))
+    right = B.unsqueeze(-1) if vectors else B
+    if right.shape[-2] != A.shape[-1]:
+        raise ShapeError(f"{name}: {list(A.shape)} and {list(B.shape)} do not fit")
+    batch = common_shape(A.shape[:-2], right.shape[:-2])
+    return expanded(A, batch), expanded(right, batch), vectors
+
+
+def _solved(name: str, A: Tensor, B: Tensor, left: bool) -> Any:
+    if not left:
+        if B.ndim < 2:
+            raise ShapeError(f"{name}: left=False takes matrices on the right, got {list(B.shape)}")
+        return _solved(name, A.mT, B.mT, True).mT
+    a, b, vectors = _systems(name, A, B)
+    found = place.apply(factors.solve, a, b)
+    return found.squeeze(-1) if vectors else found
+
+
+def _require_finite(name: str, found: Any, *given: Any) -> None:
+    """Raises LinAlgError where a solution of finite numbers is not finite: there is a 0 among the pivots."""
+    bad = ew.logical_not(_finite(found))
+    for x in given:
+        bad = ew.mul(bad, _finite(x))
+    require(ew.logical_not(bad), f"linalg.{name}: a matrix is singular")
+
+
+def _finite(x: Any) -> Any:
+    return reduce.min(mathematics.isfinite(x), axes=tuple(range(x.ndim))) if x.numel() else x.new_ones((), dtype="bool")
+
+
+def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
+    """The X of ``A @ X = B`` (``left=False``: of ``X @ A = B``) for A [..., n, n] and B [..., n, k], [n], or [..., n]
+    with the batch of A. Batches broadcast. Raises LinAlgError for a singular A."""
+    found = _solved("solve", A, B, left)
+    _require_finite("solve", found, A, B)
+    return found
+
+
+def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> SolveExResult:
+    """As ``solve``, with ``info`` (i32, [...]) instead of an error: the number of the first pivot that is 0, or 0."""
+    found = _solved("solve_ex", A, B, left)
+    info = _info(_packed("solve_ex", A))
+    if check_errors:
+        require(ew.eq(info, 0), "linalg.solve_ex: a matrix is singular")
+    return SolveExResult(found, info)
+
+
+def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
+    """The X of ``A @ X = B`` (``left=False``: of ``X @ A = B``) for triangular A [..., n, n], of which the other
+    triangle is not read, nor the diagonal for ``unitriangular``. Zeros on the diagonal give infinities."""
+    if not left:
+        return solve_triangular(A.mT, B.mT, upper=not upper, unitriangular=unitriangular).mT
+    need_square("solve_triangular", A)
+    need_float("solve_triangular", A, B)
+    if B.ndim < 2 or B.shape[-2] != A.shape[-1]:
+        raise ShapeError(f"solve_triangular: {list(A.shape)} and {list(B.shape)} do not fit")
+    batch = common_shape(A.shape[:-2], B.shape[:-2])
+    return place.apply(
+        factors.solve_triangular, expanded(A, batch), expanded(B, batch), upper=upper, unit=unitriangular
+    )
+
+
+def _inverse(name: str, A: Tensor) -> Any:
+    need_square(name, A)
+    return place.apply(factors.solve, A, expanded(identity(A), tuple(A.shape[:-2])))
+
+
+def inv(A: Tensor) -> Tensor:
+    """The inverses of square matrices [..., n, n]; raises LinAlgError for singular ones."""
+    found = _inverse("inv", A)
+    _require_finite("inv", found, A)
+    return found
+
+
+def inv_ex(A: Tensor, *, check_errors: bool = False) -> InvExResult:
+    """As ``inv``, with ``info`` (i32, [...]) instead of an error: the number of the first pivot that is 0, or 0."""
+    found, info = _inverse("inv_ex", A), _info(_packed("inv_ex", A))
+    if check_errors:
+        require(ew.eq(info, 0), "linalg.inv_ex: a matrix is singular")
+    return InvExResult(found, info)
+
+
+# ---- triangular factors
+
+
+def _packed(name: str, A: Tensor) -> Any:
+    return place.apply(factors.lu, need_matrix(name, A))
+
+
+def _together(packed: Any) -> Any:
+    return packed[..., :-2]
+
+
+def _info(packed: Any) -> Any:
+    return _first_bad(ew.ne(_together(packed).detach().diagonal(0, -2, -1), 0))
+
+
+def _need_pivot(name: str, pivot: bool) -> None:
+    if not pivot:
+        raise UnsupportedError(f"{name} without pivots", remedy="pivot=True")
+
+
+def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> LUFactorExResult:
+    """The factors of ``lu`` in one matrix [..., m, n], the rows that each step exchanged (i32, from 1), and the number
+    of the first pivot that is 0, or 0."""
+    _need_pivot("lu_factor", pivot)
+    packed = _packed("lu_factor", A)
+    info = _info(packed)
+    if check_errors:
+        require(ew.eq(info, 0), "linalg.lu_factor_ex: a pivot is 0")
+    pivots = packed[..., : min(A.shape[-2:]), -2].detach()
+    return LUFactorExResult(_together(packed), ew.add(ew.cast(pivots, dtype=int32), 1), info)
+
+
+def lu_factor(A: Tensor, *, pivot: bool = True) -> LUFactorResult:
+    """``lu_factor_ex`` without its last result; raises LinAlgError where a pivot is 0."""
+    found = lu_factor_ex(A, pivot=pivot)
+    require(ew.eq(found.info, 0), "linalg.lu_factor: a pivot is 0")
+    return LUFactorResult(found.LU, found.pivots)
+
+
+def lu(A: Tensor, *, pivot: bool = True) -> LUResult:
+    """P [..., m, m], L [..., m, k] with ones on its diagonal, and U [..., k, n] of ``A = P @ L @ U``, k the smaller
+    of m and n."""
+    _need_pivot("lu", pivot)
+    packed = _packed("lu", A)
+    order = packed[..., -1].detach()
+    P = factors.rows_to(order, A.dtype).mT
+    return LUResult(P, *triangles(_together(packed)))
+
+
+def triangles(LU: Any) -> tuple[Any, Any]:
+    """L with its ones and U, which lie in one matrix [..., m, n]."""
+    m, n = LU.shape[-2:]
+    k = min(m, n)
+    return ew.add(LU[..., :k].tril(-1), dispatch.current().constant(np.eye(m, k, dtype=LU.dtype.numpy))), LU[
+        ..., :k, :
+    ].triu()
+
+
+def permutation(pivots: Tensor, m: int) -> Any:
+    """The order of ``m`` rows after exchanges of row i with row ``pivots[..., i] - 1``, one after the other (i64)."""
+    rows = iota(shape=(m,), axis=0)
+    order = expanded(rows.unsqueeze(0), tuple(pivots.shape[:-1]))[..., 0, :] if pivots.ndim > 1 else rows
+    for i in range(pivots.shape[-1]):
+        other = ew.sub(ew.cast(pivots[..., i : i + 1], dtype=int64), 1)
+        there = ew.eq(rows, other)
+        second = reduce.sum(ew.where(there, order, 0), axes=(order.ndim - 1,), keepdims=True)
+        first = order[..., i : i + 1]
+        order = ew.where(there, first, ew.where(ew.eq(rows, i), second, order))
+    return order
+
+
+def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Tensor:
+    """The X of ``A @ X = B`` (``left=False``: ``X @ A = B``; ``adjoint``: of the transposed A), from
+    ``lu_factor(A)``."""
+    if not left:
+        return lu_solve(LU, pivots, B.mT, adjoint=not adjoint).mT
+    need_square("lu_solve", LU)
+    need_float("lu_solve", LU, B)
+    P = factors.rows_to(permutation(pivots, LU.shape[-1]), LU.dtype)
+    if adjoint:
+        inner = solve_triangular(LU.mT, B, upper=False)
+        return P.mT @ solve_triangular(LU.mT, inner, upper=True, unitriangular=True)
+    inner = solve_triangular(LU, P @ B, upper=False, unitriangular=True)
+    return solve_triangular(LU, inner, upper=True)
+
+
+# ---- determinants
+
+
+def _pivots(name: str, A: Tensor) -> tuple[Any, Any]:
+    """The elements of the diagonal of U, and the sign of the exchanges."""
+    need_square(name, A)
+    packed = _packed(name, A)
+    exchanged = ew.ne(packed[..., -2].detach(), ew.cast(iota(shape=(A.shape[-1],), axis=0), dtype=A.dtype))
+    signs = ew.where(exchanged, expanded_number(A, -1.0), 1.0)
+    return _together(packed).diagonal(0, -2, -1), reduce.prod(signs, axes=(signs.ndim - 1,))
+
+
+def expanded_number(x: Any, value: float) -> Any:
+    """A number as a tensor without dimensions of the type of ``x``."""
+    return dispatch.current().scalar(value, x.dtype)
+
+
+def det(A: Tensor) -> Tensor:
+    """The determinants [...] of square matrices [..., n, n]. Of singular ones the gradient is NaN."""
+    pivots, sign = _pivots("det", A)
+    return reduce.prod(pivots, axes=(pivots.ndim - 1,)) * sign
+
+
+def slogdet(A: Tensor) -> SlogdetResult:
+    """Signs of the determinants (0 of singular matrices), and the logarithms of their absolute values."""
+    pivots, sign = _pivots("slogdet", A)
+    signs = reduce.prod(ew.sign(pivots.detach()), axes=(pivots.ndim - 1,))
+    return SlogdetResult(signs * sign, composite.total(mathematics.log(ew.abs(pivots)), -1))
+
+
+def logdet(A: Tensor) -> Tensor:
+    """The logarithms of determinants: NaN of negative ones, minus infinity of singular matrices."""
+    sign, logarithm = slogdet(A)
+    return ew.where(ew.lt(sign, 0), float("nan"), logarithm)

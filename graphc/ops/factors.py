@@ -1,0 +1,501 @@
+"""Factors of matrices and solutions of linear systems.
+
+Kernels of small matrices hold them as scalars, with the algorithm written out, so that lanes work on a matrix each;
+those of larger ones are loops (see ``ops.factor_loops``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from graphc.base.dtypes import float32, float64, int64
+from graphc.base.errors import DTypeError, ShapeError
+from graphc.base.size import is_size
+from graphc.ir.kernel.lowering import LowerContext, OperandRef
+from graphc.ir.kernel.nest import NestBuilder, Scalar
+from graphc.ir.op import Attr, ErrorSample, Sample, Trait
+from graphc.ir.types import TensorType
+from graphc.ops import dispatch
+from graphc.ops.batch import leading
+from graphc.ops.define import define
+from graphc.ops.elementwise import add, cast, eq, mul, neg, where
+from graphc.ops.factor_loops import cholesky_in_loops, lu_in_loops, solve_in_loops, triangular_in_loops
+from graphc.ops.index import iota
+from graphc.ops.matrix_product import matmul
+from graphc.ops.rules import check_kind, check_one_dtype, show
+from graphc.ops.samples import floats
+from graphc.ops.shape import concat, reshape, slice, transpose
+
+MATERIALIZED = Trait.PURE | Trait.MATERIALIZE
+Rows = list[list[Scalar]]
+"""A matrix inside of a kernel, as scalars."""
+_COLUMNS = 8
+"""Right sides that are eliminated beside one matrix: more of them start again from the matrix, and fewer scalars are
+alive at a time."""
+_WRITTEN_OUT = 8
+"""Rows of the largest matrices that kernels hold as scalars: code grows with their cube. Measured: LLVM takes 0.6 s for
+systems of 8 rows, 2.8 s for 12."""
+_PANEL = 32
+"""Columns of a panel, and rows of a triangle, that numpy works on one after the other. Any number is right."""
+_F = TensorType(float32, (3, 3))
+
+
+# ---- types
+
+
+def _check_square(name: str, a: TensorType) -> None:
+    check_kind(name, 0, a.dtype, "f")
+    if a.rank < 2 or a.shape[-1] != a.shape[-2]:
+        raise ShapeError(f"{name} takes square matrices, got {show(a.shape)}")
+
+
+def _infer_system(name: str) -> Callable[..., TensorType]:
+    def infer(a: TensorType, b: TensorType, **attrs: Any) -> TensorType:
+        _check_square(name, a)
+        check_one_dtype(name, (a, b))
+        if b.shape[:-1] != a.shape[:-1]:
+            raise ShapeError(
+                f"{name}: right sides {show(b.shape)} for matrices {show(a.shape)}",
+                remedy="the same dimensions but for the last one",
+            )
+        return b
+
+    return infer
+
+
+# ---- what gradient rules are made of
+
+
+def turned(x: Any) -> Any:
+    """The last two dimensions exchanged."""
+    rank = len(x.shape)
+    return transpose(x, permutation=(*range(rank - 2), rank - 1, rank - 2))
+
+
+def triangle(x: Any, above: int, upper: bool = False) -> Any:
+    """The elements on and below the diagonal ``above`` the middle one (``upper``: on and above), else 0."""
+    rows, columns = x.shape[-2:]
+    kept = np.triu(np.ones((rows, columns), np.bool_), above) if upper else np.tri(rows, columns, above, np.bool_)
+    return where(dispatch.current().constant(kept), x, 0)
+
+
+def part(x: Any, rows: tuple[int, int], columns: tuple[int, int]) -> Any:
+    """Some rows and columns of matrices, each from a first one to the one behind the last."""
+    rank = len(x.shape)
+    starts = (*(0,) * (rank - 2), rows[0], columns[0])
+    stops = (*x.shape[:-2], rows[1], columns[1])
+    return slice(x, starts=starts, stops=stops, steps=(1,) * rank)
+
+
+# ---- Cholesky
+
+
+def _infer_cholesky(a: TensorType) -> TensorType:
+    _check_square("cholesky", a)
+    return a
+
+
+def each_matrix(compute: Callable[..., np.ndarray], *operands: np.ndarray) -> np.ndarray:
+    """What numpy computes of matrices, NaN for those for which it refuses to."""
+    try:
+        return compute(*operands)
+    except np.linalg.LinAlgError:
+        pass
+    first = operands[-1]
+    result = np.full(first.shape, np.nan, first.dtype)
+    for at in np.ndindex(first.shape[:-2]):
+        try:
+            result[at] = compute(*[x[at] for x in operands])
+        except np.linalg.LinAlgError:
+            continue
+    return result
+
+
+def _nest_cholesky(c: LowerContext, a: OperandRef) -> None:
+    n = a.shape[-1]
+    if n > _WRITTEN_OUT:
+        return cholesky_in_loops(c, a)
+    with c.nest.loops(a.shape[:-2]) as at:
+        found: Rows = [[] for _ in range(n)]
+        for j in range(n):
+            pivot = _less(c.nest, c.load(a, (*at, j, j)), [(x, x) for x in found[j]])
+            root = c.nest.op("sqrt", pivot)
+            inverse = 1.0 / root
+            for i in range(j + 1, n):
+                rest = _less(c.nest, c.load(a, (*at, i, j)), zip(found[i], found[j], strict=True))
+                found[i].append(rest * inverse)
+            found[j].append(root)
+        zero = c.nest.const(0, a.dtype)
+        for i, j in np.ndindex(n, n):
+            c.store((*at, i, j), found[i][j] if j <= i else zero)
+
+
+def _less(nest: NestBuilder, start: Scalar, products: Any) -> Scalar:
+    for x, y in products:
+        start = nest.fma(-x, y, start)
+    return start
+
+
+def _cholesky_gradient(g: Any, result: Any, a: Any) -> Any:
+    """Murray, Differentiation of the Cholesky decomposition, 2016, equation 10, for the triangle that is read."""
+    inner = matmul(turned(result), g)
+    halved = add(triangle(inner, -1), mul(mul(triangle(inner, 0), _identity(a)), 0.5))
+    half = solve_triangular(turned(result), halved, upper=True)
+    found = turned(solve_triangular(turned(result), turned(half), upper=True))
+    return add(triangle(found, 0), triangle(turned(found), -1))
+
+
+def _identity(x: Any) -> Any:
+    return dispatch.current().constant(np.eye(x.shape[-1], dtype=x.dtype.numpy))
+
+
+def _positive(*shape: int, dtype: str = "float64") -> np.ndarray:
+    x = floats(shape, dtype)
+    return np.asarray(x @ x.swapaxes(-1, -2) + 2 * np.eye(shape[-1]), dtype)
+
+
+cholesky = define(
+    "cholesky",
+    "The lower triangular L of symmetric positive definite matrices L @ L.T, of which the lower triangle is read; NaN "
+    "where there is none.",
+    "a",
+    _infer_cholesky,
+    reference=lambda a: each_matrix(np.linalg.cholesky, a),
+    vjp=(_cholesky_gradient,),
+    lower_nest=_nest_cholesky,
+    traits=MATERIALIZED,
+    batch=leading,
+    samples=lambda: [
+        Sample((_positive(3, 3),)),
+        Sample((_positive(2, 4, 4),)),
+        Sample((_positive(2, 3, 2, 2, dtype="float32"),)),
+        Sample((_positive(1, 1),)),
+        Sample((_positive(0, 3, 3),)),
+        Sample((_positive(20, 3, 3, dtype="float32"),), differentiable=False),
+        Sample((_positive(2, 9, 9),), differentiable=False),
+    ],
+    error_samples=[
+        ErrorSample((TensorType(float32, (2, 3)),), "square matrices, got [2,3]", {}, ShapeError),
+        ErrorSample((TensorType(int64, (2, 2)),), "signed integer", {}, DTypeError),
+    ],
+)
+
+
+# ---- triangles
+
+
+def _substitute(a: np.ndarray, b: np.ndarray, upper: bool, unit: bool) -> np.ndarray:
+    """Rows one after the other, and large triangles by halves."""
+    n = a.shape[-1]
+    if n <= _PANEL:
+        found = np.array(b)
+        for i in reversed(range(n)) if upper else range(n):
+            known = np.s_[i + 1 :] if upper else np.s_[:i]
+            found[..., i, :] -= (a[..., i : i + 1, known] @ found[..., known, :])[..., 0, :]
+            if not unit:
+                found[..., i, :] /= a[..., i, i, None]
+        return found
+    first, rest = (np.s_[n // 2 :], np.s_[: n // 2]) if upper else (np.s_[: n // 2], np.s_[n // 2 :])
+    start = _substitute(a[..., first, first], b[..., first, :], upper, unit)
+    left = b[..., rest, :] - a[..., rest, first] @ start
+    end = _substitute(a[..., rest, rest], left, upper, unit)
+    return np.concatenate([end, start] if upper else [start, end], -2)
+
+
+def _nest_triangular(c: LowerContext, a: OperandRef, b: OperandRef, upper: bool, unit: bool) -> None:
+    n = a.shape[-1]
+    if n > _WRITTEN_OUT:
+        return triangular_in_loops(c, a, b, upper, unit)
+    with c.nest.loops((*b.shape[:-2], b.shape[-1])) as (*at, column):
+        found: dict[int, Scalar] = {}
+        for i in reversed(range(n)) if upper else range(n):
+            products = [(c.load(a, (*at, i, j)), x) for j, x in found.items()]
+            rest = _less(c.nest, c.load(b, (*at, i, column)), products)
+            found[i] = rest if unit else rest / c.load(a, (*at, i, i))
+        for i, x in found.items():
+            c.store((*at, i, column), x)
+
+
+def _triangular_gradient_a(g: Any, result: Any, a: Any, b: Any, upper: bool, unit: bool) -> Any:
+    right = solve_triangular(turned(a), g, upper=not upper, unit=unit)
+    above = (1 if upper else -1) if unit else 0
+    return triangle(neg(matmul(right, result, transpose_b=True)), above, upper)
+
+
+def _triangular(*shape: int, dtype: str = "float64") -> np.ndarray:
+    return np.asarray(floats(shape, dtype) + 3 * np.eye(shape[-1]), dtype)
+
+
+solve_triangular = define(
+    "solve_triangular",
+    "The x of a @ x = b for triangular a, of which the other triangle is not read, nor the diagonal where it is unit.",
+    "a b",
+    _infer_system("solve_triangular"),
+    attrs=[
+        Attr("upper", "bool", "the upper triangle is read, not the lower one", False, False),
+        Attr("unit", "bool", "the diagonal counts as ones", False, False),
+    ],
+    reference=_substitute,
+    vjp=(
+        _triangular_gradient_a,
+        lambda g, result, a, b, upper, unit: solve_triangular(turned(a), g, upper=not upper, unit=unit),
+    ),
+    lower_nest=_nest_triangular,
+    traits=MATERIALIZED,
+    batch=leading,
+    samples=lambda: [
+        *(
+            Sample((_triangular(3, 3), floats((3, 2), seed=1)), {"upper": u, "unit": d})
+            for u in (False, True)
+            for d in (False, True)
+        ),
+        Sample((_triangular(2, 3, 3, dtype="float32"), floats((2, 3, 17), "float32")), {"upper": True}),
+        Sample((_triangular(2, 0, 0), floats((2, 0, 2)))),
+        *(
+            Sample((_triangular(2, 9, 9), floats((2, 9, columns))), {"upper": u, "unit": d}, False)
+            for columns, u, d in ((1, False, False), (3, True, False), (1, False, True))
+        ),
+    ],
+    error_samples=[
+        ErrorSample((_F, TensorType(float32, (2, 1))), "right sides [2,1] for matrices [3,3]", {}, ShapeError),
+        ErrorSample((_F, TensorType(float64, (3, 1))), "element types differ", {}, DTypeError),
+    ],
+)
+
+
+# ---- elimination
+
+
+def _eliminate(nest: NestBuilder, rows: Rows, columns: int, whole: bool) -> list[Scalar]:
+    """Gauss's algorithm in the first ``columns`` columns with the largest element of each as pivot: multipliers below
+    the diagonal, what is left on and above it. Gives the row that each pivot came from, as numbers. With ``whole`` the
+    rows are exchanged with the multipliers in them, which are 0 where a pivot is."""
+    dtype, pivots = rows[0][0].dtype, []
+    for k in range(min(len(rows), columns)):
+        pivots.append(_exchange(nest, rows, k, 0 if whole else k))
+        pivot = rows[k][k]
+        if whole:
+            pivot = nest.select(pivot.eq(0), nest.const(1, dtype), pivot)
+        inverse = 1.0 / pivot if k + 1 < len(rows) else pivot
+        for row in rows[k + 1 :]:
+            row[k] = row[k] * inverse
+            minus = -row[k]
+            for j in range(k + 1, len(row)):
+                row[j] = nest.fma(minus, rows[k][j], row[j])
+    return pivots
+
+
+def _exchange(nest: NestBuilder, rows: Rows, k: int, first: int) -> Scalar:
+    """Puts the row with the largest element of column ``k`` in place ``k``, as far as columns from ``first`` on go."""
+    dtype = rows[k][k].dtype
+    largest, found = nest.op("abs", rows[k][k]), nest.const(k, dtype)
+    for i in range(k + 1, len(rows)):
+        size = nest.op("abs", rows[i][k])
+        larger = size > largest
+        largest, found = nest.select(larger, size, largest), nest.select(larger, nest.const(i, dtype), found)
+    old = list(rows[k])
+    for i in range(k + 1, len(rows)):
+        here = found.eq(i)
+        for j in range(first, len(old)):
+            rows[k][j] = nest.select(here, rows[i][j], rows[k][j])
+            rows[i][j] = nest.select(here, old[j], rows[i][j])
+    return found
+
+
+def _blocks(width: int) -> list[tuple[int, int, int]]:
+    """(first column, number of blocks, columns of each) that cover all right sides."""
+    if is_size(width):
+        return [(0, width, 1)]
+    whole = width // _COLUMNS
+    runs = [(0, whole, _COLUMNS), (whole * _COLUMNS, 1, width % _COLUMNS)]
+    return [run for run in runs if run[1] and run[2]]
+
+
+def _nest_solve(c: LowerContext, a: OperandRef, b: OperandRef) -> None:
+    n, nest = a.shape[-1], c.nest
+    if n > _WRITTEN_OUT:
+        return solve_in_loops(c, a, b)
+    for first, number, columns in _blocks(b.shape[-1]) if n else []:
+        with nest.loops((*a.shape[:-2], number)) as (*at, block):
+            places = [block * columns + (first + j) for j in range(columns)]
+            rows = [
+                [c.load(a, (*at, i, j)) for j in range(n)] + [c.load(b, (*at, i, place)) for place in places]
+                for i in range(n)
+            ]
+            _eliminate(nest, rows, n, whole=False)
+            for i in reversed(range(n)):
+                inverse = 1.0 / rows[i][i]
+                for j in range(n, n + columns):
+                    known = [(rows[i][k], rows[k][j]) for k in range(i + 1, n)]
+                    rows[i][j] = _less(nest, rows[i][j], known) * inverse
+            for i in range(n):
+                for j, place in enumerate(places):
+                    c.store((*at, i, place), rows[i][n + j])
+
+
+solve = define(
+    "solve",
+    "The x of a @ x = b for square a; what is not finite where there is none.",
+    "a b",
+    _infer_system("solve"),
+    reference=lambda a, b: each_matrix(np.linalg.solve, a, b),
+    vjp=(
+        lambda g, result, a, b: neg(matmul(solve(turned(a), g), result, transpose_b=True)),
+        lambda g, result, a, b: solve(turned(a), g),
+    ),
+    lower_nest=_nest_solve,
+    traits=MATERIALIZED,
+    batch=leading,
+    samples=lambda: [
+        Sample((_triangular(3, 3), floats((3, 2), seed=1))),
+        Sample((np.flip(_triangular(2, 4, 4), 1).copy(), floats((2, 4, 1), seed=1))),
+        Sample((_triangular(2, 3, 3, dtype="float32"), floats((2, 3, 17), "float32"))),
+        Sample((_triangular(0, 0), floats((0, 2)))),
+        Sample((_triangular(1, 1), floats((1, 0)))),
+        Sample((np.flip(_triangular(2, 9, 9), 1).copy(), floats((2, 9, 1))), differentiable=False),
+        Sample((np.roll(_triangular(10, 10), 3, 1), floats((10, 4))), differentiable=False),
+    ],
+    error_samples=[
+        ErrorSample((_F, TensorType(float32, (2, 1))), "right sides [2,1] for matrices [3,3]", {}, ShapeError),
+        ErrorSample((TensorType(float32, (2, 3)),) * 2, "square matrices, got [2,3]", {}, ShapeError),
+    ],
+)
+
+
+# ---- triangular factors
+
+
+def _infer_lu(a: TensorType) -> TensorType:
+    check_kind("lu", 0, a.dtype, "f")
+    if a.rank < 2:
+        raise ShapeError(f"lu takes matrices, got {show(a.shape)}", remedy="at least two dimensions")
+    return TensorType(a.dtype, (*a.shape[:-1], a.shape[-1] + 2))
+
+
+def _factor_panel(a: np.ndarray, order: np.ndarray, pivots: np.ndarray, first: int, end: int) -> None:
+    """Eliminates the columns ``first`` to ``end`` of matrices [b, m, n] in place, which exchanges whole rows."""
+    every = np.arange(len(a))
+    for k in range(first, min(end, *a.shape[1:])):
+        found = k + np.argmax(np.abs(a[:, k:, k]), 1)
+        pivots[:, k] = found
+        for x in (a, order):
+            x[every, k], x[every, found] = x[every, found], x[every, k]
+        pivot = a[:, k, k, None]
+        a[:, k + 1 :, k] /= np.where(pivot == 0, 1, pivot)
+        a[:, k + 1 :, k + 1 : end] -= a[:, k + 1 :, k, None] * a[:, k, None, k + 1 : end]
+
+
+def _lu_reference(a: np.ndarray) -> np.ndarray:
+    """Panel after panel; what is right of one by products."""
+    *batch, m, n = a.shape
+    found = np.array(a).reshape(prod(batch), m, n)
+    order = np.broadcast_to(np.arange(m), (len(found), m)).copy()
+    pivots = order.copy()
+    for first in range(0, min(m, n), _PANEL):
+        end = min(first + _PANEL, m, n)
+        _factor_panel(found, order, pivots, first, end)
+        if end < n:
+            top = _substitute(found[:, first:end, first:end], found[:, first:end, end:], upper=False, unit=True)
+            found[:, first:end, end:] = top
+            found[:, end:, end:] -= found[:, end:, first:end] @ top
+    packed = np.concatenate([found, pivots[..., None], order[..., None]], -1).astype(a.dtype)
+    return packed.reshape(*batch, m, n + 2)
+
+
+def _nest_lu(c: LowerContext, a: OperandRef) -> None:
+    *batch, m, n = a.shape
+    if max(m, n) > _WRITTEN_OUT:
+        return lu_in_loops(c, a)
+    with c.nest.loops(batch) as at:
+        numbers = [c.nest.const(i, a.dtype) for i in range(m)]
+        rows = [[*(c.load(a, (*at, i, j)) for j in range(n)), numbers[i]] for i in range(m)]
+        pivots = [] if not n else _factor(c.nest, rows, n)
+        for i, row in enumerate(rows):
+            for j, x in enumerate([*row[:n], pivots[i] if i < len(pivots) else numbers[i], row[n]]):
+                c.store((*at, i, j), x)
+
+
+def _factor(nest: NestBuilder, rows: Rows, columns: int) -> list[Scalar]:
+    """``_eliminate`` of rows behind which stand their numbers, which only go with them."""
+    order = [row.pop() for row in rows]
+    pivots = _eliminate(nest, rows, columns, whole=True)
+    for k, found in enumerate(pivots):
+        for i in range(k + 1, len(rows)):
+            here = found.eq(i)
+            first, second = order[k], order[i]
+            order[k], order[i] = nest.select(here, second, first), nest.select(here, first, second)
+    for row, number in zip(rows, order, strict=True):
+        row.append(number)
+    return pivots
+
+
+def rows_to(order: Any, dtype: Any) -> Any:
+    """The matrices that put rows in an order [..., m]: row ``i`` of a product with one is row ``order[i]``."""
+    *batch, m = order.shape
+    wide = reshape(order, shape=(*batch, m, 1))
+    return cast(eq(wide, cast(iota(shape=(m,), axis=0), dtype=order.dtype)), dtype=dtype)
+
+
+def _lu_gradient(g: Any, result: Any, a: Any) -> Any:
+    """From the differentials of A = P L U: of the square corner by both triangles; what lies below or right of it is a
+    solution by one of them."""
+    m, n = a.shape[-2:]
+    k = min(m, n)
+    if not k:
+        return mul(a, 0.0)
+    corner, low, right = ((0, k), (0, k)), ((k, m), (0, k)), ((0, k), (k, n))
+    factors, grad = part(result, *corner), part(g, *corner)
+    below, above = triangle(grad, -1), triangle(grad, 0, upper=True)
+    lower = add(triangle(factors, -1), _identity(factors))
+    left = matmul(lower, below, transpose_a=True)
+    top = matmul(above, triangle(factors, 0, upper=True), transpose_b=True)
+    if n > k:
+        left = add(left, neg(matmul(part(g, *right), part(result, *right), transpose_b=True)))
+    if m > k:
+        top = add(top, neg(matmul(part(result, *low), part(g, *low), transpose_a=True)))
+    inner = add(triangle(left, -1), triangle(top, 0, upper=True))
+
+    def by_upper(x: Any) -> Any:
+        return turned(solve_triangular(factors, turned(x), upper=True))
+
+    def by_lower(x: Any) -> Any:
+        return solve_triangular(turned(factors), x, upper=True, unit=True)
+
+    # NOTE: x U^-T is the transpose of U^-1 x^T.
+    found = by_lower(by_upper(inner))
+    if m > k:
+        found = concat(found, by_upper(part(g, *low)), axis=len(a.shape) - 2)
+    if n > k:
+        found = concat(found, by_lower(part(g, *right)), axis=len(a.shape) - 1)
+    order = reshape(part(result, (0, m), (n + 1, n + 2)), shape=a.shape[:-1])
+    return matmul(rows_to(order, a.dtype), found, transpose_a=True)
+
+
+lu = define(
+    "lu",
+    "Triangular factors of matrices [.., m, n], of which rows are exchanged: L without its ones below the diagonal, U "
+    "on and above it; behind them a column of the rows that pivots were exchanged with, and one of the order of rows.",
+    "a",
+    _infer_lu,
+    reference=_lu_reference,
+    vjp=(_lu_gradient,),
+    lower_nest=_nest_lu,
+    traits=MATERIALIZED,
+    batch=leading,
+    samples=lambda: [
+        Sample((np.flip(_triangular(3, 3), 0).copy(),)),
+        Sample((np.roll(_triangular(2, 4, 4), 1, 1)[:, :, :2].copy(),)),
+        Sample((np.roll(_triangular(2, 4, 4), 1, 2)[:, :3].copy(),)),
+        Sample((_triangular(2, 3, 3, dtype="float32"),)),
+        Sample((_triangular(1, 1),)),
+        Sample((floats((2, 0, 3)),)),
+        Sample((floats((3, 0)),)),
+        Sample((np.flip(_triangular(2, 9, 9), 1)[:, :, :4].copy(),), differentiable=False),
+        Sample((np.roll(_triangular(9, 9), 3, 1)[:7].copy(),), differentiable=False),
+    ],
+    error_samples=[ErrorSample((TensorType(float32, (3,)),), "takes matrices, got [3]", {}, ShapeError)],
+)

@@ -1,0 +1,69 @@
+"""Special functions under the names of torch.special; those that are methods of tensors are the same functions."""
+
+from __future__ import annotations
+
+from graphc.tensors import functions as _functions
+from graphc.tensors.special_functions import (
+    bessel_j0,
+    bessel_j1,
+    entr,
+    erfcx,
+    gammainc,
+    gammaincc,
+    i0,
+    i0e,
+    i1,
+    i1e,
+    log_ndtr,
+    ndtr,
+    ndtri,
+    polygamma,
+    xlog1py,
+    zeta,
+)
+
+digamma = psi = _functions.digamma
+erf, erfc, erfinv = _functions.erf, _functions.erfc, _functions.erfinv
+exp2, expm1, log1p = _functions.exp2, _functions.expm1, _functions.log1p
+expit = _functions.sigmoid
+gammaln = _functions.lgamma
+log_softmax, logsumexp, softmax = _functions.log_softmax, _functions.logsumexp, _functions.softmax
+logit, round, sinc, xlogy = _functions.logit, _functions.round, _functions.sinc, _functions.xlogy
+multigammaln = _functions.mvlgamma
+
+__all__ = [
+    "bessel_j0",
+    "bessel_j1",
+    "digamma",
+    "entr",
+    "erf",
+    "erfc",
+    "erfcx",
+    "erfinv",
+    "exp2",
+    "expit",
+    "expm1",
+    "gammainc",
+    "gammaincc",
+    "gammaln",
+    "i0",
+    "i0e",
+    "i1",
+    "i1e",
+    "log1p",
+    "log_ndtr",
+    "log_softmax",
+    "logit",
+    "logsumexp",
+    "multigammaln",
+    "ndtr",
+    "ndtri",
+    "polygamma",
+    "psi",
+    "round",
+    "sinc",
+    "softmax",
+    "xlog1py",
+    "xlogy",
+    "zeta",
+]

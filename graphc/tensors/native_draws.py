@@ -1,0 +1,81 @@
+"""Random draws of eager mode as programs for any number of elements; their bits are those of the ops."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from math import prod
+from typing import Any, TypeVar
+
+import numpy as np
+
+from graphc.base.dtypes import DType, float32
+from graphc.base.lazy import deferred
+from graphc.base.named_dims import Dim
+from graphc.base.size import LARGEST
+from graphc.tensors.generator import default_generator
+from graphc.tensors.placement import is_on_device
+from graphc.tensors.tensor_base import front
+
+ENOUGH = 1 << 20
+"""Elements that numpy draws before a program is made: about as long as that takes (0.1 s)."""
+CALL = 1 << 12
+"""Elements that numpy draws in the time that it takes to begin."""
+
+_compile = deferred("graphc.compiled.function:compile")
+_D = TypeVar("_D", bound=Callable[..., Any])
+
+
+class _Given:
+    """The generator of a program: its state is an argument."""
+
+    def __init__(self, state: Any):
+        self._state = state
+
+    def draw(self) -> tuple[Any, int]:
+        """The state, of which the third element is the stream."""
+        return self._state, 0
+
+
+class _Draws:
+    """A function of sampling for one element type."""
+
+    def __init__(self, function: Callable[..., Any], dtype: DType):
+        def draw(state: Any, count: int) -> Any:
+            return function((count,), dtype, _Given(state))
+
+        self._function = draw
+        self._spent = 0
+        self._run: Callable[..., Any] | None = None
+
+    def program(self, count: int) -> Callable[..., Any] | None:
+        """What draws so many; None while that is not worth it."""
+        if self._run is None:
+            self._spent += CALL + count
+            if self._spent >= ENOUGH:
+                self._run = _compile(self._function, dims=[None, Dim("count", max=LARGEST)])
+        return self._run
+
+
+def drawn_natively(function: _D) -> _D:
+    """A function of sizes, an element type, a generator and a tensor beside which the result is, as it is or, in eager
+    mode after some use, by a program. Not with GRAPHC_EAGER=reference."""
+    known: dict[DType, _Draws] = {}
+
+    @functools.wraps(function)
+    def drawn(sizes: Any, dtype: DType = float32, generator: Any = None, near: Any = None) -> Any:
+        count = prod(sizes) if front().mode == "auto" else 0
+        if not 0 < count <= LARGEST or (near is not None and is_on_device(near._data)):
+            return function(sizes, dtype, generator, near)
+        draws = known.get(dtype)
+        if draws is None:
+            draws = known[dtype] = _Draws(function, dtype)
+        run = draws.program(count)
+        if run is None:
+            return function(sizes, dtype, generator, near)
+        state, stream = (generator or default_generator).draw()
+        seed, step = front().values(state, "drawing").tolist()
+        found = run(front().constant(np.array((seed, step, stream), np.int64)), count)
+        return front().constant(found._data.reshape(sizes))
+
+    return drawn  # type: ignore[return-value]

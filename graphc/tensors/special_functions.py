@@ -1,0 +1,280 @@
+"""Special functions composed of operations: Bessel functions, the normal distribution, Hurwitz's zeta function.
+
+Integrals of smooth functions become sums of fixed length, in f64 for f32 too: with equal steps where the integrand is
+periodic, which leaves an error that falls faster than any power of their number, else by Gauss and Legendre's formula.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from graphc.base.dtypes import float32, float64
+from graphc.base.errors import AttributeValueError
+from graphc.ops import dispatch, elementary, gamma, reduce, special
+from graphc.ops import elementwise as ew
+from graphc.ops import math as mathematics
+from graphc.ops.define import common_type
+from graphc.ops.shape import reshape
+from graphc.ops.state import stop_gradient
+from graphc.tensors.tensor import Tensor
+from graphc.tensors.tensor_base import need_tensor
+
+
+def _in_f64(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function of floating-point tensors (others become f32), computed in f64."""
+
+    @functools.wraps(function)
+    def call(input: Any, *others: Any) -> Any:
+        need_tensor(function.__name__, input)
+        dtype = common_type([input, *others], function.__name__)
+        dtype = dtype if dtype.kind == "f" else float32
+        wide = [ew.cast(v, dtype=float64) if isinstance(v, Tensor) else v for v in (input, *others)]
+        found = function(*wide)
+        return found if dtype is float64 else ew.cast(found, dtype=dtype)
+
+    return call
+
+
+def _row(values: np.ndarray) -> Any:
+    return dispatch.current().constant(np.asarray(values, np.float64))
+
+
+def _column(x: Any) -> Any:
+    return reshape(x, shape=(*x.shape, 1))
+
+
+def _sum_last(x: Any) -> Any:
+    return reduce.sum(x, axes=(len(x.shape) - 1,), keepdims=False)
+
+
+# ---- Bessel functions: integrals over half a turn up to a bound, Hankel's expansions beyond
+
+_BOUND = 30.0
+"""From there on the expansions are exact to the rounding unit."""
+_STEPS = 64
+"""Equal steps in half a turn: what is left out are Bessel functions of the order of twice as many."""
+_ANGLES = np.arange(_STEPS + 1) * (math.pi / _STEPS)
+_WEIGHTS = np.where((np.arange(_STEPS + 1) == 0) | (np.arange(_STEPS + 1) == _STEPS), 0.5, 1.0) / _STEPS
+_SQUARES = np.sin(_ANGLES) ** 2 * _WEIGHTS
+_EXPANSION = 22
+"""Terms, of which the last are about as large as the rounding unit at the bound."""
+
+
+def _hankel(order: int) -> list[float]:
+    """The coefficients of the powers of 1 / x."""
+    found = [1.0]
+    for k in range(1, _EXPANSION):
+        found.append(found[-1] * (4 * order * order - (2 * k - 1) ** 2) / (8 * k))
+    return found
+
+
+def _polynomial(x: Any, coefficients: list[float]) -> Any:
+    total: Any = coefficients[-1]
+    for c in reversed(coefficients[:-1]):
+        total = ew.add(ew.mul(x, total), c)
+    return total
+
+
+def _modified(size: Any, order: int) -> Any:
+    """``exp(-x) I(x)`` of the order 0, or of order 1 over x, for x of at least 0."""
+    near = ew.lt(size, _BOUND)
+    inner, outer = ew.where(near, size, 0.0), ew.where(near, _BOUND, size)
+    weights = _SQUARES if order else _WEIGHTS
+    whole = _sum_last(ew.mul(mathematics.exp(ew.mul(_column(inner), _row(np.cos(_ANGLES) - 1))), _row(weights)))
+    signed = [c * (-1) ** k for k, c in enumerate(_hankel(order))]
+    inverse = ew.reciprocal(outer)
+    far = ew.mul(_polynomial(inverse, signed), mathematics.rsqrt(ew.mul(outer, 2 * math.pi)))
+    return ew.where(near, whole, ew.mul(far, inverse) if order else far)
+
+
+@_in_f64
+def i0e(input: Any) -> Tensor:
+    """``exp(-|x|)`` times the modified Bessel function of order 0."""
+    return _modified(ew.abs(input), 0)
+
+
+@_in_f64
+def i0(input: Any) -> Tensor:
+    """The modified Bessel function of the first kind of order 0."""
+    size = ew.abs(input)
+    return ew.mul(mathematics.exp(size), _modified(size, 0))
+
+
+@_in_f64
+def i1e(input: Any) -> Tensor:
+    """``exp(-|x|)`` times the modified Bessel function of order 1."""
+    return _finite_product(input, _modified(ew.abs(input), 1))
+
+
+@_in_f64
+def i1(input: Any) -> Tensor:
+    """The modified Bessel function of the first kind of order 1."""
+    size = ew.abs(input)
+    return ew.mul(ew.mul(input, mathematics.exp(size)), _modified(size, 1))
+
+
+def _finite_product(x: Any, y: Any) -> Any:
+    return ew.where(ew.eq(ew.abs(x), math.inf), 0.0, ew.mul(x, y))
+
+
+def _oscillating(size: Any, order: int) -> Any:
+    """J of the order 0, or of order 1 over x, for x of at least 0."""
+    near = ew.lt(size, _BOUND)
+    inner, outer = ew.where(near, size, 0.0), ew.where(near, _BOUND, size)
+    weights = _SQUARES if order else _WEIGHTS
+    whole = _sum_last(ew.mul(mathematics.cos(ew.mul(_column(inner), _row(np.cos(_ANGLES)))), _row(weights)))
+    terms = _hankel(order)
+    square = ew.reciprocal(ew.mul(outer, outer))
+    even = _polynomial(square, [c * (-1) ** k for k, c in enumerate(terms[0::2])])
+    odd = ew.div(_polynomial(square, [c * (-1) ** k for k, c in enumerate(terms[1::2])]), outer)
+    sine, cosine = mathematics.sin(outer), mathematics.cos(outer)
+    # NOTE: cosine and sine of x - pi / 4 (order 0) or x - 3 pi / 4, times the root of 2, without rounding x.
+    turned = (ew.add(cosine, sine), ew.sub(sine, cosine)) if not order else None
+    first, second = turned or (ew.sub(sine, cosine), ew.neg(ew.add(sine, cosine)))
+    wave = ew.sub(ew.mul(even, first), ew.mul(odd, second))
+    far = ew.mul(wave, mathematics.rsqrt(ew.mul(outer, math.pi)))
+    return ew.where(near, whole, ew.div(far, outer) if order else far)
+
+
+@_in_f64
+def bessel_j0(input: Any) -> Tensor:
+    """The Bessel function of the first kind of order 0."""
+    return _oscillating(ew.abs(input), 0)
+
+
+@_in_f64
+def bessel_j1(input: Any) -> Tensor:
+    """The Bessel function of the first kind of order 1."""
+    return ew.mul(input, _oscillating(ew.abs(input), 1))
+
+
+# ---- the normal distribution
+
+_NODES, _HALF_WEIGHTS = np.polynomial.legendre.leggauss(32)
+_NEGLIGIBLE = 38.0
+"""Minus the logarithm of what is left out of an integral, relative to its largest part."""
+_NEWTON = 6
+_LARGE = 1e300
+"""Finite, and so large that its square is not."""
+
+
+def _erfcx(x: Any) -> Any:
+    """``exp(x**2) erfc(x)``, the integral of ``2 / sqrt(pi) exp(-t**2 - 2 x t)`` over t > 0."""
+    size = ew.minimum(ew.abs(x), _LARGE)
+    end = ew.div(_NEGLIGIBLE, ew.add(mathematics.sqrt(ew.add(ew.mul(size, size), _NEGLIGIBLE)), size))
+    t = ew.mul(_column(stop_gradient(end)), _row((_NODES + 1) / 2))
+    value = mathematics.exp(ew.neg(ew.mul(t, ew.add(t, ew.mul(_column(size), 2.0)))))
+    right = ew.mul(_sum_last(ew.mul(value, _row(_HALF_WEIGHTS / math.sqrt(math.pi)))), stop_gradient(end))
+    left = ew.sub(ew.mul(mathematics.exp(ew.mul(x, x)), 2.0), right)
+    return ew.where(ew.lt(x, 0), left, ew.where(ew.eq(x, math.inf), 0.0, right))
+
+
+@_in_f64
+def erfcx(input: Any) -> Tensor:
+    """``exp(x**2) erfc(x)``, which does not underflow for large x."""
+    return _erfcx(input)
+
+
+@_in_f64
+def ndtr(input: Any) -> Tensor:
+    """The distribution function of the standard normal distribution."""
+    return ew.mul(elementary.erfc(ew.mul(input, -math.sqrt(0.5))), 0.5)
+
+
+@_in_f64
+def log_ndtr(input: Any) -> Tensor:
+    """The logarithm of ``ndtr``, also where that underflows."""
+    low = ew.lt(input, -1.0)
+    below, above = ew.where(low, input, -1.0), ew.where(low, 0.0, input)
+    tail = mathematics.log(ew.mul(_erfcx(ew.mul(below, -math.sqrt(0.5))), 0.5))
+    far = ew.sub(tail, ew.mul(ew.mul(below, below), 0.5))
+    near = mathematics.log1p(ew.mul(elementary.erfc(ew.mul(above, math.sqrt(0.5))), -0.5))
+    return ew.where(low, ew.where(ew.eq(input, -math.inf), -math.inf, far), near)
+
+
+@_in_f64
+def ndtri(input: Any) -> Tensor:
+    """The inverse of ``ndtr``: infinite at 0 and 1, NaN beyond. By Newton's method for its logarithm."""
+    inside = ew.logical_and(ew.gt(input, 0), ew.lt(input, 1))
+    p = ew.where(inside, input, 0.5)
+    upper = ew.gt(p, 0.5)
+    small = ew.where(upper, ew.sub(1.0, p), p)
+    target = mathematics.log(small)
+    z: Any = ew.neg(mathematics.sqrt(ew.maximum(ew.mul(ew.add(target, math.log(2)), -2.0), 0.0)))
+    for _ in range(_NEWTON):
+        z = stop_gradient(z)
+        share = ew.mul(elementary.erfc(ew.mul(z, -math.sqrt(0.5))), 0.5)
+        slope = ew.div(mathematics.exp(ew.mul(ew.mul(z, z), -0.5)), ew.mul(share, math.sqrt(2 * math.pi)))
+        z = ew.sub(z, ew.div(ew.sub(mathematics.log(share), target), slope))
+    found = ew.where(upper, ew.neg(z), z)
+    ends = ew.where(ew.eq(input, 0), -math.inf, ew.where(ew.eq(input, 1), math.inf, math.nan))
+    return ew.where(inside, found, ends)
+
+
+# ---- others
+
+
+@_in_f64
+def entr(input: Any) -> Tensor:
+    """``-x log(x)``; 0 at 0, minus infinity below."""
+    return ew.where(ew.lt(input, 0), -math.inf, ew.neg(elementary.xlogy(input, input)))
+
+
+@_in_f64
+def xlog1py(input: Any, other: Any) -> Tensor:
+    """``x log(1 + y)``; 0 where x is 0 (NaN where y is)."""
+    zero = ew.logical_and(ew.eq(input, 0), ew.eq(other, other))
+    safe = ew.where(zero, 0.0, other)
+    return ew.where(zero, 0.0, ew.mul(input, mathematics.log1p(safe)))
+
+
+_SHIFT = 10
+"""Terms of the zeta function that are added before the formula of Euler and Maclaurin takes over."""
+_BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798, -174611 / 330)
+
+
+@_in_f64
+def zeta(input: Any, other: Any) -> Tensor:
+    """Hurwitz's zeta function: the sum of ``(q + k) ** -x`` over k from 0. Infinite at x = 1 and where q is 0 or a
+    negative whole number; NaN for x below 1 and for other negative q."""
+    x, q = input, ew.add(other, ew.mul(input, 0.0))
+    inside = ew.logical_and(ew.gt(x, 1), ew.gt(q, 0))
+    x, q = ew.where(inside, x, 2.0), ew.where(inside, q, 1.0)
+    total = _sum_last(mathematics.pow(ew.add(_column(q), _row(np.arange(_SHIFT))), _column(ew.neg(x))))
+    end = ew.add(q, float(_SHIFT))
+    power = mathematics.pow(end, ew.neg(x))
+    total = ew.add(total, ew.mul(power, ew.add(ew.div(end, ew.sub(x, 1.0)), 0.5)))
+    inverse = ew.reciprocal(end)
+    factor, square = ew.mul(ew.mul(x, power), inverse), ew.mul(inverse, inverse)
+    for k, number in enumerate(_BERNOULLI, 1):
+        total = ew.add(total, ew.mul(factor, number / math.factorial(2 * k)))
+        rise = ew.mul(ew.add(x, float(2 * k - 1)), ew.add(x, float(2 * k)))
+        factor = ew.mul(ew.mul(factor, rise), square)
+    pole = ew.logical_or(ew.eq(input, 1), ew.logical_and(ew.le(other, 0), ew.eq(other, mathematics.floor(other))))
+    pole = ew.logical_and(pole, ew.ge(input, 1))
+    return ew.where(inside, total, ew.where(pole, math.inf, math.nan))
+
+
+def gammainc(input: Any, other: Any) -> Tensor:
+    """The regularised lower incomplete gamma function of a = ``input`` and x = ``other``, with gradients for both."""
+    need_tensor("gammainc", input)
+    return gamma.gammainc(input, other)
+
+
+def gammaincc(input: Any, other: Any) -> Tensor:
+    """The regularised upper incomplete gamma function of a = ``input`` and x = ``other``, with gradients for both."""
+    need_tensor("gammaincc", input)
+    return gamma.gammaincc(input, other)
+
+
+def polygamma(n: int, input: Any) -> Tensor:
+    """The derivative of order ``n`` of ``digamma``."""
+    need_tensor("polygamma", input)
+    if n < 0:
+        raise AttributeValueError(f"polygamma: the order is {n}, it must not be negative")
+    return special.polygamma(input, n=n)

@@ -1,0 +1,74 @@
+"""Factors, eigenvalues, singular values and least squares beside numpy."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+import graphc as gc
+from graphc import linalg
+from graphc.autograd import gradcheck
+from graphc.base.errors import ArgumentError, AttributeValueError, ShapeError
+
+RANDOM = np.random.default_rng(8)
+TALL = RANDOM.normal(size=(2, 5, 3))
+WIDE = TALL.swapaxes(1, 2).copy()
+SYMMETRIC = WIDE @ TALL
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("matrix", [TALL, WIDE, SYMMETRIC], ids=["tall", "wide", "square"])
+def test_orthogonal_factors_give_the_matrix_again(matrix: np.ndarray, compiled: bool):
+    for mode in ("reduced", "complete"):
+        function = partial(linalg.qr, mode=mode)
+        q, r = (gc.compile(lambda x, f=function: f(x)) if compiled else function)(gc.tensor(matrix))
+        wanted = np.linalg.qr(matrix, mode=mode)
+        np.testing.assert_allclose(q.numpy(), wanted[0], atol=1e-12)
+        np.testing.assert_allclose(r.numpy(), wanted[1], atol=1e-12)
+    assert linalg.qr(gc.tensor(matrix), "r").Q.shape == (0,)
+
+
+@pytest.mark.parametrize("matrix", [TALL, WIDE[:, :, :4], SYMMETRIC], ids=["tall", "wide", "square"])
+def test_orthogonal_factors_have_gradients(matrix: np.ndarray):
+    assert gradcheck(linalg.qr, (gc.tensor(matrix, requires_grad=True),))
+
+
+def test_one_triangle_of_a_symmetric_matrix_is_read():
+    lower = gc.tensor(np.tril(SYMMETRIC))
+    np.testing.assert_allclose(linalg.eigvalsh(lower).numpy(), np.linalg.eigvalsh(SYMMETRIC))
+    np.testing.assert_allclose(linalg.eigvalsh(lower.mT, "U").numpy(), np.linalg.eigvalsh(SYMMETRIC))
+    np.testing.assert_allclose(linalg.eigvals(gc.tensor(SYMMETRIC)).sort()[0].numpy(), np.linalg.eigvalsh(SYMMETRIC))
+
+
+def test_least_squares_of_full_and_less_rank():
+    right = RANDOM.normal(size=(5, 2))
+    wanted = np.linalg.lstsq(TALL[0], right)[0]
+    for driver in (None, "gels", "gelsd", "gelss"):
+        found = linalg.lstsq(gc.tensor(TALL[0]), gc.tensor(right), driver=driver)
+        np.testing.assert_allclose(found.solution.numpy(), wanted, rtol=1e-9)
+    less = np.outer(TALL[0, :, 0], [1.0, 2.0, 0.5])
+    found = linalg.lstsq(gc.tensor(less), gc.tensor(right[:, 0]), driver="gelsd")
+    np.testing.assert_allclose(found.solution.numpy(), np.linalg.lstsq(less, right[:, 0])[0], rtol=1e-9)
+    assert found.rank.item() == 1 and found.residuals.numel() == 0
+
+
+def test_ranks_count_what_is_larger_than_both_tolerances():
+    x = gc.tensor(np.diag([4.0, 1.0, 1e-20]))
+    assert linalg.matrix_rank(x).item() == 2 and linalg.matrix_rank(x, atol=2.0).item() == 1
+    assert linalg.matrix_rank(x, 1e-30).item() == 3 and linalg.matrix_rank(x, rtol=0.1, hermitian=True).item() == 2
+    assert linalg.matrix_rank(gc.zeros(2, 0, 3)).tolist() == [0, 0] and linalg.pinv(gc.zeros(0, 3)).shape == (3, 0)
+
+
+def test_what_is_not_known_is_refused():
+    x = gc.eye(2)
+    for call, error in (
+        (lambda: linalg.qr(x, "raw"), AttributeValueError),
+        (lambda: linalg.eigh(x, "X"), AttributeValueError),
+        (lambda: linalg.lstsq(x, x, driver="none"), AttributeValueError),
+        (lambda: linalg.lstsq(x, gc.ones(3, 1)), ShapeError),
+        (lambda: linalg.svd(x, driver="gesvd"), ArgumentError),
+    ):
+        with pytest.raises(error):
+            call()

@@ -1,0 +1,14 @@
+"""Scripts as they are run with PyTorch, and give the curves that are recorded."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.scripts.run import TOLERANCE, curve, names, recorded, worst
+
+pytest.importorskip("torch")
+
+
+@pytest.mark.parametrize("name", names())
+def test_the_recorded_curve_is_what_pytorch_computes(name):
+    assert worst(curve(name, "torch"), recorded()[name]) <= TOLERANCE

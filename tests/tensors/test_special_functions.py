@@ -1,0 +1,123 @@
+"""Special functions in native code against mpmath, at their ends against PyTorch, and their gradients."""
+
+from __future__ import annotations
+
+import mpmath
+import numpy as np
+import pytest
+
+import graphc as gc
+from graphc import special
+from graphc.errors import ArgumentError, AttributeValueError
+
+RNG = np.random.default_rng(7)
+WIDE = np.concatenate([RNG.uniform(-40, 40, 120), RNG.uniform(-3, 3, 60), 10.0 ** RNG.uniform(-8, 2.5, 30)])
+CHANCES = np.concatenate([RNG.uniform(0, 1, 40), 10.0 ** RNG.uniform(-30, -1, 25)])
+
+
+def log_below(v):
+    """The logarithm of the normal distribution function."""
+    return mpmath.log(mpmath.ncdf(v)) if v < 0 else mpmath.log1p(-mpmath.ncdf(-v))
+
+
+def chance_below(v):
+    """Its inverse."""
+    start = -mpmath.sqrt(-2 * mpmath.log(v)) if v < 0.5 else 0.5
+    return mpmath.findroot(lambda z: mpmath.log(mpmath.ncdf(z)) - mpmath.log(v), start)
+
+
+CASES = {
+    "i0": (lambda v: mpmath.besseli(0, v), WIDE),
+    "i0e": (lambda v: mpmath.besseli(0, v) * mpmath.exp(-abs(v)), WIDE),
+    "i1": (lambda v: mpmath.besseli(1, v), WIDE),
+    "i1e": (lambda v: mpmath.besseli(1, v) * mpmath.exp(-abs(v)), WIDE),
+    "bessel_j0": (lambda v: mpmath.besselj(0, v), WIDE),
+    "bessel_j1": (lambda v: mpmath.besselj(1, v), WIDE),
+    "erfcx": (lambda v: mpmath.exp(v * v) * mpmath.erfc(v), WIDE[np.abs(WIDE) < 8]),
+    "ndtr": (mpmath.ncdf, WIDE[np.abs(WIDE) < 12]),
+    "log_ndtr": (log_below, WIDE[WIDE < 12]),
+    "ndtri": (chance_below, CHANCES),
+    "entr": (lambda v: -v * mpmath.log(v), np.abs(WIDE)),
+}
+UNITS = {"bessel_j1": 100_000, "bessel_j0": 10_000, "ndtr": 1000, "erfcx": 1000, "log_ndtr": 1000}
+"""Beside zeros, and in tails, f64 loses units; the others stay below this many."""
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_native_code_is_right_to_units(name: str, dtype: type):
+    reference, x = CASES[name]
+    x = x.astype(dtype)
+    with mpmath.workdps(40):
+        want = np.array([float(reference(mpmath.mpf(float(v)))) for v in x])
+    kept = np.abs(want) < np.finfo(dtype).max
+    got = gc.compile(getattr(special, name))(gc.tensor(x)).numpy()
+    assert got.dtype == dtype
+    with np.errstate(over="ignore"):
+        units = np.abs(got - want)[kept] / np.spacing(np.abs(want[kept]).astype(dtype)).astype(np.float64)
+    assert units.max() < (1 if dtype is np.float32 else UNITS.get(name, 40))
+
+
+def test_zeta():
+    pairs = np.array([(x, q) for x in (1.01, 1.5, 2, 3.7, 10, 40.0) for q in (0.01, 0.5, 1, 3.3, 50)])
+    with mpmath.workdps(40):
+        want = np.array([float(mpmath.zeta(x, q)) for x, q in pairs])
+    got = special.zeta(*[gc.tensor(np.ascontiguousarray(column)) for column in pairs.T])
+    np.testing.assert_allclose(got.numpy(), want, 4e-15)
+    ends = special.zeta(gc.tensor([1.0, 0.5, 2.0, 2.0, 2.0]), gc.tensor([1.0, 1.0, 0.0, -2.0, -0.5]))
+    np.testing.assert_array_equal(ends.numpy(), [np.inf, np.nan, np.inf, np.inf, np.nan])
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", CASES)
+def test_the_ends_are_those_of_pytorch(name: str):
+    torch = pytest.importorskip("torch")
+    ends = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 0.5])
+    want = getattr(torch.special, name)(torch.tensor(ends)).numpy()
+    np.testing.assert_allclose(getattr(special, name)(gc.tensor(ends)).numpy(), want, 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "low", "high"),
+    [(name, 0.05, 0.95) for name in CASES] + [(name, -6, 6) for name in CASES if name not in ("ndtri", "entr")],
+)
+def test_gradients(name: str, low: float, high: float):
+    x = gc.tensor(RNG.uniform(low, high, 5), requires_grad=True)
+    assert gc.autograd.gradcheck(getattr(special, name), (x,))
+
+
+@pytest.mark.torch
+def test_two_arguments_are_those_of_pytorch():
+    torch = pytest.importorskip("torch")
+    a, x = RNG.uniform(0.1, 30, (40,)), RNG.uniform(0, 40, (40,))
+    for name in ("gammainc", "gammaincc", "xlog1py", "xlogy", "zeta"):
+        first = a + 1 if name == "zeta" else a
+        want = getattr(torch.special, name)(torch.tensor(first), torch.tensor(x)).numpy()
+        got = getattr(special, name)(gc.tensor(first), gc.tensor(x)).numpy()
+        np.testing.assert_allclose(got, want, 2e-8, err_msg=name)  # PyTorch's gammainc has nine digits
+
+
+@pytest.mark.torch
+def test_every_other_name_is_that_of_pytorch():
+    torch = pytest.importorskip("torch")
+    x = RNG.uniform(0.1, 0.9, (3, 4))
+    for name in set(special.__all__) - {*CASES, "gammainc", "gammaincc", "xlog1py", "xlogy", "zeta"}:
+        dim = {"softmax": (-1,), "log_softmax": (-1,), "logsumexp": (-1,), "multigammaln": (2,)}.get(name, ())
+        shift = 2.0 if name == "multigammaln" else 0.0
+        mine, other = (library.tensor(x + shift) for library in (gc, torch))
+        before = (1,) if name == "polygamma" else ()
+        want = getattr(torch.special, name)(*before, other, *dim)
+        got = getattr(special, name)(*before, mine, *dim)
+        np.testing.assert_allclose(got.numpy(), want.numpy(), 2e-9, err_msg=name)  # its polygamma has nine digits
+
+
+def test_whole_numbers_become_f32():
+    assert special.i0(gc.tensor([0, 1])).dtype is gc.float32
+    assert special.xlog1py(gc.tensor([0, 1]), 2).tolist() == pytest.approx([0, np.log(3)])
+
+
+def test_mistakes():
+    with pytest.raises(ArgumentError, match="i0"):
+        special.i0(1.0)
+    with pytest.raises(AttributeValueError, match="the order is -1"):
+        special.polygamma(-1, gc.ones(1))

@@ -1,0 +1,95 @@
+"""Judges the front end by the tables of PyTorch and numpy: ``python -m tools.conformance --only add,mul``.
+
+Without ``--all`` a seeded sample of each subject runs. Needs the extra ``conformance``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from tools.conformance import functions, layers, operators, optimizers
+from tools.conformance.page import page, summary
+from tools.conformance.tally import judge
+from tools.progress import progress_bar
+
+SUITES: dict[str, Any] = {
+    "operators": operators,
+    "layers": layers,
+    "optimizers": optimizers,
+    "functions": functions,
+}
+SAMPLES = 12
+"""How many samples of an operator or a layer run in each column, without ``--all``."""
+_SAMPLED = ("operators", "layers")
+"""Tables of which a sample is taken; the others are short."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command; 1 where a sample failed."""
+    options = _arguments(argv)
+    torch.set_num_threads(1)
+    found = json.loads(options.read.read_text(encoding="utf-8")) if options.read else run(options)
+    if options.results:
+        options.results.write_text(json.dumps(found), encoding="utf-8")
+    if options.write:
+        options.write.write_text(page(found), encoding="utf-8")
+    if options.json:
+        json.dump(found, sys.stdout, indent=1)
+        print()
+    else:
+        print("\n".join(summary(found)))
+    return int(any(row["failed"] for row in found["rows"]))
+
+
+def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tools.conformance", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--suite", action="append", choices=list(SUITES), help="which table; may be repeated")
+    parser.add_argument("--column", action="append", help="what is compared; may be repeated")
+    parser.add_argument("--only", default="", metavar="NAMES", help="subjects, with commas between; all without")
+    parser.add_argument("--samples", type=int, default=SAMPLES, help=f"of each operator or layer; {SAMPLES} without")
+    parser.add_argument("--all", action="store_true", help="all samples of each subject")
+    parser.add_argument("--seed", type=int, default=0, help="of the choice of samples")
+    parser.add_argument("--json", action="store_true", help="write what became of each subject to stdout")
+    parser.add_argument("--results", type=Path, metavar="FILE", help="write the same to a file")
+    parser.add_argument("--read", type=Path, metavar="FILE", help="take that file in the place of a run")
+    parser.add_argument("--write", type=Path, metavar="PAGE", help="write the page of tables")
+    return parser.parse_args(argv)
+
+
+def run(options: argparse.Namespace) -> dict[str, Any]:
+    """What became of the subjects of each suite in each column."""
+    suites = {name: SUITES[name] for name in options.suite or SUITES}
+    standing = {name: suite.standing() for name, suite in suites.items()}
+    only = set(options.only.split(",")) if options.only else None
+    work = [
+        (name, subject, column)
+        for name, suite in suites.items()
+        for column in suite.COLUMNS
+        if not options.column or column in options.column
+        for subject, state in standing[name].items()
+        if state == "mapped" and (only is None or subject in only)
+    ]
+    rows = []
+    with progress_bar(len(work), "subjects") as bar, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name, subject, column in work:
+            bar.note(f"{column} {subject}")
+            most = options.samples if name in _SAMPLED and not options.all else None
+            tally = judge(suites[name], subject, column, most, options.seed)
+            for text in () if options.json else tally.failed:
+                print(name, column, subject, text, flush=True)
+            rows.append({"suite": name, "subject": subject, "column": column, **tally._asdict()})
+            bar.step()
+    return {"standing": standing, "rows": rows, "all": options.all, "seed": options.seed}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,82 @@
+"""Results of graphc beside those of PyTorch: kinds, shapes, and elements within tolerances."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+import graphc as gc
+from tools.conformance.samples import array_of
+from tools.conformance.tally import UnequalError
+
+USUAL = {torch.float32: (1.3e-6, 1e-5), torch.float64: (1e-7, 1e-7)}
+"""Relative and absolute tolerance of ``torch.testing``, where the table has no other."""
+
+
+def compare(
+    found: Sequence[Any],
+    expected: Sequence[Any],
+    allowed: tuple[float, float],
+    exact: Callable[[], list[Any]] | None = None,
+    shapes_only: bool = False,
+) -> None:
+    """Raises what differs. What is beyond the tolerance passes where it is no farther than it from the f64 result, or
+    not farther than PyTorch's result is."""
+    if len(found) != len(expected):
+        raise UnequalError(f"{len(found)} results, PyTorch has {len(expected)}")
+    for place, (a, b) in enumerate(zip(found, expected, strict=True)):
+        x, y = array_of(a), array_of(b)
+        kind = (_type_name(a), tuple(x.shape))
+        if kind != (_type_name(b), tuple(y.shape)):
+            raise UnequalError(f"{kind[0]}{list(kind[1])}, PyTorch {_type_name(b)}{list(y.shape)}")
+        if shapes_only or _close(x, y, allowed):
+            continue
+        if exact is not None and x.dtype == np.float32 and _as_near(x, y, array_of(exact()[place]), allowed):
+            continue
+        raise UnequalError(_difference(x, y))
+
+
+def weighted_gradients(library: Any, results: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
+    """The gradients of the sum of all results, each element with a weight that both libraries use; zeros for None."""
+    weights = [np.random.default_rng([7, i]).standard_normal(tuple(t.shape)) for i, t in enumerate(results)]
+    seeds = [library.tensor(w).to(t.dtype) for w, t in zip(weights, results, strict=True)]
+    found = library.autograd.grad(list(results), list(inputs), seeds, allow_unused=True)
+    return [library.zeros_like(x) if g is None else g for x, g in zip(inputs, found, strict=True)]
+
+
+def _type_name(value: Any) -> str:
+    if isinstance(value, torch.Tensor):
+        return str(value.dtype).removeprefix("torch.")
+    return value.dtype.long_name if isinstance(value, gc.Tensor) else type(value).__name__
+
+
+def _close(x: np.ndarray, y: np.ndarray, allowed: tuple[float, float]) -> bool:
+    if x.dtype.kind not in "fc":
+        return bool(np.array_equal(x, y))
+    return bool(np.allclose(x, y, rtol=allowed[0], atol=allowed[1], equal_nan=True))
+
+
+def _as_near(x: np.ndarray, y: np.ndarray, exact: np.ndarray, allowed: tuple[float, float]) -> bool:
+    if exact.shape != x.shape or exact.dtype != np.float64:
+        return False
+    finite = np.isfinite(exact) & np.isfinite(x) & np.isfinite(y)
+    if not np.array_equal(x[~finite], y[~finite], equal_nan=True):
+        return False
+    error = np.abs(x - exact)[finite]
+    room = np.maximum(np.abs(y - exact)[finite], allowed[1] + allowed[0] * np.abs(exact)[finite])
+    return bool(np.all(error <= room))
+
+
+def _difference(x: np.ndarray, y: np.ndarray) -> str:
+    if x.dtype.kind in "fc":
+        with np.errstate(all="ignore"):
+            apart = ~np.isclose(x, y, rtol=1e-7, atol=1e-9, equal_nan=True)
+            order = np.abs(np.nan_to_num(x - y, nan=np.inf)) * apart
+    else:
+        apart = x != y
+        order = apart
+    at = np.unravel_index(int(np.argmax(order)), x.shape) if x.ndim else ()
+    return f"{x[at]!r}, PyTorch {y[at]!r} at {list(map(int, at))}; {int(np.sum(apart))} of {x.size}"

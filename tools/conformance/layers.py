@@ -1,0 +1,138 @@
+"""Judges layers by PyTorch's table of modules, in f64 and with PyTorch's weights: training, evaluation, compiled."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from torch.testing._internal.common_modules import module_db
+
+import graphc as gc
+from tools.conformance.compare import USUAL, compare, weighted_gradients
+from tools.conformance.samples import NotMappedError, call_of, leaves
+from tools.conformance.tally import Row, UnequalError
+
+COLUMNS = {
+    "training": "results, gradients of inputs and weights, buffers in training",
+    "evaluation": "the same in evaluation",
+    "compiled training": "the same by compiled code in training",
+}
+EXCLUDED: dict[str, str] = {}
+"""Layers that are not mapped, with the reason."""
+_OTHER_GRADIENTS = ("CTCLoss",)
+"""Layers whose gradients in PyTorch are those of logits behind a log_softmax."""
+_RANDOM = ("FractionalMaxPool2d", "FractionalMaxPool3d")
+
+
+def standing() -> dict[str, str]:
+    """``mapped``, ``missing`` or the reason why it is left out, for each layer."""
+    found = {}
+    for info in module_db:
+        short = info.name.removeprefix("nn.")
+        found[info.name] = EXCLUDED.get(info.name, "mapped" if hasattr(gc.nn, short) else "missing")
+    return found
+
+
+def rows(subject: str, column: str) -> list[Row]:
+    """The samples of a layer in a column."""
+    info = next(i for i in module_db if i.name == subject)
+    training = "training" in column
+    torch.manual_seed(0)
+    samples = info.module_inputs_func(info, "cpu", torch.float64, True, training)
+    return [_row(info, sample, training, "compiled" in column) for sample in samples]
+
+
+def _row(info: Any, sample: Any, training: bool, compiled: bool) -> Row:
+    made, given = sample.constructor_input, sample.forward_input
+    label = f"{sample.desc} ({', '.join(map(str, made.args))}, {made.kwargs})"[:120].replace("\n", " ")
+    return label, lambda: _judge(info.module_cls, made, given, training, compiled)
+
+
+def _judge(cls: type, made: Any, given: Any, training: bool, compiled: bool) -> None:
+    torch.manual_seed(0)
+    theirs = cls(*copy.deepcopy(made.args), **made.kwargs).double().train(training)
+    ours = _layer(cls, made).train(training)
+    # A call has a first operand of its own; here all are among the others.
+    call = call_of(SimpleNamespace(input=None, args=given.args, kwargs=given.kwargs))
+    inputs = [t for t in leaves((given.args, given.kwargs)) if isinstance(t, torch.Tensor)]
+    _share_weights(theirs, ours, given, call)
+    expected = [t for t in leaves(theirs(*given.args, **given.kwargs)) if isinstance(t, torch.Tensor)]
+    (_, *arguments), keywords = call.filled(call.tensors)
+    run = gc.compile(ours) if compiled else ours
+    found = [t for t in leaves(run(*arguments, **keywords)) if isinstance(t, gc.Tensor)]
+    shapes_only = cls.__name__ in _RANDOM and made.kwargs.get("_random_samples") is None
+    compare(found, expected, USUAL[torch.float64], shapes_only=shapes_only)
+    if not shapes_only and cls.__name__ not in _OTHER_GRADIENTS:
+        _compare_gradients(ours, theirs, found, expected, call.tensors, inputs)
+    names = dict(ours.named_buffers())
+    theirs_named = {n: b for n, b in theirs.named_buffers() if n in names}
+    compare([names[n] for n in theirs_named], list(theirs_named.values()), USUAL[torch.float64])
+
+
+def _share_weights(theirs: Any, ours: Any, given: Any, call: Any) -> None:
+    """Gives ours the weights of theirs; lazy layers get theirs from a first call."""
+    if any(torch.nn.parameter.is_lazy(p) for p in theirs.parameters()):
+        (_, *arguments), keywords = call.filled(call.tensors)
+        with torch.no_grad(), gc.no_grad():
+            theirs(*given.args, **given.kwargs)
+            ours(*arguments, **keywords)
+        ours.double()
+    ours.load_state_dict(theirs.state_dict())
+
+
+def _layer(cls: type, made: Any) -> Any:
+    own = getattr(gc.nn, cls.__name__)
+    example = SimpleNamespace(input=None, args=[_argument(a) for a in made.args], kwargs=dict(made.kwargs))
+    call = call_of(SimpleNamespace(input=None, args=[None if _is_layer(a) else a for a in example.args], kwargs={}))
+    arguments, _ = call.filled(call.tensors)
+    arguments = [a if _is_layer(a) else b for a, b in zip(example.args, arguments[1:], strict=True)]
+    named = call_of(SimpleNamespace(input=None, args=(), kwargs=example.kwargs))
+    _, keywords = named.filled(named.tensors)
+    return own(*arguments, **keywords).double()
+
+
+def _is_layer(value: Any) -> bool:
+    return isinstance(value, gc.nn.Module)
+
+
+def _argument(value: Any) -> Any:
+    """A layer that another one is made of: an encoder's."""
+    if not isinstance(value, torch.nn.Module):
+        return value
+    if not isinstance(value, torch.nn.TransformerEncoderLayer):
+        raise NotMappedError("layers of PyTorch as arguments")
+    attention = value.self_attn
+    made = gc.nn.TransformerEncoderLayer(
+        attention.embed_dim,
+        attention.num_heads,
+        value.linear1.out_features,
+        value.dropout.p,
+        activation={torch.nn.functional.relu: "relu", torch.nn.functional.gelu: "gelu"}[value.activation],
+        layer_norm_eps=value.norm1.eps,
+        batch_first=attention.batch_first,
+        norm_first=value.norm_first,
+        bias=value.linear1.bias is not None,
+    )
+    return made.double()
+
+
+def _compare_gradients(
+    ours: Any, theirs: Any, found: Sequence[Any], expected: Sequence[Any], tensors: Sequence[Any], inputs: Sequence[Any]
+) -> None:
+    kept = [i for i, t in enumerate(inputs) if t.requires_grad]
+    weights = {n: p for n, p in theirs.named_parameters() if p.requires_grad}
+    own = dict(ours.named_parameters())
+    if set(own) != set(weights):
+        raise UnequalError(f"parameters {sorted(own)}, PyTorch {sorted(weights)}")
+    expected = [t for t in expected if t.requires_grad]
+    found = [t for t in found if t.requires_grad]
+    if len(found) != len(expected):
+        raise UnequalError(f"{len(found)} results have gradients, PyTorch's {len(expected)}")
+    if not expected:
+        return
+    ours_of = weighted_gradients(gc, found, [tensors[i] for i in kept] + [own[n] for n in weights])
+    theirs_of = weighted_gradients(torch, expected, [inputs[i] for i in kept] + list(weights.values()))
+    compare(ours_of, theirs_of, USUAL[torch.float64])

@@ -1,0 +1,119 @@
+"""Which function of graphc each operator of PyTorch's table is, and which operators are left out, with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+from typing import Any
+
+import graphc as gc
+import graphc.nn.functional as F
+
+Function = Callable[..., Any]
+
+WRITTEN: dict[str, Function] = {
+    "where": lambda x, condition, other, **options: gc.where(condition, x, other, **options),
+    "einsum": lambda tensors, equation: gc.einsum(equation, tensors),
+    "polygamma": lambda x, n, **options: gc.polygamma(n, x, **options),
+    "special.polygamma": lambda x, n, **options: gc.special.polygamma(n, x, **options),
+    "nn.functional.embedding": lambda weight, places, **options: F.embedding(places, weight, **options),
+    "nn.functional.embedding_bag": lambda weight, places, **options: F.embedding_bag(places, weight, **options),
+    "normal/number_mean": lambda std, mean, *rest, **options: gc.normal(mean, std, *rest, **options),
+    "normal/in_place": lambda x, *rest, **options: x.normal_(*rest, **options),
+    "linalg.lstsq/grad_oriented": lambda a, b, driver: gc.linalg.lstsq(a, b, driver=driver)[:2],
+    "linalg.pinv/singular": lambda a, b: gc.linalg.pinv(a @ b.mT),
+    "svd_lowrank": lambda a, b, **options: gc.svd_lowrank(a @ b.mT, **options),
+    "pca_lowrank": lambda a, b, **options: gc.pca_lowrank(a @ b.mT, **options),
+    "trace": lambda x: x.trace(),
+    "zero_": lambda x: x.clone().zero_(),
+    "resize_": lambda x, shape: x.clone().resize_(shape),
+    "resize_as_": lambda x, other: x.clone().resize_as_(other),
+    "slice": lambda x, dim, start=None, end=None, step=1: x[(slice(None),) * dim + (slice(start, end, step),)],
+    "cauchy": lambda x, *rest, **options: x.cauchy_(*rest, **options),
+    "exponential": lambda x, *rest, **options: x.exponential_(*rest, **options),
+    "geometric": lambda x, *rest, **options: x.geometric_(*rest, **options),
+    "log_normal": lambda x, *rest, **options: x.log_normal_(*rest, **options),
+    "uniform": lambda x, *rest, **options: x.uniform_(*rest, **options),
+}
+"""Where the table calls an operator in another way than by its name: by name, or by name and variant."""
+
+_METHODS = frozenset({"item", "bool", "byte", "char", "double", "float", "half", "int", "long", "short", "bfloat16"})
+"""Methods whose names at the top of the package are element types."""
+
+RANDOM = frozenset(
+    {"normal", "bernoulli", "multinomial", "cauchy", "exponential", "geometric", "log_normal", "uniform", "rand_like"}
+    | {"randn", "randn_like", "randint", "randint_like", "rand", "randperm", "poisson", "empty", "empty_like"}
+    | {"new_empty", "nn.functional.dropout", "nn.functional.dropout2d", "nn.functional.dropout3d"}
+    | {"nn.functional.alpha_dropout", "nn.functional.feature_alpha_dropout", "nn.functional.rrelu"}
+    | {"nn.functional.fractional_max_pool2d", "nn.functional.fractional_max_pool3d", "svd_lowrank", "pca_lowrank"}
+    | {"empty_strided", "new_empty_strided", "empty_permuted", "resize_", "resize_as_"}
+)
+"""Operators whose elements nobody can foresee: shapes and element types are compared."""
+
+SIZED_BY_VALUES = frozenset(
+    {"nonzero", "argwhere", "masked_select", "unique", "unique_consecutive", "item", "equal", "allclose", "is_nonzero"}
+    | {"combinations", "bincount", "tensor_split", "repeat_interleave", "__getitem__", "index_put", "isreal"}
+)
+"""Operators whose results have a size, or are a Python value, that depends on elements: a trace refuses them."""
+
+_INTERNAL = "a step of PyTorch's own gradients or compiler, without a documented name"
+_COPIES = "a variant that PyTorch's compiler makes of a view; users write the view and `clone`"
+_MASKED = "`torch.masked`, a prototype"
+_SPARSE = "sparse tensors"
+_LAYOUT = "strides in memory, which the compiler chooses"
+_REASONS = {
+    _INTERNAL: (
+        "_softmax_backward_data native_group_norm native_layer_norm native_batch_norm _native_batch_norm_legit "
+        "_batch_norm_with_update constant_pad_nd _upsample_bilinear2d_aa max_pool2d_with_indices_backward "
+        "torch.ops.aten._safe_softmax.default torch.ops.aten._flash_attention_forward "
+        "torch.ops.aten._efficient_attention_forward _unsafe_masked_index _unsafe_masked_index_put_accumulate "
+        "_chunk_cat _segment_reduce native_dropout_backward grid_sampler_2d grid_sampler_3d hash_tensor nonzero_static "
+        "unsafe_chunk unsafe_split resolve_conj resolve_neg"
+    ),
+    _COPIES: (
+        "expand_copy diagonal_copy alias_copy as_strided_copy narrow_copy view_copy permute_copy split_with_sizes_copy "
+        "unbind_copy unfold_copy squeeze_copy unsqueeze_copy transpose_copy t_copy"
+    ),
+    _MASKED: (
+        "masked.sum masked.prod masked.cumsum masked.cumprod masked.amax masked.amin masked.argmax masked.argmin "
+        "masked.mean masked.median masked.norm masked.var masked.std masked.softmax masked.log_softmax masked.softmin "
+        "masked.normalize masked.logaddexp masked.logsumexp"
+    ),
+    _SPARSE: "sparse.sampled_addmm sparse.mm to_sparse",
+    _LAYOUT: "new_empty_strided empty_strided empty_permuted resize_ resize_as_ as_strided_scatter",
+    "elements of 8 bits with scales": "torch._scaled_mm torch._scaled_mm_v2",
+    "kernels in the text of C++ for CUDA": (
+        "jiterator_unary jiterator_binary jiterator_4inputs_with_extra_args jiterator_binary_return_by_ref "
+        "jiterator_2inputs_2outputs"
+    ),
+}
+EXCLUDED: dict[str, str] = {name: reason for reason, names in _REASONS.items() for name in names.split()}
+"""Operators that are not mapped, with the reason. Those that are neither here nor found are missing."""
+
+
+def find(name: str, variant: str = "") -> Function | None:
+    """The function of graphc that the operator of that name is, or None."""
+    if name in EXCLUDED:
+        return None
+    named = _attribute(gc, name)
+    method = _attribute(gc.Tensor, name) if named is None or name in _METHODS else None
+    for key in (f"{name}/{variant}", name):
+        if key in WRITTEN:
+            return WRITTEN[key] if named is not None or _can(name) else None
+    if name in _METHODS or not callable(named):
+        return _method(name, method)
+    return named
+
+
+def _can(name: str) -> bool:
+    return any(_attribute(gc.Tensor, n) is not None for n in (name, f"{name}_")) or name == "slice"
+
+
+def _attribute(owner: Any, path: str) -> Any:
+    return reduce(lambda found, part: getattr(found, part, None), path.split("."), owner)
+
+
+def _method(name: str, found: Any) -> Function | None:
+    if found is None or callable(found):
+        return found
+    return lambda x: getattr(x, name)

@@ -1,0 +1,264 @@
+"""Judges operators by the samples of PyTorch's table: results, gradients, compiled code, errors, element types."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch.testing._internal.common_device_type import toleranceOverride
+from torch.testing._internal.common_methods_invocations import op_db
+
+import graphc as gc
+from tools.conformance.compare import USUAL, compare, weighted_gradients
+from tools.conformance.names import EXCLUDED, RANDOM, SIZED_BY_VALUES, Function, find
+from tools.conformance.samples import Call, NotMappedError, array_of, call_of, copied, leaves, type_of, wide
+from tools.conformance.tally import Row, UnequalError
+
+TYPES = (torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+FORWARD, GRADIENT, COMPILED, COMPILED_GRADIENT = "forward", "gradient", "compiled", "compiled gradient"
+ERRORS, INTEGERS = "errors", "integers"
+COLUMNS = {
+    FORWARD: "results, f32",
+    GRADIENT: "gradients, f64",
+    COMPILED: "compiled results, f32",
+    COMPILED_GRADIENT: "compiled gradients, f64",
+    ERRORS: "wrong calls raise what PyTorch raises",
+    INTEGERS: "results of booleans and integers",
+}
+_OTHER_GRADIENTS: dict[str, tuple[Callable[[Any, Any], bool], str]] = {
+    "as_strided": (lambda info, _: info.variant_test_name == "partial_views", "strides that reach beyond a view"),
+    "nn.functional.ctc_loss": (
+        lambda *_: True,
+        "gradients of ctc_loss, which PyTorch's are of the logits behind a log_softmax",
+    ),
+    "nn.functional.embedding_bag": (
+        lambda _, sample: sample.kwargs.get("scale_grad_by_freq", False),
+        "gradients of embedding_bag by frequency, which PyTorch divides by how often another index occurs",
+    ),
+}
+"""Gradients that are not compared, by operator."""
+DIFFERENT: dict[str, dict[str, str]] = {}
+"""Operators of which samples are known to differ, with what is behind it, by column."""
+
+
+def standing() -> dict[str, str]:
+    """``mapped``, ``missing`` or the reason why it is left out, for each operator."""
+    return {i.formatted_name: _standing(i) for i in op_db}
+
+
+def _standing(info: Any) -> str:
+    if info.name in EXCLUDED:
+        return EXCLUDED[info.name]
+    return "mapped" if find(info.name, info.variant_test_name) else "missing"
+
+
+def rows(subject: str, column: str) -> list[Row]:
+    """The samples of an operator in a column."""
+    info = next(i for i in op_db if i.formatted_name == subject)
+    function = find(info.name, info.variant_test_name)
+    assert function is not None
+    return list(_error_rows(info, function) if column == ERRORS else _rows(info, function, column))
+
+
+def _rows(info: Any, function: Function, column: str) -> Iterator[Row]:
+    dtypes = TYPES if column == INTEGERS else (_dtype_of(column),)
+    gradient = "gradient" in column
+    if gradient and not info.supports_autograd:
+        return
+    for dtype in dtypes:
+        if dtype not in info.dtypes:
+            continue
+        torch.manual_seed(0)
+        for sample in info.sample_inputs("cpu", dtype, requires_grad=gradient):
+            yield _row(info, function, dtype, sample, column)
+
+
+def _dtype_of(column: str) -> torch.dtype:
+    return torch.float64 if "gradient" in column else torch.float32
+
+
+def _row(info: Any, function: Function, dtype: torch.dtype, sample: Any, column: str) -> Row:
+    def action() -> None:
+        type_of(dtype)
+        if "compiled" in column and info.name in SIZED_BY_VALUES:
+            raise NotMappedError("results whose size, or Python value, depends on elements: not in compiled code")
+        judge = _judge_gradient if "gradient" in column else _judge_result
+        judge(info, function, dtype, sample, "compiled" in column)
+
+    return f"{str(dtype).removeprefix('torch.')} {_shown(sample)}", action
+
+
+def _shown(sample: Any) -> str:
+    def one(value: Any) -> str:
+        if isinstance(value, torch.Tensor):
+            return f"{str(value.dtype).removeprefix('torch.')}{list(value.shape)}"
+        if isinstance(value, (list, tuple)):
+            return "(" + ", ".join(map(one, value)) + ")"
+        return repr(value)
+
+    parts = [one(v) for v in (sample.input, *sample.args)] + [f"{k}={one(v)}" for k, v in sample.kwargs.items()]
+    return ", ".join(parts)[:160]
+
+
+def _expected(info: Any, sample: Any) -> Any:
+    """PyTorch's result; some samples are there to raise."""
+    torch.manual_seed(0)
+    try:
+        return info.op(sample.input, *sample.args, **sample.kwargs)
+    except Exception as error:
+        raise NotMappedError(f"PyTorch raises {type(error).__name__} itself") from None
+
+
+def _applied(function: Function, call: Call, compiled: bool) -> Any:
+    """The result of graphc; other operands are those that an operator may write to."""
+
+    def run(*tensors: gc.Tensor) -> Any:
+        arguments, keywords = call.filled(tensors)
+        return list(leaves(function(*arguments, **keywords)))
+
+    return (gc.compile(run) if compiled else run)(*call.tensors)
+
+
+def _judge_result(info: Any, function: Function, dtype: torch.dtype, sample: Any, compiled: bool) -> None:
+    call = call_of(sample)
+    spare, plain = copied(sample), copied(sample)
+    expected = list(leaves(_expected(info, plain)))
+    with gc.no_grad():
+        found = list(leaves(_applied(function, call, compiled)))
+    if info.name in ORDERS:
+        found, expected = ORDERS[info.name](sample, found), ORDERS[info.name](sample, expected)
+
+    def exact() -> list[Any]:
+        return list(leaves(_expected(info, _widened(spare))))
+
+    compare(found, expected, tolerance(info, dtype), exact, _random(info, spare))
+
+
+def _random(info: Any, sample: Any) -> bool:
+    """Whether nobody can foresee the result: attention with dropout, too, whose probability is the tenth argument of
+    the function behind the layer."""
+    dropout = sample.kwargs.get("dropout_p", 0.0)
+    if info.name == "nn.functional.multi_head_attention_forward":
+        dropout = sample.args[9]
+    return info.name in RANDOM or dropout > 0
+
+
+def _widened(sample: Any) -> Any:
+    sample.input, sample.args, sample.kwargs = wide(sample.input), wide(sample.args), wide(sample.kwargs)
+    return sample
+
+
+def _judge_gradient(info: Any, function: Function, dtype: torch.dtype, sample: Any, compiled: bool) -> None:
+    call = call_of(sample)
+    for name, (applies, reason) in _OTHER_GRADIENTS.items():
+        if name == info.name and applies(info, sample):
+            raise NotMappedError(reason)
+    inputs = [t for t in leaves((sample.input, sample.args, sample.kwargs)) if isinstance(t, torch.Tensor)]
+    wanted = [i for i, t in enumerate(inputs) if t.requires_grad]
+    expected = [t for t in leaves(_expected(info, sample)) if isinstance(t, torch.Tensor) and t.requires_grad]
+    if _random(info, sample):
+        raise NotMappedError("gradients of random results")
+    if not wanted or not expected:
+        raise NotMappedError("no gradient in PyTorch either")
+    found = [t for t in leaves(_applied(function, call, compiled)) if isinstance(t, gc.Tensor) and t.requires_grad]
+    if len(found) != len(expected):
+        raise UnequalError(f"{len(found)} results have gradients, PyTorch's {len(expected)}")
+    ours = weighted_gradients(gc, found, [call.tensors[i] for i in wanted])
+    theirs = weighted_gradients(torch, expected, [inputs[i] for i in wanted])
+    compare(ours, theirs, tolerance(info, dtype))
+
+
+def tolerance(info: Any, dtype: torch.dtype) -> tuple[float, float]:
+    """Relative and absolute: the widest that PyTorch's table states for the operator and type, at least the usual."""
+    relative, absolute = USUAL.get(dtype, USUAL[torch.float32])
+    for decorator in info.decorators:
+        for part in getattr(decorator, "decorators", [decorator]):
+            stated = part.d.get(dtype) if isinstance(part, toleranceOverride) else None
+            if stated is not None:
+                relative, absolute = max(relative, stated.rtol), max(absolute, stated.atol)
+    return relative, absolute
+
+
+def _error_rows(info: Any, function: Function) -> Iterator[Row]:
+    if info.error_inputs_func is None:
+        return
+    torch.manual_seed(0)
+    for wrong in info.error_inputs("cpu"):
+        yield _shown(wrong.sample_input), _error_action(info, function, wrong)
+
+
+def _error_action(info: Any, function: Function, wrong: Any) -> Callable[[], None]:
+    def action() -> None:
+        call = call_of(wrong.sample_input)
+        sample = wrong.sample_input
+        try:
+            info.op(sample.input, *sample.args, **sample.kwargs)
+        except Exception as error:
+            wanted = _class_of(error)
+        else:
+            raise NotMappedError("PyTorch raises nothing")
+        arguments, keywords = call.filled(call.tensors)
+        try:
+            function(*arguments, **keywords)
+        except Exception as error:
+            if not isinstance(error, wanted):
+                text = (str(error).splitlines() or [""])[0]
+                raise UnequalError(f"{type(error).__name__} ({text}), PyTorch {wanted.__name__}") from None
+        else:
+            _allowed(info, sample, wanted, call)
+            raise UnequalError(f"no error, PyTorch {wanted.__name__} ({wrong.error_regex})")
+
+    return action
+
+
+def _allowed(info: Any, sample: Any, wanted: type[BaseException], call: Call) -> None:
+    """Raises NotMappedError for calls that graphc takes on purpose."""
+    operands = (sample.input, *sample.args)
+    if info.name.startswith("__") and not call.tensors:
+        raise NotMappedError("methods of tensors that are called with numbers alone")
+    if wanted is TypeError and call.tensors and any(isinstance(v, (int, float)) for v in operands):
+        raise NotMappedError("a number beside a tensor where PyTorch wants two tensors: taken, as in the array API")
+    if len({t.dtype for t in call.tensors}) > 1:
+        raise NotMappedError("operands of several element types: promoted, as documented")
+
+
+def _class_of(error: BaseException) -> type[BaseException]:
+    """The most special built-in class of an error."""
+    known = {c for c in vars(builtins).values() if isinstance(c, type) and issubclass(c, BaseException)}
+    return next(c for c in type(error).__mro__ if c in known)
+
+
+def _with_named_elements(dim: Callable[[Any], int], only_places: bool = False) -> Callable[[Any, list[Any]], list[Any]]:
+    """For operators that may name any of equal elements: the elements in the place of indices."""
+
+    def replaced(sample: Any, results: list[Any]) -> list[Any]:
+        places = torch.as_tensor(array_of(results[0 if only_places else 1]))
+        if sample.input.ndim == 0:
+            return results
+        along = dim(sample)
+        apart = places.ndim < sample.input.ndim
+        full = places.unsqueeze(along) if apart else places
+        named = sample.input.detach().gather(along, full)
+        return [*results[: 0 if only_places else 1], named]
+
+    return replaced
+
+
+def _argument(place: int, usual: int) -> Callable[[Any], int]:
+    def dim(sample: Any) -> int:
+        if "dim" in sample.kwargs:
+            return sample.kwargs["dim"]
+        return sample.args[place] if len(sample.args) > place else usual
+
+    return dim
+
+
+ORDERS: dict[str, Callable[[Any, list[Any]], list[Any]]] = {
+    "topk": _with_named_elements(_argument(1, -1)),
+    "kthvalue": _with_named_elements(_argument(1, -1)),
+    "mode": _with_named_elements(_argument(0, -1)),
+    "argsort": _with_named_elements(_argument(0, -1), only_places=True),
+}
+"""Operators that may name any of equal elements."""

@@ -1,0 +1,174 @@
+"""Samples of PyTorch's tables as calls of graphc, and why some of them are none."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+import graphc as gc
+
+
+class NotMappedError(Exception):
+    """A sample that graphc has no call for; the text is the reason."""
+
+
+class Slot(NamedTuple):
+    """The place of a tensor among the arguments of a call."""
+
+    number: int
+
+
+class Call(NamedTuple):
+    """Arguments with slots in the place of tensors, and the tensors."""
+
+    arguments: tuple[Any, ...]
+    keywords: dict[str, Any]
+    tensors: list[gc.Tensor]
+
+    def filled(self, tensors: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments with these tensors in the slots."""
+        return _filled(self.arguments, tensors), _filled(self.keywords, tensors)
+
+
+_NO_MEANING = {"layout": (torch.strided,), "pin_memory": (None, False), "non_blocking": (None, False, True)}
+_MOST_DIMENSIONS = 64
+_FORMATS = (torch.contiguous_format, torch.preserve_format)
+_REFUSED = {
+    "out": "`out=`, which no function takes",
+    "generator": "generators of PyTorch",
+}
+
+
+def call_of(sample: Any) -> Call:
+    """The call that a sample (``SampleInput``, or anything with input, args and kwargs) stands for."""
+    tensors: list[gc.Tensor] = []
+    arguments = tuple([_ours(v, tensors) for v in (sample.input, *sample.args)])
+    keywords = {}
+    for key, value in sample.kwargs.items():
+        if key in _REFUSED and value is not None:
+            raise NotMappedError(_REFUSED[key])
+        if key in _NO_MEANING and value in _NO_MEANING[key]:
+            continue
+        keywords[key] = _ours(value, tensors)
+    return Call(arguments, {k: v for k, v in keywords.items() if v is not _FORMATS}, tensors)
+
+
+def type_of(dtype: torch.dtype) -> Any:
+    """The element type of that name."""
+    name = str(dtype).removeprefix("torch.")
+    found = getattr(gc, "bool_" if name == "bool" else name, None)
+    if found is None:
+        raise NotMappedError(f"elements of {name}")
+    return found
+
+
+def tensor_of(tensor: torch.Tensor) -> gc.Tensor:
+    """A tensor with the same elements and the same need of a gradient, in memory of its own."""
+    if tensor.layout is not torch.strided:
+        raise NotMappedError("sparse tensors")
+    if tensor.is_quantized:
+        raise NotMappedError("quantized tensors")
+    if tensor.device.type != "cpu":
+        raise NotMappedError(f"tensors on {tensor.device.type}")
+    if tensor.ndim > _MOST_DIMENSIONS:
+        raise NotMappedError(f"more than {_MOST_DIMENSIONS} dimensions, which numpy has not")
+    dtype = type_of(tensor.dtype)
+    plain = tensor.detach().resolve_conj().resolve_neg()
+    if dtype.long_name in ("float16", "bfloat16"):
+        made = gc.from_numpy(plain.float().numpy().copy()).to(dtype)
+    else:
+        made = gc.from_numpy(plain.numpy(force=True).copy())
+    return made.requires_grad_() if tensor.requires_grad else made
+
+
+def _ours(value: Any, tensors: list[gc.Tensor]) -> Any:
+    if isinstance(value, torch.Tensor):
+        tensors.append(tensor_of(value))
+        return Slot(len(tensors) - 1)
+    if isinstance(value, (list, tuple)):
+        parts = [_ours(part, tensors) for part in value]
+        return parts if isinstance(value, list) else tuple(parts)
+    if isinstance(value, dict):
+        return {k: _ours(v, tensors) for k, v in value.items()}
+    return _plain(value)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, torch.dtype):
+        return type_of(value)
+    if isinstance(value, torch.device):
+        if value.type != "cpu":
+            raise NotMappedError(f"tensors on {value.type}")
+        return value.type
+    if isinstance(value, torch.memory_format):
+        if value not in _FORMATS:
+            raise NotMappedError("memory formats")
+        return _FORMATS
+    if isinstance(value, complex) and not hasattr(gc, "complex64"):
+        raise NotMappedError("complex numbers")
+    if isinstance(value, torch.layout):
+        raise NotMappedError("layouts as arguments")
+    if type(value).__module__.startswith("torch") or (callable(value) and not isinstance(value, type)):
+        raise NotMappedError("functions and objects of PyTorch as arguments")
+    return value
+
+
+def _filled(value: Any, tensors: Sequence[Any]) -> Any:
+    if isinstance(value, Slot):
+        return tensors[value.number]
+    if isinstance(value, (list, tuple)):
+        return type(value)([_filled(part, tensors) for part in value])
+    return {k: _filled(v, tensors) for k, v in value.items()} if isinstance(value, dict) else value
+
+
+def leaves(value: Any) -> Iterator[Any]:
+    """Tensors and numbers of a nested result, in order, without None."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        for part in value:
+            yield from leaves(part)
+    elif value is not None:
+        yield value
+
+
+def wide(value: Any) -> Any:
+    """The same with f64 for f32."""
+    if isinstance(value, torch.Tensor):
+        return value.detach().double() if value.dtype == torch.float32 else value
+    if value is torch.float32:
+        return torch.float64
+    if isinstance(value, (list, tuple)):
+        parts = [wide(part) for part in value]
+        return parts if isinstance(value, list) else tuple(parts)
+    return {k: wide(v) for k, v in value.items()} if isinstance(value, dict) else value
+
+
+def copied(sample: Any) -> Any:
+    """A sample whose tensors are others, for operators that write."""
+    made = copy.copy(sample)
+    made.input, made.args, made.kwargs = _copied(sample.input), _copied(sample.args), _copied(sample.kwargs)
+    return made
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return value.detach().clone().requires_grad_(value.requires_grad)
+    if isinstance(value, (list, tuple)):
+        return type(value)([_copied(part) for part in value])
+    return {k: _copied(v) for k, v in value.items()} if isinstance(value, dict) else value
+
+
+def array_of(value: Any) -> np.ndarray:
+    """The elements of a tensor of either library, or a number; f32 for narrower floats."""
+    if isinstance(value, torch.Tensor):
+        value = value.detach().resolve_conj().resolve_neg()
+        return (value.float() if value.dtype in (torch.float16, torch.bfloat16) else value).numpy(force=True)
+    if isinstance(value, gc.Tensor):
+        value = value.detach()
+        return (value.float() if value.dtype.long_name in ("float16", "bfloat16") else value).numpy()
+    return np.asarray(value)

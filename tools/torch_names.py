@@ -46,7 +46,7 @@ REASONS: tuple[tuple[str, str], ...] = (
     (r"\.(indices|values|sparse_mask|(indices|values)_copy)$", _SPARSE),
     (r"(quant|qint|quint|q_|qscheme|int_repr|choose_qparams|fake_|fused_moving)", _QUANTIZED),
     (r"\.(u?int[1-7]|bits\w*|bit|float[48]\w*|float4\w*|complex32|chalf)$", "types of few bits"),
-    (r"(cfloat|cdouble|complex|conj|angle|polar|imag|real$|isreal|_neg$)", _COMPLEX),
+    (r"(cfloat|cdouble|complex|conj|angle|polar|imag|as_real|real$|isreal|_neg$)", _COMPLEX),
     (r"(bfloat16|float16|half|u?int16|uint32|uint64|short|Short|Half|BFloat16)", _NARROW),
     (r"(autocast|GradScaler)", "mixed precision: `compile_step(..., precision='bf16')`"),
     (r"(cudnn|mkldnn|miopen|fbgemm|native_|batch_norm_\w+|_convolution)", _LIBRARY),

@@ -34,8 +34,8 @@ _OLD_NAMES = {
 
 
 def type_named(value: Any) -> Any:
-    """The element type that an old name of PyTorch, ``torch.FloatTensor``, or the class of that name stands for; anything
-    else stands for itself."""
+    """The element type that an old name of PyTorch, ``torch.FloatTensor``, or the class of that name stands for;
+    anything else stands for itself."""
     if isinstance(value, str) and value.endswith("Tensor"):
         return _OLD_NAMES.get(value.rpartition(".")[2].removesuffix("Tensor").lower(), value)
     return value.dtype if isinstance(value, type) and hasattr(value, "dtype") else value

@@ -121,7 +121,8 @@ def missing(space: str) -> list[str]:
     except ImportError:
         return names_of(space)
     known = mine([[0.0]]) if isinstance(mine, type) else mine  # instances have attributes that classes lack
-    return [name for name in names_of(space) if not hasattr(known, name)]
+    values = {name: getattr(known, name, ModuleType) for name in names_of(space)}
+    return [name for name, value in values.items() if value is ModuleType or isinstance(value, ModuleType)]
 
 
 def reason(space: str, name: str) -> str:

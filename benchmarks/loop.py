@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -126,10 +126,10 @@ def _labels(count: int, *shape: int) -> np.ndarray:
     return np.random.default_rng(1).integers(0, count, shape)
 
 
-def make(name: str, lib: Any, compiled: bool) -> Step:
+def make(name: str, lib: Any, compiled: bool, loops: Mapping[str, Callable[[Any], Any]] = LOOPS) -> Step:
     """A loop with the gradients' norm limited to 1; the model is compiled or not."""
     lib.manual_seed(0)
-    model, arrays, loss_of, optimizer_of = LOOPS[name](lib)
+    model, arrays, loss_of, optimizer_of = loops[name](lib)
     run = lib.compile(model) if compiled else model
     optimizer = optimizer_of(model.parameters(), lr=1e-3)
     x, y = [lib.tensor(a) for a in arrays]

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 from graphc.base.errors import ArgumentError
 from graphc.eager.engine import current_pass
-from graphc.eager.record import saving
 from graphc.tape.hooks import RemovableHandle, note_traced
 from graphc.tape.node import Node
+from graphc.tape.saved import saving
 from graphc.tensors.tensor_base import edge_of, front, refresh
 
 __all__ = ["GradientEdge", "Node", "get_gradient_edge", "register_multi_grad_hook", "saved_tensors_hooks"]

@@ -15,11 +15,12 @@ from graphc.compiled.machine import is_device
 from graphc.compiled.model_graph import read_graph
 from graphc.compiled.model_programs import Programs
 from graphc.compiled.sized_model import ProgramsBySizes
-from graphc.eager.record import Snapshot, saving
+from graphc.eager.record import Snapshot
 from graphc.files.model_content import StoredEntry
 from graphc.files.model_manifest import BACKWARD, FORWARD
 from graphc.ir.graph.graph import input_class, input_path
 from graphc.passes.pipeline import PIPELINE
+from graphc.tape.saved import saving
 from graphc.tensors.creation import as_tensor
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import edge_of

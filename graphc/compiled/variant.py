@@ -34,7 +34,7 @@ from graphc.compiler.cache import Entry
 from graphc.compiler.freeze import freeze, watch
 from graphc.compiler.memory_report import MemoryReport
 from graphc.compiler.residual_budget import split_within
-from graphc.eager.record import Snapshot, saving
+from graphc.eager.record import Snapshot
 from graphc.files.manifest import PREPACKED, Recipe
 from graphc.ir.graph.graph import Graph, input_path
 from graphc.ops.autodiff import Split, read_before_written, split_forward_backward, vjp_graph
@@ -44,6 +44,7 @@ from graphc.passes.precision import check_training_precision, narrow_weights
 from graphc.passes.scans import MergeScans
 from graphc.runtime.call import Executable
 from graphc.tape.grad_mode import is_grad_enabled
+from graphc.tape.saved import saving
 from graphc.tensors.placement import is_on_device, on_host
 from graphc.tensors.structure import Leaf, given_for, shape_of, unflatten
 from graphc.tensors.tensor import Tensor
@@ -304,6 +305,21 @@ class Variant:
         if isinstance(self.binding, PrepackedBinding) and self.binding.versions() is None:
             return None
         return self.calls.native() if self.numbers.is_none else self._with_numbers(self.calls.native())
+
+    @property
+    def is_more_than_a_function(self) -> bool:
+        """Whether a call depends on or does anything besides its arguments and results."""
+        traced = self.traced
+        parts = (
+            self._slots,
+            traced.constants,
+            self._effects,
+            self.drawn,
+            traced.host,
+            traced.written,
+            self.assumptions.found,
+        )
+        return any(map(bool, parts)) or self.training is not None or not self.numbers.is_none
 
     def _with_numbers(self, call: Callable[..., Any]) -> Callable[..., Any] | None:
         """The native callable with the numbers that attributes have now, for as long as words tell of no other ones;

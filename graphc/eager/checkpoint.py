@@ -8,10 +8,11 @@ from typing import Any
 
 from graphc.base import module_path
 from graphc.base.errors import GradientError
-from graphc.eager.record import Deferred, Snapshot, saving
+from graphc.eager.record import Deferred, Snapshot
 from graphc.ir.graph.graph import Value
 from graphc.tape.grad_mode import enable_grad, is_grad_enabled
 from graphc.tape.node import Node
+from graphc.tape.saved import saving
 from graphc.tensors.generator import default_generator
 from graphc.tensors.journal import Journal
 from graphc.tensors.tensor import Tensor

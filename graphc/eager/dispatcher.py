@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from contextvars import Context, copy_context
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +21,7 @@ from graphc.ir.graph.build import describe
 from graphc.ir.op import OpDef, Trait
 from graphc.ir.types import TensorType
 from graphc.ops import dispatch, shape
-from graphc.ops.define import no_tensor
+from graphc.ops.define import element, no_tensor
 from graphc.tape.grad_mode import is_grad_enabled, is_inference_mode_enabled
 from graphc.tape.tangents import USED, has_tangents
 from graphc.tensors import journal
@@ -29,6 +31,7 @@ from graphc.tensors.tensor_base import (
     BY_NUMPY,
     VOLATILE,
     TensorBase,
+    View,
     any_volatile,
     check_writable,
     expose,
@@ -37,19 +40,33 @@ from graphc.tensors.tensor_base import (
 )
 from graphc.tensors.views import view_of, write_tangents, write_through
 
-_CHECKED_LIMIT = 20_000
+_PLANS = 20_000
+"""Plans that are kept."""
 
 
-class Checked(NamedTuple):
-    """What is known of an op with certain operand types and attributes: it fits, and how to run it."""
+class Plan:
+    """What is known of an op with operands of certain types and attributes: it fits, and how it is run."""
 
-    attrs: dict[str, Any]
-    compute: Callable[..., Any]
-    """Arrays and attributes to the array of the result, or a tuple of arrays."""
-    aliases: bool
-    """Whether the results may share memory with operand 0 and count as its views."""
-    views: bool
-    """Whether the reference may return memory of an operand."""
+    __slots__ = ("aliases", "attrs", "compute", "has_context", "op", "scalars", "views")
+
+    def __init__(self, op: OpDef, attrs: dict[str, Any], compute: Callable[..., Any], scalars: Sequence[Any] = ()):
+        self.op = op
+        self.attrs = attrs
+        self.compute: Callable[..., Any] = partial(compute, **attrs) if attrs else compute
+        """Arrays to the array of the result, or to a tuple of arrays."""
+        self.scalars: tuple[tuple[int, DType, np.dtype], ...] = tuple(scalars)
+        """By number the operands that are Python numbers, and the element type that they become."""
+        self.aliases = op.alias is not None
+        """Whether the results may share memory with operand 0 and count as its views."""
+        self.views = op.has(Trait.VIEW) and not self.aliases
+        """Whether the reference may return memory of an operand that must not be that of the result."""
+        calls_back = op.has_any(_CALLS_BACK) or any(a.kind == "graph" for a in op.attrs) or bool(op.module)
+        self.has_context = not calls_back
+        """Whether the reference is numpy's work alone, so that it may run in a context of its own."""
+
+
+_CALLS_BACK = Trait.HOST | Trait.ORDERED | Trait.EFFECT
+_PYTHON = frozenset((bool, int, float))
 
 
 class EagerDispatcher:
@@ -58,69 +75,150 @@ class EagerDispatcher:
     def __init__(self, mode: str = "auto") -> None:
         self.mode = mode
         """``reference``: an op is computed by its reference and by nothing else; ``auto`` may choose."""
-        self._checked: dict[Any, Checked] = {}
+        self._plans: dict[Any, Plan | None] = {}
+        self._contexts: list[Context] = []
 
     def set_mode(self, mode: str) -> None:
         """Changes what ops are computed by, from the next one on."""
         self.mode = mode
-        self._checked.clear()
+        self._plans.clear()
 
     # ---- applying ops
 
     def apply(self, op: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         """The result, or a tuple of them; raises what the op's type rule raises."""
-        arrays = []
-        needs_grad = elsewhere = False
-        try:
-            for tensor in operands:
-                if tensor._view is not None:
-                    refresh(tensor)
-                data = tensor._data
-                if data.__class__ is not np.ndarray:
-                    elsewhere = _must_be_on_device(tensor)
-                arrays.append(data)
-                needs_grad = needs_grad or tensor._requires_grad
-        except AttributeError:
-            check_tensors(op, operands)
-            raise
-        checked = self._check(op, operands, arrays, attrs)
-        found = placement().compute(op, checked.attrs, arrays) if elsewhere else _computed(op, checked, arrays)
-        if found.__class__ is tuple:
-            results = tuple([self._wrap(array, checked, arrays) for array in found])
-        else:
-            results = (self._wrap(found, checked, arrays),)
-        if VOLATILE[0] and any_volatile(operands, results):
-            needs_grad = False
-        if needs_grad and is_grad_enabled():
-            record(op, checked.attrs, operands, results)
-        if USED[0] and has_tangents(operands):
-            propagate(op, checked.attrs, operands, results)
-        if checked.aliases:
-            self._alias(op, checked, operands[0], results[0])
-        return results if found.__class__ is tuple else results[0]
+        return self.call(op, operands, attrs)
 
-    def _check(self, op: OpDef, operands: Sequence[Any], arrays: list[np.ndarray], attrs: Mapping[str, Any]) -> Checked:
-        """The op's type rule, run once for each combination of types and attributes."""
-        key = (op, tuple(attrs.items()), *[(a.dtype, a.shape) for a in arrays])
+    def call(self, function: Any, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+        """As ``apply``, of an op, or of an op function, which also takes Python numbers and promotes element types.
+
+        NOTE: every op of eager mode goes through these lines, whose time is what small tensors cost."""
+        arrays: list[Any] = []
+        key: list[Any] = [function]
         try:
-            found = self._checked.get(key)
-        except TypeError:
-            return self._check_now(op, operands, attrs)
-        if found is None:
-            found = self._check_now(op, operands, attrs)
-            if len(self._checked) >= _CHECKED_LIMIT:
-                self._checked.clear()
-            self._checked[key] = found
+            records = _taken(operands, arrays, key)
+        except AttributeError:
+            return self._promoted(function, operands, attrs)
+        if records is None:
+            return self._elsewhere(function, operands, attrs)
+        if attrs:
+            key += attrs.items()
+        plan = self._plan(function, operands, attrs, tuple(key))
+        if plan is None:
+            return self._promoted(function, operands, attrs)
+        if plan.scalars:
+            operands = self._with_scalars(plan, operands, arrays, records)
+        try:
+            found = self._compute(plan, arrays)
+        except MemoryError as error:
+            raise too_large(plan.op.name, error) from None
+        if found.__class__ is tuple:
+            results = tuple([self._wrap(array, plan, arrays) for array in found])
+            self._note(plan, operands, results, records)
+            return results
+        result = self._wrap(found, plan, arrays)
+        if records or VOLATILE[0] or USED[0]:
+            self._note(plan, operands, (result,), records)
+        if plan.aliases:
+            self._alias(plan, operands[0], result)
+        return result
+
+    def _note(self, plan: Plan, operands: Sequence[Any], results: tuple[Any, ...], records: bool) -> None:
+        """Makes results part of the autograd graph, and takes tangents along."""
+        if VOLATILE[0] and any_volatile(operands, results):
+            records = False
+        if records and is_grad_enabled():
+            record(plan.op, plan.attrs, operands, results)
+        if USED[0] and has_tangents(operands):
+            propagate(plan.op, plan.attrs, operands, results)
+
+    def _compute(self, plan: Plan, arrays: list[Any]) -> Any:
+        if not plan.has_context:
+            with np.errstate(all="ignore"):
+                return plan.compute(*arrays)
+        # NOTE: to enter a context in which numpy ignores overflow and NaN takes a fifth of the time of np.errstate.
+        try:
+            context = self._contexts.pop()
+        except IndexError:
+            context = _quiet_context()
+        try:
+            return context.run(plan.compute, *arrays)
+        finally:
+            self._contexts.append(context)
+
+    def _plan(self, function: Any, operands: Sequence[Any], attrs: Mapping[str, Any], key: Any) -> Plan | None:
+        """The op's type rule, run once for each combination of types and attributes; None where element types must
+        be brought together first."""
+        try:
+            return self._plans[key]
+        except KeyError:
+            if len(self._plans) >= _PLANS:
+                self._plans.clear()
+            found = self._plans[key] = self._made(function, operands, attrs)
+            return found
+        except TypeError:  # attributes that have no hash
+            return self._made(function, operands, attrs)
+
+    def _made(self, function: Any, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Plan | None:
+        if function.__class__ is OpDef:
+            if any([t.__class__ in _PYTHON for t in operands]):
+                check_tensors(function, operands)
+            return self._checked(function, operands, attrs)
+        if not function.promotes:
+            return self._made(function.op, operands, attrs)
+        promoted = function.promoted(operands)
+        if any([new is not t for new, t in zip(promoted, operands, strict=True) if t.__class__ not in _PYTHON]):
+            return None
+        found = self._checked(function.op, promoted, attrs)
+        taken = [(i, p.dtype) for i, (p, t) in enumerate(zip(promoted, operands, strict=True)) if p is not t]
+        return Plan(function.op, found.attrs, self._implementation(function.op), [(i, d, d.numpy) for i, d in taken])
+
+    def _promoted(self, function: Any, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+        """A call whose operands are brought to one element type by operations, and what is no tensor raises."""
+        if function.__class__ is not OpDef:
+            operands = function.promoted(operands) if function.promotes else operands
+            function = function.op
+        check_tensors(function, operands)
+        return self.call(function, operands, attrs)
+
+    def _with_scalars(self, plan: Plan, operands: Sequence[Any], arrays: list[Any], records: bool) -> Sequence[Any]:
+        """Puts arrays into the places of Python numbers; the operands, which are tensors where somebody asks."""
+        for i, dtype, numpy in plan.scalars:
+            value = arrays[i]
+            arrays[i] = np.array(value if dtype.kind == "f" else element(value, dtype), numpy)
+        if not (records or USED[0] or VOLATILE[0]):
+            return operands
+        found = list(operands)
+        for i, _, _ in plan.scalars:
+            found[i] = Tensor._wrap(arrays[i])
         return found
 
-    def _check_now(self, op: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Checked:
+    def _elsewhere(self, function: Any, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+        """A call of which an operand lies on a device; raises TraceError for one of a trace that is over."""
+        if function.__class__ is not OpDef:
+            operands = function.promoted(operands) if function.promotes else operands
+            function = function.op
+        check_tensors(function, operands)
+        for tensor in operands:
+            if refresh(tensor)._data.__class__ is not np.ndarray and not is_on_device(tensor._data):
+                raise escaped(tensor)
+        arrays = [tensor._data for tensor in operands]
+        plan = self._checked(function, operands, attrs)
+        found = placement().compute(function, plan.attrs, arrays)
+        results = tuple([self._wrap(a, plan, arrays) for a in (found if found.__class__ is tuple else (found,))])
+        self._note(plan, operands, results, any([t._requires_grad for t in operands]))
+        if plan.aliases:
+            self._alias(plan, operands[0], results[0])
+        return results if found.__class__ is tuple else results[0]
+
+    def _checked(self, op: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Plan:
         try:
             full = op.normalize(attrs)
-            op.result_types(tuple(TensorType(t.dtype, t.shape) for t in operands), full)
+            op.result_types(tuple([TensorType(t.dtype, t.shape) for t in operands]), full)
         except GraphcError as error:
             error.where = error.where or describe(op, operands, attrs)
             raise
-        return Checked(full, self._implementation(op), op.alias is not None, op.has(Trait.VIEW))
+        return Plan(op, full, self._implementation(op))
 
     def _implementation(self, op: OpDef) -> Callable[..., Any]:
         """What computes the op. The reference is the only way there is, in ``auto`` too; a second one is chosen here
@@ -129,10 +227,10 @@ class EagerDispatcher:
             raise GraphcError(f"op {op.name} cannot run eagerly")
         return op.reference
 
-    def _wrap(self, array: Any, checked: Checked, arrays: list[np.ndarray]) -> Tensor:
+    def _wrap(self, array: Any, plan: Plan, arrays: list[np.ndarray]) -> Tensor:
         if array.__class__ is not np.ndarray:
             array = array if is_on_device(array) else np.asarray(array)
-        elif checked.views and not checked.aliases and any(np.may_share_memory(array, a) for a in arrays):
+        elif plan.views and any([np.may_share_memory(array, a) for a in arrays]):
             array = array.copy()
         tensor = object.__new__(Tensor)
         tensor._data = array
@@ -140,14 +238,38 @@ class EagerDispatcher:
         tensor._counter = None if is_inference_mode_enabled() else [0]
         return tensor
 
-    def _alias(self, op: OpDef, checked: Checked, operand: Tensor, result: Tensor) -> None:
+    def _alias(self, plan: Plan, operand: Tensor, result: Tensor) -> None:
         """Makes ``result`` a view of ``operand`` where they share memory, be it none at all."""
         if result._data.size and not _share_memory(result._data, operand._data):
             return
-        result._counter = operand._counter
-        result._view = view_of(operand, op, checked.attrs)
-        result._seen = 0 if operand._counter is None else operand._counter[0]
-        result._detached = operand._detached or op.detaches or not is_grad_enabled()
+        counter = operand._counter
+        result._counter = counter
+        result._view = view_of(operand, plan.op, plan.attrs)
+        if counter is not None and counter[0]:
+            result._seen = counter[0]
+        if operand._detached or not is_grad_enabled() or plan.op.detaches:
+            result._detached = True
+
+    def view(self, tensor: Tensor, steps: Sequence[tuple[OpDef, dict[str, Any]]], index: Any) -> Tensor:
+        """``tensor[index]``, a view, of which it is known to what operations it leads."""
+        if tensor._view is not None:
+            refresh(tensor)
+        if VOLATILE[0] or USED[0] or (tensor._requires_grad and is_grad_enabled()):
+            for op, attrs in steps:
+                tensor = self.call(op, (tensor,), attrs)
+            return tensor
+        result = object.__new__(Tensor)
+        # NOTE: with an Ellipsis numpy makes a view of a single element, too.
+        result._data = tensor._data[_as_view(index)]
+        result.dtype = tensor.dtype
+        result._counter = counter = tensor._counter
+        view = tensor._view
+        result._view = View(tensor, steps) if view is None else View(view.base, (*view.steps, *steps))
+        if counter is not None and counter[0]:
+            result._seen = counter[0]
+        if tensor._detached or not is_grad_enabled():
+            result._detached = True
+        return result
 
     def scalar(self, value: bool | int | float, dtype: DType) -> Tensor:
         """A tensor without dimensions."""
@@ -273,16 +395,45 @@ class EagerDispatcher:
         engine.backward(tensors, gradients, retain_graph, create_graph, inputs)
 
 
-def _must_be_on_device(tensor: Tensor) -> bool:
-    """True; raises TraceError for a tensor that is neither an array nor on a device."""
-    if not is_on_device(tensor._data):
-        raise escaped(tensor)
-    return True
+def _as_view(index: Any) -> Any:
+    if index.__class__ is tuple:
+        return index if any([item is Ellipsis for item in index]) else (*index, Ellipsis)
+    return (index, Ellipsis) if index is not Ellipsis else index
+
+
+def _taken(operands: Sequence[Any], arrays: list[Any], key: list[Any]) -> bool | None:
+    """Fills in the arrays of operands and what they are known by, Python numbers as they are; whether one requires
+    gradients, None where one is no array."""
+    records = False
+    for tensor in operands:
+        if tensor.__class__ in _PYTHON:
+            arrays.append(tensor)
+            key.append(tensor.__class__)
+            continue
+        if tensor._view is not None:
+            refresh(tensor)
+        data = tensor._data
+        if data.__class__ is not np.ndarray:
+            return None
+        arrays.append(data)
+        key.append(data.dtype)
+        key.append(data.shape)
+        if tensor._requires_grad:
+            records = True
+    return records
+
+
+def _quiet_context() -> Context:
+    """A context in which numpy ignores overflow, division by zero and NaN."""
+    context = copy_context()
+    context.run(np.seterr, all="ignore")
+    return context
 
 
 def _share_memory(first: Any, second: Any) -> bool:
     if first.__class__ is second.__class__ is np.ndarray:
-        return np.may_share_memory(first, second)
+        base = first.base
+        return (base is not None and (base is second or base is second.base)) or np.may_share_memory(first, second)
     return placement().share(first, second)
 
 
@@ -319,11 +470,3 @@ def references() -> Iterator[None]:
         yield
     finally:
         EAGER.set_mode(before)
-
-
-def _computed(op: OpDef, checked: Checked, arrays: list[np.ndarray]) -> Any:
-    try:
-        with np.errstate(all="ignore"):
-            return checked.compute(*arrays, **checked.attrs)
-    except MemoryError as error:
-        raise too_large(op.name, error) from None

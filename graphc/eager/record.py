@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextvars import ContextVar
 from typing import Any
 
 from graphc.base.dtypes import DType
@@ -13,14 +12,10 @@ from graphc.ops import dispatch
 from graphc.ops.reduce import sum_to
 from graphc.tape.grad_mode import is_anomaly_enabled, no_grad
 from graphc.tape.node import Edge, Node, freed
+from graphc.tape.saved import saving
 from graphc.tensors.placement import beside, following_rules, is_on_device
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import edge_of, front, refresh
-
-saving: ContextVar[tuple[Callable[[Any], Any], Callable[[Any], Any]] | None] = ContextVar(
-    "graphc_saved_tensors_hooks", default=None
-)
-"""The innermost hooks through which saved tensors go: (pack, unpack)."""
 
 
 class Deferred:
@@ -36,27 +31,31 @@ class Snapshot:
 
     __slots__ = ("counter", "data", "dtype", "edge", "shape", "tangents", "unpack", "version", "whose")
 
+    dtype: DType
+    tangents: dict[int, Any] | None
+    shape: tuple[int, ...]
+    unpack: Callable[[Any], Any] | None
+    """What gives the tensor back when ``data`` is what a pack hook made of it."""
+
     def __init__(self, tensor: Tensor, edge: Edge | None, whose: str):
-        counter = tensor._counter
+        self.data = data = tensor._data
+        self.counter = counter = tensor._counter
         if counter is None:
             raise GradientError(
                 "tensors made in inference mode cannot be saved for a backward pass",
                 remedy="tensor.clone() outside of inference mode, or no_grad instead of it",
             )
-        hooks = saving.get()
-        self.unpack: Callable[[Any], Any] | None = None
-        """What gives the tensor back when ``data`` is what a pack hook made of it."""
-        if hooks is None:
-            self.data = tensor._data
-        else:
-            self.data, self.unpack = (_packed(hooks[0], tensor),), hooks[1]
-        self.dtype: DType = tensor.dtype
-        self.tangents: dict[int, Any] | None = tensor._tangents
-        self.shape: tuple[int, ...] = tensor._data.shape
-        self.counter = counter
         self.version = counter[0]
+        self.dtype = tensor.dtype
+        self.tangents = tensor._tangents
+        self.shape = data.shape
         self.edge = edge
         self.whose = whose
+        hooks = saving.get()
+        if hooks is None:
+            self.unpack = None
+        else:
+            self.data, self.unpack = (_packed(hooks[0], tensor),), hooks[1]
 
     def is_stale(self) -> bool:
         """Whether the data was written to since."""
@@ -156,12 +155,11 @@ class OpNode(Node):
         self.attrs = attrs
         self.edges = edges
         self.count = len(results)
-        name = op.name
-        self.operands = tuple(
-            [Snapshot(t, edge, f"an operand of {name}") for t, edge in zip(operands, edges, strict=True)]
-        )
+        whose = "an operand of " + op.name
+        self.operands = [Snapshot(t, edge, whose) for t, edge in zip(operands, edges)]  # noqa: B905 (as many)
         # Without their edges, which lead here: a cycle would keep everything alive until garbage is collected.
-        self.results = tuple([Snapshot(t, None, f"a result of {name}") for t in results])
+        whose = "a result of " + op.name
+        self.results = [Snapshot(t, None, whose) for t in results]
 
     def name(self) -> str:
         """The op's name in the style of class names, e.g. ``ReduceMaxBackward``."""
@@ -215,7 +213,7 @@ def record(op: OpDef, attrs: Mapping[str, Any], operands: Sequence[Tensor], resu
         edges = tuple(
             [
                 edge_of(t) if t._requires_grad and rule is not None else None
-                for t, rule in zip(operands, rules, strict=True)
+                for t, rule in zip(operands, rules)  # noqa: B905 (as many)
             ]
         )
     if not any(edges):

@@ -9,6 +9,7 @@ import numpy as np
 
 from graphc.base.dtypes import dtype_of, float32
 from graphc.base.errors import ArgumentError
+from graphc.tensors.repeated import PLAIN
 from graphc.tensors.tensor import Tensor
 
 
@@ -37,6 +38,9 @@ class Buffer(Tensor):
 
     def __init__(self, data: Any = None, *, persistent: bool = True):
         pass
+
+
+PLAIN.update((Tensor, Parameter, Buffer))
 
 
 class UninitializedParameter(Parameter):

@@ -45,11 +45,14 @@ class OpFunction:
         self.__doc__ = op.doc
 
     def __call__(self, *operands: Any, **attrs: Any) -> Any:
+        if dispatch.active() is None:
+            return dispatch.default().call(self, operands, attrs)
         if self.promotes:
-            operands = self._promote(operands)
+            operands = self.promoted(operands)
         return dispatch.apply(self.op, operands, attrs)
 
-    def _promote(self, operands: tuple[Any, ...]) -> tuple[Any, ...]:
+    def promoted(self, operands: Sequence[Any]) -> tuple[Any, ...]:
+        """The operands as tensors of their common type, where the op wants one."""
         indices = range(len(operands)) if self.promotes == EVERY else self.promotes
         dtype = common_type([operands[i] for i in indices], self.op.name)
         if self.to_float and dtype.kind != "f":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Protocol
@@ -56,6 +56,10 @@ def set_default(dispatcher: Dispatcher) -> None:
 def default() -> Any:
     """The dispatcher used when none is active: what it makes is there before and after a trace."""
     return _default[0] if _default else _eager()
+
+
+active: Callable[[], Dispatcher | None] = _current.get
+"""The dispatcher that is active in the place of the default one; None where none is."""
 
 
 def is_default() -> bool:

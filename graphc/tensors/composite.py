@@ -17,6 +17,7 @@ from graphc.ops import reduce
 from graphc.ops.define import common_type
 from graphc.ops.shape import reshape
 from graphc.ops.state import stop_gradient
+from graphc.tensors.repeated import compiled_when_repeated
 
 
 def to_float(x: Any) -> Any:
@@ -24,6 +25,7 @@ def to_float(x: Any) -> Any:
     return x if x.dtype.kind == "f" else ew.cast(x, dtype=float32)
 
 
+@compiled_when_repeated
 def total(x: Any, dim: Dims = None, keepdim: bool = False, dtype: DType | None = None) -> Any:
     """The sum; integers and booleans are summed as i64 unless ``dtype`` says otherwise."""
     return folded(reduce.sum, x, dim, keepdim, dtype)
@@ -38,6 +40,7 @@ def folded(fold: Any, x: Any, dim: Dims, keepdim: bool, dtype: DType | None) -> 
     return result if result.dtype is dtype else ew.cast(result, dtype=dtype)
 
 
+@compiled_when_repeated
 def mean(x: Any, dim: Dims = None, keepdim: bool = False, dtype: DType | None = None) -> Any:
     """The mean; raises DTypeError for a type that is not floating point."""
     if dtype is not None:
@@ -53,6 +56,7 @@ def _inverse(count: int) -> float:
     return 1.0 / count if is_size(count) or count else math.nan
 
 
+@compiled_when_repeated
 def var(x: Any, dim: Dims = None, correction: float = 1, keepdim: bool = False) -> Any:
     """The variance with ``correction`` subtracted from the count (1: unbiased)."""
     if x.dtype.kind != "f":
@@ -66,26 +70,31 @@ def var(x: Any, dim: Dims = None, correction: float = 1, keepdim: bool = False) 
     return ew.mul(squares, 1.0 / free) if is_size(free) or free else ew.div(squares, 0.0)
 
 
+@compiled_when_repeated
 def std(x: Any, dim: Dims = None, correction: float = 1, keepdim: bool = False) -> Any:
     """The square root of the variance."""
     return root(var(x, dim, correction, keepdim))
 
 
+@compiled_when_repeated
 def relu(x: Any) -> Any:
     """The larger of x and 0; the gradient at 0 is 0."""
     return ew.where(ew.le(x, 0), 0, x)
 
 
+@compiled_when_repeated
 def sigmoid(x: Any) -> Any:
     """1 / (1 + exp(-x))."""
     return mathematics.sigmoid(to_float(x))
 
 
+@compiled_when_repeated
 def silu(x: Any) -> Any:
     """x * sigmoid(x)."""
     return ew.mul(x, sigmoid(x))
 
 
+@compiled_when_repeated
 def softplus(x: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
     """log(1 + exp(beta x)) / beta; x itself where beta x exceeds the threshold."""
     scaled = ew.mul(to_float(x), beta)
@@ -93,6 +102,7 @@ def softplus(x: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
     return ew.where(ew.gt(scaled, threshold), x, ew.mul(smooth, 1.0 / beta))
 
 
+@compiled_when_repeated
 def gelu(x: Any, approximate: str = "none") -> Any:
     """x times the normal distribution's cumulative function at x; ``tanh`` for the approximation by tanh."""
     if approximate == "none":
@@ -114,6 +124,7 @@ def _is_empty(extents: Sequence[int], at: int) -> bool:
     return 0 in [d for d in extents if not is_size(d)] or (bool(extents) and extents[at] == 0)
 
 
+@compiled_when_repeated
 def softmax(x: Any, dim: int, dtype: DType | None = None) -> Any:
     """exp(x) divided by its sum along ``dim``."""
     x = ew.cast(x, dtype=dtype) if dtype is not None else _checked(x, "softmax")
@@ -125,6 +136,7 @@ def softmax(x: Any, dim: int, dtype: DType | None = None) -> Any:
     return ew.div(powers, reduce.sum(powers, axes=axes, keepdims=True))
 
 
+@compiled_when_repeated
 def masked_softmax(x: Any, dim: int) -> Any:
     """The softmax of ``x``, which is minus infinity where it is masked; zeros where all along ``dim`` is."""
     at = dim_of(dim, len(x.shape))
@@ -137,6 +149,7 @@ def masked_softmax(x: Any, dim: int) -> Any:
     return ew.div(powers, ew.where(seen, reduce.sum(powers, axes=axes, keepdims=True), 1))
 
 
+@compiled_when_repeated
 def log_softmax(x: Any, dim: int, dtype: DType | None = None) -> Any:
     """The logarithm of the softmax along ``dim``, without forming it."""
     x = ew.cast(x, dtype=dtype) if dtype is not None else _checked(x, "log_softmax")
@@ -154,6 +167,7 @@ def _checked(x: Any, name: str) -> Any:
     return x
 
 
+@compiled_when_repeated
 def logsumexp(x: Any, dim: Dims, keepdim: bool = False) -> Any:
     """log(sum(exp(x))) along ``dim``; minus infinity where every element is."""
     x = to_float(x)
@@ -167,6 +181,7 @@ def logsumexp(x: Any, dim: Dims, keepdim: bool = False) -> Any:
     return result if keepdim else reshape(result, shape=tuple(s for i, s in enumerate(x.shape) if i not in axes))
 
 
+@compiled_when_repeated
 def clamp(x: Any, low: Any = None, high: Any = None) -> Any:
     """``x`` limited to low..high (either may be None; numbers or tensors)."""
     if low is None and high is None:
@@ -176,6 +191,7 @@ def clamp(x: Any, low: Any = None, high: Any = None) -> Any:
     return mathematics.clamp(x, least if low is None else low, most if high is None else high)
 
 
+@compiled_when_repeated
 def power(x: Any, exponent: Any) -> Any:
     """``x`` to the power ``exponent``, a number or a tensor.
 
@@ -186,6 +202,7 @@ def power(x: Any, exponent: Any) -> Any:
     return mathematics.pow(x, exponent)
 
 
+@compiled_when_repeated
 def norm(x: Any, p: float = 2.0, dim: Dims = None, keepdim: bool = False) -> Any:
     """The p-norm of the elements along ``dim`` (all of them for None); p may be infinite."""
     x = to_float(x)

@@ -17,7 +17,7 @@ from graphc.ops import dispatch
 from graphc.ops import elementwise as ew
 from graphc.tape.grad_mode import no_grad
 from graphc.tensors.journal import USED, note_write
-from graphc.tensors.tensor_base import expose, front
+from graphc.tensors.tensor_base import bump, expose, front
 
 PATH = "graphc.random"
 """Where the state of the default generator is found among the state arguments of a graph."""
@@ -120,9 +120,10 @@ class Generator:
 
     def _advance(self) -> None:
         state = self.state
-        if front() is dispatch.default() and state._data.__class__ is np.ndarray:
-            state._data += _STEP
-            state._counter[0] += 1
+        if dispatch.active() is None and state._data.__class__ is np.ndarray:
+            # NOTE: what is assigned below, without the time that an operation takes.
+            np.add(state._data, _STEP, out=state._data)
+            bump(state)
             return
         with no_grad():
             front().assign(state, ew.add(state, front().constant(_STEP)))

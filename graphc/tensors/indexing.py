@@ -15,11 +15,14 @@ from graphc.base.dtypes import bool_, fitted, int64, uint8
 from graphc.base.errors import ArgumentError, AttributeValueError, DTypeError, IndexRangeError, ShapeError
 from graphc.base.size import is_one, is_size
 from graphc.ir.types import row_major_strides
+from graphc.ops import dispatch, shape
 from graphc.ops import elementwise as ew
-from graphc.ops import shape
 from graphc.ops.check import check_index, check_range
 from graphc.ops.index import gather, gathered_shape, iota, scatter, scatter_add, scatter_extreme
-from graphc.tensors.tensor_base import TensorBase, converted, front
+from graphc.tape.grad_mode import is_grad_enabled
+from graphc.tape.tangents import USED
+from graphc.tensors.repeated import PLAIN, compiled_when_repeated
+from graphc.tensors.tensor_base import VOLATILE, TensorBase, converted, front, refresh
 
 
 class Plan(NamedTuple):
@@ -155,8 +158,64 @@ def _position(item: Any, extent: int, dim: int) -> int:
     return number % extent if extent else 0
 
 
+_VIEWS: dict[Any, Any] = {}
+"""By index and shape the steps of the views that eager mode has made: (op, attributes) each."""
+_MOST_VIEWS = 10_000
+
+
+def _known_by(item: Any) -> Any:
+    """What an index of a view is known by; NotImplemented for others."""
+    kind = item.__class__
+    if kind is int or item is None or item is Ellipsis:
+        return item
+    if kind is builtins.slice:
+        parts = item.start, item.stop, item.step
+        return parts if all([p is None or p.__class__ is int for p in parts]) else NotImplemented
+    return NotImplemented
+
+
 def take(x: Any, index: Any) -> Any:
     """``x[index]``: a view for ints, slices, None and Ellipsis, a new tensor for index tensors."""
+    if dispatch.active() is not None or x._data.__class__ is not np.ndarray:
+        return _taken(x, index)
+    key = tuple(map(_known_by, index)) if index.__class__ is tuple else _known_by(index)
+    if key is NotImplemented or (key.__class__ is tuple and NotImplemented in key):
+        return _taken(x, index)
+    known = key, index.__class__, x._data.shape
+    steps = _VIEWS.get(known)
+    if steps is not None:
+        return dispatch.default().view(x, steps, index)
+    result = _taken(x, index)
+    steps = () if result._view is None else result._view.steps[0 if x._view is None else len(x._view.steps) :]
+    if steps:
+        if len(_VIEWS) >= _MOST_VIEWS:
+            _VIEWS.clear()
+        _VIEWS[known] = steps
+    return result
+
+
+def _is_plain_mask(x: Any, index: Any) -> bool:
+    """Whether numpy takes the elements at once: a mask of the first dimensions, and nothing to record."""
+    if index.__class__ not in PLAIN or index.dtype is not bool_ or dispatch.active() is not None:
+        return False
+    if (x._requires_grad and is_grad_enabled()) or USED[0] or VOLATILE[0]:
+        return False
+    arrays = [refresh(t)._data for t in (x, index)]
+    return all([a.__class__ is np.ndarray for a in arrays]) and index.ndim > 0 and index.shape == x.shape[: index.ndim]
+
+
+def _taken(x: Any, index: Any) -> Any:
+    if _is_plain_mask(x, index):
+        return front().constant(x._data[index._data])
+    return _of_entries(x, index) if index.__class__ in PLAIN and index.dtype.kind in "iu" else _by_plan(x, index)
+
+
+@compiled_when_repeated
+def _of_entries(x: Any, index: Any) -> Any:
+    return _by_plan(x, index)
+
+
+def _by_plan(x: Any, index: Any) -> Any:
     p = plan(index, x.shape)
     result = slice_by(x, p)
     return _take_tensors(result, p.tensors) if p.tensors else result
@@ -175,6 +234,7 @@ def wrapped(index: Any, extent: int) -> Any:
     return ew.where(ew.lt(index, 0), ew.add(index, extent), index)
 
 
+@compiled_when_repeated
 def _take_tensors(x: Any, tensors: tuple[tuple[int, Any], ...]) -> Any:
     dims = [dim for dim, _ in tensors]
     try:

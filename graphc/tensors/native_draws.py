@@ -11,10 +11,11 @@ import numpy as np
 
 from graphc.base.dtypes import DType, float32
 from graphc.base.lazy import deferred
-from graphc.base.named_dims import Dim
 from graphc.base.size import LARGEST
+from graphc.ops import dispatch
 from graphc.tensors.generator import default_generator
 from graphc.tensors.placement import is_on_device
+from graphc.tensors.repeated import is_watched
 from graphc.tensors.tensor_base import front
 
 ENOUGH = 1 << 20
@@ -22,7 +23,7 @@ ENOUGH = 1 << 20
 CALL = 1 << 12
 """Elements that numpy draws in the time that it takes to begin."""
 
-_compile = deferred("graphc.compiled.function:compile")
+_program = deferred("graphc.compiled.repeated:sized_program")
 _D = TypeVar("_D", bound=Callable[..., Any])
 
 
@@ -53,7 +54,7 @@ class _Draws:
         if self._run is None:
             self._spent += CALL + count
             if self._spent >= ENOUGH:
-                self._run = _compile(self._function, dims=[None, Dim("count", max=LARGEST)])
+                self._run = _program(self._function)
         return self._run
 
 
@@ -64,7 +65,7 @@ def drawn_natively(function: _D) -> _D:
 
     @functools.wraps(function)
     def drawn(sizes: Any, dtype: DType = float32, generator: Any = None, near: Any = None) -> Any:
-        count = prod(sizes) if front().mode == "auto" else 0
+        count = prod(sizes) if dispatch.active() is None and not is_watched() else 0
         if not 0 < count <= LARGEST or (near is not None and is_on_device(near._data)):
             return function(sizes, dtype, generator, near)
         draws = known.get(dtype)

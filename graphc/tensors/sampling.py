@@ -16,6 +16,7 @@ from graphc.ops.state import stop_gradient
 from graphc.tensors.generator import default_generator
 from graphc.tensors.native_draws import drawn_natively
 from graphc.tensors.placement import beside
+from graphc.tensors.repeated import compiled_when_repeated
 
 _LOW = 0xFFFFFFFF
 Sizes = tuple[int, ...]
@@ -127,10 +128,12 @@ def integers(low: int, high: int, sizes: Sizes, generator: Any = None) -> Any:
     if span <= 0:
         raise ArgumentError(f"random integers need low < high, got {low} and {high}")
     if span <= 1 << 31:
-        bits = ew.bit_and(ew.cast(_bits(sizes, int32, generator), dtype=int64), _LOW)
-    else:
-        wide = ew.cast(_bits((2, *sizes), int32, generator), dtype=int64)
-        bits = ew.bit_xor(
-            ew.shift_left(ew.bit_and(_part(wide, 0), (1 << 31) - 1), 32), ew.bit_and(_part(wide, 1), _LOW)
-        )
+        return _within(_bits(sizes, int32, generator), span, low)
+    wide = ew.cast(_bits((2, *sizes), int32, generator), dtype=int64)
+    bits = ew.bit_xor(ew.shift_left(ew.bit_and(_part(wide, 0), (1 << 31) - 1), 32), ew.bit_and(_part(wide, 1), _LOW))
     return ew.add(ew.mod(bits, span), low)
+
+
+@compiled_when_repeated
+def _within(bits: Any, span: int, low: int) -> Any:
+    return ew.add(ew.mod(ew.bit_and(ew.cast(bits, dtype=int64), _LOW), span), low)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from typing import Any
 
@@ -341,7 +342,7 @@ class Tensor(Arithmetic, Numbers, Shaping, InPlace, Conversion, Calculus, Statis
 def _take_names_of_numpy() -> None:
     """Methods that have ``dim`` and ``keepdim`` also take ``axis`` and ``keepdims``."""
     for name in dir(Tensor):
-        code = getattr(getattr(Tensor, name), "__code__", None)
+        code = getattr(inspect.unwrap(getattr(Tensor, name)), "__code__", None)
         if code is not None and "dim" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
             setattr(Tensor, name, numpy_names(getattr(Tensor, name)))
 

@@ -37,11 +37,11 @@ def test_rules_run_once_for_each_signature():
     with dispatch.use(dispatcher):
         for _ in range(3):
             graphc.ones(2) * graphc.ones(2)
-        assert len(dispatcher._checked) == 1
+        assert len(dispatcher._plans) == 1
         graphc.ones(3) * graphc.ones(3)
-        assert len(dispatcher._checked) == 2
+        assert len(dispatcher._plans) == 2
         shape.reshape(graphc.ones(2), shape=[2, 1])  # A list cannot be a key; the call works all the same.
-        assert len(dispatcher._checked) == 2
+        assert len(dispatcher._plans) == 2
 
 
 def test_results_do_not_share_memory_unless_they_are_views():
@@ -86,11 +86,11 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> tuple[Counter[str], Counter[str]]:
     """How often ops were applied eagerly, and how often their references ran, by name."""
     applied: Counter[str] = Counter()
     referred: Counter[str] = Counter()
-    apply = eager.EagerDispatcher.apply
+    compute = eager.EagerDispatcher._compute
 
-    def counted(dispatcher, op, operands, attrs):
-        result = apply(dispatcher, op, operands, attrs)
-        applied[op.name] += 1
+    def counted(dispatcher, plan, arrays):
+        result = compute(dispatcher, plan, arrays)
+        applied[plan.op.name] += 1
         return result
 
     def counting(name, reference):
@@ -100,7 +100,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> tuple[Counter[str], Counter[str]]:
 
         return run
 
-    monkeypatch.setattr(eager.EagerDispatcher, "apply", counted)
+    monkeypatch.setattr(eager.EagerDispatcher, "_compute", counted)
     for op in REGISTRY.values():
         if op.reference is not None:
             monkeypatch.setitem(op.__dict__, "reference", counting(op.name, op.reference))
@@ -137,9 +137,9 @@ def test_in_reference_mode_a_training_step_is_nothing_but_references(calls):
 def test_the_mode_of_before_comes_back_and_nothing_chosen_under_it_stays():
     before = eager.EAGER.mode
     with eager.references():
-        assert eager.EAGER.mode == "reference" and not eager.EAGER._checked
+        assert eager.EAGER.mode == "reference" and not eager.EAGER._plans
         graphc.ones(2) + 1
-    assert eager.EAGER.mode == before and not eager.EAGER._checked
+    assert eager.EAGER.mode == before and not eager.EAGER._plans
 
 
 @pytest.mark.parametrize(("value", "mode"), [("reference", "reference"), ("auto", "auto"), ("", None)])

@@ -11,6 +11,7 @@ from graphc.base.errors import AttributeValueError, ShapeError
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.tensors import composite
+from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
 
@@ -24,11 +25,13 @@ def put(input: Tensor, function: Callable[[Tensor], Tensor], inplace: bool) -> T
     return input.copy_(function(front().before_write(input))) if inplace else function(input)
 
 
+@compiled_when_repeated
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
     """The larger of x and 0."""
     return put(input, composite.relu, inplace)
 
 
+@compiled_when_repeated
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
     """x where positive, else ``negative_slope * x``."""
     return put(input, lambda x: ew.where(ew.gt(x, 0), x, ew.mul(x, negative_slope)), inplace)
@@ -39,6 +42,7 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     return hardtanh(input, 0.0, 6.0, inplace)
 
 
+@compiled_when_repeated
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
     """x limited to ``min_val``..``max_val``; the gradient is 0 at the limits. Integers stay integers."""
     if min_val > max_val:
@@ -48,6 +52,7 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
     return put(input, lambda x: mathematics.clamp(x, min_val, max_val, strict=True), inplace)
 
 
+@compiled_when_repeated
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x where positive, else ``alpha (exp(x) - 1)``."""
 
@@ -57,11 +62,13 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     return put(input, function, inplace)
 
 
+@compiled_when_repeated
 def selu(input: Tensor, inplace: bool = False) -> Tensor:
     """The scaled elu that keeps mean 0 and variance 1."""
     return put(input, lambda x: ew.mul(elu(x, SELU_ALPHA), SELU_SCALE), inplace)
 
 
+@compiled_when_repeated
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x where positive, else ``alpha (exp(x / alpha) - 1)``."""
     if alpha == 0:
@@ -74,6 +81,7 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     return put(input, function, inplace)
 
 
+@compiled_when_repeated
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """x where positive, else ``weight * x`` with one weight, or one per channel (dimension 1).
 
@@ -91,6 +99,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     return ew.where(above, input, ew.mul(ew.where(above, 0, input), slope))
 
 
+@compiled_when_repeated
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     """x times the normal distribution function at x; ``approximate="tanh"`` for the form with tanh."""
     return composite.gelu(input, approximate)
@@ -101,6 +110,7 @@ def silu(input: Tensor, inplace: bool = False) -> Tensor:
     return put(input, composite.silu, inplace)
 
 
+@compiled_when_repeated
 def mish(input: Tensor, inplace: bool = False) -> Tensor:
     """x times tanh(softplus(x))."""
     return put(input, lambda x: ew.mul(x, mathematics.tanh(composite.softplus(x))), inplace)
@@ -116,6 +126,7 @@ def sigmoid(input: Tensor) -> Tensor:
     return composite.sigmoid(input)
 
 
+@compiled_when_repeated
 def logsigmoid(input: Tensor) -> Tensor:
     """The logarithm of the logistic sigmoid, without overflow."""
     tail = mathematics.log1p(mathematics.exp(ew.neg(ew.abs(input))))
@@ -127,21 +138,25 @@ def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tenso
     return composite.softplus(input, beta, threshold)
 
 
+@compiled_when_repeated
 def softsign(input: Tensor) -> Tensor:
     """``x / (1 + |x|)``."""
     return ew.div(input, ew.add(ew.abs(input), 1))
 
 
+@compiled_when_repeated
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     """``(x + 3) / 6`` limited to 0..1."""
     return put(input, lambda x: ew.mul(hardtanh(ew.add(x, 3), 0.0, 6.0), 1.0 / 6.0), inplace)
 
 
+@compiled_when_repeated
 def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     """x times hardsigmoid(x)."""
     return put(input, lambda x: ew.mul(x, hardsigmoid(x)), inplace)
 
 
+@compiled_when_repeated
 def glu(input: Tensor, dim: int = -1) -> Tensor:
     """The first half along ``dim`` times the sigmoid of the second; raises ShapeError for an odd size."""
     _, extent = extent_of(dim, input.shape, "glu")
@@ -178,6 +193,7 @@ def implicit_dim(name: str, input: Tensor, dim: int | None, stacklevel: int) -> 
     return guessed
 
 
+@compiled_when_repeated
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
     """x divided by its p-norm along ``dim``, which counts as at least ``eps``."""
     return ew.div(input, ew.maximum(composite.norm(input, p, dim, keepdim=True), eps))

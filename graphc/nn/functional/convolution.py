@@ -5,9 +5,11 @@ from __future__ import annotations
 from graphc.base.errors import AttributeValueError, ShapeError
 from graphc.nn.functional.spatial import IntOrInts, Ints, Pairs, batched, per_dimension, symmetric, unbatched
 from graphc.ops import convolution, shape
+from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor import Tensor
 
 
+@compiled_when_repeated
 def conv1d(
     input: Tensor,
     weight: Tensor,
@@ -21,6 +23,7 @@ def conv1d(
     return _conv("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
 
 
+@compiled_when_repeated
 def conv2d(
     input: Tensor,
     weight: Tensor,
@@ -91,6 +94,7 @@ def add_bias(name: str, result: Tensor, bias: Tensor | None, rank: int) -> Tenso
     return result + bias.reshape(-1, *(1,) * rank)
 
 
+@compiled_when_repeated
 def conv_transpose1d(
     input: Tensor,
     weight: Tensor,
@@ -107,6 +111,7 @@ def conv_transpose1d(
     )
 
 
+@compiled_when_repeated
 def conv_transpose2d(
     input: Tensor,
     weight: Tensor,

@@ -7,9 +7,11 @@ from graphc.ops import elementwise as ew
 from graphc.ops import reduce
 from graphc.ops.shape import broadcast_to, concat
 from graphc.tensors import composite
+from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor import Tensor
 
 
+@compiled_when_repeated
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """The dot product along ``dim`` divided by both norms, each of which counts as at least ``eps``."""
     product = ew.mul(x1, x2)
@@ -20,6 +22,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     return ew.div(dot, ew.mul(*norms))
 
 
+@compiled_when_repeated
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
     """The p-norm of ``x1 - x2 + eps`` along the last dimension."""
     return composite.norm(ew.add(ew.sub(x1, x2), eps), p, -1, keepdim)

@@ -6,6 +6,7 @@ from graphc.base.dtypes import float32
 from graphc.base.errors import AttributeValueError, ShapeError
 from graphc.ops import elementwise as ew
 from graphc.tensors import sampling
+from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor import Tensor
 
 
@@ -72,7 +73,11 @@ def _dropout(name: str, x: Tensor, p: float, training: bool, inplace: bool, shap
         raise AttributeValueError(f"{name}: p is a probability between 0 and 1, got {p}")
     if not training or p == 0.0:
         return x
-    kept = ew.ge(sampling.uniform(shape, float32, None, x), p)
-    scale = 0.0 if p == 1.0 else 1.0 / (1.0 - p)
-    result = ew.mul(x, ew.mul(ew.cast(kept, dtype=x.dtype), scale))
+    result = _dropped(x, sampling.uniform(shape, float32, None, x), p)
     return x.copy_(result) if inplace else result
+
+
+@compiled_when_repeated
+def _dropped(x: Tensor, drawn: Tensor, p: float) -> Tensor:
+    scale = 0.0 if p == 1.0 else 1.0 / (1.0 - p)
+    return ew.mul(x, ew.mul(ew.cast(ew.ge(drawn, p), dtype=x.dtype), scale))

@@ -10,6 +10,7 @@ import numpy as np
 from graphc.base.errors import AttributeValueError, ShapeError
 from graphc.nn.functional.spatial import Ints, batched, per_dimension, unbatched
 from graphc.ops import index, shape
+from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
 
@@ -37,6 +38,7 @@ def _positions(
     return places.reshape(prod(kernel), prod(counts)).astype(np.int64), counts, pads
 
 
+@compiled_when_repeated
 def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
     """Every window of [batch, channels, height, width] as a column: [batch, channels * window, windows]."""
     x, added = batched(input, 2, "unfold")
@@ -48,6 +50,7 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
     return unbatched(taken.reshape(x.shape[0], x.shape[1] * places.shape[0], places.shape[1]), added)
 
 
+@compiled_when_repeated
 def fold(
     input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
 ) -> Tensor:

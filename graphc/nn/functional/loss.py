@@ -17,6 +17,7 @@ from graphc.ops.define import no_tensor
 from graphc.tensors import composite
 from graphc.tensors.indexing import require
 from graphc.tensors.native import native_after_compiled
+from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor import Tensor
 
 REDUCTIONS = ("mean", "sum", "none")
@@ -42,6 +43,7 @@ def reduced(loss: Tensor, reduction: str) -> Tensor:
 
 
 @native_after_compiled
+@compiled_when_repeated
 def cross_entropy(
     input: Tensor,
     target: Tensor,
@@ -71,6 +73,7 @@ def cross_entropy(
 
 
 @native_after_compiled
+@compiled_when_repeated
 def nll_loss(
     input: Tensor,
     target: Tensor,
@@ -161,6 +164,7 @@ def _soft_cross_entropy(
 
 
 @native_after_compiled
+@compiled_when_repeated
 def binary_cross_entropy(
     input: Tensor,
     target: Tensor,
@@ -184,6 +188,7 @@ def binary_cross_entropy(
 
 
 @native_after_compiled
+@compiled_when_repeated
 def binary_cross_entropy_with_logits(
     input: Tensor,
     target: Tensor,
@@ -211,6 +216,7 @@ def check_same_shape(name: str, input: Tensor, target: Tensor) -> None:
 
 
 @native_after_compiled
+@compiled_when_repeated
 def kl_div(
     input: Tensor,
     target: Tensor,
@@ -234,6 +240,7 @@ def kl_div(
 
 
 @native_after_compiled
+@compiled_when_repeated
 def gaussian_nll_loss(
     input: Tensor, target: Tensor, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
 ) -> Tensor:

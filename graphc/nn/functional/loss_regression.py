@@ -11,6 +11,7 @@ from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.tensors import composite
 from graphc.tensors.native import native_after_compiled
+from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor import Tensor
 
 
@@ -35,6 +36,7 @@ def _weighted(loss: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
 
 
 @native_after_compiled
+@compiled_when_repeated
 def mse_loss(
     input: Tensor,
     target: Tensor,
@@ -49,6 +51,7 @@ def mse_loss(
 
 
 @native_after_compiled
+@compiled_when_repeated
 def l1_loss(
     input: Tensor,
     target: Tensor,
@@ -63,6 +66,7 @@ def l1_loss(
 
 
 @native_after_compiled
+@compiled_when_repeated
 def smooth_l1_loss(
     input: Tensor,
     target: Tensor,
@@ -81,6 +85,7 @@ def smooth_l1_loss(
 
 
 @native_after_compiled
+@compiled_when_repeated
 def huber_loss(
     input: Tensor,
     target: Tensor,
@@ -108,6 +113,7 @@ def _huber(difference: Tensor, delta: float, scale: float) -> Tensor:
 
 
 @native_after_compiled
+@compiled_when_repeated
 def poisson_nll_loss(
     input: Tensor,
     target: Tensor,
@@ -133,6 +139,7 @@ def poisson_nll_loss(
     return reduced(loss, reduction_of(reduction, size_average, reduce))
 
 
+@compiled_when_repeated
 def soft_margin_loss(
     input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
 ) -> Tensor:
@@ -142,6 +149,7 @@ def soft_margin_loss(
     return reduced(ew.add(ew.maximum(margin, 0), tail), reduction_of(reduction, size_average, reduce))
 
 
+@compiled_when_repeated
 def hinge_embedding_loss(
     input: Tensor,
     target: Tensor,
@@ -156,6 +164,7 @@ def hinge_embedding_loss(
     return reduced(loss, reduction_of(reduction, size_average, reduce))
 
 
+@compiled_when_repeated
 def margin_ranking_loss(
     input1: Tensor,
     input2: Tensor,
@@ -170,6 +179,7 @@ def margin_ranking_loss(
     return reduced(loss, reduction_of(reduction, size_average, reduce))
 
 
+@compiled_when_repeated
 def cosine_embedding_loss(
     input1: Tensor,
     input2: Tensor,
@@ -185,6 +195,7 @@ def cosine_embedding_loss(
     return reduced(loss, reduction_of(reduction, size_average, reduce))
 
 
+@compiled_when_repeated
 def triplet_margin_loss(
     anchor: Tensor,
     positive: Tensor,

@@ -12,6 +12,7 @@ from graphc.ops import math as mathematics
 from graphc.ops import shape as shapes
 from graphc.tape.grad_mode import no_grad
 from graphc.tensors import composite
+from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor import Tensor
 
 
@@ -45,15 +46,25 @@ def batch_norm(
         )
     if not input.numel():  # No statistics: the running ones stay, and all gradients are 0.
         return _scaled(ew.mul(input, 1.0), _per_channel(weight, input), _per_channel(bias, input))
-    mean = composite.mean(input, axes, keepdim=True)
-    centred = ew.sub(input, mean)
-    var = composite.mean(ew.mul(centred, centred), axes, keepdim=True)
+    result, mean, var = _by_statistics(input, weight, bias, eps)
     if running_mean is not None:
         _mix(running_mean, mean, momentum)
     if running_var is not None:
-        _mix(running_var, ew.mul(var, count / (count - 1)), momentum)
+        _mix(running_var, var, momentum, count / (count - 1))
+    return result
+
+
+@compiled_when_repeated
+def _by_statistics(
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The input normalised by the statistics of the batch; these, which are part of the graph."""
+    axes = (0, *range(2, len(input.shape)))
+    mean = composite.mean(input, axes, keepdim=True)
+    centred = ew.sub(input, mean)
+    var = composite.mean(ew.mul(centred, centred), axes, keepdim=True)
     normal = ew.mul(centred, mathematics.rsqrt(ew.add(var, eps)))
-    return _scaled(normal, _per_channel(weight, input), _per_channel(bias, input))
+    return _scaled(normal, _per_channel(weight, input), _per_channel(bias, input)), mean, var
 
 
 def _check_channels(name: str, input: Tensor, *parameters: Tensor | None) -> None:
@@ -67,6 +78,7 @@ def _check_channels(name: str, input: Tensor, *parameters: Tensor | None) -> Non
             )
 
 
+@compiled_when_repeated
 def _by_running_statistics(
     input: Tensor, mean: Tensor, var: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> Tensor:
@@ -77,10 +89,15 @@ def _by_running_statistics(
     return ew.add(ew.mul(input, _per_channel(scale, input)), _per_channel(shift, input))
 
 
-def _mix(running: Tensor, value: Tensor, momentum: float | Tensor) -> None:
+def _mix(running: Tensor, value: Tensor, momentum: float | Tensor, factor: float = 1.0) -> None:
     with no_grad():
-        flat = value.detach().reshape(*running.shape)
-        running.copy_(running * (1.0 - momentum) + flat * momentum)
+        running.copy_(_mixed(running, value, momentum, factor))
+
+
+@compiled_when_repeated
+def _mixed(running: Tensor, value: Tensor, momentum: float | Tensor, factor: float) -> Tensor:
+    value = value if factor == 1.0 else ew.mul(value, factor)
+    return running * (1.0 - momentum) + value.detach().reshape(*running.shape) * momentum
 
 
 def _per_channel(x: Tensor | None, input: Tensor) -> Tensor | None:
@@ -92,6 +109,7 @@ def _scaled(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
     return x if bias is None else ew.add(x, bias)
 
 
+@compiled_when_repeated
 def layer_norm(
     input: Tensor,
     normalized_shape: Sequence[int],
@@ -124,6 +142,7 @@ def _last_axes(
     return tuple(range(count - len(shape), count))
 
 
+@compiled_when_repeated
 def rms_norm(
     input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, eps: float | None = None
 ) -> Tensor:
@@ -135,6 +154,7 @@ def rms_norm(
     return _scaled(ew.mul(input, mathematics.rsqrt(ew.add(square, eps))), weight, None)
 
 
+@compiled_when_repeated
 def group_norm(
     input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
 ) -> Tensor:
@@ -182,6 +202,7 @@ def instance_norm(
     return _scaled(_standardized(input, axes, eps), _per_channel(weight, input), _per_channel(bias, input))
 
 
+@compiled_when_repeated
 def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
     """Divides each element by a power of the mean square of ``size`` neighbouring channels of [batch, channels, ...]
     (Krizhevsky et al. 2012, section 3.3)."""

@@ -21,10 +21,12 @@ from graphc.ops.parts import part_sum, parts_of
 from graphc.ops.sliding import Sliding
 from graphc.tensors import composite
 from graphc.tensors.placement import beside
+from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
 
 
+@compiled_when_repeated
 def max_pool1d(
     input: Tensor,
     kernel_size: IntOrInts,
@@ -38,6 +40,7 @@ def max_pool1d(
     return maximum_windows("max_pool1d", 1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
+@compiled_when_repeated
 def max_pool2d(
     input: Tensor,
     kernel_size: IntOrInts,
@@ -84,6 +87,7 @@ def maximum_windows(
     return result, unbatched(indices, added)
 
 
+@compiled_when_repeated
 def avg_pool1d(
     input: Tensor,
     kernel_size: IntOrInts,
@@ -96,6 +100,7 @@ def avg_pool1d(
     return average_windows("avg_pool1d", 1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
 
 
+@compiled_when_repeated
 def avg_pool2d(
     input: Tensor,
     kernel_size: IntOrInts,
@@ -199,11 +204,13 @@ def _pairs(sizes: Ints, kernel: Ints, stride: Ints, padding: Ints, dilation: Int
     return tuple(pairs)
 
 
+@compiled_when_repeated
 def adaptive_avg_pool1d(input: Tensor, output_size: IntOrInts) -> Tensor:
     """Mean over windows that divide the length of [batch, channels, length] into ``output_size`` parts."""
     return _adaptive_avg_pool("adaptive_avg_pool1d", 1, input, output_size)
 
 
+@compiled_when_repeated
 def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
     """Mean over windows that divide [batch, channels, height, width] into ``output_size`` (None: as it is) parts."""
     return _adaptive_avg_pool("adaptive_avg_pool2d", 2, input, output_size)
@@ -236,6 +243,7 @@ def adaptive_max_pool1d(input: Tensor, output_size: IntOrInts, return_indices: b
     return _adaptive_max_pool("adaptive_max_pool1d", 1, input, output_size, return_indices)
 
 
+@compiled_when_repeated
 def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
     """Maximum over windows that divide [batch, channels, height, width] into ``output_size`` (None: as it is) parts.
 

@@ -12,6 +12,7 @@ from graphc.ops import math as mathematics
 from graphc.ops import matrix_product
 from graphc.ops.shape import concat
 from graphc.tensors import composite
+from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor import Tensor
 
 scan = deferred("graphc.tracing.scan:scan")
@@ -71,6 +72,7 @@ STEPS: dict[str, tuple[Step, int, int]] = {
 """Step, number of gates and number of state tensors, by kind of network."""
 
 
+@compiled_when_repeated
 def recurrent_cell(
     kind: str,
     x: Tensor,
@@ -84,6 +86,7 @@ def recurrent_cell(
     return STEPS[kind][0](linear(x, weight_ih, bias_ih), state, weight_hh, bias_hh)
 
 
+@compiled_when_repeated
 def recurrent_layer(
     kind: str,
     x: Tensor,

@@ -18,6 +18,7 @@ from graphc.ops import math as mathematics
 from graphc.tape.grad_mode import is_grad_enabled
 from graphc.tensors import composite
 from graphc.tensors.placement import beside
+from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
 
@@ -40,6 +41,7 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool = False)
     return found.reshape(batch, height, width, 2)
 
 
+@compiled_when_repeated
 def grid_sample(
     input: Tensor,
     grid: Tensor,

@@ -14,10 +14,12 @@ from graphc.tape.grad_mode import no_grad
 from graphc.tensors import composite
 from graphc.tensors.indexing import require
 from graphc.tensors.placement import beside
+from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
 
 
+@compiled_when_repeated
 def embedding(
     input: Tensor,
     weight: Tensor,
@@ -85,6 +87,7 @@ def _ones(input: Tensor, like: Tensor) -> Tensor:
     return beside(front().constant(np.ones(input.numel(), like.dtype.numpy)), like)
 
 
+@compiled_when_repeated
 def embedding_bag(
     input: Tensor,
     weight: Tensor,

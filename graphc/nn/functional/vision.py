@@ -19,10 +19,12 @@ from graphc.ops import elementwise as ew
 from graphc.ops import index
 from graphc.ops import math as mathematics
 from graphc.ops import shape as shapes
+from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
 
 
+@compiled_when_repeated
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
     """Pads the last dimensions: ``pad`` is (before, after) of the last one, then of the one before it, and so on.
 
@@ -93,6 +95,7 @@ _RANKS = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3}
 """Number of spatial dimensions, by mode."""
 
 
+@compiled_when_repeated
 def interpolate(
     input: Tensor,
     size: Any = None,

@@ -24,9 +24,11 @@ from graphc.nn.functional.spatial import IntOrInts, batched, per_dimension, unba
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.ops import shape
+from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor import Tensor
 
 
+@compiled_when_repeated
 def conv3d(
     input: Tensor,
     weight: Tensor,
@@ -61,6 +63,7 @@ def conv3d(
     return unbatched(add_bias("conv3d", result, bias, 3), added)
 
 
+@compiled_when_repeated
 def conv_transpose3d(
     input: Tensor,
     weight: Tensor,
@@ -128,6 +131,7 @@ def _separable(name: str, x: Tensor, planes: Callable[[Tensor], Tensor], depths:
     return unbatched(planes_left.reshape(batch, channels, pooled.shape[2], *flat.shape[2:]), added)
 
 
+@compiled_when_repeated
 def max_pool3d(
     input: Tensor,
     kernel_size: IntOrInts,
@@ -151,6 +155,7 @@ def max_pool3d(
     )
 
 
+@compiled_when_repeated
 def avg_pool3d(
     input: Tensor,
     kernel_size: IntOrInts,

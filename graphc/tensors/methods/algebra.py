@@ -14,6 +14,7 @@ from graphc.ops import reduce, shape
 from graphc.ops.index import iota
 from graphc.ops.matrix_product import matmul
 from graphc.tensors import composite
+from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor_base import TensorBase, front, need_tensor
 
 if TYPE_CHECKING:
@@ -171,6 +172,7 @@ def _weighted_cov(x: Any, correction: int, fweights: Any, aweights: Any) -> Any:
     return ew.div(products, ew.cast(composite.clamp(ew.sub(whole, lost), 0), dtype=x.dtype))
 
 
+@compiled_when_repeated
 def tensordot(a: Any, b: Any, dims: Any = 2) -> Any:
     """Sums of products over dimensions: the last ``dims`` of ``a`` with the first of ``b``, or two lists of them."""
     if isinstance(dims, int):
@@ -209,6 +211,7 @@ def _summed_units(a: Any, b: Any, left: Sequence[int], right: Sequence[int]) -> 
 _DISTANCES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
 
 
+@compiled_when_repeated
 def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str = _DISTANCES[0]) -> Any:
     """p-norms of the differences of all rows of ``x1`` [..., P, M] and all of ``x2`` [..., R, M]: [..., P, R].
 
@@ -229,6 +232,7 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str = _DISTANCES[0]) -
 # ---- einsum
 
 
+@compiled_when_repeated
 def einsum(equation: str, *operands: Any) -> Any:
     """Sums of products by Einstein's convention, e.g. ``einsum("bij,bjk->bik", a, b)``; ``...`` broadcasts.
 

@@ -19,6 +19,7 @@ from graphc.tensors import composite
 from graphc.tensors.methods.algebra import Algebra, scaled_sum
 from graphc.tensors.methods.elementary import Elementary
 from graphc.tensors.methods.ordering import Extreme, Ordering, not_empty, take_along
+from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor_base import TensorBase, dtype_from, front, need_tensor
 
 if TYPE_CHECKING:
@@ -87,11 +88,14 @@ def product(a: Any, b: Any) -> Any:
         raise ArgumentError(f"matmul takes two tensors, got {type(a).__name__} and {type(b).__name__}")
     if not a.shape or not b.shape:
         raise ShapeError("matmul: both operands need at least one dimension", remedy="a * b")
+    return matmul(a, b) if len(a.shape) > 1 and len(b.shape) > 1 else _with_vectors(a, b)
+
+
+@compiled_when_repeated
+def _with_vectors(a: Any, b: Any) -> Any:
     left = shape.reshape(a, shape=(1, *a.shape)) if len(a.shape) == 1 else a
     right = shape.reshape(b, shape=(*b.shape, 1)) if len(b.shape) == 1 else b
     result = matmul(left, right)
-    if left is a and right is b:
-        return result
     full = result.shape
     kept = full[:-2] + (() if left is not a else full[-2:-1]) + (() if right is not b else full[-1:])
     return shape.reshape(result, shape=kept)
@@ -182,7 +186,8 @@ class Arithmetic(Elementary, Ordering, Algebra):
     exp, expm1 = _unary(mathematics.exp), _unary(mathematics.expm1)
     log, log1p = _unary(mathematics.log), _unary(mathematics.log1p)
     sqrt, rsqrt = _unary(mathematics.sqrt), _unary(mathematics.rsqrt)
-    sin, cos, tanh, erf = (_unary(getattr(mathematics, n)) for n in ("sin", "cos", "tanh", "erf"))
+    sin, cos, tanh = (_unary(getattr(mathematics, n)) for n in ("sin", "cos", "tanh"))
+    erf = _unary(compiled_when_repeated(mathematics.erf))
     atan, asin, acos, atan2 = (
         *(_unary(getattr(mathematics, n)) for n in ("atan", "asin", "acos")),
         _two(mathematics.atan2),
@@ -229,14 +234,17 @@ class Arithmetic(Elementary, Ordering, Algebra):
         """Whether elements are infinite."""
         return ew.logical_not(ew.logical_or(mathematics.isfinite(self), mathematics.isnan(self)))
 
+    @compiled_when_repeated
     def addcmul(self, tensor1: Any, tensor2: Any, *, value: float = 1) -> Tensor:
         """This tensor plus ``value * tensor1 * tensor2``."""
         return ew.add(self, ew.mul(ew.mul(tensor1, tensor2), value) if value != 1 else ew.mul(tensor1, tensor2))
 
+    @compiled_when_repeated
     def addcdiv(self, tensor1: Any, tensor2: Any, *, value: float = 1) -> Tensor:
         """This tensor plus ``value * tensor1 / tensor2``."""
         return ew.add(self, ew.mul(ew.div(tensor1, tensor2), value) if value != 1 else ew.div(tensor1, tensor2))
 
+    @compiled_when_repeated
     def lerp(self, end: Any, weight: Any) -> Tensor:
         """This tensor plus ``weight * (end - self)``, computed from the nearer end, which is met exactly."""
         way = ew.sub(end, self)
@@ -322,10 +330,12 @@ class Arithmetic(Elementary, Ordering, Algebra):
         """The index of the first smallest element along ``dim`` (None: in the flattened tensor)."""
         return _position(reduce.argmin, self, dim, keepdim)
 
+    @compiled_when_repeated
     def max(self, dim: Any = None, keepdim: bool = False) -> Any:
         """The largest element; with a dimension, (values, indices); with a tensor, the larger of each pair."""
         return _extreme(self, dim, keepdim, (reduce.max, reduce.argmax, ew.maximum))
 
+    @compiled_when_repeated
     def min(self, dim: Any = None, keepdim: bool = False) -> Any:
         """The smallest element; with a dimension, (values, indices); with a tensor, the smaller of each pair."""
         return _extreme(self, dim, keepdim, (reduce.min, reduce.argmin, ew.minimum))
@@ -379,11 +389,13 @@ class Arithmetic(Elementary, Ordering, Algebra):
         _check_ranks("dot", self, tensor, 1)
         return product(self, tensor)
 
+    @compiled_when_repeated
     def addmm(self, mat1: Tensor, mat2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
         """``beta * self + alpha * (mat1 @ mat2)``; with ``beta`` 0 this tensor's elements do not count."""
         _check_ranks("addmm", mat1, mat2, 2)
         return scaled_sum("addmm", self, matmul(mat1, mat2), beta, alpha)
 
+    @compiled_when_repeated
     def outer(self, vec2: Tensor) -> Tensor:
         """All products of an element of this vector with one of the vec2."""
         _check_ranks("outer", self, vec2, 1)
@@ -396,6 +408,7 @@ class Arithmetic(Elementary, Ordering, Algebra):
         need_tensor("equal", other)
         return self.shape == other.shape and bool(ew.eq(self, other).all())
 
+    @compiled_when_repeated
     def isclose(self, other: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
         """Whether elements differ by at most ``atol + rtol * |other|``."""
         if rtol < 0 or atol < 0:

@@ -19,6 +19,7 @@ from graphc.ops.sorting import argsort
 from graphc.ops.state import stop_gradient, straight_through
 from graphc.tape.grad_mode import is_grad_enabled
 from graphc.tensors import composite, indexing
+from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor_base import TensorBase, front, need_tensor
 
 if TYPE_CHECKING:
@@ -88,6 +89,7 @@ def shared_by_ties(x: Any, pick: Callable[[Any], Any]) -> Any:
 class Ordering(TensorBase):
     """Sorting, running sums, quantiles."""
 
+    @compiled_when_repeated
     def argsort(self, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
         """Indices that sort a dimension; equal elements stay in order."""
         if not self.shape:
@@ -95,6 +97,7 @@ class Ordering(TensorBase):
             return shape.filled(0, int64, ())
         return argsort(self, axis=dim_of(dim, self.ndim), descending=descending)
 
+    @compiled_when_repeated
     def sort(self, dim: int = -1, descending: bool = False, stable: bool = False) -> Extreme:
         """(values, indices) in ascending or descending order of a dimension; NaN is larger than every number."""
         found = self.argsort(dim, descending)
@@ -106,6 +109,7 @@ class Ordering(TensorBase):
         """Sorted along the first dimension."""
         return self.sort(0).values
 
+    @compiled_when_repeated
     def topk(self, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Extreme:
         """(values, indices) of the k largest or smallest elements of a dimension, in order."""
         at = dim_of(dim, self.ndim)
@@ -117,6 +121,7 @@ class Ordering(TensorBase):
         found = argsort(self, axis=at, descending=largest, count=k)
         return Extreme(take_along(self, found, at), found)
 
+    @compiled_when_repeated
     def kthvalue(self, k: int, dim: int = -1, keepdim: bool = False) -> Extreme:
         """(value, index) of the k-th smallest element of a dimension, counted from 1."""
         at = dim_of(dim, self.ndim)
@@ -182,6 +187,7 @@ class Ordering(TensorBase):
             kept = [p.reshape(*(1,) * self.ndim) for p in kept]
         return kept[0] if not np.ndim(q) else shape.concat(*(p.unsqueeze(0) for p in kept), axis=0)
 
+    @compiled_when_repeated
     def cumsum(self, dim: int, *, dtype: DType | None = None) -> Tensor:
         """Running sums along ``dim``; integers are summed as i64."""
         dtype = dtype or (self.dtype if self.dtype.kind == "f" else int64)
@@ -189,6 +195,7 @@ class Ordering(TensorBase):
         at = dim_of(dim, self.ndim)
         return order.cumsum(x, axis=at) if self.shape else ew.mul(x, True)
 
+    @compiled_when_repeated
     def cumprod(self, dim: int, *, dtype: DType | None = None) -> Tensor:
         """Running products along ``dim``; integers are multiplied as i64."""
         dtype = dtype or (self.dtype if self.dtype.kind == "f" else int64)
@@ -198,6 +205,7 @@ class Ordering(TensorBase):
             return ew.mul(x, True)
         return running(x, at, ew.mul, 1)
 
+    @compiled_when_repeated
     def logcumsumexp(self, dim: int) -> Tensor:
         """Logarithms of the running sums of exp(x) along ``dim``."""
         at = dim_of(dim, self.ndim)
@@ -205,14 +213,17 @@ class Ordering(TensorBase):
             return ew.mul(self, True)
         return running(self, at, _log_of_sum, -math.inf)
 
+    @compiled_when_repeated
     def cummax(self, dim: int) -> Extreme:
         """(values, indices) of the largest element so far along ``dim``, the last of equal ones."""
         return _running(self, dim, True)
 
+    @compiled_when_repeated
     def cummin(self, dim: int) -> Extreme:
         """(values, indices) of the smallest element so far along ``dim``, the last of equal ones."""
         return _running(self, dim, False)
 
+    @compiled_when_repeated
     def diff(self, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
         """Differences of neighbours along ``dim``, ``n`` times."""
         if n < 0:

@@ -20,6 +20,7 @@ from graphc.ops.index import gather, iota, scatter, scatter_add, scatter_extreme
 from graphc.ops.reduce import sum_to
 from graphc.tensors import composite, indexing
 from graphc.tensors.methods import algebra, ordering
+from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor_base import TensorBase, front, need_tensor
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ class Selection(TensorBase):
         """The elements at positions of the flattened tensor."""
         return indexing.take(shape.reshape(self, shape=(self.numel(),)), (index,))
 
+    @compiled_when_repeated
     def take_along_dim(self, indices: Tensor, dim: int | None = None) -> Tensor:
         """As gather, with shapes that broadcast; the flattened tensor for None."""
         if dim is None:
@@ -48,6 +50,7 @@ class Selection(TensorBase):
         chosen = ew.where(ew.lt(chosen, 0), ew.add(chosen, self.shape[at]), chosen)
         return ordering.take_along(wide, chosen, at)
 
+    @compiled_when_repeated
     def index_add(self, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
         """This tensor with the entries of ``source`` added to the entries of a dimension that ``index`` names."""
         at = indexing.need_entries("index_add", self, dim, index, source)
@@ -57,10 +60,12 @@ class Selection(TensorBase):
         value = source if alpha == 1 else as_type(ew.mul(source, alpha), self.dtype)
         return indexing.added(self, indexing.entries(index, self.shape[at], "index_add: index"), value, at)
 
+    @compiled_when_repeated
     def index_copy(self, dim: int, index: Tensor, source: Tensor) -> Tensor:
         """This tensor with the entries of a dimension that ``index`` names replaced by those of ``source``."""
         return self.clone().index_copy_(dim, index, source)  # type: ignore[attr-defined]
 
+    @compiled_when_repeated
     def index_fill(self, dim: int, index: Tensor, value: Any) -> Tensor:
         """This tensor with the entries of a dimension that ``index`` names filled."""
         return self.clone().index_fill_(dim, index, value)  # type: ignore[attr-defined]
@@ -92,6 +97,7 @@ class Selection(TensorBase):
         taken = gather(shape.reshape(source, shape=(source.numel(),)), composite.clamp(place, 0, last), axis=0)
         return ew.where(mask, shape.reshape(taken, shape=extents), x)
 
+    @compiled_when_repeated
     def scatter_reduce(
         self, dim: int, index: Tensor, src: Tensor, reduce: str = "sum", *, include_self: bool = True
     ) -> Tensor:

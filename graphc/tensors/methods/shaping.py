@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import accumulate
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -14,17 +15,23 @@ from graphc.base.dims import common_shape, dim_of, extent_of, same_sizes, sizes_
 from graphc.base.dtypes import DType, fitted, int64
 from graphc.base.errors import ArgumentError, AttributeValueError, IndexRangeError, RecompileWarning, ShapeError
 from graphc.base.size import always, is_size
-from graphc.ops import bits, shape
+from graphc.ops import bits, dispatch, shape
 from graphc.ops import elementwise as ew
 from graphc.ops.define import as_type, common_type
 from graphc.ops.index import gather, iota
 from graphc.ops.strided import as_strided
 from graphc.tensors import indexing
 from graphc.tensors.methods.selection import Selection
+from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor_base import TensorBase, front, need_tensor
 
 if TYPE_CHECKING:
     from graphc.tensors.tensor import Tensor
+
+
+@lru_cache(maxsize=1024)
+def _view_shape(sizes: tuple[int, ...], count: int) -> tuple[int, ...]:
+    return view_shape(sizes_of(sizes), count)
 
 
 def _several(name: str, tensors: Any) -> list[Any]:
@@ -35,6 +42,7 @@ def _several(name: str, tensors: Any) -> list[Any]:
     return listed
 
 
+@compiled_when_repeated
 def concatenate(tensors: Sequence[Any], dim: int = 0) -> Any:
     """Joins tensors along a dimension; empty one-dimensional ones are left out, element types are promoted."""
     tensors = _several("cat", tensors)
@@ -49,6 +57,7 @@ def concatenate(tensors: Sequence[Any], dim: int = 0) -> Any:
     return shape.concat(*(as_type(t, dtype) for t in kept), axis=axis)
 
 
+@compiled_when_repeated
 def stacked(tensors: Sequence[Any], dim: int = 0) -> Any:
     """Joins tensors of one shape along a new dimension."""
     tensors = _several("stack", tensors)
@@ -124,6 +133,8 @@ class Shaping(Selection):
         """Another shape of the same size (one size may be -1); a view where that is possible."""
         if named:
             sizes = _named("reshape", sizes, **named)
+        if all([size.__class__ is int for size in sizes]) and dispatch.active() is None:
+            return shape.reshape(self, shape=_view_shape(sizes, self._data.size))
         return shape.reshape(self, shape=view_shape(sizes_of(sizes), self.numel()))
 
     def view_as(self, other: Tensor) -> Tensor:
@@ -270,6 +281,7 @@ class Shaping(Selection):
         """Repeated without copying to a shape (numpy's rules)."""
         return self.expand(*sizes, size=size)
 
+    @compiled_when_repeated
     def repeat(self, *sizes: Any, repeats: Any = None) -> Tensor:
         """The whole tensor repeated along each dimension."""
         counts = _named("repeat", sizes, repeats)
@@ -284,6 +296,7 @@ class Shaping(Selection):
         result = shape.broadcast_to(shape.reshape(self, shape=paired), shape=wide)
         return shape.reshape(result, shape=tuple(c * s for c, s in zip(counts, extents, strict=True))).clone()
 
+    @compiled_when_repeated
     def tile(self, *sizes: Any, dims: Any = None) -> Tensor:
         """As repeat, with missing leading counts taken as 1."""
         counts = _named("tile", sizes, dims)
@@ -355,8 +368,9 @@ class Shaping(Selection):
             sizes = list(split_size)
             if sum(sizes) != extent or any(s < 0 for s in sizes):
                 raise ShapeError(f"split sizes {sizes} do not sum to {extent}, the size of dimension {dim}")
-        starts = accumulate(sizes, initial=0)
-        return tuple(self.narrow(dim, start, size) for start, size in zip(starts, sizes, strict=False))
+        starts, before = accumulate(sizes, initial=0), (slice(None),) * dim_of(dim, self.ndim)
+        parts = zip(starts, sizes, strict=False)
+        return tuple([indexing.take(self, (*before, slice(start, start + size))) for start, size in parts])
 
     def chunk(self, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
         """At most ``chunks`` views of equal size (the last may be smaller)."""
@@ -383,6 +397,7 @@ class Shaping(Selection):
         axes = tuple(sorted(dim_of(d, self.ndim) for d in _named("flip", args, dims)))
         return shape.flip(self, axes=axes if self.shape else ())
 
+    @compiled_when_repeated
     def roll(self, shifts: Any, dims: Any = None) -> Tensor:
         """Elements moved along dimensions (the flattened tensor for None); what leaves one end enters the other."""
         moves = shifts if isinstance(shifts, (tuple, list)) else (shifts,)
@@ -413,10 +428,12 @@ class Shaping(Selection):
         row, column = iota(shape=size, axis=0), iota(shape=size, axis=1)
         return ew.where(compare(column, ew.add(row, diagonal)), self, False)
 
+    @compiled_when_repeated
     def tril(self, diagonal: int = 0) -> Tensor:
         """The lower triangle of matrices, zero above the diagonal."""
         return self._triangle(diagonal, ew.le)
 
+    @compiled_when_repeated
     def triu(self, diagonal: int = 0) -> Tensor:
         """The upper triangle of matrices, zero below the diagonal."""
         return self._triangle(diagonal, ew.ge)
@@ -462,6 +479,7 @@ class Shaping(Selection):
             )
         return iter(self.unbind(0))
 
+    @compiled_when_repeated
     def index_select(self, dim: int, index: Tensor) -> Tensor:
         """The entries of a dimension that a one-dimensional integer tensor names."""
         at = indexing.need_entries("index_select", self, dim, index)
@@ -469,6 +487,7 @@ class Shaping(Selection):
             return self.reshape(1).index_select(0, index).reshape(())
         return gather(self, indexing.entries(index, self.shape[at], "index_select: index"), axis=at)
 
+    @compiled_when_repeated
     def gather(self, dim: int, index: Tensor) -> Tensor:
         """Element ``i, j`` of the result is element ``index[i, j], j`` of this tensor (for ``dim`` 0)."""
         at = indexing.need_places("gather", self, dim, index)
@@ -477,6 +496,7 @@ class Shaping(Selection):
             return shape.reshape(shape.slice(flat, starts=(0,), stops=(0,), steps=(1,)), shape=index.shape)
         return gather(flat, indexing.along(index, at, self.shape or (1,), "gather: index"), axis=0)
 
+    @compiled_when_repeated
     def scatter_add(self, dim: int, index: Tensor, src: Tensor) -> Tensor:
         """This tensor with ``src[i, j]`` added at ``index[i, j], j`` (for ``dim`` 0)."""
         at = indexing.need_places("scatter_add", self, dim, index, src)
@@ -487,6 +507,7 @@ class Shaping(Selection):
         flat = indexing.added(shape.reshape(self, shape=(self.numel(),)), places, part, 0)
         return shape.reshape(flat, shape=self.shape)
 
+    @compiled_when_repeated
     def scatter(
         self, dim: int, index: Tensor, src: Any = None, *, value: float | None = None, reduce: str | None = None
     ) -> Tensor:
@@ -514,6 +535,7 @@ class Shaping(Selection):
         indexing.put(result, places, src)
         return result.reshape(self.shape)
 
+    @compiled_when_repeated
     def masked_fill(self, mask: Tensor, value: Any) -> Tensor:
         """``value`` where the mask is true, else this tensor's elements."""
         return ew.where(mask, filling("masked_fill", mask, value, self.dtype), self)

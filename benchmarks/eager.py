@@ -1,0 +1,138 @@
+"""Eager mode against eager PyTorch on one thread: 200 operator calls and 12 training loops, in alternating rounds."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import graphc
+from benchmarks import eager_calls, eager_loops
+from benchmarks.loop import make
+from benchmarks.process import pin
+from benchmarks.sweep import torch_on_one_thread
+
+Call = Callable[[], Any]
+WARM = 40
+"""Calls before the first that is timed: more than those after which eager mode has what it keeps of a call."""
+WITHIN = 4.0
+"""How many times the time of torch a call may take,"""
+LEAST_US = 5.0
+"""or else how many microseconds, whatever torch takes."""
+
+
+_BLAS_THREADS = "OPENBLAS_NUM_THREADS"
+
+
+def call_of(expression: str, lib: Any, size: str) -> Call:
+    """One operator call of a framework."""
+    names = {"lib": lib, "F": lib.nn.functional, **eager_calls.operands(lib, *eager_calls.SIZES[size])}
+    return eval(f"lambda: {expression}", names)
+
+
+def best_us(calls: dict[str, Call], rounds: int, seconds: float, warm: int = WARM) -> dict[str, float]:
+    """Microseconds of each call: the least of rounds that alternate, each of about so many ``seconds``."""
+    counts = {}
+    for who, call in calls.items():
+        for _ in range(warm):
+            call()
+        counts[who] = max(1, int(seconds / max(min(_seconds(call, 1) for _ in range(5)), 1e-7)))
+    found = dict.fromkeys(calls, float("inf"))
+    for _ in range(rounds):
+        for who, call in calls.items():
+            found[who] = min(found[who], _seconds(call, counts[who]) / counts[who] * 1e6)
+    return found
+
+
+def _seconds(call: Call, count: int) -> float:
+    """Time of the processor, of which others that use it take nothing."""
+    start = time.process_time()
+    for _ in range(count):
+        call()
+    return time.process_time() - start
+
+
+def measured(options: argparse.Namespace) -> list[dict[str, Any]]:
+    """A row for each call and each loop that is wanted."""
+    torch = torch_on_one_thread()
+    libraries = {"graphc": graphc, **({} if torch is None else {"torch": torch})}
+    wanted: list[tuple[str, str, dict[str, Call]]] = []
+    if "calls" in options.what:
+        for size in eager_calls.SIZES:
+            for e in eager_calls.expressions():
+                wanted.append(("call", f"{size} {e}", {who: call_of(e, lib, size) for who, lib in libraries.items()}))
+    if "loops" in options.what:
+        for name in eager_loops.LOOPS:
+            steps = {who: make(name, lib, False, eager_loops.LOOPS) for who, lib in libraries.items()}
+            wanted.append(("loop", name, steps))
+    rows = []
+    for kind, name, calls in wanted:
+        if options.only in name:
+            times = best_us(calls, options.rounds, options.seconds * (5 if kind == "loop" else 1))
+            rows.append({"kind": kind, "name": name, **times})
+            if not options.json:
+                print(line(rows[-1]), flush=True)
+    return rows
+
+
+def ratio(row: dict[str, Any]) -> float | None:
+    """How many times as long as torch graphc takes."""
+    return row["graphc"] / row["torch"] if "torch" in row else None
+
+
+def is_beyond(row: dict[str, Any]) -> bool:
+    """Whether graphc takes longer than it may."""
+    return "torch" in row and row["graphc"] > max(WITHIN * row["torch"], LEAST_US)
+
+
+def line(row: dict[str, Any]) -> str:
+    """A row as text."""
+    found = ratio(row)
+    peer = "" if found is None else f"  torch {row['torch']:9.1f} us  ratio {found:6.2f}{' !' * is_beyond(row)}"
+    return f"{row['name']:48} graphc {row['graphc']:9.1f} us{peer}"
+
+
+def summary(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Median and worst ratio, and how many rows are beyond what they may take, of calls and of loops."""
+    found = {}
+    for kind in ("call", "loop"):
+        ratios = [(ratio(row), row["name"]) for row in rows if row["kind"] == kind and "torch" in row]
+        if ratios:
+            worst, name = max(ratios)
+            beyond = sum(is_beyond(row) for row in rows if row["kind"] == kind)
+            median = statistics.median(r for r, _ in ratios)
+            found[kind] = {"rows": len(ratios), "median": median, "worst": worst, "which": name, "beyond": beyond}
+    return found
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Prints a row for each call and loop: microseconds of both, their ratio; at the end median and worst ratio."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.eager", description=__doc__)
+    parser.add_argument("--what", nargs="*", choices=["calls", "loops"], default=["calls", "loops"])
+    parser.add_argument("--only", default="", metavar="TEXT", help="rows whose name contains it")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--seconds", type=float, default=0.01, help="time of a round of a call; loops take five times")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args(argv)
+    if os.environ.get(_BLAS_THREADS) != "1":  # numpy's library reads it when it is loaded
+        os.environ[_BLAS_THREADS] = "1"
+        given = sys.argv[1:] if argv is None else argv
+        os.execv(sys.executable, [sys.executable, "-m", "benchmarks.eager", *given])
+    pin(1)
+    rows = measured(options)
+    found = summary(rows)
+    if options.json:
+        print(json.dumps({"rows": rows, "summary": found}, indent=1))
+        return
+    for kind, s in found.items():
+        worst = f"worst {s['worst']:.2f} ({s['which']})"
+        print(f"{s['rows']} {kind}s: median {s['median']:.2f}, {worst}, {s['beyond']} beyond")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,132 @@
+"""Functions that are more than a call of numpy: after repeated use of a signature, eager mode runs them as programs."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from graphc.base.dtypes import DType
+from graphc.base.lazy import deferred
+from graphc.ops import dispatch
+from graphc.tape.grad_mode import is_anomaly_enabled, is_grad_enabled, is_inference_mode_enabled
+from graphc.tape.saved import saving
+from graphc.tape.tangents import USED
+from graphc.tensors.tensor_base import VOLATILE, refresh
+
+REPEATS = 24
+"""Calls of one signature that numpy computes; the next one makes the program. A number of calls and not of seconds, so
+that the same script computes the same bits whenever it runs. So many calls of a composite function take about as long
+as to find its program on disk."""
+SIGNATURES = 1000
+"""Signatures of one function that are counted; beyond, counting begins again."""
+PROGRAMS = 64
+"""Programs of one function that are made; further signatures stay with numpy."""
+PLAIN: set[type] = set()
+"""Classes of tensors that programs take; others may want to see each operation."""
+
+_STATIC = frozenset((int, float, bool, str, type(None), DType))
+_program = deferred("graphc.compiled.repeated:program")
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+class Signature(NamedTuple):
+    """What programs of a function depend on, and the tensors of a call."""
+
+    key: tuple[Any, ...]
+    tensors: list[Any]
+
+
+def _entry(value: Any, key: list[Any], tensors: list[Any], records: bool) -> bool:
+    """Notes an argument; False for one that no program takes."""
+    kind = value.__class__
+    key.append(kind)
+    if kind in PLAIN:
+        if value._view is not None:
+            refresh(value)
+        data = value._data
+        if data.__class__ is not np.ndarray:
+            return False
+        key.append(data.dtype)
+        key.append(data.shape)
+        key.append(records and value._requires_grad)
+        tensors.append(value)
+        return True
+    if kind in _STATIC:
+        # NOTE: -0.0 equals 0.0, and is another constant.
+        key.append(value if value or kind is not float else str(value))
+        return True
+    if kind is tuple or kind is list:
+        key.append(len(value))
+        return all([_entry(entry, key, tensors, records) for entry in value])
+    return False
+
+
+def signature(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Signature | None:
+    """The signature of a call; None of one that no program takes."""
+    key: list[Any] = []
+    tensors: list[Any] = []
+    records = is_grad_enabled()
+    for value in args:
+        if not _entry(value, key, tensors, records):
+            return None
+    for name, value in kwargs.items():
+        key.append(name)
+        if not _entry(value, key, tensors, records):
+            return None
+    if len(tensors) > 1:
+        numbers = [*map(id, tensors)]
+        if len(set(numbers)) < len(numbers):
+            key.append(tuple(map(numbers.index, numbers)))
+    return Signature(tuple(key), tensors) if tensors else None
+
+
+def is_watched() -> bool:
+    """Whether somebody wants to see each operation, or what it saves."""
+    return (
+        is_anomaly_enabled()
+        or saving.get() is not None
+        or is_inference_mode_enabled()
+        or USED[0]
+        or VOLATILE[0]
+        or dispatch.default().mode != "auto"
+    )
+
+
+def compiled_when_repeated(function: _F) -> _F:
+    """A function without effects, of tensors and constants, whose results have memory of their own: a program computes
+    it once it was called ``REPEATS`` times with the same signature. Not with GRAPHC_EAGER=reference, nor where each
+    operation is looked at (anomaly mode, hooks for saved tensors, forward mode, ``gc.debug``).
+
+    Results are then those of compiled code, within the same bounds."""
+    known: dict[Any, Any] = {}
+    made = [0]
+
+    @functools.wraps(function)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        if dispatch.active() is not None or is_watched():
+            return function(*args, **kwargs)
+        found = signature(args, kwargs)
+        if found is None:
+            return function(*args, **kwargs)
+        run = known.get(found.key, 0)
+        if run.__class__ is int:
+            run = _counted(run, found.key, args, kwargs)
+        if run is not None and (result := run(found.tensors)) is not None:
+            return result
+        return function(*args, **kwargs)
+
+    def _counted(count: int, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if count < REPEATS or made[0] >= PROGRAMS:
+            if count == 0 and len(known) >= SIGNATURES:
+                for old in [k for k, v in known.items() if v.__class__ is int]:
+                    del known[old]
+            known[key] = min(count + 1, REPEATS)
+            return None
+        made[0] += 1
+        run = known[key] = _program(function, args, kwargs)
+        return run
+
+    return called  # type: ignore[return-value]

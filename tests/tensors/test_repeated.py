@@ -1,0 +1,219 @@
+"""Functions that are called again and again become programs, and nobody notices but by the clock."""
+
+import numpy as np
+import pytest
+
+import graphc as gc
+from graphc import nn
+from graphc.eager.dispatcher import references
+from graphc.errors import GradientError, IndexRangeError
+from graphc.nn import functional as F
+from graphc.tensors import repeated
+from graphc.tensors.repeated import REPEATS, compiled_when_repeated
+
+FUNCTIONS = {
+    "gelu": lambda x: F.gelu(x),
+    "softmax": lambda x: x.softmax(-1),
+    "layer_norm": lambda x: F.layer_norm(x, (x.shape[1],)),
+    "cross_entropy": lambda x: F.cross_entropy(x, gc.arange(4)),
+    "linear": lambda x: F.linear(x, x * 2),
+    "std": lambda x: x.std(1, keepdim=True),
+    "topk": lambda x: x.topk(2).values,
+    "sort": lambda x: x.sort(0, descending=True)[0],
+    "gather": lambda x: x.gather(1, gc.arange(4)[:, None]),
+    "rows": lambda x: x[gc.tensor([2, 0, 2, -1])],
+    "cat": lambda x: gc.cat([x, x * x]),
+    "conv2d": lambda x: F.conv2d(x[None, None], gc.ones(2, 1, 3, 3), padding=1),
+    "max_pool2d": lambda x: F.max_pool2d(x[None, None], 2),
+    "batch_norm": lambda x: F.batch_norm(x, gc.zeros(6), gc.ones(6), training=True),
+    "power": lambda x: (x.abs() + 1) ** 1.5,
+    "clamp": lambda x: x.clamp(-0.5, 0.5),
+    "einsum": lambda x: gc.einsum("ij,kj->ik", x, x),
+    "cumsum": lambda x: x.cumsum(1),
+}
+
+
+def start() -> gc.Tensor:
+    return gc.tensor(np.random.default_rng(3).standard_normal((4, 6)).astype(np.float32), requires_grad=True)
+
+
+def value_and_gradient(function):
+    x = start()
+    found = function(x)
+    found.square().sum().backward()
+    return found.detach().numpy(), x.grad.numpy()
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_before_and_after_the_switch_values_and_gradients_agree(name):
+    function = FUNCTIONS[name]
+    with references():
+        expected = value_and_gradient(function)
+    for _ in range(REPEATS):
+        value_and_gradient(function)
+    first, second = value_and_gradient(function), value_and_gradient(function)
+    for wanted, found, again in zip(expected, first, second, strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+        assert (found == again).all()
+
+
+@compiled_when_repeated
+def _triple(x, factor=3.0):
+    return x * factor + x.exp()
+
+
+@pytest.fixture
+def counted():
+    """A function that no call has seen yet."""
+    return compiled_when_repeated(_triple.__wrapped__)
+
+
+def is_program(result) -> bool:
+    return result.grad_fn.name() == "TripleBackward"
+
+
+def repeat(function, *args, times=REPEATS + 1, **kwargs):
+    for _ in range(times):
+        found = function(*args, **kwargs)
+    return found
+
+
+def test_the_switch_comes_at_a_number_of_calls_for_each_signature(counted):
+    x = gc.ones(3, requires_grad=True)
+    assert not any(is_program(counted(x)) for _ in range(REPEATS))
+    assert is_program(counted(x)) and is_program(counted(x))
+    assert not is_program(counted(gc.ones(4, requires_grad=True)))
+    assert not is_program(counted(x, factor=2.0))
+    assert not is_program(counted(x.double()))
+
+
+def test_zeros_of_both_signs_are_two_constants():
+    assert not repeat(_signed, gc.ones(2), 0.0).signbit().any()
+    assert repeat(_signed, gc.ones(2), -0.0).signbit().all()
+
+
+@compiled_when_repeated
+def _signed(x, factor):
+    return x * factor
+
+
+def test_nothing_is_a_program_where_operations_are_looked_at(counted):
+    x = gc.ones(3, requires_grad=True)
+    with references():
+        assert not is_program(repeat(counted, x))
+    with gc.autograd.detect_anomaly():
+        assert not is_program(repeat(counted, x))
+    with gc.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+        assert not is_program(repeat(counted, x))
+    assert is_program(repeat(counted, x))
+    with gc.autograd.detect_anomaly():
+        assert not is_program(counted(x))
+
+
+def test_hooks_of_tensors_see_gradients_and_may_replace_them(counted):
+    x = gc.ones(3, requires_grad=True)
+    repeat(counted, x)
+    seen = []
+    y = x * 1
+    y.register_hook(lambda g: seen.append(g.clone()) or g * 2)
+    counted(y).sum().backward()
+    assert len(seen) == 1
+    assert gc.allclose(x.grad, seen[0] * 2)
+
+
+def test_gradients_of_gradients_flow(counted):
+    x = gc.tensor([0.5, 1.0], requires_grad=True)
+    repeat(counted, x)
+    (first,) = gc.autograd.grad(counted(x).sum(), x, create_graph=True)
+    (second,) = gc.autograd.grad(first.sum(), x)
+    assert gc.allclose(second, x.detach().exp())
+
+
+def test_a_graph_runs_backward_once_unless_it_is_kept(counted):
+    x = gc.ones(3, requires_grad=True)
+    repeat(counted, x)
+    y = counted(x).sum()
+    y.backward(retain_graph=True)
+    y.backward()
+    with pytest.raises(GradientError, match="freed"):
+        y.backward()
+
+
+def test_an_argument_that_is_written_to_before_the_backward_pass_raises():
+    @compiled_when_repeated
+    def squared(x):
+        return x * x * 1.5
+
+    x = gc.ones(3, requires_grad=True)
+    repeat(squared, x * 1)
+    y = x * 1
+    z = squared(y)
+    y.mul_(2)
+    with pytest.raises(GradientError, match="in-place"):
+        z.sum().backward()
+
+
+def test_what_returns_its_argument_still_does():
+    same = compiled_when_repeated(lambda x: x.view(-1))
+    x = gc.zeros(2, 2)
+    repeat(same, x).fill_(1)
+    assert x.sum() == 4
+
+
+def test_what_writes_to_its_argument_still_does():
+    x = -gc.ones(2)
+    for _ in range(REPEATS + 3):
+        F.relu(x, inplace=True)
+        assert (x == 0).all()
+        x.fill_(-1.0)
+
+
+def test_errors_are_those_of_the_function():
+    x = gc.zeros(2, 3)
+    repeat(F.cross_entropy, x, gc.tensor([0, 1]))
+    with pytest.raises(IndexRangeError):
+        F.cross_entropy(x, gc.tensor([0, 7]))
+
+
+def test_operands_that_lie_otherwise_in_memory_give_the_same():
+    x = gc.tensor(np.arange(12.0, dtype=np.float32).reshape(4, 3))
+    repeat(F.softmax, x, -1)
+    assert gc.allclose(F.softmax(gc.tensor(x.numpy().T.copy()).t(), -1), F.softmax(x, -1))
+
+
+def test_in_inference_mode_results_have_no_version(counted):
+    x = gc.ones(3)
+    repeat(counted, x)
+    with gc.inference_mode():
+        assert counted(x).is_inference()
+
+
+def test_programs_are_made_of_so_many_signatures_and_no_more(counted, monkeypatch):
+    monkeypatch.setattr(repeated, "PROGRAMS", 1)
+    assert is_program(repeat(counted, gc.ones(3, requires_grad=True)))
+    assert not is_program(repeat(counted, gc.ones(4, requires_grad=True)))
+
+
+def test_random_numbers_have_the_same_bits_before_and_after():
+    def drawn():
+        gc.manual_seed(5)
+        return [gc.randn(7, 9), gc.rand(1000), gc.randint(0, 9, (3, 3)), F.dropout(gc.ones(50), 0.3), gc.randn(0)]
+
+    first = drawn()
+    for _ in range(40):
+        drawn()
+    assert all((a == b).all() for a, b in zip(first, drawn(), strict=True))
+
+
+def test_dropout_in_modules_draws_the_same_in_each_place():
+    model = nn.Sequential(nn.Dropout(0.5), nn.Linear(8, 8), nn.Dropout(0.5))
+
+    def run():
+        gc.manual_seed(1)
+        return model(gc.ones(4, 8))
+
+    with references():
+        expected = run()
+    for _ in range(45):
+        found = run()
+    assert gc.allclose(found, expected, atol=1e-6)

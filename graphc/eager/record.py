@@ -31,6 +31,8 @@ class Snapshot:
 
     __slots__ = ("counter", "data", "dtype", "edge", "shape", "tangents", "unpack", "version", "whose")
 
+    data: Any
+    """None when it is freed."""
     dtype: DType
     tangents: dict[int, Any] | None
     shape: tuple[int, ...]

@@ -46,7 +46,7 @@ REASONS: tuple[tuple[str, str], ...] = (
     (r"\.(indices|values|sparse_mask|(indices|values)_copy)$", _SPARSE),
     (r"(quant|qint|quint|q_|qscheme|int_repr|choose_qparams|fake_|fused_moving)", _QUANTIZED),
     (r"\.(u?int[1-7]|bits\w*|bit|float[48]\w*|float4\w*|complex32|chalf)$", "types of few bits"),
-    (r"(cfloat|cdouble|complex|conj|angle|polar|imag|real$|isreal|_neg$)", _COMPLEX),
+    (r"(cfloat|cdouble|complex|conj|angle|polar|imag|as_real|real$|isreal|_neg$)", _COMPLEX),
     (r"(bfloat16|float16|\bhalf|u?int16|uint32|uint64|short|Short|Half|BFloat16)", _NARROW),
     (r"(autocast|GradScaler)", "mixed precision: `compile_step(..., precision='bf16')`"),
     (r"(cudnn|mkldnn|miopen|fbgemm|native_|batch_norm_\w+|_convolution)", _LIBRARY),
@@ -123,7 +123,8 @@ def missing(space: str) -> list[str]:
     except ImportError:
         return names_of(space)
     known = mine([[0.0]]) if isinstance(mine, type) else mine  # instances have attributes that classes lack
-    return [name for name in names_of(space) if not hasattr(known, name)]
+    hidden = {"compile"} if space == "torch.compiler" else set()  # a module of graphc, not that function
+    return [name for name in names_of(space) if name in hidden or not hasattr(known, name)]
 
 
 def reason(space: str, name: str) -> str:

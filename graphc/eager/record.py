@@ -31,8 +31,6 @@ class Snapshot:
 
     __slots__ = ("counter", "data", "dtype", "edge", "shape", "tangents", "unpack", "version", "whose")
 
-    data: Any
-    """None when it is freed."""
     dtype: DType
     tangents: dict[int, Any] | None
     shape: tuple[int, ...]
@@ -40,7 +38,8 @@ class Snapshot:
     """What gives the tensor back when ``data`` is what a pack hook made of it."""
 
     def __init__(self, tensor: Tensor, edge: Edge | None, whose: str):
-        self.data = data = tensor._data
+        data = tensor._data
+        self.data: Any = data
         self.counter = counter = tensor._counter
         if counter is None:
             raise GradientError(

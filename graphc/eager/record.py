@@ -31,6 +31,7 @@ class Snapshot:
 
     __slots__ = ("counter", "data", "dtype", "edge", "shape", "tangents", "unpack", "version", "whose")
 
+    data: Any
     dtype: DType
     tangents: dict[int, Any] | None
     shape: tuple[int, ...]
@@ -38,8 +39,7 @@ class Snapshot:
     """What gives the tensor back when ``data`` is what a pack hook made of it."""
 
     def __init__(self, tensor: Tensor, edge: Edge | None, whose: str):
-        data = tensor._data
-        self.data: Any = data
+        self.data = data = tensor._data
         self.counter = counter = tensor._counter
         if counter is None:
             raise GradientError(

@@ -10,6 +10,7 @@ import numpy as np
 
 from graphc.base.autocast_state import is_autocast_enabled
 from graphc.base.dtypes import DType
+from graphc.base.extents import Size
 from graphc.base.lazy import deferred
 from graphc.ops import dispatch
 from graphc.tape.grad_mode import is_anomaly_enabled, is_grad_enabled, is_inference_mode_enabled
@@ -59,7 +60,7 @@ def _entry(value: Any, key: list[Any], tensors: list[Any], records: bool) -> boo
         # NOTE: -0.0 equals 0.0, and is another constant.
         key.append(value if value or kind is not float else str(value))
         return True
-    if kind is tuple or kind is list:
+    if kind is tuple or kind is list or kind is Size:
         key.append(len(value))
         return all([_entry(entry, key, tensors, records) for entry in value])
     return False

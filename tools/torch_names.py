@@ -24,7 +24,7 @@ SPACES = (
     *("torch.nn.utils.parametrizations", "torch.nn.utils.parametrize", "torch.nn.utils.rnn", "torch.optim"),
     *("torch.optim.lr_scheduler", "torch.optim.swa_utils", "torch.utils.data", "torch.utils.checkpoint"),
     *("torch.autograd", "torch.autograd.functional", "torch.func", "torch.random", "torch.testing", "torch.cuda"),
-    *("torch.compiler", "torch.accelerator"),
+    *("torch.compiler", "torch.accelerator", "torch.special", "torch.distributions", "torch.nn.utils.prune"),
 )
 """What is compared; ``torch.Tensor`` are its methods and properties."""
 _LISTED = ("torch.nn", "torch.nn.functional", "torch.nn.init", "torch.optim")
@@ -39,15 +39,15 @@ _COMPILER = "a part of PyTorch's own compilers and of its C++ core that shows th
 _MEMORY = "memory belongs to numpy: `tensor.numpy()`, `tensor.data = other`, `reshape`"
 _GPU = "streams, pools and figures of a GPU's driver"
 _ALGEBRA = "linear algebra: under `graphc.linalg` where it is there"
-_SPECIAL = "special functions"
+_SPECIAL = "under `graphc.special`, as `i0`, `gammainc`, `gammaincc`"
 _SIGNAL = "signals"
 REASONS: tuple[tuple[str, str], ...] = (
     (r"(Sparse|sparse|smm|spmm|hspmm|hsmm|dsmm|saddmm|sspaddmm|coalesce|(crow|ccol|row|col)_indices)", _SPARSE),
     (r"\.(indices|values|sparse_mask|(indices|values)_copy)$", _SPARSE),
     (r"(quant|qint|quint|q_|qscheme|int_repr|choose_qparams|fake_|fused_moving)", _QUANTIZED),
     (r"\.(u?int[1-7]|bits\w*|bit|float[48]\w*|float4\w*|complex32|chalf)$", "types of few bits"),
-    (r"(cfloat|cdouble|complex|conj|angle|polar|imag|real$|isreal|_neg$)", _COMPLEX),
-    (r"(bfloat16|float16|half|u?int16|uint32|uint64|short|Short|Half|BFloat16)", _NARROW),
+    (r"(cfloat|cdouble|complex|conj|angle|polar|imag|as_real|real$|isreal|_neg$)", _COMPLEX),
+    (r"(bfloat16|float16|\bhalf|u?int16|uint32|uint64|short|Short|Half|BFloat16)", _NARROW),
     (r"(autocast|GradScaler)", "mixed precision: `compile_step(..., precision='bf16')`"),
     (r"(cudnn|mkldnn|miopen|fbgemm|native_|batch_norm_\w+|_convolution)", _LIBRARY),
     (r"\.(convolution|conv_tbc|embedding_bag|embedding_renorm_|feature_dropout_?|feature_alpha_dropout_)$", _LIBRARY),
@@ -55,7 +55,7 @@ REASONS: tuple[tuple[str, str], ...] = (
     (r"\.(grid_sampler_3d|slice_copy|slice_inverse|alias_copy|norm_except_dim|hash_tensor)$", _LIBRARY),
     (r"(stft|_window)$", _SIGNAL),
     (r"\.(i0_?|igamma_?|igammac_?)$", _SPECIAL),
-    (r"\.(binomial)$", "draws of distributions: under `graphc.distributions` where it is there"),
+    (r"\.(binomial)$", "`graphc.distributions.Binomial`"),
     (r"(cholesky|\.det$|\.eig$|geqrf|inverse|lstsq|\.lu|lobpcg|logdet|matrix_\w+|orgqr|ormqr|\.qr$)", _ALGEBRA),
     (r"(slogdet|solve|svd|symeig|_norm$|pca_lowrank)", _ALGEBRA),
     (r"\.(sym_\w+|Sym\w+)", "sizes are numbers of Python, in traces too: `max`, `min`, `int`, operators"),
@@ -81,6 +81,8 @@ REASONS: tuple[tuple[str, str], ...] = (
     (r"\.(index|module_load|record_stream|map2|unify\w*|get_device_module|is_storage|is_distributed)$", _COMPILER),
     (r"parametrize\.", "`cached` would keep values that compiled code computes where it needs them"),
     (r"rnn\.invert_permutation", _LIBRARY),
+    (r"special\.", "orthogonal polynomials, Airy's function, and Bessel functions of the second kind"),
+    (r"distributions\.", "distributions, transforms and tables of transforms that are not there"),
     (r"optim\.swap_in", "parts of PyTorch's implementation"),
     (r"autograd\.(enforce|set_multithreading)", "gradients are computed by one thread"),
     (r"func\.", "for graphs of PyTorch; `graphc.trace` gives one of graphc"),
@@ -121,7 +123,8 @@ def missing(space: str) -> list[str]:
     except ImportError:
         return names_of(space)
     known = mine([[0.0]]) if isinstance(mine, type) else mine  # instances have attributes that classes lack
-    return [name for name in names_of(space) if not hasattr(known, name)]
+    hidden = {"compile"} if space == "torch.compiler" else set()  # a module of graphc, not that function
+    return [name for name in names_of(space) if name in hidden or not hasattr(known, name)]
 
 
 def reason(space: str, name: str) -> str:

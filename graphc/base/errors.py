@@ -31,6 +31,7 @@ __all__ = [
     "UnsupportedError",
     "ValueNeededError",
     "VerifyError",
+    "WorkerError",
 ]
 
 
@@ -87,6 +88,10 @@ class NonFiniteError(GraphcError, ArithmeticError, RuntimeError):
 
 class StoppedError(GraphcError, RuntimeError):
     """``debug`` has stopped where it was asked to."""
+
+
+class WorkerError(GraphcError, RuntimeError):
+    """A worker process of a loader could not start, or is no more."""
 
 
 class ArgumentError(GraphcError, TypeError, RuntimeError):

@@ -13,8 +13,9 @@ from graphc.data.dataset import (
     TensorDataset,
     random_split,
 )
+from graphc.data.fetch import WorkerInfo, get_worker_info
 from graphc.data.idx_file import MNIST, read_idx
-from graphc.data.loader import DataLoader, WorkerInfo, get_worker_info
+from graphc.data.loader import DataLoader
 from graphc.data.sampler import (
     BatchSampler,
     DistributedSampler,

@@ -1,43 +1,29 @@
-"""DataLoader: the samples of a dataset as batches, in order, read ahead by worker threads."""
+"""DataLoader: the samples of a dataset as batches, in order, read ahead by worker processes or threads."""
 
 from __future__ import annotations
 
 import itertools
-import threading
+import multiprocessing
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeout
 from contextvars import copy_context
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
+
+import numpy as np
 
 from graphc.base.errors import ArgumentError
 from graphc.data.collate import default_collate, default_convert
 from graphc.data.dataset import IterableDataset
-from graphc.data.sampler import BatchSampler, RandomSampler, SequentialSampler
+from graphc.data.fetch import END, Fetcher, WorkerInfo, enter_worker
+from graphc.data.processes import Task, Workers
+from graphc.data.sampler import BatchSampler, RandomSampler, SequentialSampler, generator_of
 from graphc.tensors.generator import Generator
 
-_END = object()
-
-
-@dataclass(frozen=True)
-class WorkerInfo:
-    """The worker thread that is running."""
-
-    id: int
-    """From 0 to ``num_workers`` - 1."""
-    num_workers: int
-    dataset: Any
-    """The dataset that the workers share."""
-
-
-_here = threading.local()
-
-
-def get_worker_info() -> WorkerInfo | None:
-    """The worker whose thread this is, or None outside of any."""
-    return getattr(_here, "info", None)
+THREAD = "thread"
+"""The kind of workers that share everything with the loader."""
 
 
 class DataLoader:
@@ -45,11 +31,17 @@ class DataLoader:
 
     ``shuffle`` reads in random order, a new one each epoch; ``generator`` (a Generator or a seed) decides which.
     ``sampler`` gives the order itself, ``batch_sampler`` whole lists of numbers, ``batch_size=None`` single samples.
-    ``num_workers`` threads read up to ``prefetch_factor`` batches each ahead; batches come in the order of the sampler
-    whatever the number of workers, and an IterableDataset is read ahead by one thread. Workers share the dataset.
-    An error while a batch is read is raised as it is, with a note that names the samples; ``timeout`` seconds without
-    a batch raise TimeoutError. ``pin_memory`` and ``persistent_workers`` are accepted and have no effect: tensors live
-    in the memory of the host, and threads start at once.
+    ``num_workers`` processes read up to ``prefetch_factor`` batches each ahead; batches come in the order of the
+    sampler whatever the number of workers. Each process has a copy of the dataset: of an IterableDataset each gives all
+    samples, unless it asks ``get_worker_info`` which part is its own. ``random``, ``numpy.random`` and the default
+    generator of worker i begin with a seed that follows from ``generator``, the epoch and i; then ``worker_init_fn(i)``
+    runs. ``persistent_workers`` keeps the processes for further epochs. ``multiprocessing_context`` says how they are
+    started: ``fork``, ``spawn``, ``forkserver``, or a context of ``multiprocessing`` (None: its default). ``thread``
+    stands for threads of this process, which share the dataset and start at once; one reads an IterableDataset.
+
+    An error while a batch is read is raised as it is, with a note that names the samples and, from a process, has its
+    traceback; a process that was killed raises WorkerError; ``timeout`` seconds without a batch raise TimeoutError.
+    ``pin_memory`` is accepted and has no effect: tensors live in the memory of the host.
     """
 
     def __init__(
@@ -65,10 +57,11 @@ class DataLoader:
         drop_last: bool = False,
         timeout: float = 0,
         worker_init_fn: Callable[[int], Any] | None = None,
+        multiprocessing_context: Any = None,
+        generator: Generator | int | None = None,
         *,
         prefetch_factor: int | None = None,
         persistent_workers: bool = False,
-        generator: Generator | int | None = None,
     ):
         if num_workers < 0 or timeout < 0 or (prefetch_factor is not None and prefetch_factor < 1):
             raise ArgumentError("num_workers and timeout are at least 0, prefetch_factor at least 1")
@@ -79,6 +72,10 @@ class DataLoader:
         self.worker_init_fn = worker_init_fn
         self.pin_memory = pin_memory
         self.persistent_workers = persistent_workers
+        self.multiprocessing_context = _context(multiprocessing_context)
+        self.generator = generator
+        self._workers: Workers | None = None
+        self._epoch = 0
         self._iterable = isinstance(dataset, IterableDataset)
         self.batch_size = None if batch_sampler is not None else batch_size
         self.drop_last = drop_last
@@ -120,64 +117,47 @@ class DataLoader:
         return orders
 
     def __iter__(self) -> Iterator[Any]:
-        jobs = self._stream_jobs() if self._iterable else self._indexed_jobs()
-        return self._with_workers(jobs) if self.num_workers else self._inline(jobs)
+        self._epoch += 1
+        if self.num_workers and self.multiprocessing_context != THREAD:
+            return self._by_processes()
+        fetcher = self._fetcher()
+        jobs = self._stream_jobs(fetcher) if self._iterable else self._indexed_jobs(fetcher)
+        return self._with_threads(jobs) if self.num_workers else self._inline(jobs)
+
+    def _fetcher(self) -> Fetcher:
+        return Fetcher(self.dataset, self.collate_fn, self._take, self.batch_size, self.drop_last)
 
     # ---- jobs: functions that return one batch each
 
-    def _indexed_jobs(self) -> Iterator[Callable[[], Any]]:
+    def _indexed_jobs(self, fetcher: Fetcher) -> Iterator[Callable[[], Any]]:
         for number, order in enumerate(self._orders()):
-            yield lambda number=number, order=order: self._load(number, order)
+            yield partial(fetcher.by_numbers, number, order)
 
-    def _load(self, number: int, order: Any) -> Any:
-        try:
-            if not isinstance(order, list | tuple):
-                return self.collate_fn(self.dataset[order])
-            if self._take is not None:
-                return self._take(order)
-            return self.collate_fn([self.dataset[i] for i in order])
-        except Exception as error:
-            _add_note(error, f"batch {number} (samples {_short(order)})")
-            raise
-
-    def _stream_jobs(self) -> Iterator[Callable[[], Any]]:
+    def _stream_jobs(self, fetcher: Fetcher) -> Iterator[Callable[[], Any]]:
         samples = iter(self.dataset)
         for number in itertools.count():
-            yield lambda number=number: self._load_next(number, samples)
-
-    def _load_next(self, number: int, samples: Iterator[Any]) -> Any:
-        try:
-            if self.batch_size is None:
-                sample = next(samples, _END)
-                return sample if sample is _END else self.collate_fn(sample)
-            batch = list(itertools.islice(samples, self.batch_size))
-            if not batch or (self.drop_last and len(batch) < self.batch_size):
-                return _END
-            return self.collate_fn(batch)
-        except Exception as error:
-            _add_note(error, f"batch {number} of an iterable dataset")
-            raise
+            yield partial(fetcher.of_stream, number, samples)
 
     # ---- running them
 
     def _inline(self, jobs: Iterator[Callable[[], Any]]) -> Iterator[Any]:
         for job in jobs:
             batch = job()
-            if batch is _END:
+            if batch is END:
                 return
             yield batch
 
-    def _with_workers(self, jobs: Iterator[Callable[[], Any]]) -> Iterator[Any]:
+    def _with_threads(self, jobs: Iterator[Callable[[], Any]]) -> Iterator[Any]:
         # NOTE: an iterator is no place for two threads at once, so streams have one worker.
         count = 1 if self._iterable else self.num_workers
-        pool = ThreadPoolExecutor(count, "graphc-data", self._start_worker, (itertools.count(), count))
+        pool = ThreadPoolExecutor(count, "graphc-data", self._start_thread, (itertools.count(), count))
         waiting: deque[Future[Any]] = deque()
         try:
             for job in itertools.islice(jobs, count * self.prefetch_factor):
                 waiting.append(pool.submit(copy_context().run, job))
             while waiting:
                 batch = self._wait(waiting.popleft())
-                if batch is _END:
+                if batch is END:
                     return
                 for job in itertools.islice(jobs, 1):
                     waiting.append(pool.submit(copy_context().run, job))
@@ -195,17 +175,51 @@ class DataLoader:
                 raise
             raise TimeoutError(f"no batch came within {self.timeout} seconds") from None
 
-    def _start_worker(self, numbers: Iterator[int], count: int) -> None:
-        _here.info = WorkerInfo(next(numbers), count, self.dataset)
+    def _start_thread(self, numbers: Iterator[int], count: int) -> None:
+        info = WorkerInfo(next(numbers), count, self.dataset)
+        enter_worker(info)
         if self.worker_init_fn is not None:
-            self.worker_init_fn(_here.info.id)
+            self.worker_init_fn(info.id)
+
+    # ---- processes
+
+    def _by_processes(self) -> Iterator[Any]:
+        workers, self._workers = self._workers or self._start_processes(), None
+        orders = itertools.repeat(None) if self._iterable else iter(self._orders())
+        keep = False
+        try:
+            yield from workers.batches(orders, self.prefetch_factor, self.timeout)
+            keep = self.persistent_workers
+        except GeneratorExit:
+            keep = self.persistent_workers
+            raise
+        finally:
+            if keep and self._workers is None:
+                self._workers = workers
+            else:
+                workers.stop()
+
+    def _start_processes(self) -> Workers:
+        seed, step = np.asarray(generator_of(self.generator).get_state().numpy()).view(np.uint64).tolist()
+        first = int(np.random.SeedSequence([seed, step, self._epoch]).generate_state(1)[0])
+        task = Task(self._fetcher(), self._iterable, self.worker_init_fn, first, self.num_workers)
+        return Workers(task, multiprocessing.get_context(self.multiprocessing_context))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_workers": None}
+
+    def __del__(self) -> None:
+        workers = getattr(self, "_workers", None)
+        if workers is not None:
+            workers.stop()
 
 
-def _add_note(error: Exception, what: str) -> None:
-    info = get_worker_info()
-    error.add_note(f"while loading {what}" + (f" in worker {info.id}" if info else ""))
-
-
-def _short(order: Any) -> str:
-    numbers = list(order) if isinstance(order, list | tuple) else [order]
-    return ", ".join(map(str, numbers[:8])) + (", ..." if len(numbers) > 8 else "")
+def _context(given: Any) -> Any:
+    """The name of a way to start workers; raises ArgumentError for what is none."""
+    name = given.get_start_method() if hasattr(given, "get_start_method") else given
+    allowed = (None, THREAD, *multiprocessing.get_all_start_methods())
+    if name not in allowed:
+        raise ArgumentError(
+            f"multiprocessing_context is {given!r}", remedy=f"one of {', '.join(str(a) for a in allowed)}"
+        )
+    return name

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from graphc.linalg.systems import cholesky_ex
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.tensors.tensor import Tensor
@@ -40,6 +41,13 @@ class _Condition(Constraint):
 
     def __repr__(self) -> str:
         return self._name
+
+
+class _HalfLine(_Condition):
+    """Numbers on one side of ``lower_bound`` or of ``upper_bound``."""
+
+    lower_bound: Any = None
+    upper_bound: Any = None
 
 
 class _Dependent(Constraint):
@@ -108,15 +116,21 @@ def _is_whole(value: Tensor) -> Any:
 
 
 def _above(bound: Any) -> Constraint:
-    return _Condition(f"greater than {_short(bound)}", lambda v: ew.gt(v, bound))
+    found = _HalfLine(f"greater than {_short(bound)}", lambda v: ew.gt(v, bound))
+    found.lower_bound = bound
+    return found
 
 
 def _at_least(bound: Any) -> Constraint:
-    return _Condition(f"at least {_short(bound)}", lambda v: ew.ge(v, bound))
+    found = _HalfLine(f"at least {_short(bound)}", lambda v: ew.ge(v, bound))
+    found.lower_bound = bound
+    return found
 
 
 def _below(bound: Any) -> Constraint:
-    return _Condition(f"less than {_short(bound)}", lambda v: ew.lt(v, bound))
+    found = _HalfLine(f"less than {_short(bound)}", lambda v: ew.lt(v, bound))
+    found.upper_bound = bound
+    return found
 
 
 _TOLERANCE = 1e-6
@@ -144,6 +158,10 @@ def _is_symmetric(value: Tensor) -> Any:
     return value.isclose(value.transpose(-2, -1), atol=_TOLERANCE).flatten(-2).all(-1)
 
 
+def _is_positive_definite(value: Tensor) -> Any:
+    return ew.logical_and(_is_symmetric(value), ew.eq(cholesky_ex(value).info, 0))
+
+
 def multinomial(upper_bound: Any) -> Constraint:
     """Counts that add up to ``upper_bound`` at most."""
 
@@ -168,6 +186,7 @@ one_hot = _Condition("one 1 among zeros", _is_one_hot, event_dim=1, is_discrete=
 lower_triangular = _Condition("a lower triangle", _is_lower, event_dim=2)
 lower_cholesky = _Condition("a lower triangle with a positive diagonal", _is_lower_cholesky, event_dim=2)
 symmetric = _Condition("a symmetric matrix", _is_symmetric, event_dim=2)
+positive_definite = _Condition("symmetric and positive definite", _is_positive_definite, event_dim=2)
 interval, integer_interval = _Interval, _IntegerInterval
 greater_than, greater_than_eq, less_than = _above, _at_least, _below
 
@@ -201,6 +220,7 @@ __all__ = [
     "nonnegative_integer",
     "one_hot",
     "positive",
+    "positive_definite",
     "positive_integer",
     "real",
     "real_vector",

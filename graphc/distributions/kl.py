@@ -12,6 +12,8 @@ from graphc.distributions.discrete import Bernoulli, Binomial, Categorical, Geom
 from graphc.distributions.distribution import EULER, Distribution, summed
 from graphc.distributions.gamma_family import Beta, Dirichlet, Gamma
 from graphc.distributions.location_scale import Cauchy, Exponential, Gumbel, HalfNormal, Laplace, Normal, Uniform
+from graphc.distributions.multivariate_normal import MultivariateNormal, mahalanobis
+from graphc.linalg.systems import solve_triangular
 from graphc.ops import elementwise as ew
 from graphc.tensors import composite
 from graphc.tensors.tensor import Tensor
@@ -198,6 +200,14 @@ def _categoricals(p: Categorical, q: Categorical) -> Tensor:
 @register_kl(OneHotCategorical, OneHotCategorical)
 def _one_hots(p: OneHotCategorical, q: OneHotCategorical) -> Tensor:
     return _categoricals(p._categorical, q._categorical)
+
+
+@register_kl(MultivariateNormal, MultivariateNormal)
+def _multivariate_normals(p: MultivariateNormal, q: MultivariateNormal) -> Tensor:
+    lower = q.scale_tril
+    spread = solve_triangular(lower, p.scale_tril, upper=False).square().sum((-2, -1))
+    away = mahalanobis(lower, q.loc - p.loc)
+    return q.half_log_determinant() - p.half_log_determinant() + (spread + away - p.event_shape[0]) * 0.5
 
 
 @register_kl(Independent, Independent)

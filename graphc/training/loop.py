@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from graphc.base.errors import ArgumentError, ArtifactError, NonFiniteError
-from graphc.data.loader import DataLoader
+from graphc.data.loader import THREAD, DataLoader
 from graphc.training.checkpoint import Checkpoint, Checkpoints
 from graphc.training.order import Order
 
@@ -146,7 +146,10 @@ class Training:
         begun, before = time.perf_counter(), self.progress.seconds
         while self.progress.epoch < self.rules.epochs:
             batches = self.order.epoch(self.progress.epoch, self.progress.batch)
-            for batch in DataLoader(self.data, batch_sampler=batches, num_workers=self.workers):
+            loader = DataLoader(
+                self.data, batch_sampler=batches, num_workers=self.workers, multiprocessing_context=THREAD
+            )
+            for batch in loader:
                 values = self.step(batch)
                 self.progress.seconds = before + time.perf_counter() - begun
                 self._count(values, len(next(iter(batch.values()))))

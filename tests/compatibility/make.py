@@ -24,7 +24,16 @@ from graphc import nn
 FOLDER = Path(__file__).resolve().parent
 FILES, NAMES = FOLDER / "files", FOLDER / "names.json"
 PACKAGES = (
-    *("graphc", "graphc.autograd", "graphc.data", "graphc.errors", "graphc.func", "graphc.monitor"),
+    *(
+        "graphc",
+        "graphc.autograd",
+        "graphc.data",
+        "graphc.errors",
+        "graphc.func",
+        "graphc.monitor",
+        "graphc.distributions",
+    ),
+    *("graphc.distributions.constraints", "graphc.special", "graphc.nn.utils.prune"),
     *("graphc.nn", "graphc.nn.functional", "graphc.nn.init", "graphc.nn.utils", "graphc.nn.utils.parametrizations"),
     *("graphc.nn.utils.parametrize", "graphc.nn.utils.rnn", "graphc.nn.utils.stateless", "graphc.optim"),
     *("graphc.optim.lr_scheduler", "graphc.optim.swa_utils", "graphc.serialize"),

@@ -1,4 +1,4 @@
-"""DataLoader: batches, their order with any number of workers, reading ahead, errors with their context."""
+"""DataLoader: batches, their order with any number of threads, reading ahead, errors with their context."""
 
 from __future__ import annotations
 
@@ -49,6 +49,11 @@ class Stream(IterableDataset):
         return iter(range(self.count))
 
 
+def threaded(*arguments, **options) -> DataLoader:
+    """A loader whose workers are threads."""
+    return DataLoader(*arguments, **options, multiprocessing_context="thread")
+
+
 def lists(loader) -> list[list[int]]:
     return [batch.tolist() for batch in loader]
 
@@ -56,15 +61,15 @@ def lists(loader) -> list[list[int]]:
 @pytest.mark.parametrize("workers", [0, 1, 4])
 @pytest.mark.parametrize("data", [Numbers(10, wait=0.002), Stream(10)])
 def test_batches_in_order(data, workers):
-    loader = DataLoader(data, batch_size=4, num_workers=workers)
+    loader = threaded(data, batch_size=4, num_workers=workers)
     assert lists(loader) == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
     assert lists(loader) == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
-    assert lists(DataLoader(data, 4, drop_last=True, num_workers=workers)) == [[0, 1, 2, 3], [4, 5, 6, 7]]
+    assert lists(threaded(data, 4, drop_last=True, num_workers=workers)) == [[0, 1, 2, 3], [4, 5, 6, 7]]
 
 
 @pytest.mark.parametrize("workers", [0, 3])
 def test_shuffling_follows_from_the_seed_alone(workers):
-    loader = DataLoader(Numbers(30), 7, shuffle=True, generator=11, num_workers=workers)
+    loader = threaded(Numbers(30), 7, shuffle=True, generator=11, num_workers=workers)
     first, second = lists(loader), lists(loader)
     assert sorted(itertools.chain(*first)) == list(range(30))
     assert first != second
@@ -87,14 +92,14 @@ def test_other_orders():
     assert lists(DataLoader(Numbers(10), 2, sampler=[5, 1, 7])) == [[5, 1], [7]]
     assert lists(DataLoader(Numbers(10), batch_sampler=[[9], [2, 3]])) == [[9], [2, 3]]
     assert list(DataLoader(Numbers(3), batch_size=None)) == [0, 1, 2]
-    assert list(DataLoader(Stream(3), batch_size=None, num_workers=2)) == [0, 1, 2]
+    assert list(threaded(Stream(3), batch_size=None, num_workers=2)) == [0, 1, 2]
 
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_tensors_are_taken_in_one_go_with_the_same_result(workers):
     x, y = np.random.default_rng(0).standard_normal((11, 3)).astype(np.float32), np.arange(11)
     data = Subset(TensorDataset(x, y), list(range(10, -1, -1)))
-    fast = list(DataLoader(data, 4, num_workers=workers))
+    fast = list(threaded(data, 4, num_workers=workers))
     slow = list(DataLoader(data, 4, collate_fn=gc.data.default_collate))
     assert [type(b) for b in fast] == [type(b) for b in slow]
     for mine, other in zip(fast, slow, strict=True):
@@ -106,12 +111,12 @@ def test_tensors_are_taken_in_one_go_with_the_same_result(workers):
 
 def test_own_functions_join_samples():
     assert list(DataLoader(Numbers(5), 2, collate_fn=sum)) == [1, 5, 4]
-    assert list(DataLoader(Numbers(5), 2, collate_fn=sum, num_workers=2)) == [1, 5, 4]
+    assert list(threaded(Numbers(5), 2, collate_fn=sum, num_workers=2)) == [1, 5, 4]
 
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_errors_keep_their_class_and_name_the_samples(workers):
-    loader = iter(DataLoader(Numbers(10, bad=5), 2, num_workers=workers))
+    loader = iter(threaded(Numbers(10, bad=5), 2, num_workers=workers))
     assert next(loader).tolist() == [0, 1]
     assert next(loader).tolist() == [2, 3]
     with pytest.raises(KeyError, match="sample 5 is broken") as caught:
@@ -131,7 +136,7 @@ def test_errors_of_streams():
             raise OSError("the line is cut")
 
     for workers in (0, 1):
-        loader = iter(DataLoader(Broken(), 2, num_workers=workers))
+        loader = iter(threaded(Broken(), 2, num_workers=workers))
         assert next(loader).tolist() == [1, 2]
         with pytest.raises(OSError, match="the line is cut"):
             next(loader)
@@ -139,7 +144,7 @@ def test_errors_of_streams():
 
 def test_workers_read_ahead_but_not_without_bound():
     data = Numbers(1000)
-    loader = iter(DataLoader(data, 1, num_workers=2, prefetch_factor=3))
+    loader = iter(threaded(data, 1, num_workers=2, prefetch_factor=3))
     next(loader)
     deadline = time.monotonic() + 10
     while len(data.read) < 7 and time.monotonic() < deadline:
@@ -157,14 +162,14 @@ def test_samples_are_read_at_the_same_time():
             barrier.wait()
             return index
 
-    assert lists(DataLoader(Together(6), 1, num_workers=3)) == [[i] for i in range(6)]
+    assert lists(threaded(Together(6), 1, num_workers=3)) == [[i] for i in range(6)]
 
 
 def test_workers_end_with_the_iteration():
     def workers() -> int:
         return sum(t.name.startswith("graphc-data") for t in threading.enumerate())
 
-    loader = DataLoader(Numbers(100), 2, num_workers=3)
+    loader = threaded(Numbers(100), 2, num_workers=3)
     for _ in loader:
         break
     iterator = iter(loader)
@@ -189,7 +194,7 @@ def test_workers_know_themselves():
             time.sleep(0.002)
             return index
 
-    list(DataLoader(Asking(20), 1, num_workers=2, worker_init_fn=started.append))
+    list(threaded(Asking(20), 1, num_workers=2, worker_init_fn=started.append))
     assert seen <= {(0, 2), (1, 2)}
     assert {i for i, _ in seen} == set(started)
     assert get_worker_info() is None
@@ -200,7 +205,7 @@ def test_a_worker_that_cannot_start_is_reported():
         raise RuntimeError("no database")
 
     with pytest.raises(RuntimeError):
-        list(DataLoader(Numbers(4), 1, num_workers=1, worker_init_fn=fail))
+        list(threaded(Numbers(4), 1, num_workers=1, worker_init_fn=fail))
 
 
 def test_a_batch_that_takes_too_long():
@@ -212,7 +217,7 @@ def test_a_batch_that_takes_too_long():
             return index
 
     with pytest.raises(TimeoutError, match="no batch came within"):
-        next(iter(DataLoader(Stuck(4), 1, num_workers=1, timeout=0.05)))
+        next(iter(threaded(Stuck(4), 1, num_workers=1, timeout=0.05)))
     event.set()
 
 
@@ -221,7 +226,7 @@ def test_gradient_mode_reaches_the_workers():
         def __getitem__(self, index):
             return gc.is_grad_enabled()
 
-    loader = DataLoader(Asking(2), 2, num_workers=1)
+    loader = threaded(Asking(2), 2, num_workers=1)
     assert next(iter(loader)).tolist() == [True, True]
     with gc.no_grad():
         assert next(iter(loader)).tolist() == [False, False]
@@ -239,6 +244,7 @@ def test_gradient_mode_reaches_the_workers():
         {"num_workers": -1},
         {"prefetch_factor": 0},
         {"timeout": -1},
+        {"multiprocessing_context": "green"},
     ],
 )
 def test_wrong_options(options):

@@ -17,7 +17,8 @@ def some(*shape: int, low: float = 0.3, high: float = 2.5, seed: int = 0) -> np.
 
 REAL, SCALE, MORE = some(3, 1, low=-1), some(4, seed=1), some(3, 4, seed=2)
 ODDS, CHANCE, SHARES = some(3, 4, low=-2), some(3, 4, low=0.1, high=0.9), some(3, 4, seed=3)
-LOWER = np.tril(some(2, 3, 3, seed=4))
+LOWER = np.tril(some(3, 4, 4, seed=4))
+COVARIANCE = LOWER @ np.swapaxes(LOWER, -1, -2)
 
 CASES: dict[str, Build] = {
     "normal": lambda d, t: d.Normal(t(REAL), t(SCALE)),
@@ -25,6 +26,10 @@ CASES: dict[str, Build] = {
     "cauchy": lambda d, t: d.Cauchy(t(REAL), t(SCALE)),
     "gumbel": lambda d, t: d.Gumbel(t(REAL), t(SCALE)),
     "half normal": lambda d, t: d.HalfNormal(t(MORE)),
+    "half cauchy": lambda d, t: d.HalfCauchy(t(MORE)),
+    "weibull": lambda d, t: d.Weibull(t(MORE), t(SCALE)),
+    "pareto": lambda d, t: d.Pareto(t(MORE), t(SCALE)),
+    "inverse gamma": lambda d, t: d.InverseGamma(t(MORE), t(SCALE)),
     "uniform": lambda d, t: d.Uniform(t(REAL), t(SCALE + 2.5)),
     "exponential": lambda d, t: d.Exponential(t(MORE)),
     "gamma": lambda d, t: d.Gamma(t(MORE), t(SCALE)),
@@ -47,6 +52,12 @@ CASES: dict[str, Build] = {
     "straight through": lambda d, t: d.OneHotCategoricalStraightThrough(logits=t(ODDS)),
     "multinomial": lambda d, t: d.Multinomial(6, t(SHARES)),
     "multinomial by logits": lambda d, t: d.Multinomial(6, logits=t(ODDS)),
+    "multivariate normal": lambda d, t: d.MultivariateNormal(t(MORE), scale_tril=t(LOWER)),
+    "multivariate normal by covariance": lambda d, t: d.MultivariateNormal(t(SCALE), t(COVARIANCE)),
+    "multivariate normal by one covariance": lambda d, t: d.MultivariateNormal(t(MORE), t(COVARIANCE[0])),
+    "multivariate normal by precision": lambda d, t: d.MultivariateNormal(
+        t(MORE), precision_matrix=t(np.linalg.inv(COVARIANCE + np.eye(4)))
+    ),
     "independent": lambda d, t: d.Independent(d.Normal(t(REAL), t(SCALE)), 1),
     "sigmoid of normal": lambda d, t: d.TransformedDistribution(
         d.Normal(t(REAL), t(SCALE)), [d.SigmoidTransform(), d.AffineTransform(1.0, -3.0)]

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import mpmath
 import numpy as np
 import pytest
 
 import graphc as gc
 import graphc.distributions as D
 from graphc.errors import ShapeError
-from graphc.ops import gamma
 from tests.distributions.samples import LIMIT, distance
 
 
@@ -40,26 +38,6 @@ def test_moments_of_samples(make):
     drawn = d.sample((40_000,)).double()
     np.testing.assert_allclose(drawn.mean(0).numpy(), d.mean.numpy(), rtol=0.02, atol=0.01)
     np.testing.assert_allclose(drawn.var(0).numpy(), d.variance.numpy(), rtol=0.06)
-
-
-def exact_slope(concentration: float, log: float) -> float:
-    """Minus the derivative of the distribution function by the concentration, over that by the logarithm."""
-    with mpmath.workdps(30):
-        x = mpmath.exp(mpmath.mpf(log))
-        below = mpmath.diff(lambda a: mpmath.gammainc(a, 0, x, regularized=True), mpmath.mpf(concentration))
-        return float(-below / (x**concentration * mpmath.exp(-x) / mpmath.gamma(concentration)))
-
-
-POINTS = [(0.01, -90.0), (0.01, -0.7), (0.3, -3.0), (0.5, 1.2), (1.0, -0.2), (3.0, 0.4), (7.5, 2.9), (40.0, 3.5)]
-
-
-@pytest.mark.parametrize(("concentration", "log"), [*POINTS, (300.0, 5.65), (300.0, 5.9)])
-def test_the_change_with_the_concentration_is_exact(concentration: float, log: float):
-    wide = gamma.concentration_slope(*(gc.tensor(v, dtype=gc.float64) for v in (log, concentration)))
-    assert wide.item() == pytest.approx(exact_slope(concentration, log), rel=2e-12)
-    a, y = (np.float32(v) for v in (concentration, log))
-    single = gamma.concentration_slope(gc.tensor(y), gc.tensor(a))
-    assert single.item() == pytest.approx(exact_slope(float(a), float(y)), rel=1e-6)
 
 
 @pytest.mark.torch

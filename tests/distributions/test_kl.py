@@ -10,7 +10,7 @@ import pytest
 import graphc as gc
 import graphc.distributions as D
 from graphc.errors import ArgumentError, ShapeError, UnsupportedError
-from tests.distributions.cases import some
+from tests.distributions.cases import COVARIANCE, LOWER, some
 
 A, B, C, E = (some(3, 4, seed=s) for s in range(4))
 P, Q = some(3, 4, low=0.1, high=0.9, seed=5), some(3, 4, low=0.1, high=0.9, seed=6)
@@ -39,6 +39,10 @@ PAIRS = {
     "poisson": lambda d, t: (d.Poisson(t(A)), d.Poisson(t(B))),
     "categorical": lambda d, t: (d.Categorical(t(P)), d.Categorical(logits=t(A))),
     "one hot": lambda d, t: (d.OneHotCategorical(t(P)), d.OneHotCategorical(logits=t(A))),
+    "multivariate normal": lambda d, t: (
+        d.MultivariateNormal(t(A), scale_tril=t(LOWER)),
+        d.MultivariateNormal(t(B), t(COVARIANCE)),
+    ),
     "independent": lambda d, t: (
         d.Independent(d.Normal(t(A), t(B)), 1),
         d.Independent(d.Normal(t(C), t(E)), 1),

@@ -26,20 +26,24 @@ _ONLY_MATRICES = ("Muon",)
 
 def standing() -> dict[str, str]:
     """``mapped``, ``missing`` or the reason why it is left out, for each optimizer."""
-    names = [i.optim_cls.__name__ for i in optim_db]
+    names = [_class(i).__name__ for i in optim_db]
     return {n: EXCLUDED.get(n, "mapped" if hasattr(gc.optim, n) else "missing") for n in names}
+
+
+def _class(info: Any) -> Any:
+    return info.optim_cls
 
 
 def rows(subject: str, column: str) -> list[Row]:
     """The sets of options of an optimizer."""
-    info = next(i for i in optim_db if i.optim_cls.__name__ == subject)
+    info = next(i for i in optim_db if _class(i).__name__ == subject)
     made = info.optim_inputs_func(device="cpu")
     return [(f"{given.desc} {given.kwargs}", _action(info, given.kwargs, column == "compiled")) for given in made]
 
 
 def _action(info: Any, options: dict[str, Any], compiled: bool) -> Any:
     def action() -> None:
-        name = info.optim_cls.__name__
+        name = _class(info).__name__
         if compiled and info.step_requires_closure:
             raise NotMappedError("steps with a closure, which compute the loss again: eager, as documented")
         expected = _trained(torch, info.optim_cls, options, name, False)

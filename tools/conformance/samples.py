@@ -28,6 +28,8 @@ class Call(NamedTuple):
     arguments: tuple[Any, ...]
     keywords: dict[str, Any]
     tensors: list[gc.Tensor]
+    sources: list[torch.Tensor]
+    """The tensors of PyTorch that these were made of; one that is given twice is one operand."""
 
     def filled(self, tensors: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments with these tensors in the slots."""
@@ -37,24 +39,23 @@ class Call(NamedTuple):
 _NO_MEANING = {"layout": (torch.strided,), "pin_memory": (None, False), "non_blocking": (None, False, True)}
 _MOST_DIMENSIONS = 64
 _FORMATS = (torch.contiguous_format, torch.preserve_format)
-_REFUSED = {
-    "out": "`out=`, which no function takes",
-    "generator": "generators of PyTorch",
-}
+_REFUSED = {"generator": "generators of PyTorch"}
 
 
 def call_of(sample: Any) -> Call:
     """The call that a sample (``SampleInput``, or anything with input, args and kwargs) stands for."""
-    tensors: list[gc.Tensor] = []
-    arguments = tuple([_ours(v, tensors) for v in (sample.input, *sample.args)])
+    sources: list[torch.Tensor] = []
+    arguments = tuple([_ours(v, sources) for v in (sample.input, *sample.args)])
     keywords = {}
     for key, value in sample.kwargs.items():
         if key in _REFUSED and value is not None:
             raise NotMappedError(_REFUSED[key])
         if key in _NO_MEANING and value in _NO_MEANING[key]:
             continue
-        keywords[key] = _ours(value, tensors)
-    return Call(arguments, {k: v for k, v in keywords.items() if v is not _FORMATS}, tensors)
+        keywords[key] = _ours(value, sources)
+    return Call(
+        arguments, {k: v for k, v in keywords.items() if v is not _FORMATS}, [*map(tensor_of, sources)], sources
+    )
 
 
 def type_of(dtype: torch.dtype) -> Any:
@@ -85,15 +86,17 @@ def tensor_of(tensor: torch.Tensor) -> gc.Tensor:
     return made.requires_grad_() if tensor.requires_grad else made
 
 
-def _ours(value: Any, tensors: list[gc.Tensor]) -> Any:
+def _ours(value: Any, sources: list[torch.Tensor]) -> Any:
     if isinstance(value, torch.Tensor):
-        tensors.append(tensor_of(value))
-        return Slot(len(tensors) - 1)
+        known = next((i for i, t in enumerate(sources) if t is value), None)
+        if known is None:
+            sources.append(value)
+        return Slot(len(sources) - 1 if known is None else known)
     if isinstance(value, (list, tuple)):
-        parts = [_ours(part, tensors) for part in value]
+        parts = [_ours(part, sources) for part in value]
         return parts if isinstance(value, list) else tuple(parts)
     if isinstance(value, dict):
-        return {k: _ours(v, tensors) for k, v in value.items()}
+        return {k: _ours(v, sources) for k, v in value.items()}
     return _plain(value)
 
 

@@ -129,6 +129,7 @@ def _fractional(
     lead = tuple(x.shape[:2])
     if samples is None:
         samples = rand(*lead, rank, dtype=x.dtype)
+    samples = samples[: lead[0]]  # of a larger batch the first are read, as in PyTorch
     places: Tensor | None = None
     for axis, (n, o, k) in enumerate(zip(spatial, sizes, kernel, strict=True)):
         starts = _starts(samples[:, :, order[axis]], n, o, k)

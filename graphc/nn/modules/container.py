@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
@@ -152,6 +153,16 @@ class ModuleList(_Numbered):
 
     def __iadd__(self, modules: Iterable[Module]) -> Self:
         return self.extend(modules)
+
+    def __repr__(self) -> str:
+        """Neighbours that look alike once, with their number."""
+        lines, first = [], 0
+        for text, alike in itertools.groupby(map(repr, self)):
+            count = len(list(alike))
+            name = f"({first}): " if count == 1 else f"({first}-{first + count - 1}): {count} x "
+            lines.append("\n  " + name + text.replace("\n", "\n  "))
+            first += count
+        return f"{self._get_name()}(" + "".join([*lines, "\n"] if lines else []) + ")"
 
     def __add__(self, other: Iterable[Module]) -> ModuleList:
         return ModuleList([*self._members(), *other])

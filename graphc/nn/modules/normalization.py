@@ -114,7 +114,7 @@ class _BatchNorm(Module):
         """Size and options."""
         return (
             f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
-            f"track_running_stats={self.track_running_stats}"
+            f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
         )
 
 
@@ -180,7 +180,8 @@ class LayerNorm(Module):
 
     def extra_repr(self) -> str:
         """Shape and options."""
-        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+        options = f"elementwise_affine={self.elementwise_affine}, bias={self.bias is not None}"
+        return f"{self.normalized_shape}, eps={self.eps}, {options}"
 
 
 class RMSNorm(Module):
@@ -260,7 +261,8 @@ class GroupNorm(Module):
 
     def extra_repr(self) -> str:
         """Sizes and options."""
-        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}"
+        options = f"affine={self.affine}, bias={self.bias is not None}"
+        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, {options}"
 
 
 class _InstanceNorm(_BatchNorm):

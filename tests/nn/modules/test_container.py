@@ -117,3 +117,17 @@ def test_module_dict():
 def test_parameters_of_all_members_are_found():
     net = nn.ModuleDict({"x": nn.ModuleList([nn.Linear(1, 2), nn.Linear(2, 3, bias=False)])})
     assert [name for name, _ in net.named_parameters()] == ["x.0.weight", "x.0.bias", "x.1.weight"]
+
+
+def test_neighbours_in_a_list_that_look_alike_are_printed_once():
+    layers = nn.ModuleList([nn.Linear(2, 2), nn.Linear(2, 2), nn.ReLU(), nn.ModuleList([nn.Linear(2, 1)])])
+    assert repr(layers).splitlines() == [
+        "ModuleList(",
+        "  (0-1): 2 x Linear(in_features=2, out_features=2, bias=True)",
+        "  (2): ReLU()",
+        "  (3): ModuleList(",
+        "    (0): Linear(in_features=2, out_features=1, bias=True)",
+        "  )",
+        ")",
+    ]
+    assert repr(nn.ModuleList()) == "ModuleList()"

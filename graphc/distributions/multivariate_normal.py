@@ -1,0 +1,117 @@
+"""The normal distribution of vectors, given by its covariance, the inverse of that, or its Cholesky factor."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+from graphc.base.dims import common_shape
+from graphc.base.errors import ArgumentError, ShapeError
+from graphc.distributions import constraints
+from graphc.distributions.constraints import Constraint
+from graphc.distributions.distribution import LOG_2_PI, Distribution, either
+from graphc.linalg.systems import cholesky, inv, solve_triangular
+from graphc.tensors import sampling
+from graphc.tensors.tensor import Tensor
+
+
+class MultivariateNormal(Distribution):
+    """Vectors of mean ``loc`` [..., n] whose covariance [..., n, n] is ``covariance_matrix``, the inverse of
+    ``precision_matrix``, or ``scale_tril @ scale_tril.mT``. A factor, where there is one, spares a decomposition each
+    time that it is needed."""
+
+    arg_constraints: ClassVar[dict[str, Constraint]] = {
+        "loc": constraints.real_vector,
+        "covariance_matrix": constraints.positive_definite,
+        "precision_matrix": constraints.positive_definite,
+        "scale_tril": constraints.lower_cholesky,
+    }
+    support = constraints.real_vector
+    has_rsample = True
+
+    def __init__(
+        self,
+        loc: Tensor,
+        covariance_matrix: Tensor | None = None,
+        precision_matrix: Tensor | None = None,
+        scale_tril: Tensor | None = None,
+        validate_args: bool | None = None,
+    ):
+        given = {
+            "covariance_matrix": covariance_matrix,
+            "precision_matrix": precision_matrix,
+            "scale_tril": scale_tril,
+        }
+        which = either("MultivariateNormal", **given)
+        matrix = given[which]
+        if not isinstance(loc, Tensor) or not isinstance(matrix, Tensor):
+            raise ArgumentError(f"MultivariateNormal: loc and {which} are tensors", remedy="graphc.tensor")
+        if loc.ndim < 1 or matrix.ndim < 2 or tuple(matrix.shape[-2:]) != (loc.shape[-1], loc.shape[-1]):
+            raise ShapeError(
+                f"MultivariateNormal: loc is [..., n] and {which} [..., n, n], got {list(loc.shape)} and "
+                f"{list(matrix.shape)}"
+            )
+        batch = common_shape(loc.shape[:-1], matrix.shape[:-2])
+        self.loc = loc.expand(*batch, *loc.shape[-1:])
+        self.__dict__[which] = matrix.expand(*batch, *matrix.shape[-2:])
+        super().__init__(batch, loc.shape[-1:], validate_args)
+
+    @property
+    def scale_tril(self) -> Tensor:
+        """The lower triangular factor of the covariance."""
+        if "scale_tril" in self.__dict__:
+            return self.__dict__["scale_tril"]
+        return cholesky(self.covariance_matrix)
+
+    @property
+    def covariance_matrix(self) -> Tensor:
+        """The covariance of the elements."""
+        found = self.__dict__.get("covariance_matrix")
+        if found is not None:
+            return found
+        if "scale_tril" in self.__dict__:
+            lower = self.__dict__["scale_tril"]
+            return lower @ lower.mT
+        return inv(self.__dict__["precision_matrix"])
+
+    @property
+    def precision_matrix(self) -> Tensor:
+        """The inverse of the covariance."""
+        found = self.__dict__.get("precision_matrix")
+        return inv(self.covariance_matrix) if found is None else found
+
+    @property
+    def mean(self) -> Tensor:
+        return self.loc
+
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
+
+    @property
+    def variance(self) -> Tensor:
+        return self.covariance_matrix.diagonal(dim1=-2, dim2=-1)
+
+    def half_log_determinant(self) -> Tensor:
+        """Half the logarithm of the covariance's determinant."""
+        return self.scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        noise: Any = sampling.normal(self._extended_shape(sample_shape), self.loc.dtype)
+        return self.loc + (self.scale_tril @ noise.unsqueeze(-1)).squeeze(-1)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._check_sample(value)
+        away = mahalanobis(self.scale_tril, value - self.loc)
+        return (away + self._event_shape[0] * LOG_2_PI) * -0.5 - self.half_log_determinant()
+
+    def entropy(self) -> Tensor:
+        return self.half_log_determinant() + 0.5 * self._event_shape[0] * (1 + LOG_2_PI)
+
+
+def mahalanobis(lower: Tensor, away: Tensor) -> Tensor:
+    """The square of the length of ``lower**-1 @ away`` for vectors [..., n]; those of one factor are solved at once."""
+    if lower.ndim > 2:
+        return solve_triangular(lower, away.unsqueeze(-1), upper=False).squeeze(-1).square().sum(-1)
+    columns = away.reshape(math.prod(away.shape[:-1]), away.shape[-1]).mT
+    return solve_triangular(lower, columns, upper=False).square().sum(-2).reshape(*away.shape[:-1])

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from graphc.errors import GraphcError
 from tools import pages
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -25,6 +26,7 @@ SPACES = (
     *("torch.optim.lr_scheduler", "torch.optim.swa_utils", "torch.utils.data", "torch.utils.checkpoint"),
     *("torch.autograd", "torch.autograd.functional", "torch.func", "torch.random", "torch.testing", "torch.cuda"),
     *("torch.compiler", "torch.accelerator", "torch.special", "torch.distributions", "torch.nn.utils.prune"),
+    *("torch.linalg", "torch.fft", "torch.amp"),
 )
 """What is compared; ``torch.Tensor`` are its methods and properties."""
 _LISTED = ("torch.nn", "torch.nn.functional", "torch.nn.init", "torch.optim")
@@ -116,6 +118,14 @@ def names_of(space: str) -> list[str]:
     return sorted(n for n, value in values if not isinstance(value, ModuleType))
 
 
+def _has(owner: Any, name: str) -> bool:
+    """Whether there is such a name, be it one that this tensor refuses."""
+    try:
+        return hasattr(owner, name)
+    except GraphcError:
+        return True
+
+
 def missing(space: str) -> list[str]:
     """Those that graphc does not have."""
     try:
@@ -124,7 +134,7 @@ def missing(space: str) -> list[str]:
         return names_of(space)
     known = mine([[0.0]]) if isinstance(mine, type) else mine  # instances have attributes that classes lack
     hidden = {"compile"} if space == "torch.compiler" else set()  # a module of graphc, not that function
-    return [name for name in names_of(space) if name in hidden or not hasattr(known, name)]
+    return [name for name in names_of(space) if name in hidden or not _has(known, name)]
 
 
 def reason(space: str, name: str) -> str:

@@ -122,6 +122,7 @@ FRONT_DOOR = frozenset(
         "__init__",
         "__main__",
         "accelerator",
+        "amp",
         "backends",
         "cuda",
         "errors",

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from graphc.base.autocast_state import suspended
 from graphc.base.errors import ArgumentError, DeviceError, GradientError, GraphcError, ShapeError
 from graphc.ops import elementwise as ew
 from graphc.ops.autodiff import complex_loss
@@ -262,12 +263,17 @@ def _add(leaf: Any, gradient: Any, create: bool) -> None:
         leaf._grad = gradient if old is None else ew.add(old, gradient)
     elif old is None:
         leaf._grad = Tensor._wrap(np.array(data, order="C"))
-    elif isinstance(old._data, np.ndarray) and old._data.flags.writeable and not old._requires_grad:
+    elif _adds_in_place(old):
         np.add(old._data, data, out=old._data)
         if old._counter is not None:
             old._counter[0] += 1
     else:
         leaf._grad = ew.add(old, gradient)
+
+
+def _adds_in_place(old: Any) -> bool:
+    is_array = isinstance(old._data, np.ndarray) and old.dtype.kind != "h"
+    return is_array and old._data.flags.writeable and not old._requires_grad
 
 
 def _add_on_device(leaf: Any, old: Any, gradient: Any) -> None:
@@ -304,7 +310,7 @@ def backward(
         if not wanted:
             raise GradientError("inputs must not be empty")
         _check_inputs(wanted)
-    with _mode(create_graph):
+    with _mode(create_graph), suspended():
         roots = _roots(outputs, gradients)
         edges = None if wanted is None else [edge_of(t) for t in wanted]
         run = _Pass(edges, keep, create_graph, accumulate=True)
@@ -348,7 +354,7 @@ def grad(
     _check_inputs(wanted)
     keep = create_graph if retain_graph is None else retain_graph
     unused = (allow_unused or materialize_grads, materialize_grads)
-    with _mode(create_graph):
+    with _mode(create_graph), suspended():
         if not is_grads_batched:
             return _gradients(results, wanted, given, keep, create_graph, *unused)
         rows = _rows(given)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.base.dtypes import STORED, DType, bfloat16, bool_, dtype_of, float32, float64, int32, int64
+from graphc.base.dtypes import STORED, DType, bfloat16x2, bool_, dtype_of, float32, float64, int32, int64
 from graphc.base.errors import DTypeError, ShapeError
 from graphc.ir.kernel import scalar
 from graphc.ir.kernel.index import Index
@@ -591,6 +591,6 @@ cast = define(
     samples=_cast_samples,
     error_samples=(
         ErrorSample((F,), "attribute 'dtype' is missing"),
-        ErrorSample((F,), "nothing is computed as bf16", {"dtype": bfloat16}, DTypeError),
+        ErrorSample((F,), "nothing is computed as bf16x2", {"dtype": bfloat16x2}, DTypeError),
     ),
 )

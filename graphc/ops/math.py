@@ -68,7 +68,7 @@ _BOOLEAN = (ErrorSample((TensorType(bool_, (2,)),), "operand 0 is boolean (bool)
 def _pow_reference(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     if x.dtype.kind == "f":
         return SCALAR_OPS["pow"].reference(x, y)
-    if x.dtype.kind == "c":
+    if x.dtype.kind in "uc":
         return np.power(x, y)
     powers = np.power(x, np.where(y < 0, 0, y).astype(x.dtype))
     inverse = np.where(x == 1, 1, np.where(x == -1, np.where(y & 1, -1, 1), 0))

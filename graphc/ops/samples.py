@@ -9,7 +9,7 @@ import numpy as np
 from graphc.ir.op import Attrs, Sample
 
 FLOATS = ("float64", "float32")
-INTEGERS = ("int64", "int32", "int8", "uint8")
+INTEGERS = ("int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8")
 SPECIAL = (np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 0.5, -1.5, 2.5, 3e30, -3e30, 1e-30)
 """Values at which floating-point rules differ from the rules of real numbers."""
 
@@ -33,8 +33,8 @@ def complexes(
 
 
 def integers(shape: Sequence[int], dtype: str = "int64", low: int = -9, high: int = 9, seed: int = 0) -> np.ndarray:
-    """Uniform integers in ``low..high``; the lower end is raised to 0 for uint8."""
-    low = max(low, 0) if dtype == "uint8" else low
+    """Uniform integers in ``low..high``; the lower end is raised to 0 for unsigned types."""
+    low = max(low, 0) if dtype.startswith("uint") else low
     return np.asarray(np.random.default_rng(seed).integers(low, high, tuple(shape), endpoint=True), dtype)
 
 

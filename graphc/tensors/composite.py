@@ -18,6 +18,7 @@ from graphc.ops import reduce
 from graphc.ops.define import common_type
 from graphc.ops.shape import reshape
 from graphc.ops.state import stop_gradient
+from graphc.tensors.mixed import in_f32
 from graphc.tensors.repeated import compiled_when_repeated
 
 
@@ -41,6 +42,7 @@ def folded(fold: Any, x: Any, dim: Dims, keepdim: bool, dtype: DType | None) -> 
     return result if result.dtype is dtype else ew.cast(result, dtype=dtype)
 
 
+@in_f32
 @compiled_when_repeated
 def mean(x: Any, dim: Dims = None, keepdim: bool = False, dtype: DType | None = None) -> Any:
     """The mean; raises DTypeError for a type that is not floating point."""
@@ -57,6 +59,7 @@ def _inverse(count: int) -> float:
     return 1.0 / count if is_size(count) or count else math.nan
 
 
+@in_f32
 @compiled_when_repeated
 def var(x: Any, dim: Dims = None, correction: float = 1, keepdim: bool = False) -> Any:
     """The variance with ``correction`` subtracted from the count (1: unbiased)."""
@@ -90,18 +93,21 @@ def relu(x: Any) -> Any:
     return ew.where(ew.le(x, 0), 0, x)
 
 
+@in_f32
 @compiled_when_repeated
 def sigmoid(x: Any) -> Any:
     """1 / (1 + exp(-x))."""
     return mathematics.sigmoid(to_float(x))
 
 
+@in_f32
 @compiled_when_repeated
 def silu(x: Any) -> Any:
     """x * sigmoid(x)."""
     return ew.mul(x, sigmoid(x))
 
 
+@in_f32
 @compiled_when_repeated
 def softplus(x: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
     """log(1 + exp(beta x)) / beta; x itself where beta x exceeds the threshold."""
@@ -110,6 +116,7 @@ def softplus(x: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
     return ew.where(ew.gt(scaled, threshold), x, ew.mul(smooth, 1.0 / beta))
 
 
+@in_f32
 @compiled_when_repeated
 def gelu(x: Any, approximate: str = "none") -> Any:
     """x times the normal distribution's cumulative function at x; ``tanh`` for the approximation by tanh."""
@@ -132,6 +139,7 @@ def _is_empty(extents: Sequence[int], at: int) -> bool:
     return 0 in [d for d in extents if not is_size(d)] or (bool(extents) and extents[at] == 0)
 
 
+@in_f32
 @compiled_when_repeated
 def softmax(x: Any, dim: int, dtype: DType | None = None) -> Any:
     """exp(x) divided by its sum along ``dim``."""
@@ -144,6 +152,7 @@ def softmax(x: Any, dim: int, dtype: DType | None = None) -> Any:
     return ew.div(powers, reduce.sum(powers, axes=axes, keepdims=True))
 
 
+@in_f32
 @compiled_when_repeated
 def masked_softmax(x: Any, dim: int) -> Any:
     """The softmax of ``x``, which is minus infinity where it is masked; zeros where all along ``dim`` is."""
@@ -157,6 +166,7 @@ def masked_softmax(x: Any, dim: int) -> Any:
     return ew.div(powers, ew.where(seen, reduce.sum(powers, axes=axes, keepdims=True), 1))
 
 
+@in_f32
 @compiled_when_repeated
 def log_softmax(x: Any, dim: int, dtype: DType | None = None) -> Any:
     """The logarithm of the softmax along ``dim``, without forming it."""
@@ -170,11 +180,12 @@ def log_softmax(x: Any, dim: int, dtype: DType | None = None) -> Any:
 
 
 def _checked(x: Any, name: str) -> Any:
-    if x.dtype.kind != "f":
+    if not x.dtype.is_floating_point:
         raise DTypeError(f"{name} needs a floating-point tensor, got {x.dtype.name}", remedy="pass dtype=")
     return x
 
 
+@in_f32
 @compiled_when_repeated
 def logsumexp(x: Any, dim: Dims, keepdim: bool = False) -> Any:
     """log(sum(exp(x))) along ``dim``; minus infinity where every element is."""
@@ -210,6 +221,7 @@ def power(x: Any, exponent: Any) -> Any:
     return mathematics.pow(x, exponent)
 
 
+@in_f32
 @compiled_when_repeated
 def norm(x: Any, p: float = 2.0, dim: Dims = None, keepdim: bool = False) -> Any:
     """The p-norm of the elements along ``dim`` (all of them for None); p may be infinite."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -157,13 +156,6 @@ def std_mean(
     return input.std(dim, unbiased, keepdim, correction=correction), input.mean(over, keepdim)
 
 
-def chain_matmul(*matrices: Tensor) -> Tensor:
-    """The product of matrices, from left to right."""
-    if not matrices:
-        raise ArgumentError("chain_matmul takes at least one matrix", remedy="graphc.chain_matmul(a, b)")
-    return functools.reduce(product, matrices)
-
-
 def atleast_1d(*tensors: Any) -> Any:
     """With at least one dimension; several tensors, or a list of them, give a tuple."""
     return _at_least(tensors, 1)
@@ -220,7 +212,7 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
     Raises AttributeValueError for weights that are negative or not finite, and for rows without a positive one. In
     compiled code the weights have no values to look at: there a row without a positive weight gives index 0 and up.
     """
-    if input.dtype.kind != "f" or input.ndim not in (1, 2):
+    if not input.dtype.is_floating_point or input.ndim not in (1, 2):
         raise ArgumentError("multinomial takes a vector or a matrix of floating-point weights")
     if num_samples < 1:
         raise AttributeValueError(f"multinomial: {num_samples} samples", remedy="at least one")
@@ -281,7 +273,6 @@ __all__ = [
     "cartesian_prod",
     "cat",
     "cdist",
-    "chain_matmul",
     "column_stack",
     "combinations",
     "concat",

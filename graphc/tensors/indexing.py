@@ -77,7 +77,7 @@ def _entries(item: Any) -> Sequence[Any]:
             raise _no_bool()
         found = np.nonzero(mask)
         return [Places(front().constant(w), s, mask.shape) for w, s in zip(found, mask.shape, strict=True)]
-    if item.dtype.kind == "f":
+    if item.dtype.is_floating_point:
         raise IndexRangeError(f"tensors used as indices must be integers or booleans, got {item.dtype.name}")
     if not item.shape and isinstance(front().local(item)._data, np.ndarray):
         return (int(item._data),)

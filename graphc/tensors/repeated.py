@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from graphc.base.autocast_state import is_autocast_enabled
 from graphc.base.dtypes import DType
 from graphc.base.lazy import deferred
 from graphc.ops import dispatch
@@ -87,6 +88,7 @@ def is_watched() -> bool:
     """Whether somebody wants to see each operation, or what it saves."""
     return (
         is_anomaly_enabled()
+        or is_autocast_enabled()
         or saving.get() is not None
         or is_inference_mode_enabled()
         or (USED[0] and bool(levels.get()))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphc.base.dtypes import bool_, dtype_of, float32, float64, int8, int32, int64, uint8
+from graphc.base.dtypes import bfloat16, bool_, dtype_of, float16, float32, float64, int8, int16, int32, int64, uint8
 from graphc.base.errors import GradientError, UnsupportedError
 from graphc.base.lazy import deferred
 from graphc.ops import elementwise as ew
@@ -21,6 +21,25 @@ if TYPE_CHECKING:
 
 _namespace = deferred("graphc.array_api.inspection:namespace")
 _ufunc, _function = (deferred(f"graphc.array_api.numpy_calls:{name}") for name in ("apply_ufunc", "apply_function"))
+
+
+_OLD_NAMES = {
+    "float": float32,
+    "double": float64,
+    "long": int64,
+    "int": int32,
+    "char": int8,
+    "byte": uint8,
+    "bool": bool_,
+}
+
+
+def type_named(value: Any) -> Any:
+    """The element type that an old name of PyTorch, ``torch.FloatTensor``, or the class of that name stands for;
+    anything else stands for itself."""
+    if isinstance(value, str) and value.endswith("Tensor"):
+        return _OLD_NAMES.get(value.rpartition(".")[2].removesuffix("Tensor").lower(), value)
+    return value.dtype if isinstance(value, type) and hasattr(value, "dtype") else value
 
 
 class Conversion(TensorBase):
@@ -40,6 +59,18 @@ class Conversion(TensorBase):
     def float(self) -> Tensor:
         """As f32."""
         return self.to_dtype(float32)
+
+    def half(self) -> Tensor:
+        """As f16."""
+        return self.to_dtype(float16)
+
+    def bfloat16(self) -> Tensor:
+        """As bf16."""
+        return self.to_dtype(bfloat16)
+
+    def short(self) -> Tensor:
+        """As i16."""
+        return self.to_dtype(int16)
 
     def double(self) -> Tensor:
         """As f64."""
@@ -67,7 +98,7 @@ class Conversion(TensorBase):
 
     def type(self, dtype: Any = None) -> Any:
         """As another element type; without one, the name of this tensor's."""
-        return f"graphc.{self.dtype.long_name}" if dtype is None else self.to_dtype(dtype)
+        return f"graphc.{self.dtype.long_name}" if dtype is None else self.to_dtype(type_named(dtype))
 
     # ---- memory
 
@@ -164,7 +195,7 @@ class Conversion(TensorBase):
 
     def is_signed(self) -> builtins.bool:
         """Whether the element type has negative numbers."""
-        return self.dtype.kind in "fi"
+        return self.dtype.kind in "fhi"
 
     def is_same_size(self, other: Tensor) -> builtins.bool:
         """Whether another tensor has the same shape."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         data,
         distributions,
         errors,
+        fft,
         func,
         hooks,
         linalg,
@@ -49,7 +50,24 @@ if TYPE_CHECKING:
     from graphc.drawing.show import picture
     from graphc.errors import MemoryLimitError as OutOfMemoryError
     from graphc.front import *  # noqa: F403
-    from graphc.front import Size, bool, double, e, float, half, inf, int, long, nan, newaxis, pi, short
+    from graphc.front import (
+        Size,
+        bool,
+        cdouble,
+        cfloat,
+        complex,
+        double,
+        e,
+        float,
+        half,
+        inf,
+        int,
+        long,
+        nan,
+        newaxis,
+        pi,
+        short,
+    )
     from graphc.interop.from_torch import from_torch
     from graphc.interop.onnx.module import from_onnx
     from graphc.interop.pt2.program import from_pt2
@@ -168,6 +186,7 @@ _LATER = {
     "from_onnx": "graphc.interop.onnx.module:from_onnx",
     "from_pt2": "graphc.interop.pt2.program:from_pt2",
     "from_torch": "graphc.interop.from_torch:from_torch",
+    "fft": "graphc.fft",
     "func": "graphc.func",
     "get_num_threads": "graphc.runtime.threads:get_num_threads",
     "grad": "graphc.autograd.transforms:grad",

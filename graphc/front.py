@@ -11,6 +11,8 @@ from graphc.base.dtypes import DType as dtype
 from graphc.base.dtypes import (
     bfloat16,
     bool_,
+    complex64,
+    complex128,
     float16,
     float32,
     float64,
@@ -40,7 +42,20 @@ from graphc.tape.grad_mode import (
     no_grad,
     set_grad_enabled,
 )
-from graphc.tensors import copies, creation, free_functions, functions, limits, printing, sources, typed
+from graphc.tensors import (
+    complex_numbers,
+    copies,
+    creation,
+    free_functions,
+    functions,
+    limits,
+    printing,
+    short_time,
+    sources,
+    typed,
+    windows,
+)
+from graphc.tensors.complex_numbers import *  # noqa: F403
 from graphc.tensors.copies import *  # noqa: F403
 from graphc.tensors.creation import *  # noqa: F403
 from graphc.tensors.free_functions import *  # noqa: F403
@@ -56,9 +71,11 @@ from graphc.tensors.generator import (
 )
 from graphc.tensors.limits import *  # noqa: F403
 from graphc.tensors.printing import *  # noqa: F403
+from graphc.tensors.short_time import *  # noqa: F403
 from graphc.tensors.sources import *  # noqa: F403
 from graphc.tensors.tensor import Tensor, is_tensor
 from graphc.tensors.typed import *  # noqa: F403
+from graphc.tensors.windows import *  # noqa: F403
 
 assert dispatcher.EAGER
 __all__ = [
@@ -70,6 +87,8 @@ __all__ = [
     "autocast",
     "bfloat16",
     "bool_",
+    "complex64",
+    "complex128",
     "default_generator",
     "device",
     "dtype",
@@ -100,12 +119,16 @@ __all__ = [
     "uint32",
     "uint64",
 ]
-for _module in (copies, creation, formats, free_functions, functions, limits, printing, sources, switches, typed):
-    __all__ += _module.__all__
+for _module in (
+    *(complex_numbers, copies, creation, formats, free_functions, functions, limits, printing, short_time, sources),
+    *(switches, typed, windows),
+):
+    __all__ += _module.__all__  # pyright: ignore[reportUnsupportedDunderAll]
 
 # As PyTorch names them; only `graphc.float` and so on, not what `from graphc import *` brings.
 float, double, half = float32, float64, float16
 int, long, short, bool = int32, int64, int16, bool_
+cfloat, cdouble, complex = complex64, complex128, complex_numbers.complex
 inf, nan, pi, e = math.inf, math.nan, math.pi, math.e
 newaxis = None
 range = sources.range

@@ -126,6 +126,7 @@ FRONT_DOOR = frozenset(
         "backends",
         "cuda",
         "errors",
+        "fft",
         "front",
         "func",
         "hooks",

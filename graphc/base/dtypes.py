@@ -55,6 +55,19 @@ class DType:
         return self.kind in "fhc"
 
     @property
+    def real(self) -> DType:
+        """The type of the parts of complex numbers; others are their own."""
+        return {"c64": float32, "c128": float64}.get(self.name, self)
+
+    @property
+    def complex(self) -> DType:
+        """The complex type whose parts are of this one; raises DTypeError where there is none."""
+        found = {"f32": complex64, "f64": complex128}.get(self.name)
+        if found is None:
+            raise DTypeError(f"there are no complex numbers of {self.name}", remedy="f32 or f64")
+        return found
+
+    @property
     def is_integer(self) -> bool:
         """True for signed and unsigned integers, not for bool."""
         return self.kind in "iu"
@@ -95,12 +108,13 @@ float16 = DType("f16", "float16", "h", 16)
 bfloat16 = DType("bf16", "bfloat16", "h", 16)
 bfloat16x2 = DType("bf16x2", "bfloat16x2", "p", 32)
 
-ALL = (*(float64, float32, float16, bfloat16, int64, int32, int16, int8, uint64, uint32, uint16, uint8, bool_),)
+ALL = (
+    *(float64, float32, float16, bfloat16, complex128, complex64),
+    *(int64, int32, int16, int8, uint64, uint32, uint16, uint8, bool_),
+)
 """What tensors consist of."""
 STORED = (bfloat16x2,)
 """What weights of programs may be stored as besides."""
-COMING = (complex128, complex64)
-"""What promotion knows already and tensors do not consist of yet."""
 BY_NAME = {name: d for d in (*ALL, *STORED) for name in (d.name, d.long_name)}
 _BY_NUMPY = {d.numpy: d for d in ALL}
 _BY_LAYOUT = {d.numpy: d for d in (*ALL, *STORED)}
@@ -138,11 +152,13 @@ def layout_of(dtype: np.dtype) -> DType:
 
 
 def limits(dtype: DType) -> tuple[bool | int | float, bool | int | float]:
-    """The smallest and the largest element of a type; infinities for floats."""
+    """The smallest and the largest element of a type; infinities for floats. Raises DTypeError for complex numbers."""
     if dtype.kind == "b":
         return False, True
     if dtype.is_floating_point:
         return -math.inf, math.inf
+    if dtype.is_complex:
+        raise DTypeError(f"complex numbers ({dtype.name}) have no order", remedy="x.abs(), x.real or x.imag")
     info = np.iinfo(dtype.numpy)
     return int(info.min), int(info.max)
 
@@ -157,8 +173,10 @@ def fitted(value: bool | int | float, dtype: DType) -> bool | int | float:
 
     Raises AttributeValueError for one that is too large, and for NaN and infinities as integers.
     """
-    if dtype.is_floating_point or (is_size(value) and dtype.kind == "i"):
+    if dtype.is_differentiable or (is_size(value) and dtype.kind == "i"):
         return value
+    if isinstance(value, complex):
+        raise AttributeValueError(f"{value!r} does not fit {dtype.name}", remedy="a real number, or a complex type")
     if dtype.kind == "b":
         return bool(value)
     low, high = limits(dtype)

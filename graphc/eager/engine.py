@@ -13,6 +13,7 @@ import numpy as np
 from graphc.base.autocast_state import suspended
 from graphc.base.errors import ArgumentError, DeviceError, GradientError, GraphcError, ShapeError
 from graphc.ops import elementwise as ew
+from graphc.ops.autodiff import complex_loss
 from graphc.ops.shape import concat, filled, reshape, zeros_like
 from graphc.tape.grad_mode import enable_grad, is_anomaly_check_nan_enabled, is_anomaly_enabled, no_grad
 from graphc.tape.node import AccumulateGrad, Edge, Node, run_hooks
@@ -39,6 +40,8 @@ def _roots(outputs: Sequence[Any], gradients: Sequence[Any]) -> list[tuple[Edge,
 
 def _root_gradient(i: int, output: Any, gradient: Any) -> Any:
     if gradient is None:
+        if output.dtype.is_complex:
+            raise complex_loss(output)
         if output.numel() != 1:
             raise GradientError(
                 f"a gradient can be implied only for a scalar output; output {i} has shape {list(output.shape)}",

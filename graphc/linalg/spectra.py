@@ -13,7 +13,7 @@ from graphc.linalg import decompositions, place
 from graphc.linalg.checks import expanded, need_float, need_matrix, need_square
 from graphc.linalg.results import EighResult, EigResult, LstsqResult, QRResult, SVDResult
 from graphc.linalg.systems import solve_triangular
-from graphc.ops import dispatch, orthogonal, reduce
+from graphc.ops import dispatch, eigen, orthogonal, reduce
 from graphc.ops import elementwise as ew
 from graphc.ops.state import straight_through
 from graphc.tensors import composite
@@ -40,12 +40,13 @@ def qr(A: Tensor, mode: str = "reduced") -> QRResult:
 def eigh(A: Tensor, UPLO: str = "L") -> EighResult:
     """Ascending eigenvalues [..., n] and, as columns, eigenvectors of symmetric matrices [..., n, n], of which the
     lower (``UPLO="U"``: upper) triangle is read. The gradient goes to both alike; that of eigenvectors needs different
-    eigenvalues, and a loss to which their signs do not matter."""
+    eigenvalues; their largest elements are positive."""
     need_square("eigh", A)
     if UPLO.upper() not in ("L", "U"):
         raise AttributeValueError(f"eigh: UPLO {UPLO!r} is not known", remedy="'L' or 'U'")
     read = A.mT if UPLO.upper() == "U" else A
-    return EighResult(*decompositions.apply(decompositions.EIGEN, straight_through((A + A.mT) * 0.5, read)))
+    packed = place.apply(eigen.eigh, straight_through((A + A.mT) * 0.5, read), most=place.rotated_rows(A))
+    return EighResult(packed[..., 0], packed[..., 1:])
 
 
 def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:

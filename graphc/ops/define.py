@@ -8,7 +8,7 @@ from typing import Any, TypedDict, Unpack
 import numpy as np
 
 from graphc.base.autocast_state import USED
-from graphc.base.dtypes import BY_NAME, DType, float32, promote, scalar_type, uint64
+from graphc.base.dtypes import BY_NAME, DType, float32, promote, python_scalar_type, scalar_type, uint64
 from graphc.base.errors import ArgumentError, DTypeError, ShapeError, VerifyError
 from graphc.base.symbolic import is_symbolic
 from graphc.ir.op import (
@@ -18,6 +18,7 @@ from graphc.ir.op import (
     ErrorSample,
     Halo,
     ImageRule,
+    OnParts,
     OpDef,
     Sample,
     Trait,
@@ -33,7 +34,7 @@ from graphc.ops.narrow import answers, apply_narrow, is_narrow, rounded_factors
 from graphc.ops.rules import show
 from graphc.ops.size_numbers import depends_on_sizes, number_of_sizes
 
-Scalar = (bool, int, float, np.bool_, np.integer, np.floating)
+Scalar = (bool, int, float, complex, np.bool_, np.number)
 
 
 class OpFunction:
@@ -113,9 +114,9 @@ def common_type(operands: Sequence[Any], name: str = "op") -> DType:
     dims, zero = classes
     result = dims or zero
     if dims is not None and zero is not None and _category(zero) > _category(dims):
-        result = zero
+        result = dims.complex if zero.is_complex and dims.kind == "f" else zero
     for value in scalars:
-        result = _python_type(value) if result is None else scalar_type(value, result)
+        result = python_scalar_type(value) if result is None else scalar_type(value, result)
     assert result is not None
     return result
 
@@ -128,12 +129,7 @@ def no_tensor(name: str, operand: Any) -> ArgumentError:
 
 
 def _category(dtype: DType) -> int:
-    return {"b": 0, "u": 1, "i": 1, "h": 2, "f": 2, "c": 3}[dtype.kind]
-
-
-def _python_type(value: Any) -> DType:
-    name = "bool" if isinstance(value, (bool, np.bool_)) else "i64" if isinstance(value, (int, np.integer)) else "f32"
-    return BY_NAME[name]
+    return {"b": 0, "u": 1, "i": 1, "f": 2, "h": 2, "c": 3}[dtype.kind]
 
 
 def as_type(operand: Any, dtype: DType) -> Any:
@@ -169,6 +165,7 @@ class Rules(TypedDict, total=False):
     lower: Callable[..., Any] | None
     lower_nest: Callable[..., None] | None
     updates: int | None
+    complex: OnParts | Callable[..., Any] | None
     decompose: Callable[..., Any] | None
     alias: Callable[..., Any] | None
     batch: BatchRule | None

@@ -44,8 +44,8 @@ class ASGD(Optimizer):
         rate = float(self.group_of(param)["lr"])
         return {
             "step": step_counter(),
-            "eta": front().constant(elements(rate, param.dtype)),
-            "mu": front().constant(elements(1, param.dtype)),
+            "eta": front().constant(elements(rate, param.dtype.real)),
+            "mu": front().constant(elements(1, param.dtype.real)),
             "ax": front().constant(np.zeros(param.shape, param.dtype.numpy)),
         }
 

@@ -14,6 +14,7 @@ from graphc.base.public import reduced
 from graphc.optim.traced_step import step_in_trace
 from graphc.tape.grad_mode import enable_grad, no_grad
 from graphc.tape.hooks import RemovableHandle
+from graphc.tensors.complex_numbers import view_as_complex, view_as_real
 from graphc.tensors.native import native_loop
 from graphc.tensors.placement import is_on_device
 from graphc.tensors.tensor import Tensor
@@ -96,6 +97,15 @@ class Optimizer:
     def update(self, param: Tensor, grad: Tensor, state: State, hyper: Group) -> tuple[Tensor, State]:
         """The parameter and its state after one step with ``grad``; nothing is changed in place."""
         raise NotImplementedError
+
+    def new_values(self, param: Tensor, grad: Tensor, state: State, hyper: Group) -> tuple[Tensor, State]:
+        """What ``update`` gives; a complex parameter is updated as its real and imaginary parts, side by side."""
+        if not param.dtype.is_complex:
+            return self.update(param, grad, state, hyper)
+        whole = [name for name, value in state.items() if value.dtype.is_complex]
+        parts = {name: view_as_real(value) if name in whole else value for name, value in state.items()}
+        value, after = self.update(view_as_real(param), view_as_real(grad), parts, hyper)
+        return view_as_complex(value), after | {name: view_as_complex(after[name]) for name in whole}
 
     def hyper(self, group: Group) -> Group:
         """The numbers and flags of a group, without its parameters."""
@@ -210,7 +220,7 @@ class Optimizer:
                 if param.grad is None:
                     continue
                 state = self.state_of(param)
-                value, new_state = self.update(param, param.grad, state, hyper)
+                value, new_state = self.new_values(param, param.grad, state, hyper)
                 changes.append((param, value))
                 changes.extend((state[name], new_state[name]) for name in state)
         return changes

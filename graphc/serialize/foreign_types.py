@@ -32,6 +32,8 @@ def _bfloat16(array: np.ndarray) -> np.ndarray:
     return array.view(bfloat16.numpy)
 
 
+C128 = ForeignType("c128", "<c16", _same)
+C64 = ForeignType("c64", "<c8", _same)
 F64 = ForeignType("f64", "<f8", _same)
 F32 = ForeignType("f32", "<f4", _same)
 F16 = ForeignType("f16", "<f2", _same)

@@ -19,6 +19,8 @@ from graphc.tensors.creation import from_numpy
 from graphc.tensors.tensor import Tensor
 
 STORAGES = {
+    "torch.ComplexDoubleStorage": types.C128,
+    "torch.ComplexFloatStorage": types.C64,
     "torch.DoubleStorage": types.F64,
     "torch.FloatStorage": types.F32,
     "torch.HalfStorage": types.F16,

@@ -21,6 +21,8 @@ from graphc.serialize.pt_objects import may_repeat
 from graphc.tensors.tensor import Tensor
 
 _STORAGES = {
+    np.dtype(np.complex128): "ComplexDoubleStorage",
+    np.dtype(np.complex64): "ComplexFloatStorage",
     np.dtype(np.float64): "DoubleStorage",
     np.dtype(np.float32): "FloatStorage",
     float16.numpy: "HalfStorage",

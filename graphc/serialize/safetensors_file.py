@@ -20,6 +20,7 @@ from graphc.tensors.creation import as_tensor, from_numpy
 from graphc.tensors.tensor import Tensor
 
 _TYPES = {
+    "C64": types.C64,
     "F64": types.F64,
     "F32": types.F32,
     "F16": types.F16,

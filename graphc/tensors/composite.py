@@ -11,6 +11,7 @@ from graphc.base.dims import Dims, dim_of, dims_of
 from graphc.base.dtypes import DType, float32, int64, limits
 from graphc.base.errors import ArgumentError, DTypeError
 from graphc.base.size import is_size
+from graphc.ops import complex as parts
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.ops import reduce
@@ -23,7 +24,7 @@ from graphc.tensors.repeated import compiled_when_repeated
 
 def to_float(x: Any) -> Any:
     """``x`` itself, or as f32 when it is not floating point."""
-    return x if x.dtype.is_floating_point else ew.cast(x, dtype=float32)
+    return x if x.dtype.is_differentiable else ew.cast(x, dtype=float32)
 
 
 @compiled_when_repeated
@@ -35,7 +36,7 @@ def total(x: Any, dim: Dims = None, keepdim: bool = False, dtype: DType | None =
 def folded(fold: Any, x: Any, dim: Dims, keepdim: bool, dtype: DType | None) -> Any:
     """The sum or product of elements that become ``dtype`` first (None: i64 for integers and booleans, else their
     own); integers wrap around in that type."""
-    dtype = dtype or (x.dtype if x.dtype.is_floating_point else int64)
+    dtype = dtype or (x.dtype if x.dtype.is_differentiable else int64)
     given = x if x.dtype is dtype else ew.cast(x, dtype=dtype)
     result = fold(given, axes=dims_of(dim, len(x.shape)), keepdims=keepdim)
     return result if result.dtype is dtype else ew.cast(result, dtype=dtype)
@@ -47,7 +48,7 @@ def mean(x: Any, dim: Dims = None, keepdim: bool = False, dtype: DType | None = 
     """The mean; raises DTypeError for a type that is not floating point."""
     if dtype is not None:
         x = ew.cast(x, dtype=dtype)
-    if not x.dtype.is_floating_point:
+    if not x.dtype.is_differentiable:
         raise DTypeError(f"mean needs a floating-point tensor, got {x.dtype.name}", remedy="tensor.float().mean()")
     axes = dims_of(dim, len(x.shape))
     return ew.mul(reduce.sum(x, axes=axes, keepdims=keepdim), _inverse(prod(x.shape[a] for a in axes)))
@@ -62,15 +63,22 @@ def _inverse(count: int) -> float:
 @compiled_when_repeated
 def var(x: Any, dim: Dims = None, correction: float = 1, keepdim: bool = False) -> Any:
     """The variance with ``correction`` subtracted from the count (1: unbiased)."""
-    if not x.dtype.is_floating_point:
+    if not x.dtype.is_differentiable:
         raise DTypeError(f"var needs a floating-point tensor, got {x.dtype.name}", remedy="tensor.float().var()")
     axes = dims_of(dim, len(x.shape))
     count = prod(x.shape[a] for a in axes)
     centred = ew.sub(x, mean(x, axes, keepdim=True) if axes else x)
-    squares = reduce.sum(ew.mul(centred, centred), axes=axes, keepdims=keepdim)
+    squares = reduce.sum(squared(centred), axes=axes, keepdims=keepdim)
     free = max(count - (int(correction) if float(correction).is_integer() else correction), 0)
     # NOTE: for a size that may be 0 the number is computed with the tensors, where 1 / 0 is infinite.
     return ew.mul(squares, 1.0 / free) if is_size(free) or free else ew.div(squares, 0.0)
+
+
+def squared(x: Any) -> Any:
+    """x * x, of a complex number the square of its size."""
+    if not x.dtype.is_complex:
+        return ew.mul(x, x)
+    return ew.add(*(ew.mul(part, part) for part in (parts.real(x), parts.imag(x))))
 
 
 @compiled_when_repeated
@@ -228,7 +236,7 @@ def norm(x: Any, p: float = 2.0, dim: Dims = None, keepdim: bool = False) -> Any
     if p == 1:
         return reduce.sum(ew.abs(x), axes=axes, keepdims=keepdim)
     if p == 2:
-        squares = reduce.sum(ew.mul(x, x), axes=axes, keepdims=keepdim)
+        squares = reduce.sum(squared(x), axes=axes, keepdims=keepdim)
         return root(squares)
     powers = reduce.sum(_power(ew.abs(x), p), axes=axes, keepdims=keepdim)
     return _power(powers, 1.0 / p)

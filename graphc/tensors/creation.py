@@ -15,6 +15,7 @@ from graphc.base.dims import common_shape, has_sizes, new_shape
 from graphc.base.dtypes import (
     DType,
     bfloat16,
+    complex64,
     dtype_of,
     element,
     elements,
@@ -31,6 +32,7 @@ from graphc.ops import elementwise as ew
 from graphc.ops.index import iota
 from graphc.ops.math import pow as power
 from graphc.tensors import sampling
+from graphc.tensors.methods.conversion import type_named
 from graphc.tensors.open_numbers import counted, filled_with, is_given, spaced, tensor_of
 from graphc.tensors.out import with_hints
 from graphc.tensors.placement import is_elsewhere, is_on_device, on_host, placement
@@ -38,7 +40,7 @@ from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import BY_NUMPY, converted, expose, front, need_tensor, too_large
 
 _default: list[DType] = [float32]
-_SCALARS = (bool, int, float)
+_SCALARS = (bool, int, float, complex)
 _PLAIN = (*_SCALARS, list, tuple, np.ndarray, np.generic)
 
 
@@ -71,8 +73,7 @@ def get_default_device() -> device_type:
 
 def set_default_tensor_type(t: Any) -> None:
     """``set_default_dtype`` by a type of tensors, ``graphc.DoubleTensor``, or its name."""
-    name = t.rpartition(".")[2].removesuffix("Tensor").lower() if isinstance(t, str) else getattr(t, "dtype", t)
-    set_default_dtype({"float": float32, "double": float64}.get(name, name))
+    set_default_dtype(type_named(t))
 
 
 def _finish(array: np.ndarray, requires_grad: bool = False, device: Any = None) -> Tensor:
@@ -104,19 +105,24 @@ def array_of(data: Any, dtype: Any = None) -> np.ndarray:
         data = [array_of(item) for item in data]
     if dtype is not None:
         wanted = dtype_of(dtype)
-        return converted(fitted(data, wanted) if isinstance(data, (bool, int, float)) else data, wanted)
+        return converted(fitted(data, wanted) if isinstance(data, _SCALARS) else data, wanted)
     if isinstance(data, (np.ndarray, np.generic)):
         return np.array(data)
-    if isinstance(data, (bool, int, float)):
+    if isinstance(data, (bool, int, float, complex)):
         known = python_scalar_type(data)
-        return np.array(data, _default[0].numpy if known is float32 else known.numpy)
+        return np.array(data, _defaults().get(known, known).numpy)
     try:
         array = np.array(data)
     except ValueError as error:
         raise ShapeError(f"the data is no rectangular array: {error}") from None
-    if array.dtype == np.float64 and not _has_numpy(data):
-        array = array.astype(_default[0].numpy)
+    if array.dtype.kind in "fc" and not _has_numpy(data):
+        array = array.astype(_defaults()[complex64 if array.dtype.kind == "c" else float32].numpy)
     return array.astype(_default[0].numpy) if not array.size and not _has_numpy(data) else array
+
+
+def _defaults() -> dict[DType, DType]:
+    """The types of Python numbers that are no whole ones, by those that they have at first."""
+    return {float32: _default[0], complex64: _default[0].complex}
 
 
 def _has_numpy(data: Any) -> bool:

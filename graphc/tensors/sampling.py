@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import wraps
 from typing import Any
 
@@ -10,6 +11,7 @@ from graphc.base.errors import ArgumentError, DTypeError
 from graphc.ops import elementwise as ew
 from graphc.ops import exact, reduce, shape
 from graphc.ops import math as mathematics
+from graphc.ops.complex import complex
 from graphc.ops.index import iota
 from graphc.ops.random import random_bits
 from graphc.ops.random import uniform as uniform_24
@@ -53,6 +55,9 @@ def uniform(sizes: Sizes, dtype: DType = float32, generator: Any = None, near: A
     """Uniform in [0, 1): multiples of 2**-24 in f32, of 2**-53 in f64, of 2**-11 in f16, of 2**-8 in
     bf16. Drawn on the device of the tensor ``near``; the
     numbers are the same on all."""
+    if dtype.is_complex:
+        both = uniform((2, *sizes), dtype.real, generator, near)
+        return complex(*(_part(both, i) for i in (0, 1)))
     if not dtype.is_floating_point:
         raise DTypeError(f"random numbers of a distribution are floating point, not {dtype.name}")
     if dtype.kind == "h":
@@ -79,6 +84,9 @@ def _part(pair: Any, i: int) -> Any:
 @drawn_natively
 def normal(sizes: Sizes, dtype: DType = float32, generator: Any = None, near: Any = None) -> Any:
     """Normal with mean 0 and deviation 1, by the transform of Box and Muller (1958), of the same bits everywhere."""
+    if dtype.is_complex:  # of deviation 1 as a whole
+        both = ew.mul(normal((2, *sizes), dtype.real, generator, near), math.sqrt(0.5))
+        return complex(*(_part(both, i) for i in (0, 1)))
     pair = uniform((2, *sizes), dtype, generator, near)
     radius = mathematics.sqrt(ew.mul(exact.exact_log(ew.sub(1.0, _part(pair, 0))), -2.0))
     return ew.mul(radius, exact.exact_cosine(_part(pair, 1)))

@@ -17,6 +17,7 @@ from graphc.base.dtypes import (
     BY_NAME,
     bfloat16,
     bool_,
+    complex64,
     dtype_of,
     element,
     fitted,
@@ -37,6 +38,7 @@ from graphc.tensors.methods.conversion import Conversion
 from graphc.tensors.methods.inplace import InPlace
 from graphc.tensors.methods.matrices import Matrices
 from graphc.tensors.methods.numbers import Numbers
+from graphc.tensors.methods.parts import Parts
 from graphc.tensors.methods.questions import Questions
 from graphc.tensors.methods.shaping import Shaping
 from graphc.tensors.methods.statistics import Statistics
@@ -45,7 +47,7 @@ from graphc.tensors.printing import text_of, with_suffixes
 from graphc.tensors.tensor_base import BY_NUMPY, converted, edge_of, expose, front, refresh
 
 
-class Tensor(Arithmetic, Numbers, Shaping, InPlace, Conversion, Calculus, Statistics, Questions, Matrices):
+class Tensor(Arithmetic, Numbers, Shaping, InPlace, Conversion, Calculus, Statistics, Questions, Matrices, Parts):
     """A multidimensional array. Made by ``graphc.tensor``, ``graphc.zeros`` and the like."""
 
     __array_priority__ = 1000
@@ -378,7 +380,7 @@ def is_tensor(value: Any) -> bool:
     return isinstance(value, Tensor)
 
 
-_IMPLICIT = (float32, int64, bool_)
+_IMPLICIT = (float32, complex64, int64, bool_)
 """Element types that are not printed, as literals make them."""
 
 

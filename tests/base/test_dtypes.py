@@ -28,7 +28,7 @@ from graphc.base.dtypes import (
 from graphc.errors import DTypeError
 
 HALVES = (float16, bfloat16)
-EVERY = (*dtypes.ALL, *dtypes.COMING)
+EVERY = dtypes.ALL
 WIDE_UNSIGNED = (dtypes.uint16, dtypes.uint32, dtypes.uint64)
 
 
@@ -49,11 +49,12 @@ def test_properties_are_those_of_numpy(dtype: DType):
     assert dtype.is_integer == np.issubdtype(dtype.numpy, np.integer)
 
 
-@pytest.mark.parametrize("value", ["complex64", np.complex128, np.longdouble, "no type", object()])
+@pytest.mark.parametrize("value", ["complex32", np.longdouble, "no type", object()])
 def test_foreign_types_are_refused_with_the_known_names(value: object):
     with pytest.raises(DTypeError, match="is not supported") as caught:
         dtype_of(value)
-    assert caught.value.remedy == "use one of f64, f32, f16, bf16, i64, i32, i16, i8, u64, u32, u16, u8, bool"
+    names = "f64, f32, f16, bf16, c128, c64, i64, i32, i16, i8, u64, u32, u16, u8, bool"
+    assert caught.value.remedy == f"use one of {names}"
 
 
 def test_promotion_is_symmetric_and_keeps_equal_types():
@@ -109,7 +110,7 @@ def test_stored_types_are_no_types_of_tensors(dtype: DType):
         with pytest.raises(DTypeError, match="is not supported"):
             dtype_of(name)
     with pytest.raises(DTypeError, match="is not supported"):
-        layout_of(np.dtype(np.complex64))
+        layout_of(np.dtype(np.clongdouble))
 
 
 def test_what_types_hold_all_numbers_of_others():

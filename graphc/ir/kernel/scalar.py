@@ -85,7 +85,7 @@ def _mulhi(a: Any, b: Any) -> Any:
 
 def cast(value: Any, dtype: DType) -> Any:
     """Conversion as kernels do it: float to integer truncates, saturates, and maps NaN to 0; to bool: is not 0.
-    what becomes f16 or bf16, or is one of them, becomes f32 first."""
+    what becomes f16 or bf16, or is one of them, becomes f32 first; complex numbers are real by their real part."""
     array = np.asarray(value)
     if array.dtype in _HALVES:
         array = widen(array)
@@ -94,6 +94,8 @@ def cast(value: Any, dtype: DType) -> Any:
             return narrow(array.astype(np.float32), dtype)
     if dtype.kind == "b":
         return array != 0
+    if array.dtype.kind == "c" and not dtype.is_complex:
+        array = array.real
     if array.dtype.kind == "f" and dtype.kind in "iu":
         info = np.iinfo(dtype.numpy)
         inside = (array > float(info.min) - 1) & (array < float(info.max) + 1)

@@ -208,8 +208,6 @@ class Arithmetic(Elementary, Ordering, Algebra):
         """-1, 0 or 1; booleans stay as they are."""
         return ew.mul(self, True) if self.dtype.kind == "b" else ew.sign(self)
 
-    sgn = sign
-
     def div(self, other: Any, *, rounding_mode: str | None = None) -> Tensor:
         """Quotient; ``floor`` and ``trunc`` round it to a whole number and keep integer types."""
         return divide(self, other, rounding_mode)

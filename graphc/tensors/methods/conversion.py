@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import warnings
 from mmap import mmap
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,25 @@ _namespace = deferred("graphc.array_api.inspection:namespace")
 _ufunc, _function = (deferred(f"graphc.array_api.numpy_calls:{name}") for name in ("apply_ufunc", "apply_function"))
 
 
+_OLD_NAMES = {
+    "float": float32,
+    "double": float64,
+    "long": int64,
+    "int": int32,
+    "char": int8,
+    "byte": uint8,
+    "bool": bool_,
+}
+
+
+def type_named(value: Any) -> Any:
+    """The element type that an old name of PyTorch, ``torch.FloatTensor``, or the class of that name stands for;
+    anything else stands for itself."""
+    if isinstance(value, str) and value.endswith("Tensor"):
+        return _OLD_NAMES.get(value.rpartition(".")[2].removesuffix("Tensor").lower(), value)
+    return value.dtype if isinstance(value, type) and hasattr(value, "dtype") else value
+
+
 class Conversion(TensorBase):
     """Conversions between element types."""
 
@@ -32,6 +52,8 @@ class Conversion(TensorBase):
     def to_dtype(self, dtype: Any) -> Tensor:
         """This tensor as another element type; itself when it already is."""
         dtype = dtype_of(dtype)
+        if self.dtype.is_complex and not (dtype.is_complex or dtype is bool_):
+            warnings.warn("a real tensor has no imaginary parts, which are lost", UserWarning, stacklevel=2)
         return self if dtype is self.dtype else ew.cast(self, dtype=dtype)  # type: ignore[return-value]
 
     def float(self) -> Tensor:
@@ -76,7 +98,7 @@ class Conversion(TensorBase):
 
     def type(self, dtype: Any = None) -> Any:
         """As another element type; without one, the name of this tensor's."""
-        return f"graphc.{self.dtype.long_name}" if dtype is None else self.to_dtype(dtype)
+        return f"graphc.{self.dtype.long_name}" if dtype is None else self.to_dtype(type_named(dtype))
 
     # ---- memory
 
@@ -174,10 +196,6 @@ class Conversion(TensorBase):
     def is_signed(self) -> builtins.bool:
         """Whether the element type has negative numbers."""
         return self.dtype.kind in "fhi"
-
-    def is_complex(self) -> builtins.bool:
-        """False: no element type is complex."""
-        return False
 
     def is_same_size(self, other: Tensor) -> builtins.bool:
         """Whether another tensor has the same shape."""

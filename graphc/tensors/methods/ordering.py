@@ -190,7 +190,7 @@ class Ordering(TensorBase):
     @compiled_when_repeated
     def cumsum(self, dim: int, *, dtype: DType | None = None) -> Tensor:
         """Running sums along ``dim``; integers are summed as i64."""
-        dtype = dtype or (self.dtype if self.dtype.is_floating_point else int64)
+        dtype = dtype or (self.dtype if self.dtype.is_differentiable else int64)
         x = self if self.dtype is dtype else ew.cast(self, dtype=dtype)
         at = dim_of(dim, self.ndim)
         return order.cumsum(x, axis=at) if self.shape else ew.mul(x, True)
@@ -198,7 +198,7 @@ class Ordering(TensorBase):
     @compiled_when_repeated
     def cumprod(self, dim: int, *, dtype: DType | None = None) -> Tensor:
         """Running products along ``dim``; integers are multiplied as i64."""
-        dtype = dtype or (self.dtype if self.dtype.is_floating_point else int64)
+        dtype = dtype or (self.dtype if self.dtype.is_differentiable else int64)
         x: Any = self if self.dtype is dtype else ew.cast(self, dtype=dtype)
         at = dim_of(dim, self.ndim)
         if not self.numel() or not self.shape:
@@ -249,7 +249,7 @@ class Ordering(TensorBase):
 
     def nansum(self, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
         """The sum of the elements that are not NaN."""
-        x = ew.where(mathematics.isnan(self), 0, self) if self.dtype.is_floating_point else self
+        x = ew.where(mathematics.isnan(self), 0, self) if self.dtype.is_differentiable else self
         return composite.total(x, dim, keepdim, dtype)
 
     def nanmean(self, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:

@@ -19,6 +19,7 @@ from graphc.ops import bits, dispatch, shape
 from graphc.ops import elementwise as ew
 from graphc.ops.define import as_type, common_type
 from graphc.ops.index import gather, iota
+from graphc.ops.parts_of_complex import conjugate
 from graphc.ops.strided import as_strided
 from graphc.tensors import indexing
 from graphc.tensors.methods.selection import Selection
@@ -207,18 +208,18 @@ class Shaping(Selection):
         return shape.transpose(self, permutation=tuple(range(self.ndim))[::-1])
 
     def adjoint(self) -> Tensor:
-        """The last two dimensions exchanged (no element type is complex)."""
-        return self.transpose(-2, -1) if self.shape else self  # type: ignore[return-value]
+        """The last two dimensions exchanged, complex numbers conjugated."""
+        return conjugate(self.transpose(-2, -1) if self.shape else self)
 
     @property
     def H(self) -> Tensor:
-        """The transpose of a matrix."""
-        return self.t()
+        """The transpose of a matrix, complex numbers conjugated."""
+        return conjugate(self.t())
 
     @property
     def mH(self) -> Tensor:
-        """The last two dimensions exchanged."""
-        return self.transpose(-2, -1)
+        """The last two dimensions exchanged, complex numbers conjugated."""
+        return conjugate(self.transpose(-2, -1))
 
     @property
     def mT(self) -> Tensor:

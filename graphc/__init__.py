@@ -12,6 +12,7 @@ from graphc.base.version import VERSION as __version__
 if TYPE_CHECKING:
     from graphc import (
         accelerator,
+        amp,
         array_api,
         autograd,
         backends,
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
         data,
         distributions,
         errors,
+        fft,
         func,
         hooks,
         linalg,
@@ -45,11 +47,27 @@ if TYPE_CHECKING:
     from graphc.compiled.saved_file import load
     from graphc.compiled.self_test import selftest
     from graphc.compiled.step import compile_step
-    from graphc.compiled.step_options import DynamicScale
     from graphc.drawing.show import picture
     from graphc.errors import MemoryLimitError as OutOfMemoryError
     from graphc.front import *  # noqa: F403
-    from graphc.front import Size, bool, double, e, float, inf, int, long, nan, newaxis, pi
+    from graphc.front import (
+        Size,
+        bool,
+        cdouble,
+        cfloat,
+        complex,
+        double,
+        e,
+        float,
+        half,
+        inf,
+        int,
+        long,
+        nan,
+        newaxis,
+        pi,
+        short,
+    )
     from graphc.interop.from_torch import from_torch
     from graphc.interop.onnx.module import from_onnx
     from graphc.interop.pt2.program import from_pt2
@@ -120,6 +138,7 @@ if TYPE_CHECKING:
     )
     from graphc.nn.functional.reordered import grid_sampler as grid_sampler_2d
     from graphc.ops.define_op import define_op
+    from graphc.optim.loss_scale import DynamicScale
     from graphc.runtime.threads import (
         get_num_interop_threads,
         get_num_threads,
@@ -142,8 +161,9 @@ if TYPE_CHECKING:
 
 _LATER = {
     "Entry": "graphc.compiled.model_entries:Entry",
-    "DynamicScale": "graphc.compiled.step_options:DynamicScale",
+    "DynamicScale": "graphc.optim.loss_scale:DynamicScale",
     "accelerator": "graphc.accelerator",
+    "amp": "graphc.amp",
     "array_api": "graphc.array_api",
     "autograd": "graphc.autograd",
     "backends": "graphc.backends",
@@ -166,6 +186,7 @@ _LATER = {
     "from_onnx": "graphc.interop.onnx.module:from_onnx",
     "from_pt2": "graphc.interop.pt2.program:from_pt2",
     "from_torch": "graphc.interop.from_torch:from_torch",
+    "fft": "graphc.fft",
     "func": "graphc.func",
     "get_num_threads": "graphc.runtime.threads:get_num_threads",
     "grad": "graphc.autograd.transforms:grad",

@@ -30,6 +30,7 @@ gammaln = _functions.lgamma
 log_softmax, logsumexp, softmax = _functions.log_softmax, _functions.logsumexp, _functions.softmax
 logit, round, sinc, xlogy = _functions.logit, _functions.round, _functions.sinc, _functions.xlogy
 multigammaln = _functions.mvlgamma
+modified_bessel_i0, modified_bessel_i1 = i0, i1
 
 __all__ = [
     "bessel_j0",
@@ -55,6 +56,8 @@ __all__ = [
     "log_softmax",
     "logit",
     "logsumexp",
+    "modified_bessel_i0",
+    "modified_bessel_i1",
     "multigammaln",
     "ndtr",
     "ndtri",

@@ -28,6 +28,7 @@ from graphc.ir.kernel.statements import Kernel, Program, Storage
 from graphc.ir.kernel.verify import verify_program
 from graphc.lowering.program import lower_graph
 from graphc.passes.decompose import Decompose
+from graphc.passes.split_complex import SplitComplex
 from graphc.runtime.loader import Library, host, load_object, runs_here
 
 TARGETS = ("host", "avx2", "sse2")
@@ -58,7 +59,7 @@ def target_or_skip(name: str) -> Target:
 
 def decomposed(graph: Graph) -> Graph:
     """A copy made of ops that have kernel rules."""
-    return Decompose().run(copy(graph)).graph
+    return Decompose().run(SplitComplex().run(copy(graph)).graph).graph
 
 
 def lowered(graph: Graph) -> Program:
@@ -105,8 +106,9 @@ class Native:
         given, arrays, outputs = iter(arguments), [], []
         bound = bind(self.program, sizes) if sizes else self.program
         for storage in bound_storages(bound):
+            type = storage.outside
             if storage.cls == "output":
-                poison = np.full(storage.nbytes, 0xA5, np.uint8).view(storage.dtype.numpy).reshape(storage.shape)
+                poison = np.full(storage.nbytes, 0xA5, np.uint8).view(type.dtype.numpy).reshape(type.shape)
                 arrays.append(place(storage, poison))
                 outputs.append(arrays[-1])
             elif storage.cls == "status":
@@ -115,7 +117,7 @@ class Native:
                 arrays.append(place(storage, aligned_copy(np.asarray(storage.data))))
             else:
                 array = next(given)
-                assert (array.dtype, array.shape) == (storage.dtype.numpy, storage.shape) and array.flags.c_contiguous
+                assert (array.dtype, array.shape) == (type.dtype.numpy, type.shape) and array.flags.c_contiguous
                 arrays.append(place(storage, array))
         arena = place(None, aligned_copy(np.full(bound.arena, 0xA5, np.uint8)))
         pointers = [a.ctypes.data for a in (*arrays, arena)] + [sizes[name] for name in sorted(sizes)]

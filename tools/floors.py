@@ -118,7 +118,21 @@ FLOORS: dict[str, tuple[str, ...]] = {
 """Each package may import itself and those that it names, all of which stand before it. A package that is not listed
 belongs to the one that it lies in (``nn.functional``), and one at the top must be listed."""
 FRONT_DOOR = frozenset(
-    {"__init__", "__main__", "accelerator", "backends", "cuda", "errors", "front", "func", "hooks", "public", "random"}
+    {
+        "__init__",
+        "__main__",
+        "accelerator",
+        "amp",
+        "backends",
+        "cuda",
+        "errors",
+        "fft",
+        "front",
+        "func",
+        "hooks",
+        "public",
+        "random",
+    }
     | {"special", "testing", "utils", "version"}
 )
 """Modules at the top of the package: import paths that users and pickles know, which only hand on what lies below."""

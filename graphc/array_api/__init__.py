@@ -13,7 +13,7 @@ from graphc.array_api.products import *  # noqa: F403
 from graphc.array_api.searching import *  # noqa: F403
 from graphc.array_api.statistics import *  # noqa: F403
 from graphc.base.dtypes import bool_ as bool
-from graphc.base.dtypes import float32, float64, int8, int32, int64, uint8
+from graphc.base.dtypes import float32, float64, int8, int16, int32, int64, uint8, uint16, uint32, uint64
 
 newaxis = None
 __all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
@@ -26,6 +26,7 @@ __all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
     "float64",
     "inf",
     "int8",
+    "int16",
     "int32",
     "int64",
     "linalg",
@@ -33,6 +34,9 @@ __all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
     "newaxis",
     "pi",
     "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
     *creation.__all__,
     *data_types.__all__,
     *elementwise.__all__,

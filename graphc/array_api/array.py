@@ -77,7 +77,7 @@ def floor_divided(x: Any, y: Any) -> Any:
     """The quotient of two arrays of one type, rounded down; with an infinity that of the quotient, where Python says
     NaN and -1."""
     exact = ew.floor_div(x, y)
-    if x.dtype.kind != "f":
+    if not x.dtype.is_floating_point:
         return exact
     infinite = ew.logical_or(ew.eq(ew.abs(x), math.inf), ew.eq(ew.abs(y), math.inf))
     return ew.where(infinite, mathematics.floor(ew.div(x, y)), exact)
@@ -86,7 +86,7 @@ def floor_divided(x: Any, y: Any) -> Any:
 def left_over(x: Any, y: Any) -> Any:
     """The remainder of two arrays of one type with the sign of ``y``, also that of zero."""
     rest = ew.mod(x, y)
-    return rest if x.dtype.kind != "f" else ew.where(ew.eq(rest, 0), elementary.copysign(0.0, y), rest)
+    return rest if not x.dtype.is_floating_point else ew.where(ew.eq(rest, 0), elementary.copysign(0.0, y), rest)
 
 
 def _own(function: Any) -> Any:

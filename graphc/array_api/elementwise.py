@@ -54,11 +54,11 @@ def _named(function: Any, name: str, op: Callable[..., Any], doc: str) -> Any:
 
 
 def _sign(x: Any) -> Any:
-    return ew.where(mathematics.isnan(x), x, ew.sign(x)) if x.dtype.kind == "f" else ew.sign(x)
+    return ew.where(mathematics.isnan(x), x, ew.sign(x)) if x.dtype.is_floating_point else ew.sign(x)
 
 
 def _signbit(x: Any) -> Any:
-    return ew.lt(elementary.copysign(1.0, x) if x.dtype.kind == "f" else x, 0)
+    return ew.lt(elementary.copysign(1.0, x) if x.dtype.is_floating_point else x, 0)
 
 
 def _copied(x: Any) -> Any:
@@ -151,7 +151,7 @@ def _bound(bound: Any, dtype: DType, end: Any) -> Any:
         return end
     if isinstance(bound, Tensor):
         return as_type(bound, dtype)
-    if dtype.kind == "f":
+    if dtype.is_floating_point:
         return bound
     low, high = limits(dtype)
     return low if bound < low else high if bound > high else bound

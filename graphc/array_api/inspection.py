@@ -50,7 +50,7 @@ class Info:
         """The element types by name: all, or those of a kind, or of a tuple of kinds. Raises DTypeError for an unknown
         kind."""
         letters, _ = promotion.kinds_of(tuple(promotion.KINDS) if kind is None else kind)
-        return {d.long_name: d for d in ALL if d.kind in letters or kind is None}
+        return {d.long_name: d for d in ALL if d.kind in letters or (kind is None and d.kind != "h")}
 
 
 def __array_namespace_info__() -> Info:

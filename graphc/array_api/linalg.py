@@ -145,7 +145,7 @@ def vector_norm(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False, ord:
     """The norm of elements along axes: the root of order ``ord`` of the sum of such powers; infinity for the largest,
     0 for how many are not zero. Raises DTypeError for a type that is not floating point."""
     need_tensor("vector_norm", x)
-    if x.dtype.kind != "f":
+    if not x.dtype.is_floating_point:
         raise DTypeError(f"vector_norm takes a floating-point array, got {x.dtype.name}", remedy="astype(x, float64)")
     return fold("vector_norm", lambda x, axes, kept: composite.norm(x, float(ord), axes, kept), x, axis, keepdims)
 

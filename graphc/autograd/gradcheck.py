@@ -12,6 +12,7 @@ from graphc.base.errors import ArgumentError, GradientError
 from graphc.eager.engine import grad
 from graphc.eager.forward_ad import dual_level, make_dual, unpack_dual
 from graphc.ops.shape import zeros_like
+from graphc.tensors.complex_numbers import view_as_complex, view_as_real
 from graphc.tensors.tensor import Tensor
 from graphc.tracing.vmap import vmap
 
@@ -70,9 +71,10 @@ def gradcheck(
 
     Two backward passes must agree up to ``nondet_tol``. With ``check_forward_ad`` forward mode must agree with the
     differences, too, and with ``check_batched_grad`` the gradients of a batch of weights (``vmap``) with those of
-    single ones. ``inputs`` that require gradients must be f64. Raises GradientError on a difference, or returns False.
+    single ones. ``inputs`` that require gradients must be f64, or complex128, of which both parts are moved. Raises
+    GradientError on a difference, or returns False.
     """
-    given = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+    func, given = _on_parts(func, (inputs,) if isinstance(inputs, Tensor) else tuple(inputs))
     tensors = [(i, t) for i, t in enumerate(given) if isinstance(t, Tensor) and t.requires_grad]
     if not tensors:
         raise ArgumentError("gradcheck needs an input that requires gradients")
@@ -88,6 +90,19 @@ def gradcheck(
             raise
         return False
     return True
+
+
+def _on_parts(func: Callable[..., Any], inputs: tuple[Any, ...]) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """The same of real tensors: complex ones that require gradients, and complex results, are pairs of parts."""
+    pairs = {i for i, t in enumerate(inputs) if isinstance(t, Tensor) and t.requires_grad and t.dtype.is_complex}
+    split = tuple(view_as_real(t).detach().clone().requires_grad_() if i in pairs else t for i, t in enumerate(inputs))
+
+    def function(*given: Any) -> Any:
+        found = func(*[view_as_complex(t) if i in pairs else t for i, t in enumerate(given)])
+        results = found if isinstance(found, (tuple, list)) else [found]
+        return [view_as_real(t) if isinstance(t, Tensor) and t.dtype.is_complex else t for t in results]
+
+    return function, split
 
 
 class _Difference(GradientError):

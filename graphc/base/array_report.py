@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from graphc.base.dtypes import dtype_of
+from graphc.base.dtypes import dtype_of, numbers
 from graphc.base.errors import DTypeError
 
 
@@ -41,6 +41,7 @@ class ArrayReport(NamedTuple):
 def report_of(array: np.ndarray) -> ArrayReport:
     """Type, shape, range, and counts of what is no finite number."""
     name, shape = _name(array.dtype), tuple(array.shape)
+    array = numbers(array)
     if not array.size:
         return ArrayReport(name, shape, None, None, 0, 0)
     with np.errstate(all="ignore"):

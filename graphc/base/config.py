@@ -158,7 +158,8 @@ OPTIONS = (
         "`auto`, `reference`",
         "auto",
         "What eager mode computes each op by: `reference` is always the op's numpy reference, against which all other "
-        "ways are compared; `auto` leaves the choice to graphc. Read when graphc is imported.",
+        "ways are compared; `auto` computes functions that are more than a call of numpy by programs, once they were "
+        "called 24 times with the same shapes. Read when graphc is imported.",
         _one_of("auto", "reference"),
     ),
     Option(

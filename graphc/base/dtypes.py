@@ -55,6 +55,19 @@ class DType:
         return self.kind in "fhc"
 
     @property
+    def real(self) -> DType:
+        """The type of the parts of complex numbers; others are their own."""
+        return {"c64": float32, "c128": float64}.get(self.name, self)
+
+    @property
+    def complex(self) -> DType:
+        """The complex type whose parts are of this one; raises DTypeError where there is none."""
+        found = {"f32": complex64, "f64": complex128}.get(self.name)
+        if found is None:
+            raise DTypeError(f"there are no complex numbers of {self.name}", remedy="f32 or f64")
+        return found
+
+    @property
     def is_integer(self) -> bool:
         """True for signed and unsigned integers, not for bool."""
         return self.kind in "iu"
@@ -95,12 +108,13 @@ float16 = DType("f16", "float16", "h", 16)
 bfloat16 = DType("bf16", "bfloat16", "h", 16)
 bfloat16x2 = DType("bf16x2", "bfloat16x2", "p", 32)
 
-ALL = (float64, float32, int64, int32, int8, uint8, bool_)
+ALL = (
+    *(float64, float32, float16, bfloat16, complex128, complex64),
+    *(int64, int32, int16, int8, uint64, uint32, uint16, uint8, bool_),
+)
 """What tensors consist of."""
-STORED = (float16, bfloat16, bfloat16x2)
+STORED = (bfloat16x2,)
 """What weights of programs may be stored as besides."""
-COMING = (complex128, complex64, int16, uint64, uint32, uint16)
-"""What promotion knows already and tensors do not consist of yet."""
 BY_NAME = {name: d for d in (*ALL, *STORED) for name in (d.name, d.long_name)}
 _BY_NUMPY = {d.numpy: d for d in ALL}
 _BY_LAYOUT = {d.numpy: d for d in (*ALL, *STORED)}
@@ -138,13 +152,20 @@ def layout_of(dtype: np.dtype) -> DType:
 
 
 def limits(dtype: DType) -> tuple[bool | int | float, bool | int | float]:
-    """The smallest and the largest element of a type; infinities for floats."""
+    """The smallest and the largest element of a type; infinities for floats. Raises DTypeError for complex numbers."""
     if dtype.kind == "b":
         return False, True
-    if dtype.kind == "f":
+    if dtype.is_floating_point:
         return -math.inf, math.inf
+    if dtype.is_complex:
+        raise DTypeError(f"complex numbers ({dtype.name}) have no order", remedy="x.abs(), x.real or x.imag")
     info = np.iinfo(dtype.numpy)
     return int(info.min), int(info.max)
+
+
+def largest_finite(dtype: DType) -> float:
+    """The largest number of a floating-point type that is not infinite."""
+    return float.fromhex("0x1.fep127") if dtype is bfloat16 else float(np.finfo(dtype.numpy).max)
 
 
 def fitted(value: bool | int | float, dtype: DType) -> bool | int | float:
@@ -152,8 +173,10 @@ def fitted(value: bool | int | float, dtype: DType) -> bool | int | float:
 
     Raises AttributeValueError for one that is too large, and for NaN and infinities as integers.
     """
-    if dtype.kind == "f" or (is_size(value) and dtype.kind == "i"):
+    if dtype.is_differentiable or (is_size(value) and dtype.kind == "i"):
         return value
+    if isinstance(value, complex):
+        raise AttributeValueError(f"{value!r} does not fit {dtype.name}", remedy="a real number, or a complex type")
     if dtype.kind == "b":
         return bool(value)
     low, high = limits(dtype)
@@ -171,14 +194,21 @@ def bits_of(array: np.ndarray | np.generic) -> np.ndarray:
     return np.asarray(array).view(f"<u{array.dtype.itemsize}")
 
 
-def element(value: Any, dtype: DType) -> np.generic:
-    """A number as the numpy scalar of a type, rounded; of pairs their bits, which must be whole."""
+def elements(values: Any, dtype: DType) -> np.ndarray:
+    """Numbers as an array of a type, rounded; pairs are given as their bits, and what is of the type stays as it is."""
+    array = np.asarray(values)
+    if array.dtype == dtype.numpy:
+        return array
     if dtype.kind == "p":
-        return np.asarray(value, f"<u{dtype.itemsize}").view(dtype.numpy)[()]
-    if dtype is bfloat16:
-        return narrow(np.asarray(value, np.float32), dtype)[()]
+        return array.astype(f"<u{dtype.itemsize}").view(dtype.numpy)
     with np.errstate(all="ignore"):
-        return np.asarray(value).astype(dtype.numpy)[()]
+        wide = numbers(array)
+        return narrow(wide.astype(np.float32), dtype) if dtype is bfloat16 else wide.astype(dtype.numpy)
+
+
+def element(value: Any, dtype: DType) -> np.generic:
+    """A number as the numpy scalar of a type."""
+    return elements(value, dtype)[()]
 
 
 def number_of(value: np.ndarray | np.generic) -> Any:
@@ -208,6 +238,11 @@ def widen(array: np.ndarray) -> np.ndarray:
     return array.astype(np.float32)
 
 
+def numbers(array: np.ndarray) -> np.ndarray:
+    """The elements as numbers that numpy has: bf16 as float32, all others as they are."""
+    return widen(array) if array.dtype == bfloat16.numpy else array
+
+
 def pair(low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """Two arrays of float32 rounded to bf16, as pairs: the first in the lower bits."""
     bits = (bits_of(narrow(np.asarray(a, np.float32), bfloat16)).astype(np.uint32) for a in (low, high))
@@ -229,7 +264,7 @@ def promote(a: DType, b: DType) -> DType:
     """The common type of two tensors, as PyTorch promotes them.
 
     PyTorch has none for u16, u32 and u64 beside other integers and bool; here it is the smallest that holds both, for
-    u64 beside signed ones f64. For i8 beside u8 it is i32 while tensors are not of i16.
+    u64 beside signed ones f64.
     """
     if a is b:
         return a
@@ -244,6 +279,23 @@ def promote(a: DType, b: DType) -> DType:
 def _signed(bits: int) -> DType:
     """The smallest signed type of tensors with so many bits, f64 beyond 64."""
     return next((d for d in sorted(ALL, key=lambda d: d.bits) if d.kind == "i" and d.bits >= bits), float64)
+
+
+_DIGITS = {"f64": 53, "f32": 24, "f16": 11, "bf16": 8}
+
+
+def holds_all(wide: DType, narrow: DType) -> bool:
+    """Whether another type ``wide`` has all numbers of ``narrow``; complex types are not asked for."""
+    if wide is narrow or wide.kind in "bcp" or narrow.kind in "cp":
+        return False
+    if narrow.kind == "b":
+        return True
+    if narrow.is_floating_point:
+        return wide.kind == "f" and wide.bits > narrow.bits
+    digits = narrow.bits - (narrow.kind == "i")
+    if wide.is_floating_point:
+        return digits <= _DIGITS[wide.name]
+    return wide.bits - (wide.kind == "i") >= digits and (wide.kind == "i" or narrow.kind == "u")
 
 
 def scalar_type(value: bool | int | float | complex, against: DType) -> DType:

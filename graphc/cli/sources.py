@@ -136,7 +136,8 @@ def example_arrays(stages: Stages, weights: dict[str, np.ndarray]) -> tuple[list
     known = dict(weights)
     for i, storage in enumerate(stages.scheduled.storages):
         if storage.cls in ("input", "param", "state", "weight"):
-            spec = TensorSpec(storage.name, storage.dtype.name, storage.shape, equals=storage.equals)
+            type = storage.outside
+            spec = TensorSpec(storage.name, type.dtype.name, type.shape, equals=storage.equals)
             if storage.cls == "input":
                 inputs.append(random_array(spec, i))
             else:

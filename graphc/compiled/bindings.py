@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from graphc.base.autocast_state import autocast_dtype
 from graphc.base.locks import Lock
 from graphc.base.mutation_epoch import COMMON_HOOKS, EPOCH, Members
 from graphc.base.watch_words import Words
@@ -170,17 +171,21 @@ class TensorHooks:
 
 
 class DefaultType:
-    """The element type of tensors that are made without one."""
+    """The element type of tensors that are made without one, and that of factors of products."""
 
     def __init__(self) -> None:
-        self._dtype, self._device = get_default_dtype(), get_default_device()
+        self._dtype, self._device, self._factors = get_default_dtype(), get_default_device(), autocast_dtype()
 
     def holds(self) -> bool:
         """Whether it is the same."""
-        return get_default_dtype() is self._dtype and get_default_device() == self._device
+        same = get_default_dtype() is self._dtype and autocast_dtype() is self._factors
+        return same and get_default_device() == self._device
 
     def why(self) -> str:
         """What has changed."""
+        if autocast_dtype() is not self._factors:
+            names = ["off" if d is None else d.name for d in (self._factors, autocast_dtype())]
+            return f"autocast: {names[0]} -> {names[1]}"
         if get_default_device() != self._device:
             return f"default device: {self._device} -> {get_default_device()}"
         return f"default element type: {self._dtype.name} -> {get_default_dtype().name}"

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from graphc.base import config, module_path
+from graphc.base.autocast_state import autocast_dtype, is_autocast_enabled
 from graphc.base.dtypes import DType, float32
 from graphc.base.errors import ArgumentError, GraphcError
 from graphc.base.foreign import no_foreign_module
@@ -140,7 +141,7 @@ class Compiled:
         """Runs the variant of this signature, which is traced and built when it is the first time."""
         epoch, inputs, grad_enabled, call, dtype, counters, versions, numbers = self._shortcut
         current = epoch == EPOCH[0] and counters == versions and not kwargs
-        if current and is_grad_enabled() is grad_enabled and not runs_as_python():
+        if current and is_grad_enabled() is grad_enabled and not (runs_as_python() or is_autocast_enabled()):
             given = (
                 _with_numbers(args, grad_enabled)
                 if numbers
@@ -180,7 +181,8 @@ class Compiled:
         place = scope and self._place(scope)
         shape, given = self._numbers.opened(structure)
         where = machine_of(self._machine, leaves)
-        key = (shape, tuple(signature), modules.training(), grad_enabled, repeats(leaves), where, place)
+        state = grad_enabled, autocast_dtype()
+        key = (shape, tuple(signature), modules.training(), state, repeats(leaves), where, place)
         call = self._calls.of(structure, leaves)
         found, made = self._fitting(key, given, call), None
         if found is None:
@@ -193,7 +195,7 @@ class Compiled:
         result = variant.run([*leaves, *numbers] if numbers else leaves, call and call.sizes)
         if variant.drawn and (scope := module_path.scope()):
             scope.memory.update({generator: dict(counts) for generator, counts in variant.drawn.items()})
-        if leaves is args and (call := variant.shortcut()):
+        if leaves is args and not is_autocast_enabled() and (call := variant.shortcut()):
             numbers, versions = not isinstance(structure, int), variant.versions()
             self._shortcut = _Shortcut(epoch, len(args), grad_enabled, call, result.dtype, *versions, numbers)
         if made is not None:

@@ -16,7 +16,9 @@ from graphc.compiler.check import check_graph, difference
 from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import Graph, Value
 from graphc.ir.op import ErrorSample, OpDef, Sample, Trait
+from graphc.ops.complex import view_as_complex, view_as_real
 from graphc.ops.define import OpFunction
+from graphc.ops.dispatch import GraphDispatcher, use
 from graphc.ops.elementwise import cast
 from graphc.ops.rules import show
 from graphc.tensors.tensor import Tensor
@@ -116,7 +118,7 @@ def check_reference(op: OpDef, sample: Sample) -> tuple[np.ndarray, ...]:
     if found != list(types):
         what = f"the reference gives {', '.join(map(str, found))}, the type rule {', '.join(map(str, types))}"
         raise VerifyError(what, remedy="the reference keeps element types: (...).astype(x.dtype)")
-    if not op.has(Trait.VIEW) and any(np.shares_memory(a, r) for a in operands for r in results):
+    if not op.has(Trait.VIEW) and op.alias is None and any(np.shares_memory(a, r) for a in operands for r in results):
         raise VerifyError("the reference gives memory of an operand, and the op is no VIEW", remedy="a copy")
     return results
 
@@ -168,17 +170,22 @@ def _expect(found: np.ndarray, wanted: np.ndarray, statement: str) -> None:
 
 def is_differentiable(op: OpDef, sample: Sample) -> bool:
     """Whether a sample is a point for finite differences."""
-    return sample.differentiable and op.vjp is not None and any(a.dtype.kind == "f" for a in sample.operands)
+    return sample.differentiable and op.vjp is not None and any(a.dtype.kind in "fc" for a in sample.operands)
 
 
 def check_gradients(op: OpDef, sample: Sample) -> None:
     """First and second derivatives at a sample, in f64. Raises GradientError where they differ from finite differences,
     DTypeError for an op that takes no f64."""
-    arrays = [a.astype(np.float64) if a.dtype.kind == "f" else a for a in sample.operands]
+    arrays = [_wide_parts(a) for a in sample.operands]
 
     def function(graph: Graph) -> Sequence[Value]:
-        results = emit(graph, op, graph.inputs, sample.attrs)
-        return results[: sample.attrs.get("results", len(results))]
+        pairs = zip(graph.inputs, sample.operands, strict=True)
+        with use(GraphDispatcher(graph)):
+            results = emit(
+                graph, op, [view_as_complex(v) if a.dtype.kind == "c" else v for v, a in pairs], sample.attrs
+            )
+            results = results[: sample.attrs.get("results", len(results))]
+            return [view_as_real(v) if v.dtype.is_complex else v for v in results]
 
     try:
         check_derivatives(function, arrays)
@@ -186,6 +193,13 @@ def check_gradients(op: OpDef, sample: Sample) -> None:
         raise DTypeError(
             f"finite differences need f64: {error.what}", remedy="Sample(..., differentiable=False), or take f64"
         ) from error
+
+
+def _wide_parts(array: np.ndarray) -> np.ndarray:
+    """Floats as f64; complex numbers as pairs of these, each of which is differentiated."""
+    if array.dtype.kind == "c":
+        return np.stack([array.real, array.imag], -1).astype(np.float64)
+    return array.astype(np.float64) if array.dtype.kind == "f" else array
 
 
 def check_error(op: OpDef, sample: ErrorSample) -> None:

@@ -43,7 +43,7 @@ def differentiate(graph: Graph, seeds: Sequence[tuple[Value, Value]], wrt: Seque
         for node in reversed(list(graph.nodes())):
             if any(r in gradients for r in node.results) and node.op.vjp is not None:
                 for operand, gradient in zip(node.operands, apply_rules(node, gradients), strict=True):
-                    if gradient is not None and operand.dtype.is_floating_point:
+                    if gradient is not None and operand.dtype.is_differentiable:
                         accumulate(operand, gradient)
     return [gradients.get(value) for value in wrt]
 
@@ -58,7 +58,7 @@ def apply_rules(node: Node, gradients: dict[Value, Value]) -> Sequence[Value | N
     if rules is None or len(rules) != len(node.operands):
         raise GradientError(f"{node.op.name}: {len(rules or ())} gradient rules for {len(node.operands)} operands")
     return [
-        rule(g, result, *node.operands, **node.attrs) if rule and operand.dtype.is_floating_point else None
+        rule(g, result, *node.operands, **node.attrs) if rule and operand.dtype.is_differentiable else None
         for rule, operand in zip(rules, node.operands, strict=True)
     ]
 

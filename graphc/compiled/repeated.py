@@ -122,7 +122,7 @@ def sized_program(function: Callable[..., Any]) -> Callable[..., Any] | None:
 
     def run(tensor: Tensor, count: int) -> Tensor:
         array = call(tensor._data, count)
-        if array is None:  # such as one that needs more scratch memory than any before
+        if array is None:  # as of long calls, which Ctrl-C is to end
             return Context().run(compiled, tensor, count)
         result = object.__new__(Tensor)
         result._data, result.dtype, result._counter = array, dtype, [0]

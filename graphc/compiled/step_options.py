@@ -10,27 +10,10 @@ from graphc.base.errors import ArgumentError
 from graphc.compiled.function import no_class
 from graphc.compiled.machine import HOST
 from graphc.compiled.memory import Budget
+from graphc.optim.loss_scale import DynamicScale
 from graphc.passes.base import Pass
 from graphc.passes.precision import check_training_precision
 from graphc.tracing.trace import graph_name
-
-
-@dataclass(frozen=True)
-class DynamicScale:
-    """How a loss scale follows the gradients: it grows after some updates in a row whose gradients were finite, and
-    shrinks after each one whose gradients were not, which is left out."""
-
-    start: float = 65536.0
-    growth_factor: float = 2.0
-    backoff_factor: float = 0.5
-    growth_interval: int = 2000
-
-    def __post_init__(self) -> None:
-        if not (self.start > 0 and self.growth_factor > 1 and 0 < self.backoff_factor < 1 and self.growth_interval > 0):
-            raise ArgumentError(
-                f"{self}: a start and an interval above 0, a growth factor above 1, and a backoff factor between 0 and "
-                "1 are expected"
-            )
 
 
 @dataclass(frozen=True)

@@ -146,7 +146,7 @@ class PythonStep:
                 hyper = optimizer.hyper(group)
                 for param in [p for p in group["params"] if id(p) in gradients]:
                     state = optimizer.state_of(param)
-                    value, after = optimizer.update(param, gradients[id(param)], state, hyper)
+                    value, after = optimizer.new_values(param, gradients[id(param)], state, hyper)
                     changes += [(param, value), *((state[name], after[name]) for name in state)]
             for target, value in changes:
                 target.copy_(value)

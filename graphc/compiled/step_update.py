@@ -64,7 +64,7 @@ def append_update(
         path = state_path(argument, name)
         state[name] = tracer.graph.add_input(TensorType(tensor.dtype, tensor.shape), path, "state", path)
     images = {name: Tensor._wrap(value) for name, value in state.items()}
-    new, new_state = optimizer.update(Tensor._wrap(content), gradient, images, rule.values)
+    new, new_state = optimizer.new_values(Tensor._wrap(content), gradient, images, rule.values)
     if finite is not None:
         new = ew.where(finite, new, Tensor._wrap(content))
         new_state = {name: ew.where(finite, new_state[name], image) for name, image in images.items()}

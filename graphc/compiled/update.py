@@ -97,7 +97,7 @@ class Update:
         values = {name: argument(t, f"{i}.{name}", (state, name)) for name, t in state.items()}
         own = argument(param, f"{i}", None)
         images = {name: Tensor._wrap(value) for name, value in values.items()}
-        new, after = optimizer.update(Tensor._wrap(own), Tensor._wrap(gradient), images, rule)
+        new, after = optimizer.new_values(Tensor._wrap(own), Tensor._wrap(gradient), images, rule)
         for target, tensor in [(own, new), *((value, after[name]) for name, value in values.items())]:
             tracer.write(target, tensor)
 

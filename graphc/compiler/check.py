@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from graphc.base.dtypes import layout_of, numbers
 from graphc.base.errors import ArgumentError
 from graphc.codegen.machine.target import Target, host_target
 from graphc.compiler.compile import compile_stages, load_compiled
@@ -25,8 +26,8 @@ from graphc.ir.op import Trait
 
 KERNEL_LIMIT = 20_000_000
 """Most statements that the kernel interpreter runs; it is skipped for larger programs."""
-TOLERANCE = {"float32": (1e-4, 1e-5), "float64": (1e-9, 1e-11)}
-"""(relative, absolute) differences that are allowed by default; none for integers."""
+TOLERANCE = {"f64": (1e-9, 1e-11), "f32": (1e-4, 1e-5), "f16": (4e-3, 1e-6), "bf16": (3e-2, 1e-6)}
+"""(relative, absolute) differences that are allowed by default, of narrow floats four steps; none for integers."""
 
 ROUNDED = {"bf16_dot": 4e-3, "int8_dot": 2e-2, "int4_dot": 2e-2}
 """Relative and absolute differences that are allowed where what products multiply is rounded in every stage: sums that
@@ -281,7 +282,7 @@ def _describe(node: Node) -> str:
 
 
 def _scale(array: np.ndarray) -> float:
-    if array.dtype.kind != "f":
+    if array.dtype.kind not in "fc":
         return 0.0
     return float(np.abs(array[np.isfinite(array)]).max(initial=0.0))
 
@@ -291,23 +292,32 @@ def are_close(
 ) -> np.ndarray:
     """Which elements differ by no more than is allowed, TOLERANCE by default; the absolute difference in units of the
     largest element beyond 1."""
-    relative, absolute = TOLERANCE.get(expected.dtype.name, (0.0, 0.0))
+    relative, absolute = TOLERANCE.get(_real_name(expected), (0.0, 0.0))
     rtol, atol = relative if rtol is None else rtol, absolute if atol is None else atol
+    found, expected = numbers(found), numbers(expected)
     return np.isclose(found, expected, rtol=rtol, atol=atol * max(1.0, _scale(expected)), equal_nan=True)
 
 
 def allowed_difference(expected: np.ndarray, rtol: float | None = None, atol: float | None = None) -> np.ndarray:
     """By how much each element may differ, as ``are_close`` sees it."""
-    relative, absolute = TOLERANCE.get(expected.dtype.name, (0.0, 0.0))
+    relative, absolute = TOLERANCE.get(_real_name(expected), (0.0, 0.0))
     rtol, atol = relative if rtol is None else rtol, absolute if atol is None else atol
-    return rtol * np.abs(expected.astype(np.float64)) + atol * max(1.0, _scale(expected))
+    expected = numbers(expected)
+    return rtol * np.abs(expected).astype(np.float64) + atol * max(1.0, _scale(expected))
+
+
+def _real_name(array: np.ndarray) -> str:
+    """The element type, of complex numbers that of their parts."""
+    return layout_of(array.dtype).real.name
 
 
 def difference(found: np.ndarray, expected: np.ndarray) -> tuple[float, float]:
     """(largest absolute, largest relative) difference of two arrays; infinite where one is NaN and the other not."""
     if found.shape != expected.shape:
         return inf, inf
-    a, b = found.astype(np.float64), expected.astype(np.float64)
+    found, expected = numbers(found), numbers(expected)
+    wide = np.complex128 if "c" in (found.dtype.kind, expected.dtype.kind) else np.float64
+    a, b = found.astype(wide), expected.astype(wide)
     with np.errstate(all="ignore"):
         apart = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, np.abs(a - b))
         apart = np.where(np.isnan(apart), inf, apart)

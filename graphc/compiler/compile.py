@@ -167,8 +167,10 @@ def manifest_of(program: Program, entry: str, target: Target) -> tuple[Manifest,
 
 def _buffer(storage: Storage, offset: int, written: bool) -> BufferSpec:
     cls = "param" if storage.cls == "weight" else storage.cls
-    type = storage.dtype.name, storage.shape
-    return BufferSpec(storage.name, *type, cls, storage.path, offset, written, equals=storage.equals)
+    type = storage.outside
+    return BufferSpec(
+        storage.name, type.dtype.name, type.shape, cls, storage.path, offset, written, equals=storage.equals
+    )
 
 
 def _written(program: Program) -> set[str]:

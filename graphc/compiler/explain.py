@@ -235,8 +235,7 @@ def _ops(nodes: list[Node]) -> tuple[str, ...]:
 
 
 def _title(storage: Storage) -> str:
-    name = storage.path or storage.name
-    return f"{name}: {storage.dtype.name}[{','.join(map(str, storage.shape))}]"
+    return f"{storage.path or storage.name}: {storage.outside}"
 
 
 def _unfused(program: Program, plan: FusionPlan, origins: _Origins) -> tuple[Unfused, ...]:

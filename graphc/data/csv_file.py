@@ -59,7 +59,7 @@ class _Cells:
         self.missing = missing
         whole = dtype.kind in "iu"
         self.limits = (int(np.iinfo(dtype.numpy).min), int(np.iinfo(dtype.numpy).max)) if whole else (0, 1)
-        self.parse = float if dtype.kind == "f" else int
+        self.parse = float if dtype.is_floating_point else int
 
     def is_number(self, text: str) -> bool:
         """Whether the entry could stand in a row of numbers."""

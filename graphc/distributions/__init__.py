@@ -9,6 +9,7 @@ from graphc.distributions.composed import (
     RelaxedOneHotCategorical,
     TransformedDistribution,
 )
+from graphc.distributions.constraint_transforms import biject_to, transform_to
 from graphc.distributions.discrete import (
     Bernoulli,
     Binomial,
@@ -22,8 +23,18 @@ from graphc.distributions.discrete import (
 from graphc.distributions.distribution import Distribution, ExponentialFamily
 from graphc.distributions.gamma_family import Beta, Chi2, Dirichlet, Gamma, StudentT
 from graphc.distributions.kl import kl_divergence, register_kl
-from graphc.distributions.location_scale import Cauchy, Exponential, Gumbel, HalfNormal, Laplace, Normal, Uniform
+from graphc.distributions.location_scale import (
+    Cauchy,
+    Exponential,
+    Gumbel,
+    HalfCauchy,
+    HalfNormal,
+    Laplace,
+    Normal,
+    Uniform,
+)
 from graphc.distributions.multivariate_normal import MultivariateNormal
+from graphc.distributions.powers import InverseGamma, Pareto, Weibull
 from graphc.distributions.transforms import (
     AbsTransform,
     AffineTransform,
@@ -59,9 +70,11 @@ __all__ = [
     "Gamma",
     "Geometric",
     "Gumbel",
+    "HalfCauchy",
     "HalfNormal",
     "Independent",
     "IndependentTransform",
+    "InverseGamma",
     "Laplace",
     "LogNormal",
     "LowerCholeskyTransform",
@@ -71,6 +84,7 @@ __all__ = [
     "Normal",
     "OneHotCategorical",
     "OneHotCategoricalStraightThrough",
+    "Pareto",
     "Poisson",
     "PowerTransform",
     "RelaxedBernoulli",
@@ -84,9 +98,12 @@ __all__ = [
     "Transform",
     "TransformedDistribution",
     "Uniform",
+    "Weibull",
+    "biject_to",
     "constraints",
     "identity_transform",
     "kl_divergence",
     "register_kl",
+    "transform_to",
     "transforms",
 ]

@@ -43,6 +43,13 @@ class _Condition(Constraint):
         return self._name
 
 
+class _HalfLine(_Condition):
+    """Numbers on one side of ``lower_bound`` or of ``upper_bound``."""
+
+    lower_bound: Any = None
+    upper_bound: Any = None
+
+
 class _Dependent(Constraint):
     """A set that depends on parameters: a distribution says which as a property."""
 
@@ -109,15 +116,21 @@ def _is_whole(value: Tensor) -> Any:
 
 
 def _above(bound: Any) -> Constraint:
-    return _Condition(f"greater than {_short(bound)}", lambda v: ew.gt(v, bound))
+    found = _HalfLine(f"greater than {_short(bound)}", lambda v: ew.gt(v, bound))
+    found.lower_bound = bound
+    return found
 
 
 def _at_least(bound: Any) -> Constraint:
-    return _Condition(f"at least {_short(bound)}", lambda v: ew.ge(v, bound))
+    found = _HalfLine(f"at least {_short(bound)}", lambda v: ew.ge(v, bound))
+    found.lower_bound = bound
+    return found
 
 
 def _below(bound: Any) -> Constraint:
-    return _Condition(f"less than {_short(bound)}", lambda v: ew.lt(v, bound))
+    found = _HalfLine(f"less than {_short(bound)}", lambda v: ew.lt(v, bound))
+    found.upper_bound = bound
+    return found
 
 
 _TOLERANCE = 1e-6

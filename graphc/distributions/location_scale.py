@@ -212,6 +212,50 @@ class HalfNormal(Distribution):
         return self.scale.log() + (0.5 + 0.5 * LOG_2_PI - math.log(2))
 
 
+class HalfCauchy(Distribution):
+    """The absolute value of a Cauchy variable with location 0: neither mean nor variance are finite."""
+
+    arg_constraints: ClassVar[dict[str, Constraint]] = {"scale": constraints.positive}
+    support = constraints.nonnegative
+    has_rsample = True
+
+    def __init__(self, scale: Any, validate_args: bool | None = None):
+        (self.scale,) = broadcast_all(scale)
+        super().__init__(self.scale.shape, validate_args=validate_args)
+
+    def _both_sides(self) -> Cauchy:
+        return Cauchy(0.0, self.scale, validate_args=False)
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        return self._both_sides().rsample(sample_shape).abs()
+
+    @property
+    def mean(self) -> Tensor:
+        return full_like(self.scale, math.inf)
+
+    @property
+    def mode(self) -> Tensor:
+        return zeros_like(self.scale)
+
+    @property
+    def variance(self) -> Tensor:
+        return full_like(self.scale, math.inf)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._check_sample(value)
+        return ew.where(ew.ge(value, 0), self._both_sides().log_prob(value) + math.log(2), -math.inf)
+
+    def cdf(self, value: Tensor) -> Tensor:
+        self._check_sample(value)
+        return self._both_sides().cdf(value) * 2 - 1
+
+    def icdf(self, value: Tensor) -> Tensor:
+        return self._both_sides().icdf((value + 1) * 0.5)
+
+    def entropy(self) -> Tensor:
+        return self._both_sides().entropy() - math.log(2)
+
+
 class Uniform(Distribution):
     """All numbers from ``low`` up to, not including, ``high``."""
 

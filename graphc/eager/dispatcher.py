@@ -12,7 +12,7 @@ import numpy as np
 
 from graphc.base import config, mutation_epoch
 from graphc.base.device import device
-from graphc.base.dtypes import DType
+from graphc.base.dtypes import DType, bfloat16, elements
 from graphc.base.errors import ArgumentError, DeviceError, GradientError, GraphcError, TraceError
 from graphc.eager import engine
 from graphc.eager.forward_ad import propagate
@@ -22,6 +22,7 @@ from graphc.ir.op import OpDef, Trait
 from graphc.ir.types import TensorType
 from graphc.ops import dispatch, shape
 from graphc.ops.define import element, no_tensor
+from graphc.ops.narrow import is_narrow
 from graphc.tape.grad_mode import is_grad_enabled, is_inference_mode_enabled
 from graphc.tape.tangents import USED, has_tangents
 from graphc.tensors import journal
@@ -164,6 +165,8 @@ class EagerDispatcher:
             if any([t.__class__ in _PYTHON for t in operands]):
                 check_tensors(function, operands)
             return self._checked(function, operands, attrs)
+        if is_narrow(operands, attrs):
+            return None
         if not function.promotes:
             return self._made(function.op, operands, attrs)
         promoted = function.promoted(operands)
@@ -176,7 +179,9 @@ class EagerDispatcher:
     def _promoted(self, function: Any, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         """A call whose operands are brought to one element type by operations, and what is no tensor raises."""
         if function.__class__ is not OpDef:
-            operands = function.promoted(operands) if function.promotes else operands
+            if is_narrow(operands, attrs):
+                return function.applied(operands, attrs)
+            operands = function.promoted(operands)
             function = function.op
         check_tensors(function, operands)
         return self.call(function, operands, attrs)
@@ -196,7 +201,9 @@ class EagerDispatcher:
     def _elsewhere(self, function: Any, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         """A call of which an operand lies on a device; raises TraceError for one of a trace that is over."""
         if function.__class__ is not OpDef:
-            operands = function.promoted(operands) if function.promotes else operands
+            if is_narrow(operands, attrs):
+                return function.applied(operands, attrs)
+            operands = function.promoted(operands)
             function = function.op
         check_tensors(function, operands)
         for tensor in operands:
@@ -273,7 +280,7 @@ class EagerDispatcher:
 
     def scalar(self, value: bool | int | float, dtype: DType) -> Tensor:
         """A tensor without dimensions."""
-        return Tensor._wrap(np.array(value, dtype.numpy))
+        return Tensor._wrap(elements(value, dtype) if dtype is bfloat16 else np.array(value, dtype.numpy))
 
     # ---- what tensors ask for
 

@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from graphc.base.autocast_state import suspended
 from graphc.base.errors import ArgumentError, DeviceError, GradientError, GraphcError, ShapeError
 from graphc.ops import elementwise as ew
+from graphc.ops.autodiff import complex_loss
 from graphc.ops.shape import concat, filled, reshape, zeros_like
 from graphc.tape.grad_mode import enable_grad, is_anomaly_check_nan_enabled, is_anomaly_enabled, no_grad
 from graphc.tape.node import AccumulateGrad, Edge, Node, run_hooks
@@ -38,6 +40,8 @@ def _roots(outputs: Sequence[Any], gradients: Sequence[Any]) -> list[tuple[Edge,
 
 def _root_gradient(i: int, output: Any, gradient: Any) -> Any:
     if gradient is None:
+        if output.dtype.is_complex:
+            raise complex_loss(output)
         if output.numel() != 1:
             raise GradientError(
                 f"a gradient can be implied only for a scalar output; output {i} has shape {list(output.shape)}",
@@ -259,12 +263,17 @@ def _add(leaf: Any, gradient: Any, create: bool) -> None:
         leaf._grad = gradient if old is None else ew.add(old, gradient)
     elif old is None:
         leaf._grad = Tensor._wrap(np.array(data, order="C"))
-    elif isinstance(old._data, np.ndarray) and old._data.flags.writeable and not old._requires_grad:
+    elif _adds_in_place(old):
         np.add(old._data, data, out=old._data)
         if old._counter is not None:
             old._counter[0] += 1
     else:
         leaf._grad = ew.add(old, gradient)
+
+
+def _adds_in_place(old: Any) -> bool:
+    is_array = isinstance(old._data, np.ndarray) and old.dtype.kind != "h"
+    return is_array and old._data.flags.writeable and not old._requires_grad
 
 
 def _add_on_device(leaf: Any, old: Any, gradient: Any) -> None:
@@ -301,7 +310,7 @@ def backward(
         if not wanted:
             raise GradientError("inputs must not be empty")
         _check_inputs(wanted)
-    with _mode(create_graph):
+    with _mode(create_graph), suspended():
         roots = _roots(outputs, gradients)
         edges = None if wanted is None else [edge_of(t) for t in wanted]
         run = _Pass(edges, keep, create_graph, accumulate=True)
@@ -345,7 +354,7 @@ def grad(
     _check_inputs(wanted)
     keep = create_graph if retain_graph is None else retain_graph
     unused = (allow_unused or materialize_grads, materialize_grads)
-    with _mode(create_graph):
+    with _mode(create_graph), suspended():
         if not is_grads_batched:
             return _gradients(results, wanted, given, keep, create_graph, *unused)
         rows = _rows(given)

@@ -255,8 +255,10 @@ class Cursor:
         return sign + self.take().text, first
 
     def number(self, dtype: DType) -> np.generic:
-        """A number of an element type, as a numpy scalar."""
+        """A number of an element type, as a numpy scalar; a complex one is its real and imaginary part."""
         text, token = self.number_text()
+        if dtype.is_complex:
+            text = f"{text} {self.number_text()[0]}"
         try:
             return parse_number(text, dtype)
         except ValueError as error:

@@ -29,6 +29,8 @@ def print_scalar(value: Any, dtype: DType) -> str:
 
 def print_number(value: Any, dtype: DType) -> str:
     """The value alone: the shortest text that reads back to the same bits."""
+    if dtype.is_complex:
+        return " ".join(print_number(part, dtype.real) for part in (np.real(value), np.imag(value)))
     if dtype.kind == "b":
         return "true" if value else "false"
     if dtype is bfloat16:
@@ -57,6 +59,12 @@ def _print_nan(value: np.ndarray) -> str:
 def parse_number(text: str, dtype: DType) -> np.generic:
     """The numpy scalar that ``print_number``'s text stands for, rounded to ``dtype``; raises ValueError. A whole number
     without a point is the bits of a bf16, as earlier versions printed them."""
+    if dtype.is_complex:
+        parts = text.split()
+        if len(parts) != 2:
+            raise ValueError(f"{text} is no {dtype.name}")
+        both = np.stack([parse_number(part, dtype.real) for part in parts])
+        return both.view(dtype.numpy)[0]
     if dtype.numpy.kind == "V":
         return _parse_record(text, dtype)
     if text.startswith("nan:"):

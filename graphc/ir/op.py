@@ -53,6 +53,8 @@ class Trait(Flag):
     """Operand 0 is a param or state argument of the graph, and result 0 is its content after the call."""
     IDENTITY = auto()
     """The results are the operands, bit by bit: the op means something to gradients or to order only."""
+    REINTERPRETS = auto()
+    """The result lies in memory as the one operand does, byte for byte: complex numbers as pairs, or pairs as these."""
     CONVERSION = auto()
     """Result element i is element i of the one operand as the element type that the attribute ``dtype`` names."""
     LOOP = auto()
@@ -97,6 +99,15 @@ class Dims(Enum):
     """Channel of the result, channel of the operand, then places in a window: weights of a convolution."""
     SAME = auto()
     """As those of all others that are SAME."""
+
+
+class OnParts(Enum):
+    """How an op on complex numbers follows from itself on their real and imaginary parts."""
+
+    EACH = auto()
+    """The real part of the result is that of real parts, the imaginary part that of imaginary parts."""
+    BILINEAR = auto()
+    """Linear in each of its two operands: the result is (a + bi)(c + di) with the op for the products."""
 
 
 @dataclass(frozen=True)
@@ -246,6 +257,10 @@ class OpDef:
     updates: int | None = None
     """For ops with ``lower_nest`` whose result is an operand with some elements replaced: the number of that operand.
     The rule stores what it replaces only; the rest is copied before, unless the result takes over the memory."""
+    complex: OnParts | Callable[..., Any] | None = None
+    """Rule for complex operands, written in ops: ``complex(*operands, **attrs)`` -> result, where complex operands and
+    results are ``ops.parts_of_complex.Complex``, which operations on them take too; or how it follows from the op. VIEW
+    ops that have none treat the parts alike."""
     decompose: Callable[..., Any] | None = None
     """``decompose(*operands, **attrs)`` -> result(s) in simpler ops, or None when the application is simple enough."""
     traits: Trait = Trait.NONE

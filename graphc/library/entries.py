@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from graphc.base.dtypes import BY_NAME
 from graphc.base.errors import ArgumentError, CompileError, GraphcError
 from graphc.base.size import is_size, terms
 from graphc.base.version import VERSION
@@ -218,6 +219,12 @@ def _entry(
 ) -> EntryPlan:
     """What the function of an entry has to do."""
     source, manifest = compiled.source, compiled.manifest
+    for buffer in manifest.of_class("input", "param", "state", "output"):
+        if BY_NAME[buffer.dtype].is_complex:
+            raise CompileError(
+                f"{buffer}: C libraries have no complex numbers",
+                remedy="pairs of floats, and view_as_complex and view_as_real inside of the model",
+            )
     model, slots = source.spec, table_slots(manifest)
     given = [*zip(model.inputs, manifest.of_class("input"), strict=True)]
     filled = [*zip(model.outputs, manifest.of_class("output"), strict=True)]

@@ -18,6 +18,7 @@ from graphc.ir.kernel.repeat import loop_spans
 from graphc.ir.kernel.statements import Buffer, Call, Kernel, Program, Storage
 from graphc.ir.op import Trait
 from graphc.ir.types import row_major_strides
+from graphc.lowering.complex_memory import has_complex, on_complex_memory, on_real_memory
 from graphc.lowering.group import lower_group, lower_part, origin_of
 from graphc.lowering.group_key import group_key
 from graphc.lowering.in_place import StateMemory, overwrites_own_element
@@ -38,6 +39,9 @@ def lower_graph(graph: Graph, layout: str = LAYOUTS[0], costs: FusionCosts = DEF
 
 def lower_layouts(graph: Graph, layouts: Sequence[str], costs: FusionCosts = DEFAULT.fusion) -> list[Program]:
     """The program once per layout, fused once."""
+    if has_complex(graph):
+        programs = lower_layouts(on_real_memory(graph), layouts, costs)
+        return [on_complex_memory(program, graph) for program in programs]
     plan = fuse(graph, costs)
     images = image_values(graph) if any(x != LAYOUTS[0] for x in layouts) else set()
     known: _Known = {}

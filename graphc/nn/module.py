@@ -8,7 +8,7 @@ from typing import Any, Self
 from graphc.base import module_path, mutation_epoch
 from graphc.base.device import CPU
 from graphc.base.device import device as device_of
-from graphc.base.dtypes import DType, dtype_of, float32, float64
+from graphc.base.dtypes import DType, bfloat16, dtype_of, float16, float32, float64
 from graphc.base.errors import ArgumentError, AttributeValueError, DTypeError, GraphcError, MemberError
 from graphc.base.lazy import deferred
 from graphc.base.mutation_epoch import Members
@@ -316,12 +316,12 @@ class Module(ModuleState, ModuleHooks):
         return self.to(float64)
 
     def half(self) -> Self:
-        """Casts floating-point parameters and buffers to f16; raises DTypeError where that type does not exist."""
-        return self.to(dtype_of("float16"))
+        """Casts floating-point parameters and buffers to f16."""
+        return self.to(float16)
 
     def bfloat16(self) -> Self:
-        """Casts floating-point parameters and buffers to bf16; raises DTypeError where that type does not exist."""
-        return self.to(dtype_of("bfloat16"))
+        """Casts floating-point parameters and buffers to bf16."""
+        return self.to(bfloat16)
 
     def to_empty(self, *, device: Any = None, recurse: bool = True) -> Self:
         """Gives parameters and buffers new memory whose content is not defined."""

@@ -19,8 +19,6 @@ from graphc.tensors.tensor_base import expose, front
 
 EXTRA_STATE = "_extra_state"
 """Key suffix of what ``get_extra_state`` returns."""
-_WIDER = {"float16": np.float32, "bfloat16": np.float32, "int16": np.int32}
-"""By the name of an element type that is none of graphc the one that holds every value of it."""
 
 
 class IncompatibleKeys(NamedTuple):
@@ -285,7 +283,7 @@ def _as_tensor(value: Any) -> Any:
     if str(getattr(value, "dtype", "")).endswith("bfloat16") and hasattr(value, "float"):
         value = value.float()  # numpy has no such type
     array = np.asarray(value)
-    found = front().constant(array.astype(_WIDER.get(array.dtype.name, array.dtype), copy=False))
+    found = front().constant(array)
     expose(found)
     return found
 

@@ -7,7 +7,7 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from graphc.base.dtypes import dtype_of, float32
+from graphc.base.dtypes import dtype_of, element, float32
 from graphc.base.errors import ArgumentError
 from graphc.tensors.repeated import PLAIN
 from graphc.tensors.tensor import Tensor
@@ -93,5 +93,5 @@ def empty_parameter(shape: Sequence[int], dtype: Any = None, device: Any = None)
 
 def filled(shape: Sequence[int], value: float, dtype: Any = None, device: Any = None) -> Tensor:
     """A new tensor of one value, f32 when ``dtype`` is None."""
-    found = Tensor._wrap(np.full(tuple(shape), value, (float32 if dtype is None else dtype_of(dtype)).numpy))
+    found = Tensor._wrap(np.full(tuple(shape), element(value, float32 if dtype is None else dtype_of(dtype))))
     return found if device is None else found.to(device)

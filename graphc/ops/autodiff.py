@@ -122,6 +122,14 @@ def _choose(graph: Graph, outputs: Sequence[int] | None) -> list[int]:
     return list(outputs)
 
 
+def complex_loss(value: Any) -> GradientError:
+    """The error for a complex output whose gradient is not given."""
+    return GradientError(
+        f"a gradient can be implied only for a real output, this one is {value.dtype.name}",
+        remedy="backward(gradient), or a real loss, such as x.abs().sum()",
+    )
+
+
 def _unit_gradient(target: Graph, graph: Graph, chosen: Sequence[int], unit: bool | Seed) -> Value:
     value = graph.outputs[chosen[0]]
     if len(chosen) != 1 or value.type.size != 1:
@@ -130,6 +138,8 @@ def _unit_gradient(target: Graph, graph: Graph, chosen: Sequence[int], unit: boo
             f"grad can be implicitly created only for scalar outputs, got {shown}",
             remedy="reduce the output to one number, e.g. with sum() or mean()",
         )
+    if value.dtype.is_complex:
+        raise complex_loss(value)
     if not isinstance(unit, bool):
         return unit(target, value)
     with use(GraphDispatcher(target, prefix=f"grad.{value.name}.")):

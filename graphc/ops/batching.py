@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.base.dtypes import dtype_of
+from graphc.base.dtypes import dtype_of, number_of
 from graphc.ir.graph.graph import CONSTANT, Graph, Node
 from graphc.ir.graph.interpret import Interpreter, live_nodes
 from graphc.ir.op import Attrs, OpDef, Trait
@@ -88,7 +88,7 @@ class _Batched(Interpreter):
 def constant(array: np.ndarray) -> Any:
     """An array as an operand of the active dispatcher."""
     if not array.shape:
-        return dispatch.current().scalar(array.item(), dtype_of(array.dtype))
+        return dispatch.current().scalar(number_of(array), dtype_of(array.dtype))
     return dispatch.apply(CONSTANT, (), {"value": array})
 
 

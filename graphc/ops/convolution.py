@@ -14,12 +14,13 @@ from graphc.base.size import always, is_one
 from graphc.ir.kernel.index import Index
 from graphc.ir.kernel.lowering import LowerContext, OperandRef
 from graphc.ir.kernel.nest import Scalar
-from graphc.ir.op import Attr, Attrs, Dims, ErrorSample, ImageRule, OpDef, Sample, Trait
+from graphc.ir.op import Attr, Attrs, Dims, ErrorSample, ImageRule, OnParts, OpDef, Sample, Trait
 from graphc.ir.types import TensorType
 from graphc.ops import dispatch, shape
 from graphc.ops.batch import Entry, move, spread
 from graphc.ops.define import define
 from graphc.ops.matrix_product import of_halves, product_of, summed_type
+from graphc.ops.parts_of_complex import holomorphic
 from graphc.ops.sliding import DILATION, KERNEL, PADDING, SIZE, STRIDE, Pairs, Sliding, inside
 
 Ints = tuple[int, ...]
@@ -27,7 +28,7 @@ GROUPS = Attr("groups", "int", "number of independent slices of the channels", 1
 
 
 def _check_types(op: str, a: TensorType, b: TensorType, groups: int) -> None:
-    if a.dtype is not b.dtype or a.dtype.kind not in ("fiu" if op == "conv_grad_input" else "fiup"):
+    if a.dtype is not b.dtype or a.dtype.kind not in ("fiuc" if op == "conv_grad_input" else "fiupc"):
         raise DTypeError(f"{op}: operands must have one numeric element type, got {a.dtype} and {b.dtype}")
     if a.rank < 3 or a.rank != b.rank:
         raise ShapeError(f"{op}: operands need the same number of dimensions, at least 3, got {a} and {b}")
@@ -449,7 +450,8 @@ conv = define(
     _infer_conv,
     attrs=_ATTRS,
     reference=_conv_reference,
-    vjp=(_conv_vjp_x, _conv_vjp_weight),
+    vjp=(holomorphic(_conv_vjp_x), holomorphic(_conv_vjp_weight)),
+    complex=OnParts.BILINEAR,
     lower=_lower_conv,
     decompose=_decompose_conv,
     traits=_TRAITS,
@@ -481,7 +483,8 @@ conv_grad_input = define(
     _infer_grad_input,
     attrs=[SIZE, *_ATTRS],
     reference=_grad_input_reference,
-    vjp=(_grad_input_vjp_g, _grad_input_vjp_weight),
+    vjp=(holomorphic(_grad_input_vjp_g), holomorphic(_grad_input_vjp_weight)),
+    complex=OnParts.BILINEAR,
     decompose=_decompose_grad_input,
     traits=_TRAITS,
     image=ImageRule((Dims.IMAGE, Dims.WINDOW), Dims.IMAGE),
@@ -502,7 +505,8 @@ conv_grad_weight = define(
     _infer_grad_weight,
     attrs=[KERNEL, *_ATTRS],
     reference=_grad_weight_reference,
-    vjp=(_grad_weight_vjp_x, _grad_weight_vjp_g),
+    vjp=(holomorphic(_grad_weight_vjp_x), holomorphic(_grad_weight_vjp_g)),
+    complex=OnParts.BILINEAR,
     lower=_lower_grad_weight,
     decompose=_decompose_grad_weight,
     traits=_TRAITS,

@@ -7,7 +7,8 @@ from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
-from graphc.base.dtypes import BY_NAME, DType, float32, promote, scalar_type
+from graphc.base.autocast_state import USED
+from graphc.base.dtypes import BY_NAME, DType, float32, promote, python_scalar_type, scalar_type, uint64
 from graphc.base.errors import ArgumentError, DTypeError, ShapeError, VerifyError
 from graphc.base.symbolic import is_symbolic
 from graphc.ir.op import (
@@ -17,6 +18,7 @@ from graphc.ir.op import (
     ErrorSample,
     Halo,
     ImageRule,
+    OnParts,
     OpDef,
     Sample,
     Trait,
@@ -28,10 +30,11 @@ from graphc.ir.types import TensorType
 from graphc.ops import dispatch
 from graphc.ops.batch import BatchRule
 from graphc.ops.bounds import BoundsRule
+from graphc.ops.narrow import answers, apply_narrow, is_narrow, rounded_factors
 from graphc.ops.rules import show
 from graphc.ops.size_numbers import depends_on_sizes, number_of_sizes
 
-Scalar = (bool, int, float, np.bool_, np.integer, np.floating)
+Scalar = (bool, int, float, complex, np.bool_, np.number)
 
 
 class OpFunction:
@@ -41,26 +44,50 @@ class OpFunction:
         self.op = op
         self.promotes = promotes
         self.to_float = to_float
+        self.contracts = op.has(Trait.CONTRACTION)
         self.__name__ = op.name
         self.__doc__ = op.doc
 
     def __call__(self, *operands: Any, **attrs: Any) -> Any:
+        if self.contracts and USED[0] and dispatch.is_front():
+            operands = rounded_factors(dispatch.apply, operands)
         if dispatch.active() is None:
             return dispatch.default().call(self, operands, attrs)
-        if self.promotes:
-            operands = self.promoted(operands)
-        return dispatch.apply(self.op, operands, attrs)
+        return self.applied(operands, attrs)
 
-    def promoted(self, operands: Sequence[Any]) -> tuple[Any, ...]:
+    def applied(self, operands: Sequence[Any], attrs: Attrs) -> Any:
+        """The result, by op applications of the active dispatcher."""
+        if is_narrow(operands, attrs):
+            return self._applied_narrow(operands, attrs)
+        return dispatch.apply(self.op, self.promoted(operands), attrs)
+
+    def promoted(self, operands: Sequence[Any]) -> Sequence[Any]:
         """The operands as tensors of their common type, where the op wants one."""
-        indices = range(len(operands)) if self.promotes == EVERY else self.promotes
-        dtype = common_type([operands[i] for i in indices], self.op.name)
-        if self.to_float and dtype.kind != "f":
-            dtype = float32
+        if not self.promotes:
+            return operands
+        indices, dtype = self._common(operands)
         result = list(operands)
         for i in indices:
             result[i] = as_type(operands[i], dtype)
         return tuple(result)
+
+    def _common(self, operands: Sequence[Any]) -> tuple[Sequence[int], DType]:
+        indices = range(len(operands)) if self.promotes == EVERY else self.promotes
+        dtype = common_type([operands[i] for i in indices], self.op.name)
+        return indices, float32 if self.to_float and not dtype.is_differentiable else dtype
+
+    def _applied_narrow(self, operands: Sequence[Any], attrs: Attrs) -> Any:
+        if not self.promotes:
+            return apply_narrow(dispatch.apply, self.op, operands, attrs)
+        indices, dtype = self._common(operands)
+        # Beside narrow floats numbers keep their digits, except where elements are compared with them, as in PyTorch.
+        number = float32 if dtype.kind == "h" and not answers(self.op, len(operands), attrs) else dtype
+        result = list(operands)
+        for i in indices:
+            result[i] = as_type(operands[i], number if isinstance(operands[i], Scalar) else dtype)
+        if dtype.kind != "h":
+            return dispatch.apply(self.op, result, attrs)
+        return apply_narrow(dispatch.apply, self.op, result, attrs, dtype)
 
     def __repr__(self) -> str:
         return f"<op {self.op.name}>"
@@ -87,9 +114,9 @@ def common_type(operands: Sequence[Any], name: str = "op") -> DType:
     dims, zero = classes
     result = dims or zero
     if dims is not None and zero is not None and _category(zero) > _category(dims):
-        result = zero
+        result = dims.complex if zero.is_complex and dims.kind == "f" else zero
     for value in scalars:
-        result = _python_type(value) if result is None else scalar_type(value, result)
+        result = python_scalar_type(value) if result is None else scalar_type(value, result)
     assert result is not None
     return result
 
@@ -102,12 +129,7 @@ def no_tensor(name: str, operand: Any) -> ArgumentError:
 
 
 def _category(dtype: DType) -> int:
-    return {"b": 0, "u": 1, "i": 1, "f": 2}[dtype.kind]
-
-
-def _python_type(value: Any) -> DType:
-    name = "bool" if isinstance(value, (bool, np.bool_)) else "i64" if isinstance(value, (int, np.integer)) else "f32"
-    return BY_NAME[name]
+    return {"b": 0, "u": 1, "i": 1, "f": 2, "h": 2, "c": 3}[dtype.kind]
 
 
 def as_type(operand: Any, dtype: DType) -> Any:
@@ -127,8 +149,9 @@ def element(value: Any, dtype: DType) -> Any:
     Raises ArgumentError for a whole number beyond i64."""
     if dtype.kind not in "iu" or is_symbolic(value):
         return value
-    if not -(2**63) <= value < 2**63:
-        raise ArgumentError(f"{value} lies outside of the range of i64", remedy="a float")
+    if not -(2**63) <= value < 2 ** (64 if dtype is uint64 else 63):
+        widest = "u64" if dtype is uint64 else "i64"
+        raise ArgumentError(f"{value} lies outside of the range of {widest}", remedy="a float")
     low = 0 if dtype.kind == "u" else -(1 << dtype.bits - 1)
     return (int(value) - low) % (1 << dtype.bits) + low
 
@@ -142,6 +165,7 @@ class Rules(TypedDict, total=False):
     lower: Callable[..., Any] | None
     lower_nest: Callable[..., None] | None
     updates: int | None
+    complex: OnParts | Callable[..., Any] | None
     decompose: Callable[..., Any] | None
     alias: Callable[..., Any] | None
     batch: BatchRule | None

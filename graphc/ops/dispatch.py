@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from graphc.base.dtypes import DType, dtype_of
+from graphc.base.dtypes import DType, dtype_of, number_of
 from graphc.base.lazy import deferred
 from graphc.base.location import UNKNOWN, Location
 from graphc.ir.graph.build import emit
@@ -91,6 +91,11 @@ def use(dispatcher: Dispatcher) -> Iterator[Dispatcher]:
         _current.reset(token)
 
 
+def is_front() -> bool:
+    """Whether ops are applied to tensors, eagerly or in a trace, and not to the values of a graph."""
+    return not isinstance(_current.get(), GraphDispatcher)
+
+
 def apply(op: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     """Applies ``op`` under the active dispatcher."""
     return current().apply(op, operands, attrs)
@@ -118,5 +123,5 @@ class GraphDispatcher:
     def constant(self, array: np.ndarray) -> Value:
         """A constant node; scalars are interned."""
         if not array.shape:
-            return self.scalar(array.item(), dtype_of(array.dtype))
+            return self.scalar(number_of(array), dtype_of(array.dtype))
         return emit(self.graph, CONSTANT, (), {"value": array}, self.location, self.prefix + CONSTANT.name)[0]

@@ -13,6 +13,7 @@ from graphc.ir.kernel.nest import NestBuilder, Scalar
 from graphc.ir.kernel.scalar import SCALAR_OPS
 from graphc.ir.op import ErrorSample, Trait, ZeroSign
 from graphc.ir.types import TensorType
+from graphc.ops import complex_functions as rules
 from graphc.ops.define import EVERY, define
 from graphc.ops.elementwise import (
     COMMUTATIVE,
@@ -45,7 +46,14 @@ _LARGE = 1e9
 # ---- other bases
 
 exp2 = function(
-    "exp2", "2 to the power x.", np.exp2, lambda g, y, x: mul(g, mul(y, _LN_2)), -3, 3, zero_sign=ZeroSign.HIDDEN
+    "exp2",
+    "2 to the power x.",
+    lambda x: np.exp2(x) if x.dtype.kind == "f" else np.exp(x * x.dtype.type(_LN_2)),
+    lambda g, y, x: mul(g, mul(y, _LN_2)),
+    -3,
+    3,
+    zero_sign=ZeroSign.HIDDEN,
+    on_complex=rules.exp2,
 )
 log2 = function(
     "log2",
@@ -55,6 +63,7 @@ log2 = function(
     0.1,
     5,
     zero_sign=ZeroSign.HIDDEN,
+    on_complex=rules.log2,
 )
 log10 = function(
     "log10",
@@ -64,6 +73,7 @@ log10 = function(
     0.1,
     5,
     zero_sign=ZeroSign.HIDDEN,
+    on_complex=rules.log10,
 )
 
 
@@ -86,10 +96,25 @@ logit = function(
 
 # ---- the tangent and hyperbolic functions
 
-tan = function("tan", "The tangent of x radians.", np.tan, lambda g, y, x: mul(g, add(mul(y, y), 1)), -1.3, 1.3)
-sinh = function("sinh", "The hyperbolic sine.", np.sinh, lambda g, y, x: mul(g, cosh(x)), -3, 3)
+tan = function(
+    "tan",
+    "The tangent of x radians.",
+    np.tan,
+    lambda g, y, x: mul(g, add(mul(y, y), 1)),
+    -1.3,
+    1.3,
+    on_complex=rules.tan,
+)
+sinh = function("sinh", "The hyperbolic sine.", np.sinh, lambda g, y, x: mul(g, cosh(x)), -3, 3, on_complex=rules.sinh)
 cosh = function(
-    "cosh", "The hyperbolic cosine.", np.cosh, lambda g, y, x: mul(g, sinh(x)), -3, 3, zero_sign=ZeroSign.HIDDEN
+    "cosh",
+    "The hyperbolic cosine.",
+    np.cosh,
+    lambda g, y, x: mul(g, sinh(x)),
+    -3,
+    3,
+    zero_sign=ZeroSign.HIDDEN,
+    on_complex=rules.cosh,
 )
 
 
@@ -114,6 +139,13 @@ def _lower_atanh(nest: NestBuilder, x: Scalar) -> Scalar:
     return (nest.op("log1p", x) - nest.op("log1p", -x)) * 0.5
 
 
+def _acosh_gradient(g: Any, y: Any, x: Any) -> Any:
+    """g / sqrt(x x - 1); the product of two roots is on the same branch as the function."""
+    if x.dtype.is_complex:
+        return mul(g, mul(rsqrt(sub(x, 1)), rsqrt(add(x, 1))))
+    return mul(g, rsqrt(sub(mul(x, x), 1)))
+
+
 asinh = function(
     "asinh",
     "The inverse of the hyperbolic sine.",
@@ -122,15 +154,17 @@ asinh = function(
     -3,
     3,
     lowered(_lower_asinh),
+    on_complex=rules.asinh,
 )
 acosh = function(
     "acosh",
     "The inverse of the hyperbolic cosine; NaN below 1.",
     np.arccosh,
-    lambda g, y, x: mul(g, rsqrt(sub(mul(x, x), 1))),
+    _acosh_gradient,
     1.2,
     5,
     lowered(_lower_acosh),
+    on_complex=rules.acosh,
 )
 atanh = function(
     "atanh",
@@ -140,6 +174,7 @@ atanh = function(
     -0.9,
     0.9,
     lowered(_lower_atanh),
+    on_complex=rules.atanh,
 )
 erfc = function(
     "erfc",

@@ -7,16 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from graphc.base.dtypes import STORED, DType, bfloat16, bool_, dtype_of, float32, float64, int32, int64
+from graphc.base.dtypes import STORED, DType, bfloat16x2, bool_, dtype_of, float32, float64, int32, int64
 from graphc.base.errors import DTypeError, ShapeError
 from graphc.ir.kernel import scalar
 from graphc.ir.kernel.index import Index
 from graphc.ir.kernel.lowering import LowerContext, OperandRef
 from graphc.ir.kernel.nest import Scalar
-from graphc.ir.op import Attr, ErrorSample, Sample, Trait, ZeroSign
+from graphc.ir.op import Attr, ErrorSample, OnParts, Sample, Trait, ZeroSign
 from graphc.ir.types import TensorType
 from graphc.ops import bounds
+from graphc.ops import complex_functions as rules
 from graphc.ops.define import EVERY, define
+from graphc.ops.parts_of_complex import Complex, apply_named, conjugate, holomorphic, named
 from graphc.ops.rules import broadcast, check_kind, check_one_dtype, elementwise
 from graphc.ops.samples import (
     FLOATS,
@@ -32,7 +34,7 @@ from graphc.ops.samples import (
     plain,
     unary,
 )
-from graphc.ops.shape import zeros_like
+from graphc.ops.shape import filled, zeros_like
 
 ELEMENTWISE = Trait.PURE | Trait.ELEMENTWISE
 COMMUTATIVE = ELEMENTWISE | Trait.COMMUTATIVE
@@ -74,14 +76,15 @@ add = define(
     "add",
     "x + y; for bool, x or y.",
     "x y",
-    elementwise("add", "fiub"),
+    elementwise("add", "fiubc"),
     reference=np.add,
     vjp=(lambda g, result, x, y: g, lambda g, result, x, y: g),
+    complex=OnParts.EACH,
     lower=lowered(lambda nest, x, y: nest.op("or" if x.dtype is bool_ else "add", x, y)),
     traits=COMMUTATIVE,
     zero_sign=ZeroSign.KEPT,
     bounds=bounds.total,
-    samples=binary(kinds="fiub"),
+    samples=binary(kinds="fiubc"),
     error_samples=MISMATCH,
     promotes=EVERY,
 )
@@ -89,14 +92,15 @@ sub = define(
     "sub",
     "x - y.",
     "x y",
-    elementwise("sub", "fiu"),
+    elementwise("sub", "fiuc"),
     reference=np.subtract,
     vjp=(lambda g, result, x, y: g, lambda g, result, x, y: neg(g)),
+    complex=OnParts.EACH,
     lower=scalar_op("sub"),
     traits=ELEMENTWISE,
     zero_sign=ZeroSign.KEPT,
     bounds=bounds.difference,
-    samples=binary(),
+    samples=binary(kinds="fiuc"),
     error_samples=(*MISMATCH, _bad_kind(bool_, "operand 0 is boolean (bool), which sub does not take")),
     promotes=EVERY,
 )
@@ -104,14 +108,15 @@ mul = define(
     "mul",
     "x * y; for bool, x and y.",
     "x y",
-    elementwise("mul", "fiub"),
+    elementwise("mul", "fiubc"),
     reference=np.multiply,
-    vjp=(lambda g, result, x, y: mul(g, y), lambda g, result, x, y: mul(g, x)),
+    vjp=(lambda g, result, x, y: mul(g, conjugate(y)), lambda g, result, x, y: mul(g, conjugate(x))),
+    complex=OnParts.BILINEAR,
     lower=lowered(lambda nest, x, y: nest.op("and" if x.dtype is bool_ else "mul", x, y)),
     traits=COMMUTATIVE,
     zero_sign=ZeroSign.KEPT,
     bounds=bounds.product,
-    samples=binary(kinds="fiub"),
+    samples=binary(kinds="fiubc"),
     error_samples=MISMATCH,
     promotes=EVERY,
 )
@@ -119,14 +124,18 @@ div = define(
     "div",
     "x / y, always in floating point: integers become f32 first.",
     "x y",
-    elementwise("div", "f"),
+    elementwise("div", "fc"),
     reference=np.true_divide,
-    vjp=(lambda g, result, x, y: div(g, y), lambda g, result, x, y: neg(div(mul(g, result), y))),
+    vjp=(
+        lambda g, result, x, y: div(g, conjugate(y)),
+        holomorphic(lambda g, result, x, y: neg(div(mul(g, result), y))),
+    ),
+    complex=rules.quotient,
     lower=scalar_op("div"),
     traits=ELEMENTWISE | Trait.RECOMPUTED,
     zero_sign=(ZeroSign.KEPT, ZeroSign.SEEN),
     samples=lambda: [
-        *binary(kinds="f")(),
+        *binary(kinds="fc")(),
         Sample((floats((3, 4), low=-3, high=3), floats((4,), low=0.5, high=2, seed=1))),
     ],
     error_samples=(*MISMATCH, _bad_kind(int64, "signed integer (i64)")),
@@ -212,36 +221,63 @@ neg = define(
     "neg",
     "-x.",
     "x",
-    elementwise("neg", "fiu"),
+    elementwise("neg", "fiuc"),
     reference=np.negative,
     vjp=(lambda g, result, x: neg(g),),
+    complex=OnParts.EACH,
     lower=scalar_op("neg"),
     traits=ELEMENTWISE,
     zero_sign=ZeroSign.KEPT,
     bounds=bounds.opposite,
-    samples=unary(kinds="fiu"),
+    samples=unary(kinds="fiuc"),
     error_samples=(_bad_kind(bool_, "operand 0 is boolean (bool)", 1),),
 )
+
+
+def _infer_abs(x: TensorType) -> TensorType:
+    found = elementwise("abs", "fiuc")(x)
+    return TensorType(found.dtype.real, found.shape)
+
+
 abs = define(
     "abs",
-    "The absolute value; its slope at 0 is 0. The smallest integer stays itself.",
+    "The absolute value, of complex numbers their distance from 0; its slope at 0 is 0. The smallest integer stays "
+    "itself.",
     "x",
-    elementwise("abs", "fiu"),
+    _infer_abs,
     reference=np.abs,
     vjp=(lambda g, result, x: mul(g, sign(x)),),
+    complex=rules.size,
     lower=scalar_op("abs"),
     traits=ELEMENTWISE,
     zero_sign=ZeroSign.HIDDEN,
-    samples=unary(kinds="fiu"),
+    samples=unary(kinds="fiuc"),
     error_samples=(_bad_kind(bool_, "operand 0 is boolean (bool)", 1),),
 )
+
+
+def _sign_reference(x: np.ndarray) -> np.ndarray:
+    if x.dtype.kind == "c":
+        return np.where(x == 0, x.dtype.type(0), x / np.abs(x))
+    return np.subtract(x > 0, x < 0, dtype=np.int8).astype(x.dtype)
+
+
+def _sign_gradient(g: Any, result: Any, x: Any) -> Any:
+    """What of the gradient of a complex number is at a right angle to it, by its size."""
+    if x.dtype.kind != "c":
+        return zeros_like(result)
+    along = mul(result, named.real(mul(g, conjugate(result))))
+    return where(eq(x, 0), 0, div(sub(g, along), abs(x)))
+
+
 sign = define(
     "sign",
-    "-1, 0 or 1 by the sign of x; 0 for NaN.",
+    "-1, 0 or 1 by the sign of x; 0 for NaN. Of a complex number that of size 1 in its direction, and 0 for 0.",
     "x",
-    elementwise("sign", "fiu"),
-    reference=lambda x: np.subtract(x > 0, x < 0, dtype=np.int8).astype(x.dtype),
-    vjp=(lambda g, result, x: zeros_like(result),),
+    elementwise("sign", "fiuc"),
+    reference=_sign_reference,
+    vjp=(_sign_gradient,),
+    complex=rules.direction,
     lower=lowered(
         lambda nest, x: (
             nest.select(x > 0, nest.const(1, x.dtype), 0)
@@ -250,19 +286,20 @@ sign = define(
         )
     ),
     traits=ELEMENTWISE,
-    samples=unary(kinds="fiu"),
+    samples=unary(kinds="fiuc"),
     error_samples=(_bad_kind(bool_, "operand 0 is boolean (bool)", 1),),
 )
 reciprocal = define(
     "reciprocal",
     "1 / x, always in floating point.",
     "x",
-    elementwise("reciprocal", "f"),
+    elementwise("reciprocal", "fc"),
     reference=lambda x: np.divide(x.dtype.type(1), x),
-    vjp=(lambda g, result, x: neg(mul(g, mul(result, result))),),
+    vjp=(holomorphic(lambda g, result, x: neg(mul(g, mul(result, result)))),),
+    complex=lambda x: div(1, x),
     lower=lowered(lambda nest, x: 1 / x),
     traits=ELEMENTWISE,
-    samples=unary(0.3, 3.0),
+    samples=unary(0.3, 3.0, "fc"),
     error_samples=(_bad_kind(int32, "operand 0 is signed integer (i32)", 1),),
     promotes=EVERY,
     to_float=True,
@@ -319,24 +356,25 @@ minimum = define(
 # ---- comparisons
 
 
-def _comparison(name: str, symbol: str, reference: Any, traits: Trait) -> Any:
+def _comparison(name: str, symbol: str, reference: Any, traits: Trait, on_complex: Any = None) -> Any:
     return define(
         name,
         f"x {symbol} y, as bool.",
         "x y",
-        elementwise(name, "fiub", bool_),
+        elementwise(name, "fiubc" if on_complex else "fiub", bool_),
         reference=reference,
         lower=scalar_op(name),
+        complex=on_complex,
         traits=traits,
         zero_sign=ZeroSign.HIDDEN,
-        samples=binary(kinds="fiub", differentiable=False),
+        samples=binary(kinds="fiubc" if on_complex else "fiub", differentiable=False),
         error_samples=MISMATCH,
         promotes=EVERY,
     )
 
 
-eq = _comparison("eq", "==", np.equal, COMMUTATIVE)
-ne = _comparison("ne", "!=", np.not_equal, COMMUTATIVE)
+eq = _comparison("eq", "==", np.equal, COMMUTATIVE, lambda x, y: logical_and(eq(x.real, y.real), eq(x.imag, y.imag)))
+ne = _comparison("ne", "!=", np.not_equal, COMMUTATIVE, lambda x, y: logical_or(ne(x.real, y.real), ne(x.imag, y.imag)))
 lt = _comparison("lt", "<", np.less, ELEMENTWISE)
 le = _comparison("le", "<=", np.less_equal, ELEMENTWISE)
 gt = _comparison("gt", ">", np.greater, ELEMENTWISE)
@@ -351,9 +389,10 @@ def _logical(name: str, word: str, reference: Any, operation: str) -> Any:
         name,
         f"Whether x is not zero {word} y is not zero.",
         "x y",
-        elementwise(name, "fiub", bool_),
+        elementwise(name, "fiubc", bool_),
         reference=reference,
         lower=lowered(lambda nest, x, y: nest.op(operation, x.cast(bool_), y.cast(bool_))),
+        complex=lambda x, y: apply_named(name, ne(x, 0), ne(y, 0)),
         traits=COMMUTATIVE,
         samples=binary(kinds="fiub", differentiable=False),
         error_samples=MISMATCH,
@@ -368,8 +407,9 @@ logical_not = define(
     "logical_not",
     "Whether x is zero.",
     "x",
-    elementwise("logical_not", "fiub", bool_),
+    elementwise("logical_not", "fiubc", bool_),
     reference=np.logical_not,
+    complex=lambda x: eq(x, 0),
     lower=lowered(lambda nest, x: nest.op("not", x.cast(bool_))),
     traits=ELEMENTWISE,
     zero_sign=ZeroSign.HIDDEN,
@@ -479,6 +519,7 @@ where = define(
         lambda g, result, condition, x, y: where(condition, 0, g),
     ),
     lower=scalar_op("select"),
+    complex=OnParts.EACH,
     traits=ELEMENTWISE,
     zero_sign=ZeroSign.KEPT,
     bounds=bounds.union(1, 2),
@@ -496,6 +537,17 @@ where = define(
     ),
     promotes=(1, 2),
 )
+
+
+def _complex_cast(x: Any, dtype: DType) -> Any:
+    """A complex number is real by its real part and true where it is not 0; a real one is complex without another."""
+    if dtype.kind == "b":
+        return ne(x, 0)
+    if not dtype.is_complex:
+        return cast(x.real, dtype=dtype)
+    if not isinstance(x, Complex):
+        return Complex(cast(x, dtype=dtype.real), filled(0, dtype.real, x.shape))
+    return Complex(*(cast(part, dtype=dtype.real) for part in (x.real, x.imag)))
 
 
 def _infer_cast(x: TensorType, dtype: DType) -> TensorType:
@@ -526,18 +578,19 @@ def _cast_samples() -> list[Sample]:
 cast = define(
     "cast",
     "x as another element type. Floats are truncated toward zero and saturate, NaN becomes 0; integers wrap around; "
-    "bool is whether x is not zero.",
+    "bool is whether x is not zero; of complex numbers others take the real part.",
     "x",
     _infer_cast,
     attrs=[Attr("dtype", "dtype", "the new element type")],
     reference=scalar.cast,
     vjp=(lambda g, result, x, dtype: cast(g, dtype=x.dtype),),
     lower=lambda c, index, x, dtype: c.broadcast(x, index).cast(dtype),
+    complex=_complex_cast,
     traits=ELEMENTWISE | Trait.CONVERSION,
     bounds=bounds.of_first,
     samples=_cast_samples,
     error_samples=(
         ErrorSample((F,), "attribute 'dtype' is missing"),
-        ErrorSample((F,), "nothing is computed as bf16", {"dtype": bfloat16}, DTypeError),
+        ErrorSample((F,), "nothing is computed as bf16x2", {"dtype": bfloat16x2}, DTypeError),
     ),
 )

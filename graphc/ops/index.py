@@ -12,7 +12,7 @@ from graphc.base.errors import DTypeError, IndexRangeError, ShapeError
 from graphc.ir.kernel.index import Index
 from graphc.ir.kernel.lowering import LowerContext, OperandRef
 from graphc.ir.kernel.nest import NestBuilder, Scalar
-from graphc.ir.op import Attr, Attrs, ErrorSample, OpDef, Sample, Trait
+from graphc.ir.op import Attr, Attrs, ErrorSample, OnParts, OpDef, Sample, Trait
 from graphc.ir.types import TensorType
 from graphc.ops import bounds, dispatch
 from graphc.ops.batch import Entry, move, spread
@@ -114,6 +114,7 @@ gather = define(
         None,
     ),
     lower=_lower_gather,
+    complex=OnParts.EACH,
     bounds=bounds.of_first,
     batch=_batched_gather,
     samples=lambda: [
@@ -141,7 +142,7 @@ gather = define(
 
 
 def _infer_scatter(
-    name: str, x: TensorType, indices: TensorType, updates: TensorType, axis: int, kinds: str = "fiu"
+    name: str, x: TensorType, indices: TensorType, updates: TensorType, axis: int, kinds: str = "fiuc"
 ) -> TensorType:
     _check_indices(name, x, indices, axis)
     check_kind(name, 0, x.dtype, kinds)
@@ -223,6 +224,7 @@ scatter_add = define(
         lambda g, result, x, indices, updates, axis: gather(g, indices, axis=axis),
     ),
     lower_nest=_nest_scatter_add,
+    complex=OnParts.EACH,
     updates=0,
     traits=Trait.PURE | Trait.MATERIALIZE,
     batch=_batched_scatter,
@@ -253,7 +255,7 @@ scatter_add = define(
 
 
 def _infer_scatter_last(x: TensorType, indices: TensorType, updates: TensorType, axis: int) -> TensorType:
-    return _infer_scatter("scatter", x, indices, updates, axis, "fiub")
+    return _infer_scatter("scatter", x, indices, updates, axis, "fiubc")
 
 
 def _scatter_reference(x: np.ndarray, indices: np.ndarray, updates: np.ndarray, axis: int) -> np.ndarray:
@@ -294,6 +296,7 @@ scatter = define(
     ),
     jvp=_scatter_jvp,
     lower_nest=lambda c, x, indices, updates, axis: _nest_scatter(c, x, indices, updates, axis, None),
+    complex=OnParts.EACH,
     updates=0,
     traits=Trait.PURE | Trait.MATERIALIZE,
     bounds=bounds.union(0, 2),
@@ -325,7 +328,7 @@ scatter = define(
 def _infer_scatter_extreme(
     x: TensorType, indices: TensorType, updates: TensorType, axis: int, largest: bool
 ) -> TensorType:
-    return _infer_scatter("scatter_extreme", x, indices, updates, axis)
+    return _infer_scatter("scatter_extreme", x, indices, updates, axis, "fiu")
 
 
 def _scatter_extreme_reference(

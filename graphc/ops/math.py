@@ -18,6 +18,7 @@ from graphc.ir.kernel.statements import Const
 from graphc.ir.op import Attr, ErrorSample, Sample, Trait, ZeroSign
 from graphc.ir.types import TensorType
 from graphc.ops import bounds
+from graphc.ops import complex_functions as rules
 from graphc.ops.define import EVERY, define
 from graphc.ops.elementwise import (
     ELEMENTWISE,
@@ -38,6 +39,7 @@ from graphc.ops.elementwise import (
     sub,
     where,
 )
+from graphc.ops.parts_of_complex import apply_named, holomorphic, named
 from graphc.ops.rules import elementwise
 from graphc.ops.samples import (
     FLOATS,
@@ -45,6 +47,7 @@ from graphc.ops.samples import (
     SPECIAL,
     array,
     binary,
+    complexes,
     extremes,
     floats,
     integers,
@@ -65,6 +68,8 @@ _BOOLEAN = (ErrorSample((TensorType(bool_, (2,)),), "operand 0 is boolean (bool)
 def _pow_reference(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     if x.dtype.kind == "f":
         return SCALAR_OPS["pow"].reference(x, y)
+    if x.dtype.kind in "uc":
+        return np.power(x, y)
     powers = np.power(x, np.where(y < 0, 0, y).astype(x.dtype))
     inverse = np.where(x == 1, 1, np.where(x == -1, np.where(y & 1, -1, 1), 0))
     return np.where(y < 0, inverse, powers).astype(x.dtype)
@@ -104,13 +109,15 @@ def _base_gradient(g: Any, result: Any, x: Any, y: Any) -> Any:
 
 def _exponent_gradient(g: Any, result: Any, x: Any, y: Any) -> Any:
     """x**y * log(x), and 0 where x is 0 and the exponent is not negative, whatever g is."""
-    flat = logical_and(eq(x, 0), ge(y, 0))
+    known = y if y.dtype.kind != "c" else named.real(y)
+    flat = logical_and(eq(x, 0), ge(known, 0))
     return where(flat, 0, mul(g, mul(result, log(where(flat, 1, x)))))
 
 
 def _pow_samples() -> list[Sample]:
     found = [
         Sample((floats((2, 3), "float64", 0.2, 3), floats((2, 3), seed=1))),
+        Sample((complexes((2, 3)), complexes((3,), seed=1))),
         Sample((floats((4, 1), "float32", 0.2, 3), floats((5,), "float32", seed=1))),
         Sample((floats((2, 3), "float64", -3, -0.5), array(3.0, "float64")), differentiable=False),
         Sample((floats((), "float32", 0.2, 3), floats((), "float32", seed=1))),
@@ -128,9 +135,10 @@ pow = define(
     "x to the power y. Integers wrap around; a negative exponent of integers gives the truncated quotient 1 / x**-y "
     "(0 for x = 0).",
     "x y",
-    elementwise("pow", "fiu"),
+    elementwise("pow", "fiuc"),
     reference=_pow_reference,
-    vjp=(_base_gradient, _exponent_gradient),
+    vjp=(holomorphic(_base_gradient), holomorphic(_exponent_gradient)),
+    complex=rules.power,
     lower=lowered(_lower_pow),
     traits=ELEMENTWISE,
     cost=80,
@@ -156,34 +164,79 @@ def function(
     lower: Callable[..., Scalar] | None = None,
     traits: Trait = ELEMENTWISE,
     zero_sign: ZeroSign = ZeroSign.SEEN,
+    on_complex: Callable[..., Any] | None = None,
 ) -> Any:
-    """Defines a floating-point function with gradient ``gradient(g, result, x)``, sampled in ``low..high``."""
+    """Defines a floating-point function with gradient ``gradient(g, result, x)``, sampled in ``low..high``; of complex
+    numbers too, where it has a derivative, with the rule ``on_complex`` for their parts."""
     return define(
         name,
         doc,
         "x",
-        elementwise(name, "f"),
+        elementwise(name, "fc" if on_complex else "f"),
         reference=reference,
-        vjp=(gradient,),
+        vjp=(holomorphic(gradient) if on_complex else gradient,),
+        complex=on_complex,
         lower=lower or scalar_op(name),
         traits=traits,
         zero_sign=zero_sign,
-        samples=unary(low, high),
+        samples=unary(low, high, "fc" if on_complex else "f"),
         error_samples=_INTEGER,
         promotes=EVERY,
         to_float=True,
     )
 
 
-exp = function("exp", "e to the power x.", np.exp, lambda g, y, x: mul(g, y), -3, 3, zero_sign=ZeroSign.HIDDEN)
-expm1 = function("expm1", "exp(x) - 1, accurate for small x.", np.expm1, lambda g, y, x: mul(g, add(y, 1)), -2, 2)
-log = function("log", "The natural logarithm.", np.log, lambda g, y, x: div(g, x), 0.1, 5, zero_sign=ZeroSign.HIDDEN)
-log1p = function("log1p", "log(1 + x), accurate for small x.", np.log1p, lambda g, y, x: div(g, add(x, 1)), -0.8, 3)
+exp = function(
+    "exp",
+    "e to the power x.",
+    np.exp,
+    lambda g, y, x: mul(g, y),
+    -3,
+    3,
+    zero_sign=ZeroSign.HIDDEN,
+    on_complex=rules.exp,
+)
+expm1 = function(
+    "expm1",
+    "exp(x) - 1, accurate for small x.",
+    np.expm1,
+    lambda g, y, x: mul(g, add(y, 1)),
+    -2,
+    2,
+    on_complex=rules.expm1,
+)
+log = function(
+    "log",
+    "The natural logarithm.",
+    np.log,
+    lambda g, y, x: div(g, x),
+    0.1,
+    5,
+    zero_sign=ZeroSign.HIDDEN,
+    on_complex=rules.log,
+)
+log1p = function(
+    "log1p",
+    "log(1 + x), accurate for small x.",
+    np.log1p,
+    lambda g, y, x: div(g, add(x, 1)),
+    -0.8,
+    3,
+    on_complex=rules.log1p,
+)
 _ROOT = ELEMENTWISE | Trait.RECOMPUTED
 """A root may be the power by a half, of which PyTorch keeps the base."""
 
 sqrt = function(
-    "sqrt", "The square root.", np.sqrt, lambda g, y, x: div(mul(g, 0.5), y), 0.1, 5, scalar_op("sqrt"), _ROOT
+    "sqrt",
+    "The square root.",
+    np.sqrt,
+    lambda g, y, x: div(mul(g, 0.5), y),
+    0.1,
+    5,
+    scalar_op("sqrt"),
+    _ROOT,
+    on_complex=rules.sqrt,
 )
 rsqrt = function(
     "rsqrt",
@@ -194,12 +247,22 @@ rsqrt = function(
     5,
     lowered(lambda nest, x: 1 / nest.op("sqrt", x)),
     _ROOT,
+    on_complex=lambda x: div(1, sqrt(x)),
 )
-sin = function("sin", "The sine of x radians.", np.sin, lambda g, y, x: mul(g, cos(x)), -4, 4)
+sin = function("sin", "The sine of x radians.", np.sin, lambda g, y, x: mul(g, cos(x)), -4, 4, on_complex=rules.sin)
 cos = function(
-    "cos", "The cosine of x radians.", np.cos, lambda g, y, x: neg(mul(g, sin(x))), -4, 4, zero_sign=ZeroSign.HIDDEN
+    "cos",
+    "The cosine of x radians.",
+    np.cos,
+    lambda g, y, x: neg(mul(g, sin(x))),
+    -4,
+    4,
+    zero_sign=ZeroSign.HIDDEN,
+    on_complex=rules.cos,
 )
-tanh = function("tanh", "The hyperbolic tangent.", np.tanh, lambda g, y, x: mul(g, sub(1, mul(y, y))), -3, 3)
+tanh = function(
+    "tanh", "The hyperbolic tangent.", np.tanh, lambda g, y, x: mul(g, sub(1, mul(y, y))), -3, 3, on_complex=rules.tanh
+)
 sigmoid = function(
     "sigmoid",
     "The logistic function 1 / (1 + exp(-x)), accurate where it is small, too.",
@@ -209,6 +272,7 @@ sigmoid = function(
     6,
     lowered(lambda nest, x: 1 / (nest.op("exp", -x) + 1)),
     zero_sign=ZeroSign.HIDDEN,
+    on_complex=lambda x: div(1, add(exp(neg(x)), 1)),
 )
 erf = function(
     "erf",
@@ -241,6 +305,7 @@ atan = function(
     -4,
     4,
     lowered(lambda nest, x: nest.op("atan2", x, nest.const(1, x.dtype))),
+    on_complex=rules.atan,
 )
 asin = function(
     "asin",
@@ -250,6 +315,7 @@ asin = function(
     -0.9,
     0.9,
     lowered(_lower_asin),
+    on_complex=rules.asin,
 )
 acos = function(
     "acos",
@@ -259,6 +325,7 @@ acos = function(
     -0.9,
     0.9,
     lowered(_lower_acos),
+    on_complex=rules.acos,
 )
 
 
@@ -399,24 +466,29 @@ clamp = define(
 # ---- tests
 
 
-def _test(name: str, doc: str, reference: Any, rule: Callable[..., Scalar]) -> Any:
+def _test(name: str, doc: str, reference: Any, rule: Callable[..., Scalar], either: Any) -> Any:
     return define(
         name,
         doc,
         "x",
-        elementwise(name, "f", bool_),
+        elementwise(name, "fc", bool_),
         reference=reference,
         lower=lowered(rule),
+        complex=lambda x: either(apply_named(name, x.real), apply_named(name, x.imag)),
         traits=ELEMENTWISE,
         zero_sign=ZeroSign.HIDDEN,
-        samples=lambda: [plain(*s.operands) for s in unary()()],
+        samples=lambda: [plain(*s.operands) for s in unary(kinds="fc")()],
         error_samples=_INTEGER,
         promotes=EVERY,
         to_float=True,
     )
 
 
-isnan = _test("isnan", "Whether x is NaN.", np.isnan, lambda nest, x: x.ne(x))
+isnan = _test("isnan", "Whether x is NaN.", np.isnan, lambda nest, x: x.ne(x), logical_or)
 isfinite = _test(
-    "isfinite", "Whether x is neither infinite nor NaN.", np.isfinite, lambda nest, x: nest.op("abs", x) < math.inf
+    "isfinite",
+    "Whether x is neither infinite nor NaN.",
+    np.isfinite,
+    lambda nest, x: nest.op("abs", x) < math.inf,
+    logical_and,
 )

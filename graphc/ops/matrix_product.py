@@ -15,11 +15,12 @@ from graphc.ir.kernel import scalar
 from graphc.ir.kernel.index import Index
 from graphc.ir.kernel.lowering import LowerContext, OperandRef
 from graphc.ir.kernel.nest import NestBuilder, Scalar
-from graphc.ir.op import Attr, Attrs, ErrorSample, OpDef, Sample, Trait, Types
+from graphc.ir.op import Attr, Attrs, ErrorSample, OnParts, OpDef, Sample, Trait, Types
 from graphc.ir.types import TensorType
 from graphc.ops import shape
 from graphc.ops.batch import Entry
 from graphc.ops.define import define
+from graphc.ops.parts_of_complex import holomorphic
 from graphc.ops.rules import broadcast, check_axis, check_kind, check_one_dtype
 from graphc.ops.samples import floats, plain
 
@@ -36,7 +37,7 @@ def product_type(
         raise ShapeError(
             f"{name}: operands need at least 2 dimensions, got {a} and {b}", remedy="add a dimension of size 1"
         )
-    if a.dtype is not b.dtype or a.dtype.kind not in "fiup":
+    if a.dtype is not b.dtype or a.dtype.kind not in "fiupc":
         raise DTypeError(f"{name}: operands must have one numeric element type, got {a.dtype} and {b.dtype}")
     m, ka = a.shape[-2:][::-1] if transpose_a else a.shape[-2:]
     kb, n = b.shape[-2:][::-1] if transpose_b else b.shape[-2:]
@@ -172,8 +173,9 @@ matmul = define(
         Attr("transpose_b", "bool", "b holds [..., n, k]", False, False),
     ],
     reference=_reference,
-    vjp=(_vjp_a, _vjp_b),
+    vjp=(holomorphic(_vjp_a), holomorphic(_vjp_b)),
     lower=lower_matmul,
+    complex=OnParts.BILINEAR,
     traits=Trait.PURE | Trait.CONTRACTION,
     multiply_adds=matmul_multiply_adds,
     pairs=_pairs_of_matmul,

@@ -9,7 +9,7 @@ from graphc.base.errors import DTypeError, IndexRangeError
 from graphc.ir.kernel.index import Index
 from graphc.ir.kernel.lowering import LowerContext, OperandRef
 from graphc.ir.kernel.nest import Scalar
-from graphc.ir.op import Attr, ErrorSample, Sample, Trait
+from graphc.ir.op import Attr, ErrorSample, OnParts, Sample, Trait
 from graphc.ir.types import TensorType
 from graphc.ops import bounds
 from graphc.ops.batch import along_axis
@@ -27,7 +27,7 @@ _AXIS = Attr("axis", "int", "the dimension along which order counts")
 
 
 def _infer_cumsum(x: TensorType, axis: int, reverse: bool) -> TensorType:
-    check_kind("cumsum", 0, x.dtype, "fiu")
+    check_kind("cumsum", 0, x.dtype, "fiuc")
     check_axis("cumsum", axis, x.rank)
     return x
 
@@ -58,6 +58,7 @@ cumsum = define(
     reference=_cumsum_reference,
     vjp=(lambda g, result, x, axis, reverse: cumsum(g, axis=axis, reverse=not reverse),),
     lower_nest=_nest_cumsum,
+    complex=OnParts.EACH,
     traits=MATERIALIZED,
     batch=along_axis,
     samples=lambda: [

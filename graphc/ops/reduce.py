@@ -16,15 +16,16 @@ from graphc.base.size import bounds as bounds_of
 from graphc.ir.kernel.index import Index
 from graphc.ir.kernel.lowering import LowerContext, OperandRef
 from graphc.ir.kernel.nest import Scalar
-from graphc.ir.op import Attr, ErrorSample, Sample, Trait, ZeroSign
+from graphc.ir.op import Attr, ErrorSample, OnParts, Sample, Trait, ZeroSign
 from graphc.ir.types import TensorType
 from graphc.ops import bounds
 from graphc.ops.batch import along_axes, along_axis
 from graphc.ops.define import define
 from graphc.ops.elementwise import cast, div, eq, mul
+from graphc.ops.parts_of_complex import Complex, holomorphic
 from graphc.ops.rules import check_axes, check_axis, check_kind, show
 from graphc.ops.samples import INTEGERS, array, booleans, distinct, extremes, floats, integers, plain, with_attrs
-from graphc.ops.shape import broadcast_to, pad, reshape, transpose
+from graphc.ops.shape import broadcast_to, pad, reshape, slice, transpose
 
 REDUCTION = Trait.PURE | Trait.REDUCTION
 Indices = tuple[Index, ...]
@@ -68,7 +69,7 @@ def _check_not_empty(name: str, x: TensorType, axis: int) -> None:
 
 def _wide(dtype: DType) -> DType:
     """Integers and bools accumulate in i64."""
-    return dtype if dtype.kind == "f" else int64
+    return dtype if dtype.kind in "fc" else int64
 
 
 def _same(dtype: DType) -> DType:
@@ -141,6 +142,29 @@ def _prod_gradient(g: Any, result: Any, x: Any, axes: Ints, keepdims: bool) -> A
     return mul(expand(g, shape, axes), transpose(reshape(others, shape=moved), permutation=back))
 
 
+def _along_last(x: Any, axes: Ints) -> Any:
+    """The operand with ``axes`` as one last dimension."""
+    kept = [d for d in range(len(x.shape)) if d not in axes]
+    folded = math.prod(x.shape[a] for a in axes)
+    return reshape(transpose(x, permutation=(*kept, *axes)), shape=(*(x.shape[d] for d in kept), folded))
+
+
+def _product_of_complex(x: Complex, axes: Ints, keepdims: bool) -> Any:
+    """The product of both halves, as long as there are two."""
+    rest = _along_last(x, axes)
+    none = (0,) * len(rest.shape)
+    while rest.shape[-1] != 1:
+        odd = (*none[:-1], 2 if not rest.shape[-1] else rest.shape[-1] % 2)
+        rest = pad(rest, low=none, high=odd, interior=none, value=1)
+        half = rest.shape[-1] // 2
+        first, second = (
+            slice(rest, starts=(*none[:-1], at), stops=(*rest.shape[:-1], at + half), steps=(1,) * len(none))
+            for at in (0, half)
+        )
+        rest = mul(first, second)
+    return reshape(rest, shape=reduced_shape(x.shape, axes, keepdims))
+
+
 # ---- folds
 
 
@@ -174,22 +198,23 @@ _EMPTY = ErrorSample((TensorType(float32, (2, 0)),), "axis 1 of [2,0] has no ele
 
 
 def _sum_reference(x: np.ndarray, axes: Ints, keepdims: bool) -> np.ndarray:
-    return np.sum(x, axis=axes, keepdims=keepdims, dtype=None if x.dtype.kind == "f" else np.int64)
+    return np.sum(x, axis=axes, keepdims=keepdims, dtype=None if x.dtype.kind in "fc" else np.int64)
 
 
 def _prod_reference(x: np.ndarray, axes: Ints, keepdims: bool) -> np.ndarray:
-    return np.prod(x, axis=axes, keepdims=keepdims, dtype=None if x.dtype.kind == "f" else np.int64)
+    return np.prod(x, axis=axes, keepdims=keepdims, dtype=None if x.dtype.kind in "fc" else np.int64)
 
 
 sum = define(
     "sum",
     "The sum along axes; of integers and bools in i64, of floats in their own type. The empty sum is 0.",
     "x",
-    _infer("sum", "fiub", _wide, False),
+    _infer("sum", "fiubc", _wide, False),
     attrs=_AXES,
     reference=_sum_reference,
     vjp=(lambda g, result, x, axes, keepdims: expand(g, x.shape, axes),),
     lower=_lower_fold("add", lambda dtype: 0),
+    complex=OnParts.EACH,
     traits=REDUCTION,
     zero_sign=ZeroSign.HIDDEN,
     batch=along_axes,
@@ -214,11 +239,12 @@ prod = define(
     "prod",
     "The product along axes; of integers and bools in i64, of floats in their own type. The empty product is 1.",
     "x",
-    _infer("prod", "fiub", _wide, False),
+    _infer("prod", "fiubc", _wide, False),
     attrs=_AXES,
     reference=_prod_reference,
-    vjp=(_prod_gradient,),
+    vjp=(holomorphic(_prod_gradient),),
     lower=_lower_fold("mul", lambda dtype: 1),
+    complex=_product_of_complex,
     traits=REDUCTION,
     batch=along_axes,
     samples=_prod_samples,

@@ -15,6 +15,7 @@ KIND_NAMES = {
     "i": "signed integer",
     "u": "unsigned integer",
     "b": "boolean",
+    "c": "complex",
     "h": "half-width",
     "p": "pairs",
 }

@@ -9,7 +9,7 @@ import numpy as np
 from graphc.ir.op import Attrs, Sample
 
 FLOATS = ("float64", "float32")
-INTEGERS = ("int64", "int32", "int8", "uint8")
+INTEGERS = ("int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8")
 SPECIAL = (np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 0.5, -1.5, 2.5, 3e30, -3e30, 1e-30)
 """Values at which floating-point rules differ from the rules of real numbers."""
 
@@ -24,9 +24,17 @@ def floats(
     return np.asarray(np.clip(values, low, high), dtype)
 
 
+def complexes(
+    shape: Sequence[int], dtype: str = "complex128", low: float = -2.0, high: float = 2.0, seed: int = 0
+) -> np.ndarray:
+    """Numbers whose real parts are those of ``floats``, the imaginary ones lie in -2..2."""
+    imag = floats(shape, seed=seed + 100)
+    return np.asarray(floats(shape, low=low, high=high, seed=seed) + 1j * imag, dtype)
+
+
 def integers(shape: Sequence[int], dtype: str = "int64", low: int = -9, high: int = 9, seed: int = 0) -> np.ndarray:
-    """Uniform integers in ``low..high``; the lower end is raised to 0 for uint8."""
-    low = max(low, 0) if dtype == "uint8" else low
+    """Uniform integers in ``low..high``; the lower end is raised to 0 for unsigned types."""
+    low = max(low, 0) if dtype.startswith("uint") else low
     return np.asarray(np.random.default_rng(seed).integers(low, high, tuple(shape), endpoint=True), dtype)
 
 
@@ -69,7 +77,8 @@ def unary(low: float = -2.0, high: float = 2.0, kinds: str = "f", special: bool 
     """Samples of a function of one number: shapes from rank 0 to 3, a zero size, special values, integer types."""
 
     def make() -> list[Sample]:
-        found = [
+        found = [Sample((complexes((2, 3), low=low, high=high),))] if "c" in kinds else []
+        found += [
             Sample((floats((2, 3), "float64", low, high),)),
             Sample((floats((3, 5, 7), "float32", low, high, 1),)),
             Sample((floats((), "float32", low, high, 2),)),
@@ -94,6 +103,9 @@ def binary(
 
     def make() -> list[Sample]:
         found: list[Sample] = []
+        if "c" in kinds:
+            operands = (complexes((2, 3), low=low, high=high), complexes((3,), low=low, high=high, seed=1))
+            found.append(Sample(operands, differentiable=differentiable))
         if "f" in kinds:
             shapes = [((2, 3), (2, 3)), ((4, 1, 3), (5, 1)), ((), (3,)), ((7,), ()), ((), ()), ((0, 3), (1, 3))]
             for seed, (a, b) in enumerate(shapes):

@@ -10,7 +10,7 @@ import numpy as np
 from graphc.base.dtypes import float32, float64
 from graphc.base.errors import AttributeValueError, DTypeError, IndexRangeError, ShapeError
 from graphc.ir.kernel.lowering import LowerContext, OperandRef
-from graphc.ir.op import Attr, Attrs, ErrorSample, OpDef, Sample, Trait
+from graphc.ir.op import Attr, Attrs, ErrorSample, OnParts, OpDef, Sample, Trait
 from graphc.ir.types import TensorType
 from graphc.ops import bounds, dispatch
 from graphc.ops.batch import Entry, spread
@@ -91,6 +91,7 @@ update_slice = define(
         _gradient_of_part,
     ),
     lower_nest=_nest_update_slice,
+    complex=OnParts.EACH,
     updates=0,
     traits=Trait.PURE | Trait.MATERIALIZE,
     bounds=bounds.union(0, 1),

@@ -6,6 +6,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from graphc.base.dtypes import elements
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.optim.optimizer import Group, Optimizer, State, Ways, decayed_gradient, step_counter
@@ -43,8 +44,8 @@ class ASGD(Optimizer):
         rate = float(self.group_of(param)["lr"])
         return {
             "step": step_counter(),
-            "eta": front().constant(np.asarray(rate, param.dtype.numpy)),
-            "mu": front().constant(np.ones((), param.dtype.numpy)),
+            "eta": front().constant(elements(rate, param.dtype.real)),
+            "mu": front().constant(elements(1, param.dtype.real)),
             "ax": front().constant(np.zeros(param.shape, param.dtype.numpy)),
         }
 

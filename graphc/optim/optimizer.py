@@ -14,6 +14,7 @@ from graphc.base.public import reduced
 from graphc.optim.traced_step import step_in_trace
 from graphc.tape.grad_mode import enable_grad, no_grad
 from graphc.tape.hooks import RemovableHandle
+from graphc.tensors.complex_numbers import view_as_complex, view_as_real
 from graphc.tensors.native import native_loop
 from graphc.tensors.placement import is_on_device
 from graphc.tensors.tensor import Tensor
@@ -22,6 +23,10 @@ from graphc.tracing.trace import is_tracing
 
 Group = dict[str, Any]
 State = dict[str, Tensor]
+
+
+STEPS = 8
+"""Steps that operations take where nobody has a wish; the next one is a native call."""
 
 
 class Ways(TypedDict, total=False):
@@ -50,7 +55,7 @@ class Optimizer:
     """Numbers of a group that may change between steps without a new trace."""
     native: bool | None = None
     """Whether ``step`` is one native call: True, False, or None: for optimizers of graphc, from the first step on in
-    which compiled code has computed a gradient. GRAPHC_EAGER=reference switches it off."""
+    which compiled code has computed a gradient, or after ``STEPS`` steps. GRAPHC_EAGER=reference switches it off."""
     updates: Any = None
     """The native updates of this optimizer, kept by who made them."""
     is_compilable: ClassVar[bool] = True
@@ -92,6 +97,15 @@ class Optimizer:
     def update(self, param: Tensor, grad: Tensor, state: State, hyper: Group) -> tuple[Tensor, State]:
         """The parameter and its state after one step with ``grad``; nothing is changed in place."""
         raise NotImplementedError
+
+    def new_values(self, param: Tensor, grad: Tensor, state: State, hyper: Group) -> tuple[Tensor, State]:
+        """What ``update`` gives; a complex parameter is updated as its real and imaginary parts, side by side."""
+        if not param.dtype.is_complex:
+            return self.update(param, grad, state, hyper)
+        whole = [name for name, value in state.items() if value.dtype.is_complex]
+        parts = {name: view_as_real(value) if name in whole else value for name, value in state.items()}
+        value, after = self.update(view_as_real(param), view_as_real(grad), parts, hyper)
+        return view_as_complex(value), after | {name: view_as_complex(after[name]) for name in whole}
 
     def hyper(self, group: Group) -> Group:
         """The numbers and flags of a group, without its parameters."""
@@ -192,6 +206,8 @@ class Optimizer:
         wish = self.native
         if wish is None and type(self).__module__.partition(".")[0] != "graphc":
             return False
+        if wish is None and self.step_count >= STEPS:
+            wish = True
         loop = native_loop(params, wish)
         return loop is not None and loop.update(self, params)
 
@@ -204,7 +220,7 @@ class Optimizer:
                 if param.grad is None:
                     continue
                 state = self.state_of(param)
-                value, new_state = self.update(param, param.grad, state, hyper)
+                value, new_state = self.new_values(param, param.grad, state, hyper)
                 changes.append((param, value))
                 changes.extend((state[name], new_state[name]) for name in state)
         return changes

@@ -34,7 +34,7 @@ class Rprop(Optimizer):
 
     def init_state(self, param: Tensor) -> State:
         """``step``, the previous gradient ``prev``, ``step_size``."""
-        rate = float(self.group_of(param)["lr"])
+        rate = float(self.group_of(param)["lr"]) * (1 + 1j if param.dtype.is_complex else 1)
         return {"step": step_counter(), "prev": zeros_like(param), "step_size": zeros_like(param) + rate}
 
     def update(self, param: Tensor, grad: Tensor, state: State, hyper: Group) -> tuple[Tensor, State]:

@@ -121,7 +121,7 @@ class _Step:
             self.training.bind(self.tracer, tensor, f"optimizer.{path}.{name}", (state, name))
         if state:
             self.settings.add_state(param, state)
-        value, new_state = self.optimizer.update(param, param.grad, state, hyper)
+        value, new_state = self.optimizer.new_values(param, param.grad, state, hyper)
         return [(param, value), *((state[name], new_state[name]) for name in state)]
 
     def _hyper(self, index: int, group: dict[str, Any]) -> dict[str, Any]:

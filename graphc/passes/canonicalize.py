@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import graphc.ops.registry  # noqa: F401  (fills REGISTRY)
-from graphc.base.dtypes import DType, bool_, float32, float64, int8, int32, int64, number_of, uint8
+from graphc.base.dtypes import DType, bool_, holds_all, int64, number_of
 from graphc.base.size import always, bounds, is_size
 from graphc.base.size_relations import at_most
 from graphc.codegen.machine.costs import DEFAULT, Costs
@@ -226,20 +226,11 @@ def _same_extreme(node: Node, x: Value, y: Value) -> Value | None:
 
 # ---- conversion and choice
 
-_EXACT: dict[DType, tuple[DType, ...]] = {
-    bool_: (uint8, int8, int32, int64, float32, float64),
-    uint8: (int32, int64, float32, float64),
-    int8: (int32, int64, float32, float64),
-    int32: (int64, float64),
-    float32: (float64,),
-}
-"""Conversions that lose nothing."""
-
 
 def _saturates(source: DType, middle: DType, last: DType) -> bool:
     """True when integers become floats and then a narrower integer type: that saturates, where integers wrap around."""
-    narrower = last is not source and last not in _EXACT.get(source, ())
-    return source.is_integer and middle.kind == "f" and last.is_integer and narrower
+    narrower = last is not source and not holds_all(last, source)
+    return source.is_integer and middle.is_floating_point and last.is_integer and narrower
 
 
 @simplifies(e.cast)
@@ -249,7 +240,7 @@ def _cast(node: Node, x: Value, /) -> Value | None:
         return x
     if made_by(x, e.cast):
         source = x.node.operands[0]
-        if x.dtype in _EXACT.get(source.dtype, ()) and not _saturates(source.dtype, x.dtype, dtype):
+        if holds_all(x.dtype, source.dtype) and not _saturates(source.dtype, x.dtype, dtype):
             return e.cast(source, dtype=dtype) if source.dtype is not dtype else source
     return None
 

@@ -30,6 +30,7 @@ from graphc.passes.padded_sums import JoinPaddedParts
 from graphc.passes.rematerialize import Rematerialize
 from graphc.passes.scans import MergeScans, OptimizeSteps, PruneScans
 from graphc.passes.slice_updates import UpdateSlices
+from graphc.passes.split_complex import SplitComplex
 from graphc.passes.winograd import Winograd
 
 _SIMPLIFY: tuple[Pass, ...] = (
@@ -39,6 +40,8 @@ _SIMPLIFY: tuple[Pass, ...] = (
     DeadCodeElimination(),
 )
 PIPELINE: tuple[Pass, ...] = (
+    # All others know real numbers only.
+    SplitComplex(),
     # Small first: everything after it has less to look at.
     DeadCodeElimination(),
     Canonicalize(),

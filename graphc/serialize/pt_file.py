@@ -28,16 +28,10 @@ def load_pt(path: str | os.PathLike[str]) -> Any:
     """What ``torch.save`` wrote: tensors in dictionaries, lists and tuples, with numbers, texts, bools and None, and
     data such as namespaces and sets (``plain_objects`` lists them).
 
-    Nothing in the file is executed or imported. Tensors share memory where they did when they were saved; f16 and bf16
-    become f32, and i16 becomes i32, which hold every value exactly. Archives are read and the one stream of pickles
-    that was written before PyTorch 1.6. Raises ArtifactError for a damaged file, a TorchScript archive, and for any
-    class or function that the file names; OSError.
+    Nothing in the file is executed or imported. Tensors share memory where they did when they were saved. Archives are
+    read and the one stream of pickles that was written before PyTorch 1.6. Raises ArtifactError for a damaged file, a
+    TorchScript archive, and for any class or function that the file names; OSError.
     """
-    return read_pt(path, set())
-
-
-def read_pt(path: str | os.PathLike[str], seen: set[types.ForeignType]) -> Any:
-    """As ``load_pt``; adds the element types that the file has to ``seen``."""
     place = os.fspath(path)
     with open(place, "rb") as file:
         head = file.read(_HEAD)
@@ -45,9 +39,9 @@ def read_pt(path: str | os.PathLike[str], seen: set[types.ForeignType]) -> Any:
         raise ArtifactError(f"{place}: it is a bare pickle, which is not read", remedy=SAVE_AGAIN)
     try:
         if is_legacy(head):
-            return read_legacy(place, seen)
+            return read_legacy(place)
         with Archive(path) as archive:
-            return _Reader(archive, seen).load()
+            return _Reader(archive).load()
     except ArtifactError as error:
         if not error.what.startswith(place):
             error.what = f"{place}: {error.what}"
@@ -57,9 +51,8 @@ def read_pt(path: str | os.PathLike[str], seen: set[types.ForeignType]) -> Any:
 class _Reader:
     """One archive: its prefix, and the storages read so far."""
 
-    def __init__(self, archive: Archive, seen: set[types.ForeignType]):
+    def __init__(self, archive: Archive):
         self.archive = archive
-        self.seen = seen
         self.prefix = self._find_prefix()
         self.storages: dict[tuple[str, str], Storage] = {}
         self.big_endian = self._byte_order() == b"big"
@@ -106,7 +99,6 @@ class _Reader:
             raise ArtifactError(f"it has no storage {member!r} of {name.kind}")
         check_bytes(name, member, self.archive.size(member))
         kind = element_type(name, member)
-        self.seen.add(kind)
         storage = Storage(types.decode(self.archive.read(member), kind, self.big_endian))
         self.storages[name.kind, name.key] = storage
         return storage

@@ -34,19 +34,19 @@ def is_legacy(head: bytes) -> bool:
     return head[:1] == b"\x80" and _MAGIC_BYTES in head
 
 
-def read_legacy(place: str, seen: set[types.ForeignType]) -> Any:
+def read_legacy(place: str) -> Any:
     """The object in a file: a pickle of a magic number, one of a version, one of the machine that wrote it, that of the
     object, one of the keys of storages, and for each key its number of elements and its bytes.
 
-    Adds the element types that the file has to ``seen``. Raises ArtifactError as ``load_pt`` does; OSError.
+    Raises ArtifactError as ``load_pt`` does; OSError.
     """
     if os.path.getsize(place) > MAX_BYTES:
         raise ArtifactError(f"it has more than {MAX_BYTES} bytes")
     with open(place, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as pickles:
-        return _read(file, pickles, seen)
+        return _read(file, pickles)
 
 
-def _read(file: BinaryIO, pickles: mmap.mmap, seen: set[types.ForeignType]) -> Any:
+def _read(file: BinaryIO, pickles: mmap.mmap) -> Any:
     head = [_load(pickles), _load(pickles)]
     if head != [_MAGIC, _PROTOCOL]:
         raise ArtifactError(f"it is in version {head[1]!r} of PyTorch's old format", remedy=SAVE_AGAIN)
@@ -57,7 +57,6 @@ def _read(file: BinaryIO, pickles: mmap.mmap, seen: set[types.ForeignType]) -> A
     keys = _load(pickles)
     file.seek(pickles.tell())
     storages = _storages(file, names, keys, big_endian)
-    seen.update(element_type(name, name.key) for name in names.values())
     pickles.seek(start)
     loaded = Machine(known_names(), lambda identity: storages[storage_name(identity).key]).load(pickles)
     if isinstance(loaded, Token):

@@ -19,6 +19,8 @@ from graphc.tensors.creation import from_numpy
 from graphc.tensors.tensor import Tensor
 
 STORAGES = {
+    "torch.ComplexDoubleStorage": types.C128,
+    "torch.ComplexFloatStorage": types.C64,
     "torch.DoubleStorage": types.F64,
     "torch.FloatStorage": types.F32,
     "torch.HalfStorage": types.F16,
@@ -108,7 +110,7 @@ def _tensor(storage: Any, offset: Any, shape: Any, strides: Any, requires_grad: 
     if not isinstance(storage, Storage):
         raise ArtifactError("a tensor has no storage")
     tensor = from_numpy(_view(storage.elements, offset, shape, strides))
-    if requires_grad is True and tensor.dtype.numpy.kind == "f":
+    if requires_grad is True and tensor.dtype.is_differentiable:
         tensor.requires_grad_()
     return tensor
 
@@ -137,4 +139,4 @@ def may_repeat(count: int, itemsize: int, shape: tuple[int, ...]) -> bool:
 def _parameter(data: Any, requires_grad: Any = True, *rest: Any) -> Parameter:
     if not isinstance(data, Tensor):
         raise ArtifactError("a parameter holds no tensor")
-    return Parameter(data.detach(), requires_grad=requires_grad is True and data.dtype.numpy.kind == "f")
+    return Parameter(data.detach(), requires_grad=requires_grad is True and data.dtype.is_differentiable)

@@ -12,6 +12,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from graphc.base.dtypes import bfloat16, float16
 from graphc.base.errors import ArgumentError
 from graphc.files.container import ALIGNMENT, replacing
 from graphc.nn.parameter import Parameter
@@ -20,9 +21,12 @@ from graphc.serialize.pt_objects import may_repeat
 from graphc.tensors.tensor import Tensor
 
 _STORAGES = {
+    np.dtype(np.complex128): "ComplexDoubleStorage",
+    np.dtype(np.complex64): "ComplexFloatStorage",
     np.dtype(np.float64): "DoubleStorage",
     np.dtype(np.float32): "FloatStorage",
-    np.dtype(np.float16): "HalfStorage",
+    float16.numpy: "HalfStorage",
+    bfloat16.numpy: "BFloat16Storage",
     np.dtype(np.int64): "LongStorage",
     np.dtype(np.int32): "IntStorage",
     np.dtype(np.int16): "ShortStorage",

@@ -11,6 +11,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from graphc.base.dtypes import layout_of
 from graphc.base.errors import ArgumentError, ArtifactError
 from graphc.files.archive import fill
 from graphc.files.container import MAX_BYTES, replacing
@@ -19,6 +20,7 @@ from graphc.tensors.creation import as_tensor, from_numpy
 from graphc.tensors.tensor import Tensor
 
 _TYPES = {
+    "C64": types.C64,
     "F64": types.F64,
     "F32": types.F32,
     "F16": types.F16,
@@ -27,6 +29,9 @@ _TYPES = {
     "I32": types.I32,
     "I16": types.I16,
     "I8": types.I8,
+    "U64": types.U64,
+    "U32": types.U32,
+    "U16": types.U16,
     "U8": types.U8,
     "BOOL": types.BOOL,
 }
@@ -39,17 +44,27 @@ def save_safetensors(
 ) -> None:
     """Writes tensors or arrays by name; the file takes the place of ``path`` atomically.
 
-    ``metadata`` are texts that the file keeps beside them. Raises ArgumentError when a value is no tensor, or without
-    the ``safetensors`` package; OSError.
+    ``metadata`` are texts that the file keeps beside them. Raises ArgumentError when a value is no tensor; OSError.
     """
     arrays = {name: array_of(name, value) for name, value in tensors.items()}
-    data = _package().numpy.save(arrays, dict(metadata) if metadata else None)
+    # The largest elements first, so that each array lies at a multiple of its element size.
+    order = sorted(arrays, key=lambda name: (-arrays[name].itemsize, name))
+    entries: dict[str, Any] = {"__metadata__": dict(metadata)} if metadata else {}
+    end = 0
+    for name in order:
+        start, end = end, end + arrays[name].nbytes
+        kind = layout_of(arrays[name].dtype).name.upper()
+        entries[name] = {"dtype": kind, "shape": list(arrays[name].shape), "data_offsets": [start, end]}
+    header = json.dumps(entries, separators=(",", ":")).encode()
+    header += b" " * (-len(header) % _LENGTH_BYTES)
     with replacing(path) as file:
-        file.write(data)
+        file.write(len(header).to_bytes(_LENGTH_BYTES, "little") + header)
+        for name in order:
+            file.write(arrays[name].tobytes())
 
 
 def load_safetensors(path: str | os.PathLike[str]) -> dict[str, Tensor]:
-    """The tensors of a file by name. f16 and bf16 become f32, and i16 becomes i32, which hold every value exactly.
+    """The tensors of a file by name.
 
     Raises ArtifactError for a damaged file and for element types that graphc has no room for, ArgumentError without the
     ``safetensors`` package; OSError.
@@ -57,10 +72,8 @@ def load_safetensors(path: str | os.PathLike[str]) -> dict[str, Tensor]:
     return read_safetensors(path)[0]
 
 
-def read_safetensors(
-    path: str | os.PathLike[str], seen: set[types.ForeignType] | None = None
-) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """The tensors of a file by name, and the texts beside them; adds the element types that it has to ``seen``."""
+def read_safetensors(path: str | os.PathLike[str]) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """The tensors of a file by name, and the texts beside them."""
     place = os.fspath(path)
     package = _package()
     info = os.stat(path)
@@ -72,11 +85,11 @@ def read_safetensors(
     except package.SafetensorError as error:
         raise ArtifactError(f"{place}: it is no safetensors file that can be read: {error}") from None
     with open(path, "rb") as file:
-        tensors = _tensors(file, place, set() if seen is None else seen)
+        tensors = _tensors(file, place)
     return tensors, {k: v for k, v in metadata.items() if isinstance(v, str)}
 
 
-def _tensors(file: BinaryIO, place: str, seen: set[types.ForeignType]) -> dict[str, Tensor]:
+def _tensors(file: BinaryIO, place: str) -> dict[str, Tensor]:
     """The tensors of a file of which the package has checked the header, each read into memory of its own."""
     length = int.from_bytes(file.read(_LENGTH_BYTES), "little")
     entries = json.loads(file.read(length))
@@ -85,11 +98,11 @@ def _tensors(file: BinaryIO, place: str, seen: set[types.ForeignType]) -> dict[s
     for name, entry in sorted(entries.items(), key=lambda item: item[1]["data_offsets"]):
         start, end = entry["data_offsets"]
         file.seek(_LENGTH_BYTES + length + start)
-        found[name] = _tensor(f"{place}: {name!r}", entry, file, end - start, seen)
+        found[name] = _tensor(f"{place}: {name!r}", entry, file, end - start)
     return found
 
 
-def _tensor(place: str, entry: Mapping[str, Any], file: BinaryIO, size: int, seen: set[types.ForeignType]) -> Tensor:
+def _tensor(place: str, entry: Mapping[str, Any], file: BinaryIO, size: int) -> Tensor:
     kind = _TYPES.get(entry["dtype"])
     if kind is None:
         raise ArtifactError(f"{place} has element type {entry['dtype']}", remedy=f"one of {', '.join(_TYPES)}")
@@ -99,7 +112,6 @@ def _tensor(place: str, entry: Mapping[str, Any], file: BinaryIO, size: int, see
     data = np.empty(size, np.uint8)
     if fill(file, data) != size:
         raise ArtifactError(f"{place}: the file changed while it was read")
-    seen.add(kind)
     return from_numpy(types.decode(data, kind).reshape(shape))
 
 
@@ -114,7 +126,6 @@ def array_of(name: str, value: Any) -> np.ndarray:
 def _package() -> Any:
     try:
         import safetensors
-        import safetensors.numpy
     except ImportError:
         raise ArgumentError(
             "safetensors files need the package safetensors", remedy="pip install 'graphc[interop]'"

@@ -45,9 +45,8 @@ def load_state(path: str | os.PathLike[str]) -> Any:
     The content of the file says what it is: safetensors, the index of shards (``model.safetensors.index.json``,
     ``pytorch_model.bin.index.json``), a file of ``torch.save``, ``.npz``, a model file of graphc, or a folder that
     holds one of these. Of a checkpoint of PyTorch it is the one dictionary of names and tensors in it, or the one of
-    these that is named state_dict, model_state_dict or model. f16 and bf16 become f32, and i16 becomes i32, which hold
-    every value exactly. Nothing in the file is executed. Raises ArtifactError for a damaged file, and for a checkpoint
-    with no such dictionary or several; OSError.
+    these that is named state_dict, model_state_dict or model. Element types stay as they are. Nothing in the file is
+    executed. Raises ArtifactError for a damaged file, and for a checkpoint with no such dictionary or several; OSError.
     """
     found = read_weights(path)
     if found.format != TORCH:

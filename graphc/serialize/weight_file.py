@@ -17,8 +17,7 @@ from graphc.files.archive import Archive
 from graphc.files.numpy_file import read_npz
 from graphc.nn.module_state import StateDict
 from graphc.serialize import shards
-from graphc.serialize.foreign_types import F16, I16, ForeignType
-from graphc.serialize.pt_file import read_pt
+from graphc.serialize.pt_file import load_pt
 from graphc.serialize.safetensors_file import read_safetensors
 from graphc.serialize.tree import TREE, join
 from graphc.tensors.creation import from_numpy
@@ -41,8 +40,6 @@ class WeightFile(NamedTuple):
     format: str
     tree: Any
     """Tensors by name, or what a checkpoint nests around them."""
-    types: set[ForeignType]
-    """Element types in it."""
 
 
 class _Start(NamedTuple):
@@ -59,7 +56,7 @@ class _Format(NamedTuple):
     name: str
     fits: Callable[[_Start], bool]
     """Whether a file is of this kind."""
-    read: Callable[[str, set[ForeignType]], Any]
+    read: Callable[[str], Any]
 
 
 def read_weights(path: str | os.PathLike[str]) -> WeightFile:
@@ -71,8 +68,7 @@ def read_weights(path: str | os.PathLike[str]) -> WeightFile:
     kind = format_of(place)
     if kind is None:
         raise ArtifactError(f"{place}: it is no file of weights but {_described(place)}", remedy=_READ)
-    seen: set[ForeignType] = set()
-    return WeightFile(place, kind.name, kind.read(place, seen), seen)
+    return WeightFile(place, kind.name, kind.read(place))
 
 
 def format_of(path: str | os.PathLike[str]) -> _Format | None:
@@ -120,29 +116,29 @@ def _is_safetensors(start: _Start) -> bool:
     return start.head[8:9] == b"{" and int.from_bytes(start.head[:8], "little") <= start.size - 8
 
 
-def _read_safetensors(place: str, seen: set[ForeignType]) -> Any:
-    tensors, metadata = read_safetensors(place, seen)
+def _read_safetensors(place: str) -> Any:
+    tensors, metadata = read_safetensors(place)
     return _joined(tensors, metadata.get(TREE, ""), place)
 
 
-def _read_npz(place: str, seen: set[ForeignType]) -> Any:
+def _read_npz(place: str) -> Any:
     arrays = read_npz(place)
     tree = arrays.pop(TREE, np.empty(0, np.uint8)).tobytes().decode("utf-8", "replace")
-    return _joined({name: _tensor(f"{place}: {name!r}", a, seen) for name, a in arrays.items()}, tree, place)
+    return _joined({name: _tensor(f"{place}: {name!r}", a) for name, a in arrays.items()}, tree, place)
 
 
-def _read_torch(place: str, seen: set[ForeignType]) -> Any:
+def _read_torch(place: str) -> Any:
     if _is_zip(_start(place)) and any(name.endswith("archive_format") for name in _members(place)):
         raise ArtifactError(f"{place}: it is a model of torch.export", remedy="graphc.from_pt2(path)")
-    return read_pt(place, seen)
+    return load_pt(place)
 
 
-def _read_index(place: str, seen: set[ForeignType]) -> StateDict:
+def _read_index(place: str) -> StateDict:
     """The tensors of all shards that an index names."""
     found, owners = StateDict(), {}
     for shard, named in shards.read_index(place).items():
         kind = format_of(shard)
-        tensors: Any = None if kind is None or kind.name == INDEX else kind.read(os.fspath(shard), seen)
+        tensors: Any = None if kind is None or kind.name == INDEX else kind.read(os.fspath(shard))
         if not is_state(tensors):
             raise ArtifactError(f"{place}: {shard.name} holds no tensors by name")
         shards.check_names(place, shard, named, tensors, owners)
@@ -150,13 +146,12 @@ def _read_index(place: str, seen: set[ForeignType]) -> StateDict:
     return found
 
 
-def _read_model(place: str, seen: set[ForeignType]) -> dict[str, Tensor]:
+def _read_model(place: str) -> dict[str, Tensor]:
     return {name: from_numpy(np.array(array)) for name, array in model_content.load(place).weights.items()}
 
 
 INDEX = "index of shards"
 TORCH = "file of torch.save"
-_WIDER = {np.dtype(kind.stored).newbyteorder("="): kind for kind in (F16, I16)}
 _FORMATS = (
     _Format("safetensors", _is_safetensors, _read_safetensors),
     _Format("model file", lambda start: start.head.startswith(container.MAGIC), _read_model),
@@ -180,10 +175,7 @@ def _joined(tensors: dict[str, Tensor], tree: str, place: str) -> Any:
         raise
 
 
-def _tensor(place: str, array: np.ndarray, seen: set[ForeignType]) -> Tensor:
-    if kind := _WIDER.get(array.dtype):
-        seen.add(kind)
-        array = kind.decode(array)
+def _tensor(place: str, array: np.ndarray) -> Tensor:
     if array.dtype not in [d.numpy for d in ALL]:
         raise ArtifactError(f"{place} has element type {array.dtype}", remedy="numpy.float32, for example")
     return from_numpy(array)

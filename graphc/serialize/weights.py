@@ -9,7 +9,6 @@ from graphc.base.errors import ArgumentError
 from graphc.base.foreign import no_foreign_module
 from graphc.nn.module import Module
 from graphc.nn.module_state import IncompatibleKeys
-from graphc.serialize.foreign_types import note_of
 from graphc.serialize.matching import Found, state_for
 from graphc.serialize.weight_file import read_weights
 
@@ -38,5 +37,4 @@ def weights_for(model: Module, path: str | os.PathLike[str], entry: str | None =
     """The state dictionary in a file that fits a model, and what there is to say of it, with the file's name."""
     file = read_weights(path)
     found = state_for(model.state_dict(), file.tree, file.path, entry)
-    types = note_of(file.types)
-    return Found(found.state, [f"{file.path}: {note}" for note in (*found.notes, *([types] if types else ()))])
+    return Found(found.state, [f"{file.path}: {note}" for note in found.notes])

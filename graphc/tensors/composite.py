@@ -11,18 +11,20 @@ from graphc.base.dims import Dims, dim_of, dims_of
 from graphc.base.dtypes import DType, float32, int64, limits
 from graphc.base.errors import ArgumentError, DTypeError
 from graphc.base.size import is_size
+from graphc.ops import complex as parts
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.ops import reduce
 from graphc.ops.define import common_type
 from graphc.ops.shape import reshape
 from graphc.ops.state import stop_gradient
+from graphc.tensors.mixed import in_f32
 from graphc.tensors.repeated import compiled_when_repeated
 
 
 def to_float(x: Any) -> Any:
     """``x`` itself, or as f32 when it is not floating point."""
-    return x if x.dtype.kind == "f" else ew.cast(x, dtype=float32)
+    return x if x.dtype.is_differentiable else ew.cast(x, dtype=float32)
 
 
 @compiled_when_repeated
@@ -34,18 +36,19 @@ def total(x: Any, dim: Dims = None, keepdim: bool = False, dtype: DType | None =
 def folded(fold: Any, x: Any, dim: Dims, keepdim: bool, dtype: DType | None) -> Any:
     """The sum or product of elements that become ``dtype`` first (None: i64 for integers and booleans, else their
     own); integers wrap around in that type."""
-    dtype = dtype or (x.dtype if x.dtype.kind == "f" else int64)
+    dtype = dtype or (x.dtype if x.dtype.is_differentiable else int64)
     given = x if x.dtype is dtype else ew.cast(x, dtype=dtype)
     result = fold(given, axes=dims_of(dim, len(x.shape)), keepdims=keepdim)
     return result if result.dtype is dtype else ew.cast(result, dtype=dtype)
 
 
+@in_f32
 @compiled_when_repeated
 def mean(x: Any, dim: Dims = None, keepdim: bool = False, dtype: DType | None = None) -> Any:
     """The mean; raises DTypeError for a type that is not floating point."""
     if dtype is not None:
         x = ew.cast(x, dtype=dtype)
-    if x.dtype.kind != "f":
+    if not x.dtype.is_differentiable:
         raise DTypeError(f"mean needs a floating-point tensor, got {x.dtype.name}", remedy="tensor.float().mean()")
     axes = dims_of(dim, len(x.shape))
     return ew.mul(reduce.sum(x, axes=axes, keepdims=keepdim), _inverse(prod(x.shape[a] for a in axes)))
@@ -56,18 +59,26 @@ def _inverse(count: int) -> float:
     return 1.0 / count if is_size(count) or count else math.nan
 
 
+@in_f32
 @compiled_when_repeated
 def var(x: Any, dim: Dims = None, correction: float = 1, keepdim: bool = False) -> Any:
     """The variance with ``correction`` subtracted from the count (1: unbiased)."""
-    if x.dtype.kind != "f":
+    if not x.dtype.is_differentiable:
         raise DTypeError(f"var needs a floating-point tensor, got {x.dtype.name}", remedy="tensor.float().var()")
     axes = dims_of(dim, len(x.shape))
     count = prod(x.shape[a] for a in axes)
     centred = ew.sub(x, mean(x, axes, keepdim=True) if axes else x)
-    squares = reduce.sum(ew.mul(centred, centred), axes=axes, keepdims=keepdim)
+    squares = reduce.sum(squared(centred), axes=axes, keepdims=keepdim)
     free = max(count - (int(correction) if float(correction).is_integer() else correction), 0)
     # NOTE: for a size that may be 0 the number is computed with the tensors, where 1 / 0 is infinite.
     return ew.mul(squares, 1.0 / free) if is_size(free) or free else ew.div(squares, 0.0)
+
+
+def squared(x: Any) -> Any:
+    """x * x, of a complex number the square of its size."""
+    if not x.dtype.is_complex:
+        return ew.mul(x, x)
+    return ew.add(*(ew.mul(part, part) for part in (parts.real(x), parts.imag(x))))
 
 
 @compiled_when_repeated
@@ -82,18 +93,21 @@ def relu(x: Any) -> Any:
     return ew.where(ew.le(x, 0), 0, x)
 
 
+@in_f32
 @compiled_when_repeated
 def sigmoid(x: Any) -> Any:
     """1 / (1 + exp(-x))."""
     return mathematics.sigmoid(to_float(x))
 
 
+@in_f32
 @compiled_when_repeated
 def silu(x: Any) -> Any:
     """x * sigmoid(x)."""
     return ew.mul(x, sigmoid(x))
 
 
+@in_f32
 @compiled_when_repeated
 def softplus(x: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
     """log(1 + exp(beta x)) / beta; x itself where beta x exceeds the threshold."""
@@ -102,6 +116,7 @@ def softplus(x: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
     return ew.where(ew.gt(scaled, threshold), x, ew.mul(smooth, 1.0 / beta))
 
 
+@in_f32
 @compiled_when_repeated
 def gelu(x: Any, approximate: str = "none") -> Any:
     """x times the normal distribution's cumulative function at x; ``tanh`` for the approximation by tanh."""
@@ -124,6 +139,7 @@ def _is_empty(extents: Sequence[int], at: int) -> bool:
     return 0 in [d for d in extents if not is_size(d)] or (bool(extents) and extents[at] == 0)
 
 
+@in_f32
 @compiled_when_repeated
 def softmax(x: Any, dim: int, dtype: DType | None = None) -> Any:
     """exp(x) divided by its sum along ``dim``."""
@@ -136,6 +152,7 @@ def softmax(x: Any, dim: int, dtype: DType | None = None) -> Any:
     return ew.div(powers, reduce.sum(powers, axes=axes, keepdims=True))
 
 
+@in_f32
 @compiled_when_repeated
 def masked_softmax(x: Any, dim: int) -> Any:
     """The softmax of ``x``, which is minus infinity where it is masked; zeros where all along ``dim`` is."""
@@ -149,6 +166,7 @@ def masked_softmax(x: Any, dim: int) -> Any:
     return ew.div(powers, ew.where(seen, reduce.sum(powers, axes=axes, keepdims=True), 1))
 
 
+@in_f32
 @compiled_when_repeated
 def log_softmax(x: Any, dim: int, dtype: DType | None = None) -> Any:
     """The logarithm of the softmax along ``dim``, without forming it."""
@@ -162,11 +180,12 @@ def log_softmax(x: Any, dim: int, dtype: DType | None = None) -> Any:
 
 
 def _checked(x: Any, name: str) -> Any:
-    if x.dtype.kind != "f":
+    if not x.dtype.is_floating_point:
         raise DTypeError(f"{name} needs a floating-point tensor, got {x.dtype.name}", remedy="pass dtype=")
     return x
 
 
+@in_f32
 @compiled_when_repeated
 def logsumexp(x: Any, dim: Dims, keepdim: bool = False) -> Any:
     """log(sum(exp(x))) along ``dim``; minus infinity where every element is."""
@@ -202,6 +221,7 @@ def power(x: Any, exponent: Any) -> Any:
     return mathematics.pow(x, exponent)
 
 
+@in_f32
 @compiled_when_repeated
 def norm(x: Any, p: float = 2.0, dim: Dims = None, keepdim: bool = False) -> Any:
     """The p-norm of the elements along ``dim`` (all of them for None); p may be infinite."""
@@ -216,7 +236,7 @@ def norm(x: Any, p: float = 2.0, dim: Dims = None, keepdim: bool = False) -> Any
     if p == 1:
         return reduce.sum(ew.abs(x), axes=axes, keepdims=keepdim)
     if p == 2:
-        squares = reduce.sum(ew.mul(x, x), axes=axes, keepdims=keepdim)
+        squares = reduce.sum(squared(x), axes=axes, keepdims=keepdim)
         return root(squares)
     powers = reduce.sum(_power(ew.abs(x), p), axes=axes, keepdims=keepdim)
     return _power(powers, 1.0 / p)

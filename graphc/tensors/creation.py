@@ -12,9 +12,22 @@ from graphc.base import mutation_epoch
 from graphc.base.device import CPU, DEFAULTS
 from graphc.base.device import device as device_type
 from graphc.base.dims import common_shape, has_sizes, new_shape
-from graphc.base.dtypes import DType, dtype_of, fitted, float32, float64, int64, python_scalar_type
+from graphc.base.dtypes import (
+    DType,
+    bfloat16,
+    complex64,
+    dtype_of,
+    element,
+    elements,
+    fitted,
+    float32,
+    float64,
+    int64,
+    python_scalar_type,
+)
 from graphc.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
 from graphc.base.size import is_size
+from graphc.ops import dispatch
 from graphc.ops import elementwise as ew
 from graphc.ops.index import iota
 from graphc.ops.math import pow as power
@@ -26,14 +39,14 @@ from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import BY_NUMPY, converted, expose, front, need_tensor, too_large
 
 _default: list[DType] = [float32]
-_SCALARS = (bool, int, float)
+_SCALARS = (bool, int, float, complex)
 _PLAIN = (*_SCALARS, list, tuple, np.ndarray, np.generic)
 
 
 def set_default_dtype(dtype: Any) -> None:
     """The floating-point type of tensors that are made without one (f32 at first)."""
     found = dtype_of(dtype)
-    if found.kind != "f":
+    if not found.is_floating_point:
         raise DTypeError(f"the default element type must be floating point, got {found.name}")
     if found is not _default[0]:
         mutation_epoch.note()
@@ -92,19 +105,24 @@ def array_of(data: Any, dtype: Any = None) -> np.ndarray:
         data = [array_of(item) for item in data]
     if dtype is not None:
         wanted = dtype_of(dtype)
-        return converted(fitted(data, wanted) if isinstance(data, (bool, int, float)) else data, wanted)
+        return converted(fitted(data, wanted) if isinstance(data, _SCALARS) else data, wanted)
     if isinstance(data, (np.ndarray, np.generic)):
         return np.array(data)
-    if isinstance(data, (bool, int, float)):
+    if isinstance(data, (bool, int, float, complex)):
         known = python_scalar_type(data)
-        return np.array(data, _default[0].numpy if known is float32 else known.numpy)
+        return np.array(data, _defaults().get(known, known).numpy)
     try:
         array = np.array(data)
     except ValueError as error:
         raise ShapeError(f"the data is no rectangular array: {error}") from None
-    if array.dtype == np.float64 and not _has_numpy(data):
-        array = array.astype(_default[0].numpy)
+    if array.dtype.kind in "fc" and not _has_numpy(data):
+        array = array.astype(_defaults()[complex64 if array.dtype.kind == "c" else float32].numpy)
     return array.astype(_default[0].numpy) if not array.size and not _has_numpy(data) else array
+
+
+def _defaults() -> dict[DType, DType]:
+    """The types of Python numbers that are no whole ones, by those that they have at first."""
+    return {float32: _default[0], complex64: _default[0].complex}
 
 
 def _has_numpy(data: Any) -> bool:
@@ -196,7 +214,7 @@ def zeros(*sizes: Any, size: Any = None, dtype: Any = None, device: Any = None, 
 
 def ones(*sizes: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Ones."""
-    return _uniform(np.ones, 1.0, _shape(sizes, size), dtype, requires_grad, device)
+    return _uniform(_ones, 1.0, _shape(sizes, size), dtype, requires_grad, device)
 
 
 def empty(*sizes: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
@@ -210,6 +228,10 @@ def _uniform(make: Any, value: float, shape: tuple[int, ...], dtype: Any, requir
         kind = _default[0] if dtype is None else dtype_of(dtype)
         return _placed(filled_with(value, shape, kind, kind), requires_grad, device)
     return _finish(_allocated(make, shape, _dtype(dtype)), requires_grad, device)
+
+
+def _ones(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    return np.full(shape, element(1, bfloat16)) if dtype == bfloat16.numpy else np.ones(shape, dtype)
 
 
 def full(
@@ -260,6 +282,10 @@ def full_like(
     )
 
 
+_MOST_AT_ONCE = 1 << 20
+"""Elements for which memory is there."""
+
+
 def arange(
     *bounds: Any,
     start: Any = 0,
@@ -270,6 +296,9 @@ def arange(
     requires_grad: bool = False,
 ) -> Tensor:
     """``arange(end)``, ``arange(start, end)`` or ``arange(start, end, step)``: numbers before ``end``."""
+    is_count = len(bounds) == 1 and type(bounds[0]) is int and 0 <= bounds[0] < _MOST_AT_ONCE
+    if is_count and dispatch.active() is None and (start, end, step, dtype) == (0, None, 1, None):
+        return _finish(np.arange(bounds[0]), requires_grad, device)
     if end is not None:
         bounds = (bounds[0] if bounds else start, end, step)
     elif step != 1 and len(bounds) < 3:
@@ -294,8 +323,8 @@ def arange(
     (count,) = new_shape((-((low - high) // step) if whole else math.ceil((high - low) / step),))
     if any(map(is_size, (count, low, step))):
         return _placed(counted(count, low, step, kind), requires_grad, device)
-    first, each = (low, step) if kind.kind == "f" else (fitted(low, int64), int(step))
-    values = _allocated(lambda: (first + each * np.arange(count)).astype(kind.numpy))
+    first, each = (low, step) if kind.is_floating_point else (fitted(low, int64), int(step))
+    values = _allocated(lambda: elements(first + each * np.arange(count), kind))
     return _finish(values, requires_grad, device)
 
 
@@ -332,12 +361,11 @@ def _steps(name: str, start: Any, end: Any, steps: int, dtype: Any, of: DType | 
     kind = _counting(name, dtype)
     (count,) = new_shape((steps,))
     ends = [v if _is_open(v) else _number(name, v) for v in (start, end)]
+    inner = kind if kind.kind == "f" else float32 if kind.kind == "h" else float64
     if any(is_given(n) or _is_open(n) for n in (count, *ends)):
-        wanted = [v if kind.kind == "f" or is_given(v) else _whole(v, kind) for v in ends]
-        return front().own(
-            spaced((wanted[0], wanted[1]), count, kind if kind.kind == "f" else float64, of or kind)
-        ), kind
-    real = kind.numpy.type if kind.kind == "f" else np.float64
+        wanted = [v if kind.is_floating_point or is_given(v) else _whole(v, kind) for v in ends]
+        return front().own(spaced((wanted[0], wanted[1]), count, inner, of or kind)), kind
+    real = inner.numpy.type
     low, high = (real(fitted(v, kind)) for v in ends)
     with np.errstate(all="ignore"):
         each = (high - low) / real(count - 1) if count > 1 else real(0)
@@ -353,7 +381,7 @@ def linspace(
     values, kind = _steps("linspace", start, end, steps, dtype)
     if isinstance(values, Tensor):
         return _placed(values, requires_grad, device)
-    return _finish(values.astype(kind.numpy), requires_grad, device)
+    return _finish(elements(values, kind), requires_grad, device)
 
 
 def logspace(
@@ -372,7 +400,7 @@ def logspace(
         powers = power(front().scalar(float(base), float64), exponents)
         return _placed(front().own(ew.cast(powers, dtype=kind)), requires_grad, device)
     with np.errstate(all="ignore"):
-        return _finish(np.power(float(base), exponents.astype(np.float64)).astype(kind.numpy), requires_grad, device)
+        return _finish(elements(np.power(float(base), exponents.astype(np.float64)), kind), requires_grad, device)
 
 
 def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
@@ -472,7 +500,7 @@ def bernoulli(input: Tensor, *, generator: Any = None) -> Tensor:
     Raises AttributeValueError for what is no probability; compiled code, which has no values to look at, does not.
     """
     data = input._data
-    if input.dtype.kind != "f":
+    if not input.dtype.is_floating_point:
         raise DTypeError(f"bernoulli takes probabilities, got {input.dtype.name}", remedy="input.float()")
     if isinstance(data, np.ndarray) and not np.all((data >= 0) & (data <= 1)):
         raise AttributeValueError("bernoulli: a probability lies outside of 0..1", remedy="input.clamp(0, 1)")
@@ -482,7 +510,7 @@ def bernoulli(input: Tensor, *, generator: Any = None) -> Tensor:
 def poisson(input: Tensor, generator: Any = None) -> Tensor:
     """Poisson-distributed counts whose rates are the elements of ``input``; needs their values."""
     rates = front().values(input, "poisson(), which draws until enough is drawn,")
-    if input.dtype.kind != "f" or not np.all(rates >= 0):
+    if not input.dtype.is_floating_point or not np.all(rates >= 0):
         raise ArgumentError("poisson takes floating-point rates that are not negative")
     seed = front().values(sampling.integers(0, 1 << 31, (4,), generator), "poisson()")
     counts = np.random.Generator(np.random.Philox(np.random.SeedSequence(seed.tolist()))).poisson(rates)

@@ -220,7 +220,7 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
     Raises AttributeValueError for weights that are negative or not finite, and for rows without a positive one. In
     compiled code the weights have no values to look at: there a row without a positive weight gives index 0 and up.
     """
-    if input.dtype.kind != "f" or input.ndim not in (1, 2):
+    if not input.dtype.is_floating_point or input.ndim not in (1, 2):
         raise ArgumentError("multinomial takes a vector or a matrix of floating-point weights")
     if num_samples < 1:
         raise AttributeValueError(f"multinomial: {num_samples} samples", remedy="at least one")

@@ -77,7 +77,7 @@ def _entries(item: Any) -> Sequence[Any]:
             raise _no_bool()
         found = np.nonzero(mask)
         return [Places(front().constant(w), s, mask.shape) for w, s in zip(found, mask.shape, strict=True)]
-    if item.dtype.kind == "f":
+    if item.dtype.is_floating_point:
         raise IndexRangeError(f"tensors used as indices must be integers or booleans, got {item.dtype.name}")
     if not item.shape and isinstance(front().local(item)._data, np.ndarray):
         return (int(item._data),)
@@ -163,14 +163,18 @@ _VIEWS: dict[Any, Any] = {}
 _MOST_VIEWS = 10_000
 
 
+_BOUNDS = (int, type(None))
+
+
 def _known_by(item: Any) -> Any:
     """What an index of a view is known by; NotImplemented for others."""
     kind = item.__class__
     if kind is int or item is None or item is Ellipsis:
         return item
     if kind is builtins.slice:
-        parts = item.start, item.stop, item.step
-        return parts if all([p is None or p.__class__ is int for p in parts]) else NotImplemented
+        start, stop, step = item.start, item.stop, item.step
+        if start.__class__ in _BOUNDS and stop.__class__ in _BOUNDS and step.__class__ in _BOUNDS:
+            return start, stop, step
     return NotImplemented
 
 

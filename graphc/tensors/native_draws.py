@@ -18,9 +18,9 @@ from graphc.tensors.placement import is_on_device
 from graphc.tensors.repeated import is_watched
 from graphc.tensors.tensor_base import front
 
-ENOUGH = 1 << 20
-"""Elements that numpy draws before a program is made: about as long as that takes (0.1 s)."""
-CALL = 1 << 12
+ENOUGH = 1 << 18
+"""Elements that numpy draws before a program is made: about as long as it takes to find it on disk (20 ms)."""
+CALL = 1 << 13
 """Elements that numpy draws in the time that it takes to begin."""
 
 _program = deferred("graphc.compiled.repeated:sized_program")

@@ -41,7 +41,7 @@ def tensor_of(data: Any, dtype: Any, default: DType) -> Tensor | None:
 def filled_with(number: Any, shape: tuple[int, ...], dtype: Any, default: DType) -> Tensor:
     """A tensor whose elements are one number; the element type is that of ``tensor_of``, bool of bools."""
     kind = python_scalar_type(number) if dtype is None else dtype_of(dtype)
-    kind = default if dtype is None and kind.kind == "f" else kind
+    kind = default if dtype is None and kind.is_floating_point else kind
     return front().own(filled(fitted(number, kind), kind, shape))
 
 

@@ -8,12 +8,13 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from graphc.base.autocast_state import is_autocast_enabled
 from graphc.base.dtypes import DType
 from graphc.base.lazy import deferred
 from graphc.ops import dispatch
 from graphc.tape.grad_mode import is_anomaly_enabled, is_grad_enabled, is_inference_mode_enabled
 from graphc.tape.saved import saving
-from graphc.tape.tangents import USED
+from graphc.tape.tangents import USED, levels
 from graphc.tensors.tensor_base import VOLATILE, refresh
 
 REPEATS = 24
@@ -47,7 +48,7 @@ def _entry(value: Any, key: list[Any], tensors: list[Any], records: bool) -> boo
         if value._view is not None:
             refresh(value)
         data = value._data
-        if data.__class__ is not np.ndarray:
+        if data.__class__ is not np.ndarray or (VOLATILE[0] and value._volatile):
             return False
         key.append(data.dtype)
         key.append(data.shape)
@@ -87,10 +88,10 @@ def is_watched() -> bool:
     """Whether somebody wants to see each operation, or what it saves."""
     return (
         is_anomaly_enabled()
+        or is_autocast_enabled()
         or saving.get() is not None
         or is_inference_mode_enabled()
-        or USED[0]
-        or VOLATILE[0]
+        or (USED[0] and bool(levels.get()))
         or dispatch.default().mode != "auto"
     )
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from functools import wraps
 from typing import Any
 
-from graphc.base.dtypes import DType, float32, float64, int32, int64
+from graphc.base.dtypes import DType, bfloat16, float32, float64, int32, int64
 from graphc.base.errors import ArgumentError, DTypeError
 from graphc.ops import elementwise as ew
 from graphc.ops import exact, reduce, shape
 from graphc.ops import math as mathematics
+from graphc.ops.complex import complex
 from graphc.ops.index import iota
 from graphc.ops.random import random_bits
 from graphc.ops.random import uniform as uniform_24
@@ -35,12 +38,32 @@ def _bits(sizes: Sizes, dtype: DType = int32, generator: Any = None, near: Any =
     return random_bits(state, shape=sizes, stream=stream)
 
 
+def _rounded(draw: Any) -> Any:
+    """Numbers of narrow types are drawn as f32 and rounded."""
+
+    @wraps(draw)
+    def drawn(sizes: Sizes, dtype: DType = float32, *args: Any, **kwargs: Any) -> Any:
+        if dtype.kind != "h":
+            return draw(sizes, dtype, *args, **kwargs)
+        return ew.cast(draw(sizes, float32, *args, **kwargs), dtype=dtype)
+
+    return drawn
+
+
 @drawn_natively
 def uniform(sizes: Sizes, dtype: DType = float32, generator: Any = None, near: Any = None) -> Any:
-    """Uniform in [0, 1): multiples of 2**-24 in f32, of 2**-53 in f64. Drawn on the device of the tensor ``near``; the
+    """Uniform in [0, 1): multiples of 2**-24 in f32, of 2**-53 in f64, of 2**-11 in f16, of 2**-8 in
+    bf16. Drawn on the device of the tensor ``near``; the
     numbers are the same on all."""
-    if dtype.kind != "f":
+    if dtype.is_complex:
+        both = uniform((2, *sizes), dtype.real, generator, near)
+        return complex(*(_part(both, i) for i in (0, 1)))
+    if not dtype.is_floating_point:
         raise DTypeError(f"random numbers of a distribution are floating point, not {dtype.name}")
+    if dtype.kind == "h":
+        steps = 2.0**8 if dtype is bfloat16 else 2.0**11
+        drawn = mathematics.floor(ew.mul(uniform(sizes, float32, generator, near), steps))
+        return ew.cast(ew.mul(drawn, 1 / steps), dtype=dtype)
     if dtype is not float64:
         state, stream = _state(generator, near)
         return uniform_24(state, sizes, stream, dtype)
@@ -57,20 +80,26 @@ def _part(pair: Any, i: int) -> Any:
     return shape.reshape(picked, shape=rest)
 
 
+@_rounded
 @drawn_natively
 def normal(sizes: Sizes, dtype: DType = float32, generator: Any = None, near: Any = None) -> Any:
     """Normal with mean 0 and deviation 1, by the transform of Box and Muller (1958), of the same bits everywhere."""
+    if dtype.is_complex:  # of deviation 1 as a whole
+        both = ew.mul(normal((2, *sizes), dtype.real, generator, near), math.sqrt(0.5))
+        return complex(*(_part(both, i) for i in (0, 1)))
     pair = uniform((2, *sizes), dtype, generator, near)
     radius = mathematics.sqrt(ew.mul(exact.exact_log(ew.sub(1.0, _part(pair, 0))), -2.0))
     return ew.mul(radius, exact.exact_cosine(_part(pair, 1)))
 
 
+@_rounded
 @drawn_natively
 def exponential(sizes: Sizes, dtype: DType = float32, generator: Any = None, near: Any = None) -> Any:
     """Exponentially distributed with rate 1."""
     return ew.neg(exact.exact_log(ew.sub(1.0, uniform(sizes, dtype, generator, near))))
 
 
+@_rounded
 @drawn_natively
 def gumbel(sizes: Sizes, dtype: DType = float32, generator: Any = None, near: Any = None) -> Any:
     """Of the standard Gumbel distribution: minus the logarithm of an exponential variable, of which the smallest
@@ -78,6 +107,7 @@ def gumbel(sizes: Sizes, dtype: DType = float32, generator: Any = None, near: An
     return ew.neg(exact.exact_log(ew.maximum(exponential(sizes, dtype, generator, near), 1e-20)))
 
 
+@_rounded
 def cauchy(sizes: Sizes, dtype: DType = float32, generator: Any = None) -> Any:
     """Of the standard Cauchy distribution: minus the cotangent of half a turn times a uniform number."""
     half = ew.mul(ew.maximum(uniform(sizes, dtype, generator), 2.0**-25 if dtype is float32 else 2.0**-54), 0.5)

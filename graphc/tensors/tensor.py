@@ -13,8 +13,20 @@ from graphc.base.absent import TENSOR, missing
 from graphc.base.device import CPU, device
 from graphc.base.device import device as device_of
 from graphc.base.dims import has_sizes, new_shape, numpy_names
-from graphc.base.dtypes import BY_NAME, bool_, dtype_of, fitted, float32, int64
-from graphc.base.errors import ArgumentError, GradientError
+from graphc.base.dtypes import (
+    BY_NAME,
+    bfloat16,
+    bool_,
+    complex64,
+    dtype_of,
+    element,
+    fitted,
+    float32,
+    int64,
+    number_of,
+    numbers,
+)
+from graphc.base.errors import ArgumentError, DTypeError, GradientError
 from graphc.base.memory_format import channels_last, channels_last_3d, check_format, layout, strided
 from graphc.base.public import call, path_of, resolve
 from graphc.ops import elementwise as ew
@@ -26,6 +38,7 @@ from graphc.tensors.methods.conversion import Conversion
 from graphc.tensors.methods.inplace import InPlace
 from graphc.tensors.methods.matrices import Matrices
 from graphc.tensors.methods.numbers import Numbers
+from graphc.tensors.methods.parts import Parts
 from graphc.tensors.methods.questions import Questions
 from graphc.tensors.methods.shaping import Shaping
 from graphc.tensors.methods.statistics import Statistics
@@ -34,7 +47,7 @@ from graphc.tensors.printing import text_of, with_suffixes
 from graphc.tensors.tensor_base import BY_NUMPY, converted, edge_of, expose, front, refresh
 
 
-class Tensor(Arithmetic, Numbers, Shaping, InPlace, Conversion, Calculus, Statistics, Questions, Matrices):
+class Tensor(Arithmetic, Numbers, Shaping, InPlace, Conversion, Calculus, Statistics, Questions, Matrices, Parts):
     """A multidimensional array. Made by ``graphc.tensor``, ``graphc.zeros`` and the like."""
 
     __array_priority__ = 1000
@@ -72,8 +85,10 @@ class Tensor(Arithmetic, Numbers, Shaping, InPlace, Conversion, Calculus, Statis
         """The data as a numpy array that shares memory with this tensor.
 
         Raises GradientError for a tensor that requires gradients, unless ``force``, which detaches it and copies it
-        from another device.
+        from another device; DTypeError for bf16, which numpy has not.
         """
+        if self.dtype is bfloat16:
+            raise DTypeError("numpy has no bf16", remedy="tensor.float().numpy()")
         values = self._values(force)
         expose(self)
         return values
@@ -100,11 +115,11 @@ class Tensor(Arithmetic, Numbers, Shaping, InPlace, Conversion, Calculus, Statis
         values = front().values(self, "item()")
         if values.size != 1:
             raise ArgumentError(f"item() needs a tensor of one element, this one has {values.size}")
-        return values.item()
+        return number_of(values)
 
     def tolist(self) -> Any:
         """Nested lists of Python numbers."""
-        return front().values(self, "tolist()").tolist()
+        return numbers(front().values(self, "tolist()")).tolist()
 
     def __bool__(self) -> bool:
         values = front().values(self, "bool(), as in `if` and `while`,")
@@ -118,7 +133,7 @@ class Tensor(Arithmetic, Numbers, Shaping, InPlace, Conversion, Calculus, Statis
         values = front().values(self, purpose)
         if values.size != 1:
             raise ArgumentError(f"{purpose} needs a tensor of one element, this one has {values.size}")
-        return values.item()
+        return number_of(values)
 
     def __float__(self) -> float:
         return float(self._number("float()"))
@@ -315,7 +330,7 @@ class Tensor(Arithmetic, Numbers, Shaping, InPlace, Conversion, Calculus, Statis
         extents, value = new_shape((tuple(size),)), fitted(fill_value, kind)
         if has_sizes(extents):
             return self._placed(front().own(shape.filled(value, kind, extents)), device, requires_grad)
-        return self._new(np.full(extents, value, kind.numpy), device, requires_grad)
+        return self._new(np.full(extents, element(value, kind)), device, requires_grad)
 
     def new_zeros(self, *sizes: Any, size: Any = None, dtype: Any = None, **options: Any) -> Tensor:
         """Zeros of this element type."""
@@ -365,7 +380,7 @@ def is_tensor(value: Any) -> bool:
     return isinstance(value, Tensor)
 
 
-_IMPLICIT = (float32, int64, bool_)
+_IMPLICIT = (float32, complex64, int64, bool_)
 """Element types that are not printed, as literals make them."""
 
 
@@ -375,7 +390,7 @@ def describe(tensor: Tensor) -> str:
     data = tensor._data
     said = []
     if isinstance(data, np.ndarray) or is_on_device(data):
-        text = text_of(on_host(data), len("tensor("))
+        text = text_of(numbers(on_host(data)), len("tensor("))
         if is_on_device(data):
             said.append(f"device='{tensor.device}'")
         if not data.size and len(data.shape) != 1:

@@ -12,7 +12,7 @@ import numpy as np
 
 from graphc.base import mutation_epoch
 from graphc.base.device import device
-from graphc.base.dtypes import ALL, DType
+from graphc.base.dtypes import ALL, DType, bfloat16, elements
 from graphc.base.errors import DeviceError, DTypeError, GradientError, MemoryLimitError
 from graphc.base.extents import Size, size_of, traced_size
 from graphc.base.mutation_epoch import Members
@@ -454,9 +454,14 @@ def too_large(name: str, error: MemoryError, where: str | None = None) -> Memory
     return MemoryLimitError(f"{name}: {error}", where=where, remedy="a smaller tensor")
 
 
+def _is_bfloat(data: Any, dtype: DType) -> bool:
+    """Whether one of data and type is bf16, and not both are."""
+    return (dtype is bfloat16) != (getattr(data, "dtype", None) == bfloat16.numpy)
+
+
 def converted(data: Any, dtype: DType) -> np.ndarray:
     """A new array of numbers or nested sequences of them; raises DTypeError for what is no number or too large."""
     try:
-        return np.array(data, dtype.numpy)
+        return elements(data, dtype) if _is_bfloat(data, dtype) else np.array(data, dtype.numpy)
     except (TypeError, ValueError, OverflowError) as error:
         raise DTypeError(f"the data cannot be made {dtype.name}: {error}", remedy="numbers that fit the type") from None

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from graphc.base import module_path
 from graphc.base.assumptions import expected
@@ -194,6 +195,8 @@ class Tracer(OnOneDevice):
 
     def _alias(self, op: OpDef, attrs: dict[str, Any], operand: Tensor, result: Tensor) -> None:
         before = self.layout(operand)
+        if result.dtype is not operand.dtype:  # parts of complex numbers
+            before = _laid_out(before, operand.dtype)
         after = self._reference(op, before, attrs, operand)
         self._layouts[id(result)] = (result, after)
         if not after.size or np.may_share_memory(before, after):
@@ -498,6 +501,14 @@ class Tracer(OnOneDevice):
         it is opaque or asks for values."""
         # Loaded here, for it makes tracers.
         return import_module("graphc.tracing.custom").apply(self, name, context, operands, (forward, backward), again)
+
+
+def _laid_out(layout: np.ndarray, dtype: DType) -> np.ndarray:
+    """An array that lies in memory as ``layout`` does, element for element, of another type."""
+    steps = [step // layout.itemsize for step in layout.strides]
+    reach = 1 + sum(max(n - 1, 0) * step for n, step in zip(layout.shape, steps, strict=True))
+    made = np.empty(reach, dtype.numpy)
+    return as_strided(made, layout.shape, [step * made.itemsize for step in steps])
 
 
 def _expected(attrs: Mapping[str, Any], exact: bool = False) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from graphc.base.array_report import ArrayReport, report_of
+from graphc.base.dtypes import bfloat16, elements
 
 
 @pytest.mark.parametrize(
@@ -31,4 +32,4 @@ def test_what_is_said_of_an_array(values, report, text):
 def test_other_element_types():
     assert str(report_of(np.array([True, False]))) == "bool[2] 0..1"
     assert str(report_of(np.arange(6).reshape(2, 3))) == "i64[2,3] 0..5"
-    assert report_of(np.zeros(2, np.uint16)).dtype in ("bf16", "uint16")
+    assert str(report_of(elements([0.5, np.nan], bfloat16))) == "bf16[2] 0.5..0.5 1 NaN"

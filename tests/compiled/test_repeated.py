@@ -39,7 +39,7 @@ def test_arrays_that_are_not_dense_are_taken_and_others_refused():
 
 
 def test_one_program_for_all_numbers():
-    run = sized_program(lambda state, count: gc.arange(count) * state[1], (1000,))
+    run = sized_program(lambda state, count: gc.arange(count) * state[1])
     assert run is not None
-    for count in (1, 0, 17):
-        assert run(gc.tensor([0, 3]), count).tolist() == [3 * i for i in range(count)]
+    for count in (1, 17, 2):
+        assert run(gc.tensor([0, 3, 1]), count).tolist() == [3 * i for i in range(count)]

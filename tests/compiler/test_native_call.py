@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphc.base.dtypes import ALL
+from graphc.base.dtypes import ALL, elements, numbers
 from graphc.compiler import native_call
 from graphc.compiler.compile import compile_graph, load_compiled
 from graphc.errors import CompileError
@@ -35,9 +35,10 @@ def refuse(*_: Any, **__: Any) -> None:
 @pytest.mark.parametrize("shape", [(), (1,), (3, 5), (2, 1, 4, 3, 2)], ids=str)
 def test_every_element_type_and_rank(dtype: Any, shape: tuple[int, ...]):
     program = doubled(dtype, shape)
-    x = np.asarray(np.random.default_rng(0).integers(0, 2, shape)).astype(dtype.numpy)
+    x = np.asarray(np.random.default_rng(0).integers(0, 2, shape))
+    x = elements(x, dtype)
     call = native_call.native(program, (), refuse, None)
-    expected = ~x if dtype.name == "bool" else x + x
+    expected = ~x if dtype.name == "bool" else elements(numbers(x) + numbers(x), dtype)
     np.testing.assert_array_equal(call(x), expected)
     out = np.empty(shape, dtype.numpy)
     assert call(x, out=out) is out

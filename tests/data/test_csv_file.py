@@ -78,6 +78,6 @@ def test_wrong_content(tmp_path: Path, text, dtype, message):
 
 def test_wrong_arguments(tmp_path: Path):
     with pytest.raises(DTypeError):
-        read_csv(write(tmp_path, "1\n"), dtype="float16")
+        read_csv(write(tmp_path, "1\n"), dtype="float8")
     with pytest.raises(FileNotFoundError):
         read_csv(tmp_path / "none.csv")

@@ -62,7 +62,7 @@ def test_nan_with_a_payload():
     assert print_number(-np.float64("nan"), float64) == "nan:fff8000000000000"
 
 
-@given(st.sampled_from((*ALL, *STORED)), st.binary(min_size=8, max_size=8))
+@given(st.sampled_from((*ALL, *STORED)), st.binary(min_size=16, max_size=16))
 def test_every_bit_pattern_reads_back(dtype: DType, raw: bytes):
     value = np.frombuffer(raw, np.uint8)[0] % 2 == 1 if dtype.kind == "b" else np.frombuffer(raw, dtype.numpy)[0]
     again = parse_number(print_number(value, dtype), dtype)

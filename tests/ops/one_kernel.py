@@ -10,6 +10,7 @@ import numpy as np
 
 from graphc.base.dtypes import DType
 from graphc.base.size import is_one
+from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import CONSTANT, Graph, Node
 from graphc.ir.graph.interpret import Interpreter
 from graphc.ir.kernel.index import Index, IndexLike, flatten
@@ -21,7 +22,9 @@ from graphc.ir.kernel.verify import verify_kernel
 from graphc.ir.op import Attrs, OpDef, Trait, Types
 from graphc.ir.types import TensorType, row_major_strides
 from graphc.ops import dispatch
+from graphc.ops.complex import view_as_complex, view_as_real
 from graphc.ops.loop import run_steps, scan
+from graphc.passes.split_complex import SplitComplex
 
 
 class MemoryContext:
@@ -76,7 +79,9 @@ class KernelByKernel(Interpreter):
     def apply(self, node: Node, operands: list[np.ndarray]) -> Sequence[np.ndarray]:
         if node.op is CONSTANT:
             return (node.attrs["value"],)
-        parts = decomposed(node)
+        if node.op in (view_as_real.op, view_as_complex.op):  # what nothing is computed for
+            return node.op.evaluate(operands, node.attrs)
+        parts = decomposed(node) if not is_complex(node) else split(node)
         if parts is not None:
             return KernelByKernel().run(parts, operands)
         if node.op is scan.op:
@@ -102,6 +107,19 @@ class KernelByKernel(Interpreter):
         while KernelByKernel().run(attrs["test"], [*present, *rest])[0]:
             present = list(KernelByKernel().run(attrs["body"], [*present, *rest]))
         return present
+
+
+def is_complex(node: Node) -> bool:
+    """Whether a node has complex operands or results."""
+    return any(v.dtype.is_complex for v in (*node.operands, *node.results))
+
+
+def split(node: Node) -> Graph:
+    """What the node becomes on real and imaginary parts, as a graph of its own."""
+    graph = Graph(node.op.name)
+    arguments = [graph.add_input(v.type, f"x{i}") for i, v in enumerate(node.operands)]
+    graph.set_outputs(emit(graph, node.op, arguments, node.attrs))
+    return SplitComplex().run(graph).graph
 
 
 def decomposed(node: Node) -> Graph | None:

@@ -29,11 +29,16 @@ def test_tensors_promote_and_dimensions_go_before_rank_zero():
     assert dtype_name(e.add, np.ones(2, "float32"), np.ones(2, "float64")) == "f64"
     assert dtype_name(e.add, np.ones(2, "float32"), np.ones((), "float64")) == "f32"
     assert dtype_name(e.add, np.ones(2, "int32"), np.ones((), "float64")) == "f64"
-    assert dtype_name(e.add, np.ones(2, "int8"), np.ones(2, "uint8")) == "i32"
+    assert dtype_name(e.add, np.ones(2, "int8"), np.ones(2, "uint8")) == "i16"
 
 
-# For i8 with u8 torch gives int16, which graphc has not.
-PAIRS = [(a, b) for a in ALL for b in ALL if {a.name, b.name} != {"i8", "u8"}]
+# Torch has no common type of u16, u32 and u64 with other integers, and numpy no bf16 to make tensors of.
+PAIRS = [
+    (a, b)
+    for a in ALL
+    for b in ALL
+    if not {a.name, b.name} & {"u16", "u32", "u64", "bf16"} or (a is b and a.is_integer)
+]
 
 
 @pytest.mark.torch

@@ -91,6 +91,8 @@ def assert_agree(got: Sequence[np.ndarray], expected: Sequence[np.ndarray]) -> N
     assert len(got) == len(expected)
     for a, b in zip(got, expected, strict=True):
         assert (a.dtype, a.shape) == (b.dtype, b.shape)
+        if a.dtype.kind == "c":
+            a, b = (np.stack([x.real, x.imag]) for x in (a, b))
         if a.dtype.kind != "f":
             np.testing.assert_array_equal(a, b)
             continue
@@ -115,11 +117,11 @@ def test_definition_is_complete(op: OpDef):
     assert op.error_samples or op is CONSTANT
     assert all(a.doc for a in op.attrs)
     called = op.has(Trait.HOST) or op.has(Trait.BRANCH) or op.has(Trait.WHILE)
-    assert op.lower or op.lower_nest or op.decompose or called or op is CONSTANT
+    assert op.lower or op.lower_nest or op.decompose or op.complex or called or op is CONSTANT
     assert op.has(Trait.PURE) != op.has(Trait.EFFECT), "an op is pure or has an effect"
     if isinstance(op.vjp, tuple):
         assert len(op.vjp) == len(op.operands) and not op.variadic
-    if any(s.differentiable and any(a.dtype.kind == "f" for a in s.operands) for s in op.samples()):
+    if any(s.differentiable and any(a.dtype.kind in "fc" for a in s.operands) for s in op.samples()):
         assert op.vjp is not None
 
 

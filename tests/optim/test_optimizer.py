@@ -298,3 +298,34 @@ def test_ways_to_compute_a_step_are_taken(name):
         cls(weight, differentiable=True)
     with pytest.raises(ArgumentError, match=f"{name} has no argument 'fast'"):
         cls(weight, fast=True)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [("SGD", {"momentum": 0.9, "weight_decay": 0.1}), ("Adam", {"amsgrad": True}), ("Rprop", {}), ("ASGD", {})],
+)
+def test_complex_parameters_are_updated_as_in_torch(name, options, compiled):
+    torch = pytest.importorskip("torch")
+    random = np.random.default_rng(0)
+    weight, x = (random.standard_normal((*s, 2)).view(complex)[..., 0] for s in ((3, 2), (5, 3)))
+
+    def trained(library):
+        model = library.nn.Module()
+        model.register_parameter("w", library.nn.Parameter(library.tensor(weight)))
+        optimizer = getattr(library.optim, name)(model.parameters(), lr=0.1, **options)
+        inputs = library.tensor(x)
+
+        def loss():
+            return ((inputs @ model.w - 1).abs() ** 2).mean()
+
+        for _ in range(4):
+            optimizer.zero_grad()
+            loss().backward()
+            if compiled and library is graphc:
+                optimizer.native = True
+            optimizer.step()
+        return model.w.detach().numpy()
+
+    np.testing.assert_allclose(trained(graphc), trained(torch), rtol=1e-6)

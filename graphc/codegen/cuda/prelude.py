@@ -93,6 +93,16 @@ GC_DEVICE unsigned gc_round_bf16(float v) {
   const unsigned bits = gc_bitcast<unsigned>(v);
   return v != v ? bits | 0x400000u : bits + 0x7fffu + (bits >> 16 & 1u);
 }
+GC_DEVICE unsigned short gc_narrow_bf16(float v) { return (unsigned short)(gc_round_bf16(v) >> 16); }
+GC_DEVICE unsigned short gc_narrow_f16(float v) {
+  const unsigned bits = gc_bitcast<unsigned>(v), rest = bits & 0x7fffffffu;
+  const unsigned short sign = (unsigned short)(bits >> 16 & 0x8000u);
+  if (v != v) return (unsigned short)(sign | 0x7e00u | (bits >> 13 & 0x1ffu));
+  if (rest > 0x477fefffu) return (unsigned short)(sign | 0x7c00u);
+  if (rest < 0x38800000u)
+    return (unsigned short)(sign | (gc_bitcast<unsigned>(gc_bitcast<float>(rest) + 0.5f) - 0x3f000000u));
+  return (unsigned short)(sign | (rest - 0x38000000u + 0xfffu + (rest >> 13 & 1u)) >> 13);
+}
 GC_DEVICE int gc_pair(float a, float b) {
   return (int)(gc_round_bf16(a) >> 16 | (gc_round_bf16(b) & 0xffff0000u));
 }

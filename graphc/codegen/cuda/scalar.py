@@ -56,7 +56,9 @@ def _of_integers(op: str, args: Sequence[str], result: DType) -> str | None:
         return {"not": f"(!{args[0]})"}.get(op)
     wrapped = unsigned_type(result)
     if op in ("add", "sub", "mul"):
-        return f"({kind})(({wrapped}){args[0]} {_ARITHMETIC[op]} ({wrapped}){args[1]})"
+        # NOTE: a product of two shorts would be an int, which must not overflow.
+        wide = "unsigned" if result.bits == 16 else wrapped
+        return f"({kind})(({wide}){args[0]} {_ARITHMETIC[op]} ({wide}){args[1]})"
     if op == "neg":
         return f"({kind})(({wrapped})0 - ({wrapped}){args[0]})"
     if op == "abs":
@@ -90,13 +92,15 @@ def _select(args: Sequence[str], types: Sequence[DType], result: DType) -> str:
 def _cast(args: Sequence[str], types: Sequence[DType], result: DType) -> str:
     (value,), source, kind = args, types[0], register_type(result)
     if source.kind == "h":
-        return _cast([f"gc_widen_{source.name}({value})"], [float32], result)
+        return value if source is result else _cast([f"gc_widen_{source.name}({value})"], [float32], result)
+    if result.kind == "h":
+        return f"gc_narrow_{result.name}({_cast(args, types, float32)})"
     if result.kind == "b":
         return f"({value} != 0)"
     if source.kind == "f" and result.kind in "iu":
         bits = result.bits - (result.kind == "i")
         least = f"({kind})({-(2**bits) + 1}ll - 1)" if result.kind == "i" else "0"
-        return f"gc_to_integer<{kind}>({value}, ({kind}){least}, ({kind}){2**bits - 1}ll)"
+        return f"gc_to_integer<{kind}>({value}, ({kind}){least}, ({kind}){2**bits - 1}{'u' if bits == 64 else ''}ll)"
     return f"({kind}){value}"
 
 

@@ -9,9 +9,10 @@ from graphc.ir.kernel.statements import Const
 
 _C = {
     **{"f32": "float", "f64": "double", "i64": "long long", "i32": "int", "i8": "signed char", "u8": "unsigned char"},
+    **{"u64": "unsigned long long", "u32": "unsigned", "i16": "short", "u16": "unsigned short"},
     **{"bool": "bool", "f16": "unsigned short", "bf16": "unsigned short", "bf16x2": "int"},
 }
-_UNSIGNED = {8: "unsigned char", 32: "unsigned", 64: "unsigned long long"}
+_UNSIGNED = {8: "unsigned char", 16: "unsigned short", 32: "unsigned", 64: "unsigned long long"}
 
 
 def register_type(dtype: DType) -> str:
@@ -40,6 +41,8 @@ def literal(const: Const) -> str:
         return f"GC_F64(0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016x})"
     if dtype.kind == "h":
         return str(bits_of(element(value, dtype)))
+    if dtype.kind == "u" and dtype.bits >= 32:
+        return f"{int(value)}{'ull' if dtype.bits == 64 else 'u'}"
     return integer(int(value), dtype.bits == 64)
 
 

@@ -16,6 +16,10 @@ from graphc.codegen.machine.target import Target
 from graphc.ir.kernel.statements import Const
 
 _REGISTER = {"f32": "float", "f64": "double", "i64": "i64", "i32": "i32", "i8": "i8", "u8": "i8", "bool": "i1"} | {
+    "u64": "i64",
+    "u32": "i32",
+    "i16": "i16",
+    "u16": "i16",
     "f16": "i16",
     "bf16": "i16",
     "bf16x2": "i32",
@@ -218,10 +222,12 @@ class ScalarEmitter:
 
     def _cast(self, args: list[str], types: list[DType], result: DType, lanes: int) -> str:
         source = types[0]
-        if source.kind == "h":
+        if source.kind == "h" and source is not result:
             return self._cast([self._widen(args[0], source, lanes)], [float32], result, lanes)
         if source is result:
             return args[0]
+        if result.kind == "h":
+            return self._narrow(self._cast(args, types, float32, lanes), result, lanes)
         from_type, to_type = register_type(source, lanes), register_type(result, lanes)
         if result.kind == "b":
             zero = self.constant(0, source, lanes)
@@ -255,6 +261,45 @@ class ScalarEmitter:
             placed = self.line(f"shl {whole} {wide}, {self._whole(16, lanes)}")
             return self.line(f"bitcast {whole} {placed} to {kind}")
         return self._widen_by_bits(wide, lanes)
+
+    def _narrow(self, value: str, result: DType, lanes: int) -> str:
+        """The bits of an f32 as an f16 or a bf16, rounded to nearest, ties to even.
+
+        NOTE: the instruction for bf16 takes denormals for zeros, which the reference does not."""
+        narrow, whole, kind = register_type(result, lanes), register_type(int32, lanes), register_type(float32, lanes)
+        if result.name == "bf16":
+            bits = self.line(f"lshr {whole} {self._rounded(value, lanes)}, {self._whole(16, lanes)}")
+            return self.line(f"trunc {whole} {bits} to {narrow}")
+        instruction = self.target.instruction("narrow", kind)
+        if instruction is not None:
+            return self.line(instruction.text(self, (value,), kind))
+        return self.line(f"trunc {whole} {self._narrow_by_bits(value, lanes)} to {narrow}")
+
+    def _narrow_by_bits(self, value: str, lanes: int) -> str:
+        """f32 to f16 without the instruction: what is normal gets a new bias, half a unit and its last bit are added
+        and what is below is cut off; smaller ones are added to a number whose last digit is that of the denormals."""
+        whole, kind = register_type(int32, lanes), register_type(float32, lanes)
+
+        def step(op: str, value: str, number: int) -> str:
+            return self.line(f"{op} {whole} {value}, {self._whole(number, lanes)}")
+
+        bits = self.line(f"bitcast {kind} {value} to {whole}")
+        sign = step("and", step("lshr", bits, 16), 0x8000)
+        magnitude = step("and", bits, 0x7FFFFFFF)
+        odd = step("and", step("lshr", magnitude, 13), 1)
+        biased = self.line(f"add {whole} {step('add', magnitude, 0xFFF - (112 << 23))}, {odd}")
+        normal = step("lshr", biased, 13)
+        positive = self.line(f"bitcast {whole} {magnitude} to {kind}")
+        moved = self.line(f"fadd {kind} {positive}, {self.constant(0.5, float32, lanes)}")
+        small = step("sub", self.line(f"bitcast {kind} {moved} to {whole}"), 0x3F000000)
+        found = self.select(
+            self.line(f"icmp ult {whole} {magnitude}, {self._whole(0x38800000, lanes)}"), small, normal, int32, lanes
+        )
+        large = self.line(f"icmp ugt {whole} {magnitude}, {self._whole(0x477FEFFF, lanes)}")
+        found = self.select(large, self._whole(0x7C00, lanes), found, int32, lanes)
+        quiet = step("or", step("and", step("lshr", bits, 13), 0x1FF), 0x7E00)
+        found = self.select(self.line(f"fcmp uno {kind} {value}, {value}"), quiet, found, int32, lanes)
+        return self.line(f"or {whole} {found}, {sign}")
 
     def _pair(self, args: list[str], types: list[DType], result: DType, lanes: int) -> str:
         """Two f32 rounded to bf16, the first one in the low half."""

@@ -124,3 +124,18 @@ WIDEN = Instruction(
 )
 """The f32 of the bits of an f16, exactly, where a family has an instruction for it. Which NaN a NaN becomes is not
 said."""
+
+
+def _narrow(writer: Writer, operands: Sequence[str], kind: str) -> str:
+    half = of_type(kind, "half")
+    rounded = writer.line(f"fptrunc {kind} {operands[0]} to {half}")
+    return f"bitcast {half} {rounded} to {of_type(kind, 'i16')}"
+
+
+NARROW = Instruction(
+    "narrow",
+    _narrow,
+    over_lanes("%x: f32[LANES] in, %r: f16[LANES] out", "x: f32 = load %x[l]", "h: f16 = cast(x)", "store %r[l] = h"),
+    ("vector",),
+)
+"""The bits of an f32 rounded to f16, to nearest, ties to even, where a family has an instruction for it."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.base.dtypes import DType, layout_of
+from graphc.base.dtypes import DType, bfloat16, layout_of
 from graphc.base.errors import ArgumentError, VerifyError
 from graphc.base.version import VERSION
 from graphc.files.container import align, replacing
@@ -84,7 +84,7 @@ def _graph(onnx: Any, graph: GraphRecord, outside: Mapping[str, np.ndarray], sto
     arrays, offset = [], 0
     for name, array in graph.initializers.items():
         if name not in outside:
-            arrays.append(onnx.numpy_helper.from_array(_little(array), name))
+            arrays.append(_inside(onnx, array, name))
             continue
         tensor = onnx.TensorProto(name=name, dims=array.shape, data_type=_element(onnx, layout_of(array.dtype)))
         tensor.data_location = onnx.TensorProto.EXTERNAL
@@ -94,6 +94,14 @@ def _graph(onnx: Any, graph: GraphRecord, outside: Mapping[str, np.ndarray], sto
         offset += align(array.nbytes)
     values = ([_value(onnx, v) for v in part] for part in (graph.inputs, graph.outputs))
     return onnx.helper.make_graph([_node(onnx, n) for n in graph.nodes], graph.name, *values, initializer=arrays)
+
+
+def _inside(onnx: Any, array: np.ndarray, name: str) -> Any:
+    if array.dtype != bfloat16.numpy:
+        return onnx.numpy_helper.from_array(_little(array), name)
+    tensor = onnx.TensorProto(name=name, dims=array.shape, data_type=onnx.TensorProto.BFLOAT16)
+    tensor.raw_data = _little(array).tobytes()
+    return tensor
 
 
 def _node(onnx: Any, node: NodeRecord) -> Any:
@@ -115,6 +123,8 @@ def _value(onnx: Any, value: ValueRecord) -> Any:
 
 
 def _element(onnx: Any, dtype: DType) -> int:
+    if dtype is bfloat16:
+        return onnx.TensorProto.BFLOAT16
     return onnx.helper.np_dtype_to_tensor_dtype(dtype.numpy)
 
 

@@ -12,10 +12,7 @@ _NAMES = {
     **{29: "float8_e4m3fn", 30: "float8_e5m2", 31: "float8_e4m3fnuz", 32: "float8_e5m2fnuz", 33: "float8_e8m0fnu"},
     **{34: "uint32", 35: "uint64"},
 }
-_KNOWN: dict[str, DType] = {
-    **{d.long_name: d for d in (dtypes.uint8, dtypes.int8, dtypes.int32, dtypes.int64)},
-    **{d.long_name: d for d in (dtypes.float32, dtypes.float64, dtypes.bool_)},
-}
+_KNOWN: dict[str, DType] = {d.long_name: d for d in dtypes.ALL}
 _STRIDED = 7
 
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 from torch import fx
 from torch._subclasses.fake_tensor import unset_fake_temporarily
@@ -18,10 +19,7 @@ from graphc.base.location import UNKNOWN, Location
 from graphc.interop.aten.graph import AUTOCAST, WITHOUT_MEANING, AtenGraph, Ref, Step
 from graphc.tensors.tensor import Tensor
 
-DTYPES = {
-    getattr(torch, name): getattr(dtypes, "bool_" if name == "bool" else name)
-    for name in ("float32", "float64", "int8", "uint8", "int32", "int64", "bool")
-}
+DTYPES = {getattr(torch, ours.long_name): ours for ours in dtypes.ALL}
 """Element types that both have."""
 _PLACES = (torch.device, torch.layout, torch.memory_format)
 _PYTORCH = os.path.dirname(torch.__file__) + os.sep
@@ -100,7 +98,14 @@ def tensor_of(found: torch.Tensor) -> Tensor:
 
 def _copied(found: torch.Tensor) -> Tensor:
     dtype = dtype_of(found.dtype)
-    return Tensor._wrap(found.detach().contiguous().numpy().astype(dtype.numpy))
+    return Tensor._wrap(memory_of(found.detach().contiguous()).astype(dtype.numpy))
+
+
+def memory_of(found: torch.Tensor) -> np.ndarray:
+    """The array of a tensor without history, in the same memory."""
+    if found.dtype is torch.bfloat16:  # which numpy has not
+        return found.view(torch.int16).numpy().view(dtypes.bfloat16.numpy)
+    return found.numpy()
 
 
 def _constant(module: fx.GraphModule, node: fx.Node) -> Any:

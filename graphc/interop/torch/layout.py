@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from graphc.interop.torch.fx import memory_of
 from graphc.tensors.tensor import Tensor
 
 
@@ -67,7 +68,7 @@ class Layout:
     def array(self, tensor: torch.Tensor) -> np.ndarray:
         """The array of a tensor, in the same memory where it lies so."""
         found = self.held(tensor)
-        return (found if self.is_plain else found.permute(self.order)).numpy()
+        return memory_of(found if self.is_plain else found.permute(self.order))
 
 
 def layout_of(example: torch.Tensor) -> Layout:

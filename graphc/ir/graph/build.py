@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.base.dtypes import DType
+from graphc.base.dtypes import DType, elements
 from graphc.base.errors import GraphcError
 from graphc.base.location import UNKNOWN, Location
 from graphc.ir.graph.graph import CONSTANT, Graph, Value
@@ -52,5 +52,5 @@ def _describe_operand(op: OpDef, i: int, value: Any) -> str:
 
 def constant(graph: Graph, value: Any, dtype: DType) -> Value:
     """A constant of the graph; scalars are interned."""
-    array = np.asarray(value, dtype=dtype.numpy)
+    array = elements(value, dtype)
     return emit(graph, CONSTANT, (), {"value": array})[0]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphc.base.assumptions import Assumption
-from graphc.base.dtypes import DType, layout_of
+from graphc.base.dtypes import DType, elements, layout_of
 from graphc.base.errors import VerifyError
 from graphc.base.lazy import deferred
 from graphc.base.location import UNKNOWN, Location
@@ -167,7 +167,7 @@ class Graph:
 
     def scalar(self, value: bool | int | float | np.generic | np.ndarray, dtype: DType) -> Value:
         """The interned scalar constant of that value and type."""
-        array = np.asarray(value).astype(dtype.numpy)
+        array = elements(value, dtype)
         key = (dtype.name, array.tobytes())
         found = self._scalars.get(key)
         if found is None:

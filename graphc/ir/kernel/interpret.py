@@ -85,11 +85,10 @@ def run_program(program: Program, arguments: Sequence[np.ndarray]) -> tuple[np.n
     arena = np.full(program.arena, POISON, dtype=np.uint8)
     memory: dict[str, np.ndarray] = {}
     for storage, array in zip(own, arguments, strict=True):
-        if array.shape != storage.shape or array.dtype != storage.dtype.numpy:
-            raise ArgumentError(
-                f"%{storage.name} is {storage.dtype}{list(storage.shape)}, got {array.dtype}{array.shape}"
-            )
-        memory[storage.name] = array.copy() if storage.cls == "input" else array
+        type = storage.outside
+        if array.shape != type.shape or array.dtype != type.dtype.numpy:
+            raise ArgumentError(f"%{storage.name} is {type.dtype}{list(type.shape)}, got {array.dtype}{array.shape}")
+        memory[storage.name] = _inside(storage, array.copy() if storage.cls == "input" else array)
     for storage in program.storages:
         _allocate(program, storage, memory, arena)
     kernels = {k.name: k for k in program.kernels}
@@ -98,7 +97,22 @@ def run_program(program: Program, arguments: Sequence[np.ndarray]) -> tuple[np.n
     if any(memory[s.name].any() for s in program.storages if s.cls == "status"):
         raise IndexRangeError(f"@{program.name}: a check fails")
     _run_calls(kernels, rest, memory)
-    return tuple(memory[s.name].copy() for s in program.storages if s.cls == "output")
+    return tuple(_outside(s, memory[s.name].copy()) for s in program.storages if s.cls == "output")
+
+
+def _inside(storage: Storage, array: np.ndarray) -> np.ndarray:
+    """The memory of an argument, which is that of pairs where it is complex."""
+    if not storage.complex:
+        return array
+    if not array.flags.c_contiguous:
+        raise ArgumentError(f"%{storage.name}: the array is not dense")
+    return array.reshape(-1).view(storage.dtype.numpy).reshape(storage.shape)
+
+
+def _outside(storage: Storage, array: np.ndarray) -> np.ndarray:
+    """A result as callers see it."""
+    type = storage.outside
+    return array.reshape(-1).view(type.dtype.numpy).reshape(type.shape) if storage.complex else array
 
 
 def _run_calls(kernels: Mapping[str, Kernel], calls: Sequence[Call], memory: Mapping[str, np.ndarray]) -> None:

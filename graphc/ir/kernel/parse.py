@@ -105,9 +105,10 @@ class _Reader:
         path = c.string() if c.token.kind == "string" else ""
         alias = c.name("value", "the storage whose memory is used") if c.accept("alias") else ""
         offset = c.size() if c.accept("at") else -1
+        is_complex = bool(c.accept("complex"))
         equals = c.size() if c.accept("equals") else None
         data = c.array() if c.accept("=") else None
-        return Storage(name, type.dtype, type.shape, cls, path, data, alias, offset, equals)
+        return Storage(name, type.dtype, type.shape, cls, path, data, alias, offset, equals, is_complex)
 
     def calls(self, around: tuple[Axis, ...]) -> list[Call]:
         """One call, or a loop over calls, inside the loops ``around``."""

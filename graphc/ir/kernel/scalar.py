@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.base.dtypes import DType, bfloat16, bfloat16x2, bool_, float16, float32, halves, int32, pair, widen
+from graphc.base.dtypes import DType, bfloat16, bfloat16x2, bool_, float16, float32, halves, int32, narrow, pair, widen
 from graphc.base.errors import VerifyError
 from graphc.ir.kernel import large_angle
 
@@ -32,7 +32,7 @@ class ScalarOp:
     """Vector operations that it is expanded into (codegen.schedule.expansion.expand), about; 0 for one instruction."""
     slow: bool = False
     """One instruction that takes longer than writing an element to a near cache and reading it again."""
-    bits: tuple[int, ...] = (8, 32, 64)
+    bits: tuple[int, ...] = (8, 16, 32, 64)
     """Widths of element type allowed."""
 
     @property
@@ -85,12 +85,17 @@ def _mulhi(a: Any, b: Any) -> Any:
 
 def cast(value: Any, dtype: DType) -> Any:
     """Conversion as kernels do it: float to integer truncates, saturates, and maps NaN to 0; to bool: is not 0.
-    f16 and bf16 become f32 first, and nothing becomes them."""
+    what becomes f16 or bf16, or is one of them, becomes f32 first; complex numbers are real by their real part."""
     array = np.asarray(value)
-    if array.dtype in _STORED:
+    if array.dtype in _HALVES:
         array = widen(array)
+    if dtype.kind == "h":
+        with np.errstate(over="ignore"):
+            return narrow(array.astype(np.float32), dtype)
     if dtype.kind == "b":
         return array != 0
+    if array.dtype.kind == "c" and not dtype.is_complex:
+        array = array.real
     if array.dtype.kind == "f" and dtype.kind in "iu":
         info = np.iinfo(dtype.numpy)
         inside = (array > float(info.min) - 1) & (array < float(info.max) + 1)
@@ -128,7 +133,7 @@ def _select(c: Any, a: Any, b: Any) -> Any:
     return np.where(c, a, b)
 
 
-_STORED = (float16.numpy, bfloat16.numpy)
+_HALVES = (float16.numpy, bfloat16.numpy)
 _ERF = np.vectorize(math.erf, otypes=[np.float64])
 _ERFC = np.vectorize(math.erfc, otypes=[np.float64])
 
@@ -185,9 +190,9 @@ _OPS = [
     ScalarOp("shr", 2, "same", "iu", np.right_shift),
     ScalarOp("shr_unsigned", 2, "same", "iu", _shift_right_logical),
     ScalarOp("mulhi_unsigned", 2, "same", "i", _mulhi, bits=(32,)),
-    ScalarOp("select", 3, "select", "fiub", _select),
+    ScalarOp("select", 3, "select", "fiubh", _select),
     ScalarOp("cast", 1, "cast", "fiubh", cast),
-    ScalarOp("bitcast", 1, "cast", "fiu", bitcast),
+    ScalarOp("bitcast", 1, "cast", "fiuh", bitcast),
     ScalarOp("pair", 2, "fixed", "f", pair),
     ScalarOp("dot2", 2, "fixed", "p", _dot2),
     ScalarOp("dot4", 2, "same", "i", _dot4, bits=(32,)),
@@ -231,7 +236,7 @@ def result_type(name: str, types: tuple[DType, ...], stated: DType | None = None
     if op.rule == "cast":
         kinds = (types[0].kind, stated.kind) if stated is not None else "?"
         same_width = stated is not None and stated.bits == types[0].bits
-        impossible = kinds[-1] == "h" or any(k not in op.kinds for k in kinds)
+        impossible = any(k not in op.kinds for k in kinds)
         if impossible or (name == "bitcast" and not same_width):
             raise VerifyError(f"{name} of {types[0]} to {stated} is not possible")
         assert stated is not None

@@ -12,6 +12,7 @@ from graphc.base.locks import cached_property
 from graphc.base.named_dims import chosen_sizes, dimensions
 from graphc.base.size import Dimension, at, is_size
 from graphc.ir.kernel.index import Axis, Index
+from graphc.ir.types import TensorType
 
 LOOP_KINDS = (
     *("parallel", "serial", "reduce", "vector", "unroll", "tile"),
@@ -269,6 +270,13 @@ class Storage:
     """Byte offset in the arena (temp only), -1 until planned."""
     equals: int | None = None
     """The size that the only element of an input is, where each call gives that."""
+    complex: bool = False
+    """Whether callers see complex numbers, whose parts are the last dimension of 2 here: see ``outside``."""
+
+    @property
+    def outside(self) -> TensorType:
+        """Element type and shape as callers see them."""
+        return TensorType(self.dtype.complex, self.shape[:-1]) if self.complex else TensorType(self.dtype, self.shape)
 
     @property
     def size(self) -> int:

@@ -139,6 +139,8 @@ def print_storage(storage: Storage) -> str:
         parts.append(f"alias {print_name('%', storage.alias)}")
     if storage.offset != -1:
         parts.append(f"at {storage.offset}")
+    if storage.complex:
+        parts.append("complex")
     if storage.equals is not None:
         parts.append(f"equals {storage.equals}")
     if storage.data is not None:

@@ -11,6 +11,7 @@ from graphc.base.errors import AttributeValueError, ShapeError
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.tensors import composite
+from graphc.tensors.mixed import in_f32
 from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
@@ -22,6 +23,7 @@ SELU_SCALE = 1.0507009873554805
 
 def put(input: Tensor, function: Callable[[Tensor], Tensor], inplace: bool) -> Tensor:
     """``function(input)``, written to ``input`` where that is asked for; gradients then read what it held before."""
+    function = in_f32(function)
     return input.copy_(function(front().before_write(input))) if inplace else function(input)
 
 
@@ -126,6 +128,7 @@ def sigmoid(input: Tensor) -> Tensor:
     return composite.sigmoid(input)
 
 
+@in_f32
 @compiled_when_repeated
 def logsigmoid(input: Tensor) -> Tensor:
     """The logarithm of the logistic sigmoid, without overflow."""
@@ -138,6 +141,7 @@ def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tenso
     return composite.softplus(input, beta, threshold)
 
 
+@in_f32
 @compiled_when_repeated
 def softsign(input: Tensor) -> Tensor:
     """``x / (1 + |x|)``."""
@@ -193,6 +197,7 @@ def implicit_dim(name: str, input: Tensor, dim: int | None, stacklevel: int) -> 
     return guessed
 
 
+@in_f32
 @compiled_when_repeated
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
     """x divided by its p-norm along ``dim``, which counts as at least ``eps``."""

@@ -13,6 +13,7 @@ from graphc.ops import elementwise as ew
 from graphc.ops import index, matrix_product
 from graphc.ops import shape as shapes
 from graphc.tensors import composite
+from graphc.tensors.mixed import product
 from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor import Tensor
 
@@ -20,6 +21,7 @@ _ROWS, _MOST = 256, 8
 """Least rows of a stretch of causal attention, and the largest number of stretches."""
 
 
+@product
 @compiled_when_repeated
 def scaled_dot_product_attention(
     query: Tensor,

@@ -5,10 +5,12 @@ from __future__ import annotations
 from graphc.base.errors import AttributeValueError, ShapeError
 from graphc.nn.functional.spatial import IntOrInts, Ints, Pairs, batched, per_dimension, symmetric, unbatched
 from graphc.ops import convolution, shape
+from graphc.tensors.mixed import product
 from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor import Tensor
 
 
+@product
 @compiled_when_repeated
 def conv1d(
     input: Tensor,
@@ -23,6 +25,7 @@ def conv1d(
     return _conv("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
 
 
+@product
 @compiled_when_repeated
 def conv2d(
     input: Tensor,
@@ -94,6 +97,7 @@ def add_bias(name: str, result: Tensor, bias: Tensor | None, rank: int) -> Tenso
     return result + bias.reshape(-1, *(1,) * rank)
 
 
+@product
 @compiled_when_repeated
 def conv_transpose1d(
     input: Tensor,
@@ -111,6 +115,7 @@ def conv_transpose1d(
     )
 
 
+@product
 @compiled_when_repeated
 def conv_transpose2d(
     input: Tensor,

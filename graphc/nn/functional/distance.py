@@ -7,10 +7,12 @@ from graphc.ops import elementwise as ew
 from graphc.ops import reduce
 from graphc.ops.shape import broadcast_to, concat
 from graphc.tensors import composite
+from graphc.tensors.mixed import in_f32
 from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor import Tensor
 
 
+@in_f32
 @compiled_when_repeated
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """The dot product along ``dim`` divided by both norms, each of which counts as at least ``eps``."""
@@ -22,12 +24,14 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     return ew.div(dot, ew.mul(*norms))
 
 
+@in_f32
 @compiled_when_repeated
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
     """The p-norm of ``x1 - x2 + eps`` along the last dimension."""
     return composite.norm(ew.add(ew.sub(x1, x2), eps), p, -1, keepdim)
 
 
+@in_f32
 def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     """The p-norm distances of all pairs i < j of the rows of ``input`` [n, m], as [n (n - 1) / 2]."""
     rows = input.shape[0]

@@ -5,10 +5,12 @@ from __future__ import annotations
 from graphc.base.errors import ShapeError
 from graphc.ops import elementwise as ew
 from graphc.ops import matrix_product
+from graphc.tensors.mixed import product
 from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor import Tensor
 
 
+@product
 @compiled_when_repeated
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``input @ weight.T + bias`` for input [..., in], weight [out, in] (or [in], which drops it), bias [out].
@@ -30,6 +32,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return result if bias is None else ew.add(result, bias)
 
 
+@product
 @compiled_when_repeated
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``sum_ij input1[i] weight[o, i, j] input2[j] + bias[o]`` for the last dimensions of both inputs.

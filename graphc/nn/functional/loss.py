@@ -16,6 +16,7 @@ from graphc.ops import math as mathematics
 from graphc.ops.define import no_tensor
 from graphc.tensors import composite
 from graphc.tensors.indexing import require
+from graphc.tensors.mixed import loss
 from graphc.tensors.native import native_after_compiled
 from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor import Tensor
@@ -43,6 +44,7 @@ def reduced(loss: Tensor, reduction: str) -> Tensor:
 
 
 @native_after_compiled
+@loss
 @compiled_when_repeated
 def cross_entropy(
     input: Tensor,
@@ -73,6 +75,7 @@ def cross_entropy(
 
 
 @native_after_compiled
+@loss
 @compiled_when_repeated
 def nll_loss(
     input: Tensor,
@@ -164,6 +167,7 @@ def _soft_cross_entropy(
 
 
 @native_after_compiled
+@loss
 @compiled_when_repeated
 def binary_cross_entropy(
     input: Tensor,
@@ -188,6 +192,7 @@ def binary_cross_entropy(
 
 
 @native_after_compiled
+@loss
 @compiled_when_repeated
 def binary_cross_entropy_with_logits(
     input: Tensor,
@@ -216,6 +221,7 @@ def check_same_shape(name: str, input: Tensor, target: Tensor) -> None:
 
 
 @native_after_compiled
+@loss
 @compiled_when_repeated
 def kl_div(
     input: Tensor,
@@ -240,6 +246,7 @@ def kl_div(
 
 
 @native_after_compiled
+@loss
 @compiled_when_repeated
 def gaussian_nll_loss(
     input: Tensor, target: Tensor, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"

@@ -15,6 +15,7 @@ from graphc.ops import math as mathematics
 from graphc.ops import shape as shapes
 from graphc.tensors import composite
 from graphc.tensors.indexing import require
+from graphc.tensors.mixed import loss
 from graphc.tensors.placement import beside
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
@@ -25,6 +26,7 @@ _NEVER = -1e30
 """The logarithm of a probability of 0, finite so that gradients are numbers."""
 
 
+@loss
 def ctc_loss(
     log_probs: Tensor,
     targets: Tensor,

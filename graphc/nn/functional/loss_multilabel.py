@@ -13,6 +13,7 @@ from graphc.ops import index
 from graphc.ops.reduce import any as any_of
 from graphc.tensors import composite
 from graphc.tensors.indexing import require
+from graphc.tensors.mixed import loss
 from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor import Tensor
 
@@ -24,6 +25,7 @@ def _rows(name: str, input: Tensor, target: Tensor, labels: int) -> tuple[Tensor
     return (input.unsqueeze(0), target.unsqueeze(0)) if len(input.shape) == 1 else (input, target)
 
 
+@loss
 @compiled_when_repeated
 def multi_margin_loss(
     input: Tensor,
@@ -58,6 +60,7 @@ def multi_margin_loss(
     return reduced(loss if len(input.shape) == 2 or single else loss.squeeze(0), how)
 
 
+@loss
 @compiled_when_repeated
 def multilabel_margin_loss(
     input: Tensor,
@@ -84,6 +87,7 @@ def multilabel_margin_loss(
     return reduced(loss if len(input.shape) == 2 else loss.squeeze(0), how)
 
 
+@loss
 @compiled_when_repeated
 def multilabel_soft_margin_loss(
     input: Tensor,

@@ -10,6 +10,7 @@ from graphc.nn.functional.loss import reduced, reduction_of
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.tensors import composite
+from graphc.tensors.mixed import loss
 from graphc.tensors.native import native_after_compiled
 from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor import Tensor
@@ -36,6 +37,7 @@ def _weighted(loss: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
 
 
 @native_after_compiled
+@loss
 @compiled_when_repeated
 def mse_loss(
     input: Tensor,
@@ -51,6 +53,7 @@ def mse_loss(
 
 
 @native_after_compiled
+@loss
 @compiled_when_repeated
 def l1_loss(
     input: Tensor,
@@ -66,6 +69,7 @@ def l1_loss(
 
 
 @native_after_compiled
+@loss
 @compiled_when_repeated
 def smooth_l1_loss(
     input: Tensor,
@@ -85,6 +89,7 @@ def smooth_l1_loss(
 
 
 @native_after_compiled
+@loss
 @compiled_when_repeated
 def huber_loss(
     input: Tensor,
@@ -113,6 +118,7 @@ def _huber(difference: Tensor, delta: float, scale: float) -> Tensor:
 
 
 @native_after_compiled
+@loss
 @compiled_when_repeated
 def poisson_nll_loss(
     input: Tensor,
@@ -139,6 +145,7 @@ def poisson_nll_loss(
     return reduced(loss, reduction_of(reduction, size_average, reduce))
 
 
+@loss
 @compiled_when_repeated
 def soft_margin_loss(
     input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
@@ -149,6 +156,7 @@ def soft_margin_loss(
     return reduced(ew.add(ew.maximum(margin, 0), tail), reduction_of(reduction, size_average, reduce))
 
 
+@loss
 @compiled_when_repeated
 def hinge_embedding_loss(
     input: Tensor,
@@ -164,6 +172,7 @@ def hinge_embedding_loss(
     return reduced(loss, reduction_of(reduction, size_average, reduce))
 
 
+@loss
 @compiled_when_repeated
 def margin_ranking_loss(
     input1: Tensor,
@@ -179,6 +188,7 @@ def margin_ranking_loss(
     return reduced(loss, reduction_of(reduction, size_average, reduce))
 
 
+@loss
 @compiled_when_repeated
 def cosine_embedding_loss(
     input1: Tensor,
@@ -195,6 +205,7 @@ def cosine_embedding_loss(
     return reduced(loss, reduction_of(reduction, size_average, reduce))
 
 
+@loss
 @compiled_when_repeated
 def triplet_margin_loss(
     anchor: Tensor,

@@ -12,6 +12,7 @@ from graphc.ops import math as mathematics
 from graphc.ops import shape as shapes
 from graphc.tape.grad_mode import no_grad
 from graphc.tensors import composite
+from graphc.tensors.mixed import in_f32
 from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor import Tensor
 
@@ -33,6 +34,9 @@ def batch_norm(
     """
     if len(input.shape) < 2:
         raise ShapeError(f"batch_norm: the input {list(input.shape)} has no channel dimension")
+    if input.dtype.kind == "h":  # all steps are f32
+        wide = batch_norm(input.float(), running_mean, running_var, weight, bias, training, momentum, eps)
+        return wide.to(input.dtype)
     _check_channels("batch_norm", input, running_mean, running_var, weight, bias)
     if not training:
         if running_mean is None or running_var is None:
@@ -109,6 +113,7 @@ def _scaled(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
     return x if bias is None else ew.add(x, bias)
 
 
+@in_f32
 @compiled_when_repeated
 def layer_norm(
     input: Tensor,
@@ -142,6 +147,7 @@ def _last_axes(
     return tuple(range(count - len(shape), count))
 
 
+@in_f32
 @compiled_when_repeated
 def rms_norm(
     input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, eps: float | None = None
@@ -154,6 +160,7 @@ def rms_norm(
     return _scaled(ew.mul(input, mathematics.rsqrt(ew.add(square, eps))), weight, None)
 
 
+@in_f32
 @compiled_when_repeated
 def group_norm(
     input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
@@ -202,6 +209,7 @@ def instance_norm(
     return _scaled(_standardized(input, axes, eps), _per_channel(weight, input), _per_channel(bias, input))
 
 
+@in_f32
 @compiled_when_repeated
 def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
     """Divides each element by a power of the mean square of ``size`` neighbouring channels of [batch, channels, ...]

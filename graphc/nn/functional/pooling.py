@@ -224,7 +224,7 @@ def _adaptive_avg_pool(name: str, rank: int, x: Tensor, output_size: Any) -> Ten
 def average_parts(x: Tensor, wanted: Ints) -> Tensor:
     """Means over the parts into which the spatial dimensions of [batch, channels, *spatial] are divided."""
     rank, sizes = len(wanted), tuple(x.shape[2:])
-    if x.dtype.kind != "f":
+    if not x.dtype.is_floating_point:
         raise DTypeError(f"means need a floating-point input, got {x.dtype.name}", remedy="input.float()")
     if all(n == 1 for n in wanted):
         return x.mean(tuple(range(2, rank + 2)), keepdim=True)

@@ -42,7 +42,7 @@ def weighted(x: Tensor, axis: int, wanted: int, step: float, align_corners: bool
     The weights fall linearly with the distance, or are those of cubic convolution with the parameter -0.75 (Keys 1981).
     Takes floating-point and uint8 elements. Places are rounded to the type of ``x``, as PyTorch rounds them.
     """
-    if x.dtype.kind != "f" and x.dtype is not uint8:
+    if not x.dtype.is_floating_point and x.dtype is not uint8:
         raise DTypeError(f"interpolate: elements are weighted, which {x.dtype.name} cannot be", remedy="input.float()")
     extent, real = x.shape[axis], float32 if x.dtype is float32 else float64
     taps = range(-1, 3) if cubic else range(2)

@@ -51,7 +51,7 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
 
 
 def _as_type(value: float, x: Tensor) -> bool | int | float:
-    return float(value) if x.dtype.kind == "f" else bool(value) if x.dtype.kind == "b" else int(value)
+    return float(value) if x.dtype.is_floating_point else bool(value) if x.dtype.kind == "b" else int(value)
 
 
 def _pad_axis(x: Tensor, axis: int, before: int, after: int, mode: str) -> Tensor:

@@ -24,10 +24,12 @@ from graphc.nn.functional.spatial import IntOrInts, batched, per_dimension, unba
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.ops import shape
+from graphc.tensors.mixed import product
 from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor import Tensor
 
 
+@product
 @compiled_when_repeated
 def conv3d(
     input: Tensor,
@@ -63,6 +65,7 @@ def conv3d(
     return unbatched(add_bias("conv3d", result, bias, 3), added)
 
 
+@product
 @compiled_when_repeated
 def conv_transpose3d(
     input: Tensor,
@@ -166,7 +169,7 @@ def avg_pool3d(
     divisor_override: int | None = None,
 ) -> Tensor:
     """Mean over windows of [batch, channels, depth, height, width]; see ``avg_pool2d``."""
-    if input.dtype.kind != "f":  # Means of means would be rounded twice.
+    if not input.dtype.is_floating_point:  # Means of means would be rounded twice.
         args = (kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
         return average_windows("avg_pool3d", 3, input, *args)
     # Sums of planes first, where the divisor is given.

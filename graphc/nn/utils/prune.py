@@ -356,9 +356,10 @@ def global_unstructured(
     scores, masks = [], []
     for module, name in pairs:
         tensor = getattr(module, name)
-        scores.append((importance_scores or {}).get((module, name), tensor).detach().reshape(-1))
+        score: Any = (importance_scores or {}).get((module, name), tensor)
+        scores.append(score.detach().reshape(-1))
         mask: Any = getattr(module, f"{name}_mask", None)
-        masks.append((ones_like(tensor) if mask is None else mask).detach().reshape(-1))
+        masks.append(ones_like(tensor).reshape(-1) if mask is None else mask.detach().reshape(-1))
     container = PruningContainer()
     container._tensor_name = "everything"
     method = pruning_method(**kwargs)

@@ -56,7 +56,7 @@ def _filled(x: Tensor, length: int, value: float, left: bool) -> Tensor:
 
 def padding_of(x: Tensor, value: float) -> bool | int | float:
     """``value`` as a number of the kind that ``x`` holds."""
-    return value if x.dtype.kind == "f" else bool(value) if x.dtype.kind == "b" else int(value)
+    return value if x.dtype.is_floating_point else bool(value) if x.dtype.kind == "b" else int(value)
 
 
 def unpad_sequence(padded_sequences: Tensor, lengths: Any, batch_first: bool = False) -> list[Tensor]:

@@ -13,6 +13,7 @@ from graphc.ops import math as mathematics
 from graphc.ops import reduce, shape
 from graphc.ops.index import iota
 from graphc.ops.matrix_product import matmul
+from graphc.ops.parts_of_complex import conjugate
 from graphc.tensors import composite
 from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor_base import TensorBase, front, need_tensor
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 def scaled_sum(name: str, base: Any, result: Any, beta: float, alpha: float) -> Any:
     """``beta * base + alpha * result``; of whole numbers, for which both factors are cut off, in their type."""
     dtype = result.dtype
-    if dtype.kind != "f" and base.dtype.kind != "f":
+    if not dtype.is_differentiable and not base.dtype.is_differentiable:
         beta, alpha = int(beta), int(alpha)
     scaled = result if alpha == 1 else ew.mul(result, alpha)
     if beta == 0:
@@ -37,8 +38,8 @@ class Algebra(TensorBase):
     """Products of vectors, matrices and batches of them."""
 
     def vdot(self, other: Tensor) -> Tensor:
-        """The inner product of two vectors."""
-        return self.dot(other)  # type: ignore[attr-defined]
+        """The inner product of two vectors, complex numbers of this one conjugated."""
+        return conjugate(self).dot(other)
 
     def inner(self, other: Tensor) -> Tensor:
         """Sums of products over the last dimensions."""
@@ -57,7 +58,7 @@ class Algebra(TensorBase):
 
     def addr(self, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
         """``beta * self + alpha * outer(vec1, vec2)``."""
-        whole = vec1.dtype.kind != "f" and vec2.dtype.kind != "f" and self.dtype.kind != "f"
+        whole = not any(x.dtype.is_differentiable for x in (self, vec1, vec2))
         if whole and (isinstance(beta, float) or isinstance(alpha, float)):
             raise ArgumentError(f"addr: beta {beta} and alpha {alpha} of whole numbers", remedy="whole factors")
         if self.dtype.kind == vec1.dtype.kind == vec2.dtype.kind == "b":

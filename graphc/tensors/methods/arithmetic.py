@@ -208,8 +208,6 @@ class Arithmetic(Elementary, Ordering, Algebra):
         """-1, 0 or 1; booleans stay as they are."""
         return ew.mul(self, True) if self.dtype.kind == "b" else ew.sign(self)
 
-    sgn = sign
-
     def div(self, other: Any, *, rounding_mode: str | None = None) -> Tensor:
         """Quotient; ``floor`` and ``trunc`` round it to a whole number and keep integer types."""
         return divide(self, other, rounding_mode)
@@ -306,6 +304,7 @@ class Arithmetic(Elementary, Ordering, Algebra):
         dim, correction = _spread_arguments(dim, unbiased, correction)
         return composite.std(self, dim, correction, keepdim)
 
+    @compiled_when_repeated
     def prod(self, dim: int | None = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
         """The product along ``dim``; integers are multiplied as i64 unless ``dtype`` says otherwise."""
         return composite.folded(reduce.prod, self, dim, keepdim, dtype)
@@ -340,10 +339,12 @@ class Arithmetic(Elementary, Ordering, Algebra):
         """The smallest element; with a dimension, (values, indices); with a tensor, the smaller of each pair."""
         return _extreme(self, dim, keepdim, (reduce.min, reduce.argmin, ew.minimum))
 
+    @compiled_when_repeated
     def any(self, dim: Dims = None, keepdim: bool = False) -> Tensor:
         """Whether some element is not zero (u8 for u8, as PyTorch has it); no dimension is folded for ``()``."""
         return _logical(reduce.any, self, dim, keepdim)
 
+    @compiled_when_repeated
     def all(self, dim: Dims = None, keepdim: bool = False) -> Tensor:
         """Whether no element is zero (u8 for u8, as PyTorch has it); no dimension is folded for ``()``."""
         return _logical(reduce.all, self, dim, keepdim)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import builtins
+import warnings
 from mmap import mmap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphc.base.dtypes import bool_, dtype_of, float32, float64, int8, int32, int64, uint8
+from graphc.base.dtypes import bfloat16, bool_, dtype_of, float16, float32, float64, int8, int16, int32, int64, uint8
 from graphc.base.errors import GradientError, UnsupportedError
 from graphc.base.lazy import deferred
 from graphc.ops import elementwise as ew
@@ -32,11 +33,25 @@ class Conversion(TensorBase):
     def to_dtype(self, dtype: Any) -> Tensor:
         """This tensor as another element type; itself when it already is."""
         dtype = dtype_of(dtype)
+        if self.dtype.is_complex and not (dtype.is_complex or dtype is bool_):
+            warnings.warn("a real tensor has no imaginary parts, which are lost", UserWarning, stacklevel=2)
         return self if dtype is self.dtype else ew.cast(self, dtype=dtype)  # type: ignore[return-value]
 
     def float(self) -> Tensor:
         """As f32."""
         return self.to_dtype(float32)
+
+    def half(self) -> Tensor:
+        """As f16."""
+        return self.to_dtype(float16)
+
+    def bfloat16(self) -> Tensor:
+        """As bf16."""
+        return self.to_dtype(bfloat16)
+
+    def short(self) -> Tensor:
+        """As i16."""
+        return self.to_dtype(int16)
 
     def double(self) -> Tensor:
         """As f64."""
@@ -161,11 +176,7 @@ class Conversion(TensorBase):
 
     def is_signed(self) -> builtins.bool:
         """Whether the element type has negative numbers."""
-        return self.dtype.kind in "fi"
-
-    def is_complex(self) -> builtins.bool:
-        """False: no element type is complex."""
-        return False
+        return self.dtype.kind in "fhi"
 
     def is_same_size(self, other: Tensor) -> builtins.bool:
         """Whether another tensor has the same shape."""

@@ -6,8 +6,7 @@ import functools
 import math
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from graphc.base.dtypes import largest_finite
 from graphc.base.errors import ArgumentError
 from graphc.ops import elementary, special
 from graphc.ops import elementwise as ew
@@ -78,7 +77,7 @@ class Elementary(TensorBase):
         """The remainder with the sign of the dividend."""
         dtype = common_type([self, other], "fmod")
         x, y = as_type(self, dtype), as_type(other, dtype)
-        if dtype.kind != "f":  # the smallest number has no negative
+        if not dtype.is_floating_point:  # the smallest number has no negative
             rest = ew.mod(x, y)
             return ew.where(ew.logical_and(ew.ne(rest, 0), ew.ne(ew.lt(x, 0), ew.lt(y, 0))), ew.sub(rest, y), rest)
         y = ew.abs(y)
@@ -101,7 +100,7 @@ class Elementary(TensorBase):
 
     def signbit(self) -> Tensor:
         """Whether elements are negative (also for minus zero)."""
-        if self.dtype.kind != "f":
+        if not self.dtype.is_floating_point:
             return ew.lt(self, 0)
         return ew.logical_or(ew.lt(self, 0), ew.eq(ew.reciprocal(self), -math.inf))
 
@@ -141,11 +140,11 @@ class Elementary(TensorBase):
 
     def nan_to_num(self, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:
         """NaN replaced by ``nan``, infinities by numbers (the largest of the type when None)."""
-        if self.dtype.kind != "f":
+        if not self.dtype.is_floating_point:
             return ew.mul(self, True)
-        info = np.finfo(self.dtype.numpy)
-        high = float(info.max) if posinf is None else posinf
-        low = float(info.min) if neginf is None else neginf
+        largest = largest_finite(self.dtype)
+        high = largest if posinf is None else posinf
+        low = -largest if neginf is None else neginf
         finite = ew.where(ew.eq(self, math.inf), high, ew.where(ew.eq(self, -math.inf), low, self))
         return ew.where(mathematics.isnan(self), nan, finite)
 
@@ -190,6 +189,6 @@ def _known(x: Any, other: Any, wins: Any) -> Any:
     if isinstance(other, float) and math.isnan(other):
         return ew.mul(x, True)
     taken = wins(x, other)
-    if isinstance(other, TensorBase) and other.dtype.kind == "f":
+    if isinstance(other, TensorBase) and other.dtype.is_floating_point:
         taken = ew.logical_or(taken, mathematics.isnan(other))
     return ew.where(taken, x, other)

@@ -28,7 +28,7 @@ from graphc.tensors.views import change_shape
 if TYPE_CHECKING:
     from graphc.tensors.tensor import Tensor
 
-_RANK = {"b": 0, "u": 1, "i": 1, "f": 2}
+_RANK = {"b": 0, "u": 1, "i": 1, "h": 2, "f": 2, "c": 3}
 
 
 def write(tensor: Any, value: Any) -> Any:
@@ -278,7 +278,7 @@ class InPlace(TensorBase):
         """How often something of probability ``p`` is tried until it happens: 1, 2, 3, ..."""
         if not 0 < p < 1:
             raise ArgumentError(f"geometric_: a probability lies between 0 and 1, got {p}")
-        u = sampling.uniform(self.shape, self.dtype if self.dtype.kind == "f" else float32, generator)
+        u = sampling.uniform(self.shape, self.dtype if self.dtype.is_floating_point else float32, generator)
         tries = mathematics.ceil(ew.div(exact.exact_log(ew.sub(1.0, u)), math.log1p(-p)))
         return _store(self, ew.maximum(tries, 1.0))
 
@@ -293,7 +293,7 @@ class InPlace(TensorBase):
         if high is None and low is not None and low < 1:
             raise AttributeValueError(f"random_: numbers from 0 to {low}", remedy="a positive limit")
         if high is None:
-            limit = 2 ** (24 if self.dtype.kind == "f" else min(self.dtype.bits - 1, 31))
+            limit = 2 ** (24 if self.dtype.is_floating_point else min(self.dtype.bits - 1, 31))
             return _store(self, sampling.integers(0, low or limit, self.shape, generator))
         return _store(self, sampling.integers(low or 0, high, self.shape, generator))
 

@@ -142,14 +142,14 @@ class Ordering(TensorBase):
         """
         if dim is None:
             flat = self.reshape(self.numel())  # type: ignore[attr-defined]
-            if not flat.shape[0] and self.dtype.kind == "f":
+            if not flat.shape[0] and self.dtype.is_floating_point:
                 return shape.filled(math.nan, self.dtype, ())
             return shared_by_ties(flat, lambda x: x.median(0).values)
         at = dim_of(dim, self.ndim)
         if not self.shape:
             return self.sort(at)
         found = self.kthvalue((self.shape[at] + 1) // 2, at, keepdim=True)
-        if self.dtype.kind == "f":
+        if self.dtype.is_floating_point:
             missing = mathematics.isnan(self)
             any_missing = reduce.any(missing, axes=(at,), keepdims=True)
             first = reduce.argmax(ew.cast(missing, dtype=int64), axis=at, keepdims=True)
@@ -190,7 +190,7 @@ class Ordering(TensorBase):
     @compiled_when_repeated
     def cumsum(self, dim: int, *, dtype: DType | None = None) -> Tensor:
         """Running sums along ``dim``; integers are summed as i64."""
-        dtype = dtype or (self.dtype if self.dtype.kind == "f" else int64)
+        dtype = dtype or (self.dtype if self.dtype.is_differentiable else int64)
         x = self if self.dtype is dtype else ew.cast(self, dtype=dtype)
         at = dim_of(dim, self.ndim)
         return order.cumsum(x, axis=at) if self.shape else ew.mul(x, True)
@@ -198,7 +198,7 @@ class Ordering(TensorBase):
     @compiled_when_repeated
     def cumprod(self, dim: int, *, dtype: DType | None = None) -> Tensor:
         """Running products along ``dim``; integers are multiplied as i64."""
-        dtype = dtype or (self.dtype if self.dtype.kind == "f" else int64)
+        dtype = dtype or (self.dtype if self.dtype.is_differentiable else int64)
         x: Any = self if self.dtype is dtype else ew.cast(self, dtype=dtype)
         at = dim_of(dim, self.ndim)
         if not self.numel() or not self.shape:
@@ -249,7 +249,7 @@ class Ordering(TensorBase):
 
     def nansum(self, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
         """The sum of the elements that are not NaN."""
-        x = ew.where(mathematics.isnan(self), 0, self) if self.dtype.kind == "f" else self
+        x = ew.where(mathematics.isnan(self), 0, self) if self.dtype.is_differentiable else self
         return composite.total(x, dim, keepdim, dtype)
 
     def nanmean(self, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None) -> Tensor:
@@ -398,7 +398,7 @@ def _running(x: Any, dim: int, largest: bool) -> Extreme:
     low, high = limits(x.dtype)
     best = running(x, at, ew.maximum if largest else ew.minimum, low if largest else high)
     hit = ew.eq(x, best)
-    if x.dtype.kind == "f":
+    if x.dtype.is_floating_point:
         hit = ew.logical_or(hit, mathematics.isnan(x))
     # NOTE: the last place so far whose element was the best one is where the present best one lies.
     indices = running(ew.where(hit, iota(shape=x.shape, axis=at), 0), at, ew.maximum, 0)

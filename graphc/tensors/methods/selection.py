@@ -311,7 +311,7 @@ def _scatter_sum(x: Any, at: int, index: Any, part: Any, mean: bool, include_sel
     if not mean:
         return total
     count = composite.clamp(ew.add(hits, 1) if include_self else hits, 1, None)
-    return ew.div(total, count) if x.dtype.kind == "f" else ew.floor_div(total, count)
+    return ew.div(total, count) if x.dtype.is_differentiable else ew.floor_div(total, count)
 
 
 def _scatter_fold(x: Any, at: int, index: Any, part: Any, fold: str, include_self: bool) -> Any:
@@ -376,7 +376,7 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
     if len(x.shape) != 1 or (N is not None and N < 0):
         raise ArgumentError(f"vander takes a vector and N >= 0, got {list(x.shape)} and {N}")
     count = x.shape[0] if N is None else N
-    ones = shape.filled(1, int64 if x.dtype.kind != "f" else x.dtype, x.shape)
+    ones = shape.filled(1, x.dtype if x.dtype.is_differentiable else int64, x.shape)
     columns, last = [], ones
     for _ in range(count):
         columns.append(shape.reshape(last, shape=(*x.shape, 1)))

@@ -19,6 +19,7 @@ from graphc.ops import bits, dispatch, shape
 from graphc.ops import elementwise as ew
 from graphc.ops.define import as_type, common_type
 from graphc.ops.index import gather, iota
+from graphc.ops.parts_of_complex import conjugate
 from graphc.ops.strided import as_strided
 from graphc.tensors import indexing
 from graphc.tensors.methods.selection import Selection
@@ -32,6 +33,17 @@ if TYPE_CHECKING:
 @lru_cache(maxsize=1024)
 def _view_shape(sizes: tuple[int, ...], count: int) -> tuple[int, ...]:
     return view_shape(sizes_of(sizes), count)
+
+
+@lru_cache(maxsize=1024)
+def _expanded_shape(sizes: tuple[int, ...], extents: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The shape that a tensor is expanded to; None where that is no question of repetition alone."""
+    lead = len(sizes) - len(extents)
+    if lead < 0 or min(sizes, default=0) < -1 or -1 in sizes[:lead]:
+        return None
+    kept = [s if w == -1 else w for w, s in zip(sizes[lead:], extents, strict=True)]
+    full = (*sizes[:lead], *kept)
+    return None if full == (1,) * lead + extents else full
 
 
 def _several(name: str, tensors: Any) -> list[Any]:
@@ -172,9 +184,11 @@ class Shaping(Selection):
 
     def transpose(self, dim0: int, dim1: int) -> Tensor:
         """Two dimensions exchanged."""
-        a, b = dim_of(dim0, self.ndim), dim_of(dim1, self.ndim)
-        swap = {a: b, b: a}
-        return shape.transpose(self, permutation=tuple(swap.get(d, d) for d in range(self.ndim)))
+        rank = self.ndim
+        a, b, order = dim_of(dim0, rank), dim_of(dim1, rank), [*range(rank)]
+        if order:
+            order[a], order[b] = b, a
+        return shape.transpose(self, permutation=tuple(order))
 
     swapdims = transpose
 
@@ -194,18 +208,18 @@ class Shaping(Selection):
         return shape.transpose(self, permutation=tuple(range(self.ndim))[::-1])
 
     def adjoint(self) -> Tensor:
-        """The last two dimensions exchanged (no element type is complex)."""
-        return self.transpose(-2, -1) if self.shape else self  # type: ignore[return-value]
+        """The last two dimensions exchanged, complex numbers conjugated."""
+        return conjugate(self.transpose(-2, -1) if self.shape else self)
 
     @property
     def H(self) -> Tensor:
-        """The transpose of a matrix."""
-        return self.t()
+        """The transpose of a matrix, complex numbers conjugated."""
+        return conjugate(self.t())
 
     @property
     def mH(self) -> Tensor:
-        """The last two dimensions exchanged."""
-        return self.transpose(-2, -1)
+        """The last two dimensions exchanged, complex numbers conjugated."""
+        return conjugate(self.transpose(-2, -1))
 
     @property
     def mT(self) -> Tensor:
@@ -264,6 +278,10 @@ class Shaping(Selection):
 
     def expand(self, *sizes: Any, size: Any = None) -> Tensor:
         """Dimensions of size 1 repeated without copying; -1 keeps a dimension."""
+        if size is None and dispatch.active() is None and all([s.__class__ is int for s in sizes]):
+            full = _expanded_shape(sizes, self._data.shape)
+            if full is not None:
+                return shape.broadcast_to(self, shape=full)
         wanted = _named("expand", sizes, size)
         lead = len(wanted) - self.ndim
         if lead < 0 or any(s == -1 for s in wanted[:lead]):

@@ -50,7 +50,7 @@ class Statistics(TensorBase):
         if dim is None:
             flat = shape.reshape(self, shape=(self.numel(),))
             return shared_by_ties(flat, lambda x: x.nanmedian(0).values) if flat.numel() else flat.median()
-        if self.dtype.kind != "f":
+        if not self.dtype.is_floating_point:
             return self.median(dim, keepdim)  # type: ignore[attr-defined]
         at = dim_of(dim, self.ndim)
         if not self.shape:
@@ -66,7 +66,7 @@ class Statistics(TensorBase):
 
         Elements outside are not counted. Equal limits stand for the smallest and the largest element.
         """
-        if self.dtype.kind != "f":
+        if not self.dtype.is_floating_point:
             raise DTypeError(f"histc counts floating-point elements, got {self.dtype.name}", remedy="tensor.float()")
         if bins < 1 or max < min:
             raise AttributeValueError(f"histc: {bins} bins from {min} to {max}")

@@ -169,8 +169,8 @@ def odd_guard(tree: Any) -> None:
     tree["guards_code"] = ["open(L['tokens'])"]
 
 
-def half_input(tree: Any) -> None:
-    tree["graph_module"]["graph"]["tensor_values"]["tokens"]["dtype"] = 6
+def complex_input(tree: Any) -> None:
+    tree["graph_module"]["graph"]["tensor_values"]["tokens"]["dtype"] = 10
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def half_input(tree: Any) -> None:
         (token, UnsupportedError, "token"),
         (newer_field, UnsupportedError, "'stream', which is newer"),
         (unknown_operator, UnsupportedError, "mylib.secret"),
-        (half_input, UnsupportedError, "float16"),
+        (complex_input, UnsupportedError, "complex64"),
         (odd_guard, UnsupportedError, "no condition on sizes"),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import warnings
 from typing import Any
 
 import pytest
@@ -139,7 +140,16 @@ def test_regions_without_gradients_and_inference_mode():
         assert all(f.is_inference() for f in compiled(x, y))
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "int16", "complex64"])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "int16", "uint16"])
+def test_narrow_element_types_are_compiled(dtype: str):
+    x = torch.tensor([1.0, 2.5, 3.0]).to(getattr(torch, dtype))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = torch.compile(lambda x: x * x, backend="graphc")(x)
+    assert found.dtype == x.dtype and torch.equal(found, x * x)
+
+
+@pytest.mark.parametrize("dtype", ["complex64"])
 def test_element_types_that_graphc_lacks_are_computed_by_pytorch(dtype: str):
     x = torch.tensor([1.0, 2.5, 3.0]).to(getattr(torch, dtype))
     with pytest.warns(UserWarning, match=f"graphc has no tensors of torch.{dtype}"):
@@ -156,9 +166,9 @@ def test_regions_of_autocast_give_what_they_give_eagerly():
         return last(y.float())
 
     x = torch.randn(4, 8)
-    with torch.no_grad(), pytest.warns(UserWarning, match="bfloat16"):
+    with torch.no_grad():
         found = torch.compile(mixed, backend="graphc")(x)
-    torch.testing.assert_close(found, mixed(x))
+    torch.testing.assert_close(found, mixed(x), rtol=2e-2, atol=2e-2)  # a step of bf16
     assert not torch.equal(found, last(first(x)))
 
 

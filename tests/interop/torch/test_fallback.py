@@ -127,8 +127,9 @@ def test_an_autocast_region():
         return torch.softmax(y.float(), -1) * 3
 
     with torch.no_grad():
-        (said,) = check(model, torch.randn(4, 8))
-    assert "torch.bfloat16" in said
+        compiled = torch.compile(model, backend="graphc")
+        x = torch.randn(4, 8)
+        torch.testing.assert_close(compiled(x), model(x), rtol=2e-2, atol=2e-2)
 
 
 def test_arguments_of_other_types_that_pytorch_alone_reads():

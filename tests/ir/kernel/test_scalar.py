@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graphc.base.dtypes import ALL, DType, bool_, float32, float64, int8, int32, int64, uint8
+from graphc.base.dtypes import ALL, DType, bool_, element, float32, float64, int8, int32, int64, uint8
 from graphc.errors import VerifyError
 from graphc.ir.kernel.scalar import SCALAR_OPS, bitcast, cast, result_type
 
@@ -138,6 +138,6 @@ def test_every_operation_keeps_its_type():
                 result = result_type(op.name, types, dtype)
             except VerifyError:
                 continue
-            values = [np.ones((), t.numpy)[()] for t in types]
+            values = [element(1, t) for t in types]
             found = run(op.name, *values, dtype=dtype if op.rule == "cast" else None)
             assert np.asarray(found).dtype == result.numpy, (op.name, dtype)

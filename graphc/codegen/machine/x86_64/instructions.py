@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from graphc.codegen.machine.instruction import (
+    NARROW,
     NOTHING,
     WIDEN,
     Instruction,
@@ -173,6 +174,10 @@ VCVTPH2PS = Instruction(
     "widen", WIDEN.text, WIDEN.meaning, ("vector",), mnemonics=("vcvtph2ps",), features=frozenset({"f16c"})
 )
 """The f32 of an f16."""
+VCVTPS2PH = Instruction(
+    "narrow", NARROW.text, NARROW.meaning, ("vector",), mnemonics=("vcvtps2ph",), features=frozenset({"f16c"})
+)
+"""The f16 of an f32."""
 SFENCE = Instruction("fence", without_operands("llvm.x86.sse.sfence"), NOTHING, mnemonics=("sfence",))
 """Non-temporal stores are seen by other threads in order after it."""
 PAUSE = Instruction("pause", without_operands("llvm.x86.sse2.pause"), NOTHING, mnemonics=("pause",))
@@ -180,5 +185,6 @@ PAUSE = Instruction("pause", without_operands("llvm.x86.sse2.pause"), NOTHING, m
 
 INSTRUCTIONS = (
     *(VPDPBUSD, VDPBF16PS, VPERMPS, VSCALEF, LDEXP, VCVTPH2PS, replace(VCVTPH2PS, features=frozenset({"avx512f"}))),
+    *(VCVTPS2PH, replace(VCVTPS2PH, features=frozenset({"avx512f"}))),
     *(SFENCE, PAUSE),
 )

@@ -1,0 +1,43 @@
+"""Complex arguments and results in programs of real numbers: one more dimension of 2, as their memory is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from graphc.ir.graph.graph import Graph, Node, Value, input_role
+from graphc.ir.graph.interpret import Reemitter
+from graphc.ir.kernel.statements import Program
+from graphc.ir.op import Trait
+from graphc.ir.types import TensorType
+
+
+def has_complex(graph: Graph) -> bool:
+    """Whether an argument or result of a graph is complex."""
+    return any(v.dtype.is_complex for v in (*graph.inputs, *graph.outputs))
+
+
+class _OnReal(Reemitter):
+    def copy_input(self, value: Value) -> Value:
+        """The argument, of real numbers."""
+        if not value.dtype.is_complex:
+            return super().copy_input(value)
+        type = TensorType(value.dtype.real, (*value.shape, 2))
+        return self.target.add_input(type, value.name, *input_role(value))
+
+    def apply(self, node: Node, operands: list[Any]) -> Sequence[Any]:
+        """The node; what only sees memory otherwise goes."""
+        return operands if node.op.has(Trait.REINTERPRETS) else self.copy_node(node, operands)
+
+
+def on_real_memory(graph: Graph) -> Graph:
+    """Needs: a graph that went through SplitComplex. Leaves: the same on real numbers only."""
+    return _OnReal().transform(graph)
+
+
+def on_complex_memory(program: Program, graph: Graph) -> Program:
+    """The program of ``on_real_memory(graph)``, of which callers see arguments and results as ``graph`` has them."""
+    flags = [v.dtype.is_complex for v in (*graph.inputs, *graph.outputs)]
+    bordering = [replace(s, complex=flag) for s, flag in zip(program.storages, flags, strict=False)]
+    return replace(program, storages=(*bordering, *program.storages[len(bordering) :]))

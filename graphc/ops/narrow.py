@@ -1,0 +1,89 @@
+"""Narrow floats in ops: what only moves elements takes f16 and bf16 as they are; all else is computed as f32."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from graphc.base.autocast_state import autocast_dtype
+from graphc.base.dtypes import DType, bool_, float32, promote
+from graphc.base.errors import DTypeError, GraphcError
+from graphc.ir.op import REGISTRY, OpDef, Trait
+from graphc.ir.types import TensorType
+
+Apply = Callable[[OpDef, Sequence[Any], Mapping[str, Any]], Any]
+
+
+def is_narrow(operands: Sequence[Any], attrs: Mapping[str, Any]) -> bool:
+    """Whether an operand is of f16 or bf16, or a result is asked for that is."""
+    for operand in operands:
+        dtype = getattr(operand, "dtype", None)
+        if dtype.__class__ is DType and dtype.kind == "h":
+            return True
+    return bool(attrs) and _is_half(attrs.get("dtype"))
+
+
+def _is_half(dtype: object) -> bool:
+    return isinstance(dtype, DType) and dtype.kind == "h"
+
+
+def answers(op: OpDef, count: int, attrs: Mapping[str, Any]) -> bool:
+    """Whether results of the op on ``count`` numbers are bools."""
+    try:
+        found = op.result_types((TensorType(float32),) * count, op.normalize(attrs))
+    except GraphcError:
+        return False
+    return all(type.dtype is bool_ for type in found)
+
+
+def apply_narrow(
+    apply: Apply, op: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any], common: DType | None = None
+) -> Any:
+    """The result of an op on narrow floats: that of the op where its type rule takes them, else that on the operands as
+    f32, each result of which is rounded once.
+
+    A result is as narrow as ``common``, the common type of the floats among the operands, or as the attribute ``dtype``
+    says.
+    """
+    if op.has(Trait.CONVERSION) or _takes(op, operands, attrs):
+        return apply(op, operands, attrs)
+    cast, wanted = REGISTRY["cast"], attrs.get("dtype")
+    result = (common or _common(operands)) if wanted is None else wanted
+    if _is_half(wanted):
+        attrs = {**attrs, "dtype": float32}
+    wide = [apply(cast, (t,), {"dtype": float32}) if t.dtype.kind == "h" else t for t in operands]
+    found = apply(op, wide, attrs)
+    if not _is_half(result):
+        return found
+    several = isinstance(found, tuple)
+    given = found if several else (found,)
+    rounded = [apply(cast, (t,), {"dtype": result}) if t.dtype is float32 else t for t in given]
+    return tuple(rounded) if several else rounded[0]
+
+
+def rounded_factors(apply: Apply, operands: Sequence[Any]) -> Sequence[Any]:
+    """The operands of a product, f32 ones as the type that ``autocast`` asks for."""
+    dtype = autocast_dtype()
+    if dtype is None:
+        return operands
+    return [apply(REGISTRY["cast"], (t,), {"dtype": dtype}) if t.dtype is float32 else t for t in operands]
+
+
+def _takes(op: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any]) -> bool:
+    """Whether the op's type rule takes the operands as they are. What it refuses for another reason than their element
+    types, it is left to refuse."""
+    try:
+        found = op.result_types(tuple(TensorType(t.dtype, t.shape) for t in operands), op.normalize(attrs))
+    except DTypeError:
+        return False
+    except GraphcError:
+        return True
+    return bool(found)
+
+
+def _common(operands: Sequence[Any]) -> DType | None:
+    result: DType | None = None
+    for operand in operands:
+        if operand.dtype.is_floating_point:
+            result = operand.dtype if result is None else promote(result, operand.dtype)
+    return result

@@ -1,0 +1,88 @@
+"""Tensor methods for complex numbers: their parts, conjugates and angles."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from graphc.base.dtypes import complex64, complex128, float32
+from graphc.base.errors import DTypeError
+from graphc.ops import complex as parts
+from graphc.ops import elementwise as ew
+from graphc.ops import math as mathematics
+from graphc.ops.parts_of_complex import conjugate
+from graphc.tensors.tensor_base import TensorBase, front
+
+if TYPE_CHECKING:
+    from graphc.tensors.tensor import Tensor
+
+
+class Parts(TensorBase):
+    """Real and imaginary parts. The parts of a complex tensor share its memory."""
+
+    def is_complex(self) -> bool:
+        """Whether the element type is complex."""
+        return self.dtype.is_complex
+
+    @property
+    def real(self) -> Tensor:
+        """The real part of a complex tensor, which shares its memory; a real tensor itself."""
+        return parts.real(self) if self.dtype.is_complex else self  # type: ignore[return-value]
+
+    @real.setter
+    def real(self, value: Any) -> None:
+        self.real.copy_(_as_tensor(value))
+
+    @property
+    def imag(self) -> Tensor:
+        """The imaginary part, which shares memory with the tensor; raises DTypeError for a real one."""
+        if not self.dtype.is_complex:
+            raise DTypeError(f"imag is for complex tensors, this one is {self.dtype.name}", remedy="x.to(complex64)")
+        return parts.imag(self)  # type: ignore[return-value]
+
+    @imag.setter
+    def imag(self, value: Any) -> None:
+        self.imag.copy_(_as_tensor(value))
+
+    def conj(self) -> Tensor:
+        """The complex conjugate, a tensor of its own; a real tensor itself."""
+        return conjugate(self)
+
+    conj_physical = conj
+
+    def is_conj(self) -> bool:
+        """False: conjugates are computed at once, no tensor is a conjugated view of another one."""
+        return False
+
+    is_neg = is_conj
+
+    def resolve_conj(self) -> Tensor:
+        """The tensor itself, see ``is_conj``."""
+        return self  # type: ignore[return-value]
+
+    resolve_neg = resolve_conj
+
+    def angle(self) -> Tensor:
+        """The angle in radians, from -pi to pi; of real numbers 0 or pi, and NaN of NaN."""
+        if self.dtype.is_complex:
+            return mathematics.atan2(parts.imag(self), parts.real(self))
+        there = self if self.dtype.is_floating_point else ew.cast(self, dtype=float32)
+        return ew.where(ew.lt(there, 0), math.pi, ew.where(mathematics.isnan(there), there, 0))
+
+    def sgn(self) -> Tensor:
+        """x / \\|x\\|, and 0 for 0; of real numbers their sign."""
+        return ew.sign(self) if self.dtype.is_complex else self.sign()  # type: ignore[attr-defined]
+
+    def cfloat(self) -> Tensor:
+        """As complex64."""
+        return self.to_dtype(complex64)  # type: ignore[attr-defined]
+
+    def cdouble(self) -> Tensor:
+        """As complex128."""
+        return self.to_dtype(complex128)  # type: ignore[attr-defined]
+
+
+def _as_tensor(value: Any) -> Any:
+    return value if isinstance(value, TensorBase) else front().constant(np.asarray(value))

@@ -1,0 +1,68 @@
+"""Transforms as users call them against PyTorch: lengths, dimensions, norms, gradients, errors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import graphc
+from tests.tensors.against_torch import agree, numbers
+
+C, Q = numbers(3, 8), numbers(4, 5, 6, seed=5)
+
+
+def called(name, *args, **options):
+    return lambda library, x: getattr(library.fft, name)(x, *args, **options)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", ["fft", "ifft", "irfft", "hfft"])
+def test_transforms_of_complex_numbers(name):
+    agree(
+        {
+            f"{n} {dim} {norm}": called(name, n, dim, norm)
+            for n, dim, norm in [(None, -1, None), (5, 0, "ortho"), (12, 1, "forward"), (7, -1, "backward")]
+        },
+        C,
+    )
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", ["rfft", "ihfft", "fft", "irfft"])
+def test_transforms_of_real_numbers(name):
+    agree(
+        {f"{n} {norm}": called(name, n, -1, norm) for n, norm in [(None, None), (5, "ortho"), (12, "forward")]}, C.real
+    )
+
+
+@pytest.mark.torch
+def test_transforms_along_several_dimensions():
+    names = ["fft2", "ifft2", "fftn", "ifftn", "irfft2", "irfftn"]
+    agree({f"{n}{i}": called(n, **o) for n in names for i, o in enumerate([{}, {"s": (3, 7)}, {"dim": (0, 2)}])}, Q)
+    agree({n: called(n, s=(3, 7)) for n in ("rfft2", "rfftn")}, Q.real.copy())
+
+
+@pytest.mark.torch
+def test_frequencies_and_shifts():
+    torch = pytest.importorskip("torch")
+    for n in (1, 6, 7):
+        np.testing.assert_allclose(graphc.fft.fftfreq(n, 0.1).numpy(), torch.fft.fftfreq(n, 0.1).numpy(), rtol=1e-6)
+        np.testing.assert_allclose(graphc.fft.rfftfreq(n).numpy(), torch.fft.rfftfreq(n).numpy(), rtol=1e-6)
+    agree({"all": called("fftshift"), "some": called("ifftshift", (0, 1)), "one": called("fftshift", 2)}, Q)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x: graphc.fft.fft(x, norm="half"), "norm 'half' is not known"),
+        (lambda x: graphc.fft.fft(x, 0), "0 points"),
+        (lambda x: graphc.fft.rfft(x), "rfft takes a real tensor"),
+        (lambda x: graphc.fft.irfft(x[:, :1]), "0 points"),
+        (lambda x: graphc.fft.fftn(x, s=(2,), dim=(0, 1)), "1 sizes for 2 dimensions"),
+        (lambda x: graphc.fft.fft2(x, dim=(0, 0)), "listed twice"),
+        (lambda x: graphc.fft.fft(x[0, 0]), "with dimensions"),
+    ],
+)
+def test_wrong_arguments_are_named(call, message):
+    with pytest.raises(graphc.errors.GraphcError, match=message):
+        call(graphc.tensor(C))

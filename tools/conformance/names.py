@@ -68,7 +68,7 @@ _LAYOUT = "strides in memory, which the compiler chooses"
 _REASONS = {
     _INTERNAL: (
         "_softmax_backward_data native_group_norm native_layer_norm native_batch_norm _native_batch_norm_legit "
-        "_batch_norm_with_update constant_pad_nd _upsample_bilinear2d_aa max_pool2d_with_indices_backward "
+        "_batch_norm_with_update _upsample_bilinear2d_aa max_pool2d_with_indices_backward "
         "torch.ops.aten._safe_softmax.default torch.ops.aten._flash_attention_forward "
         "torch.ops.aten._efficient_attention_forward _unsafe_masked_index _unsafe_masked_index_put_accumulate "
         "_chunk_cat _segment_reduce native_dropout_backward grid_sampler_2d grid_sampler_3d hash_tensor nonzero_static "

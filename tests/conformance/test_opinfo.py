@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-import graphc
 from graphc.eager import dispatcher
 
 torch: Any = pytest.importorskip("torch")

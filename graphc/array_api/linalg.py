@@ -122,8 +122,8 @@ def solve(x1: Tensor, x2: Tensor, /) -> Tensor:
 
 @standard
 def svd(x: Tensor, /, *, full_matrices: bool = True) -> SVDResult:
-    """Singular vectors, descending singular values and vectors on the right as rows. There is a gradient where
-    ``full_matrices`` is False, or the matrix square."""
+    """Singular vectors, descending singular values and vectors on the right as rows; vectors that complete a basis have
+    no gradient."""
     return linalg.svd(x, full_matrices)
 
 

@@ -59,6 +59,8 @@ REASONS: tuple[tuple[str, str], ...] = (
     (r"\.(i0_?|igamma_?|igammac_?)$", _SPECIAL),
     (r"\.(binomial)$", "`graphc.distributions.Binomial`"),
     (r"(cholesky|\.det$|\.eig$|geqrf|inverse|lstsq|\.lu|lobpcg|logdet|matrix_\w+|orgqr|ormqr|\.qr$)", _ALGEBRA),
+    (r"linalg\.ldl_", "factors of symmetric matrices: `linalg.cholesky`, `linalg.lu`, `linalg.eigh`"),
+    (r"amp\.custom_", "custom Functions see the element types that `autocast` gives"),
     (r"(slogdet|solve|svd|symeig|_norm$|pca_lowrank)", _ALGEBRA),
     (r"\.(sym_\w+|Sym\w+)", "sizes are numbers of Python, in traces too: `max`, `min`, `int`, operators"),
     (r"(Storage|storage|resize|\.set_$|from_file|const_data_ptr)", _MEMORY),
@@ -68,7 +70,7 @@ REASONS: tuple[tuple[str, str], ...] = (
         "`F.cross_entropy(F.linear(x, weight), target)`, which is one program",
     ),
     (
-        r"(\.factory_kwargs|BroadcastingList\d|boolean_dispatch|assert_int_or_pair|handle_torch_function|functional\.Tensor)$",
+        r"(\.factory_kwargs|BroadcastingList\d|boolean_dispatch|assert_int_or_pair|handle_torch_function|(functional|fft)\.Tensor)$",
         _COMPILER,
     ),
     (

@@ -174,6 +174,7 @@ class CompiledNode(Node):
         """Calls the backward program; what is needed becomes part of the autograd graph where that is recorded."""
         if self.residuals is None:
             raise freed()
+        grads = grads[: len(self.types)]  # behind them: the place of values that Python functions have kept
         found = self._pull([None if g is None else g._data for g in grads])
         for edge in self.edges:
             if edge is not None and isinstance(edge[0], AccumulateGrad):

@@ -44,12 +44,14 @@ from graphc.passes.precision import check_training_precision, narrow_weights
 from graphc.passes.scans import MergeScans
 from graphc.runtime.call import Executable
 from graphc.tape.grad_mode import is_grad_enabled
+from graphc.tape.node import next_sequence
 from graphc.tape.saved import saving
 from graphc.tensors.placement import is_on_device, on_host
 from graphc.tensors.structure import Leaf, given_for, shape_of, unflatten
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import edge_of, is_counted
 from graphc.tracing.attributes import set_again
+from graphc.tracing.host import lead_to
 from graphc.tracing.identity import check_apart
 from graphc.tracing.trace import Traced
 
@@ -272,7 +274,9 @@ class Variant:
         given = [*map(given_for, leaves)]
         early = [(i, self.binding.arrays()[i].copy()) for i in self._early] if self.sources else ()
         run = self.calls.run
+        first = 0
         if self.traced.host:
+            first = next_sequence()
             run = self.outside.serving(run, self.traced.host, state, self if self.binding.written else None)
         arrays = run(given)
         structure, effects = self.structure, self._effects
@@ -288,6 +292,10 @@ class Variant:
         elif self.sources:
             node = self._record(leaves, results, arrays[count:], state)
             node.call = self._call(leaves, given, early)
+            if self.traced.host:
+                # What Python functions have computed in the call comes behind its node.
+                node.sequence = first
+                lead_to(state, node)
         return results[0] if self.single else unflatten(structure, results)
 
     def shortcut(self) -> Callable[..., Any] | None:

@@ -87,11 +87,7 @@ def _singular_gradient(grads: Sequence[Any], given: Sequence[Any], found: Sequen
 
 
 def _no_gradient(grads: Sequence[Any], given: Sequence[Any], found: Sequence[Any]) -> Any:
-    if not given[0].numel():
-        return (given[0] * 0,)
-    raise GradientError(
-        "svd with full_matrices has no gradient, as its last vectors are any", remedy="full_matrices=False"
-    )
+    raise GradientError("the last vectors of svd with full_matrices have no gradient", remedy="full_matrices=False")
 
 
 def _singular_shapes(x: tuple[int, ...], full: bool = False) -> tuple[tuple[int, ...], ...]:

@@ -38,7 +38,7 @@ def _reference(a: np.ndarray) -> np.ndarray:
         values, vectors = np.linalg.eigh(a)
     except np.linalg.LinAlgError:
         return np.full((*a.shape[:-1], a.shape[-1] + 1), np.nan, a.dtype)
-    largest = np.argmax(np.abs(vectors), -2, keepdims=True) if a.size else np.zeros((*a.shape[:-2], 1, 0), int)
+    largest = np.argmax(np.abs(vectors), -2, keepdims=True) if a.shape[-1] else np.zeros((*a.shape[:-2], 1, 0), int)
     signs = np.where(np.take_along_axis(vectors, largest, -2) < 0, -1, 1)
     return np.concatenate([values[..., None], vectors * signs], -1).astype(a.dtype)
 
@@ -201,6 +201,7 @@ eigh = define(
         Sample((_symmetric(1, 1),)),
         Sample((np.ones((2, 3, 3)) - np.diag([0.0, 1.0, 2.0]),), differentiable=False),
         Sample((floats((2, 0, 0)),)),
+        Sample((floats((0, 3, 3)),)),
     ],
     error_samples=[
         ErrorSample((TensorType(float32, (2, 3)),), "square matrices, got [2,3]", {}, ShapeError),

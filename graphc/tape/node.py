@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from graphc.base import module_path
@@ -18,6 +18,11 @@ Edge = tuple["Node", int]
 """A node and the number of one of its outputs."""
 
 _sequence = itertools.count()
+
+
+def next_sequence() -> int:
+    """A number greater than those of all nodes so far."""
+    return next(_sequence)
 
 
 class Node:
@@ -40,7 +45,7 @@ class Node:
     """The user's line that applied the operation; known when it ran in anomaly mode."""
 
     def __init__(self) -> None:
-        self.sequence = next(_sequence)
+        self.sequence = next_sequence()
         """Grows with time, so an operand's node always has a smaller number."""
 
     @property
@@ -103,20 +108,25 @@ class AccumulateGrad(Node):
         self.variable = variable
 
 
+def nodes_behind(roots: Iterable[Node], seen: set[int]) -> Iterator[Node]:
+    """``roots`` and all nodes to which their gradients go, each once, without those whose identities are ``seen``."""
+    stack = list(roots)
+    while stack:
+        node = stack.pop()
+        if id(node) not in seen:
+            seen.add(id(node))
+            yield node
+            stack += [edge[0] for edge in node.edges if edge is not None]
+
+
 def leaves_behind(roots: Sequence[Node | None]) -> dict[int, int]:
     """By identity the leaf tensors to which gradients of ``roots`` go, each with the number of the first root."""
     found: dict[int, int] = {}
     seen: set[int] = set()
     for number, root in enumerate(roots):
-        stack = [] if root is None else [root]
-        while stack:
-            node = stack.pop()
-            if id(node) in seen:
-                continue
-            seen.add(id(node))
+        for node in nodes_behind([] if root is None else [root], seen):
             if isinstance(node, AccumulateGrad):
                 found.setdefault(id(node.variable), number)
-            stack += [edge[0] for edge in node.edges if edge is not None]
     return found
 
 

@@ -28,7 +28,7 @@ from graphc.ops.host import FAILED, TOKEN, host_call, text_of
 from graphc.ops.shape import filled
 from graphc.tape.grad_mode import enable_grad, is_grad_enabled, no_grad
 from graphc.tape.hooks import call_hook
-from graphc.tape.node import leaves_behind
+from graphc.tape.node import AccumulateGrad, Node, nodes_behind
 from graphc.tensors.structure import flatten, unflatten
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import edge_of, refresh
@@ -195,6 +195,38 @@ def watch_tensor(tracer: Any, tensor: Tensor) -> OrderedDict[int, Callable[..., 
     return hooks
 
 
+class _Shown(Node):
+    """Stands for what made a value that a Python function was shown, in the graph of whatever is computed from it."""
+
+    arrived: Tensor | None = None
+    """A gradient that came from outside of the function, for the backward pass of the function's call."""
+
+    def __init__(self, name: str):
+        super().__init__()
+        self.title = name
+
+    def run(self, grads: list[Any]) -> Sequence[Any]:
+        """Keeps the gradient until the backward pass of the compiled code comes to the call, and wakes that pass."""
+        if not self.edges:
+            raise GradientError(
+                f"the gradient of a value that a {self.title} kept does not reach the compiled code",
+                remedy="tensor.detach() of what is kept; or the output of the hook's module in place of an input, kept "
+                "where compiled code is called as part of the autograd graph",
+            )
+        self.arrived = grads[0] if self.arrived is None else ew.add(self.arrived, grads[0])
+        return [Tensor._wrap(np.zeros((), np.float32))]
+
+
+def lead_to(state: dict[Any, Any], node: Node) -> None:
+    """Gradients of values that Python functions have kept in a call go to its node, whose last output stands for them.
+
+    ``state`` is what the functions have left in the forward pass."""
+    shown = [leaf._node for site, left in state.items() if isinstance(site, _Site) for leaf in left[0]]
+    for maker in shown:
+        maker.edges = ((node, node.count),)
+    node.count += bool(shown)
+
+
 class _Site:
     """One place where compiled code calls a function."""
 
@@ -256,7 +288,7 @@ class _Site:
         """Runs the function, and keeps what its gradient needs."""
         tensors = [Tensor._wrap(a) for a in arrays]
         for i in (*self.wanted, *self.shown):
-            tensors[i]._requires_grad = True
+            tensors[i]._node, tensors[i]._index, tensors[i]._requires_grad = _Shown(self.name), 0, True
         with outside_of_traces(), enable_grad() if self.wanted else no_grad():
             found = [*self.run(*tensors)]
             self._check(found)
@@ -274,6 +306,10 @@ class _Site:
             made = engine.grad(
                 [r for r, _ in roots], leaves, [g for _, g in roots], retain_graph=True, materialize_grads=True
             )
+            kept = [leaf._node.arrived for leaf in leaves]
+            made = [m if k is None else ew.add(m, k) for m, k in zip(made, kept, strict=True)]
+        for leaf in leaves:
+            leaf._node.arrived = None
         return [t._data for t in made]
 
     def _check(self, found: Sequence[Any]) -> None:
@@ -291,9 +327,9 @@ class _Site:
 
     def _check_leaves(self, tensors: Sequence[Tensor], found: Sequence[Tensor]) -> None:
         """Raises GradientError where a gradient would be lost."""
-        behind = leaves_behind([edge_of(t)[0] if refresh(t)._requires_grad else None for t in found])
-        known = {id(tensors[i]) for i in self.wanted}
-        if any(leaf not in known for leaf in behind):
+        known = {tensors[i]._node for i in self.wanted}
+        behind = nodes_behind([edge_of(t)[0] for t in found if refresh(t)._requires_grad], set())
+        if any(isinstance(node, (AccumulateGrad, _Shown)) and node not in known for node in behind):
             what = "what replaces the output depends on the inputs" if self.shown else "it uses other tensors"
             raise GradientError(
                 f"{self.name}: {what}, to which compiled code would not carry the gradient",

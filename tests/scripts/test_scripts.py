@@ -13,30 +13,16 @@ from tests.scripts.run import FOLDER, TOLERANCE, curve, names, recorded, with_gr
 
 PAGE = Path(__file__).parents[2] / "docs" / "scripts.md"
 
-# What stops a script so far.
-STOPPED = {
-    "distillation": "autocast",
-    "gaussian_process": "MultivariateNormal",
-    "kv_cache": "complex numbers",
-    "nano_gpt": "element types of 16 bits, GradScaler",
-    "real_nvp": "MultivariateNormal",
-    "spectrograms": "stft",
-}
 # What is compiled here; `python -m tests.scripts.run --compiled` compiles all of them.
 SAMPLE = random.Random(18).sample(names(), 5)
 
 
-def _marked(name: str) -> object:
-    marks = [pytest.mark.xfail(reason=STOPPED[name], strict=False)] if name in STOPPED else []
-    return pytest.param(name, marks=marks)
-
-
-@pytest.mark.parametrize("name", [_marked(name) for name in names()])
+@pytest.mark.parametrize("name", names())
 def test_a_script_gives_the_curve_that_pytorch_gave(name):
     assert worst(curve(name, "graphc"), recorded()[name]) <= TOLERANCE
 
 
-@pytest.mark.parametrize("name", [_marked(name) for name in SAMPLE])
+@pytest.mark.parametrize("name", SAMPLE)
 def test_with_compiled_models_the_curve_is_the_same(name):
     assert worst(curve(name, "graphc", compiled=True), recorded()[name]) <= TOLERANCE
 

@@ -327,10 +327,15 @@ NOT_CALLED = {
     "arange", "as_tensor", "empty", "empty_like", "eye", "from_dlpack", "from_numpy", "full", "linspace", "logspace",
     "new_empty", "new_tensor", "ones", "tensor", "tril_indices", "triu_indices", "zeros", "broadcast_shapes",
     "asarray", "empty_permuted", "empty_strided", "frombuffer", "new", "new_empty_strided", "scalar_tensor",
+    # Of complex numbers and of signals, which the net has no operands of, and conversions to narrow types.
+    "angle", "bartlett_window", "bfloat16", "blackman_window", "cdouble", "cfloat", "conj", "conj_physical", "half",
+    "hamming_window", "hann_window", "imag", "is_conj", "is_neg", "istft", "kaiser_window", "polar", "real",
+    "resolve_conj", "resolve_neg", "short", "stft", "view_as_complex", "view_as_real",
     # Call Python functions on elements, or ask for names and the like.
     "apply_", "as_subclass", "can_cast", "is_set_to", "map2_", "map_",
     # Switches and questions of the process.
-    "are_deterministic_algorithms_enabled", "get_default_device", "get_deterministic_debug_mode",
+    "are_deterministic_algorithms_enabled", "get_autocast_dtype", "get_default_device", "is_autocast_enabled",
+    "get_deterministic_debug_mode",
     "get_float32_matmul_precision", "get_num_interop_threads", "get_printoptions", "is_anomaly_check_nan_enabled",
     "is_anomaly_enabled", "is_deterministic_algorithms_warn_only_enabled", "is_warn_always_enabled", "printoptions",
     "set_anomaly_enabled", "set_default_device", "set_default_tensor_type", "set_deterministic_debug_mode",

@@ -101,7 +101,7 @@ def summary(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Median and worst ratio, and how many rows are beyond what they may take, of calls and of loops."""
     found = {}
     for kind in ("call", "loop"):
-        ratios = [(ratio(row), row["name"]) for row in rows if row["kind"] == kind and "torch" in row]
+        ratios = [(r, row["name"]) for row in rows if row["kind"] == kind and (r := ratio(row)) is not None]
         if ratios:
             worst, name = max(ratios)
             beyond = sum(is_beyond(row) for row in rows if row["kind"] == kind)

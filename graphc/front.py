@@ -123,7 +123,7 @@ for _module in (
     *(complex_numbers, copies, creation, formats, free_functions, functions, limits, printing, short_time, sources),
     *(switches, typed, windows),
 ):
-    __all__ += _module.__all__
+    __all__ += _module.__all__  # pyright: ignore[reportUnsupportedDunderAll]
 
 # As PyTorch names them; only `graphc.float` and so on, not what `from graphc import *` brings.
 float, double, half = float32, float64, float16

@@ -33,11 +33,6 @@ TYPES = (
 )
 """The element types of the standard."""
 _TYPES = "array_api_tests/dtype_helpers.py"
-# The suite cannot be imported where there is no complex type: it takes the widest of them, for which any type will do.
-_WIDEST = (
-    "for dt in complex_dtypes], key=lambda x: x[1]",
-    "for dt in complex_dtypes or real_float_dtypes], key=lambda x: x[1]",
-)
 
 
 class Outcome(NamedTuple):
@@ -65,13 +60,11 @@ def exclusions(text: str) -> dict[str, str]:
 
 
 def prepared(suite: Path, folder: Path) -> Path:
-    """A copy of the suite that can be imported without complex types; raises SystemExit for what is none."""
+    """A copy of the suite, which a run writes to; raises SystemExit for what is none."""
     if not (suite / _TYPES).exists():
         raise SystemExit(f"{suite} is no checkout of data-apis/array-api-tests")
     copy = folder / "suite"
     shutil.copytree(suite, copy, ignore=shutil.ignore_patterns(".git", ".hypothesis", "__pycache__"))
-    types = copy / _TYPES
-    types.write_text(types.read_text(encoding="utf-8").replace(*_WIDEST), encoding="utf-8")
     return copy
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from graphc.errors import GraphcError
 from tools import pages
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -25,6 +26,7 @@ SPACES = (
     *("torch.optim.lr_scheduler", "torch.optim.swa_utils", "torch.utils.data", "torch.utils.checkpoint"),
     *("torch.autograd", "torch.autograd.functional", "torch.func", "torch.random", "torch.testing", "torch.cuda"),
     *("torch.compiler", "torch.accelerator", "torch.special", "torch.distributions", "torch.nn.utils.prune"),
+    *("torch.linalg", "torch.fft", "torch.amp"),
 )
 """What is compared; ``torch.Tensor`` are its methods and properties."""
 _LISTED = ("torch.nn", "torch.nn.functional", "torch.nn.init", "torch.optim")
@@ -46,7 +48,7 @@ REASONS: tuple[tuple[str, str], ...] = (
     (r"\.(indices|values|sparse_mask|(indices|values)_copy)$", _SPARSE),
     (r"(quant|qint|quint|q_|qscheme|int_repr|choose_qparams|fake_|fused_moving)", _QUANTIZED),
     (r"\.(u?int[1-7]|bits\w*|bit|float[48]\w*|float4\w*|complex32|chalf)$", "types of few bits"),
-    (r"(cfloat|cdouble|complex|conj|angle|polar|imag|real$|isreal|_neg$)", _COMPLEX),
+    (r"(cfloat|cdouble|complex|conj|angle|polar|imag|as_real|real$|isreal|_neg$)", _COMPLEX),
     (r"(bfloat16|float16|\bhalf|u?int16|uint32|uint64|short|Short|Half|BFloat16)", _NARROW),
     (r"(autocast|GradScaler)", "mixed precision: `compile_step(..., precision='bf16')`"),
     (r"(cudnn|mkldnn|miopen|fbgemm|native_|batch_norm_\w+|_convolution)", _LIBRARY),
@@ -57,6 +59,8 @@ REASONS: tuple[tuple[str, str], ...] = (
     (r"\.(i0_?|igamma_?|igammac_?)$", _SPECIAL),
     (r"\.(binomial)$", "`graphc.distributions.Binomial`"),
     (r"(cholesky|\.det$|\.eig$|geqrf|inverse|lstsq|\.lu|lobpcg|logdet|matrix_\w+|orgqr|ormqr|\.qr$)", _ALGEBRA),
+    (r"linalg\.ldl_", "factors of symmetric matrices: `linalg.cholesky`, `linalg.lu`, `linalg.eigh`"),
+    (r"amp\.custom_", "custom Functions see the element types that `autocast` gives"),
     (r"(slogdet|solve|svd|symeig|_norm$|pca_lowrank)", _ALGEBRA),
     (r"\.(sym_\w+|Sym\w+)", "sizes are numbers of Python, in traces too: `max`, `min`, `int`, operators"),
     (r"(Storage|storage|resize|\.set_$|from_file|const_data_ptr)", _MEMORY),
@@ -66,7 +70,7 @@ REASONS: tuple[tuple[str, str], ...] = (
         "`F.cross_entropy(F.linear(x, weight), target)`, which is one program",
     ),
     (
-        r"(\.factory_kwargs|BroadcastingList\d|boolean_dispatch|assert_int_or_pair|handle_torch_function|functional\.Tensor)$",
+        r"(\.factory_kwargs|BroadcastingList\d|boolean_dispatch|assert_int_or_pair|handle_torch_function|(functional|fft)\.Tensor)$",
         _COMPILER,
     ),
     (
@@ -116,6 +120,14 @@ def names_of(space: str) -> list[str]:
     return sorted(n for n, value in values if not isinstance(value, ModuleType))
 
 
+def _has(owner: Any, name: str) -> bool:
+    """Whether there is such a name, be it one that this tensor refuses."""
+    try:
+        return hasattr(owner, name)
+    except GraphcError:
+        return True
+
+
 def missing(space: str) -> list[str]:
     """Those that graphc does not have."""
     try:
@@ -123,7 +135,8 @@ def missing(space: str) -> list[str]:
     except ImportError:
         return names_of(space)
     known = mine([[0.0]]) if isinstance(mine, type) else mine  # instances have attributes that classes lack
-    return [name for name in names_of(space) if not hasattr(known, name)]
+    hidden = {"compile"} if space == "torch.compiler" else set()  # a module of graphc, not that function
+    return [name for name in names_of(space) if name in hidden or not _has(known, name)]
 
 
 def reason(space: str, name: str) -> str:

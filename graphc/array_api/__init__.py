@@ -2,7 +2,17 @@
 
 from math import e, inf, nan, pi
 
-from graphc.array_api import creation, data_types, elementwise, linalg, manipulation, products, searching, statistics
+from graphc.array_api import (
+    creation,
+    data_types,
+    elementwise,
+    fft,
+    linalg,
+    manipulation,
+    products,
+    searching,
+    statistics,
+)
 from graphc.array_api.array import Array
 from graphc.array_api.creation import *  # noqa: F403
 from graphc.array_api.data_types import *  # noqa: F403
@@ -13,7 +23,20 @@ from graphc.array_api.products import *  # noqa: F403
 from graphc.array_api.searching import *  # noqa: F403
 from graphc.array_api.statistics import *  # noqa: F403
 from graphc.base.dtypes import bool_ as bool
-from graphc.base.dtypes import float32, float64, int8, int16, int32, int64, uint8, uint16, uint32, uint64
+from graphc.base.dtypes import (
+    complex64,
+    complex128,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
 
 newaxis = None
 __all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
@@ -21,7 +44,10 @@ __all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
     "__array_api_version__",
     "__array_namespace_info__",
     "bool",
+    "complex64",
+    "complex128",
     "e",
+    "fft",
     "float32",
     "float64",
     "inf",

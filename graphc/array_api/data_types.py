@@ -59,8 +59,9 @@ def can_cast(from_: Any, to: Any, /) -> bool:
 
 
 def finfo(type: Any, /) -> finfo_object:
-    """The limits of a floating-point type, or of that of an array; raises DTypeError for others."""
-    dtype = _kind_of("finfo", type, "f", "a floating-point type")
+    """The limits of a floating-point type, or of that of an array; of a complex one those of its parts. Raises
+    DTypeError for others."""
+    dtype = _kind_of("finfo", type, "fc", "a floating-point type").real
     found = np.finfo(dtype.numpy)
     numbers = [float(n) for n in (found.eps, found.max, found.min, found.smallest_normal)]
     return finfo_object(dtype.bits, *numbers, dtype=dtype)

@@ -65,6 +65,18 @@ def _copied(x: Any) -> Any:
     return x.clone()
 
 
+def _real(x: Any) -> Any:
+    return x.real.clone()
+
+
+def _imag(x: Any) -> Any:
+    return x.imag.clone() if x.dtype.is_complex else zeros_like(x)
+
+
+def _conj(x: Any) -> Any:
+    return x.conj() if x.dtype.is_complex else x.clone()
+
+
 abs = _of_one("abs", ew.abs, "The absolute value.")
 acos = _of_one("acos", mathematics.acos, "The arc cosine.")
 acosh = _of_one("acosh", elementary.acosh, "The inverse of the hyperbolic cosine.")
@@ -81,7 +93,7 @@ bitwise_or = _of_two("bitwise_or", ew.bit_or, "Bits that are set in one of both.
 bitwise_right_shift = _of_two("bitwise_right_shift", ew.shift_right, "Bits of ``x1`` moved to the right.")
 bitwise_xor = _of_two("bitwise_xor", ew.bit_xor, "Bits that differ.")
 ceil = _of_one("ceil", mathematics.ceil, "The smallest whole number that is not below.")
-conj = _of_one("conj", _copied, "The complex conjugate: a copy, as no element type is complex.")
+conj = _of_one("conj", _conj, "The complex conjugate; of real numbers a copy.")
 copysign = _of_two("copysign", elementary.copysign, "The size of ``x1`` with the sign of ``x2``.")
 cos = _of_one("cos", mathematics.cos, "The cosine.")
 cosh = _of_one("cosh", elementary.cosh, "The hyperbolic cosine.")
@@ -94,7 +106,7 @@ floor_divide = _of_two("floor_divide", ew.floor_div, "Quotients rounded down.", 
 greater = _of_two("greater", ew.gt, "Whether elements of ``x1`` are larger.")
 greater_equal = _of_two("greater_equal", ew.ge, "Whether elements of ``x1`` are not smaller.")
 hypot = _of_two("hypot", elementary.hypot, "The root of the sum of squares.")
-imag = _of_one("imag", zeros_like, "The imaginary part: zeros, as no element type is complex.")
+imag = _of_one("imag", _imag, "The imaginary part; of real numbers zeros.")
 isfinite = _of_one("isfinite", mathematics.isfinite, "Whether elements are neither infinite nor NaN.")
 isinf = _of_one("isinf", Tensor.isinf, "Whether elements are infinite.")
 isnan = _of_one("isnan", mathematics.isnan, "Whether elements are NaN.")
@@ -116,7 +128,7 @@ negative = _of_one("negative", ew.neg, "The opposite number.")
 not_equal = _of_two("not_equal", ew.ne, "Whether elements differ.")
 positive = _of_one("positive", _copied, "A copy.")
 pow = _of_two("pow", mathematics.pow, "Powers of ``x1`` with the exponents ``x2``.")
-real = _of_one("real", _copied, "The real part: a copy, as no element type is complex.")
+real = _of_one("real", _real, "The real part; of real numbers a copy.")
 reciprocal = _of_one("reciprocal", ew.reciprocal, "1 / x.")
 remainder = _of_two("remainder", ew.mod, "What a division leaves, with the sign of ``x2``.", left_over)
 round = _of_one("round", mathematics.round, "The nearest whole number; halves go to the even one.")
@@ -151,7 +163,7 @@ def _bound(bound: Any, dtype: DType, end: Any) -> Any:
         return end
     if isinstance(bound, Tensor):
         return as_type(bound, dtype)
-    if dtype.is_floating_point:
+    if dtype.is_differentiable:
         return bound
     low, high = limits(dtype)
     return low if bound < low else high if bound > high else bound

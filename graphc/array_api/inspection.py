@@ -44,7 +44,8 @@ class Info:
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, DType]:
         """The types that are taken where none is given."""
-        return {"real floating": get_default_dtype(), "integral": int64, "indexing": int64}
+        real = get_default_dtype()
+        return {"real floating": real, "complex floating": real.complex, "integral": int64, "indexing": int64}
 
     def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, DType]:
         """The element types by name: all, or those of a kind, or of a tuple of kinds. Raises DTypeError for an unknown

@@ -122,8 +122,8 @@ def solve(x1: Tensor, x2: Tensor, /) -> Tensor:
 
 @standard
 def svd(x: Tensor, /, *, full_matrices: bool = True) -> SVDResult:
-    """Singular vectors, descending singular values and vectors on the right as rows. There is a gradient where
-    ``full_matrices`` is False, or the matrix square."""
+    """Singular vectors, descending singular values and vectors on the right as rows; vectors that complete a basis have
+    no gradient."""
     return linalg.svd(x, full_matrices)
 
 
@@ -145,7 +145,7 @@ def vector_norm(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False, ord:
     """The norm of elements along axes: the root of order ``ord`` of the sum of such powers; infinity for the largest,
     0 for how many are not zero. Raises DTypeError for a type that is not floating point."""
     need_tensor("vector_norm", x)
-    if not x.dtype.is_floating_point:
+    if not x.dtype.is_differentiable:
         raise DTypeError(f"vector_norm takes a floating-point array, got {x.dtype.name}", remedy="astype(x, float64)")
     return fold("vector_norm", lambda x, axes, kept: composite.norm(x, float(ord), axes, kept), x, axis, keepdims)
 

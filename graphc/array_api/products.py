@@ -9,6 +9,7 @@ from graphc.array_api.array import broadcast_together, standard
 from graphc.base.errors import ShapeError
 from graphc.ops import elementwise as ew
 from graphc.ops import reduce
+from graphc.ops.parts_of_complex import conjugate
 from graphc.tensors.methods import algebra
 from graphc.tensors.methods.arithmetic import product
 from graphc.tensors.tensor import Tensor
@@ -41,14 +42,14 @@ def tensordot(x1: Tensor, x2: Tensor, /, *, axes: int | tuple[Sequence[int], Seq
 
 @standard
 def vecdot(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
-    """Sums of products along an axis of both, counted from the end; the others broadcast. Raises ShapeError where the
-    two have other sizes along it."""
+    """Sums of products, conjugates of ``x1`` times ``x2``, along an axis of both, counted from the end; the others
+    broadcast. Raises ShapeError where the two have other sizes along it."""
     need_tensor("vecdot", x1, x2)
     a, b = promotion.promoted("vecdot", x1, x2)
     if not (-min(a.ndim, b.ndim) <= axis and a.shape[axis] == b.shape[axis]):
         raise ShapeError(f"vecdot: {list(a.shape)} and {list(b.shape)} do not fit along axis {axis}")
     a, b = broadcast_together(a, b)
-    found = reduce.sum(ew.mul(a, b), axes=(axis % a.ndim,), keepdims=False)
+    found = reduce.sum(ew.mul(conjugate(a), b), axes=(axis % a.ndim,), keepdims=False)
     return found if found.dtype is a.dtype else ew.cast(found, dtype=a.dtype)
 
 

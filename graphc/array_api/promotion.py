@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any
 
-from graphc.base.dtypes import DType, float32, promote, python_scalar_type, scalar_type
+from graphc.base.dtypes import DType, complex64, float32, promote, python_scalar_type, scalar_type
 from graphc.base.errors import DTypeError
 from graphc.ops.define import Scalar, as_type, no_tensor
 from graphc.tensors.creation import get_default_dtype
@@ -17,8 +17,8 @@ KINDS = {
     "unsigned integer": "u",
     "integral": "iu",
     "real floating": "f",
-    "complex floating": "",
-    "numeric": "iuf",
+    "complex floating": "c",
+    "numeric": "iufc",
 }
 """What ``isdtype`` and ``__array_namespace_info__().dtypes`` call the kinds of element types."""
 
@@ -37,7 +37,7 @@ def common_type(name: str, *operands: Any) -> DType:
     found = reduce(promote, known)
     for number in numbers:
         wanted = scalar_type(number, found)
-        found = wanted if wanted.kind == found.kind else _default(wanted)
+        found = wanted if wanted.kind == found.kind or wanted.real is found else _default(wanted)
     return found
 
 
@@ -49,7 +49,9 @@ def _type_of(name: str, operand: Any) -> DType:
 
 
 def _default(dtype: DType) -> DType:
-    return get_default_dtype() if dtype is float32 else dtype
+    if dtype in (float32, complex64):
+        return get_default_dtype() if dtype is float32 else get_default_dtype().complex
+    return dtype
 
 
 def promoted(name: str, *operands: Any) -> list[Any]:

@@ -18,10 +18,13 @@ from graphc.compiled.backward import Call, CompiledNode
 from graphc.compiled.bound_program import BoundProgram
 from graphc.compiled.function import Compiled
 from graphc.compiled.variant import Variant
+from graphc.eager.engine import grad
 from graphc.eager.record import Snapshot
 from graphc.ir.graph.graph import INPUT, Value
 from graphc.ir.op import Trait
-from graphc.tensors.structure import flatten, unflatten
+from graphc.ops import dispatch
+from graphc.tape.grad_mode import enable_grad, is_grad_enabled
+from graphc.tensors.structure import Structure, flatten, unflatten
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import edge_of
 
@@ -33,16 +36,25 @@ class RepeatedNode(CompiledNode):
     """The backward pass of one such call."""
 
     is_compiled = False
+    program: Program
 
     def name(self) -> str:
         """The function's name in the style of ops' nodes."""
         return "".join(part.capitalize() for part in self.backward.name.split("_")) + "Backward"
 
+    def run_for(self, grads: list[Any], needed: Sequence[bool]) -> Sequence[Any]:
+        """Calls the backward program; in a trace, or where operations are looked at, differentiates the function."""
+        if dispatch.active() is None or self.call is None:
+            return super().run_for(grads, needed)
+        return self.program.pulled(self.call, self.edges, grads, needed)
+
 
 class Program:
     """One function with one signature as native code."""
 
-    def __init__(self, variant: Variant, calls: BoundProgram):
+    def __init__(self, variant: Variant, calls: BoundProgram, function: Callable[..., Any], structure: Structure):
+        """``structure`` is that of the arguments."""
+        self._function, self._structure = function, structure
         self._variant = variant
         self._calls = calls
         self._native = calls.native()
@@ -80,10 +92,29 @@ class Program:
         types = [(t._data.shape, t._data.dtype) for t in results]
         node = RepeatedNode(variant.backward, edges, residuals, again, types, None)
         node.on_device = self._on_device
+        node.program = self
         node.call = Call(arrays, [t._counter for t in tensors], None)
         for i, result in enumerate(results):
             if variant.differentiable[i]:
                 result._node, result._index, result._requires_grad = node, i, True
+
+    def pulled(self, call: Call, edges: Sequence[Any], grads: Sequence[Any], needed: Sequence[bool]) -> list[Any]:
+        """The gradients that are needed, by operations: the function is computed once more."""
+        name = self._variant.name
+        tensors = []
+        for number in range(len(call.arrays)):
+            tensors.append(Tensor._wrap(call.operand(number, None, name).array()))
+        for number, edge in zip(self._variant.sources, edges, strict=True):
+            tensors[number]._node, tensors[number]._index = edge
+            tensors[number]._requires_grad = True
+        args, kwargs = unflatten(self._structure, tensors)
+        with enable_grad():
+            results = flatten(self._function(*args, **kwargs))[0]
+        pairs = [(r, g) for r, g in zip(results, grads, strict=True) if g is not None and r._requires_grad]
+        wanted = [tensors[i] for i, need in zip(self._variant.sources, needed, strict=True) if need]
+        outputs, given = [r for r, _ in pairs], [g for _, g in pairs]
+        found = iter(grad(outputs, wanted, given, create_graph=is_grad_enabled(), allow_unused=True))
+        return [next(found) if need else None for need in needed]
 
 
 def _is_of_an_argument(value: Value) -> bool:
@@ -96,7 +127,7 @@ def _is_of_an_argument(value: Value) -> bool:
 def program(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Run | None:
     """What computes the function for calls with the signature of this one; None where it stays with operations."""
     name = getattr(function, "__name__", "function")
-    leaves = flatten((args, kwargs))[0]
+    leaves, structure = flatten((args, kwargs))
     try:
         variant, tensors = Compiled(function)._find_and_run(args, kwargs, only_find=True)
     except GraphcError as error:
@@ -107,7 +138,7 @@ def program(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
         return None
     if any(map(_is_of_an_argument, variant.traced.graph.outputs)):
         return None
-    return Program(variant, variant.calls).run
+    return Program(variant, variant.calls, function, structure).run
 
 
 def sized_program(function: Callable[..., Any]) -> Callable[..., Any] | None:

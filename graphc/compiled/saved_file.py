@@ -11,6 +11,19 @@ from graphc.compiled import model_file
 from graphc.compiled.machine import HOST
 from graphc.files.container import is_container
 
+
+def _is_host(map_location: Any) -> bool:
+    """Whether tensors that a file says to lie on any device are to lie in the memory of the host: for None, the name of
+    the CPU, a dictionary of such names by those of devices, and a function of memory and name that returns the memory
+    as it is."""
+    if isinstance(map_location, dict):
+        return all(str(place) == "cpu" for place in map_location.values())
+    if callable(map_location):
+        memory = object()
+        return map_location(memory, "cpu") in (memory, None)
+    return map_location is None or str(map_location) == "cpu"
+
+
 _read_weights = deferred("graphc.serialize.weight_file:read_weights")
 
 
@@ -44,20 +57,15 @@ def load(
     A checkpoint, which ``graphc.save`` or ``torch.save`` wrote, gives what was saved: dictionaries, lists, tuples,
     numbers and texts around tensors, which share memory where they did, with strides and ``requires_grad`` as they
     were. Parameters are ``nn.Parameter``. f16 and bf16 become f32, and i16 becomes i32. safetensors files, indexes of
-    shards, and ``.npz`` give their tensors by name. Nothing in a file is executed (``weights_only`` is always true),
-    and tensors lie in the memory of the host (``map_location="cpu"``).
+    shards, and ``.npz`` give their tensors by name. Nothing in a file is executed, even if ``weights_only=False``
+    allows it, and tensors lie in the memory of the host, which is all that ``map_location`` may ask for.
 
     Raises ArtifactError for a damaged, foreign or newer file, or one that names classes or functions; ArgumentError for
     what the kind of file does not take; OSError; CompileError.
     """
     if not isinstance(trust, bool):
         raise ArgumentError(f"load: trust is a bool, got {trust!r}", remedy="map_location='cpu' by its name")
-    if weights_only is False:
-        raise ArgumentError(
-            "load: weights_only=False would run code that a file names, which graphc never does",
-            remedy="in PyTorch: torch.save(model.state_dict(), path)",
-        )
-    if map_location is not None and str(map_location) != "cpu":
+    if not _is_host(map_location):
         raise ArgumentError(
             f"load: map_location={map_location!r}, what is loaded lies in the memory of the host",
             remedy="tensor.to(device) afterwards; graphc.load(path, device=...) for a model file",

@@ -145,6 +145,7 @@ class Workers:
     def __init__(self, task: Task, context: Any):
         self._task = task
         self._epoch = 0
+        self._patience = _PATIENCE
         self._members: list[tuple[Any, Connection]] = []
         try:
             for number in range(task.count):
@@ -213,6 +214,7 @@ class Workers:
         ends = {process.sentinel: number for number, (process, _) in enumerate(self._members)}
         there = wait([*pipes, *ends], timeout or None)
         if not there:
+            self._patience = 0.0
             raise TimeoutError(f"no batch came within {timeout} seconds")
         found = []
         for connection, number in pipes.items():
@@ -249,7 +251,7 @@ class Workers:
             with contextlib.suppress(OSError):
                 connection.send(None)
             connection.close()
-        until = time.monotonic() + _PATIENCE
+        until = time.monotonic() + self._patience
         for process, _ in members:
             process.join(max(until - time.monotonic(), 0.01))
             if process.is_alive():

@@ -257,7 +257,7 @@ class EagerDispatcher:
         if operand._detached or not is_grad_enabled() or plan.op.detaches:
             result._detached = True
 
-    def view(self, tensor: Tensor, steps: Sequence[tuple[OpDef, dict[str, Any]]], index: Any) -> Tensor:
+    def view(self, tensor: Tensor, steps: tuple[tuple[OpDef, dict[str, Any]], ...], index: Any) -> Tensor:
         """``tensor[index]``, a view, of which it is known to what operations it leads."""
         if tensor._view is not None:
             refresh(tensor)

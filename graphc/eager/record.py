@@ -31,6 +31,7 @@ class Snapshot:
 
     __slots__ = ("counter", "data", "dtype", "edge", "shape", "tangents", "unpack", "version", "whose")
 
+    data: Any
     dtype: DType
     tangents: dict[int, Any] | None
     shape: tuple[int, ...]

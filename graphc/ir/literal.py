@@ -84,7 +84,7 @@ def parse_number(text: str, dtype: DType) -> np.generic:
         return dtype.numpy.type(value)
 
 
-def _parse_record(text: str, dtype: DType) -> np.generic:
+def _parse_record(text: str, dtype: DType) -> Any:
     """A bf16, or a pair of them, which is written as its bits."""
     is_nan, is_bits = text.startswith("nan:"), text.isdecimal()
     if is_nan or is_bits:

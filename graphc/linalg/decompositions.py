@@ -70,13 +70,6 @@ def _over_gaps(x: Any, values: Any) -> Any:
     return ew.where(zero, 0, ew.div(x, ew.where(zero, 1, gaps)))
 
 
-def _eigen_gradient(grads: Sequence[Any], given: Sequence[Any], found: Sequence[Any]) -> Any:
-    """Giles, Collected matrix derivative results, 2008, section 3.1."""
-    values, vectors = found
-    inner = diag_embed(grads[0]) + _over_gaps(vectors.mT @ grads[1], values)
-    return (vectors @ inner @ vectors.mT,)
-
-
 def _singular_gradient(grads: Sequence[Any], given: Sequence[Any], found: Sequence[Any]) -> Any:
     """Townsend, Differentiating the singular value decomposition, 2016."""
     (x,), (left, values, right) = given, found
@@ -94,9 +87,7 @@ def _singular_gradient(grads: Sequence[Any], given: Sequence[Any], found: Sequen
 
 
 def _no_gradient(grads: Sequence[Any], given: Sequence[Any], found: Sequence[Any]) -> Any:
-    raise GradientError(
-        "svd with full_matrices has no gradient, as its last vectors are any", remedy="full_matrices=False"
-    )
+    raise GradientError("the last vectors of svd with full_matrices have no gradient", remedy="full_matrices=False")
 
 
 def _singular_shapes(x: tuple[int, ...], full: bool = False) -> tuple[tuple[int, ...], ...]:
@@ -140,7 +131,6 @@ def _pseudo_inverse_gradient(grads: Sequence[Any], given: Sequence[Any], found: 
     return result, *[None for _ in tolerances]
 
 
-EIGEN = Rule("eigh", np.linalg.eigh, _eigen_gradient, lambda x: (x[:-1], x))
 EIGEN_OF_ANY = Rule("eig", _eigenvalues, _eigen_of_any_gradient, lambda x: (x[:-1], x))
 PSEUDO_INVERSE = Rule(
     "pinv", _pseudo_inverse, _pseudo_inverse_gradient, lambda x, *tolerances: ((*x[:-2], x[-1], x[-2]),)

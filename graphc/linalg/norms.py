@@ -55,7 +55,8 @@ def matrix_norm(
     rows, columns = (d % taken.ndim for d in dim)
     if rows == columns:
         raise ShapeError(f"matrix_norm: dim {dim!r} names one dimension twice", remedy="dim=(-2, -1)")
-    if ord == "fro":
+    empty = not (taken.shape[rows] and taken.shape[columns])
+    if ord == "fro" or (empty and ord in ("nuc", 1, 2, math.inf)):
         return composite.norm(taken, 2.0, (rows, columns), keepdim)
     if ord in ("nuc", 2, -2):
         values = svdvals(taken.movedim((rows, columns), (-2, -1)))

@@ -15,6 +15,7 @@ from graphc.linalg.systems import inv, solve
 from graphc.ops import dispatch, reduce, shape
 from graphc.ops import elementwise as ew
 from graphc.ops.matrix_product import matmul as product
+from graphc.ops.state import straight_through
 from graphc.tensors.free_functions import cat, where
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import need_tensor
@@ -27,6 +28,9 @@ def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     need_tensor("cross", input, other)
     if input.ndim != other.ndim:
         raise ShapeError(f"cross: {list(input.shape)} and {list(other.shape)} have other numbers of dimensions")
+    at = dim_of(dim, input.ndim)
+    if input.shape[at] != 3 or other.shape[at] != 3:
+        raise ShapeError(f"cross takes size 3 along {dim}, got {list(input.shape)} and {list(other.shape)}")
     whole = common_shape(input.shape, other.shape)
     a, b = (x if tuple(x.shape) == whole else shape.broadcast_to(x, shape=whole) for x in (input, other))
     return a.cross(b, dim)
@@ -43,8 +47,7 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
 def vander(x: Tensor, *, N: int | None = None) -> Tensor:
     """The powers 0 to ``N - 1`` (None: as many as elements) of the elements of vectors [..., n], side by side."""
     need_tensor("vander", x)
-    if not x.ndim:
-        raise ShapeError("vander takes vectors, got a number")
+    x = x if x.ndim else x.unsqueeze(0)
     count = x.shape[-1] if N is None else N
     if N is not None and N <= 1:
         raise AttributeValueError(f"vander: N is {N}", remedy="at least 2")
@@ -114,7 +117,8 @@ def matrix_power(A: Tensor, n: int) -> Tensor:
     if A.ndim < 2 or A.shape[-1] != A.shape[-2]:
         raise ShapeError(f"matrix_power takes square matrices, got {list(A.shape)}")
     if n == 0:
-        return expanded(identity(A), tuple(A.shape[:-2])).clone()
+        one = expanded(identity(A), tuple(A.shape[:-2]))
+        return straight_through(A * 0, one) if A.dtype.kind == "f" else one.clone()
     base, left = A if n > 0 else inv(A), abs(n)
     factors = []
     while left:
@@ -125,15 +129,16 @@ def matrix_power(A: Tensor, n: int) -> Tensor:
     return fold(product, factors) if len(factors) > 1 else factors[0].clone()
 
 
-_TERMS = 13
-"""Terms of the series of exp for matrices of norm 1/2; the next one is below the rounding of f64."""
+_TERMS = 24
+"""Terms of the series of exp for matrices of norm 2; the next one is below the rounding of f64. Fewer terms of smaller
+matrices are less work, but each squaring doubles the error."""
 _SQUARINGS = 16
-"""How often compiled code halves a matrix at most, which is one program for all: norms up to 2**15."""
+"""How often compiled code halves a matrix at most, which is one program for all: norms up to 2**17."""
 
 
 def matrix_exp(A: Tensor) -> Tensor:
     """exp of square matrices [..., n, n]: the power series of a small part of them, squared again and again. Compiled
-    code squares 16 times at most: of matrices with sums of columns beyond 2**15 it is not exact there."""
+    code squares 16 times at most: of matrices with sums of columns beyond 2**17 it is not exact there."""
     need_square("matrix_exp", A)
     if not A.numel():
         return A.clone()
@@ -152,9 +157,9 @@ def matrix_exp(A: Tensor) -> Tensor:
 
 
 def _halvings(A: Any) -> Any:
-    """How often each matrix is halved until its norm is 1/2 [..., 1, 1]."""
+    """How often each matrix is halved until its norm is 2 [..., 1, 1]."""
     size = A.detach().abs().sum(-2).amax(-1)[..., None, None]
-    return size.clamp(min=0.5).log2().ceil() + 1
+    return size.clamp(min=2.0).log2().ceil() - 1
 
 
 # ---- reflections
@@ -170,7 +175,7 @@ def householder_product(A: Tensor, tau: Tensor) -> Tensor:
     if m < n or k > n or tuple(tau.shape[:-1]) != tuple(A.shape[:-2]):
         raise ShapeError(f"householder_product: reflections {list(A.shape)} with factors {list(tau.shape)}")
     columns = identity(A, m)[:, :n]
-    result = expanded(columns, tuple(A.shape[:-2]))
+    result = straight_through(A * 0, expanded(columns, tuple(A.shape[:-2])))
     below = A.tril(-1)
     for i in range(k - 1, -1, -1):
         v = below[..., i : i + 1] + columns[:, i : i + 1]

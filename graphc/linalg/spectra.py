@@ -13,10 +13,11 @@ from graphc.linalg import decompositions, place
 from graphc.linalg.checks import expanded, need_float, need_matrix, need_square
 from graphc.linalg.results import EighResult, EigResult, LstsqResult, QRResult, SVDResult
 from graphc.linalg.systems import solve_triangular
-from graphc.ops import dispatch, orthogonal, reduce
+from graphc.ops import dispatch, eigen, orthogonal, reduce
 from graphc.ops import elementwise as ew
 from graphc.ops.state import straight_through
 from graphc.tensors import composite
+from graphc.tensors.free_functions import cat
 from graphc.tensors.tensor import Tensor
 
 # ---- orthogonal factors
@@ -40,12 +41,13 @@ def qr(A: Tensor, mode: str = "reduced") -> QRResult:
 def eigh(A: Tensor, UPLO: str = "L") -> EighResult:
     """Ascending eigenvalues [..., n] and, as columns, eigenvectors of symmetric matrices [..., n, n], of which the
     lower (``UPLO="U"``: upper) triangle is read. The gradient goes to both alike; that of eigenvectors needs different
-    eigenvalues, and a loss to which their signs do not matter."""
+    eigenvalues; their largest elements are positive."""
     need_square("eigh", A)
     if UPLO.upper() not in ("L", "U"):
         raise AttributeValueError(f"eigh: UPLO {UPLO!r} is not known", remedy="'L' or 'U'")
     read = A.mT if UPLO.upper() == "U" else A
-    return EighResult(*decompositions.apply(decompositions.EIGEN, straight_through((A + A.mT) * 0.5, read)))
+    packed = place.apply(eigen.eigh, straight_through((A + A.mT) * 0.5, read), most=place.rotated_rows(A))
+    return EighResult(packed[..., 0], packed[..., 1:])
 
 
 def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
@@ -69,12 +71,20 @@ def eigvals(A: Tensor) -> Tensor:
 
 def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> SVDResult:
     """U [..., m, m], descending singular values S [..., k] and Vh [..., n, n] of ``A = U[:, :k] @ diag(S) @ Vh[:k]``;
-    without ``full_matrices`` U and Vh hold k columns and rows, k the smaller of m and n. There is a gradient where
-    ``full_matrices`` is False, or the matrix square. ``driver`` is for PyTorch's sake: None."""
+    without ``full_matrices`` U and Vh hold k columns and rows, k the smaller of m and n. Vectors beyond k have no
+    gradient. ``driver`` is for PyTorch's sake: None."""
     if driver is not None:
         raise ArgumentError(f"svd: driver {driver!r} is one of CUDA", remedy="driver=None")
-    full = full_matrices and need_matrix("svd", A).shape[-1] != A.shape[-2]
-    return SVDResult(*decompositions.apply(decompositions.SINGULAR_FULL if full else decompositions.SINGULAR, A))
+    m, n = need_matrix("svd", A).shape[-2:]
+    if not full_matrices or m == n:
+        return SVDResult(*decompositions.apply(decompositions.SINGULAR, A))
+    whole = SVDResult(*decompositions.apply(decompositions.SINGULAR_FULL, A.detach()))
+    if not A.requires_grad:
+        return whole
+    # Vectors that complete a basis are any such ones, and have no gradient.
+    U, S, Vh = decompositions.apply(decompositions.SINGULAR, A)
+    k = min(m, n)
+    return SVDResult(cat([U, whole.U[..., k:]], -1), S, cat([Vh, whole.Vh[..., k:, :]], -2))
 
 
 def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
@@ -161,7 +171,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     else:
         values = svdvals(a.detach())
         found, rank = pinv(a, rcond) @ b, matrix_rank(a.detach(), rtol=rcond)
-    residuals = A.new_empty(0) if driver == "gelsy" else _residuals(a, b, found, rank)
+    residuals = a.flatten()[:0] if driver == "gelsy" else _residuals(a, b, found, rank)
     return LstsqResult(
         found.squeeze(-1) if vectors else found, residuals, rank, values if driver in _DRIVERS[2:] else A.new_empty(0)
     )
@@ -179,6 +189,6 @@ def _residuals(a: Any, b: Any, found: Any, rank: Any) -> Any:
     m, n = a.shape[-2:]
     full = m > n and (not rank.numel() or not dispatch.is_default() or bool((rank == n).all()))
     if not full:
-        return a.new_empty(0)
+        return a.flatten()[:0]
     rest = ew.sub(a @ found, b)
     return composite.total(ew.mul(rest, rest), -2)

@@ -268,7 +268,7 @@ def det(A: Tensor) -> Tensor:
 def slogdet(A: Tensor) -> SlogdetResult:
     """Signs of the determinants (0 of singular matrices), and the logarithms of their absolute values."""
     pivots, sign = _pivots("slogdet", A)
-    signs = reduce.prod(ew.sign(pivots.detach()), axes=(pivots.ndim - 1,))
+    signs = reduce.prod(ew.sign(pivots), axes=(pivots.ndim - 1,))
     return SlogdetResult(signs * sign, composite.total(mathematics.log(ew.abs(pivots)), -1))
 
 

@@ -1,6 +1,6 @@
 """Neural networks: Module, Parameter, layers, losses, functionals and initial values."""
 
-from graphc.nn import functional, init, modules, parallel, utils
+from graphc.nn import attention, functional, init, modules, parallel, utils
 from graphc.nn.modules import (
     CELU,
     ELU,
@@ -328,6 +328,7 @@ __all__ = [
     "ZeroPad1d",
     "ZeroPad2d",
     "ZeroPad3d",
+    "attention",
     "functional",
     "init",
     "modules",

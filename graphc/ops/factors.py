@@ -47,7 +47,8 @@ _F = TensorType(float32, (3, 3))
 # ---- types
 
 
-def _check_square(name: str, a: TensorType) -> None:
+def check_square(name: str, a: TensorType) -> None:
+    """Raises ShapeError and DTypeError unless the type is that of square matrices of floating-point numbers."""
     check_kind(name, 0, a.dtype, "f")
     if a.rank < 2 or a.shape[-1] != a.shape[-2]:
         raise ShapeError(f"{name} takes square matrices, got {show(a.shape)}")
@@ -55,7 +56,7 @@ def _check_square(name: str, a: TensorType) -> None:
 
 def _infer_system(name: str) -> Callable[..., TensorType]:
     def infer(a: TensorType, b: TensorType, **attrs: Any) -> TensorType:
-        _check_square(name, a)
+        check_square(name, a)
         check_one_dtype(name, (a, b))
         if b.shape[:-1] != a.shape[:-1]:
             raise ShapeError(
@@ -95,7 +96,7 @@ def part(x: Any, rows: tuple[int, int], columns: tuple[int, int]) -> Any:
 
 
 def _infer_cholesky(a: TensorType) -> TensorType:
-    _check_square("cholesky", a)
+    check_square("cholesky", a)
     return a
 
 

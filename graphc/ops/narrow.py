@@ -18,7 +18,7 @@ def is_narrow(operands: Sequence[Any], attrs: Mapping[str, Any]) -> bool:
     """Whether an operand is of f16 or bf16, or a result is asked for that is."""
     for operand in operands:
         dtype = getattr(operand, "dtype", None)
-        if dtype.__class__ is DType and dtype.kind == "h":
+        if isinstance(dtype, DType) and dtype.kind == "h":
             return True
     return bool(attrs) and _is_half(attrs.get("dtype"))
 
@@ -61,12 +61,12 @@ def apply_narrow(
     return tuple(rounded) if several else rounded[0]
 
 
-def rounded_factors(apply: Apply, operands: Sequence[Any]) -> Sequence[Any]:
+def rounded_factors(apply: Apply, operands: tuple[Any, ...]) -> tuple[Any, ...]:
     """The operands of a product, f32 ones as the type that ``autocast`` asks for."""
     dtype = autocast_dtype()
     if dtype is None:
         return operands
-    return [apply(REGISTRY["cast"], (t,), {"dtype": dtype}) if t.dtype is float32 else t for t in operands]
+    return tuple([apply(REGISTRY["cast"], (t,), {"dtype": dtype}) if t.dtype is float32 else t for t in operands])
 
 
 def _takes(op: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any]) -> bool:

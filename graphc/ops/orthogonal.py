@@ -57,12 +57,12 @@ def _reflect(w: Work, k: Index, m: int, v: int) -> None:
     with nest.loop(m) as i:
         tail = w.kept(after(nest, i, k), w.load(i, k) / head)
         w.store(i, v, nest.select(nest.index(i, int32).eq(nest.index(k, int32)), 1.0, tail))
-    with nest.loop(v) as j:
+    with nest.loop(w.columns) as j:
         along = nest.reduce("add", 0, w.dtype, [m], lambda i: w.load(i, v) * w.load(i, j))
         w.store(m, j, -(along * factor))
     with nest.loop(m) as i:
         own = w.load(i, v)
-        with nest.loop(v) as j:
+        with nest.loop(w.columns) as j:
             w.store(i, j, nest.fma(own, w.load(m, j), w.load(i, j)))
 
 
@@ -78,7 +78,7 @@ def _nest(c: LowerContext, a: OperandRef, complete: bool) -> None:
             same = nest.index(i, int32).eq(nest.index(j, int32))
             w.store(i, j + n, nest.select(same, nest.const(1, a.dtype), 0))
         with nest.loop(min(m, n), "serial") as k:
-            _reflect(w, k, m, n + m)
+            _reflect(w, k, m, w.columns - 1)
         with nest.loops((m, inner)) as (i, j):
             c.store((*at, i, j), w.load(j, i + n))
         with nest.loops((m, n)) as (i, j):

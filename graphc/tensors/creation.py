@@ -32,6 +32,7 @@ from graphc.ops import elementwise as ew
 from graphc.ops.index import iota
 from graphc.ops.math import pow as power
 from graphc.tensors import sampling
+from graphc.tensors.methods.conversion import type_named
 from graphc.tensors.open_numbers import counted, filled_with, is_given, spaced, tensor_of
 from graphc.tensors.out import with_hints
 from graphc.tensors.placement import is_elsewhere, is_on_device, on_host, placement
@@ -72,8 +73,7 @@ def get_default_device() -> device_type:
 
 def set_default_tensor_type(t: Any) -> None:
     """``set_default_dtype`` by a type of tensors, ``graphc.DoubleTensor``, or its name."""
-    name = t.rpartition(".")[2].removesuffix("Tensor").lower() if isinstance(t, str) else getattr(t, "dtype", t)
-    set_default_dtype({"float": float32, "double": float64}.get(name, name))
+    set_default_dtype(type_named(t))
 
 
 def _finish(array: np.ndarray, requires_grad: bool = False, device: Any = None) -> Tensor:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -157,13 +156,6 @@ def std_mean(
     return input.std(dim, unbiased, keepdim, correction=correction), input.mean(over, keepdim)
 
 
-def chain_matmul(*matrices: Tensor) -> Tensor:
-    """The product of matrices, from left to right."""
-    if not matrices:
-        raise ArgumentError("chain_matmul takes at least one matrix", remedy="graphc.chain_matmul(a, b)")
-    return functools.reduce(product, matrices)
-
-
 def atleast_1d(*tensors: Any) -> Any:
     """With at least one dimension; several tensors, or a list of them, give a tuple."""
     return _at_least(tensors, 1)
@@ -281,7 +273,6 @@ __all__ = [
     "cartesian_prod",
     "cat",
     "cdist",
-    "chain_matmul",
     "column_stack",
     "combinations",
     "concat",

@@ -101,7 +101,7 @@ def _edges(array: np.ndarray, count: int) -> np.ndarray:
     return array
 
 
-def _writer(values: np.ndarray, options: _Options) -> tuple[Callable[[Any], str], int]:
+def _writer(values: Any, options: _Options) -> tuple[Callable[[Any], str], int]:
     """The function that writes an element, and the width of what it writes."""
     if values.dtype.kind == "c":
         real, real_width = _writer(values.real, options)

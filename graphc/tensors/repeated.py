@@ -59,7 +59,7 @@ def _entry(value: Any, key: list[Any], tensors: list[Any], records: bool) -> boo
         # NOTE: -0.0 equals 0.0, and is another constant.
         key.append(value if value or kind is not float else str(value))
         return True
-    if kind is tuple or kind is list:
+    if isinstance(value, (tuple, list)):
         key.append(len(value))
         return all([_entry(entry, key, tensors, records) for entry in value])
     return False

@@ -25,7 +25,10 @@ def test_what_there_is():
     info = xp.__array_namespace_info__()
     assert info.capabilities()["boolean indexing"] is True and info.capabilities()["max dimensions"] > 0
     assert info.default_device() in info.devices()
-    assert info.default_dtypes() == {"real floating": gc.float32, "integral": gc.int64, "indexing": gc.int64}
+    assert info.default_dtypes() == {
+        **{"real floating": gc.float32, "complex floating": gc.complex64},
+        **{"integral": gc.int64, "indexing": gc.int64},
+    }
 
 
 def test_the_largest_number_of_dimensions_is_there():
@@ -36,18 +39,18 @@ def test_the_largest_number_of_dimensions_is_there():
 def test_the_element_types_that_there_are():
     info = xp.__array_namespace_info__()
     whole = {f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)}
-    assert info.dtypes().keys() == {"bool", "float32", "float64", *whole}
+    assert info.dtypes().keys() == {"bool", "float32", "float64", "complex64", "complex128", *whole}
     assert all(getattr(xp, name) is dtype for name, dtype in info.dtypes().items())
     assert info.dtypes(kind="real floating").keys() == {"float32", "float64"}
     unsigned = {name for name in whole if name.startswith("u")}
     assert info.dtypes(kind=("bool", "unsigned integer"), device="cpu").keys() == {"bool", *unsigned}
-    assert info.dtypes(kind="complex floating") == {}
+    assert info.dtypes(kind="complex floating").keys() == {"complex64", "complex128"}
     with pytest.raises(DTypeError):
         info.dtypes(kind="real")
 
 
 def test_extensions_that_are_not_there_are_no_attributes():
-    assert not hasattr(xp, "fft") and not hasattr(xp, "complex64")
+    assert hasattr(xp, "fft") and not hasattr(xp, "bfloat16")
 
 
 def test_every_name_is_there():

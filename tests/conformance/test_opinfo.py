@@ -100,7 +100,7 @@ def test_a_call_that_raises_nothing_is_found(monkeypatch: pytest.MonkeyPatch):
 def test_what_has_no_call_is_left_out_with_a_reason():
     samples: Any = pytest.importorskip("tools.conformance.samples")
     x = torch.zeros(2)
-    for wrong, reason in (({"out": x}, "out="), ({"memory_format": torch.channels_last}, "memory formats")):
+    for wrong, reason in (({"generator": x}, "generators"), ({"memory_format": torch.channels_last}, "memory formats")):
         with pytest.raises(samples.NotMappedError, match=reason):
             samples.call_of(SimpleNamespace(input=x, args=(), kwargs=wrong))
     assert dispatcher.EAGER

@@ -122,7 +122,7 @@ def test_programs_run_and_print_what_the_page_says(name: str, tmp_path: Path, mo
 def test_what_the_page_for_users_of_pytorch_calls_missing_is_missing():
     text = (ROOT / "docs" / "coming_from_pytorch.md").read_text(encoding="utf-8")
     names = re.findall(r"`([\w.]+)`", text.partition("## Not there")[2])
-    assert len(names) > 10
+    assert len(names) > 5
     found = [name for name in names if _resolves(name)]
     assert not found, f"exists: {', '.join(found)}; the last table of docs/coming_from_pytorch.md says it does not"
 

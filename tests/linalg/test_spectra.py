@@ -9,7 +9,7 @@ import pytest
 
 import graphc as gc
 from graphc import linalg
-from graphc.autograd import gradcheck
+from graphc.autograd import gradcheck, gradgradcheck
 from graphc.base.errors import ArgumentError, AttributeValueError, ShapeError
 
 RANDOM = np.random.default_rng(8)
@@ -40,6 +40,23 @@ def test_one_triangle_of_a_symmetric_matrix_is_read():
     np.testing.assert_allclose(linalg.eigvalsh(lower).numpy(), np.linalg.eigvalsh(SYMMETRIC))
     np.testing.assert_allclose(linalg.eigvalsh(lower.mT, "U").numpy(), np.linalg.eigvalsh(SYMMETRIC))
     np.testing.assert_allclose(linalg.eigvals(gc.tensor(SYMMETRIC)).sort()[0].numpy(), np.linalg.eigvalsh(SYMMETRIC))
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 12, 13])
+def test_compiled_eigenvalues_and_vectors_are_those_of_the_reference(n: int):
+    x = RANDOM.normal(size=(n, n))
+    for matrix in (x @ x.T, np.ones((n, n)), np.diag(np.arange(n)[::-1]) + 1e-9, np.stack([x + x.T] * 5)):
+        values, vectors = gc.compile(linalg.eigh)(gc.tensor(matrix))
+        np.testing.assert_allclose(values.numpy(), np.linalg.eigvalsh(matrix), rtol=1e-10, atol=1e-12)
+        again = (vectors * values.unsqueeze(-2)) @ vectors.mT
+        np.testing.assert_allclose(again.numpy(), matrix, atol=1e-11)
+        np.testing.assert_allclose((vectors.mT @ vectors).numpy(), np.broadcast_to(np.eye(n), matrix.shape), atol=1e-12)
+
+
+def test_eigenvalues_and_vectors_have_gradients_of_both_orders():
+    x = gc.tensor(SYMMETRIC[0] + np.diag([0.0, 3.0, 9.0]), requires_grad=True)
+    assert gradcheck(lambda x: linalg.eigh((x + x.mT) * 0.5), (x,))
+    assert gradgradcheck(lambda x: linalg.eigh((x + x.mT) * 0.5), (x,))
 
 
 def test_least_squares_of_full_and_less_rank():

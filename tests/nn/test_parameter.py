@@ -42,7 +42,7 @@ def test_results_of_operations_are_plain_tensors():
 
 def test_text():
     text = repr(nn.Parameter(graphc.ones(2)))
-    assert text == "Parameter containing:\ntensor([1.0000, 1.0000], requires_grad=True)"
+    assert text == "Parameter containing:\ntensor([1., 1.], requires_grad=True)"
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda p: pickle.loads(pickle.dumps(p))])

@@ -129,6 +129,14 @@ def test_gradients_of_gradients_flow(counted):
     assert gc.allclose(second, x.detach().exp())
 
 
+def test_a_backward_pass_is_mapped_over_a_batch(counted):
+    x = gc.tensor([0.5, 1.0], requires_grad=True)
+    y = repeat(counted, x)
+    rows = gc.tensor([[1.0, 0.0], [0.0, 1.0], [2.0, 3.0]])
+    (found,) = gc.vmap(lambda g: gc.autograd.grad(y, x, g, retain_graph=True))(rows)
+    assert gc.allclose(found, rows * (3 + x.detach().exp()))
+
+
 def test_a_graph_runs_backward_once_unless_it_is_kept(counted):
     x = gc.ones(3, requires_grad=True)
     repeat(counted, x)

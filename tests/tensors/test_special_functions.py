@@ -11,8 +11,8 @@ from graphc import special
 from graphc.errors import ArgumentError, AttributeValueError
 
 RNG = np.random.default_rng(7)
-WIDE = np.concatenate([RNG.uniform(-40, 40, 120), RNG.uniform(-3, 3, 60), 10.0 ** RNG.uniform(-8, 2.5, 30)])
-CHANCES = np.concatenate([RNG.uniform(0, 1, 40), 10.0 ** RNG.uniform(-30, -1, 25)])
+WIDE = np.concatenate([RNG.uniform(-40, 40, 40), RNG.uniform(-3, 3, 20), 10.0 ** RNG.uniform(-8, 2.5, 15)])
+CHANCES = np.concatenate([RNG.uniform(0, 1, 20), 10.0 ** RNG.uniform(-30, -1, 10)])
 
 
 def log_below(v):

@@ -24,6 +24,12 @@ def test_they_make_tensors_of_their_type_and_know_them(name, dtype):
     assert not isinstance(3, cls)
 
 
+def test_conversion_to_a_type_by_its_old_name():
+    x = graphc.ones(2)
+    assert x.type(graphc.LongTensor).dtype is x.type("torch.LongTensor").dtype is graphc.int64
+    assert x.type(graphc.float64).dtype is graphc.float64 and x.type("torch.ByteTensor").dtype is graphc.uint8
+
+
 def test_the_default_type_by_name():
     graphc.set_default_tensor_type("torch.DoubleTensor")
     assert graphc.ones(1).dtype is graphc.float64

@@ -17,29 +17,22 @@ def pytest_addoption(parser):
 """
 TESTS = """
 import importlib, os, pytest
-from array_api_tests.dtype_helpers import widest
 
 xp = importlib.import_module(os.environ["ARRAY_API_TESTS_MODULE"])
 
 def test_sum(pytestconfig):
     assert float(xp.sum(xp.ones(3))) == pytestconfig.getoption("--max-examples") == 3
 
-@pytest.mark.parametrize("name", ["fft", "sum"])
+@pytest.mark.parametrize("name", ["fourier", "sum"])
 def test_names(name):
     assert hasattr(xp, name), name
 
 def test_types():
-    assert widest == "float64" and "complex64" in os.environ["ARRAY_API_TESTS_SKIP_DTYPES"].split(",")
+    assert os.environ["ARRAY_API_TESTS_SKIP_DTYPES"] == ""
 
 @pytest.mark.skip(reason="no extension")
 def test_linalg():
     pass
-"""
-TYPES = """
-complex_dtypes, real_float_dtypes, dtype_nbits = (), ("float32", "float64"), {"float32": 32, "float64": 64}
-widest = max(
-    [(dt, dtype_nbits[dt]) for dt in complex_dtypes], key=lambda x: x[1]
-)[0]
 """
 
 
@@ -48,7 +41,7 @@ def suite(tmp_path: Path) -> Path:
     folder = tmp_path / "suite"
     (folder / "array_api_tests").mkdir(parents=True)
     files = {"conftest.py": CONFTEST, "array_api_tests/__init__.py": "", "array_api_tests/test_names.py": TESTS}
-    for name, text in (files | {"array_api_tests/dtype_helpers.py": TYPES}).items():
+    for name, text in (files | {"array_api_tests/dtype_helpers.py": ""}).items():
         (folder / name).write_text(text, encoding="utf-8")
     return folder
 
@@ -61,7 +54,7 @@ def excluded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_what_passes_is_printed(suite, excluded, capsys):
-    excluded.write_text("# No complex types.\ntest_names.py::test_names[f*\n", encoding="utf-8")
+    excluded.write_text("# No such name.\ntest_names.py::test_names[f*\n", encoding="utf-8")
     before = sorted(p.name for p in suite.rglob("*"))
     assert array_api.main(["--suite", str(suite), "--max-examples", "3"]) == 0
     shown = capsys.readouterr().out.splitlines()
@@ -74,7 +67,7 @@ def test_what_fails_is_named(suite, excluded, capsys):
     excluded.write_text("# It passes.\ntest_names.py::test_types\n", encoding="utf-8")
     assert array_api.main(["--suite", str(suite), "--max-examples", "3"]) == 1
     shown = capsys.readouterr().out
-    assert "failed: test_names.py::test_names[fft]\n  AssertionError: fft" in shown
+    assert "failed: test_names.py::test_names[fourier]\n  AssertionError: fourier" in shown
     assert "excluded, passed: test_names.py::test_types\n" in shown
 
 
@@ -117,5 +110,5 @@ def test_tests_are_counted_by_file():
 
 
 def test_the_types_that_are_missing_are_those_of_the_namespace():
-    assert missing_types() == ["complex64", "complex128"]
-    assert not any(hasattr(xp, name) for name in missing_types())
+    assert missing_types() == []
+    assert all(hasattr(xp, name) for name in array_api.TYPES)

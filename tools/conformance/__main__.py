@@ -36,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command; 1 where a sample failed."""
     options = _arguments(argv)
     torch.set_num_threads(1)
-    found = json.loads(options.read.read_text(encoding="utf-8")) if options.read else run(options)
+    found = _joined([json.loads(f.read_text(encoding="utf-8")) for f in options.read]) if options.read else run(options)
     if options.results:
         options.results.write_text(json.dumps(found), encoding="utf-8")
     if options.write:
@@ -59,9 +59,19 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0, help="of the choice of samples")
     parser.add_argument("--json", action="store_true", help="write what became of each subject to stdout")
     parser.add_argument("--results", type=Path, metavar="FILE", help="write the same to a file")
-    parser.add_argument("--read", type=Path, metavar="FILE", help="take that file in the place of a run")
+    parser.add_argument("--read", type=Path, action="append", metavar="FILE", help="take such files for a run")
     parser.add_argument("--write", type=Path, metavar="PAGE", help="write the page of tables")
     return parser.parse_args(argv)
+
+
+def _joined(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The results of several runs as one; of a subject and column the last one."""
+    rows = {(r["suite"], r["column"], r["subject"]): r for part in parts for r in part["rows"]}
+    standing = {suite: states for part in parts for suite, states in part["standing"].items()}
+    rows = [r for (suite, _, subject), r in rows.items() if standing[suite].get(subject) == "mapped"]
+    order = list(SUITES)
+    rows.sort(key=lambda r: (order.index(r["suite"]), list(SUITES[r["suite"]].COLUMNS).index(r["column"])))
+    return {"standing": standing, "rows": rows, "all": all(p["all"] for p in parts), "seed": parts[0]["seed"]}
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:

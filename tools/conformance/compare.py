@@ -40,10 +40,14 @@ def compare(
 
 
 def weighted_gradients(library: Any, results: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
-    """The gradients of the sum of all results, each element with a weight that both libraries use; zeros for None."""
-    weights = [np.random.default_rng([7, i]).standard_normal(tuple(t.shape)) for i, t in enumerate(results)]
-    seeds = [library.tensor(w).to(t.dtype) for w, t in zip(weights, results, strict=True)]
-    found = library.autograd.grad(list(results), list(inputs), seeds, allow_unused=True)
+    """The gradients of the sum of all results, each element with a weight that both libraries use; zeros for None, and
+    of results without a gradient."""
+    kept = [(i, t) for i, t in enumerate(results) if t.requires_grad]
+    if not kept:
+        return [library.zeros_like(x) for x in inputs]
+    weights = [np.random.default_rng([7, i]).standard_normal(tuple(t.shape)) for i, t in kept]
+    seeds = [library.tensor(w).to(t.dtype) for w, (_, t) in zip(weights, kept, strict=True)]
+    found = library.autograd.grad([t for _, t in kept], list(inputs), seeds, allow_unused=True)
     return [library.zeros_like(x) if g is None else g for x, g in zip(inputs, found, strict=True)]
 
 

@@ -60,6 +60,8 @@ def _judge(cls: type, made: Any, given: Any, training: bool, compiled: bool) -> 
     _share_weights(theirs, ours, given, call)
     expected = [t for t in leaves(theirs(*given.args, **given.kwargs)) if isinstance(t, torch.Tensor)]
     (_, *arguments), keywords = call.filled(call.tensors)
+    if compiled and cls.__name__ == "CTCLoss" and given.args[1].ndim == 1 and isinstance(given.args[3], torch.Tensor):
+        raise NotMappedError("targets behind one another whose lengths are a tensor: not in compiled code")
     run = gc.compile(ours) if compiled else ours
     found = [t for t in leaves(run(*arguments, **keywords)) if isinstance(t, gc.Tensor)]
     shapes_only = cls.__name__ in _RANDOM and made.kwargs.get("_random_samples") is None

@@ -50,6 +50,9 @@ RANDOM = frozenset(
 )
 """Operators whose elements nobody can foresee: shapes and element types are compared."""
 
+UP_TO_SIGNS = frozenset({"svd", "linalg.svd", "linalg.eigh", "linalg.eig"})
+"""Operators whose vectors have signs of their own: what the table makes of the results is compared."""
+
 SIZED_BY_VALUES = frozenset(
     {"nonzero", "argwhere", "masked_select", "unique", "unique_consecutive", "item", "equal", "allclose", "is_nonzero"}
     | {"combinations", "bincount", "tensor_split", "repeat_interleave", "__getitem__", "index_put", "isreal"}
@@ -59,6 +62,7 @@ SIZED_BY_VALUES = frozenset(
 _INTERNAL = "a step of PyTorch's own gradients or compiler, without a documented name"
 _COPIES = "a variant that PyTorch's compiler makes of a view; users write the view and `clone`"
 _MASKED = "`torch.masked`, a prototype"
+_NO_GRADIENT = "functions of `torch.special` that have no gradient in PyTorch"
 _SPARSE = "sparse tensors"
 _LAYOUT = "strides in memory, which the compiler chooses"
 _REASONS = {
@@ -81,6 +85,16 @@ _REASONS = {
     ),
     _SPARSE: "sparse.sampled_addmm sparse.mm to_sparse",
     _LAYOUT: "new_empty_strided empty_strided empty_permuted resize_ resize_as_ as_strided_scatter",
+    _NO_GRADIENT: (
+        "special.airy_ai special.bessel_y0 special.bessel_y1 special.chebyshev_polynomial_t "
+        "special.chebyshev_polynomial_u special.chebyshev_polynomial_v special.chebyshev_polynomial_w "
+        "special.hermite_polynomial_h special.hermite_polynomial_he special.laguerre_polynomial_l "
+        "special.legendre_polynomial_p special.modified_bessel_i0 special.modified_bessel_i1 "
+        "special.modified_bessel_k0 special.modified_bessel_k1 special.scaled_modified_bessel_k0 "
+        "special.scaled_modified_bessel_k1 special.shifted_chebyshev_polynomial_t "
+        "special.shifted_chebyshev_polynomial_u special.shifted_chebyshev_polynomial_v "
+        "special.shifted_chebyshev_polynomial_w special.spherical_bessel_j0"
+    ),
     "elements of 8 bits with scales": "torch._scaled_mm torch._scaled_mm_v2",
     "kernels in the text of C++ for CUDA": (
         "jiterator_unary jiterator_binary jiterator_4inputs_with_extra_args jiterator_binary_return_by_ref "

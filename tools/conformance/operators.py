@@ -12,7 +12,7 @@ from torch.testing._internal.common_methods_invocations import op_db
 
 import graphc as gc
 from tools.conformance.compare import USUAL, compare, weighted_gradients
-from tools.conformance.names import EXCLUDED, RANDOM, SIZED_BY_VALUES, Function, find
+from tools.conformance.names import EXCLUDED, RANDOM, SIZED_BY_VALUES, UP_TO_SIGNS, Function, find
 from tools.conformance.samples import Call, NotMappedError, array_of, call_of, copied, leaves, type_of, wide
 from tools.conformance.tally import Row, UnequalError
 
@@ -111,12 +111,17 @@ def _expected(info: Any, sample: Any) -> Any:
         raise NotMappedError(f"PyTorch raises {type(error).__name__} itself") from None
 
 
-def _applied(function: Function, call: Call, compiled: bool) -> Any:
-    """The result of graphc; other operands are those that an operator may write to."""
+def _seen(info: Any, sample: Any, result: Any) -> list[Any]:
+    """What is compared of a result of either library."""
+    return list(leaves(sample.output_process_fn_grad(result) if info.name in UP_TO_SIGNS else result))
+
+
+def _applied(info: Any, function: Function, sample: Any, call: Call, compiled: bool) -> Any:
+    """What is compared of the result of graphc."""
 
     def run(*tensors: gc.Tensor) -> Any:
         arguments, keywords = call.filled(tensors)
-        return list(leaves(function(*arguments, **keywords)))
+        return _seen(info, sample, function(*arguments, **keywords))
 
     return (gc.compile(run) if compiled else run)(*call.tensors)
 
@@ -124,14 +129,14 @@ def _applied(function: Function, call: Call, compiled: bool) -> Any:
 def _judge_result(info: Any, function: Function, dtype: torch.dtype, sample: Any, compiled: bool) -> None:
     call = call_of(sample)
     spare, plain = copied(sample), copied(sample)
-    expected = list(leaves(_expected(info, plain)))
+    expected = _seen(info, sample, _expected(info, plain))
     with gc.no_grad():
-        found = list(leaves(_applied(function, call, compiled)))
+        found = _applied(info, function, sample, call, compiled)
     if info.name in ORDERS:
         found, expected = ORDERS[info.name](sample, found), ORDERS[info.name](sample, expected)
 
     def exact() -> list[Any]:
-        return list(leaves(_expected(info, _widened(spare))))
+        return _seen(info, sample, _expected(info, _widened(spare)))
 
     compare(found, expected, tolerance(info, dtype), exact, _random(info, spare))
 
@@ -157,12 +162,16 @@ def _judge_gradient(info: Any, function: Function, dtype: torch.dtype, sample: A
             raise NotMappedError(reason)
     inputs = call.sources
     wanted = [i for i, t in enumerate(inputs) if t.requires_grad]
-    expected = [t for t in leaves(_expected(info, sample)) if isinstance(t, torch.Tensor) and t.requires_grad]
+    expected = [
+        t for t in _seen(info, sample, _expected(info, sample)) if isinstance(t, torch.Tensor) and t.requires_grad
+    ]
     if _random(info, sample):
         raise NotMappedError("gradients of random results")
     if not wanted or not expected:
         raise NotMappedError("no gradient in PyTorch either")
-    found = [t for t in leaves(_applied(function, call, compiled)) if isinstance(t, gc.Tensor) and t.requires_grad]
+    found = [
+        t for t in _applied(info, function, sample, call, compiled) if isinstance(t, gc.Tensor) and t.requires_grad
+    ]
     if len(found) != len(expected):
         raise UnequalError(f"{len(found)} results have gradients, PyTorch's {len(expected)}")
     ours = weighted_gradients(gc, found, [call.tensors[i] for i in wanted])

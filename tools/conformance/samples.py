@@ -39,10 +39,7 @@ class Call(NamedTuple):
 _NO_MEANING = {"layout": (torch.strided,), "pin_memory": (None, False), "non_blocking": (None, False, True)}
 _MOST_DIMENSIONS = 64
 _FORMATS = (torch.contiguous_format, torch.preserve_format)
-_REFUSED = {
-    "out": "`out=`, which no function takes",
-    "generator": "generators of PyTorch",
-}
+_REFUSED = {"generator": "generators of PyTorch"}
 
 
 def call_of(sample: Any) -> Call:

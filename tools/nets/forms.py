@@ -194,6 +194,16 @@ _each("addr", (f(3, 4), f(3), f(4)))
 _each("addbmm", (f(3, 5), f(2, 3, 4), f(2, 4, 5)))
 _each("baddbmm", (f(2, 3, 5), f(2, 3, 4), f(2, 4, 5)))
 _each("chain_matmul", (f(2, 3), f(3, 4), f(4, 2)))
+_each("det slogdet logdet matrix_exp qr svd lu pinverse", (f(3, 3),), (f(2, 3, 3),))
+_each("inverse", (f(3, 3),))
+_each("matrix_power", (f(3, 3), 3), (f(2, 3, 3), 0))
+_each("cholesky", (gc.eye(3) * 2,))
+_each("cholesky_inverse", (f(3, 3),))
+_each("cholesky_solve triangular_solve", (f(3, 2), f(3, 3)))
+_each("orgqr", (f(4, 3), f(3)))
+_LU = tuple(gc.linalg.lu_factor(gc.eye(3) * 2 + 0.5))
+_each("lu_solve", (f(3, 2), *_LU))
+_each("lu_unpack", _LU)
 _each("einsum", ("ij,jk->ik", f(2, 3), f(3, 4)), ("bij,bjk->bik", a(2, 2, 3), a(2, 3, 2)))
 _each("tensordot", (f(2, 3, 4), f(4, 3, 5), 1), (f(2, 3, 4), f(4, 3, 5), ([1, 2], [1, 0])))
 _each("cdist", (f(3, 4), f(5, 4)))
@@ -317,10 +327,15 @@ NOT_CALLED = {
     "arange", "as_tensor", "empty", "empty_like", "eye", "from_dlpack", "from_numpy", "full", "linspace", "logspace",
     "new_empty", "new_tensor", "ones", "tensor", "tril_indices", "triu_indices", "zeros", "broadcast_shapes",
     "asarray", "empty_permuted", "empty_strided", "frombuffer", "new", "new_empty_strided", "scalar_tensor",
+    # Of complex numbers and of signals, which the net has no operands of, and conversions to narrow types.
+    "angle", "bartlett_window", "bfloat16", "blackman_window", "cdouble", "cfloat", "conj", "conj_physical", "half",
+    "hamming_window", "hann_window", "imag", "is_conj", "is_neg", "istft", "kaiser_window", "polar", "real",
+    "resolve_conj", "resolve_neg", "short", "stft", "view_as_complex", "view_as_real",
     # Call Python functions on elements, or ask for names and the like.
     "apply_", "as_subclass", "can_cast", "is_set_to", "map2_", "map_",
     # Switches and questions of the process.
-    "are_deterministic_algorithms_enabled", "get_default_device", "get_deterministic_debug_mode",
+    "are_deterministic_algorithms_enabled", "get_autocast_dtype", "get_default_device", "is_autocast_enabled",
+    "get_deterministic_debug_mode",
     "get_float32_matmul_precision", "get_num_interop_threads", "get_printoptions", "is_anomaly_check_nan_enabled",
     "is_anomaly_enabled", "is_deterministic_algorithms_warn_only_enabled", "is_warn_always_enabled", "printoptions",
     "set_anomaly_enabled", "set_default_device", "set_default_tensor_type", "set_deterministic_debug_mode",

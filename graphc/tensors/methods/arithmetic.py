@@ -359,7 +359,9 @@ class Arithmetic(Elementary, Ordering, Algebra):
     def norm(self, p: Any = "fro", dim: Dims = None, keepdim: bool = False, dtype: DType | None = None) -> Tensor:
         """The p-norm along ``dim`` (``fro`` is the 2-norm), in ``dtype`` where it is given."""
         if isinstance(p, str) and p != "fro":
-            raise AttributeValueError(f"norm: {p!r} is not known", remedy="a number, or 'fro'; numpy has 'nuc'")
+            raise AttributeValueError(
+                f"norm: {p!r} is not known", remedy="a number, 'fro', or graphc.linalg.matrix_norm"
+            )
         x = self if dtype is None else ew.cast(self, dtype=dtype)
         return composite.norm(x, 2.0 if p in (None, "fro") else float(p), dim, keepdim)
 

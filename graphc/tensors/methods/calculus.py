@@ -42,6 +42,7 @@ class Calculus(TensorBase):
         axes = dims_of(dim, self.ndim)
         if edge_order not in (1, 2):
             raise AttributeValueError(f"gradient: edge_order is {edge_order!r}", remedy="1 or 2")
+        spacing = 1 if spacing is None else spacing
         several = isinstance(spacing, (tuple, list))
         given = list(spacing) if several else [spacing] * len(axes)
         if len(given) != len(axes):

@@ -23,6 +23,25 @@ _namespace = deferred("graphc.array_api.inspection:namespace")
 _ufunc, _function = (deferred(f"graphc.array_api.numpy_calls:{name}") for name in ("apply_ufunc", "apply_function"))
 
 
+_OLD_NAMES = {
+    "float": float32,
+    "double": float64,
+    "long": int64,
+    "int": int32,
+    "char": int8,
+    "byte": uint8,
+    "bool": bool_,
+}
+
+
+def type_named(value: Any) -> Any:
+    """The element type that an old name of PyTorch, ``torch.FloatTensor``, or the class of that name stands for;
+    anything else stands for itself."""
+    if isinstance(value, str) and value.endswith("Tensor"):
+        return _OLD_NAMES.get(value.rpartition(".")[2].removesuffix("Tensor").lower(), value)
+    return value.dtype if isinstance(value, type) and hasattr(value, "dtype") else value
+
+
 class Conversion(TensorBase):
     """Conversions between element types."""
 
@@ -79,7 +98,7 @@ class Conversion(TensorBase):
 
     def type(self, dtype: Any = None) -> Any:
         """As another element type; without one, the name of this tensor's."""
-        return f"graphc.{self.dtype.long_name}" if dtype is None else self.to_dtype(dtype)
+        return f"graphc.{self.dtype.long_name}" if dtype is None else self.to_dtype(type_named(dtype))
 
     # ---- memory
 

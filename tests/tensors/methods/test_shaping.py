@@ -129,7 +129,7 @@ def test_joining():
     assert graphc.stack([x, x], -1).shape == (2, 2, 2)
     with pytest.raises(ShapeError, match="equal shapes"):
         graphc.stack([x, counting(3)])
-    with pytest.raises(ArgumentError, match="at least one"):
+    with pytest.raises(AttributeValueError, match="at least one"):
         graphc.cat([])
 
 

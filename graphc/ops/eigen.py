@@ -1,0 +1,210 @@
+"""Eigenvalues and eigenvectors of symmetric matrices, by Jacobi's rotations.
+
+Those of up to 3 rows are written out, so that lanes work on a matrix each; others are loops over a copy of the matrix.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from graphc.base.dtypes import float32, int32, int64
+from graphc.base.errors import DTypeError, ShapeError
+from graphc.ir.kernel.index import Index
+from graphc.ir.kernel.lowering import LowerContext, OperandRef
+from graphc.ir.kernel.nest import NestBuilder, Scalar
+from graphc.ir.op import ErrorSample, Sample, Trait
+from graphc.ir.types import TensorType
+from graphc.ops.batch import leading
+from graphc.ops.define import define
+from graphc.ops.elementwise import add, div, eq, mul, sub, where
+from graphc.ops.factor_loops import Work, after, work_of
+from graphc.ops.factors import check_square, part, triangle, turned
+from graphc.ops.matrix_product import matmul
+from graphc.ops.samples import floats
+from graphc.ops.shape import reshape
+
+
+def _infer(a: TensorType) -> TensorType:
+    check_square("eigh", a)
+    return TensorType(a.dtype, (*a.shape[:-1], a.shape[-1] + 1))
+
+
+def _reference(a: np.ndarray) -> np.ndarray:
+    try:
+        values, vectors = np.linalg.eigh(a)
+    except np.linalg.LinAlgError:
+        return np.full((*a.shape[:-1], a.shape[-1] + 1), np.nan, a.dtype)
+    largest = np.argmax(np.abs(vectors), -2, keepdims=True) if a.shape[-1] else np.zeros((*a.shape[:-2], 1, 0), int)
+    signs = np.where(np.take_along_axis(vectors, largest, -2) < 0, -1, 1)
+    return np.concatenate([values[..., None], vectors * signs], -1).astype(a.dtype)
+
+
+def sweeps(n: int) -> int:
+    """How often all pairs of rows are rotated. Counted: until what is left beside the diagonal is rounding, matrices of
+    f64 of 4, 8, 16 and 24 rows took 4, 7, 10 and 11 at most."""
+    return min(n + 2, 3 + 2 * (n - 1).bit_length())
+
+
+_WRITTEN_OUT = 3
+"""Rows of the largest matrices that are held as scalars: each rotation of each sweep is code of its own."""
+
+
+def _angle(nest: NestBuilder, first: Scalar, second: Scalar, beside: Scalar) -> tuple[Scalar, Scalar]:
+    """Cosine and sine of the rotation that makes ``beside`` zero, which is beside two elements of the diagonal (Golub,
+    van Loan, Matrix computations, section 8.5)."""
+    one, done = nest.const(1, first.dtype), beside.eq(0)
+    ratio = (second - first) / (nest.select(done, one, beside) * 2.0)
+    root = nest.op("sqrt", nest.fma(ratio, ratio, 1.0))
+    tangent = nest.select(done, 0.0, nest.op("copysign", one, ratio) / (nest.op("abs", ratio) + root))
+    cosine = 1.0 / nest.op("sqrt", nest.fma(tangent, tangent, 1.0))
+    return cosine, tangent * cosine
+
+
+def _rotate(w: Work, p: Index, q: Index, n: int) -> None:
+    """Makes the elements (p, q) and (q, p) zero; the columns right of the matrix go with its rows only."""
+    nest = w.nest
+    cosine, sine = _angle(nest, w.load(p, p), w.load(q, q), w.load(p, q))
+    with nest.loop(w.columns) as j:
+        a, b = w.load(p, j), w.load(q, j)
+        w.store(p, j, cosine * a - sine * b)
+        w.store(q, j, sine * a + cosine * b)
+    with nest.loop(n) as i:
+        a, b = w.load(i, p), w.load(i, q)
+        w.store(i, p, cosine * a - sine * b)
+        w.store(i, q, sine * a + cosine * b)
+
+
+def _nest(c: LowerContext, a: OperandRef) -> None:
+    """The matrix becomes diagonal and the identity right of it the transposed eigenvectors, which are then sorted."""
+    nest, n = c.nest, a.shape[-1]
+    if n <= _WRITTEN_OUT:
+        return _nest_written_out(c, a)
+    with nest.loops(a.shape[:-2]) as at:
+        w = work_of(c, a.dtype, n, 2 * n)
+        with nest.loops((n, n)) as (i, j):
+            lower, upper = c.load(a, (*at, i, j)), c.load(a, (*at, j, i))
+            w.store(i, j, nest.select(after(nest, j, i), upper, lower))
+        with nest.loops((n, n)) as (i, j):
+            same = nest.index(i, int32).eq(nest.index(j, int32))
+            w.store(i, j + n, nest.select(same, nest.const(1, a.dtype), 0))
+        with (
+            nest.loop(sweeps(n), "serial"),
+            nest.loop(n // 2, "serial") as distance,
+            nest.loop(n, "serial") as p,
+        ):
+            _rotate(w, p, (p + distance + 1) % n, n)
+        with nest.loop(n, "serial") as k:
+            place, sign = _place(w, k, n), _sign(w, k, n)
+            c.store((*at, place, 0), w.load(k, k))
+            with nest.loop(n) as i:
+                c.store((*at, i, place + 1), w.load(k, i + n) * sign)
+
+
+def _nest_written_out(c: LowerContext, a: OperandRef) -> None:
+    nest, n = c.nest, a.shape[-1]
+    with nest.loops(a.shape[:-2]) as at:
+        w = [[c.load(a, (*at, max(i, j), min(i, j))) for j in range(n)] for i in range(n)]
+        vectors = [[nest.const(i == j, a.dtype) for j in range(n)] for i in range(n)]
+        for _ in range(sweeps(n)):
+            for p, q in combinations(range(n), 2):
+                cosine, sine = _angle(nest, w[p][p], w[q][q], w[p][q])
+                for rows in (w, vectors):
+                    rows[p], rows[q] = _turned(rows[p], rows[q], cosine, sine)
+                for row in w:
+                    (row[p],), (row[q],) = _turned([row[p]], [row[q]], cosine, sine)
+        found = [[w[i][i], *vectors[i]] for i in range(n)]
+        for i, j in combinations(range(n), 2):
+            later, both = found[j][0] < found[i][0], list(zip(found[i], found[j], strict=True))
+            found[i] = [nest.select(later, y, x) for x, y in both]
+            found[j] = [nest.select(later, x, y) for x, y in both]
+        for k, (value, *vector) in enumerate(found):
+            sign = _sign_of(nest, vector)
+            c.store((*at, k, 0), value)
+            for i, x in enumerate(vector):
+                c.store((*at, i, k + 1), x * sign)
+
+
+def _turned(a: list[Scalar], b: list[Scalar], cosine: Scalar, sine: Scalar) -> tuple[list[Scalar], list[Scalar]]:
+    both = list(zip(a, b, strict=True))
+    return [cosine * x - sine * y for x, y in both], [sine * x + cosine * y for x, y in both]
+
+
+def _sign_of(nest: NestBuilder, vector: list[Scalar]) -> Scalar:
+    most, least = (reduce(lambda x, y, name=name: nest.op(name, x, y), vector) for name in ("max", "min"))
+    return nest.select(-least > most, nest.const(-1, most.dtype), 1.0)
+
+
+def _place(w: Work, k: Index, n: int) -> Index:
+    """How many eigenvalues come before number ``k``; of equal ones those with smaller numbers."""
+    nest, own = w.nest, w.load(k, k)
+
+    def before(j: Index) -> Scalar:
+        other = w.load(j, j)
+        first = (other < own) | (other.eq(own) & after(nest, k, j))
+        return nest.select(first, nest.const(1, int32), 0)
+
+    return nest.dynamic(nest.reduce("add", 0, int32, [n], before).cast(int64), 0, n - 1)
+
+
+def _sign(w: Work, k: Index, n: int) -> Scalar:
+    """-1 where the largest element of an eigenvector is negative, else 1."""
+    nest = w.nest
+    most, least = (nest.reduce(name, 0.0, w.dtype, [n], lambda i: w.load(k, i + n)) for name in ("max", "min"))
+    return nest.select(-least > most, nest.const(-1, w.dtype), 1.0)
+
+
+def _gradient(g: Any, result: Any, a: Any) -> Any:
+    """Giles, Collected matrix derivative results, 2008, section 3.1, for the triangle that is read; between equal
+    eigenvalues nothing."""
+    n = a.shape[-1]
+    if not n:
+        return mul(a, 0.0)
+    values, vectors = part(result, (0, n), (0, 1)), part(result, (0, n), (1, n + 1))
+    g_values, g_vectors = part(g, (0, n), (0, 1)), part(g, (0, n), (1, n + 1))
+    gaps = sub(turned(values), values)
+    zero = eq(gaps, 0)
+    inner = where(zero, 0, div(matmul(vectors, g_vectors, transpose_a=True), where(zero, 1, gaps)))
+    spread = mul(vectors, reshape(g_values, shape=(*a.shape[:-2], 1, n)))
+    found = add(
+        matmul(spread, vectors, transpose_b=True),
+        matmul(matmul(vectors, inner), vectors, transpose_b=True),
+    )
+    return add(triangle(found, 0), triangle(turned(found), -1))
+
+
+def _symmetric(*shape: int) -> np.ndarray:
+    x = floats(shape)
+    return x + x.swapaxes(-1, -2) + 3 * np.diag(np.arange(float(shape[-1])))
+
+
+eigh = define(
+    "eigh",
+    "Eigenvalues and eigenvectors of symmetric matrices [.., n, n], of which the lower triangle is read: a column of "
+    "ascending values, and right of it the vectors, columns whose largest elements are positive.",
+    "a",
+    _infer,
+    reference=_reference,
+    vjp=(_gradient,),
+    lower_nest=_nest,
+    traits=Trait.PURE | Trait.MATERIALIZE,
+    batch=leading,
+    samples=lambda: [
+        Sample((_symmetric(3, 3),)),
+        Sample((_symmetric(2, 2, 2),)),
+        Sample((_symmetric(2, 4, 4).astype("float32"),), differentiable=False),
+        Sample((_symmetric(5, 5),), differentiable=False),
+        Sample((np.diag([3.0, 1.0, 2.0]),), differentiable=False),
+        Sample((_symmetric(1, 1),)),
+        Sample((np.ones((2, 3, 3)) - np.diag([0.0, 1.0, 2.0]),), differentiable=False),
+        Sample((floats((2, 0, 0)),)),
+        Sample((floats((0, 3, 3)),)),
+    ],
+    error_samples=[
+        ErrorSample((TensorType(float32, (2, 3)),), "square matrices, got [2,3]", {}, ShapeError),
+        ErrorSample((TensorType(int64, (3, 3)),), "signed integer", {}, DTypeError),
+    ],
+)

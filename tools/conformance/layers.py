@@ -128,11 +128,7 @@ def _compare_gradients(
     own = dict(ours.named_parameters())
     if set(own) != set(weights):
         raise UnequalError(f"parameters {sorted(own)}, PyTorch {sorted(weights)}")
-    expected = [t for t in expected if t.requires_grad]
-    found = [t for t in found if t.requires_grad]
-    if len(found) != len(expected):
-        raise UnequalError(f"{len(found)} results have gradients, PyTorch's {len(expected)}")
-    if not expected:
+    if not any(t.requires_grad for t in expected):
         return
     ours_of = weighted_gradients(gc, found, [tensors[i] for i in kept] + [own[n] for n in weights])
     theirs_of = weighted_gradients(torch, expected, [inputs[i] for i in kept] + list(weights.values()))

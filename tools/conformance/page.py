@@ -25,9 +25,10 @@ _SOURCES = {
 def summary(found: dict[str, Any]) -> list[str]:
     """One line for each column, and for each table."""
     lines = []
-    for suite, column, passed, failed, left_out in _totals(found):
+    for suite, column, subjects, passed, failed, left_out in _totals(found):
         share = 100 * passed / max(passed + failed, 1)
-        lines.append(f"{suite} {column}: {passed} of {passed + failed} samples ({share:.2f}%), {left_out} left out")
+        ran = f"{subjects} subjects: {passed} of {passed + failed} samples ({share:.2f}%)"
+        lines.append(f"{suite} {column}, {ran}, {left_out} left out")
     for suite, standing in found["standing"].items():
         missing = [n for n, s in standing.items() if s == "missing"]
         mapped = sum(s == "mapped" for s in standing.values())
@@ -35,11 +36,11 @@ def summary(found: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _totals(found: dict[str, Any]) -> Iterator[tuple[str, str, int, int, int]]:
+def _totals(found: dict[str, Any]) -> Iterator[tuple[str, str, int, int, int, int]]:
     for suite, column in dict.fromkeys((r["suite"], r["column"]) for r in found["rows"]):
         rows = [r for r in found["rows"] if (r["suite"], r["column"]) == (suite, column)]
         passed, failed = sum(r["passed"] for r in rows), sum(len(r["failed"]) for r in rows)
-        yield suite, column, passed, failed, sum(n for r in rows for n in r["excluded"].values())
+        yield suite, column, len(rows), passed, failed, sum(n for r in rows for n in r["excluded"].values())
 
 
 def page(found: dict[str, Any]) -> str:
@@ -52,13 +53,13 @@ def page(found: dict[str, Any]) -> str:
         "correctly rounded functions. Written by `python -m tools.conformance --all --write docs/conformance.md`;",
         f"{extent}.",
         "",
-        "| table | column | passed | of | share | left out |",
-        "|---|---|---|---|---|---|",
+        "| table | column | subjects that ran | passed | of | share | left out |",
+        "|---|---|---|---|---|---|---|",
     ]
-    for suite, column, passed, failed, left_out in _totals(found):
+    for suite, column, subjects, passed, failed, left_out in _totals(found):
         share = 100 * passed / max(passed + failed, 1)
         text = _COLUMNS[suite][column]
-        lines.append(f"| {suite} | {text} | {passed} | {passed + failed} | {share:.2f}% | {left_out} |")
+        lines.append(f"| {suite} | {text} | {subjects} | {passed} | {passed + failed} | {share:.2f}% | {left_out} |")
     lines += [
         "",
         "Tolerances are those of `torch.testing`, or what the table states for an operator. A result in f32 beyond",

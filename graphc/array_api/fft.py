@@ -56,6 +56,18 @@ fftshift, ifftshift = _shift("fftshift", fourier.fftshift), _shift("ifftshift", 
 fftfreq, rfftfreq = _frequencies("fftfreq", fourier.fftfreq), _frequencies("rfftfreq", fourier.rfftfreq)
 
 __all__ = [
-    *("fft", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifftn", "ifftshift", "ihfft"),
-    *("irfft", "irfftn", "rfft", "rfftfreq", "rfftn"),
+    "fft",
+    "fftfreq",
+    "fftn",
+    "fftshift",
+    "hfft",
+    "ifft",
+    "ifftn",
+    "ifftshift",
+    "ihfft",
+    "irfft",
+    "irfftn",
+    "rfft",
+    "rfftfreq",
+    "rfftn",
 ]

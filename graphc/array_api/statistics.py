@@ -8,6 +8,7 @@ from typing import Any
 from graphc.array_api import promotion
 from graphc.array_api.array import standard
 from graphc.base.dims import dim_of, dims_of
+from graphc.base.dtypes import uint64
 from graphc.base.errors import ArgumentError
 from graphc.ops import reduce, shape
 from graphc.tensors import composite
@@ -80,18 +81,23 @@ def mean(x: Tensor, /, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
 
 @standard
 def prod(x: Tensor, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
-    """The product along the axes, in ``dtype``: None for int64 for integers, else the type of ``x``."""
+    """The product along the axes, in ``dtype``: None for int64 or uint64 for integers, else the type of ``x``."""
     return fold("prod", _summed(reduce.prod, dtype), x, axis, keepdims)
 
 
 @standard
 def sum(x: Tensor, /, *, axis: Axis = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
-    """The sum along the axes, in ``dtype``: None for int64 for integers, else the type of ``x``."""
+    """The sum along the axes, in ``dtype``: None for int64 or uint64 for integers, else the type of ``x``."""
     return fold("sum", _summed(reduce.sum, dtype), x, axis, keepdims)
 
 
 def _summed(function: Any, dtype: Any) -> Callable[..., Any]:
-    return lambda x, axes, keepdims: composite.folded(function, x, axes, keepdims, dtype)
+    return lambda x, axes, keepdims: composite.folded(function, x, axes, keepdims, _wide(x, dtype))
+
+
+def _wide(x: Any, dtype: Any) -> Any:
+    """What is added up in: unsigned integers in uint64, where nothing is asked for."""
+    return uint64 if dtype is None and x.dtype.kind == "u" else dtype
 
 
 @standard
@@ -130,7 +136,7 @@ def _running(name: str, function: Any, first: int, x: Any, axis: int | None, dty
     if axis is None and x.ndim != 1:
         raise ArgumentError(f"{name}: along which of {x.ndim} axes?", remedy="axis=0")
     at = dim_of(axis or 0, x.ndim)
-    found = function(x, at, dtype=dtype)
+    found = function(x, at, dtype=_wide(x, dtype))
     if not initial:
         return found
     extents = tuple(1 if d == at else s for d, s in enumerate(x.shape))

@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from graphc.ir.graph.graph import Graph, Node, Value, input_role
+import numpy as np
+
+from graphc.ir.graph.build import emit
+from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value, input_role
 from graphc.ir.graph.interpret import Reemitter
 from graphc.ir.kernel.statements import Program
 from graphc.ir.op import Trait
@@ -27,7 +30,11 @@ class _OnReal(Reemitter):
         return self.target.add_input(type, value.name, *input_role(value))
 
     def apply(self, node: Node, operands: list[Any]) -> Sequence[Any]:
-        """The node; what only sees memory otherwise goes."""
+        """The node; what only sees memory otherwise goes. Complex constants that are left are results."""
+        if node.op is CONSTANT and node.results[0].dtype.is_complex:
+            value = node.attrs["value"]
+            parts = {"value": np.stack([value.real, value.imag], axis=-1)}
+            return emit(self.target, CONSTANT, (), parts, node.location, node.results[0].name)
         return operands if node.op.has(Trait.REINTERPRETS) else self.copy_node(node, operands)
 
 

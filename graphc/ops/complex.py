@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -132,7 +132,7 @@ def _infer_as_real(x: TensorType) -> TensorType:
 
 
 def _as_real_reference(x: np.ndarray) -> np.ndarray:
-    parts = x.real
+    parts = np.real(x)
     return as_strided(parts, (*x.shape, 2), (*x.strides, parts.itemsize), writeable=x.flags.writeable)
 
 
@@ -169,7 +169,7 @@ def parts(x: Any) -> Complex:
     return Complex(_part(x, 0), _part(x, 1))
 
 
-def _batched(op: OpDef, size: int, operands: tuple[Entry, ...], attrs: Attrs) -> Any:
+def _batched(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs) -> Any:
     return (view_as_real if op is view_as_real.op else view_as_complex)(operands[0].value)
 
 

@@ -58,7 +58,7 @@ def _multiplied(x: Complex, matrix: Complex) -> Complex:
 
 
 def _constants(numbers: np.ndarray, like: Any) -> Complex:
-    return Complex(_constant(numbers.real, like), _constant(numbers.imag, like))
+    return Complex(_constant(np.real(numbers), like), _constant(np.imag(numbers), like))
 
 
 def _swapped(x: Any) -> Any:

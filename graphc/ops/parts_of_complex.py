@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -64,7 +64,7 @@ class PartsDispatcher(dispatch.GraphDispatcher):
         """A constant; a complex one as two."""
         if array.dtype.kind != "c":
             return super().constant(array)
-        parts = (np.ascontiguousarray(array.real), np.ascontiguousarray(array.imag))
+        parts = (np.ascontiguousarray(np.real(array)), np.ascontiguousarray(np.imag(array)))
         return Complex(*(super(PartsDispatcher, self).constant(part.reshape(array.shape)) for part in parts))
 
 
@@ -108,7 +108,9 @@ def apply_named(name: str, *operands: Any, **attrs: Any) -> Any:
     none."""
     dtype = [v.dtype for v in operands if not isinstance(v, (int, float, complex))][-1]
     made = dispatch.current()
-    values = [made.scalar(v, dtype) if isinstance(v, (int, float, complex)) else v for v in operands]
+    values: list[Any] = [
+        made.scalar(cast(Any, v), dtype) if isinstance(v, (int, float, complex)) else v for v in operands
+    ]
     return dispatch.apply(REGISTRY[name], values, attrs)
 
 

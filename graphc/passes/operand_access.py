@@ -82,7 +82,17 @@ def is_widening(node: Node) -> bool:
     if not node.op.has(Trait.CONVERSION):
         return False
     source = node.operands[0]
-    return source.dtype.kind == "h" or (source.dtype is int8 and source.node.op in (INPUT, CONSTANT))
+    return _is_stored_half(source) or (source.dtype is int8 and source.node.op in (INPUT, CONSTANT))
+
+
+def _is_stored_half(value: Value) -> bool:
+    """True for narrow floats that come from memory: not for what was rounded in the graph, which would be rounded again
+    each time that it is read."""
+    if value.dtype.kind != "h":
+        return False
+    while value.node.op.has(Trait.VIEW) and value.node.operands:
+        value = value.node.operands[0]
+    return not value.node.op.has(Trait.CONVERSION)
 
 
 def is_of_sizes(node: Node) -> bool:

@@ -38,3 +38,13 @@ def test_arguments_states_and_results_lie_as_callers_have_them():
     (found,) = run_program(program, [a, written])
     np.testing.assert_allclose(found, a * b, rtol=1e-6)
     np.testing.assert_array_equal(written, found)
+
+
+def test_a_constant_that_is_a_result_lies_as_callers_have_it():
+    graph = Graph("main")
+    with use(GraphDispatcher(graph)) as made:
+        value = np.array([1 + 2j, 3 - 4j], np.complex64)
+        graph.set_outputs([made.constant(value)])
+    program = lower_graph(optimize(graph))
+    assert [storage.complex for storage in program.storages[:1]] == [True]
+    np.testing.assert_array_equal(run_program(program, [])[0], [1 + 2j, 3 - 4j])

@@ -77,6 +77,7 @@ complex = define(
         Sample((floats((2, 3), "float32"), floats((2, 3), "float32", seed=1))),
         Sample((floats(()), floats((), seed=1))),
         Sample((floats((0, 3)), floats((0, 3), seed=1))),
+        Sample((floats((2, 1)), floats((3,), seed=1))),
     ],
     error_samples=(
         ErrorSample((_F, TensorType(float64, (2, 3))), "f32 (operand 0) and f64 (operand 1)", {}, DTypeError),

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from graphc.base.dims import common_shape
 from graphc.base.dtypes import DType
 from graphc.base.errors import UnsupportedError
 from graphc.ir.graph.graph import Value
@@ -17,9 +18,12 @@ from graphc.ops import dispatch
 
 
 class Complex:
-    """A complex value as its real and its imaginary part, two real values of one type."""
+    """A complex value as its real and its imaginary part, two real values of one type; shapes that differ broadcast."""
 
     def __init__(self, real: Any, imag: Any):
+        if real.shape != imag.shape:
+            shape = common_shape(real.shape, imag.shape)
+            real, imag = (v if v.shape == shape else named.broadcast_to(v, shape=shape) for v in (real, imag))
         self.real = real
         self.imag = imag
 

@@ -206,6 +206,8 @@ def clamp(x: Any, low: Any = None, high: Any = None) -> Any:
     if low is None and high is None:
         raise ArgumentError("clamp needs min, max or both")
     dtype = common_type([x, *(bound for bound in (low, high) if bound is not None)], "clamp")
+    if dtype.kind == "b" and (low is None or high is None):
+        return ew.minimum(x, high) if low is None else ew.maximum(x, low)
     least, most = limits(dtype)
     return mathematics.clamp(x, least if low is None else low, most if high is None else high)
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from graphc.base.dims import dim_of
 from graphc.base.dtypes import DType
-from graphc.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
+from graphc.base.errors import ArgumentError, AttributeValueError, DTypeError, IndexRangeError
 from graphc.ops import elementwise as ew
 from graphc.ops import shape
 from graphc.ops.fourier import bins_of, dft, irdft, rdft
@@ -74,7 +74,7 @@ def _fitted(name: str, x: Any, count: int | None, dim: int) -> Any:
 
 def _axis(name: str, x: Any, dim: int) -> int:
     if not x.shape:
-        raise ShapeError(f"{name} takes a tensor with dimensions", remedy="x.reshape(1)")
+        raise IndexRangeError(f"{name} takes a tensor with dimensions", remedy="x.reshape(1)")
     return dim_of(dim, x.ndim)
 
 

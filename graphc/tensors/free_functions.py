@@ -247,6 +247,7 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     if indices.dtype.kind not in "iu":
         raise DTypeError(f"unravel_index: positions are whole numbers, got {indices.dtype.name}", remedy="x.long()")
     extents = new_shape((shape,))
+    indices = indices.to_dtype(int64)
     values = indices._data
     if isinstance(values, np.ndarray) and np.any((values < 0) | (values >= max(math.prod(extents), 1))):
         raise AttributeValueError(f"unravel_index: a position is none of a tensor of shape {list(extents)}")

@@ -32,6 +32,8 @@ def batch_norm(
     In training by the statistics of the batch, which are also mixed into ``running_mean`` and ``running_var`` in place
     with weight ``momentum`` (the variance as the unbiased one); else by the running statistics.
     """
+    if tuple(input.shape) == (0,):
+        return ew.mul(input, 1.0)
     if len(input.shape) < 2:
         raise ShapeError(f"batch_norm: the input {list(input.shape)} has no channel dimension")
     if input.dtype.kind == "h":  # all steps are f32
@@ -221,5 +223,7 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
     squares = shapes.pad(ew.mul(input, input), low=low, high=high, interior=(0,) * len(low))
     channels = input.shape[1]
     parts = [squares.narrow(1, i, channels) for i in range(size)]
-    total = functools.reduce(ew.add, parts)
-    return ew.div(input, mathematics.pow(ew.add(ew.mul(total, alpha / size), k), beta))
+    total, part = functools.reduce(ew.add, parts), alpha / size
+    if total.dtype.is_integer:  # their mean is whole, as a pooled one is
+        total, part = total // size, alpha
+    return ew.div(input, mathematics.pow(ew.add(ew.mul(total, part), k), beta))

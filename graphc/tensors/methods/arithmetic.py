@@ -9,6 +9,7 @@ import numpy as np
 from graphc.base.dims import Dims, dim_of, dims_of
 from graphc.base.dtypes import DType, int64
 from graphc.base.errors import ArgumentError, AttributeValueError, ShapeError
+from graphc.base.lazy import deferred
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.ops import reduce, shape
@@ -24,6 +25,8 @@ from graphc.tensors.tensor_base import TensorBase, dtype_from, front, need_tenso
 
 if TYPE_CHECKING:
     from graphc.tensors.tensor import Tensor
+
+_matrix_norm = deferred("graphc.linalg.norms:matrix_norm")
 
 
 def operand(value: Any) -> Any:
@@ -357,11 +360,12 @@ class Arithmetic(Elementary, Ordering, Algebra):
         return composite.total(self._truth(), dim)
 
     def norm(self, p: Any = "fro", dim: Dims = None, keepdim: bool = False, dtype: DType | None = None) -> Tensor:
-        """The p-norm along ``dim`` (``fro`` is the 2-norm), in ``dtype`` where it is given."""
+        """The p-norm along ``dim`` (``fro`` is the 2-norm; ``nuc`` the sum of the singular values of the matrices along
+        two dimensions), in ``dtype`` where it is given."""
+        if p == "nuc":
+            return _matrix_norm(self, p, tuple(range(self.ndim)) if dim is None else dim, keepdim, dtype=dtype)
         if isinstance(p, str) and p != "fro":
-            raise AttributeValueError(
-                f"norm: {p!r} is not known", remedy="a number, 'fro', or graphc.linalg.matrix_norm"
-            )
+            raise AttributeValueError(f"norm: {p!r} is not known", remedy="a number, 'fro' or 'nuc'")
         x = self if dtype is None else ew.cast(self, dtype=dtype)
         return composite.norm(x, 2.0 if p in (None, "fro") else float(p), dim, keepdim)
 

@@ -23,14 +23,14 @@ class Calculus(TensorBase):
     def trapezoid(self, x: Any = None, *, dx: float = 1.0, dim: int = -1) -> Tensor:
         """The integral along ``dim`` by the trapezoidal rule, with positions ``x`` or steps ``dx``."""
         at, areas = _areas("trapezoid", self, x, dx, dim)
-        return composite.total(areas, at)
+        return ew.mul(composite.total(areas, at), 0.5)
 
     trapz = trapezoid
 
     def cumulative_trapezoid(self, x: Any = None, *, dx: float = 1.0, dim: int = -1) -> Tensor:
         """The integrals along ``dim`` from the first point to each other one, by the trapezoidal rule."""
         at, areas = _areas("cumulative_trapezoid", self, x, dx, dim)
-        return Ordering.cumsum(areas, at)
+        return ew.mul(Ordering.cumsum(areas, at), 0.5)
 
     def gradient(self, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> tuple[Tensor, ...]:
         """The derivative along each dimension of ``dim`` (all for None), by central differences of second order, which
@@ -51,7 +51,8 @@ class Calculus(TensorBase):
 
 
 def _areas(name: str, y: Any, x: Any, dx: float, dim: int) -> tuple[int, Any]:
-    """The dimension, and along it the areas between neighbouring points."""
+    """The dimension, and along it twice the areas between neighbouring points, which are whole numbers for whole ``y``
+    and ``x``."""
     at = dim_of(dim, y.ndim)
     if not y.shape:
         raise IndexRangeError(f"{name} needs at least one dimension", remedy="tensor.reshape(1)")
@@ -60,9 +61,9 @@ def _areas(name: str, y: Any, x: Any, dx: float, dim: int) -> tuple[int, Any]:
         raise ShapeError(f"{name}: positions {list(x.shape)} for {n} values along dimension {dim}")
     if n < 2:
         return at, ew.mul(y.narrow(at, 0, 0), 0.0)
-    pairs = ew.mul(ew.add(y.narrow(at, 1, n - 1), y.narrow(at, 0, n - 1)), 0.5)
+    pairs = ew.add(y.narrow(at, 1, n - 1), y.narrow(at, 0, n - 1))
     if x is None:
-        return at, ew.mul(pairs, dx)
+        return at, ew.mul(pairs, float(dx))
     if x.ndim == 1:
         return at, ew.mul(pairs, x.diff().reshape(n - 1, *(1,) * (y.ndim - at - 1)))
     along = at - y.ndim  # One position along the dimension stands for all, with steps of 0.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from graphc.base.dims import common_shape
 from graphc.base.dtypes import float32, int32, int64
 from graphc.base.errors import DTypeError
 from graphc.base.lazy import deferred
@@ -13,7 +14,7 @@ from graphc.ops import reduce
 from graphc.ops.bits import bitcast
 from graphc.ops.define import as_type, common_type
 from graphc.ops.shape import broadcast_to
-from graphc.ops.state import stop_gradient
+from graphc.ops.state import stop_gradient, straight_through
 from graphc.tensors import composite
 from graphc.tensors.tensor_base import TensorBase, front
 
@@ -73,19 +74,23 @@ class Numbers(TensorBase):
         return ew.mul(self, mathematics.pow(2.0, composite.to_float(other) if isinstance(other, TensorBase) else other))
 
     def nextafter(self, other: Any) -> Tensor:
-        """The next number that the type has, towards ``other``; has no gradient."""
+        """The next number that the type has, towards ``other``; its gradient is that of this tensor, and
+        where both are equal none."""
         dtype = common_type([self, other], "nextafter")
         x, y = (as_type(v if isinstance(v, TensorBase) else front().scalar(v, dtype), dtype) for v in (self, other))
         form = _format(x, "nextafter")
-        both = ew.add(ew.mul(stop_gradient(x), 0), ew.mul(stop_gradient(y), 0))
-        x, y = (stop_gradient(broadcast_to(v, shape=both.shape)) for v in (x, y))
+        shape = common_shape(x.shape, y.shape)
+        given, y = broadcast_to(x, shape=shape), stop_gradient(broadcast_to(y, shape=shape))
+        x = stop_gradient(given)
         bits = bitcast(x, dtype=form.integer)
         away = ew.cast(ew.eq(ew.gt(x, 0), ew.gt(y, x)), dtype=form.integer)
         stepped = bitcast(ew.add(bits, ew.sub(ew.mul(away, 2), 1)), dtype=dtype)
         one = bitcast(ew.add(ew.mul(bits, 0), 1), dtype=dtype)
         stepped = ew.where(ew.eq(x, 0), ew.where(ew.gt(y, 0), one, ew.neg(one)), stepped)
         missing = ew.logical_or(mathematics.isnan(x), mathematics.isnan(y))
-        return ew.where(missing, ew.add(x, y), ew.where(ew.eq(x, y), y, stepped))
+        equal = ew.eq(x, y)
+        found = ew.where(missing, ew.add(x, y), ew.where(equal, y, stepped))
+        return straight_through(ew.where(equal, y, given), found)
 
     def gcd(self, other: Any) -> Tensor:
         """The greatest common divisor of whole numbers, by Euclid's algorithm; 0 for two zeros."""

@@ -173,10 +173,10 @@ def fitted(value: bool | int | float, dtype: DType) -> bool | int | float:
 
     Raises AttributeValueError for one that is too large, and for NaN and infinities as integers.
     """
+    if isinstance(value, complex) and not dtype.is_complex:
+        raise AttributeValueError(f"{value!r} does not fit {dtype.name}", remedy="a real number, or a complex type")
     if dtype.is_differentiable or (is_size(value) and dtype.kind == "i"):
         return value
-    if isinstance(value, complex):
-        raise AttributeValueError(f"{value!r} does not fit {dtype.name}", remedy="a real number, or a complex type")
     if dtype.kind == "b":
         return bool(value)
     low, high = limits(dtype)

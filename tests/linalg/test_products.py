@@ -85,3 +85,12 @@ def test_what_does_not_fit_is_refused():
     ):
         with pytest.raises(error):
             call()
+
+
+def test_the_exponential_of_f32_is_the_nearest_one():
+    x = np.asarray(9 * X, "float32")
+    wanted = linalg.matrix_exp(gc.tensor(x).double()).numpy()
+    for function in (linalg.matrix_exp, gc.compile(linalg.matrix_exp)):
+        found = function(gc.tensor(x))
+        assert found.dtype is gc.float32
+        np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-7)

@@ -54,3 +54,11 @@ def test_an_op_without_a_rule_is_named():
     x = pair(graph, 2)
     with use(PartsDispatcher(graph)), pytest.raises(UnsupportedError, match=r"rank of complex numbers \(c64\[2\]\)"):
         apply(REGISTRY["rank"], (x,), {"axis": 0})
+
+
+def test_parts_of_two_shapes_broadcast():
+    graph = Graph("g")
+    re, im = graph.add_input(TensorType(float32, (2, 1)), "re"), graph.add_input(TensorType(float32, (3,)), "im")
+    with use(PartsDispatcher(graph)):
+        z = Complex(re, im)
+    assert z.shape == z.real.shape == z.imag.shape == (2, 3)

@@ -37,3 +37,12 @@ def test_two_real_tensors_make_a_complex_one():
         graphc.polar(graphc.tensor(1), graphc.tensor(1))
     with pytest.raises(graphc.errors.ShapeError, match="is not 2"):
         graphc.view_as_complex(graphc.ones(2, 3))
+
+
+@pytest.mark.parametrize(
+    "function", [graphc.complex, lambda a, b: graphc.complex(a, a) + b, lambda a, b: b * graphc.polar(a, b)]
+)
+def test_parts_broadcast_in_compiled_code(function):
+    for shapes in (((5,), ()), ((), (5,)), ((2, 1), (3,))):
+        a, b = (graphc.rand(*s) for s in shapes)
+        np.testing.assert_allclose(graphc.compile(function)(a, b).numpy(), function(a, b).numpy(), rtol=1e-6)

@@ -97,3 +97,12 @@ def test_variance_of_too_few():
     assert math.isnan(composite.var(graphc.ones(1)).item())
     assert composite.var(graphc.ones(1), correction=0).item() == 0
     assert math.isnan(composite.mean(graphc.zeros(0)).item())
+
+
+def test_booleans_have_a_bound_on_one_side():
+    x, bound = graphc.tensor([True, False, True]), graphc.tensor([False, True, True])
+    for function, wanted in ((graphc.clamp_max, [False, False, True]), (graphc.clamp_min, [True, True, True])):
+        for run in (function, graphc.compile(function)):
+            assert run(x, bound).tolist() == wanted
+    with pytest.raises(DTypeError):
+        graphc.clamp(x, bound, bound)

@@ -66,3 +66,9 @@ def test_frequencies_and_shifts():
 def test_wrong_arguments_are_named(call, message):
     with pytest.raises(graphc.errors.GraphcError, match=message):
         call(graphc.tensor(C))
+
+
+@pytest.mark.parametrize(("name", "dim"), [("fft", -1), ("rfft", -1), ("hfft", 0), ("fftn", (0,)), ("irfft2", (0,))])
+def test_a_tensor_without_dimensions_has_no_dimension_of_that_number(name: str, dim: int | tuple[int, ...]):
+    with pytest.raises(IndexError, match="dimension"):
+        getattr(graphc.fft, name)(graphc.tensor(1.0), dim=dim)

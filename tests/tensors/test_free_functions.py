@@ -145,3 +145,10 @@ def test_coordinates_of_positions():
 
 def test_what_may_be_cast():
     assert graphc.can_cast(graphc.int64, graphc.float32) and not graphc.can_cast(graphc.float32, graphc.int64)
+
+
+@pytest.mark.parametrize("dtype", [graphc.uint8, graphc.int8, graphc.int32])
+def test_coordinates_of_narrow_positions_are_int64(dtype: graphc.DType):
+    rows, columns = graphc.unravel_index(graphc.tensor([1, 5, 11], dtype=dtype), (1000, 4))
+    assert rows.dtype is columns.dtype is graphc.int64
+    assert rows.tolist() == [0, 1, 2] and columns.tolist() == [1, 1, 3]

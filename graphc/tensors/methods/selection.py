@@ -205,10 +205,10 @@ class Selection(TensorBase):
         return self.nonzero()  # type: ignore[attr-defined]
 
     def sum_to_size(self, *size: Any) -> Tensor:
-        """Summed over the dimensions along which ``size`` was broadcast to reach this shape."""
+        """Summed over the dimensions along which ``size`` was broadcast to reach this shape; to ``()`` as by ``sum``."""
         wanted = sizes_of(size)
-        if not wanted and self.ndim:
-            return sum_to(self, ())
+        if not wanted:
+            return composite.total(self)
         if len(wanted) > self.ndim or any(
             w not in (1, s) for w, s in zip(wanted[::-1], self.shape[::-1], strict=False)
         ):

@@ -137,3 +137,14 @@ def test_instance_norm_errors():
         F.instance_norm(graphc.zeros(2, 3))
     with pytest.raises(AttributeValueError, match="one value per channel"):
         F.instance_norm(graphc.zeros(2, 3, 1))
+
+
+def test_an_input_of_no_channels_is_its_own_result():
+    assert F.batch_norm(graphc.ones(0), graphc.ones(0), graphc.ones(0)).shape == (0,)
+
+
+def test_local_response_norm_of_whole_numbers_has_whole_means():
+    x = graphc.tensor([[[3], [4], [5]]])
+    means = np.array([9 // 2, (9 + 16) // 2, (16 + 25) // 2])
+    wanted = np.array([3, 4, 5]) / (1 + 0.5 * means) ** 0.75
+    np.testing.assert_allclose(F.local_response_norm(x, 2, alpha=0.5).numpy()[0, :, 0], wanted, rtol=1e-6)

@@ -297,3 +297,16 @@ def test_a_weight_may_be_any_number():
     for weight in (0.75, np.float32(0.75), graphc.tensor(0.75)):
         assert x.lerp(y, weight).tolist() == [2.5, 4.25]
     assert x.lerp(y, True).tolist() == x.lerp(y, np.int64(1)).tolist() == [3.0, 5.0]
+
+
+def test_the_norm_of_singular_values():
+    x = floats(2, 3, 4).requires_grad_()
+    for keepdim in (False, True):
+        wanted = np.linalg.norm(x.detach().numpy(), "nuc", axis=(0, 2), keepdims=keepdim)
+        np.testing.assert_allclose(x.norm("nuc", (0, 2), keepdim).detach().numpy(), wanted, rtol=1e-12)
+    np.testing.assert_allclose(graphc.norm(x[0], "nuc").item(), np.linalg.norm(x[0].detach().numpy(), "nuc"))
+    assert gradcheck(lambda x: x.norm("nuc", (1, 2)), [x])
+    with pytest.raises(ShapeError, match="not two dimensions"):
+        x.norm("nuc")
+    with pytest.raises(AttributeValueError, match="'max' is not known"):
+        x.norm("max")

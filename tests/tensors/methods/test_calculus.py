@@ -79,3 +79,11 @@ def test_wrong_arguments(options, error):
 def test_too_few_points():
     with pytest.raises(ShapeError, match="has 2 points"):
         graphc.gradient(graphc.ones(2), edge_order=2)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.int64])
+def test_twice_the_areas_of_whole_numbers_are_whole_numbers_of_their_type(dtype):
+    y, x = (np.array(v).astype(dtype) for v in ([[250, 100, 7, 20], [3, 120, 100, 90]], [3, 100, 7, 120]))
+    doubled = ((y[:, 1:] + y[:, :-1]) * np.diff(x)).astype(np.int64)
+    same(graphc.from_numpy(y).trapezoid(graphc.from_numpy(x)), doubled.sum(1) / 2)
+    same(graphc.from_numpy(y).cumulative_trapezoid(graphc.from_numpy(x)), doubled.cumsum(1) / 2)

@@ -47,10 +47,13 @@ def test_the_next_number(values):
     np.testing.assert_array_equal(found.numpy(), np.nextafter(values, others))
 
 
-def test_the_next_number_broadcasts_and_has_no_gradient():
+def test_the_next_number_broadcasts_and_has_the_gradient_of_the_first():
     x = graphc.ones(2, 1, requires_grad=True)
-    found = x.nextafter(graphc.tensor([0.0, 2.0, 1.0]))
-    assert found.shape == (2, 3) and not found.requires_grad
+    other = graphc.tensor([0.0, 2.0, 1.0, float("nan")], requires_grad=True)
+    found = x.nextafter(other)
+    found.backward(graphc.tensor([[1.0, 2.0, 4.0, 8.0]] * 2))
+    assert found.shape == (2, 4)
+    assert x.grad.tolist() == [[11.0], [11.0]] and other.grad is None
     y = graphc.ones(2)
     y.nextafter_(graphc.tensor(2.0))
     assert y.tolist() == [1 + 2.0**-23] * 2

@@ -162,6 +162,9 @@ def test_diagonals_and_places():
 
 
 def test_sum_to_size():
+    assert graphc.tensor(CUBE).sum_to_size(()).item() == pytest.approx(CUBE.sum())
+    for x in (graphc.tensor([True, True]), graphc.tensor(2, dtype=graphc.uint8)):
+        assert x.sum_to_size(()).dtype is graphc.int64 and x.sum_to_size(()).item() == 2
     np.testing.assert_allclose(graphc.tensor(CUBE).sum_to_size(3, 1).numpy(), CUBE.sum((0, 2))[:, None])
     with pytest.raises(ShapeError, match="does not broadcast"):
         graphc.tensor(CUBE).sum_to_size(5)

@@ -9,10 +9,12 @@ from graphc.base.errors import DTypeError
 from graphc.ops import complex as parts
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
+from graphc.tensors.out import with_hints
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import need_tensor
 
 
+@with_hints
 def complex(real: Tensor, imag: Tensor) -> Tensor:
     """The complex tensor of two real ones of the same type, f32 or f64, which broadcast.
 
@@ -25,6 +27,7 @@ def complex(real: Tensor, imag: Tensor) -> Tensor:
     return parts.complex(real, imag)
 
 
+@with_hints
 def polar(abs: Tensor, angle: Tensor) -> Tensor:
     """``abs * exp(i angle)`` of two real tensors of the same type; the angle is in radians."""
     for value in (abs, angle):

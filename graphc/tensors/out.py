@@ -31,7 +31,7 @@ def into(out: Any, result: Any, name: str) -> Any:
             f"{name}: what is written to out= has no gradient", remedy="out.copy_(...), or graphc.no_grad()"
         )
     if out.shape != result.shape and not out.numel():
-        out.data = result.to_dtype(out.dtype)
+        out.data = write(result.new_empty(result.shape, dtype=out.dtype), result)
         return out
     if out.shape != result.shape:
         raise ShapeError(

@@ -40,9 +40,19 @@ def test_two_real_tensors_make_a_complex_one():
 
 
 @pytest.mark.parametrize(
-    "function", [graphc.complex, lambda a, b: graphc.complex(a, a) + b, lambda a, b: b * graphc.polar(a, b)]
+    "function",
+    [graphc.complex, lambda a, b: graphc.complex(a, a) + b, lambda a, b: b * graphc.polar(a, b)],
+    ids=["complex", "sum", "polar"],
 )
 def test_parts_broadcast_in_compiled_code(function):
     for shapes in (((5,), ()), ((), (5,)), ((2, 1), (3,))):
         a, b = (graphc.rand(*s) for s in shapes)
         np.testing.assert_allclose(graphc.compile(function)(a, b).numpy(), function(a, b).numpy(), rtol=1e-6)
+
+
+def test_parts_are_written_to_out():
+    out = graphc.empty(2, dtype=graphc.complex64)
+    for function, wanted in ((graphc.complex, [1 + 0j, 1 + 0j]), (graphc.polar, [1 + 0j, 1 + 0j])):
+        assert function(graphc.ones(2), graphc.zeros(2), out=out.zero_()) is out and out.tolist() == wanted
+    with pytest.raises(graphc.errors.DTypeError):
+        graphc.complex(graphc.ones(2), graphc.zeros(2), out=graphc.empty(2))

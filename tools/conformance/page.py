@@ -25,7 +25,7 @@ _SOURCES = {
 def summary(found: dict[str, Any]) -> list[str]:
     """One line for each column, and for each table."""
     lines = []
-    for suite, column, subjects, passed, failed, left_out in _totals(found):
+    for suite, column, subjects, _, passed, failed, left_out in _totals(found):
         share = 100 * passed / max(passed + failed, 1)
         ran = f"{subjects} subjects: {passed} of {passed + failed} samples ({share:.2f}%)"
         lines.append(f"{suite} {column}, {ran}, {left_out} left out")
@@ -36,30 +36,32 @@ def summary(found: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _totals(found: dict[str, Any]) -> Iterator[tuple[str, str, int, int, int, int]]:
+def _totals(found: dict[str, Any]) -> Iterator[tuple[str, str, int, str, int, int, int]]:
+    """Table, column, subjects that ran, samples of each, passed, failed, left out."""
     for suite, column in dict.fromkeys((r["suite"], r["column"]) for r in found["rows"]):
         rows = [r for r in found["rows"] if (r["suite"], r["column"]) == (suite, column)]
         passed, failed = sum(r["passed"] for r in rows), sum(len(r["failed"]) for r in rows)
-        yield suite, column, len(rows), passed, failed, sum(n for r in rows for n in r["excluded"].values())
+        most = " or ".join(sorted({"all" if r["most"] is None else str(r["most"]) for r in rows}))
+        yield suite, column, len(rows), most, passed, failed, sum(n for r in rows for n in r["excluded"].values())
 
 
 def page(found: dict[str, Any]) -> str:
     """The page docs/conformance.md of a run."""
-    extent = "all samples" if found["all"] else f"a sample of each subject (seed {found['seed']})"
     lines = [
         "# Conformance",
         "",
         "The front end beside PyTorch 2.13 by the tables with which PyTorch tests itself, and beside numpy's tables of",
         "correctly rounded functions. Written by `python -m tools.conformance --all --write docs/conformance.md`;",
-        f"{extent}.",
+        f"these are samples of seed {found['seed']}, at most as many of each subject as its column says.",
         "",
-        "| table | column | subjects that ran | passed | of | share | left out |",
-        "|---|---|---|---|---|---|---|",
+        "| table | column | subjects that ran | of each | passed | of | share | left out |",
+        "|---|---|---|---|---|---|---|---|",
     ]
-    for suite, column, subjects, passed, failed, left_out in _totals(found):
+    for suite, column, subjects, most, passed, failed, left_out in _totals(found):
         share = 100 * passed / max(passed + failed, 1)
         text = _COLUMNS[suite][column]
-        lines.append(f"| {suite} | {text} | {subjects} | {passed} | {passed + failed} | {share:.2f}% | {left_out} |")
+        figures = f"{passed} | {passed + failed} | {share:.2f}% | {left_out}"
+        lines.append(f"| {suite} | {text} | {subjects} | {most} | {figures} |")
     lines += [
         "",
         "Tolerances are those of `torch.testing`, or what the table states for an operator. A result in f32 beyond",

@@ -218,6 +218,8 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
     (Krizhevsky et al. 2012, section 3.3)."""
     if len(input.shape) < 3:
         raise ShapeError(f"local_response_norm: the input {list(input.shape)} has no dimension behind the channels")
+    if not input.numel():
+        return ew.mul(input, 1)
     none = (0,) * (len(input.shape) - 2)
     low, high = (0, size // 2, *none), (0, (size - 1) // 2, *none)
     squares = shapes.pad(ew.mul(input, input), low=low, high=high, interior=(0,) * len(low))

@@ -205,7 +205,7 @@ class Selection(TensorBase):
         return self.nonzero()  # type: ignore[attr-defined]
 
     def sum_to_size(self, *size: Any) -> Tensor:
-        """Summed over the dimensions along which ``size`` was broadcast to reach this shape; to ``()`` as by ``sum``."""
+        """Summed over the dimensions along which ``size`` was broadcast to reach this shape; to () as ``sum`` does."""
         wanted = sizes_of(size)
         if not wanted:
             return composite.total(self)

@@ -148,3 +148,4 @@ def test_local_response_norm_of_whole_numbers_has_whole_means():
     means = np.array([9 // 2, (9 + 16) // 2, (16 + 25) // 2])
     wanted = np.array([3, 4, 5]) / (1 + 0.5 * means) ** 0.75
     np.testing.assert_allclose(F.local_response_norm(x, 2, alpha=0.5).numpy()[0, :, 0], wanted, rtol=1e-6)
+    assert F.local_response_norm(x[:0], 2).dtype is graphc.int64

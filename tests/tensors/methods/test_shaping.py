@@ -167,6 +167,8 @@ def test_masks():
     assert graphc.where(x > 1, x, 0).tolist() == [[0, 0], [2, 3]]
     with pytest.raises(ArgumentError, match="boolean mask"):
         x.masked_fill(x, 0)
+    with pytest.raises(graphc.errors.AttributeValueError, match="1j does not fit f32"):
+        graphc.ones(2).masked_fill(graphc.tensor([True, False]), 1j)
 
 
 def test_sorting():

@@ -316,6 +316,7 @@ ORDERS: dict[str, Callable[[Any, list[Any]], list[Any]]] = {
     "topk": _with_named_elements(_argument(1, -1)),
     "kthvalue": _with_named_elements(_argument(1, -1)),
     "mode": _with_named_elements(_argument(0, -1)),
+    "sort": _with_named_elements(_argument(0, -1)),
     "argsort": _with_named_elements(_argument(0, -1), only_places=True),
 }
 """Operators that may name any of equal elements."""

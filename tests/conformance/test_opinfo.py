@@ -30,9 +30,7 @@ SAMPLES = {"forward": (40, 4), "gradient": (25, 3), "compiled": (10, 2), "compil
 SAMPLES |= {"errors": (20, 4), "integers": (12, 4)}
 """How many operators, and how many samples of each, by column."""
 STANDING = operators.standing() if operators else {}
-_FAMILIES = ("linalg_", "fft_", "special_")
-"""Their differences stand in docs/conformance.md."""
-MAPPED = [n for n, s in STANDING.items() if s == "mapped" and not n.startswith(_FAMILIES)]
+MAPPED = [n for n, s in STANDING.items() if s == "mapped"]
 
 
 @pytest.fixture(autouse=True)
@@ -89,6 +87,17 @@ def test_a_wrong_function_is_found(column: str, monkeypatch: pytest.MonkeyPatch)
 def test_a_wrong_gradient_is_found(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(operators, "find", lambda *_: lambda x: x.exp().detach() + 0 * x)
     assert failures(operators, "exp", "gradient", 3)
+
+
+@pytest.mark.parametrize("name", ["cholesky_inverse", "linalg_pinv_hermitian", "nn_functional_ctc_loss"])
+def test_gradients_are_compared_by_what_operands_were_made_of(name: str):
+    assert not failures(operators, name, "gradient", 2)
+
+
+def test_tensors_that_share_memory_are_found():
+    x, one = torch.zeros(4), torch.zeros(1)
+    assert operators._share_memory([x[:2], x[2:]]) and operators._share_memory([one.expand(3)])
+    assert not operators._share_memory([x, one, torch.zeros(0), torch.zeros(0)])
 
 
 def test_a_call_that_raises_nothing_is_found(monkeypatch: pytest.MonkeyPatch):

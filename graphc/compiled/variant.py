@@ -44,7 +44,7 @@ from graphc.passes.precision import check_training_precision, narrow_weights
 from graphc.passes.scans import MergeScans
 from graphc.runtime.call import Executable
 from graphc.tape.grad_mode import is_grad_enabled
-from graphc.tape.node import next_sequence
+from graphc.tape.node import Edge, next_sequence
 from graphc.tape.saved import saving
 from graphc.tensors.placement import is_on_device, on_host
 from graphc.tensors.structure import Leaf, given_for, shape_of, unflatten
@@ -274,8 +274,10 @@ class Variant:
         given = [*map(given_for, leaves)]
         early = [(i, self.binding.arrays()[i].copy()) for i in self._early] if self.sources else ()
         run = self.calls.run
-        first = 0
+        first, older = 0, ()
         if self.traced.host:
+            # The nodes of leaves, which tensors hold weakly, come before what Python functions compute.
+            older = self._edges(leaves)
             first = next_sequence()
             run = self.outside.serving(run, self.traced.host, state, self if self.binding.written else None)
         arrays = run(given)
@@ -296,6 +298,7 @@ class Variant:
                 # What Python functions have computed in the call comes behind its node.
                 node.sequence = first
                 lead_to(state, node)
+        del older
         return results[0] if self.single else unflatten(structure, results)
 
     def shortcut(self) -> Callable[..., Any] | None:
@@ -387,7 +390,7 @@ class Variant:
         self, leaves: Sequence[Any], results: list[Tensor], residuals: list[Any], state: dict[Any, Any]
     ) -> CompiledNode:
         everything = (*leaves, *self.binding.tensors())
-        edges = tuple(edge_of(everything[i]) for i in self.sources)
+        edges = self._edges(leaves)
         again = [
             Snapshot(everything[i], None, f"an argument of the compiled {self.name}")
             for i in (*self.kept_plain, *self.kept_bound)
@@ -403,6 +406,11 @@ class Variant:
             if self.differentiable[i]:
                 result._node, result._index, result._requires_grad = node, i, True
         return node
+
+    def _edges(self, leaves: Sequence[Any]) -> tuple[Edge, ...]:
+        """Where gradients of the sources go."""
+        everything = (*leaves, *self.binding.tensors())
+        return tuple(edge_of(everything[i]) for i in self.sources)
 
     def _call(self, leaves: Sequence[Any], given: Sequence[Any], early: Sequence[tuple[int, Any]]) -> Call:
         """What this call was given."""

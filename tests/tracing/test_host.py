@@ -179,3 +179,11 @@ def test_what_is_no_function():
         gc.opaque(3)  # type: ignore[arg-type]  # pyright: ignore
     with pytest.raises(ArgumentError, match="opaque: results must be a function, got Tensor"):
         gc.opaque(results=gc.ones(2))
+
+
+@pytest.mark.parametrize("scale", [1.0, 2.0])
+def test_gradients_that_are_asked_for_reach_leaves_that_no_operation_has_seen(scale: float):
+    compiled = gc.compile(lambda x: gc.opaque(lambda x: x * scale, results=lambda x: x)(x) * 3)
+    x = gc.ones(3, requires_grad=True)
+    (found,) = gc.autograd.grad(compiled(x).sum(), x)
+    assert found.tolist() == [3 * scale] * 3

@@ -71,7 +71,7 @@ def _joined(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
     rows = [r for (suite, _, subject), r in rows.items() if standing[suite].get(subject) == "mapped"]
     order = list(SUITES)
     rows.sort(key=lambda r: (order.index(r["suite"]), list(SUITES[r["suite"]].COLUMNS).index(r["column"])))
-    return {"standing": standing, "rows": rows, "seed": parts[0]["seed"]}
+    return {"standing": standing, "rows": rows, "seed": parts[0]["seed"], "runs": len(parts)}
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
@@ -98,7 +98,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
                 print(name, column, subject, text, flush=True)
             rows.append({"suite": name, "subject": subject, "column": column, "most": most, **tally._asdict()})
             bar.step()
-    return {"standing": standing, "rows": rows, "seed": options.seed}
+    return {"standing": standing, "rows": rows, "seed": options.seed, "runs": 1}
 
 
 if __name__ == "__main__":

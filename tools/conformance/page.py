@@ -47,12 +47,13 @@ def _totals(found: dict[str, Any]) -> Iterator[tuple[str, str, int, str, int, in
 
 def page(found: dict[str, Any]) -> str:
     """The page docs/conformance.md of a run."""
+    runs = "" if found["runs"] == 1 else f", of {found['runs']} runs, the last one of a subject and column counts"
     lines = [
         "# Conformance",
         "",
         "The front end beside PyTorch 2.13 by the tables with which PyTorch tests itself, and beside numpy's tables of",
         "correctly rounded functions. Written by `python -m tools.conformance --all --write docs/conformance.md`;",
-        f"these are samples of seed {found['seed']}, at most as many of each subject as its column says.",
+        f"these are samples of seed {found['seed']}, at most as many of each subject as its column says{runs}.",
         "",
         "| table | column | subjects that ran | of each | passed | of | share | left out |",
         "|---|---|---|---|---|---|---|---|",
@@ -68,6 +69,8 @@ def page(found: dict[str, Any]) -> str:
     ]
     lines += [
         "them passes where it is no farther from the result in f64 than PyTorch's own is, or within them of it.",
+        "Gradients of a matrix that is taken as symmetric or triangular are compared as PyTorch's table checks them: as",
+        "gradients of what such a matrix was computed of, since PyTorch's own may have parts in the other triangle.",
         "",
     ]
     lines += _subjects(found) + _left_out(found) + _failures(found)

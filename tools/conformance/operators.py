@@ -7,6 +7,7 @@ import copy
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 import torch
 from torch.testing._internal.common_device_type import toleranceOverride
 from torch.testing._internal.common_methods_invocations import op_db
@@ -291,7 +292,7 @@ def _with_named_elements(dim: Callable[[Any], int], only_places: bool = False) -
     """For operators that may name any of equal elements: the elements in the place of indices."""
 
     def replaced(sample: Any, results: list[Any]) -> list[Any]:
-        places = torch.as_tensor(array_of(results[0 if only_places else 1]))
+        places = torch.as_tensor(np.ascontiguousarray(array_of(results[0 if only_places else 1])))
         if sample.input.ndim == 0:
             return results
         along = dim(sample)

@@ -69,8 +69,8 @@ def page(found: dict[str, Any]) -> str:
     ]
     lines += [
         "them passes where it is no farther from the result in f64 than PyTorch's own is, or within them of it.",
-        "Gradients of a matrix that is taken as symmetric or triangular are compared as PyTorch's table checks them: as",
-        "gradients of what such a matrix was computed of, since PyTorch's own may have parts in the other triangle.",
+        "Gradients of a matrix that is taken as symmetric or triangular are compared as PyTorch's table checks them:",
+        "as gradients of what such a matrix was computed of, since those of PyTorch may have parts in both triangles.",
         "",
     ]
     lines += _subjects(found) + _left_out(found) + _failures(found)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from math import prod
 
 from graphc.base.errors import AttributeValueError, ShapeError
+from graphc.base.size import is_size
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.ops import shape as shapes
@@ -48,7 +49,9 @@ def batch_norm(
         raise AttributeValueError(
             f"batch_norm: one value per channel in training, input {list(input.shape)}", remedy="a larger batch"
         )
-    if not input.numel():  # No statistics: the running ones stay, and all gradients are 0.
+    if 0 in [
+        extent for extent in input.shape if not is_size(extent)
+    ]:  # No statistics: the running ones stay, and all gradients are 0.
         return _scaled(ew.mul(input, 1.0), _per_channel(weight, input), _per_channel(bias, input))
     result, mean, var = _by_statistics(input, weight, bias, eps)
     if running_mean is not None:
@@ -100,7 +103,7 @@ def _mix(running: Tensor, value: Tensor, momentum: float | Tensor, factor: float
 
 @compiled_when_repeated
 def _mixed(running: Tensor, value: Tensor, momentum: float | Tensor, factor: float) -> Tensor:
-    value = value if factor == 1.0 else ew.mul(value, factor)
+    value = value if type(factor) is float and factor == 1.0 else ew.mul(value, factor)
     return running * (1.0 - momentum) + value.detach().reshape(*running.shape) * momentum
 
 

@@ -1,4 +1,4 @@
-"""The extension of the array API standard for linear algebra, without what needs complex numbers."""
+"""The extension of the array API standard for linear algebra."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from graphc.array_api.products import matmul, matrix_transpose, tensordot, vecdo
 from graphc.array_api.statistics import Axis, fold
 from graphc.base.dtypes import dtype_of
 from graphc.base.errors import DTypeError, ShapeError
-from graphc.linalg.results import EighResult, QRResult, SlogdetResult, SVDResult
+from graphc.linalg.results import EighResult, EigResult, QRResult, SlogdetResult, SVDResult
 from graphc.tensors import composite
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import need_tensor
@@ -19,7 +19,7 @@ from graphc.tensors.tensor_base import need_tensor
 
 @standard
 def cholesky(x: Tensor, /, *, upper: bool = False) -> Tensor:
-    """The lower triangular L of a symmetric positive definite matrix L @ L.T (``upper``: its transpose)."""
+    """The lower triangular L of a symmetric or Hermitian positive definite matrix L @ L.H (``upper``: L.H)."""
     return linalg.cholesky(x, upper=upper)
 
 
@@ -47,14 +47,27 @@ def diagonal(x: Tensor, /, *, offset: int = 0) -> Tensor:
 
 
 @standard
+def eig(x: Tensor, /) -> EigResult:
+    """Eigenvalues and, as columns, eigenvectors of norm 1 of a square matrix; all are complex."""
+    return linalg.eig(x)
+
+
+@standard
 def eigh(x: Tensor, /) -> EighResult:
-    """Ascending eigenvalues and, as columns, eigenvectors of a symmetric matrix; its lower triangle is read."""
+    """Ascending eigenvalues and, as columns, eigenvectors of a symmetric or Hermitian matrix, of which the
+    lower triangle is read."""
     return linalg.eigh(x)
 
 
 @standard
+def eigvals(x: Tensor, /) -> Tensor:
+    """The complex eigenvalues of a square matrix."""
+    return linalg.eigvals(x)
+
+
+@standard
 def eigvalsh(x: Tensor, /) -> Tensor:
-    """The ascending eigenvalues of a symmetric matrix."""
+    """The ascending eigenvalues of a symmetric or Hermitian matrix."""
     return linalg.eigvalsh(x)
 
 
@@ -162,7 +175,9 @@ __all__ = [
     "cross",
     "det",
     "diagonal",
+    "eig",
     "eigh",
+    "eigvals",
     "eigvalsh",
     "inv",
     "matmul",

@@ -7,7 +7,7 @@ import pytest
 
 import graphc as gc
 from graphc.autograd import gradcheck, gradgradcheck
-from graphc.base.errors import ArgumentError, DTypeError, GradientError, ShapeError, TraceError, UnsupportedError
+from graphc.base.errors import ArgumentError, DTypeError, GradientError, ShapeError, TraceError
 from graphc.linalg import LinAlgError
 from graphc.linalg import decompositions as factors
 
@@ -17,6 +17,7 @@ SYMMETRIC = SQUARE @ SQUARE.swapaxes(1, 2)
 TALL, WIDE = RANDOM.normal(size=(2, 4, 3)), RANDOM.normal(size=(2, 3, 4))
 CASES = {
     "eigenvalues of any": (factors.EIGEN_OF_ANY, np.diag([1.0, 2.0, 4.0]) + 0.1 * SQUARE[0]),
+    "complex eigenvalues": (factors.EIGEN_OF_ANY, np.array([[1.0, 2.0], [-1.0, 0.5]])),
     "singular values": (factors.SINGULAR, SQUARE),
     "singular values, tall": (factors.SINGULAR, TALL),
     "singular values, wide": (factors.SINGULAR, WIDE),
@@ -43,7 +44,7 @@ def test_the_gradient_of_a_pseudo_inverse_is_that_of_small_steps_also_the_second
 @pytest.mark.parametrize(("rule", "matrix"), CASES.values(), ids=CASES)
 def test_compiled_code_has_results_and_gradients(rule, matrix):
     def energy(x):
-        return sum((f * f * (1.0 + i)).sum() for i, f in enumerate(factors.apply(rule, x)))
+        return sum((f.abs() ** 2 * (1.0 + i)).sum() for i, f in enumerate(factors.apply(rule, x)))
 
     a, b = leaf(matrix), leaf(matrix)
     wanted = energy(a)
@@ -68,8 +69,6 @@ def test_what_has_no_gradient_says_so():
 def test_matrices_without_a_result_are_refused():
     with pytest.raises(LinAlgError, match=r"linalg.svd: SVD did not converge"):
         factors.apply(factors.SINGULAR, gc.full((2, 2), float("nan")))
-    with pytest.raises(UnsupportedError, match="an eigenvalue is complex"):
-        factors.apply(factors.EIGEN_OF_ANY, gc.tensor([[0.0, 1.0], [-1.0, 0.0]]))
 
 
 def test_what_is_no_matrix_of_floats_is_refused():
@@ -91,6 +90,7 @@ def test_a_graph_by_itself_cannot_call_numpy(tmp_path):
 
 
 def test_results_have_the_type_of_the_matrix():
-    for rule in (factors.EIGEN_OF_ANY, factors.SINGULAR):
-        found = factors.apply(rule, gc.tensor(SYMMETRIC, dtype=gc.float32))
-        assert {f.dtype for f in found} == {gc.float32}
+    x = gc.tensor(SYMMETRIC, dtype=gc.float32)
+    assert [f.dtype for f in factors.apply(factors.SINGULAR, x)] == [gc.float32] * 3
+    assert [f.dtype for f in factors.apply(factors.EIGEN_OF_ANY, x)] == [gc.complex64] * 2
+    assert [f.dtype for f in factors.apply(factors.SINGULAR, x.cfloat())] == [gc.complex64, gc.float32, gc.complex64]

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from graphc import linalg
-from graphc.array_api import promotion
+from graphc.array_api import promotion, statistics
 from graphc.array_api.array import broadcast_together, standard
 from graphc.array_api.products import matmul, matrix_transpose, tensordot, vecdot
 from graphc.array_api.statistics import Axis, fold
-from graphc.base.dtypes import dtype_of
 from graphc.base.errors import DTypeError, ShapeError
 from graphc.linalg.results import EighResult, EigResult, QRResult, SlogdetResult, SVDResult
 from graphc.tensors import composite
@@ -148,9 +147,8 @@ def svdvals(x: Tensor, /) -> Tensor:
 
 @standard
 def trace(x: Tensor, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
-    """The sum of a diagonal, in ``dtype``: None for int64 for integers, else the type of ``x``."""
-    found = _matrix("trace", x).diagonal(offset, -2, -1)
-    return composite.total(found, -1, dtype=None if dtype is None else dtype_of(dtype))
+    """The sum of a diagonal, in ``dtype``: None for int64 or uint64 for integers, else the type of ``x``."""
+    return statistics.sum(_matrix("trace", x).diagonal(offset, -2, -1), axis=-1, dtype=dtype)
 
 
 @standard

@@ -97,6 +97,7 @@ def test_the_rank_is_counted_up_to_a_tolerance():
 def test_sums_of_diagonals_have_a_type():
     x = xp.asarray([[1, 2], [3, 4]], dtype=xp.int8)
     assert linalg.trace(x).dtype is gc.int64 and linalg.trace(x, dtype=xp.float32).dtype is gc.float32
+    assert linalg.trace(xp.astype(x, xp.uint8)).dtype is gc.uint64
 
 
 @pytest.mark.parametrize(

@@ -64,6 +64,13 @@ def test_compiled_code_has_results_and_gradients(rule, matrix):
     np.testing.assert_allclose(b.grad.numpy(), a.grad.numpy(), rtol=1e-8, atol=1e-9)
 
 
+def test_a_gradient_that_is_asked_for_goes_through_the_call():
+    x, y = leaf(SQUARE), leaf(SQUARE)
+    (wanted,) = gc.autograd.grad(factors.apply(factors.SINGULAR, x)[1].sum(), [x])
+    (found,) = gc.autograd.grad(gc.compile(lambda x: factors.apply(factors.SINGULAR, x)[1])(y).sum(), [y])
+    np.testing.assert_allclose(found.numpy(), wanted.numpy())
+
+
 def test_equal_singular_values_have_a_finite_gradient():
     x = leaf(np.eye(3))
     factors.apply(factors.SINGULAR, x)[1].sum().backward()

@@ -393,7 +393,7 @@ def _infer_lu(a: TensorType) -> TensorType:
 
 def _sizes(x: np.ndarray) -> np.ndarray:
     """By which LAPACK chooses pivots: absolute values, of complex numbers the sum of those of both parts."""
-    return np.abs(x.real) + np.abs(x.imag) if x.dtype.kind == "c" else np.abs(x)
+    return np.abs(np.real(x)) + np.abs(np.imag(x)) if x.dtype.kind == "c" else np.abs(x)
 
 
 def _factor_panel(a: np.ndarray, order: np.ndarray, pivots: np.ndarray, first: int, end: int) -> None:

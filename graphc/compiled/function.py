@@ -181,8 +181,8 @@ class Compiled:
         place = scope and self._place(scope)
         shape, given = self._numbers.opened(structure)
         where = machine_of(self._machine, leaves)
-        state = grad_enabled, autocast_dtype()
-        key = (shape, tuple(signature), modules.training(), state, repeats(leaves), where, place)
+        flags = modules.training(), grad_enabled
+        key = (shape, tuple(signature), *flags, repeats(leaves), where, autocast_dtype(), place)
         call = self._calls.of(structure, leaves)
         found, made = self._fitting(key, given, call), None
         if found is None:

@@ -28,6 +28,8 @@ class Key(NamedTuple):
     """For each tensor the first one that is the same object; nothing where all are different."""
     machine: str = "host"
     """Where the program runs, as far as the arguments tell."""
+    factors: Any = None
+    """The element type of factors of products under autocast; None outside."""
     random: Any = None
     """Where random numbers are drawn inside of the call of another module: paths, and how often each has drawn."""
 
@@ -89,6 +91,9 @@ def differences(old: Key, new: Key, modules: Modules) -> list[str]:
         found.append(f"arguments that are one tensor: {_groups(old.repeats)} -> {_groups(new.repeats)}")
     if old.grad_enabled != new.grad_enabled:
         found.append(f"grad mode: {_on(old.grad_enabled)} -> {_on(new.grad_enabled)}")
+    if old.factors is not new.factors:
+        names = ["off" if d is None else d.name for d in (old.factors, new.factors)]
+        found.append(f"autocast: {names[0]} -> {names[1]}")
     if old.machine != new.machine:
         found.append(f"device: {old.machine} -> {new.machine}")
     if len(old.training) != len(new.training):

@@ -103,6 +103,8 @@ def _order_of_words(x: np.ndarray, axis: int, descending: bool) -> np.ndarray:
     else:
         numbers = x
     keys = numbers.astype(np.int64)
+    if x.dtype == np.uint32:
+        keys -= 1 << 31
     keys = (~keys if descending else keys) << 32
     keys |= np.arange(x.shape[axis]).reshape(-1, *(1,) * (x.ndim - axis - 1))
     keys.sort(axis=axis)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.base.dtypes import float32, int32, int64
+from graphc.base.dtypes import float32, int32, int64, uint32, uint64
 from graphc.base.errors import AttributeValueError, DTypeError, IndexRangeError
 from graphc.base.size import is_size
 from graphc.ir.kernel.index import Index, as_index
@@ -239,8 +239,11 @@ def _keys(x: Any, descending: bool) -> Any:
         bits = bitcast(where(eq(x, 0), 0.0, x), dtype=wide)
         largest = (1 << wide.bits - 1) - 1
         keys = where(ne(x, x), largest, bit_xor(bits, bit_and(shift_right(bits, wide.bits - 1), largest)))
+    elif x.dtype is uint64:
+        keys = bit_xor(bitcast(x, dtype=int64), -(1 << 63))
     else:
         keys = cast(x, dtype=int64)
+        keys = sub(keys, 1 << _HALF - 1) if x.dtype is uint32 else keys
     return keys if descending else bit_not(keys)
 
 

@@ -10,7 +10,7 @@ from graphc.ops import order
 from graphc.ops.sorting import SELECTED, argsort, merge_runs
 from tests.native import target_or_skip
 
-TYPES = ["float32", "float64", "int8", "int32", "int64", "uint8", "bool"]
+TYPES = ["float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool"]
 
 
 def draw(shape: tuple[int, ...], dtype: str, seed: int = 0) -> np.ndarray:
@@ -48,17 +48,19 @@ def test_the_first_ones_are_those_of_the_order(dtype: str, descending: bool, cou
     np.testing.assert_array_equal(argsort(graphc.tensor(x), **attrs).numpy(), found.numpy())
 
 
-@pytest.mark.parametrize("dtype", ["int32", "int64"])
+@pytest.mark.parametrize("dtype", ["int32", "int64", "uint32", "uint64"])
 def test_all_numbers_of_a_type_are_ordered(dtype: str):
     target_or_skip("host")
     info = np.iinfo(dtype)
-    x = np.array([0, info.min, info.max, -1, info.min, info.max - 1, 1, info.min + 1], dtype)
+    middle = info.max // 2
+    x = np.array([0, info.min, info.max, middle + 1, info.min, info.max - 1, 1, middle, info.min + 1], dtype)
     for descending in (False, True):
         for count in (-1, 3):
             attrs = {"axis": 0, "descending": descending, "count": count}
             found = graphc.compile(lambda x, attrs=attrs: argsort(x, **attrs))(graphc.tensor(x))
-            wanted = order.order_of(x, 0, descending)
+            wanted = sorted(range(len(x)), key=lambda i: -int(x[i]) if descending else int(x[i]))
             np.testing.assert_array_equal(found.numpy(), wanted if count < 0 else wanted[:count])
+            np.testing.assert_array_equal(argsort(graphc.tensor(x), **attrs).numpy(), found.numpy())
 
 
 def test_long_lines_are_merged_run_by_run():

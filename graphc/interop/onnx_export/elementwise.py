@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.base.dtypes import bool_, int32, int64, limits
+from graphc.base.dtypes import bool_, int32, int64, limits, uint64
 from graphc.interop.onnx_export.writer import Rule, Writer
 from graphc.ir.graph.graph import Node
 
@@ -115,6 +115,10 @@ def _shifted(left: bool) -> Rule:
             return w.add(op, *(v if isinstance(v, str) else w.constant(v, int64) for v in inputs), **attrs)
 
         dtype, signed = node.operands[0].dtype, node.operands[0].dtype.kind == "i"
+        if dtype is uint64:
+            most = w.constant(63, uint64)
+            found = w.add("BitShift", x, w.add("Min", y, most), direction="LEFT" if left else "RIGHT")
+            return w.add("Where", w.add("LessOrEqual", y, most), found, w.constant(0, uint64))
         x, y = w.cast(x, int64), w.cast(y, int64)
         most = min(dtype.bits, 63) - 1
         inside = o("And", o("GreaterOrEqual", y, 0), o("Less", y, dtype.bits))

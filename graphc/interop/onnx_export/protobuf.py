@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from graphc.base.dtypes import DType, bfloat16, layout_of
-from graphc.base.errors import ArgumentError, VerifyError
+from graphc.base.errors import ArgumentError, UnsupportedError, VerifyError
 from graphc.base.version import VERSION
 from graphc.files.container import align, replacing
 from graphc.interop.onnx_export.records import GraphRecord, NodeRecord, ValueRecord
@@ -38,7 +38,8 @@ def write(path: str | os.PathLike[str], graph: GraphRecord, opset: int, metadata
     """Writes a model, checked by ``onnx.checker``, atomically. Where weights are too large for one file, they lie in a
     second one beside it, ``net.onnx.data`` for ``net.onnx``, which is written first.
 
-    Raises VerifyError when the checker refuses the model, ArgumentError without the package ``onnx``; OSError.
+    Raises UnsupportedError when an operator does not take an element type, VerifyError when the checker refuses the
+    model for another reason, ArgumentError without the package ``onnx``; OSError.
     """
     onnx = _package()
     large = sum(a.nbytes for a in graph.initializers.values()) > LARGEST
@@ -56,6 +57,9 @@ def write(path: str | os.PathLike[str], graph: GraphRecord, opset: int, metadata
             # Of the file, which takes a quarter of the time that its content in memory does.
             onnx.checker.check_model(file.name, full_check=True)
         except Exception as error:  # of several classes, one of them in C
+            if "has unsupported type" in str(error):
+                what = f"an operator of ONNX does not take an element type of this model: {error}"
+                raise UnsupportedError(what, remedy="float32, float64, int32 or int64 there") from error
             what = f"onnx refuses the model that was made: {error}"
             raise VerifyError(what, remedy="another opset, and a report: this should not happen") from error
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from graphc.base.dtypes import layout_of
+from graphc.base.errors import UnsupportedError
 from graphc.interop.onnx_export.export import graph_record
 from graphc.interop.onnx_export.protobuf import write
 from graphc.interop.onnx_export.table import ENTRIES, RULES, call_rules
@@ -40,6 +41,8 @@ ORDINARY = {
     "xlogy": "infinities",
 }
 """Ops of which runtimes compute something else for extreme elements, and which: samples with those are left out."""
+RARE = {"f16", "bf16", "c64", "c128", "i16", "u16", "u32", "u64"}
+"""Element types that many operators of ONNX do not take."""
 NOT_IN_REFERENCE = {
     "conv_grad_input": "the reference of ConvTranspose knows no groups",
     "scan": "the reference of Scan goes in one direction, and makes one step or more",
@@ -54,6 +57,9 @@ REFUSED = {
     *("state_write", "host_call", "statistics"),  # effects, and what observes values
     *("max_pool_grad", "max_pool_pick"),  # gradients
     "bitcast",  # BitCast of version 26, which no runtime has
+    *("complex", "real", "imag", "conj", "view_as_complex", "view_as_real", "dft", "rdft", "irdft"),  # complex numbers
+    *("cholesky", "lu", "qr", "eigh", "solve", "solve_triangular"),  # matrices
+    "merge_runs",  # of sorting, which runtimes do themselves
 }
 
 
@@ -78,9 +84,14 @@ def _samples(name: str) -> Iterator[tuple[Graph, list[np.ndarray], tuple[np.ndar
         yield graph, arrays, op.evaluate(arrays, op.normalize(sample.attrs))
 
 
-def _written(graph: Graph, path: Path) -> Path:
+def _written(graph: Graph, path: Path) -> Path | None:
+    """The file; None where an operator does not take the element type, which all take that are no ``RARE`` ones."""
     names = [f"y{i}" for i in range(len(graph.outputs))]
-    write(path, graph_record(graph, {}, names, OPSET, lambda graph: ()), OPSET, {})
+    try:
+        write(path, graph_record(graph, {}, names, OPSET, lambda graph: ()), OPSET, {})
+    except UnsupportedError:
+        assert {v.dtype.name for v in (*graph.inputs, *graph.outputs)} & RARE
+        return None
     return path
 
 
@@ -89,6 +100,8 @@ def test_an_op_computes_what_its_reference_does(name: str, tmp_path: Path):
     count = 0
     for graph, arrays, wanted in _samples(name):
         path = _written(graph, tmp_path / "op.onnx")
+        if path is None:
+            continue
         try:
             found = by_reference(path, arrays)
         except (RuntimeError, ValueError):
@@ -106,6 +119,8 @@ def test_an_op_runs_in_onnxruntime(name: str, tmp_path: Path):
     count = 0
     for graph, arrays, wanted in _samples(name):
         path = _written(graph, tmp_path / "op.onnx")
+        if path is None:
+            continue
         if 0 in [n for a in arrays for n in a.shape]:
             continue  # of empty tensors some of its operators are afraid
         try:

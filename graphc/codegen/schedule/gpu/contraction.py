@@ -424,8 +424,7 @@ def _step(factor: Factor, axis: Axis) -> int:
 
 
 def _zero(dtype: DType) -> Const:
-    kind = dtype.numpy.kind
-    return Const(0.0 if kind == "f" else False if kind == "b" else 0, dtype)
+    return Const(0.0 if dtype.kind in "fh" else False if dtype.kind == "b" else 0, dtype)
 
 
 def _is_less(a: int, b: int) -> bool:

@@ -11,6 +11,7 @@ import pytest
 
 import graphc as gc
 import graphc.nn.functional as F
+from graphc.base.dtypes import bfloat16x2, bits_of, numbers
 from graphc.base.errors import DeviceError
 from graphc.codegen.schedule.contraction.product import Product
 from graphc.codegen.schedule.gpu.product import find_product
@@ -47,13 +48,18 @@ def by_library(kernel: Kernel, product: Product, descriptor: ProductDescriptor |
     return memory
 
 
+def plain(array: np.ndarray) -> np.ndarray:
+    """The elements as numbers; of pairs their bits."""
+    return bits_of(array) if array.dtype == bfloat16x2.numpy else numbers(array)
+
+
 def check(kernel: Kernel) -> Product:
     product = find_product(kernel)
     assert product is not None
     expected = random_memory(kernel)
     run_kernel(kernel, expected)
     for name, array in by_library(kernel, product).items():
-        np.testing.assert_allclose(array, expected[name], rtol=2e-5, atol=2e-5, err_msg=name)
+        np.testing.assert_allclose(plain(array), plain(expected[name]), rtol=2e-5, atol=2e-5, err_msg=name)
     return product
 
 

@@ -44,7 +44,7 @@ from graphc.passes.precision import check_training_precision, narrow_weights
 from graphc.passes.scans import MergeScans
 from graphc.runtime.call import Executable
 from graphc.tape.grad_mode import is_grad_enabled
-from graphc.tape.node import next_sequence
+from graphc.tape.node import Edge, next_sequence
 from graphc.tape.saved import saving
 from graphc.tensors.placement import is_on_device, on_host
 from graphc.tensors.structure import Leaf, given_for, shape_of, unflatten
@@ -274,9 +274,10 @@ class Variant:
         given = [*map(given_for, leaves)]
         early = [(i, self.binding.arrays()[i].copy()) for i in self._early] if self.sources else ()
         run = self.calls.run
-        first = 0
+        first, edges = 0, None
         if self.traced.host:
-            first = next_sequence()
+            # Made now, as what the node of the call leads to is older than it.
+            edges, first = self._edges(leaves), next_sequence()
             run = self.outside.serving(run, self.traced.host, state, self if self.binding.written else None)
         arrays = run(given)
         structure, effects = self.structure, self._effects
@@ -290,7 +291,7 @@ class Variant:
         if self.training is not None:
             self.training.done(arrays[count:])
         elif self.sources:
-            node = self._record(leaves, results, arrays[count:], state)
+            node = self._record(leaves, results, arrays[count:], state, edges or self._edges(leaves))
             node.call = self._call(leaves, given, early)
             if self.traced.host:
                 # What Python functions have computed in the call comes behind its node.
@@ -383,11 +384,20 @@ class Variant:
         """Whether it will not fit again, or should not."""
         return self.is_thrashing or (isinstance(self.binding, PrepackedBinding) and self.binding.is_escaped())
 
+    def _edges(self, leaves: Sequence[Any]) -> tuple[Edge, ...]:
+        """Where gradients of a call go."""
+        everything = (*leaves, *self.binding.tensors())
+        return tuple(edge_of(everything[i]) for i in self.sources)
+
     def _record(
-        self, leaves: Sequence[Any], results: list[Tensor], residuals: list[Any], state: dict[Any, Any]
+        self,
+        leaves: Sequence[Any],
+        results: list[Tensor],
+        residuals: list[Any],
+        state: dict[Any, Any],
+        edges: tuple[Edge, ...],
     ) -> CompiledNode:
         everything = (*leaves, *self.binding.tensors())
-        edges = tuple(edge_of(everything[i]) for i in self.sources)
         again = [
             Snapshot(everything[i], None, f"an argument of the compiled {self.name}")
             for i in (*self.kept_plain, *self.kept_bound)

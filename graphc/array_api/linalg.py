@@ -1,17 +1,16 @@
-"""The extension of the array API standard for linear algebra, without what needs complex numbers."""
+"""The extension of the array API standard for linear algebra."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from graphc import linalg
-from graphc.array_api import promotion
+from graphc.array_api import promotion, statistics
 from graphc.array_api.array import broadcast_together, standard
 from graphc.array_api.products import matmul, matrix_transpose, tensordot, vecdot
 from graphc.array_api.statistics import Axis, fold
-from graphc.base.dtypes import dtype_of
 from graphc.base.errors import DTypeError, ShapeError
-from graphc.linalg.results import EighResult, QRResult, SlogdetResult, SVDResult
+from graphc.linalg.results import EighResult, EigResult, QRResult, SlogdetResult, SVDResult
 from graphc.tensors import composite
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import need_tensor
@@ -19,7 +18,7 @@ from graphc.tensors.tensor_base import need_tensor
 
 @standard
 def cholesky(x: Tensor, /, *, upper: bool = False) -> Tensor:
-    """The lower triangular L of a symmetric positive definite matrix L @ L.T (``upper``: its transpose)."""
+    """The lower triangular L of a symmetric or Hermitian positive definite matrix L @ L.H (``upper``: L.H)."""
     return linalg.cholesky(x, upper=upper)
 
 
@@ -47,14 +46,27 @@ def diagonal(x: Tensor, /, *, offset: int = 0) -> Tensor:
 
 
 @standard
+def eig(x: Tensor, /) -> EigResult:
+    """Eigenvalues and, as columns, eigenvectors of norm 1 of a square matrix; all are complex."""
+    return linalg.eig(x)
+
+
+@standard
 def eigh(x: Tensor, /) -> EighResult:
-    """Ascending eigenvalues and, as columns, eigenvectors of a symmetric matrix; its lower triangle is read."""
+    """Ascending eigenvalues and, as columns, eigenvectors of a symmetric or Hermitian matrix, of which the
+    lower triangle is read."""
     return linalg.eigh(x)
 
 
 @standard
+def eigvals(x: Tensor, /) -> Tensor:
+    """The complex eigenvalues of a square matrix."""
+    return linalg.eigvals(x)
+
+
+@standard
 def eigvalsh(x: Tensor, /) -> Tensor:
-    """The ascending eigenvalues of a symmetric matrix."""
+    """The ascending eigenvalues of a symmetric or Hermitian matrix."""
     return linalg.eigvalsh(x)
 
 
@@ -135,9 +147,8 @@ def svdvals(x: Tensor, /) -> Tensor:
 
 @standard
 def trace(x: Tensor, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
-    """The sum of a diagonal, in ``dtype``: None for int64 for integers, else the type of ``x``."""
-    found = _matrix("trace", x).diagonal(offset, -2, -1)
-    return composite.total(found, -1, dtype=None if dtype is None else dtype_of(dtype))
+    """The sum of a diagonal, in ``dtype``: None for int64 or uint64 for integers, else the type of ``x``."""
+    return statistics.sum(_matrix("trace", x).diagonal(offset, -2, -1), axis=-1, dtype=dtype)
 
 
 @standard
@@ -162,7 +173,9 @@ __all__ = [
     "cross",
     "det",
     "diagonal",
+    "eig",
     "eigh",
+    "eigvals",
     "eigvalsh",
     "inv",
     "matmul",

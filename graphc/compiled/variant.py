@@ -274,11 +274,10 @@ class Variant:
         given = [*map(given_for, leaves)]
         early = [(i, self.binding.arrays()[i].copy()) for i in self._early] if self.sources else ()
         run = self.calls.run
-        first, older = 0, ()
+        first, edges = 0, None
         if self.traced.host:
-            # The nodes of leaves, which tensors hold weakly, come before what Python functions compute.
-            older = self._edges(leaves)
-            first = next_sequence()
+            # Made now, as what the node of the call leads to is older than it.
+            edges, first = self._edges(leaves), next_sequence()
             run = self.outside.serving(run, self.traced.host, state, self if self.binding.written else None)
         arrays = run(given)
         structure, effects = self.structure, self._effects
@@ -292,13 +291,12 @@ class Variant:
         if self.training is not None:
             self.training.done(arrays[count:])
         elif self.sources:
-            node = self._record(leaves, results, arrays[count:], state)
+            node = self._record(leaves, results, arrays[count:], state, edges or self._edges(leaves))
             node.call = self._call(leaves, given, early)
             if self.traced.host:
                 # What Python functions have computed in the call comes behind its node.
                 node.sequence = first
                 lead_to(state, node)
-        del older
         return results[0] if self.single else unflatten(structure, results)
 
     def shortcut(self) -> Callable[..., Any] | None:
@@ -386,11 +384,20 @@ class Variant:
         """Whether it will not fit again, or should not."""
         return self.is_thrashing or (isinstance(self.binding, PrepackedBinding) and self.binding.is_escaped())
 
+    def _edges(self, leaves: Sequence[Any]) -> tuple[Edge, ...]:
+        """Where gradients of a call go."""
+        everything = (*leaves, *self.binding.tensors())
+        return tuple(edge_of(everything[i]) for i in self.sources)
+
     def _record(
-        self, leaves: Sequence[Any], results: list[Tensor], residuals: list[Any], state: dict[Any, Any]
+        self,
+        leaves: Sequence[Any],
+        results: list[Tensor],
+        residuals: list[Any],
+        state: dict[Any, Any],
+        edges: tuple[Edge, ...],
     ) -> CompiledNode:
         everything = (*leaves, *self.binding.tensors())
-        edges = self._edges(leaves)
         again = [
             Snapshot(everything[i], None, f"an argument of the compiled {self.name}")
             for i in (*self.kept_plain, *self.kept_bound)
@@ -406,11 +413,6 @@ class Variant:
             if self.differentiable[i]:
                 result._node, result._index, result._requires_grad = node, i, True
         return node
-
-    def _edges(self, leaves: Sequence[Any]) -> tuple[Edge, ...]:
-        """Where gradients of the sources go."""
-        everything = (*leaves, *self.binding.tensors())
-        return tuple(edge_of(everything[i]) for i in self.sources)
 
     def _call(self, leaves: Sequence[Any], given: Sequence[Any], early: Sequence[tuple[int, Any]]) -> Call:
         """What this call was given."""

@@ -15,17 +15,20 @@ LinAlgError = ConditionError
 
 
 def need_float(name: str, *tensors: Any) -> None:
-    """Raises ArgumentError for what is no tensor, DTypeError for types that are not floating point or differ."""
+    """Raises ArgumentError for what is no tensor, DTypeError for types that are neither floating point nor
+    complex, or differ."""
     need_tensor(name, *tensors)
     for t in tensors:
-        if t.dtype.kind != "f":
-            raise DTypeError(f"{name} takes floating-point matrices, got {t.dtype.name}", remedy="x.double()")
+        if t.dtype.kind not in "fc":
+            raise DTypeError(
+                f"{name} takes matrices of floats or complex numbers, got {t.dtype.name}", remedy="x.double()"
+            )
         if t.dtype is not tensors[0].dtype:
             raise DTypeError(f"{name}: element types differ: {tensors[0].dtype.name} and {t.dtype.name}")
 
 
 def need_matrix(name: str, x: Any) -> Any:
-    """The tensor itself, floating point with at least two dimensions; raises ShapeError."""
+    """The tensor itself, of floats or complex numbers with at least two dimensions; raises ShapeError."""
     need_float(name, x)
     if x.ndim < 2:
         raise ShapeError(f"{name} takes matrices, got {list(x.shape)}", remedy="at least two dimensions")

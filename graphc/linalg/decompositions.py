@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from graphc.base.errors import GradientError, UnsupportedError
+from graphc.base.dtypes import DType
+from graphc.base.errors import GradientError
 from graphc.eager.function import Function
 from graphc.linalg.checks import LinAlgError, need_matrix
 from graphc.ops import elementwise as ew
@@ -29,6 +30,13 @@ class Rule(NamedTuple):
     """``gradient(gradients of the results, operands, results)``: those of the operands, as operations."""
     shapes: Callable[..., tuple[tuple[int, ...], ...]]
     """Shapes of the operands to those of the results."""
+    types: str
+    """What each result holds: ``m`` numbers of the type of the matrix, ``r`` real or ``c`` complex ones, as precise."""
+
+    def dtypes(self, matrix: DType) -> tuple[DType, ...]:
+        """Element types of the results."""
+        known = {"m": matrix, "r": matrix.real, "c": matrix if matrix.is_complex else None}
+        return tuple([known[t] or matrix.complex for t in self.types])
 
 
 class _ByNumpy(Function):
@@ -39,7 +47,8 @@ class _ByNumpy(Function):
         except np.linalg.LinAlgError as error:
             raise LinAlgError(f"linalg.{rule.name}: {error}", remedy="a matrix for which it exists") from None
         found = tuple(found) if isinstance(found, tuple) else (found,)
-        results = tuple([Tensor._wrap(np.array(f, tensors[0].dtype.numpy, order="C")) for f in found])
+        types = rule.dtypes(tensors[0].dtype)
+        results = tuple([Tensor._wrap(np.array(f, t.numpy, order="C")) for f, t in zip(found, types, strict=True)])
         ctx.rule, ctx.count = rule, len(tensors)
         ctx.save_for_backward(*tensors, *results)
         return results
@@ -51,8 +60,8 @@ class _ByNumpy(Function):
 
 
 def apply(rule: Rule, *tensors: Any) -> tuple[Any, ...]:
-    """The results of a rule, with gradients. Raises DTypeError for a type that is not floating point, ShapeError for
-    what is no matrix, LinAlgError for matrices of which it does not exist."""
+    """The results of a rule, with gradients. Raises DTypeError for a type that is neither floating point nor complex,
+    ShapeError for what is no matrix, LinAlgError for matrices of which it does not exist."""
     need_matrix(rule.name, tensors[0])
     function: Any = partial(_ByNumpy.apply, rule)
     function.__name__ = f"linalg: {rule.name} by numpy, as there is no native code for it"
@@ -60,7 +69,8 @@ def apply(rule: Rule, *tensors: Any) -> tuple[Any, ...]:
 
 
 def _results_like(rule: Rule, *tensors: Any) -> tuple[Any, ...]:
-    return tuple([filled(0, tensors[0].dtype, s) for s in rule.shapes(*[tuple(t.shape) for t in tensors])])
+    shapes = rule.shapes(*[tuple(t.shape) for t in tensors])
+    return tuple([filled(0, t, s) for t, s in zip(rule.dtypes(tensors[0].dtype), shapes, strict=True)])
 
 
 def _over_gaps(x: Any, values: Any) -> Any:
@@ -71,18 +81,21 @@ def _over_gaps(x: Any, values: Any) -> Any:
 
 
 def _singular_gradient(grads: Sequence[Any], given: Sequence[Any], found: Sequence[Any]) -> Any:
-    """Townsend, Differentiating the singular value decomposition, 2016."""
+    """Townsend, Differentiating the singular value decomposition, 2016; of complex matrices with the phases that left
+    and right vectors have in common left out, which do not change the product."""
     (x,), (left, values, right) = given, found
     grad_left, grad_values, grad_right = grads
-    v, grad_v = right.mT, grad_right.mT
+    v, grad_v = right.mH, grad_right.mH
     squares, across = values * values, values.unsqueeze(-2)
-    a, b = left.mT @ grad_left, v.mT @ grad_v
-    inner = _over_gaps(a - a.mT, squares) * across + values.unsqueeze(-1) * _over_gaps(b - b.mT, squares)
+    a, b = left.mH @ grad_left, right @ grad_v
+    inner = _over_gaps(a - a.mH, squares) * across + values.unsqueeze(-1) * _over_gaps(b - b.mH, squares)
+    if x.dtype.is_complex:
+        inner = inner + diag_embed((a - a.mH).diagonal(0, -2, -1) / (values * 2))
     result = left @ (inner + diag_embed(grad_values)) @ right
     if x.shape[-2] > x.shape[-1]:
         result = result + ((grad_left - left @ a) / across) @ right
     if x.shape[-1] > x.shape[-2]:
-        result = result + (left / across) @ (grad_v - v @ b).mT
+        result = result + (left / across) @ (grad_v - v @ b).mH
     return (result,)
 
 
@@ -97,43 +110,36 @@ def _singular_shapes(x: tuple[int, ...], full: bool = False) -> tuple[tuple[int,
     return (*batch, rows, left), (*batch, least), (*batch, right, columns)
 
 
-def _eigenvalues(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Those of real matrices, as long as they are real."""
-    values, vectors = np.linalg.eig(a)
-    if np.any(np.imag(values)):
-        raise UnsupportedError("eig: an eigenvalue is complex, which tensors are not", remedy="eigh for symmetric ones")
-    return np.real(values), np.real(vectors)
-
-
 def _eigen_of_any_gradient(grads: Sequence[Any], given: Sequence[Any], found: Sequence[Any]) -> Any:
-    """Boeddeker et al., On the computation of complex-valued gradients, 2017, equation 4.77, of real numbers: vectors
-    of norm 1 do not change along themselves."""
-    values, vectors = found
-    inner = vectors.mT @ grads[1]
-    along = inner.diagonal(0, -2, -1)
-    free = inner - (vectors.mT @ vectors) * along.unsqueeze(-2)
-    middle = diag_embed(grads[0]) + _over_gaps(free, values)
-    return (factors.solve(vectors.mT, middle @ vectors.mT),)
+    """Boeddeker et al., On the computation of complex-valued gradients, 2017, equation 4.77: vectors of norm 1 do not
+    change along themselves."""
+    (x,), (values, vectors) = given, found
+    inner = vectors.mH @ grads[1]
+    along = inner.diagonal(0, -2, -1).real
+    free = inner - (vectors.mH @ vectors) * along.unsqueeze(-2)
+    middle = diag_embed(grads[0]) + _over_gaps(free, values.conj())
+    result = factors.solve(vectors.mH, middle @ vectors.mH)
+    return (result if x.dtype.is_complex else result.real,)
 
 
 def _pseudo_inverse(a: np.ndarray, atol: np.ndarray, rtol: np.ndarray) -> np.ndarray:
     left, values, right = np.linalg.svd(a, full_matrices=False)
     least = np.maximum(values.max(-1, keepdims=True) * rtol[..., None], atol[..., None])
     inverse = np.divide(1, values, where=values > least, out=np.zeros_like(values))
-    return (right.swapaxes(-1, -2) * inverse[..., None, :]) @ left.swapaxes(-1, -2)
+    return np.conj((left * inverse[..., None, :]) @ right).swapaxes(-1, -2)
 
 
 def _pseudo_inverse_gradient(grads: Sequence[Any], given: Sequence[Any], found: Sequence[Any]) -> Any:
     """Golub, Pereyra, The differentiation of pseudo-inverses, 1973, equation 4.12, for ranks that stay."""
-    (a, *tolerances), (x,), turned = given, found, grads[0].mT
-    left, right = x.mT @ x @ turned, turned @ (x @ x.mT)
-    result = (right - a @ (x @ right)) + (left - (left @ x) @ a) - (x @ turned @ x).mT
+    (a, *tolerances), (x,), turned = given, found, grads[0].mH
+    left, right = x.mH @ x @ turned, turned @ (x @ x.mH)
+    result = (right - a @ (x @ right)) + (left - (left @ x) @ a) - (x @ turned @ x).mH
     return result, *[None for _ in tolerances]
 
 
-EIGEN_OF_ANY = Rule("eig", _eigenvalues, _eigen_of_any_gradient, lambda x: (x[:-1], x))
+EIGEN_OF_ANY = Rule("eig", np.linalg.eig, _eigen_of_any_gradient, lambda x: (x[:-1], x), "cc")
 PSEUDO_INVERSE = Rule(
-    "pinv", _pseudo_inverse, _pseudo_inverse_gradient, lambda x, *tolerances: ((*x[:-2], x[-1], x[-2]),)
+    "pinv", _pseudo_inverse, _pseudo_inverse_gradient, lambda x, *tolerances: ((*x[:-2], x[-1], x[-2]),), "m"
 )
-SINGULAR = Rule("svd", partial(np.linalg.svd, full_matrices=False), _singular_gradient, _singular_shapes)
-SINGULAR_FULL = Rule("svd", np.linalg.svd, _no_gradient, partial(_singular_shapes, full=True))
+SINGULAR = Rule("svd", partial(np.linalg.svd, full_matrices=False), _singular_gradient, _singular_shapes, "mrm")
+SINGULAR_FULL = Rule("svd", np.linalg.svd, _no_gradient, partial(_singular_shapes, full=True), "mrm")

@@ -26,7 +26,7 @@ class QRResult(NamedTuple):
 
 
 class SVDResult(NamedTuple):
-    """Singular vectors and values; V is not transposed."""
+    """Singular vectors and values; V is not transposed, nor conjugated."""
 
     U: Tensor
     S: Tensor
@@ -52,15 +52,15 @@ def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
 
 def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False) -> Tensor:
     """The X of ``A @ X = input`` from the factor of ``cholesky(A)``."""
-    inner = solve_triangular(L.mT if upper else L, input, upper=False)
-    return solve_triangular(L if upper else L.mT, inner, upper=True)
+    inner = solve_triangular(L.mH if upper else L, input, upper=False)
+    return solve_triangular(L if upper else L.mH, inner, upper=True)
 
 
 def cholesky_inverse(input: Tensor, upper: bool = False) -> Tensor:
     """The inverse of A from the factor of ``cholesky(A)``."""
     need_matrix("cholesky_inverse", input)
     half = solve_triangular(input, identity(input).expand(*input.shape), upper=upper)
-    return half @ half.mT if upper else half.mT @ half
+    return half @ half.mH if upper else half.mH @ half
 
 
 def triangular_solve(
@@ -89,7 +89,7 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> SVDResult:
         m, n = input.shape[-2:]
         batch = input.shape[:-2]
         return SVDResult(input.new_zeros(*batch, m, m), S, input.new_zeros(*batch, n, n))
-    return SVDResult(U, S, Vh.mT)
+    return SVDResult(U, S, Vh.mH)
 
 
 def orgqr(input: Tensor, input2: Tensor) -> Tensor:

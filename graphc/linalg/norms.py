@@ -23,8 +23,10 @@ _ORDERS = "'fro', 'nuc', inf, -inf, 1, -1, 2, -2"
 def _taken(name: str, x: Any, dtype: DType | None) -> Any:
     need_tensor(name, x)
     found = x if dtype is None else ew.cast(x, dtype=dtype)
-    if found.dtype.kind != "f":
-        raise DTypeError(f"{name} takes a floating-point tensor, got {found.dtype.name}", remedy="dtype=float32")
+    if found.dtype.kind not in "fc":
+        raise DTypeError(
+            f"{name} takes a tensor of floats or complex numbers, got {found.dtype.name}", remedy="dtype=float32"
+        )
     return found
 
 

@@ -30,10 +30,12 @@ def rotated_rows(x: Any) -> int:
 
 def apply(op: OpFunction, *operands: Any, most: int = NATIVE_ROWS, **attrs: Any) -> Any:
     """The result of an op on matrices: eagerly, and in graphs that cannot call Python, the op's; in compiled code that
-    of native code up to ``most`` rows, above it that of a call of numpy, whose name says so in ``explain``."""
+    of native code up to ``most`` rows, above it and for complex numbers that of a call of numpy, whose name says so in
+    ``explain``."""
     rows = max(operands[0].shape[-2:])
     calls_python = getattr(dispatch.current(), "host", None) is not None
-    if not calls_python or rows <= most or any(is_size(s) for x in operands for s in x.shape):
+    complex = operands[0].dtype.is_complex
+    if not calls_python or (rows <= most and not complex) or any(is_size(s) for x in operands for s in x.shape):
         return op(*operands, **attrs)
 
     def by_numpy(*tensors: Any) -> Any:
@@ -44,5 +46,6 @@ def apply(op: OpFunction, *operands: Any, most: int = NATIVE_ROWS, **attrs: Any)
         (found,) = op.op.result_types(types, op.op.normalize(attrs))
         return filled(0, found.dtype, found.shape)
 
-    by_numpy.__name__ = f"linalg: {op.op.name} of {rows} rows by numpy, as these are more than {most}"
+    reason = "there is no native code for complex ones" if complex else f"these are more than {most}"
+    by_numpy.__name__ = f"linalg: {op.op.name} of {rows} rows by numpy, as {reason}"
     return opaque(by_numpy, results=like)(*operands)

@@ -9,12 +9,14 @@ from math import factorial, prod
 from typing import Any
 
 from graphc.base.dims import common_shape, dim_of
+from graphc.base.dtypes import complex128, float64
 from graphc.base.errors import ArgumentError, AttributeValueError, ShapeError
 from graphc.linalg.checks import expanded, identity, need_float, need_matrix, need_square
 from graphc.linalg.systems import inv, solve
 from graphc.ops import dispatch, reduce, shape
 from graphc.ops import elementwise as ew
 from graphc.ops.matrix_product import matmul as product
+from graphc.ops.parts_of_complex import conjugate
 from graphc.ops.state import straight_through
 from graphc.tensors.free_functions import cat, where
 from graphc.tensors.tensor import Tensor
@@ -37,9 +39,9 @@ def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
 
 
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
-    """Sums of products along a dimension of both; the others broadcast."""
+    """Sums of products along a dimension of both, complex numbers of ``x`` conjugated; the others broadcast."""
     need_tensor("vecdot", x, y)
-    products = ew.mul(x, y)
+    products = ew.mul(conjugate(x), y)
     found = reduce.sum(products, axes=(dim_of(dim, products.ndim),))
     return found if found.dtype is products.dtype else ew.cast(found, dtype=products.dtype)
 
@@ -118,7 +120,7 @@ def matrix_power(A: Tensor, n: int) -> Tensor:
         raise ShapeError(f"matrix_power takes square matrices, got {list(A.shape)}")
     if n == 0:
         one = expanded(identity(A), tuple(A.shape[:-2]))
-        return straight_through(A * 0, one) if A.dtype.kind == "f" else one.clone()
+        return straight_through(A * 0, one) if A.dtype.is_differentiable else one.clone()
     base, left = A if n > 0 else inv(A), abs(n)
     factors = []
     while left:
@@ -147,7 +149,7 @@ def matrix_exp(A: Tensor) -> Tensor:
     if not dispatch.is_default():
         halvings = halvings.clamp(max=_SQUARINGS)
     squarings = int(halvings.max()) if dispatch.is_default() else _SQUARINGS
-    result = _series((A * (-halvings).exp2()).double())
+    result = _series((A * (-halvings).exp2()).to(complex128 if A.is_complex() else float64))
     for k in range(squarings):
         result = where(halvings > k, result @ result, result)
     return result.to(A.dtype)
@@ -177,7 +179,7 @@ def _halvings(A: Any) -> Any:
 
 
 def householder_product(A: Tensor, tau: Tensor) -> Tensor:
-    """The first n columns of the product of reflections ``1 - tau[..., i] * v @ v.T``, where v is column i of A
+    """The first n columns of the product of reflections ``1 - tau[..., i] * v @ v.H``, where v is column i of A
     [..., m, n] with 0 above its diagonal and 1 on it."""
     need_matrix("householder_product", A)
     need_float("householder_product", A, tau)
@@ -190,7 +192,7 @@ def householder_product(A: Tensor, tau: Tensor) -> Tensor:
     below = A.tril(-1)
     for i in range(k - 1, -1, -1):
         v = below[..., i : i + 1] + columns[:, i : i + 1]
-        result = result - tau[..., i, None, None] * v * (v.mT @ result)
+        result = result - tau[..., i, None, None] * v * (v.mH @ result)
     return result
 
 

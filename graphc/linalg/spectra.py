@@ -39,15 +39,15 @@ def qr(A: Tensor, mode: str = "reduced") -> QRResult:
 
 
 def eigh(A: Tensor, UPLO: str = "L") -> EighResult:
-    """Ascending eigenvalues [..., n] and, as columns, eigenvectors of symmetric matrices [..., n, n], of which the
-    lower (``UPLO="U"``: upper) triangle is read. The gradient goes to both alike; that of eigenvectors needs different
-    eigenvalues; their largest elements are positive."""
+    """Ascending eigenvalues [..., n] and, as columns, eigenvectors of symmetric or Hermitian matrices
+    [..., n, n], of which the lower (``UPLO="U"``: upper) triangle is read. The gradient goes to both alike; that of
+    eigenvectors needs different eigenvalues; their largest elements are positive."""
     need_square("eigh", A)
     if UPLO.upper() not in ("L", "U"):
         raise AttributeValueError(f"eigh: UPLO {UPLO!r} is not known", remedy="'L' or 'U'")
-    read = A.mT if UPLO.upper() == "U" else A
-    packed = place.apply(eigen.eigh, straight_through((A + A.mT) * 0.5, read), most=place.rotated_rows(A))
-    return EighResult(packed[..., 0], packed[..., 1:])
+    read = A.mH if UPLO.upper() == "U" else A
+    packed = place.apply(eigen.eigh, straight_through((A + A.mH) * 0.5, read), most=place.rotated_rows(A))
+    return EighResult(packed[..., 0].real, packed[..., 1:])
 
 
 def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
@@ -56,8 +56,9 @@ def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
 
 
 def eig(A: Tensor) -> EigResult:
-    """Eigenvalues [..., n] and, as columns, eigenvectors of norm 1 of square matrices, as long as these are real: in
-    PyTorch all results are complex. Raises UnsupportedError for complex ones."""
+    """Eigenvalues [..., n] and, as columns, eigenvectors of norm 1 of square matrices [..., n, n]: all complex, of real
+    matrices too. The gradient needs different eigenvalues, and functions to which the phases of vectors do not
+    matter."""
     return EigResult(*decompositions.apply(decompositions.EIGEN_OF_ANY, need_square("eig", A)))
 
 
@@ -131,14 +132,15 @@ def pinv(A: Tensor, rcond: Any = None, *, atol: Any = None, rtol: Any = None, he
     rtol = rcond if rtol is None else rtol
     need_matrix("pinv", A)
     if min(A.shape[-2:]) == 0:
-        return A.mT.clone()
-    read = straight_through((A + A.mT) * 0.5, A.tril() + A.tril(-1).mT) if hermitian else A
+        return A.mH.clone()
+    read = straight_through((A + A.mH) * 0.5, A.tril() + A.tril(-1).mH) if hermitian else A
     least, part = (_tensor(A, t) for t in _tolerances(A, atol, rtol))
     return decompositions.apply(decompositions.PSEUDO_INVERSE, read, least, part)[0]
 
 
 def _tensor(A: Any, number: Any) -> Any:
-    return ew.cast(number, dtype=A.dtype) if isinstance(number, Tensor) else dispatch.current().scalar(number, A.dtype)
+    dtype = A.dtype.real
+    return ew.cast(number, dtype=dtype) if isinstance(number, Tensor) else dispatch.current().scalar(number, dtype)
 
 
 # ---- least squares
@@ -167,28 +169,28 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     batch = common_shape(A.shape[:-2], right.shape[:-2])
     a, b = expanded(A, batch), expanded(right, batch)
     if driver == "gels":
-        found, rank, values = _by_factors(a, b), A.new_empty(0, dtype=int64), A.new_empty(0)
+        found, rank, values = _by_factors(a, b), A.new_empty(0, dtype=int64), a.real.flatten()[:0]
     else:
         values = svdvals(a.detach())
         found, rank = pinv(a, rcond) @ b, matrix_rank(a.detach(), rtol=rcond)
-    residuals = a.flatten()[:0] if driver == "gelsy" else _residuals(a, b, found, rank)
+    none = a.real.flatten()[:0]
+    residuals = none if driver == "gelsy" else _residuals(a, b, found, rank)
     return LstsqResult(
-        found.squeeze(-1) if vectors else found, residuals, rank, values if driver in _DRIVERS[2:] else A.new_empty(0)
+        found.squeeze(-1) if vectors else found, residuals, rank, values if driver in _DRIVERS[2:] else none
     )
 
 
 def _by_factors(a: Any, b: Any) -> Any:
     m, n = a.shape[-2:]
-    Q, R = qr(a if m >= n else a.mT)
+    Q, R = qr(a if m >= n else a.mH)
     if m >= n:
-        return solve_triangular(R, Q.mT @ b, upper=True)
-    return Q @ solve_triangular(R.mT, b, upper=False)
+        return solve_triangular(R, Q.mH @ b, upper=True)
+    return Q @ solve_triangular(R.mH, b, upper=False)
 
 
 def _residuals(a: Any, b: Any, found: Any, rank: Any) -> Any:
     m, n = a.shape[-2:]
     full = m > n and (not rank.numel() or not dispatch.is_default() or bool((rank == n).all()))
     if not full:
-        return a.flatten()[:0]
-    rest = ew.sub(a @ found, b)
-    return composite.total(ew.mul(rest, rest), -2)
+        return a.real.flatten()[:0]
+    return composite.total(composite.squared(ew.sub(a @ found, b)), -2)

@@ -34,8 +34,8 @@ from graphc.tensors.tensor import Tensor
 def _factor(name: str, A: Tensor, upper: bool) -> Any:
     """The lower factor, from the triangle that is asked for; the gradient goes to both triangles alike."""
     need_square(name, A)
-    symmetric = (A + A.mT) * 0.5
-    return place.apply(factors.cholesky, straight_through(symmetric, A.mT if upper else A))
+    symmetric = (A + A.mH) * 0.5
+    return place.apply(factors.cholesky, straight_through(symmetric, A.mH if upper else A))
 
 
 def _first_bad(good: Any) -> Any:
@@ -50,21 +50,21 @@ def _first_bad(good: Any) -> Any:
 
 def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
     """The lower triangular L of symmetric positive definite matrices A = L @ L.mT (``upper``: the transposed one), of
-    [..., n, n]. One triangle of A is read. Raises LinAlgError where there is none."""
+    [..., n, n]; of Hermitian ones A = L @ L.mH. One triangle of A is read. Raises LinAlgError where there is none."""
     found = _factor("cholesky", A, upper)
-    good = ew.gt(found.diagonal(0, -2, -1), 0)
+    good = ew.gt(found.diagonal(0, -2, -1).real, 0)
     require(good, "linalg.cholesky: a matrix is not positive definite")
-    return found.mT if upper else found
+    return found.mH if upper else found
 
 
 def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> CholeskyExResult:
     """As ``cholesky``, with ``info`` (i32, [...]) instead of an error: the number of the first leading minor that is
     not positive, or 0. Then the factor is NaN."""
     found = _factor("cholesky_ex", A, upper)
-    info = _first_bad(ew.gt(found.diagonal(0, -2, -1), 0))
+    info = _first_bad(ew.gt(found.diagonal(0, -2, -1).real, 0))
     if check_errors:
         require(ew.eq(info, 0), "linalg.cholesky_ex: a matrix is not positive definite")
-    return CholeskyExResult(found.mT if upper else found, info)
+    return CholeskyExResult(found.mH if upper else found, info)
 
 
 # ---- solutions
@@ -184,7 +184,7 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -
     info = _info(packed)
     if check_errors:
         require(ew.eq(info, 0), "linalg.lu_factor_ex: a pivot is 0")
-    pivots = packed[..., : min(A.shape[-2:]), -2].detach()
+    pivots = packed[..., : min(A.shape[-2:]), -2].detach().real
     return LUFactorExResult(_together(packed), ew.add(ew.cast(pivots, dtype=int32), 1), info)
 
 
@@ -228,16 +228,16 @@ def permutation(pivots: Tensor, m: int) -> Any:
 
 
 def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Tensor:
-    """The X of ``A @ X = B`` (``left=False``: ``X @ A = B``; ``adjoint``: of the transposed A), from
+    """The X of ``A @ X = B`` (``left=False``: ``X @ A = B``; ``adjoint``: of A.mH), from
     ``lu_factor(A)``."""
     if not left:
-        return lu_solve(LU, pivots, B.mT, adjoint=not adjoint).mT
+        return lu_solve(LU, pivots, B.mH, adjoint=not adjoint).mH
     need_square("lu_solve", LU)
     need_float("lu_solve", LU, B)
     P = factors.rows_to(permutation(pivots, LU.shape[-1]), LU.dtype)
     if adjoint:
-        inner = solve_triangular(LU.mT, B, upper=False)
-        return P.mT @ solve_triangular(LU.mT, inner, upper=True, unitriangular=True)
+        inner = solve_triangular(LU.mH, B, upper=False)
+        return P.mT @ solve_triangular(LU.mH, inner, upper=True, unitriangular=True)
     inner = solve_triangular(LU, P @ B, upper=False, unitriangular=True)
     return solve_triangular(LU, inner, upper=True)
 
@@ -266,13 +266,17 @@ def det(A: Tensor) -> Tensor:
 
 
 def slogdet(A: Tensor) -> SlogdetResult:
-    """Signs of the determinants (0 of singular matrices), and the logarithms of their absolute values."""
+    """Signs of the determinants (0 of singular matrices; complex ones have size 1), and the logarithms of their
+    absolute values."""
     pivots, sign = _pivots("slogdet", A)
     signs = reduce.prod(ew.sign(pivots), axes=(pivots.ndim - 1,))
     return SlogdetResult(signs * sign, composite.total(mathematics.log(ew.abs(pivots)), -1))
 
 
 def logdet(A: Tensor) -> Tensor:
-    """The logarithms of determinants: NaN of negative ones, minus infinity of singular matrices."""
+    """The logarithms of determinants: NaN of negative ones, minus infinity of singular matrices; complex ones of
+    complex matrices."""
     sign, logarithm = slogdet(A)
+    if A.dtype.is_complex:
+        return mathematics.log(sign) + logarithm
     return ew.where(ew.lt(sign, 0), float("nan"), logarithm)

@@ -22,8 +22,9 @@ from graphc.ops.batch import leading
 from graphc.ops.define import define
 from graphc.ops.elementwise import add, div, eq, mul, sub, where
 from graphc.ops.factor_loops import Work, after, work_of
-from graphc.ops.factors import check_square, part, triangle, turned
+from graphc.ops.factors import adjoint, check_square, half_of_hermitian, part, triangle, turned
 from graphc.ops.matrix_product import matmul
+from graphc.ops.parts_of_complex import conjugate
 from graphc.ops.samples import floats
 from graphc.ops.shape import reshape
 
@@ -39,8 +40,9 @@ def _reference(a: np.ndarray) -> np.ndarray:
     except np.linalg.LinAlgError:
         return np.full((*a.shape[:-1], a.shape[-1] + 1), np.nan, a.dtype)
     largest = np.argmax(np.abs(vectors), -2, keepdims=True) if a.shape[-1] else np.zeros((*a.shape[:-2], 1, 0), int)
-    signs = np.where(np.take_along_axis(vectors, largest, -2) < 0, -1, 1)
-    return np.concatenate([values[..., None], vectors * signs], -1).astype(a.dtype)
+    found = np.take_along_axis(vectors, largest, -2)
+    turns = np.where(found < 0, -1, 1) if a.dtype.kind != "c" else np.conj(np.sign(found))
+    return np.concatenate([values[..., None], vectors * turns], -1).astype(a.dtype)
 
 
 def sweeps(n: int) -> int:
@@ -167,13 +169,14 @@ def _gradient(g: Any, result: Any, a: Any) -> Any:
     g_values, g_vectors = part(g, (0, n), (0, 1)), part(g, (0, n), (1, n + 1))
     gaps = sub(turned(values), values)
     zero = eq(gaps, 0)
-    inner = where(zero, 0, div(matmul(vectors, g_vectors, transpose_a=True), where(zero, 1, gaps)))
+    inner = where(zero, 0, div(matmul(conjugate(vectors), g_vectors, transpose_a=True), where(zero, 1, gaps)))
     spread = mul(vectors, reshape(g_values, shape=(*a.shape[:-2], 1, n)))
+    right = conjugate(vectors)
     found = add(
-        matmul(spread, vectors, transpose_b=True),
-        matmul(matmul(vectors, inner), vectors, transpose_b=True),
+        matmul(spread, right, transpose_b=True),
+        matmul(matmul(vectors, inner), right, transpose_b=True),
     )
-    return add(triangle(found, 0), triangle(turned(found), -1))
+    return add(half_of_hermitian(found), triangle(adjoint(found), -1))
 
 
 def _symmetric(*shape: int) -> np.ndarray:
@@ -183,8 +186,8 @@ def _symmetric(*shape: int) -> np.ndarray:
 
 eigh = define(
     "eigh",
-    "Eigenvalues and eigenvectors of symmetric matrices [.., n, n], of which the lower triangle is read: a column of "
-    "ascending values, and right of it the vectors, columns whose largest elements are positive.",
+    "Eigenvalues and eigenvectors of symmetric or Hermitian matrices [.., n, n], of which the lower triangle is read: "
+    "a column of ascending values, and right of it the vectors, columns whose largest elements are positive.",
     "a",
     _infer,
     reference=_reference,

@@ -26,6 +26,7 @@ from graphc.ops.elementwise import add, cast, eq, mul, neg, where
 from graphc.ops.factor_loops import cholesky_in_loops, lu_in_loops, solve_in_loops, triangular_in_loops
 from graphc.ops.index import iota
 from graphc.ops.matrix_product import matmul
+from graphc.ops.parts_of_complex import conjugate, holomorphic, named
 from graphc.ops.rules import check_kind, check_one_dtype, show
 from graphc.ops.samples import floats
 from graphc.ops.shape import concat, reshape, slice, transpose
@@ -48,8 +49,8 @@ _F = TensorType(float32, (3, 3))
 
 
 def check_square(name: str, a: TensorType) -> None:
-    """Raises ShapeError and DTypeError unless the type is that of square matrices of floating-point numbers."""
-    check_kind(name, 0, a.dtype, "f")
+    """Raises ShapeError and DTypeError unless the type is that of square matrices of floats or complex numbers."""
+    check_kind(name, 0, a.dtype, "fc")
     if a.rank < 2 or a.shape[-1] != a.shape[-2]:
         raise ShapeError(f"{name} takes square matrices, got {show(a.shape)}")
 
@@ -75,6 +76,18 @@ def turned(x: Any) -> Any:
     """The last two dimensions exchanged."""
     rank = len(x.shape)
     return transpose(x, permutation=(*range(rank - 2), rank - 1, rank - 2))
+
+
+def adjoint(x: Any) -> Any:
+    """The last two dimensions exchanged, complex numbers conjugated."""
+    return conjugate(turned(x))
+
+
+def half_of_hermitian(x: Any) -> Any:
+    """The lower triangle, whose diagonal is real."""
+    if x.dtype.kind != "c":
+        return triangle(x, 0)
+    return named.complex(triangle(named.real(x), 0), triangle(named.imag(x), -1))
 
 
 def triangle(x: Any, above: int, upper: bool = False) -> Any:
@@ -143,11 +156,12 @@ def _less(nest: NestBuilder, start: Scalar, products: Any) -> Scalar:
 
 def _cholesky_gradient(g: Any, result: Any, a: Any) -> Any:
     """Murray, Differentiation of the Cholesky decomposition, 2016, equation 10, for the triangle that is read."""
-    inner = matmul(turned(result), g)
+    upper = adjoint(result)
+    inner = matmul(upper, g)
     halved = add(triangle(inner, -1), mul(mul(triangle(inner, 0), _identity(a)), 0.5))
-    half = solve_triangular(turned(result), halved, upper=True)
-    found = turned(solve_triangular(turned(result), turned(half), upper=True))
-    return add(triangle(found, 0), triangle(turned(found), -1))
+    half = solve_triangular(upper, halved, upper=True)
+    found = adjoint(solve_triangular(upper, adjoint(half), upper=True))
+    return add(half_of_hermitian(found), triangle(adjoint(found), -1))
 
 
 def _identity(x: Any) -> Any:
@@ -161,8 +175,8 @@ def _positive(*shape: int, dtype: str = "float64") -> np.ndarray:
 
 cholesky = define(
     "cholesky",
-    "The lower triangular L of symmetric positive definite matrices L @ L.T, of which the lower triangle is read; NaN "
-    "where there is none.",
+    "The lower triangular L of symmetric or Hermitian positive definite matrices L @ L.H, of which the lower triangle "
+    "is read; NaN where there is none.",
     "a",
     _infer_cholesky,
     reference=lambda a: each_matrix(np.linalg.cholesky, a),
@@ -242,8 +256,8 @@ solve_triangular = define(
     ],
     reference=_substitute,
     vjp=(
-        _triangular_gradient_a,
-        lambda g, result, a, b, upper, unit: solve_triangular(turned(a), g, upper=not upper, unit=unit),
+        holomorphic(_triangular_gradient_a),
+        holomorphic(lambda g, result, a, b, upper, unit: solve_triangular(turned(a), g, upper=not upper, unit=unit)),
     ),
     lower_nest=_nest_triangular,
     traits=MATERIALIZED,
@@ -345,8 +359,8 @@ solve = define(
     _infer_system("solve"),
     reference=lambda a, b: each_matrix(np.linalg.solve, a, b),
     vjp=(
-        lambda g, result, a, b: neg(matmul(solve(turned(a), g), result, transpose_b=True)),
-        lambda g, result, a, b: solve(turned(a), g),
+        holomorphic(lambda g, result, a, b: neg(matmul(solve(turned(a), g), result, transpose_b=True))),
+        holomorphic(lambda g, result, a, b: solve(turned(a), g)),
     ),
     lower_nest=_nest_solve,
     traits=MATERIALIZED,
@@ -371,17 +385,22 @@ solve = define(
 
 
 def _infer_lu(a: TensorType) -> TensorType:
-    check_kind("lu", 0, a.dtype, "f")
+    check_kind("lu", 0, a.dtype, "fc")
     if a.rank < 2:
         raise ShapeError(f"lu takes matrices, got {show(a.shape)}", remedy="at least two dimensions")
     return TensorType(a.dtype, (*a.shape[:-1], a.shape[-1] + 2))
+
+
+def _sizes(x: np.ndarray) -> np.ndarray:
+    """By which LAPACK chooses pivots: absolute values, of complex numbers the sum of those of both parts."""
+    return np.abs(np.real(x)) + np.abs(np.imag(x)) if x.dtype.kind == "c" else np.abs(x)
 
 
 def _factor_panel(a: np.ndarray, order: np.ndarray, pivots: np.ndarray, first: int, end: int) -> None:
     """Eliminates the columns ``first`` to ``end`` of matrices [b, m, n] in place, which exchanges whole rows."""
     every = np.arange(len(a))
     for k in range(first, min(end, *a.shape[1:])):
-        found = k + np.argmax(np.abs(a[:, k:, k]), 1)
+        found = k + np.argmax(_sizes(a[:, k:, k]), 1)
         pivots[:, k] = found
         for x in (a, order):
             x[every, k], x[every, found] = x[every, found], x[every, k]
@@ -483,7 +502,7 @@ lu = define(
     "a",
     _infer_lu,
     reference=_lu_reference,
-    vjp=(_lu_gradient,),
+    vjp=(holomorphic(_lu_gradient),),
     lower_nest=_nest_lu,
     traits=MATERIALIZED,
     batch=leading,

@@ -13,7 +13,9 @@ from graphc.ir.literal import print_type
 from graphc.ir.op import Attr, Attrs, ErrorSample, OpDef, Trait, Types
 from graphc.ir.types import TensorType
 from graphc.ops.batch import Entry
+from graphc.ops.complex import interleaved, parts
 from graphc.ops.define import define
+from graphc.ops.parts_of_complex import Complex
 
 TOKEN = TensorType(float32)
 """What host calls hand on: 0, or another number after one that has failed."""
@@ -76,7 +78,25 @@ def _reference(
             f"the graph calls the Python function {name}, which is not a part of it",
             remedy="call the compiled function, which knows it; check a model without it",
         )
-    return (np.zeros((), np.float32), *map(np.array, _runs[-1](number, operands)))
+    found = map(_as, _runs[-1](number, operands), types_of(results))
+    return (np.zeros((), np.float32), *found)
+
+
+def _as(array: np.ndarray, type: TensorType) -> np.ndarray:
+    """A copy as an array of the type, of which complex ones are pairs of numbers in programs of real ones."""
+    found = np.array(array, order="C")
+    same = (found.dtype, found.shape) == (type.dtype.numpy, type.shape)
+    return found if same else found.view(type.dtype.numpy).reshape(type.shape)
+
+
+def _of_parts(token: Any, *operands: Any, results: str, **attrs: Any) -> tuple[Any, ...]:
+    """The function sees the memory of complex numbers, in which both parts lie side by side."""
+    types = types_of(results)
+    pairs = [TensorType(t.dtype.real, (*t.shape, 2)) if t.dtype.is_complex else t for t in types]
+    given = [interleaved(v) if isinstance(v, Complex) else v for v in operands]
+    found = host_call(token, *given, results=text_of(pairs), **attrs)
+    after, *made = found if isinstance(found, tuple) else (found,)
+    return after, *[parts(v) if t.dtype.is_complex else v for v, t in zip(made, types, strict=True)]
 
 
 def _gradient(g: Any, result: Any, token: Any, *operands: Any, **attrs: Any) -> tuple[Any, ...]:
@@ -103,6 +123,7 @@ host_call = define(
     ],
     reference=_reference,
     vjp=_gradient,
+    complex=_of_parts,
     traits=Trait.EFFECT | Trait.MATERIALIZE | Trait.HOST,
     batch=_batched,
     samples=list,

@@ -17,8 +17,9 @@ from graphc.ops.batch import leading
 from graphc.ops.define import define
 from graphc.ops.elementwise import add, sub
 from graphc.ops.factor_loops import Work, after, work_of
-from graphc.ops.factors import part, solve_triangular, triangle, turned
+from graphc.ops.factors import adjoint, half_of_hermitian, part, solve_triangular, triangle
 from graphc.ops.matrix_product import matmul
+from graphc.ops.parts_of_complex import conjugate
 from graphc.ops.rules import check_kind, show
 from graphc.ops.samples import floats
 from graphc.ops.shape import concat, filled
@@ -30,7 +31,7 @@ def _inner(m: int, n: int, complete: bool) -> int:
 
 
 def _infer(a: TensorType, complete: bool) -> TensorType:
-    check_kind("qr", 0, a.dtype, "f")
+    check_kind("qr", 0, a.dtype, "fc")
     if a.rank < 2:
         raise ShapeError(f"qr takes matrices, got {show(a.shape)}", remedy="at least two dimensions")
     *batch, m, n = a.shape
@@ -91,7 +92,7 @@ def _upper(w: Work, i: Index, j: Index) -> Scalar:
 
 def _gradient(g: Any, result: Any, a: Any, complete: bool) -> Any:
     """Walter, Lehmann, Algorithmic differentiation of linear algebra functions, 2010, section 3.2. Of wide matrices the
-    columns right of a square are Q.T times what they were."""
+    columns right of a square are Q.H times what they were."""
     m, n = a.shape[-2:]
     k = min(m, n)
     if complete and m > n:
@@ -106,12 +107,12 @@ def _gradient(g: Any, result: Any, a: Any, complete: bool) -> Any:
     right = []
     if n > m:
         g_rest = part(g, (0, k), (2 * k, k + n))
-        g_q = add(g_q, matmul(part(a, (0, m), (k, n)), g_rest, transpose_b=True))
+        g_q = add(g_q, matmul(part(a, (0, m), (k, n)), conjugate(g_rest), transpose_b=True))
         right = [matmul(q, g_rest)]
-    mixed = sub(matmul(r, g_r, transpose_b=True), matmul(g_q, q, transpose_a=True))
-    symmetric = add(triangle(mixed, 0), turned(triangle(mixed, -1)))
+    mixed = sub(matmul(r, conjugate(g_r), transpose_b=True), matmul(conjugate(g_q), q, transpose_a=True))
+    symmetric = add(half_of_hermitian(mixed), adjoint(triangle(mixed, -1)))
     inner = add(g_q, matmul(q, symmetric))
-    found = turned(solve_triangular(r, turned(inner), upper=True))
+    found = adjoint(solve_triangular(r, adjoint(inner), upper=True))
     return concat(found, *right, axis=len(a.shape) - 1) if right else found
 
 

@@ -121,7 +121,7 @@ straight_through = define(
     "straight_through",
     "value, whose gradient goes to x as it is: the straight-through estimator of Bengio et al. 2013, section 4.",
     "x value",
-    elementwise("straight_through", "f"),
+    elementwise("straight_through", "fc"),
     reference=lambda x, value: np.broadcast_to(value, np.broadcast_shapes(x.shape, value.shape)).copy(),
     vjp=(lambda g, result, x, value: g, None),
     lower=lowered(lambda nest, x, value: value),

@@ -52,11 +52,13 @@ class HostRun:
         """What function ``number`` returns for read-only arrays; raises what it raises."""
         if self._again.get(number):
             return self._again[number].popleft()
+        function = self.functions[number]
+        arrays = [_like(a, s) for a, s in zip(arrays, function.operands, strict=True)]
         for array in arrays:
             array.flags.writeable = False
         self.is_calling = True
         try:
-            found = self.functions[number].function(self.state, *arrays)
+            found = function.function(self.state, *arrays)
         finally:
             self.is_calling = False
         if self.lasting:
@@ -87,6 +89,11 @@ class HostRun:
             _token(addresses).value = 0.0
         except BaseException as error:
             self.error = error
+
+
+def _like(array: np.ndarray, spec: Spec) -> np.ndarray:
+    """The array itself; complex numbers, where an interpreted program has pairs of real ones."""
+    return array if array.dtype == spec[1] else np.ascontiguousarray(array).view(spec[1]).reshape(spec[0])
 
 
 def _token(addresses: int) -> ctypes.c_float:

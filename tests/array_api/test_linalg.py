@@ -97,6 +97,7 @@ def test_the_rank_is_counted_up_to_a_tolerance():
 def test_sums_of_diagonals_have_a_type():
     x = xp.asarray([[1, 2], [3, 4]], dtype=xp.int8)
     assert linalg.trace(x).dtype is gc.int64 and linalg.trace(x, dtype=xp.float32).dtype is gc.float32
+    assert linalg.trace(xp.astype(x, xp.uint8)).dtype is gc.uint64
 
 
 @pytest.mark.parametrize(
@@ -145,6 +146,22 @@ def test_what_does_not_fit_is_refused():
         linalg.trace(gc.ones(2))
 
 
-def test_what_needs_complex_numbers_is_no_attribute():
-    assert not hasattr(linalg, "eig") and not hasattr(linalg, "eigvals")
+def test_eigenvalues_of_any_matrix_are_complex():
+    values, vectors = linalg.eig(gc.tensor(SQUARE))
+    assert type(values) is type(vectors) is Array and values.dtype is vectors.dtype is gc.complex128
+    np.testing.assert_allclose(SQUARE @ np.asarray(vectors), np.asarray(vectors * values[:, None]))
+    assert linalg.eigvals(gc.tensor(SQUARE)).tolist() == values.tolist()
+    assert linalg.eig(gc.tensor(SQUARE))._fields == ("eigenvalues", "eigenvectors")
+
+
+def test_factors_of_complex_matrices_give_them_again():
+    x = SQUARE + 1j * SQUARE[::-1]
+    u, s, vh = linalg.svd(gc.tensor(x))
+    np.testing.assert_allclose(np.asarray((u * s[:, None]) @ vh), x)
+    np.testing.assert_allclose(np.asarray(linalg.pinv(gc.tensor(x))), np.linalg.pinv(x))
+    np.testing.assert_allclose(np.asarray(linalg.det(gc.tensor(x))), np.linalg.det(x))
+    assert linalg.matrix_rank(gc.tensor(x)).tolist() == [3, 3]
+
+
+def test_every_name_is_an_attribute():
     assert all(hasattr(linalg, name) for name in linalg.__all__)

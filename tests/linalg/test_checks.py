@@ -1,4 +1,4 @@
-"""What is no matrix of floating-point numbers is refused before anything is computed."""
+"""What is no matrix of floats or complex numbers is refused before anything is computed."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from graphc.linalg import checks
 
 def test_matrices_pass():
     x = gc.ones(2, 3, 3)
+    assert checks.need_square("f", x.cfloat()).dtype is gc.complex64
     assert checks.need_square("f", x) is x and checks.need_matrix("f", x[:, :2]).shape == (2, 2, 3)
 
 
@@ -20,7 +21,7 @@ def test_what_is_no_matrix_is_refused():
         checks.need_square("f", gc.ones(2, 3))
     with pytest.raises(ShapeError, match=r"f takes matrices, got \[3\]"):
         checks.need_matrix("f", gc.ones(3))
-    with pytest.raises(DTypeError, match="f takes floating-point matrices, got i64"):
+    with pytest.raises(DTypeError, match="f takes matrices of floats or complex numbers, got i64"):
         checks.need_square("f", gc.ones(2, 2).long())
     with pytest.raises(DTypeError, match="element types differ: f32 and f64"):
         checks.need_float("f", gc.ones(2, 2), gc.ones(2, 2).double())

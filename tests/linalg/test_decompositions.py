@@ -7,7 +7,7 @@ import pytest
 
 import graphc as gc
 from graphc.autograd import gradcheck, gradgradcheck
-from graphc.base.errors import ArgumentError, DTypeError, GradientError, ShapeError, TraceError, UnsupportedError
+from graphc.base.errors import ArgumentError, DTypeError, GradientError, ShapeError, TraceError
 from graphc.linalg import LinAlgError
 from graphc.linalg import decompositions as factors
 
@@ -32,6 +32,16 @@ def test_the_gradient_is_that_of_small_steps(rule, matrix):
     assert gradcheck(lambda x: factors.apply(rule, x), (leaf(matrix),))
 
 
+def test_the_gradient_of_complex_eigenvectors_is_that_of_small_steps_where_phases_do_not_matter():
+    def seen(x):
+        values, vectors = factors.apply(factors.EIGEN_OF_ANY, x)
+        return gc.view_as_real((vectors * values.unsqueeze(-2)) @ vectors.mH)
+
+    x = leaf(np.array([[1.0, 2.0], [-1.0, 0.5]]))
+    assert factors.apply(factors.EIGEN_OF_ANY, x)[0].imag.abs().min() > 1
+    assert gradcheck(seen, (x,)) and gradgradcheck(seen, (x,))
+
+
 @pytest.mark.parametrize("matrix", [TALL, WIDE, np.eye(3)], ids=["tall", "wide", "equal singular values"])
 def test_the_gradient_of_a_pseudo_inverse_is_that_of_small_steps_also_the_second(matrix):
     def inverse(x):
@@ -43,7 +53,7 @@ def test_the_gradient_of_a_pseudo_inverse_is_that_of_small_steps_also_the_second
 @pytest.mark.parametrize(("rule", "matrix"), CASES.values(), ids=CASES)
 def test_compiled_code_has_results_and_gradients(rule, matrix):
     def energy(x):
-        return sum((f * f * (1.0 + i)).sum() for i, f in enumerate(factors.apply(rule, x)))
+        return sum((f.abs() ** 2 * (1.0 + i)).sum() for i, f in enumerate(factors.apply(rule, x)))
 
     a, b = leaf(matrix), leaf(matrix)
     wanted = energy(a)
@@ -52,6 +62,13 @@ def test_compiled_code_has_results_and_gradients(rule, matrix):
     wanted.backward()
     found.backward()
     np.testing.assert_allclose(b.grad.numpy(), a.grad.numpy(), rtol=1e-8, atol=1e-9)
+
+
+def test_a_gradient_that_is_asked_for_goes_through_the_call():
+    x, y = leaf(SQUARE), leaf(SQUARE)
+    (wanted,) = gc.autograd.grad(factors.apply(factors.SINGULAR, x)[1].sum(), [x])
+    (found,) = gc.autograd.grad(gc.compile(lambda x: factors.apply(factors.SINGULAR, x)[1])(y).sum(), [y])
+    np.testing.assert_allclose(found.numpy(), wanted.numpy())
 
 
 def test_equal_singular_values_have_a_finite_gradient():
@@ -68,8 +85,6 @@ def test_what_has_no_gradient_says_so():
 def test_matrices_without_a_result_are_refused():
     with pytest.raises(LinAlgError, match=r"linalg.svd: SVD did not converge"):
         factors.apply(factors.SINGULAR, gc.full((2, 2), float("nan")))
-    with pytest.raises(UnsupportedError, match="an eigenvalue is complex"):
-        factors.apply(factors.EIGEN_OF_ANY, gc.tensor([[0.0, 1.0], [-1.0, 0.0]]))
 
 
 def test_what_is_no_matrix_of_floats_is_refused():
@@ -91,6 +106,7 @@ def test_a_graph_by_itself_cannot_call_numpy(tmp_path):
 
 
 def test_results_have_the_type_of_the_matrix():
-    for rule in (factors.EIGEN_OF_ANY, factors.SINGULAR):
-        found = factors.apply(rule, gc.tensor(SYMMETRIC, dtype=gc.float32))
-        assert {f.dtype for f in found} == {gc.float32}
+    x = gc.tensor(SYMMETRIC, dtype=gc.float32)
+    assert [f.dtype for f in factors.apply(factors.SINGULAR, x)] == [gc.float32] * 3
+    assert [f.dtype for f in factors.apply(factors.EIGEN_OF_ANY, x)] == [gc.complex64] * 2
+    assert [f.dtype for f in factors.apply(factors.SINGULAR, x.cfloat())] == [gc.complex64, gc.float32, gc.complex64]

@@ -39,7 +39,18 @@ def test_one_triangle_of_a_symmetric_matrix_is_read():
     lower = gc.tensor(np.tril(SYMMETRIC))
     np.testing.assert_allclose(linalg.eigvalsh(lower).numpy(), np.linalg.eigvalsh(SYMMETRIC))
     np.testing.assert_allclose(linalg.eigvalsh(lower.mT, "U").numpy(), np.linalg.eigvalsh(SYMMETRIC))
-    np.testing.assert_allclose(linalg.eigvals(gc.tensor(SYMMETRIC)).sort()[0].numpy(), np.linalg.eigvalsh(SYMMETRIC))
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_eigenvalues_and_vectors_of_any_matrix_are_complex(compiled: bool):
+    matrix = RANDOM.normal(size=(2, 4, 4))
+    for x in (matrix, SYMMETRIC, matrix + 1j * matrix.swapaxes(1, 2), matrix.astype("float32")):
+        values, vectors = (gc.compile(linalg.eig) if compiled else linalg.eig)(gc.tensor(x))
+        assert values.dtype is vectors.dtype and values.dtype.is_complex
+        np.testing.assert_allclose(x @ vectors.numpy(), vectors.numpy() * values.numpy()[:, None], atol=1e-5)
+        assert linalg.eigvals(gc.tensor(x)).tolist() == values.tolist()
+    turn = gc.tensor([[0.0, -1.0], [1.0, 0.0]])
+    assert sorted(linalg.eigvals(turn).tolist(), key=lambda z: z.imag) == [-1j, 1j]
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 12, 13])

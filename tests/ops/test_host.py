@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import graphc as gc
-from graphc.base.dtypes import float32, int64
+from graphc.base.dtypes import complex64, float32, int64
 from graphc.base.errors import ArgumentError, AttributeValueError, GradientError
+from graphc.base.host_function import HostFunction
 from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.interpret import evaluate
 from graphc.ir.graph.parse import parse_graph
@@ -18,6 +19,8 @@ from graphc.ops.autodiff import vjp_graph
 from graphc.ops.dispatch import GraphDispatcher
 from graphc.ops.host import host_call, interpreting, text_of, types_of
 from graphc.passes.pipeline import optimize
+from graphc.passes.split_complex import SplitComplex
+from graphc.runtime.host_calls import HostRun
 
 
 def graph_of_two_calls() -> Graph:
@@ -69,3 +72,21 @@ def test_what_cannot_be_done_is_refused():
         vjp_graph(graph, [graph.inputs[0]], [0])
     with pytest.raises(ArgumentError, match="cannot be told of a batch"):
         gc.vmap(lambda x: host_call(gc.zeros(()), x, number=0, name="f", results="f32[3]")[1])(gc.ones(2, 3))
+
+
+def test_functions_see_complex_numbers_where_programs_have_pairs():
+    graph = Graph("main")
+    z = graph.add_input(TensorType(complex64, (2,)), "z")
+    with dispatch.use(GraphDispatcher(graph)):
+        _, found = host_call(graph.scalar(0.0, float32), ew.mul(z, z), number=0, name="f", results="c64[2]")
+        graph.set_outputs([found])
+    spec = ((2,), np.dtype(np.complex64))
+    function = HostFunction("f", lambda state, z: [np.conj(z)], (spec,), (spec,))
+    given = np.array([1 + 2j, 3 - 1j], np.complex64)
+    for program in (graph, SplitComplex().run(graph).graph):
+        with interpreting(HostRun([function], {}).rewind()):
+            (made,) = evaluate(program, [given])
+        np.testing.assert_array_equal(made, np.conj(given * given))
+    assert "c64" not in [v.dtype.name for n in program.nodes() if n.op is host_call.op for v in n.operands]
+    doubled = gc.opaque(lambda z: gc.tensor(z.numpy() * 2), results=lambda z: z)
+    assert gc.compile(lambda z: doubled(z * 1j))(gc.tensor(given)).tolist() == [-4 + 2j, 2 + 6j]

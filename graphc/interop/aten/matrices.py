@@ -12,8 +12,8 @@ from graphc.linalg.checks import require
 from graphc.tensors import functions
 from graphc.tensors.tensor import Tensor
 
-_OTHERS = frozenset({"LinAlgError", "eig", "eigvals", "matrix_rank", "pinv"})
-"""What ``graphc.linalg`` has that is no operator, or takes other arguments; eigenvalues are complex in PyTorch."""
+_OTHERS = frozenset({"LinAlgError", "matrix_rank", "pinv"})
+"""What ``graphc.linalg`` has that is no operator, or takes other arguments."""
 for _name in sorted({*linalg.__all__} - _OTHERS):
     rule(f"linalg_{_name}")(getattr(linalg, _name))
 rule("linalg_cond.p_str")(linalg.cond)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from math import prod
 
 from graphc.base.errors import AttributeValueError, ShapeError
+from graphc.base.size import is_size
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.ops import shape as shapes
@@ -32,9 +33,9 @@ def batch_norm(
     In training by the statistics of the batch, which are also mixed into ``running_mean`` and ``running_var`` in place
     with weight ``momentum`` (the variance as the unbiased one); else by the running statistics.
     """
-    if tuple(input.shape) == (0,):
-        return ew.mul(input, 1.0)
     if len(input.shape) < 2:
+        if tuple(input.shape) == (0,):
+            return ew.mul(input, 1.0)
         raise ShapeError(f"batch_norm: the input {list(input.shape)} has no channel dimension")
     if input.dtype.kind == "h":  # all steps are f32
         wide = batch_norm(input.float(), running_mean, running_var, weight, bias, training, momentum, eps)
@@ -50,7 +51,7 @@ def batch_norm(
         raise AttributeValueError(
             f"batch_norm: one value per channel in training, input {list(input.shape)}", remedy="a larger batch"
         )
-    if not input.numel():  # No statistics: the running ones stay, and all gradients are 0.
+    if _is_empty(input):  # No statistics: the running ones stay, and all gradients are 0.
         return _scaled(ew.mul(input, 1.0), _per_channel(weight, input), _per_channel(bias, input))
     result, mean, var = _by_statistics(input, weight, bias, eps)
     if running_mean is not None:
@@ -100,9 +101,14 @@ def _mix(running: Tensor, value: Tensor, momentum: float | Tensor, factor: float
         running.copy_(_mixed(running, value, momentum, factor))
 
 
+def _is_empty(x: Tensor) -> bool:
+    """Whether a size that is known is 0."""
+    return 0 in [extent for extent in x.shape if not is_size(extent)]
+
+
 @compiled_when_repeated
 def _mixed(running: Tensor, value: Tensor, momentum: float | Tensor, factor: float) -> Tensor:
-    value = value if factor == 1.0 else ew.mul(value, factor)
+    value = value if type(factor) is float and factor == 1.0 else ew.mul(value, factor)
     return running * (1.0 - momentum) + value.detach().reshape(*running.shape) * momentum
 
 
@@ -218,7 +224,7 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
     (Krizhevsky et al. 2012, section 3.3)."""
     if len(input.shape) < 3:
         raise ShapeError(f"local_response_norm: the input {list(input.shape)} has no dimension behind the channels")
-    if not input.numel():
+    if _is_empty(input):
         return ew.mul(input, 1)
     none = (0,) * (len(input.shape) - 2)
     low, high = (0, size // 2, *none), (0, (size - 1) // 2, *none)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from graphc.base.dtypes import BY_NAME, DType
+from graphc.base.dtypes import BY_NAME, DType, bfloat16, bfloat16x2
 from graphc.base.errors import ArgumentError, DeviceError, DTypeError, IndexRangeError, ShapeError
 from graphc.runtime.devices.interface import Device, Memory
 
@@ -69,7 +69,7 @@ class DeviceArray:
         writeable: bool = True,
     ):
         """Starts ``offset`` bytes behind the start of ``memory``; in C order unless ``strides`` (in bytes) are given.
-        bfloat16 is stored as the uint16 of its bits."""
+        bfloat16 is stored as a record of its bits."""
         self.device = device
         self.memory = memory
         self.shape = tuple(map(int, shape))
@@ -348,13 +348,13 @@ class DeviceArray:
 
 
 def numpy_type(dtype: Any) -> np.dtype:
-    """The element type in numpy of anything that names one; bfloat16 is the uint16 of its bits."""
+    """The element type in numpy of anything that names one; bfloat16 is a record of its bits."""
     if isinstance(dtype, DType):
         return dtype.numpy
     if isinstance(dtype, str) and dtype in BY_NAME:
         return BY_NAME[dtype].numpy
     found = np.dtype(dtype)
-    if found.hasobject or found.kind not in "biufc":
+    if found.hasobject or (found.kind not in "biufc" and found not in (bfloat16.numpy, bfloat16x2.numpy)):
         raise DTypeError(f"arrays on devices do not hold {found}")
     return found.newbyteorder("=")
 

@@ -15,7 +15,7 @@ LU, PIVOTS = torch.linalg.lu_factor(M)
 T = torch.tensor(0.3, dtype=torch.float64)
 SAMPLES: list[Sample] = [
     *[(name, M) for name in ("det", "inverse", "logdet", "slogdet", "matrix_exp", "pinverse", "qr")],
-    *[(f"linalg_{name}", M) for name in ("det", "inv", "lu_factor", "slogdet", "svdvals", "vander", "cond")],
+    *[(f"linalg_{name}", M) for name in ("det", "eigvals", "inv", "lu_factor", "slogdet", "svdvals", "vander", "cond")],
     *[(f"_linalg_{name}", M) for name in ("det", "slogdet")],
     *[(f"linalg_{name}", S) for name in ("cholesky", "eigvalsh")],
     ("chain_matmul", [M, S, B]),
@@ -50,7 +50,7 @@ def test_the_rule_gives_what_pytorch_gives(sample: Sample):
     check(sample)
 
 
-FIRST: list[Sample] = [("linalg_eigh", S), ("_linalg_eigh", S)]
+FIRST: list[Sample] = [("linalg_eig", S), ("linalg_eigh", S), ("_linalg_eigh", S)]
 
 
 @pytest.mark.parametrize("sample", FIRST, ids=lambda sample: sample[0])

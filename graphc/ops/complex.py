@@ -133,6 +133,7 @@ def _infer_as_real(x: TensorType) -> TensorType:
 
 
 def _as_real_reference(x: np.ndarray) -> np.ndarray:
+    x = np.asarray(x)
     parts = np.real(x)
     return as_strided(parts, (*x.shape, 2), (*x.strides, parts.itemsize), writeable=x.flags.writeable)
 

@@ -49,8 +49,8 @@ def test_wrong_data():
         graphc.tensor([[1], [2, 3]])
     with pytest.raises(DTypeError):
         graphc.tensor(["a"])
-    with pytest.raises(DTypeError, match="complex"):
-        graphc.from_numpy(np.zeros(1, complex))
+    with pytest.raises(DTypeError, match=r"longdouble|float128"):
+        graphc.from_numpy(np.zeros(1, np.longdouble))
     with pytest.raises(ArgumentError, match="takes a numpy array, got list"):
         graphc.from_numpy([1])
     with pytest.raises(ArgumentError, match="there is no device 'tpu'"):

@@ -27,7 +27,7 @@ def test_every_line_of_the_table_is_on_the_page():
 
 def test_a_line_says_what_computes_it():
     text = aten_page.build_page()
-    assert "| `aten.conv2d` | `default`, `padding` | `graphc.nn.functional.conv2d` |" in text
+    assert "| `aten.conv2d` | `default`, `padding` | `graphc.conv2d` |" in text
     assert "| `operator.add` |  | Python |" in text and "<" not in text
 
 

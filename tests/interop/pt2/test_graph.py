@@ -92,7 +92,7 @@ def test_arguments_about_memory_are_left_out(value: Any):
     [
         ({"as_custom_obj": {"name": "x", "class_fqn": "y"}}, UnsupportedError),
         ({"as_complex": {"real": 0.0, "imag": 1.0}}, UnsupportedError),
-        ({"as_scalar_type": 6}, UnsupportedError),
+        ({"as_scalar_type": 9}, UnsupportedError),
         ({"as_new": 1}, ArtifactError),
         (tensor("later"), ArtifactError),
         ({"as_sym_int": {"as_name": "later"}}, ArtifactError),

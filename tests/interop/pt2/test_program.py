@@ -170,7 +170,7 @@ def odd_guard(tree: Any) -> None:
 
 
 def complex_input(tree: Any) -> None:
-    tree["graph_module"]["graph"]["tensor_values"]["tokens"]["dtype"] = 10
+    tree["graph_module"]["graph"]["tensor_values"]["tokens"]["dtype"] = 9
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def complex_input(tree: Any) -> None:
         (token, UnsupportedError, "token"),
         (newer_field, UnsupportedError, "'stream', which is newer"),
         (unknown_operator, UnsupportedError, "mylib.secret"),
-        (complex_input, UnsupportedError, "complex64"),
+        (complex_input, UnsupportedError, "complex32"),
         (odd_guard, UnsupportedError, "no condition on sizes"),
     ],
 )

@@ -33,7 +33,7 @@ from graphc.ir.op import REGISTRY, OpDef, Sample, Trait
 
 assert registry.FAMILIES, "all ops"
 
-TOLERANCE = {"float32": 8e-6, "float64": 4e-13}
+TOLERANCE = {"float32": 8e-6, "float64": 4e-13, "complex64": 8e-6, "complex128": 4e-13}
 """Of the largest of the finite results, and of each: a few roundings."""
 PROCESSORS = {"riscv64": "rv64,v=true,vext_spec=v1.0"}
 """What qemu calls a processor with all that targets need, where it is not ``max``."""

@@ -168,7 +168,7 @@ def largest_finite(dtype: DType) -> float:
     return float.fromhex("0x1.fep127") if dtype is bfloat16 else float(np.finfo(dtype.numpy).max)
 
 
-def fitted(value: bool | int | float, dtype: DType) -> bool | int | float:
+def fitted(value: Any, dtype: DType) -> Any:
     """A number as an element of a type: fractions are cut off, negative whole numbers wrap around in unsigned types.
 
     Raises AttributeValueError for one that is too large, and for NaN and infinities as integers.
@@ -208,7 +208,7 @@ def elements(values: Any, dtype: DType) -> np.ndarray:
 
 def element(value: Any, dtype: DType) -> np.generic:
     """A number as the numpy scalar of a type."""
-    return elements(value, dtype)[()]
+    return elements(value, dtype)[()]  # pyright: ignore[reportReturnType]
 
 
 def number_of(value: np.ndarray | np.generic) -> Any:

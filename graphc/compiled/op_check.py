@@ -198,7 +198,7 @@ def check_gradients(op: OpDef, sample: Sample) -> None:
 def _wide_parts(array: np.ndarray) -> np.ndarray:
     """Floats as f64; complex numbers as pairs of these, each of which is differentiated."""
     if array.dtype.kind == "c":
-        return np.stack([array.real, array.imag], -1).astype(np.float64)
+        return np.stack([np.real(array), np.imag(array)], -1).astype(np.float64)
     return array.astype(np.float64) if array.dtype.kind == "f" else array
 
 

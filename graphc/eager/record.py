@@ -61,7 +61,7 @@ class Snapshot:
     def is_stale(self) -> bool:
         """Whether the data was written to since."""
         if self.unpack is None:
-            return self.counter[0] != self.version
+            return self.counter[0] != self.version  # pyright: ignore[reportOptionalSubscript]
         kept = self.data[0]
         return isinstance(kept, Deferred) and kept.is_stale()
 
@@ -72,7 +72,8 @@ class Snapshot:
         if self.is_stale():
             raise GradientError(
                 f"a tensor needed for the gradient was modified by an in-place operation: {self.whose}, "
-                f"{self.dtype.name}{list(self.shape)}, is at version {self.counter[0]}, not {self.version} as expected",
+                f"{self.dtype.name}{list(self.shape)}, is at version {(self.counter or [0])[0]}, not {self.version} as "
+                "expected",
                 remedy="the operation that returns a new tensor instead of the in-place one, or a clone()",
             )
         return self.data if self.unpack is None else self._unpacked(self.unpack)
@@ -125,7 +126,7 @@ class Saved(Tensor):
         return self._kept
 
     @property
-    def shape(self) -> tuple[int, ...]:
+    def shape(self) -> Any:
         """Extent of each dimension."""
         return self._snapshot.shape
 

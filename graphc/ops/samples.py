@@ -77,8 +77,7 @@ def unary(low: float = -2.0, high: float = 2.0, kinds: str = "f", special: bool 
     """Samples of a function of one number: shapes from rank 0 to 3, a zero size, special values, integer types."""
 
     def make() -> list[Sample]:
-        found = [Sample((complexes((2, 3), low=low, high=high),))] if "c" in kinds else []
-        found += [
+        found = [
             Sample((floats((2, 3), "float64", low, high),)),
             Sample((floats((3, 5, 7), "float32", low, high, 1),)),
             Sample((floats((), "float32", low, high, 2),)),
@@ -86,7 +85,8 @@ def unary(low: float = -2.0, high: float = 2.0, kinds: str = "f", special: bool 
         ]
         if special:
             found += [plain(array(SPECIAL, dtype)) for dtype in FLOATS]
-        return found + [Sample(s.operands, differentiable=False) for s in _unary_exact(kinds)]
+        found += [Sample(s.operands, differentiable=False) for s in _unary_exact(kinds)]
+        return found + ([Sample((complexes((2, 3), low=low, high=high),))] if "c" in kinds else [])
 
     return make
 
@@ -103,9 +103,6 @@ def binary(
 
     def make() -> list[Sample]:
         found: list[Sample] = []
-        if "c" in kinds:
-            operands = (complexes((2, 3), low=low, high=high), complexes((3,), low=low, high=high, seed=1))
-            found.append(Sample(operands, differentiable=differentiable))
         if "f" in kinds:
             shapes = [((2, 3), (2, 3)), ((4, 1, 3), (5, 1)), ((), (3,)), ((7,), ()), ((), ()), ((0, 3), (1, 3))]
             for seed, (a, b) in enumerate(shapes):
@@ -114,7 +111,11 @@ def binary(
                 found.append(Sample(operands, differentiable=differentiable))
             if special:
                 found += [plain(*pairs(array(SPECIAL, dtype))) for dtype in FLOATS]
-        return found + _binary_exact(kinds)
+        found += _binary_exact(kinds)
+        if "c" in kinds:
+            operands = (complexes((2, 3), low=low, high=high), complexes((3,), low=low, high=high, seed=1))
+            found.append(Sample(operands, differentiable=differentiable))
+        return found
 
     return make
 

@@ -95,7 +95,7 @@ def cast(value: Any, dtype: DType) -> Any:
     if dtype.kind == "b":
         return array != 0
     if array.dtype.kind == "c" and not dtype.is_complex:
-        array = array.real
+        array = np.real(array)
     if array.dtype.kind == "f" and dtype.kind in "iu":
         info = np.iinfo(dtype.numpy)
         inside = (array > float(info.min) - 1) & (array < float(info.max) + 1)

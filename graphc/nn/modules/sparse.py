@@ -152,7 +152,8 @@ class EmbeddingBag(Module):
             raise ShapeError(f"EmbeddingBag.from_pretrained: a matrix is needed, got {list(embeddings.shape)}")
         options = (max_norm, norm_type, scale_grad_by_freq, mode, sparse)
         more = {"include_last_offset": include_last_offset, "padding_idx": padding_idx}
-        layer = cls(*embeddings.shape, *options, _weight=embeddings, **more)
+        count, size = embeddings.shape
+        layer = cls(count, size, *options, _weight=embeddings, **more)
         layer.weight.requires_grad_(not freeze)
         return layer
 

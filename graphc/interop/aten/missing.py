@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 _MEMORY = "asks how memory lies or changes that of a tensor in place, which no value says; PyTorch computes it"
-_COMPLEX = "graphc has no complex numbers"
+_COMPLEX = "Fourier transforms are not among the rules yet; `graphc.fft` computes them"
 
 MISSING: dict[str, str] = {
     "aten._fft_c2r.default": _COMPLEX,

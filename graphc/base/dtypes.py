@@ -173,20 +173,21 @@ def fitted(value: Any, dtype: DType) -> Any:
 
     Raises AttributeValueError for one that is too large, and for NaN and infinities as integers.
     """
-    if isinstance(value, complex) and not dtype.is_complex:
+    if value.__class__ is complex and not dtype.is_complex:
         raise AttributeValueError(f"{value!r} does not fit {dtype.name}", remedy="a real number, or a complex type")
     if dtype.is_differentiable or (is_size(value) and dtype.kind == "i"):
         return value
     if dtype.kind == "b":
         return bool(value)
+    number: Any = value
     low, high = limits(dtype)
-    whole = isinstance(value, (int, np.integer))
+    whole = isinstance(number, (int, np.integer))
     if whole and dtype.kind == "u":
         low = -high
-    if not (whole or math.isfinite(value)) or not low <= value <= high:
+    if not (whole or math.isfinite(number)) or not low <= number <= high:
         raise AttributeValueError(f"{value!r} does not fit {dtype.name}", remedy=f"a number from {low} to {high}")
-    number = value if whole and is_symbolic(value) else int(value)
-    return number % (high + 1) if number < 0 and dtype.kind == "u" else number
+    number = number if whole and is_symbolic(number) else int(number)
+    return number % (int(high) + 1) if number < 0 and dtype.kind == "u" else number
 
 
 def bits_of(array: np.ndarray | np.generic) -> np.ndarray:

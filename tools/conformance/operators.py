@@ -191,7 +191,8 @@ def _judge_gradient(info: Any, function: Function, dtype: torch.dtype, sample: A
     ours = weighted_gradients(gc, found, [call.tensors[i] for i in wanted])
     theirs = weighted_gradients(torch, expected, operands)
     compare(ours, theirs, tolerance(info, dtype), shapes_only=True)
-    compare(*(_pulled_back(operands, g, variables) for g in (ours, theirs)), tolerance(info, dtype))
+    found, expected = (_pulled_back(operands, g, variables) for g in (ours, theirs))
+    compare(found, expected, tolerance(info, dtype))
 
 
 def _allowed_operands(info: Any, sample: Any) -> Any:

@@ -176,7 +176,10 @@ def _repeated(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     if not x.size or not x.flags.c_contiguous:
         return np.broadcast_to(x, shape)
     kept = [0 if size == 1 else step for size, step in zip(x.shape, x.strides, strict=True)]
-    result = np.ndarray(shape, x.dtype, x, 0, (*(0,) * (len(shape) - x.ndim), *kept))
+    try:
+        result = np.ndarray(shape, x.dtype, x, 0, (*(0,) * (len(shape) - x.ndim), *kept))
+    except ValueError as error:  # of more bytes than there are addresses
+        raise MemoryError(str(error)) from None
     result.flags.writeable = False
     return result
 

@@ -16,7 +16,6 @@ from tests.conformance.compare import leaves, normal, operands
 pytestmark = pytest.mark.torch
 
 NEEDS_VALUES = {
-    "quantiles",
     "unique",
     "bincount",
     "equal",

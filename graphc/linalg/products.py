@@ -170,9 +170,9 @@ def _series(A: Any) -> Any:
 
 
 def _halvings(A: Any) -> Any:
-    """How often each matrix is halved until its norm is 2 [..., 1, 1]."""
+    """How often each matrix is halved until its norm is 2 [..., 1, 1]; not at all where it has none."""
     size = A.detach().abs().sum(-2).amax(-1)[..., None, None]
-    return size.clamp(min=2.0).log2().ceil() - 1
+    return size.nan_to_num(0.0, 0.0, 0.0).clamp(min=2.0).log2().ceil() - 1
 
 
 # ---- reflections

@@ -34,6 +34,9 @@ IMPURE = """backward bernoulli bfloat16 bernoulli_ cauchy_ data_ptr exponential_
 LEFT_OUT = """alpha_dropout dropout dropout1d dropout2d dropout3d feature_alpha_dropout rrelu rrelu_ gumbel_softmax
     pdist""".split()
 """Functions that draw numbers; the gradient of torch's pdist of one row ends the process."""
+CHOSEN = {"cholesky", "lu", "pinverse", "qr", "svd", "dim_order", "histogram"}
+"""Factors of matrices without full rank, which are a choice (tests/linalg compares others); what tells how memory lies;
+what has no gradient in PyTorch."""
 UNDEFINED = {
     "short": "the conversion of numbers out of range",
     "byte": "the conversion of numbers out of range",
@@ -133,7 +136,7 @@ def _method(name: str) -> Callable[..., Any]:
 def _methods() -> list[str]:
     found = []
     for name in dir(graphc.Tensor):
-        if name.startswith("_") or name in IMPURE or not callable(getattr(graphc.Tensor, name)):
+        if name.startswith("_") or name in IMPURE or name in CHOSEN or not callable(getattr(graphc.Tensor, name)):
             continue
         for sample in (torch.full((2, 2), 0.5), torch.ones(2, 2, dtype=torch.int64)):
             try:

@@ -194,8 +194,16 @@ def test_errors_and_graphs_show_the_lines_of_the_model():
 
 
 def test_element_types_that_graphc_lacks_are_refused_with_the_name():
-    with pytest.raises(UnsupportedError, match=r"torch\.complex64") as error:
-        graphc.from_torch(nn.Linear(2, 2, dtype=torch.complex64), (torch.ones(1, 2, dtype=torch.complex64),))
+    class Eighth(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("weight", torch.ones(2).to(torch.float8_e4m3fn))
+
+        def forward(self, x: Any) -> Any:
+            return x + self.weight.to(torch.float32)
+
+    with pytest.raises(UnsupportedError, match=r"torch\.float8_e4m3fn") as error:
+        graphc.from_torch(Eighth(), (torch.ones(2),))
     assert "weight" in str(error.value)
 
 

@@ -57,7 +57,7 @@ def test_the_warning_names_operator_line_and_share():
     with torch.no_grad():
         (said,) = check(Spectrum(), torch.randn(4, 8))
     assert said.startswith("PyTorch computes 2 of 9 operators (22.2 %) of a graph, graphc 7 in 2 programs")
-    assert "aten._fft_r2c.default: graphc has no tensors of torch.complex64" in said
+    assert "aten._fft_r2c.default: not among the operators that graphc computes" in said
     assert f"test_fallback.py:{line_of('rfft')}: found = torch.fft.rfft" in said
     assert "explain(model, ...)" in said and "'fallback'" not in said
 
@@ -132,21 +132,21 @@ def test_an_autocast_region():
         torch.testing.assert_close(compiled(x), model(x), rtol=2e-2, atol=2e-2)
 
 
-def test_arguments_of_other_types_that_pytorch_alone_reads():
+def test_arguments_of_complex_and_narrow_types():
     def model(x: Any, c: Any, unused: Any) -> Any:
         return (c * c).abs().sum() + (x.exp() + 1).sum(), unused
 
-    check(model, torch.randn(3), torch.randn(2, dtype=torch.complex64), torch.ones(2, dtype=torch.float16))
+    check(model, torch.randn(3), torch.randn(2, dtype=torch.complex64), torch.ones(2, dtype=torch.float16), count=0)
 
 
 def test_writes_to_arguments():
     def step(x: Any, y: Any) -> Any:
-        z = torch.linalg.inv(y * 1.0 + x[:2, :2])
+        z = torch.special.bessel_j0(y * 1.0 + x[:2, :2])
         x[1:].add_(3)
         return z.sum() + x.sum()
 
     x, other = (torch.arange(9.0).reshape(3, 3) for _ in range(2))
-    with pytest.warns(FallbackWarning, match="linalg_inv"):
+    with pytest.warns(FallbackWarning, match="special_bessel_j0"):
         found = compiled(step)(x, torch.eye(2))
     torch.testing.assert_close(found, step(other, torch.eye(2)))
     torch.testing.assert_close(x, other)
@@ -179,12 +179,12 @@ def test_an_error_that_is_none_of_one_operator_leaves_the_part_to_pytorch(monkey
 
 
 def test_the_option_error_raises_with_operator_line_and_remedy():
-    with pytest.raises(Exception, match="complex64") as found, torch.no_grad():
+    with pytest.raises(Exception, match="_fft_r2c") as found, torch.no_grad():
         compiled(Spectrum(), options={"fallback": "error"})(torch.randn(4, 8))
     error: Any = found.value
     while not isinstance(error, UnsupportedError):
         error = error.inner_exception if hasattr(error, "inner_exception") else error.__cause__
-    assert error.what == "aten._fft_r2c.default: graphc has no tensors of torch.complex64"
+    assert error.what == "aten._fft_r2c.default: not among the operators that graphc computes"
     assert "rfft" in error.origin and '{"fallback": "torch"}' in error.remedy and "fft_r2c" in error.where
 
 

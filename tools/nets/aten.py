@@ -42,6 +42,8 @@ _RANDOM = frozenset(
 kept of a call."""
 _ORDERS = ("sort", "topk", "kthvalue", "argsort", "msort", "mode", "median")
 """Operators that may name any of equal elements: their indices are judged by the elements at these places."""
+_UP_TO_SIGNS = ("linalg_svd", "linalg_eigh", "linalg_qr")
+"""Operators whose results are columns that may have another sign."""
 
 
 class Recorder(TorchDispatchMode):
@@ -150,6 +152,8 @@ def judge_call(name: str, args: Any, kwargs: Any, expected: Any) -> Outcome:
             found = function(*given, **_ours(kwargs))
         if any(word in name for word in _ORDERS):
             found, expected = _by_elements(name, found, expected, args, kwargs)
+        if any(word in name for word in _UP_TO_SIGNS):
+            found, expected = [t.abs() for t in found], [t.abs() for t in expected]
     except UnsupportedError as error:
         return Outcome(REFUSED, f"{name}: {error.what}")
     except Exception as error:  # what a rule raises is what the net looks for

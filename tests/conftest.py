@@ -7,6 +7,7 @@ import logging
 import os
 import re
 import signal
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from unittest import mock
@@ -33,6 +34,15 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 _COMPARES = re.compile(r"""^from tests\.\S*compare import|importorskip\("torch"\)""", re.MULTILINE)
+
+
+@pytest.fixture(autouse=True)
+def pytorch_as_it_starts(request: pytest.FixtureRequest) -> None:
+    """What tests of PyTorch compare with prints and computes as PyTorch does unless it is told otherwise."""
+    torch = sys.modules.get("torch")
+    if torch is not None and request.node.get_closest_marker("torch") is not None:
+        torch.use_deterministic_algorithms(False)
+        torch.set_printoptions(profile="default", sci_mode=None)
 
 
 @functools.cache

@@ -13,6 +13,7 @@ import graphc
 import graphc.nn.functional as F
 from graphc import nn
 from graphc.autograd import Function
+from graphc.base.watch_words import layout
 from graphc.codegen.machine.target import host_target
 from graphc.errors import ArgumentError, CompileError, GradientError, ShapeError, TraceError
 from tests.compiled.narrow import MOST, NARROW
@@ -197,7 +198,8 @@ def test_frozen_weights_are_watched_by_the_native_call(write: str):
         for _ in range(3):
             for _ in range(4):
                 close(frozen(x), net(x))
-            assert frozen.variants[0].shortcut() is not None, "no Python between the call and the native code"
+            if None not in layout():  # this interpreter tells of changes
+                assert frozen.variants[0].shortcut() is not None, "no Python between the call and the native code"
             changes[write]()
             close(frozen(x), net(x))
 

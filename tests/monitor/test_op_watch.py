@@ -56,7 +56,7 @@ def test_logging_changes_no_number():
 
 
 def test_ops_of_a_backward_pass_are_seen_whose_forward_pass_was_not():
-    x = gc.ones(3, requires_grad=True)
+    x = gc.ones(3, 17, 5, requires_grad=True)  # a shape that no other test repeats, which would make a program of it
     y = x.exp().sum()
     with gc.debug(stream=False) as log:
         y.backward()

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import graphc
+from graphc.errors import UnsupportedError
 from graphc.nn import functional
 
 PACKAGE = Path(graphc.__file__).parent
@@ -33,9 +34,12 @@ def exists(name: str) -> bool:
     root, *parts = name.split(".")
     found: Any = ROOTS[root]
     for part in parts:
-        if not hasattr(found, part):
-            return is_module(parts) or is_module(parts[:-1])  # PyTorch's modules load only where that is installed
-        found = getattr(found, part)
+        try:
+            found = getattr(found, part)
+        except AttributeError:
+            return is_module(parts) or is_module(parts[:-1])
+        except UnsupportedError:  # PyTorch's modules load only where that is installed
+            return True
     return True
 
 

@@ -223,7 +223,7 @@ def test_a_wrong_descriptor_is_seen(number: int) -> None:
     except DeviceError:
         return
     name = product.out.buffer
-    assert np.abs(found[name] - expected[name]).max() > 0.01
+    assert not np.abs(found[name] - expected[name]).max() <= 0.01  # what is read beside the operands may be NaN
 
 
 @pytest.mark.parametrize(("read", "is_product"), [("6*i + j", True), ("5*j + i", False)])

@@ -15,7 +15,7 @@ from graphc.base.errors import GraphcError
 from graphc.base.named_dims import Dim
 from graphc.base.size import LARGEST
 from graphc.compiled.backward import Call, CompiledNode
-from graphc.compiled.bound_program import BoundProgram
+from graphc.compiled.bound_program import BoundProgram, not_native
 from graphc.compiled.function import Compiled
 from graphc.compiled.variant import Variant
 from graphc.eager.engine import grad
@@ -141,15 +141,12 @@ def program(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
     return Program(variant, variant.calls, function, structure).run
 
 
-def sized_program(function: Callable[..., Any]) -> Callable[..., Any] | None:
-    """One program for a function of a generator's state (i64[3]: seed, step, stream) and a number of elements; None
-    where there is none."""
+def sized_program(function: Callable[..., Any]) -> Callable[..., Any]:
+    """One program for a function of a generator's state (i64[3]: seed, step, stream) and a number of elements."""
     compiled = Compiled(function, dims=(None, Dim("count", max=LARGEST)))
     # NOTE: in a context of its own, because what draws in a module's call is a program for that place alone.
     dtype = Context().run(compiled, Tensor._wrap(np.zeros(3, np.int64)), 4).dtype
-    call = compiled.variants[-1].shortcut()
-    if call is None:
-        return None
+    call = compiled.variants[-1].shortcut() or not_native
 
     def run(tensor: Tensor, count: int) -> Tensor:
         array = call(tensor._data, count)

@@ -178,13 +178,9 @@ class EagerDispatcher:
 
     def _promoted(self, function: Any, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         """A call whose operands are brought to one element type by operations, and what is no tensor raises."""
-        if function.__class__ is not OpDef:
-            if is_narrow(operands, attrs):
-                return function.applied(operands, attrs)
-            operands = function.promoted(operands)
-            function = function.op
-        check_tensors(function, operands)
-        return self.call(function, operands, attrs)
+        if function.__class__ is not OpDef and is_narrow(operands, attrs):
+            return function.applied(operands, attrs)
+        return self.call(*_of_one_type(function, operands), attrs)
 
     def _with_scalars(self, plan: Plan, operands: Sequence[Any], arrays: list[Any], records: bool) -> Sequence[Any]:
         """Puts arrays into the places of Python numbers; the operands, which are tensors where somebody asks."""
@@ -200,12 +196,9 @@ class EagerDispatcher:
 
     def _elsewhere(self, function: Any, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         """A call of which an operand lies on a device; raises TraceError for one of a trace that is over."""
-        if function.__class__ is not OpDef:
-            if is_narrow(operands, attrs):
-                return function.applied(operands, attrs)
-            operands = function.promoted(operands)
-            function = function.op
-        check_tensors(function, operands)
+        if function.__class__ is not OpDef and is_narrow(operands, attrs):
+            return function.applied(operands, attrs)
+        function, operands = _of_one_type(function, operands)
         for tensor in operands:
             if refresh(tensor)._data.__class__ is not np.ndarray and not is_on_device(tensor._data):
                 raise escaped(tensor)
@@ -400,6 +393,14 @@ class EagerDispatcher:
     ) -> None:
         """Runs the backward pass."""
         engine.backward(tensors, gradients, retain_graph, create_graph, inputs)
+
+
+def _of_one_type(function: Any, operands: Sequence[Any]) -> tuple[OpDef, Sequence[Any]]:
+    """The op, and operands of the element types that it wants; raises ArgumentError for what is no tensor."""
+    if function.__class__ is not OpDef:
+        function, operands = function.op, function.promoted(operands)
+    check_tensors(function, operands)
+    return function, operands
 
 
 def _as_view(index: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -493,3 +494,12 @@ iota = define(
         ErrorSample((), "[-1] has a negative dimension", {"shape": (-1,), "axis": 0}, ShapeError),
     ],
 )
+
+
+def row_major_places(positions: Any, axis: int, extents: tuple[int, ...]) -> Any:
+    """Positions (i64) along an axis of a tensor with these extents as positions in row-major order."""
+    places = mul(positions, math.prod(extents[axis + 1 :]))
+    for d in range(len(extents)):
+        if d != axis:
+            places = add(places, mul(iota(shape=positions.shape, axis=d), math.prod(extents[d + 1 :])))
+    return places

@@ -21,7 +21,6 @@ from graphc.ops.batch import along_axis
 from graphc.ops.bits import bitcast
 from graphc.ops.define import define
 from graphc.ops.elementwise import (
-    add,
     bit_and,
     bit_not,
     bit_or,
@@ -29,19 +28,19 @@ from graphc.ops.elementwise import (
     cast,
     eq,
     maximum,
-    mul,
     ne,
     shift_left,
     shift_right,
     sub,
     where,
 )
-from graphc.ops.index import gather, iota, scatter
+from graphc.ops.index import gather, iota, row_major_places, scatter
 from graphc.ops.rules import check_axis, check_kind
 from graphc.ops.samples import INTEGERS, array, booleans, distinct, extremes, floats, integers, plain
 
 SELECTED = 16
-"""So many first elements are found one after the other, each by a pass over all that are left."""
+"""So many first elements are found one after the other, each by a pass over all that are left. By the count of steps
+more passes would pay, up to some times the logarithm of the extent; each makes the program longer."""
 ALL = -1
 _F = TensorType(float32, (2, 3))
 _AXIS = Attr("axis", "int", "the dimension along which order counts")
@@ -72,8 +71,8 @@ def _merge_reference(x: np.ndarray, axis: int, width: int) -> np.ndarray:
 class _Line:
     """The elements along the axis, inside of loops over the others."""
 
-    def __init__(self, c: LowerContext, x: OperandRef, outer: Sequence[Index], inner: Sequence[Index], extent: int):
-        self.nest, self._c, self._x, self._around, self._extent = c.nest, c, x, (outer, inner), extent
+    def __init__(self, c: LowerContext, x: OperandRef, outer: Sequence[Index], inner: Sequence[Index]):
+        self.nest, self._c, self._x, self._around = c.nest, c, x, (outer, inner)
 
     def load(self, start: Index, offset: Scalar, last: int) -> Scalar:
         """The element so many behind ``start``; 0 to ``last``."""
@@ -95,10 +94,7 @@ def _merge_from_both_ends(line: _Line, start: Index, width: int) -> None:
     with nest.loop(width, "serial") as k:
         step, of_left, of_right = nest.index(k), nest.read(front, int64), nest.read(back, int64)
         a, b = line.load(start, of_left, last), line.load(start + width, step - of_left, last)
-        c, d = (
-            line.load(start + width, -of_right + last, last),
-            line.load(start, of_right - step + last, last),
-        )
+        c, d = line.load(start + width, -of_right + last, last), line.load(start, of_right - step + last, last)
         line.store(start + k, nest.op("min", a, b))
         line.store(start + (2 * width - 1) - k, nest.op("max", c, d))
         nest.update(front, nest.select(b < a, none, one))
@@ -125,7 +121,7 @@ def _nest_merge(c: LowerContext, x: OperandRef, axis: int, width: int) -> None:
     pairs, rest = divmod(extent, 2 * width)
     end = as_index(extent - rest)
     with nest.loops(x.shape[:axis]) as outer, nest.loops(x.shape[axis + 1 :]) as inner:
-        line = _Line(c, x, outer, inner, extent)
+        line = _Line(c, x, outer, inner)
         if pairs:
             with nest.loop(pairs) as pair:
                 _merge_from_both_ends(line, pair * (2 * width), width)
@@ -184,7 +180,7 @@ def _argsort_reference(x: np.ndarray, axis: int, descending: bool, count: int) -
 def _by_rank(x: Any, axis: int, descending: bool) -> Any:
     """Each element's number stands at the place of its rank."""
     count = math.prod(x.shape)
-    places = _flat(order.rank(x, axis=axis, descending=descending), axis)
+    places = row_major_places(order.rank(x, axis=axis, descending=descending), axis, x.shape)
     own = shape.reshape(iota(shape=x.shape, axis=axis), shape=(count,))
     found = scatter(shape.filled(0, int64, (count,)), shape.reshape(places, shape=(count,)), own, axis=0)
     return shape.reshape(found, shape=x.shape)
@@ -214,17 +210,7 @@ def _sorted_halves(keys: Any, axis: int) -> Any:
 
 def _taken(x: Any, positions: Any, axis: int) -> Any:
     """The elements of ``x`` at positions along the axis."""
-    return gather(shape.reshape(x, shape=(math.prod(x.shape),)), _flat(positions, axis), axis=0)
-
-
-def _flat(positions: Any, axis: int) -> Any:
-    """Positions along an axis as those in row-major order."""
-    extents = positions.shape
-    places = mul(positions, math.prod(extents[axis + 1 :]))
-    for d in range(len(extents)):
-        if d != axis:
-            places = add(places, mul(iota(shape=extents, axis=d), math.prod(extents[d + 1 :])))
-    return places
+    return gather(shape.reshape(x, shape=(math.prod(x.shape),)), row_major_places(positions, axis, x.shape), axis=0)
 
 
 def _first(x: Any, axis: int, count: int) -> Any:

@@ -18,7 +18,7 @@ from graphc.ir.types import row_major_strides
 from graphc.ops import dispatch, shape
 from graphc.ops import elementwise as ew
 from graphc.ops.check import check_index, check_range
-from graphc.ops.index import gather, gathered_shape, iota, scatter, scatter_add, scatter_extreme
+from graphc.ops.index import gather, gathered_shape, iota, row_major_places, scatter, scatter_add, scatter_extreme
 from graphc.tape.grad_mode import is_grad_enabled
 from graphc.tape.tangents import USED
 from graphc.tensors.repeated import PLAIN, compiled_when_repeated
@@ -485,9 +485,4 @@ def along(index: Any, dim: int, extents: tuple[int, ...], what: str = "") -> Any
     range, which is checked where ``what`` names it for the error."""
     if what:
         require(index, 0, extents[dim] - 1, what)
-    linear: Any = ew.mul(ew.cast(index, dtype=int64), prod(extents[dim + 1 :]))
-    for d in range(len(extents)):
-        if d != dim:
-            steps = iota(shape=index.shape, axis=d, dtype=int64)
-            linear = ew.add(linear, ew.mul(steps, prod(extents[d + 1 :])))
-    return linear
+    return row_major_places(ew.cast(index, dtype=int64), dim, extents)

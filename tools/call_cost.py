@@ -61,8 +61,8 @@ def _loaded(model: nn.Module, width: int, folder: Path) -> Call:
     return lambda: run(array)
 
 
-def _compiled(model: nn.Module, width: int, folder: Path) -> Call:
-    x, run = gc.rand(1, width), gc.compile(model.eval())
+def _compiled(model: nn.Module, width: int, folder: Path, freeze: bool = False) -> Call:
+    x, run = gc.rand(1, width), gc.compile(model.eval(), freeze=freeze)
     return lambda: run(x)
 
 
@@ -78,6 +78,7 @@ CASES: dict[str, Callable[[Path], Call]] = {
     "loaded policy": lambda folder: _loaded(policy(), 17, folder),
     "compiled mlp": lambda folder: _compiled(mlp(), 4, folder),
     "compiled policy": lambda folder: _compiled(policy(), 17, folder),
+    "compiled frozen policy": lambda folder: _compiled(policy(), 17, folder, freeze=True),
     "step mlp": lambda folder: _step(mlp(), 4, folder),
     "step policy": lambda folder: _step(policy(), 17, folder),
 }

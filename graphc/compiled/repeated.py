@@ -48,6 +48,11 @@ class RepeatedNode(CompiledNode):
             return super().run_for(grads, needed)
         return self.program.pulled(self.call, self.edges, grads, needed)
 
+    def release(self) -> None:
+        """Frees what was saved; where nothing was, as for a sum, there can be another pass."""
+        if self.residuals or self.again:
+            super().release()
+
 
 class Program:
     """One function with one signature as native code."""

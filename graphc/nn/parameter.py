@@ -40,7 +40,7 @@ class Buffer(Tensor):
         pass
 
 
-PLAIN.update((Tensor, Parameter, Buffer))
+PLAIN.update((Parameter, Buffer))
 
 
 class UninitializedParameter(Parameter):

@@ -44,6 +44,7 @@ from graphc.tensors.methods.shaping import Shaping
 from graphc.tensors.methods.statistics import Statistics
 from graphc.tensors.placement import is_elsewhere, is_on_device, on_host, place_of
 from graphc.tensors.printing import text_of, with_suffixes
+from graphc.tensors.repeated import PLAIN
 from graphc.tensors.tensor_base import BY_NUMPY, converted, edge_of, expose, front, refresh
 
 
@@ -382,6 +383,9 @@ def is_tensor(value: Any) -> bool:
 
 _IMPLICIT = (float32, complex64, int64, bool_)
 """Element types that are not printed, as literals make them."""
+
+
+PLAIN.add(Tensor)
 
 
 def describe(tensor: Tensor) -> str:

@@ -1,6 +1,7 @@
 """Programs of functions with one signature: what is taken, and what is refused."""
 
 import numpy as np
+import pytest
 
 import graphc as gc
 from graphc.compiled.repeated import program, sized_program
@@ -18,6 +19,22 @@ def test_a_program_gives_what_the_function_gives_and_joins_the_graph():
     assert product.grad_fn.name() == "ScaledBackward" and product.grad_fn is total.grad_fn
     (product.sum() + total).backward()
     assert x.grad.tolist() == [4.0, 5.0] and y.grad is None
+
+
+def test_where_nothing_is_saved_nothing_is_freed():
+    x = gc.tensor([1.0, 2.0], requires_grad=True)
+    for function, passes in ((lambda x: x.sum(), 2), (lambda x: (x * x).sum(), 1)):
+        run = program(function, (x,), {})
+        assert run is not None
+        x.grad, y = None, run([x])
+        for _ in range(passes):
+            y.backward()
+        if passes == 1:
+            with pytest.raises(gc.errors.GradientError, match="run backward once"):
+                y.backward()
+        else:
+            (slope,) = gc.autograd.grad(y, x, create_graph=True)
+            assert slope.tolist() == [1.0, 1.0] and x.grad.tolist() == [2.0, 2.0]
 
 
 def test_a_function_that_is_more_than_that_stays_with_operations():

@@ -1,5 +1,8 @@
 """Functions that are called again and again become programs, and nobody notices but by the clock."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -225,3 +228,9 @@ def test_dropout_in_modules_draws_the_same_in_each_place():
     for _ in range(45):
         found = run()
     assert gc.allclose(found, expected, atol=1e-6)
+
+
+def test_a_script_without_modules_has_programs_too():
+    script = "import graphc as gc; x = gc.ones(3, requires_grad=True); print([x.sum() for _ in range(40)][-1].grad_fn)"
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "<TotalBackward>"

@@ -59,7 +59,7 @@ def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
 
 def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> CholeskyExResult:
     """As ``cholesky``, with ``info`` (i32, [...]) instead of an error: the number of the first leading minor that is
-    not positive, or 0. Then the factor is NaN."""
+    not positive, or 0. From there on the diagonal of the factor is NaN."""
     found = _factor("cholesky_ex", A, upper)
     info = _first_bad(ew.gt(found.diagonal(0, -2, -1).real, 0))
     if check_errors:

@@ -93,6 +93,8 @@ def test_batches_broadcast_and_vectors_are_told_from_matrices():
         linalg.solve(a, gc.ones(4).double())
     with pytest.raises(ShapeError, match="left=False"):
         linalg.solve(a, gc.ones(3).double(), left=False)
+    with pytest.raises(ShapeError, match="left=False"):
+        linalg.solve(gc.cat([a, a[:1]]), gc.eye(3).double(), left=False)
     with pytest.raises(UnsupportedError, match="without pivots"):
         linalg.lu(a, pivot=False)
 

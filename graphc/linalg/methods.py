@@ -7,8 +7,8 @@ from typing import NamedTuple
 from graphc.base.errors import ArgumentError
 from graphc.linalg.checks import identity, need_matrix
 from graphc.linalg.products import householder_product, matrix_exp, matrix_power, multi_dot
-from graphc.linalg.results import LUResult
-from graphc.linalg.spectra import pinv
+from graphc.linalg.results import LUResult, QRResult
+from graphc.linalg.spectra import pinv, svdvals
 from graphc.linalg.spectra import qr as qr_of
 from graphc.linalg.spectra import svd as svd_of
 from graphc.linalg.systems import cholesky as cholesky_of
@@ -16,13 +16,6 @@ from graphc.linalg.systems import det, inv, logdet, lu_factor_ex, permutation, s
 from graphc.linalg.systems import lu_solve as solve_by_lu
 from graphc.ops.factors import rows_to
 from graphc.tensors.tensor import Tensor
-
-
-class QRResult(NamedTuple):
-    """An orthogonal and an upper triangular factor."""
-
-    Q: Tensor
-    R: Tensor
 
 
 class SVDResult(NamedTuple):
@@ -78,17 +71,17 @@ def inverse(input: Tensor) -> Tensor:
 
 def qr(input: Tensor, some: bool = True) -> QRResult:
     """See ``linalg.qr``; ``some`` is its mode ``reduced``, else ``complete``."""
-    return QRResult(*qr_of(input, "reduced" if some else "complete"))
+    return qr_of(input, "reduced" if some else "complete")
 
 
 def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> SVDResult:
     """See ``linalg.svd``; ``some`` is its ``full_matrices=False``, and V is not transposed. Without ``compute_uv`` U
     and V are zeros."""
-    U, S, Vh = svd_of(input, not some)
     if not compute_uv:
-        m, n = input.shape[-2:]
-        batch = input.shape[:-2]
+        S = svdvals(input)
+        *batch, m, n = input.shape
         return SVDResult(input.new_zeros(*batch, m, m), S, input.new_zeros(*batch, n, n))
+    U, S, Vh = svd_of(input, not some)
     return SVDResult(U, S, Vh.mH)
 
 

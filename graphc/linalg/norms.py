@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from graphc.base.dims import Dims, dims_of
+from graphc.base.dims import Dims, dim_of, dims_of
 from graphc.base.dtypes import DType
 from graphc.base.errors import AttributeValueError, DTypeError, ShapeError
 from graphc.linalg.checks import need_matrix, need_square
@@ -54,7 +54,7 @@ def matrix_norm(
         raise ShapeError(f"matrix_norm takes matrices, got {list(A.shape)}", remedy="at least two dimensions")
     if isinstance(dim, int) or len(dim) != 2:
         raise ShapeError(f"matrix_norm: dim {dim!r} are not two dimensions", remedy="dim=(-2, -1)")
-    rows, columns = (d % taken.ndim for d in dim)
+    rows, columns = (dim_of(d, taken.ndim) for d in dim)
     if rows == columns:
         raise ShapeError(f"matrix_norm: dim {dim!r} names one dimension twice", remedy="dim=(-2, -1)")
     empty = not (taken.shape[rows] and taken.shape[columns])
@@ -83,6 +83,8 @@ def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, 
             raise ShapeError(f"norm: order {ord!r} of {list(A.shape)}", remedy="one or two dimensions, or dim=...")
         dim = (0,) if A.ndim == 1 else (0, 1)
     many = 0 if dim is None or isinstance(dim, int) else len(dim)
+    if many > 2:
+        raise ShapeError(f"norm: {many} dimensions, {dim!r}", remedy="one or two, or linalg.vector_norm")
     if isinstance(ord, str) or (many == 2 and ord is not None):
         return matrix_norm(A, ord, (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
     return vector_norm(A, 2 if ord is None else ord, dim, keepdim, dtype=dtype)
@@ -90,9 +92,12 @@ def norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, 
 
 def cond(A: Tensor, p: Any = None) -> Tensor:
     """The condition number [...] of matrices in the norm ``p`` of ``matrix_norm`` (None: 2, which takes matrices that
-    are not square, too); infinite for singular ones."""
+    are not square, too); infinite for singular ones, 0 for those without elements."""
+    need_matrix("cond", A)
+    if not A.numel():
+        return A.real.new_zeros(A.shape[:-2])
     if p in (None, 2, -2):
-        values = svdvals(need_matrix("cond", A))
+        values = svdvals(A)
         largest, least = values[..., 0], values[..., -1]
         return largest / least if p != -2 else least / largest
     need_square("cond", A)

@@ -53,7 +53,7 @@ def vander(x: Tensor, *, N: int | None = None) -> Tensor:
     count = x.shape[-1] if N is None else N
     if N is not None and N <= 1:
         raise AttributeValueError(f"vander: N is {N}", remedy="at least 2")
-    ones = x.unsqueeze(-1) * 0 + 1
+    ones = x.new_ones(*x.shape, 1)
     wide = cat([ones, x.unsqueeze(-1).expand(*x.shape, count - 1)], -1) if count > 1 else ones
     return wide.cumprod(-1)[..., :count]
 

@@ -59,7 +59,7 @@ def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
 
 def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> CholeskyExResult:
     """As ``cholesky``, with ``info`` (i32, [...]) instead of an error: the number of the first leading minor that is
-    not positive, or 0. Then the factor is NaN."""
+    not positive, or 0. From there on the diagonal of the factor is NaN."""
     found = _factor("cholesky_ex", A, upper)
     info = _first_bad(ew.gt(found.diagonal(0, -2, -1).real, 0))
     if check_errors:
@@ -70,11 +70,16 @@ def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -
 # ---- solutions
 
 
+def _are_vectors(A: Tensor, B: Tensor) -> bool:
+    """Whether right sides are one vector, or one for each matrix."""
+    return B.ndim == 1 or tuple(B.shape) == tuple(A.shape[:-1])
+
+
 def _systems(name: str, A: Tensor, B: Tensor) -> tuple[Any, Any, bool]:
     """Matrices and right sides of one batch, and whether these are vectors."""
     need_square(name, A)
     need_float(name, A, B)
-    vectors = B.ndim == 1 or (A.ndim - 1 == B.ndim and tuple(B.shape) == tuple(A.shape[:-1]))
+    vectors = _are_vectors(A, B)
     right = B.unsqueeze(-1) if vectors else B
     if right.shape[-2] != A.shape[-1]:
         raise ShapeError(f"{name}: {list(A.shape)} and {list(B.shape)} do not fit")
@@ -84,8 +89,9 @@ def _systems(name: str, A: Tensor, B: Tensor) -> tuple[Any, Any, bool]:
 
 def _solved(name: str, A: Tensor, B: Tensor, left: bool) -> Any:
     if not left:
-        if B.ndim < 2:
-            raise ShapeError(f"{name}: left=False takes matrices on the right, got {list(B.shape)}")
+        need_square(name, A)
+        if B.ndim < 2 or _are_vectors(A, B):
+            raise ShapeError(f"{name}: left=False takes matrices on the right, got {list(B.shape)} for {list(A.shape)}")
         return _solved(name, A.mT, B.mT, True).mT
     a, b, vectors = _systems(name, A, B)
     found = place.apply(factors.solve, a, b)

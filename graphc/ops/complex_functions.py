@@ -153,8 +153,7 @@ def cosh(x: Complex) -> Complex:
 def tanh(x: Complex) -> Complex:
     """With s = tanh(a) and t = tan(b), (s (1 + t t) + i t (1 - s s)) / (1 + s s t t); 1 - s s is 1 / cosh(a)^2."""
     s, t = named.tanh(x.real), named.tan(x.imag)
-    bound = named.minimum(named.abs(x.real), 40.0)
-    rest = named.div(1, named.cosh(bound))
+    rest = named.div(1, named.cosh(x.real))
     below = named.add(named.mul(named.mul(s, s), named.mul(t, t)), 1)
     return Complex(
         named.div(named.mul(s, named.add(named.mul(t, t), 1)), below),

@@ -5,6 +5,7 @@ They do without triangular loops: a row that shall stay is changed by 0 times an
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from graphc.base.dtypes import DType, int32, int64
@@ -170,20 +171,26 @@ def triangular_in_loops(c: LowerContext, a: OperandRef, b: OperandRef, upper: bo
 
 
 def cholesky_in_loops(c: LowerContext, a: OperandRef) -> None:
-    """The transposed factor in the upper triangle of a copy, row after row; what is below becomes anything."""
+    """The transposed factor in the upper triangle of a copy, row after row; what is below becomes anything.
+
+    A row without a positive pivot is 0 while others are changed, so that NaN comes to itself and to later ones only."""
     nest, n = c.nest, a.shape[-1]
     with nest.loops(a.shape[:-2]) as at:
         w = work_of(c, a.dtype, n, n)
         with nest.loops((n, n)) as (i, j):
-            w.store(j, i, c.load(a, (*at, i, j)))
+            w.store(j, i, nest.select(after(nest, j, i), 0, c.load(a, (*at, i, j))))
         with nest.loop(n, "serial") as k:
-            inverse = 1.0 / nest.op("sqrt", w.load(k, k))
+            pivot = w.load(k, k)
+            good = pivot > 0
+            inverse, wrong = 1.0 / nest.op("sqrt", pivot), nest.select(good, nest.const(0, a.dtype), math.nan)
             with nest.loop(w.columns) as j:
-                w.store(k, j, w.load(k, j) * inverse)
+                w.store(k, j, w.kept(good, w.load(k, j) * inverse))
             with nest.loop(n) as i:
-                factor = -w.kept(after(nest, i, k), w.load(k, i))
+                factor = -w.kept(after(nest, i, k), w.load(k, i) + wrong)
                 with nest.loop(w.columns) as j:
                     w.store(i, j, nest.fma(factor, w.load(k, j), w.load(i, j)))
+            with nest.loop(w.columns) as j:
+                w.store(k, j, w.load(k, j) + wrong)
         with nest.loops((n, n)) as (i, j):
             below = after(nest, j, i)
             c.store((*at, i, j), nest.select(below, 0, w.load(j, i)))

@@ -6,7 +6,9 @@ those of larger ones are loops (see ``ops.factor_loops``).
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -129,6 +131,21 @@ def each_matrix(compute: Callable[..., np.ndarray], *operands: np.ndarray) -> np
     return result
 
 
+def _cholesky_reference(a: np.ndarray) -> np.ndarray:
+    """Of matrices that have no factor that of the largest leading part that has one, and NaN in the rest."""
+    found = each_matrix(np.linalg.cholesky, a)
+    for at in np.argwhere(np.isnan(found).any((-2, -1))):
+        matrix = a[tuple(at)]
+        sound = bisect_left(range(len(matrix)), True, key=partial(_lacks_factor, matrix))
+        found[*at, :sound, :sound] = np.linalg.cholesky(matrix[:sound, :sound])
+    return found
+
+
+def _lacks_factor(matrix: np.ndarray, last: int) -> bool:
+    """Whether a leading part up to this row is not positive definite."""
+    return bool(np.isnan(each_matrix(np.linalg.cholesky, matrix[: last + 1, : last + 1])).any())
+
+
 def _nest_cholesky(c: LowerContext, a: OperandRef) -> None:
     n = a.shape[-1]
     if n > _WRITTEN_OUT:
@@ -176,10 +193,10 @@ def _positive(*shape: int, dtype: str = "float64") -> np.ndarray:
 cholesky = define(
     "cholesky",
     "The lower triangular L of symmetric or Hermitian positive definite matrices L @ L.H, of which the lower triangle "
-    "is read; NaN where there is none.",
+    "is read; where there is none, NaN on the diagonal from the first leading minor on that is not positive.",
     "a",
     _infer_cholesky,
-    reference=lambda a: each_matrix(np.linalg.cholesky, a),
+    reference=_cholesky_reference,
     vjp=(_cholesky_gradient,),
     lower_nest=_nest_cholesky,
     traits=MATERIALIZED,

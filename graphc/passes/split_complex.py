@@ -51,25 +51,27 @@ def _is_complex(node: Node) -> bool:
 
 
 class _Splitter(Reemitter):
-    """Copies a graph; complex values are ``Complex`` or, as they come from outside, values of the new graph."""
+    """Copies a graph, whose arguments and outputs stay; complex values are ``Complex`` or, as they come from outside,
+    values of the new graph."""
 
     def __init__(self) -> None:
         super().__init__()
         self.split: dict[Value, Complex] = {}
 
     def transform(self, graph: Graph) -> Graph:
-        """The copy, whose arguments and outputs are those of the graph."""
+        """The copy."""
         self.target = Graph(graph.name)
         self.target.bound, self.target.assumptions = graph.bound, graph.assumptions
-        found = self.run(graph, [self.copy_input(v) for v in graph.inputs])
-        self.target.set_outputs([self.whole(v) for v in found])
+        self.target.set_outputs(self.outputs(self.run(graph, [self.copy_input(v) for v in graph.inputs])))
         return self.target
+
+    def outputs(self, values: Sequence[Any]) -> list[Value]:
+        """What the copy gives for what the graph does."""
+        return [self.whole(v) for v in values]
 
     def apply(self, node: Node, operands: list[Any]) -> Sequence[Any]:
         """Emits what a node becomes."""
-        if not _is_complex(node):
-            return self.copy_node(node, operands)
-        if node.op.has(Trait.STATE_READ):
+        if not _is_complex(node) or node.op.has(Trait.STATE_READ):
             return self.copy_node(node, operands)
         if node.op.has(Trait.STATE_WRITE):
             self.copy_node(node, [operands[0], self.whole(operands[1])])
@@ -112,12 +114,9 @@ class _Splitter(Reemitter):
 class _OfParts(_Splitter):
     """Copies a graph whose complex arguments and outputs become two each."""
 
-    def transform(self, graph: Graph) -> Graph:
-        """The copy."""
-        self.target = Graph(graph.name)
-        self.target.bound, self.target.assumptions = graph.bound, graph.assumptions
-        self.target.set_outputs(_flat(self.run(graph, [self.copy_input(v) for v in graph.inputs])))
-        return self.target
+    def outputs(self, values: Sequence[Any]) -> list[Value]:
+        """Complex values as two each."""
+        return _flat(values)
 
     def copy_input(self, value: Value) -> Any:
         """The argument, or two."""

@@ -14,26 +14,30 @@ from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import need_tensor
 
 
+def _need_one_type(name: str, first: Any, second: Any) -> None:
+    need_tensor(name, first, second)
+    if first.dtype is not second.dtype:
+        raise DTypeError(
+            f"{name}: the parts are {first.dtype.name} and {second.dtype.name}", remedy="parts of one type"
+        )
+
+
 @with_hints
 def complex(real: Tensor, imag: Tensor) -> Tensor:
     """The complex tensor of two real ones of the same type, f32 or f64, which broadcast.
 
     Raises DTypeError for other types.
     """
-    for value in (real, imag):
-        need_tensor("complex", value)
-    if real.dtype is not imag.dtype:
-        raise DTypeError(f"complex: the parts are {real.dtype.name} and {imag.dtype.name}", remedy="parts of one type")
+    _need_one_type("complex", real, imag)
     return parts.complex(real, imag)
 
 
 @with_hints
 def polar(abs: Tensor, angle: Tensor) -> Tensor:
     """``abs * exp(i angle)`` of two real tensors of the same type; the angle is in radians."""
-    for value in (abs, angle):
-        need_tensor("polar", value)
-        if value.dtype not in (float32, float64):
-            raise DTypeError(f"polar takes f32 or f64, got {value.dtype.name}", remedy="x.float()")
+    _need_one_type("polar", abs, angle)
+    if abs.dtype not in (float32, float64):
+        raise DTypeError(f"polar takes f32 or f64, got {abs.dtype.name}", remedy="x.float()")
     return complex(ew.mul(abs, mathematics.cos(angle)), ew.mul(abs, mathematics.sin(angle)))
 
 

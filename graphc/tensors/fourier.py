@@ -137,21 +137,22 @@ def _to_real(name: str, x: Any, n: int | None, dim: int, norm: str | None, inver
 # ---- several dimensions
 
 
-def _sizes(name: str, x: Any, s: Sequence[int] | None, dim: Dims) -> list[tuple[int, int | None]]:
+def _sizes(name: str, x: Any, s: Dims, dim: Dims) -> list[tuple[int, int | None]]:
     """Dimensions, each with the number of points that is asked for."""
+    s = [s] if isinstance(s, int) else s
     if dim is None:
-        dims = list(range(x.ndim))[-len(s) if s is not None else 0 :] if s is None or s else []
+        dims = list(range(x.ndim)) if s is None else list(range(max(x.ndim - len(s), 0), x.ndim))
     else:
         dims = [dim_of(d, x.ndim) for d in ([dim] if isinstance(dim, int) else dim)]
     if len(set(dims)) != len(dims):
         raise AttributeValueError(f"{name}: a dimension is listed twice in {dim}", remedy="list each once")
-    counts = [None] * len(dims) if s is None else [None if n == -1 else n for n in ([s] if isinstance(s, int) else s)]
+    counts = [None] * len(dims) if s is None else [None if n == -1 else n for n in s]
     if len(counts) != len(dims):
         raise ArgumentError(f"{name}: {len(counts)} sizes for {len(dims)} dimensions", remedy="a size for each")
     return list(zip(dims, counts, strict=True))
 
 
-def fftn(input: Tensor, s: Sequence[int] | None = None, dim: Dims = None, norm: str | None = None) -> Tensor:
+def fftn(input: Tensor, s: Dims = None, dim: Dims = None, norm: str | None = None) -> Tensor:
     """``fft`` along several dimensions (None: all, or the last ``len(s)``); ``s`` are their numbers of points."""
     x = _complex("fftn", input)
     for at, count in _sizes("fftn", x, s, dim):
@@ -159,7 +160,7 @@ def fftn(input: Tensor, s: Sequence[int] | None = None, dim: Dims = None, norm: 
     return x
 
 
-def ifftn(input: Tensor, s: Sequence[int] | None = None, dim: Dims = None, norm: str | None = None) -> Tensor:
+def ifftn(input: Tensor, s: Dims = None, dim: Dims = None, norm: str | None = None) -> Tensor:
     """The inverse of ``fftn``."""
     x = _complex("ifftn", input)
     for at, count in _sizes("ifftn", x, s, dim):
@@ -167,7 +168,7 @@ def ifftn(input: Tensor, s: Sequence[int] | None = None, dim: Dims = None, norm:
     return x
 
 
-def rfftn(input: Tensor, s: Sequence[int] | None = None, dim: Dims = None, norm: str | None = None) -> Tensor:
+def rfftn(input: Tensor, s: Dims = None, dim: Dims = None, norm: str | None = None) -> Tensor:
     """``rfft`` along the last one of several dimensions and ``fft`` along the others."""
     x = _real("rfftn", input)
     sizes = _sizes("rfftn", x, s, dim)
@@ -178,7 +179,7 @@ def rfftn(input: Tensor, s: Sequence[int] | None = None, dim: Dims = None, norm:
     return x
 
 
-def irfftn(input: Tensor, s: Sequence[int] | None = None, dim: Dims = None, norm: str | None = None) -> Tensor:
+def irfftn(input: Tensor, s: Dims = None, dim: Dims = None, norm: str | None = None) -> Tensor:
     """The inverse of ``rfftn``."""
     x = _complex("irfftn", input)
     sizes = _sizes("irfftn", x, s, dim)
@@ -193,22 +194,22 @@ def _check_some(name: str, sizes: Sequence[Any]) -> None:
         raise ArgumentError(f"{name} needs at least one dimension", remedy="dim=(-1,)")
 
 
-def fft2(input: Tensor, s: Sequence[int] | None = None, dim: Dims = (-2, -1), norm: str | None = None) -> Tensor:
+def fft2(input: Tensor, s: Dims = None, dim: Dims = (-2, -1), norm: str | None = None) -> Tensor:
     """``fftn`` along the last two dimensions."""
     return fftn(input, s, dim, norm)
 
 
-def ifft2(input: Tensor, s: Sequence[int] | None = None, dim: Dims = (-2, -1), norm: str | None = None) -> Tensor:
+def ifft2(input: Tensor, s: Dims = None, dim: Dims = (-2, -1), norm: str | None = None) -> Tensor:
     """``ifftn`` along the last two dimensions."""
     return ifftn(input, s, dim, norm)
 
 
-def rfft2(input: Tensor, s: Sequence[int] | None = None, dim: Dims = (-2, -1), norm: str | None = None) -> Tensor:
+def rfft2(input: Tensor, s: Dims = None, dim: Dims = (-2, -1), norm: str | None = None) -> Tensor:
     """``rfftn`` along the last two dimensions."""
     return rfftn(input, s, dim, norm)
 
 
-def irfft2(input: Tensor, s: Sequence[int] | None = None, dim: Dims = (-2, -1), norm: str | None = None) -> Tensor:
+def irfft2(input: Tensor, s: Dims = None, dim: Dims = (-2, -1), norm: str | None = None) -> Tensor:
     """``irfftn`` along the last two dimensions."""
     return irfftn(input, s, dim, norm)
 
@@ -233,8 +234,10 @@ def rfftfreq(
 def _frequencies(made: Any, n: int, d: float, dtype: Any, device: Any, requires_grad: bool) -> Tensor:
     if n < 1:
         raise AttributeValueError(f"{made.__name__}: {n} points", remedy="at least one")
+    with np.errstate(divide="ignore", invalid="ignore"):  # distances of 0 give what is not finite, as in PyTorch
+        found = made(n, np.float64(d))
     return creation.tensor(
-        made(n, d), dtype=dtype or creation.get_default_dtype(), device=device, requires_grad=requires_grad
+        found, dtype=dtype or creation.get_default_dtype(), device=device, requires_grad=requires_grad
     )
 
 

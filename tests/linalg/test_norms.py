@@ -9,7 +9,7 @@ import pytest
 
 import graphc as gc
 from graphc import linalg
-from graphc.base.errors import AttributeValueError, DTypeError, ShapeError
+from graphc.base.errors import AttributeValueError, DTypeError, IndexRangeError, ShapeError
 
 X = np.random.default_rng(9).normal(size=(2, 3, 4))
 ORDERS = ("fro", "nuc", 2, -2, 1, -1, math.inf, -math.inf)
@@ -40,6 +40,11 @@ def test_a_singular_matrix_has_an_infinite_condition():
     assert linalg.cond(gc.zeros(2, 2), 1).item() == math.inf
 
 
+@pytest.mark.parametrize("p", [None, 1])
+def test_a_matrix_without_elements_has_the_condition_0(p):
+    assert linalg.cond(gc.zeros(2, 0, 0).cfloat(), p).tolist() == [0, 0]
+
+
 def test_what_has_no_norm_is_refused():
     for call, error in (
         (lambda: linalg.vector_norm(gc.ones(2).long()), DTypeError),
@@ -47,6 +52,8 @@ def test_what_has_no_norm_is_refused():
         (lambda: linalg.vector_norm(gc.ones(0), math.inf), ShapeError),
         (lambda: linalg.matrix_norm(gc.ones(2)), ShapeError),
         (lambda: linalg.matrix_norm(gc.ones(2, 2), dim=0), ShapeError),
+        (lambda: linalg.matrix_norm(gc.ones(2, 2), dim=(2, 1)), IndexRangeError),
+        (lambda: linalg.norm(gc.ones(2, 2, 2), dim=(0, 1, 2)), ShapeError),
         (lambda: linalg.matrix_norm(gc.ones(2, 2), dim=(1, -1)), ShapeError),
         (lambda: linalg.norm(gc.ones(2, 2, 2), 2), ShapeError),
     ):

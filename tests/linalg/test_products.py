@@ -65,6 +65,7 @@ def test_products_of_vectors():
     np.testing.assert_allclose(linalg.cross(gc.tensor(a), gc.tensor(b)).numpy(), np.cross(a, b))
     np.testing.assert_allclose(linalg.vecdot(gc.tensor(a), gc.tensor(b)).numpy(), (a * b).sum(-1))
     np.testing.assert_allclose(linalg.vander(gc.tensor(a), N=5).numpy(), a[..., None] ** np.arange(5))
+    assert linalg.vander(gc.tensor([np.inf, 2.0])).tolist() == [[1, np.inf], [1, 2]]
     assert linalg.diagonal(gc.tensor(X), offset=1).shape == (2, 3)
     assert linalg.matmul(gc.tensor(a), gc.tensor(b.T)).shape == (4, 1)
 

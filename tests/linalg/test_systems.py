@@ -68,6 +68,17 @@ def test_singular_matrices_are_refused_or_numbered():
             checked(singular, check_errors=True)
 
 
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("n", [3, 12, 70])
+def test_the_first_minor_that_is_not_positive_is_numbered(n: int, compiled: bool):
+    matrices = np.stack([np.eye(n)] * 3) + np.triu(np.full((n, n), np.nan), 1)
+    matrices[0, 2, 2], matrices[2, 1, 1] = -1, 0
+    function = gc.compile(linalg.cholesky_ex) if compiled else linalg.cholesky_ex
+    factor, info = function(gc.tensor(matrices))
+    assert info.tolist() == [3, 0, 2] and factor[1].tolist() == np.eye(n).tolist()
+    assert factor[0, :2, :2].tolist() == np.eye(2).tolist() and factor[0].diagonal()[2:].isnan().all()
+
+
 def test_numbers_that_are_not_finite_go_through():
     x = gc.tensor([[1.0, float("nan")], [0.0, 1.0]])
     assert linalg.solve(x, gc.ones(2)).isnan().any()
@@ -82,6 +93,8 @@ def test_batches_broadcast_and_vectors_are_told_from_matrices():
         linalg.solve(a, gc.ones(4).double())
     with pytest.raises(ShapeError, match="left=False"):
         linalg.solve(a, gc.ones(3).double(), left=False)
+    with pytest.raises(ShapeError, match="left=False"):
+        linalg.solve(gc.cat([a, a[:1]]), gc.eye(3).double(), left=False)
     with pytest.raises(UnsupportedError, match="without pivots"):
         linalg.lu(a, pivot=False)
 

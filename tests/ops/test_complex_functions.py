@@ -48,6 +48,13 @@ def test_compiled_functions_at_cuts_and_of_large_and_small_numbers(name):
     np.testing.assert_allclose(found, getattr(torch, name)(torch.tensor(points)).numpy(), rtol=1e-8, atol=1e-11)
 
 
+def test_the_hyperbolic_tangent_of_large_numbers_keeps_its_small_part():
+    points = np.array([50 + 1j, -50 - 2j, 300 + 2j, 800 + 1j, -800 + 1j, np.inf + 1j])
+    found = graphc.compile(lambda x: x.tanh())(graphc.tensor(points)).numpy()
+    np.testing.assert_allclose(found.real, np.tanh(points).real, rtol=1e-12)
+    np.testing.assert_allclose(found.imag, np.tanh(points).imag, rtol=1e-12)
+
+
 def test_a_zero_has_powers():
     zero = graphc.tensor([0j, 0j, 0j])
     power = graphc.compile(lambda x: x ** graphc.tensor([2 + 0j, 0j, 0.5 + 1j]))

@@ -35,6 +35,9 @@ def test_two_real_tensors_make_a_complex_one():
     )
     with pytest.raises(graphc.errors.DTypeError, match="polar takes f32 or f64"):
         graphc.polar(graphc.tensor(1), graphc.tensor(1))
+    for function in (graphc.complex, graphc.polar):
+        with pytest.raises(graphc.errors.DTypeError, match="the parts are f32 and f64"):
+            function(graphc.ones(2), graphc.ones(2).double())
     with pytest.raises(graphc.errors.ShapeError, match="is not 2"):
         graphc.view_as_complex(graphc.ones(2, 3))
 

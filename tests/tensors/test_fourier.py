@@ -40,6 +40,7 @@ def test_transforms_along_several_dimensions():
     names = ["fft2", "ifft2", "fftn", "ifftn", "irfft2", "irfftn"]
     agree({f"{n}{i}": called(n, **o) for n in names for i, o in enumerate([{}, {"s": (3, 7)}, {"dim": (0, 2)}])}, Q)
     agree({n: called(n, s=(3, 7)) for n in ("rfft2", "rfftn")}, Q.real.copy())
+    agree({n: called(n, s=3) for n in ("fftn", "ifftn", "irfftn")}, Q)
 
 
 @pytest.mark.torch
@@ -48,6 +49,7 @@ def test_frequencies_and_shifts():
     for n in (1, 6, 7):
         np.testing.assert_allclose(graphc.fft.fftfreq(n, 0.1).numpy(), torch.fft.fftfreq(n, 0.1).numpy(), rtol=1e-6)
         np.testing.assert_allclose(graphc.fft.rfftfreq(n).numpy(), torch.fft.rfftfreq(n).numpy(), rtol=1e-6)
+    assert graphc.fft.fftfreq(3, 0.0).isfinite().tolist() == torch.fft.fftfreq(3, 0.0).isfinite().tolist()
     agree({"all": called("fftshift"), "some": called("ifftshift", (0, 1)), "one": called("fftshift", 2)}, Q)
 
 

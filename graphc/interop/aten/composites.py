@@ -44,16 +44,6 @@ for _name, _other in {"lshift": "bitwise_left_shift", "rshift": "bitwise_right_s
     rule(f"__{_name}__.Tensor", f"__{_name}__.Scalar")(function_of(_other))
 
 
-@rule("real")
-def real(self: Tensor) -> Tensor:
-    return self
-
-
-@rule("isreal")
-def isreal(self: Tensor) -> Tensor:
-    return creation.ones(self.shape, dtype="bool")
-
-
 @rule("std_mean.correction")
 def std_mean(self: Tensor, dim: Any = None, *, correction: Any = 1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     return free.std_mean(self, dim, keepdim=keepdim, correction=1 if correction is None else correction)

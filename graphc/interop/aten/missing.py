@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 _MEMORY = "asks how memory lies or changes that of a tensor in place, which no value says; PyTorch computes it"
-_COMPLEX = "Fourier transforms are not among the rules yet; `graphc.fft` computes them"
 
 MISSING: dict[str, str] = {
-    "aten._fft_c2r.default": _COMPLEX,
-    "aten._fft_r2c.default": _COMPLEX,
     "aten._local_scalar_dense.default": "a Python number made of an element: a program has no values while it is made",
     "aten.resize_.default": _MEMORY,
     "aten.sym_is_contiguous.default": _MEMORY,

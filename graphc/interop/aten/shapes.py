@@ -116,7 +116,7 @@ def t(self: Tensor) -> Tensor:
     return self.T
 
 
-@rule("mT", "mH", "matrix_H", "adjoint")
+@rule("mT")
 def matrix_transpose(self: Tensor) -> Tensor:
     return self.transpose(-2, -1)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from graphc.interop.aten import (
+    complex_numbers,
     composites,
     control,
     convolutions,
@@ -26,7 +27,7 @@ from graphc.interop.aten.registry import TABLE, find
 __all__ = ["FAMILIES", "TABLE", "find"]
 
 FAMILIES = (
-    *(composites, control, convolutions, creation, derivatives, distances, indexing, losses, matrices),
-    *(normalization, pointwise, pooling, products, recurrent, reductions, scalars, shapes),
+    *(complex_numbers, composites, control, convolutions, creation, derivatives, distances, indexing, losses),
+    *(matrices, normalization, pointwise, pooling, products, recurrent, reductions, scalars, shapes),
 )
 """The modules that hold the rules."""

@@ -139,7 +139,7 @@ def _argument(value: Any) -> Any:
         return slice(*map(_argument, (value.start, value.stop, value.step)))
     if isinstance(value, torch.SymInt) and (known := value.node.maybe_as_int()) is not None:
         return known
-    if value is None or isinstance(value, (int, float, str, bool)) or value is Ellipsis:
+    if value is None or isinstance(value, (int, float, complex, str, bool)) or value is Ellipsis:
         return value
     if isinstance(value, _PLACES):
         return None

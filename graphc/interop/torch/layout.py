@@ -93,9 +93,9 @@ def is_dense(example: torch.Tensor) -> bool:
 
 
 def is_lazy(tensor: torch.Tensor) -> bool:
-    """Whether the memory of a tensor does not hold its elements: those of views of conjugate complex numbers are
-    negated when they are read, and known zeros have no memory."""
-    return tensor.is_neg() or tensor._is_zerotensor()
+    """Whether the memory of a tensor does not hold its elements: those of conjugated views, and of their imaginary
+    parts, change their sign when they are read, and known zeros have no memory."""
+    return tensor.is_conj() or tensor.is_neg() or tensor._is_zerotensor()
 
 
 def _expected(size: Any) -> int | None:

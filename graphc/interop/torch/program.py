@@ -187,7 +187,11 @@ class Program:
         return results
 
     def _parts(self, plan: _Plan, args: Sequence[Any]) -> Parts | None:
-        """What a native call does for arguments like these; None where it is not one for it."""
+        """What a native call does for arguments like these; None where it is not one for it: of complex tensors it does
+        not see whether they are conjugated."""
+        given = [args[i] for i in self._inputs]
+        if any(isinstance(x, torch.Tensor) and x.is_complex() for x in given):
+            return None
         if plan.moved or any(isinstance(r.value, _View) for r in self._results):
             return None
         results: list[Output] = []
@@ -202,7 +206,7 @@ class Program:
                 results.append(Output(ARGUMENT, result.value.number))
             else:
                 results.append(Output(OBJECT, value=rest(args)))
-        return plan.sizes, [Input(i, args[i]) for i in self._inputs], results, len(args)
+        return plan.sizes, [Input(i, x) for i, x in zip(self._inputs, given, strict=True)], results, len(args)
 
     def _planned(self, key: tuple[Any, ...], args: Sequence[Any]) -> _Plan:
         """What calls on arguments of these sizes do. Raises ShapeError where they do not fit, and UnsupportedError for

@@ -121,7 +121,7 @@ def _same(found: Any, expected: Any) -> None:
             _same(ours, theirs)
     elif isinstance(expected, torch.Tensor):
         assert str(expected.dtype) == f"torch.{found.dtype.long_name}"
-        theirs = expected.numpy()
+        theirs = expected.resolve_conj().numpy()
         # A sum that cancels is as exact as its largest terms are.
         largest = float(np.abs(np.nan_to_num(theirs, posinf=0, neginf=0)).max(initial=1.0))
         np.testing.assert_allclose(found.numpy(), theirs, rtol=1e-5, atol=1e-6 * largest, strict=True)

@@ -14,7 +14,7 @@ from graphc.interop.aten.table import TABLE
 
 torch = pytest.importorskip("torch")
 HERE = Path(__file__).parent
-LISTS = ("SAMPLES", "MORE", "EAGER", "FIRST", "KINDS", "RANDOM", "BY_GRADIENTS", "NUMBERS")
+LISTS = ("SAMPLES", "MORE", "EAGER", "FIRST", "KINDS", "RANDOM", "BY_GRADIENTS", "NUMBERS", "CONJUGATES")
 """What the tests of a family call their samples."""
 
 

@@ -205,6 +205,17 @@ def test_tensors_that_do_not_hold_their_elements_are_taken_for_what_they_are(dyn
     compare(layer, x)
 
 
+def test_conjugated_tensors_are_taken_for_what_they_are():
+    x = torch.randn(2, 3, dtype=torch.complex64)
+    layer = nn.Linear(3, 2, dtype=torch.complex64).eval()
+    for function in (lambda x: x * 2 + 1j, lambda x: x.conj() * x, lambda x: x.mH @ x, layer):
+        compiled = torch.compile(function, backend="graphc")
+        for given in (x, x, x, x.conj(), x.conj(), x):
+            torch.testing.assert_close(compiled(given), function(given))
+    layer.weight = nn.Parameter(layer.weight.detach().conj(), requires_grad=False)
+    compare(layer, x)
+
+
 def test_gradients_that_do_not_hold_their_elements_are_taken_for_what_they_are():
     w = torch.randn(3, 4, requires_grad=True)
     compiled = torch.compile(lambda x: (x * 2 + 1).sin() * x, backend="graphc")

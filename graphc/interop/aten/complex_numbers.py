@@ -1,0 +1,49 @@
+"""ATen operators of complex numbers: parts, conjugates, angles, Fourier transforms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from graphc.interop.aten.registry import rule
+from graphc.tensors import complex_numbers as numbers
+from graphc.tensors import creation, fourier, functions
+from graphc.tensors.tensor import Tensor
+
+for _name in ("angle", "complex", "imag", "polar", "real", "view_as_complex", "view_as_real"):
+    rule(_name)(getattr(numbers, _name))
+rule("conj", "_conj", "conj_physical", "_conj_physical")(numbers.conj)
+rule("adjoint", "mH", "matrix_H")(numbers.adjoint)
+for _name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"):
+    for _dims in ("", "2", "n") if "h" not in _name else ("",):
+        rule(f"fft_{_name}{_dims}")(getattr(fourier, _name + _dims))
+for _name in ("fftshift", "ifftshift"):
+    rule(f"fft_{_name}")(getattr(fourier, _name))
+
+
+@rule("isreal")
+def isreal(self: Tensor) -> Tensor:
+    return functions.eq(self.imag, 0) if self.dtype.is_complex else creation.ones(self.shape, dtype="bool")
+
+
+# ---- what transforms of PyTorch become in graphs
+
+_NORMS = ("backward", "ortho", "forward")
+"""What the numbers 0 to 2 say of a transform: that nothing, the root of the number of points, or that number divides
+it. Of an inverse the last one is what ``backward`` says."""
+
+
+@rule("_fft_r2c")
+def fft_r2c(self: Tensor, dim: Sequence[int], normalization: int, onesided: bool) -> Tensor:
+    return (fourier.rfftn if onesided else fourier.fftn)(self, None, dim, _NORMS[normalization])
+
+
+@rule("_fft_c2c")
+def fft_c2c(self: Tensor, dim: Sequence[int], normalization: int, forward: bool) -> Tensor:
+    if forward:
+        return fourier.fftn(self, None, dim, _NORMS[normalization])
+    return fourier.ifftn(self, None, dim, _NORMS[-1 - normalization])
+
+
+@rule("_fft_c2r")
+def fft_c2r(self: Tensor, dim: Sequence[int], normalization: int, last_dim_size: int) -> Tensor:
+    return fourier.irfftn(self, [*[-1] * (len(dim) - 1), last_dim_size], dim, _NORMS[-1 - normalization])

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from graphc.base.dtypes import ALL, BY_NAME
+from graphc.base.dtypes import ALL, BY_NAME, DType, bfloat16, elements, numbers
 from graphc.base.errors import ArgumentError, DTypeError, ShapeError
 from graphc.base.named_dims import Dim, dimensions, parse_size
 from graphc.base.size import Dimension, at, bounds, hint, is_size
@@ -198,14 +198,14 @@ def filled(spec: TensorSpec, kind: str, seed: int = 0) -> Any:
     """``zeros``, ``ones``, or ``random`` numbers of a seed."""
     if kind == "random":
         return random_array(spec, seed)
-    return np.full(spec.shape, kind == "ones", BY_NAME[spec.dtype].numpy)
+    return elements(np.full(spec.shape, kind == "ones"), BY_NAME[spec.dtype])
 
 
 def read_value(text: str, spec: TensorSpec, made: TensorSpec | None = None) -> np.ndarray:
     """The array that ``@file.npy``, ``@file.npz:key``, ``zeros``, ``ones``, ``random[:SEED]`` or JSON stands for;
     ``made`` has numbers for the named dimensions of the spec."""
     made = made or spec
-    dtype = BY_NAME[spec.dtype].numpy
+    dtype = BY_NAME[spec.dtype]
     if text.startswith("@"):
         return fit(read_array(text[1:]), spec, text)
     if text in ("zeros", "ones"):
@@ -216,7 +216,7 @@ def read_value(text: str, spec: TensorSpec, made: TensorSpec | None = None) -> n
             raise UsageError(f"{text!r}: the seed is no number", remedy="random:1")
         return random_array(made, int(seed))
     try:
-        value = np.asarray(json.loads(text))
+        value = _numbers(json.loads(text))
     except ValueError:
         raise UsageError(
             f"input {spec.name!r}: {text!r} is no value",
@@ -224,9 +224,18 @@ def read_value(text: str, spec: TensorSpec, made: TensorSpec | None = None) -> n
         ) from None
     if value.dtype.kind not in "biuf":
         raise DTypeError(f"input {spec.name!r}: {text!r} are no numbers")
-    if value.dtype.kind == "f" and dtype.kind != "f":
+    if value.dtype.kind == "f" and not dtype.is_differentiable:
         raise DTypeError(f"input {spec.name!r}: {text!r} are no integers, it has element type {spec.dtype}")
-    return fit(value.astype(dtype), spec, text)
+    return fit(elements(value, dtype), spec, text)
+
+
+def _numbers(value: Any) -> np.ndarray:
+    """Nested lists as an array; whole numbers on both sides of 2**63, of which numpy makes floats, as u64."""
+    found = np.asarray(value)
+    if found.dtype.kind != "f":
+        return found
+    exact = np.asarray(value, object)
+    return exact.astype(np.uint64) if all(type(v) is int and v >= 0 for v in exact.flat) else found
 
 
 def random_array(spec: TensorSpec, seed: int) -> Any:
@@ -235,10 +244,9 @@ def random_array(spec: TensorSpec, seed: int) -> Any:
     if spec.equals is not None:
         return hint(spec.equals)
     generator = np.random.default_rng(seed)
-    dtype, shape = BY_NAME[spec.dtype].numpy, tuple(map(hint, spec.shape))
-    if dtype.kind == "f":
-        return generator.standard_normal(shape).astype(dtype)
-    return generator.integers(0, 2, shape).astype(dtype)
+    dtype, shape = BY_NAME[spec.dtype], tuple(map(hint, spec.shape))
+    made = generator.standard_normal(shape) if dtype.is_floating_point else generator.integers(0, 2, shape)
+    return elements(made, dtype)
 
 
 def read_array(text: str) -> np.ndarray:
@@ -260,6 +268,11 @@ def read_array(text: str) -> np.ndarray:
     return read_npy(name)
 
 
+def of_file(array: np.ndarray, dtype: DType) -> np.ndarray:
+    """An array of a file for an input of a type: bf16, which such files have not, is rounded from float32."""
+    return elements(array, dtype) if dtype is bfloat16 and array.dtype == np.float32 else array
+
+
 def fit(array: np.ndarray, spec: TensorSpec, source: str) -> np.ndarray:
     """The array, which came from ``source``; raises ShapeError and DTypeError where it is not as the spec says."""
     fixed = [(a, b) for a, b in zip(array.shape, spec.shape, strict=False) if not is_size(b)]
@@ -269,9 +282,10 @@ def fit(array: np.ndarray, spec: TensorSpec, source: str) -> np.ndarray:
             remedy=f"an array of shape {list(spec.shape)}",
         )
     wanted = BY_NAME[spec.dtype]
+    array = of_file(array, wanted)
     if array.dtype.newbyteorder("=") != wanted.numpy:
         raise DTypeError(
             f"input {spec.name!r} ({source}) has element type {array.dtype.name}, the model takes {wanted.long_name}",
-            remedy=f"save array.astype(np.{wanted.long_name})",
+            remedy=f"save array.astype(np.{numbers(np.empty(0, wanted.numpy)).dtype.name})",
         )
     return array

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from graphc.base.dtypes import BY_NAME
 from graphc.base.errors import ArgumentError, ShapeError
 from graphc.base.size import is_size
 from graphc.cli import images
-from graphc.cli.arrays import read_array
+from graphc.cli.arrays import of_file, read_array
 from graphc.cli.console import UsageError
 from graphc.files import image_file
 from graphc.files.manifest import TensorSpec
@@ -56,7 +57,7 @@ class Folder:
         if image_file.is_image(path):
             layout = images.layout_of(self.element, self.spec.name)
             return images.read_image(path, layout, self.spec.dtype, scaling)
-        array = read_array(str(path))
+        array = of_file(read_array(str(path)), BY_NAME[self.spec.dtype])
         array = array[0] if array.shape == (1, *self.element) else array
         if array.shape != self.element:
             raise ShapeError(

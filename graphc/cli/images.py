@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from graphc.base.dtypes import BY_NAME
+from graphc.base.dtypes import BY_NAME, elements
 from graphc.base.errors import ArgumentError, ShapeError
 from graphc.cli.console import UsageError
 from graphc.files.image_file import MODES, read_pixels
@@ -58,17 +58,17 @@ def read_image(path: Path, layout: Layout, dtype: str, scaling: Scaling) -> np.n
 
 def _scaled(pixels: np.ndarray, dtype: str, scaling: Scaling) -> np.ndarray:
     """``pixels``, whose last dimension are channels, as elements of the type."""
-    numpy_type = BY_NAME[dtype].numpy
+    wanted = BY_NAME[dtype]
     for given in (scaling.mean, scaling.std):
         if len(given) not in (0, 1, pixels.shape[-1]):
             raise ShapeError(f"{len(given)} numbers for {pixels.shape[-1]} channels", remedy="one, or one each")
-    is_plain = numpy_type.kind != "f" and scaling.scale is None
+    is_plain = not wanted.is_floating_point and scaling.scale is None
     found = pixels * (1.0 if is_plain else scaling.factor(pixels.dtype))
     if scaling.mean:
         found = found - np.asarray(scaling.mean)
     if scaling.std:
         found = found / np.asarray(scaling.std)
-    if numpy_type.kind in "iu":
-        limits = np.iinfo(numpy_type)
+    if wanted.is_integer:
+        limits = np.iinfo(wanted.numpy)
         found = np.clip(np.rint(found), limits.min, limits.max)
-    return found.astype(numpy_type)
+    return elements(found, wanted)

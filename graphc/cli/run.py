@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from graphc.base.dtypes import numbers
 from graphc.base.lazy import deferred
 from graphc.cli import arguments, comparison, console, inputs, taps
 from graphc.cli.arrays import read_array
@@ -111,6 +112,7 @@ class Outcome(NamedTuple):
     """What a run gave."""
 
     results: list[np.ndarray]
+    """The outputs, of bf16 as float32."""
     files: tuple[Path, ...] = ()
     """The files of a folder, one for each row."""
     expected: tuple[Comparison, ...] = ()
@@ -142,13 +144,13 @@ def _run(options: argparse.Namespace, model: LoadedModel, given: list[Any]) -> O
     folders = [x for x in given if isinstance(x, Folder)]
     if not folders:
         tapped = _tapped(options, given) if options.taps else ()
-        return Outcome(model.run(given), taps=tapped)
+        return Outcome([*map(numbers, model.run(given))], taps=tapped)
     if options.taps:
         raise console.UsageError("--taps is for one call", remedy="one file instead of a folder")
     names = [spec.name for spec in model.outputs]
     with Progress("running", count_of(folders), "files") as progress:
         chunks = list(run_chunks(model.run, given, inputs.scaling_of(options), names, progress.tell))
-    return Outcome([np.concatenate(parts) for parts in zip(*chunks, strict=True)], folders[0].files)
+    return Outcome([numbers(np.concatenate(parts)) for parts in zip(*chunks, strict=True)], folders[0].files)
 
 
 def _tapped(options: argparse.Namespace, given: list[Any]) -> tuple[taps.Tap, ...]:

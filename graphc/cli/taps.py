@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from graphc.base.dtypes import numbers
 from graphc.base.lazy import deferred
 from graphc.cli import console
 from graphc.cli.fields import Field
@@ -79,7 +80,7 @@ def tap(graph: Graph, weights: Mapping[str, np.ndarray], inputs: Sequence[Any]) 
     with compiling(), no_grad():
         found = compile(module)(*arguments)
     statistics = import_module("graphc.tracing.taps").Statistics
-    arrays = [x.numpy() for x in (found if isinstance(found, tuple) else (found,))]
+    arrays = [numbers(x._data) for x in (found if isinstance(found, tuple) else (found,))]
     return [
         Tap(name, value.dtype.name, array.shape, statistics.of(array, KINDS))
         for (name, value), array in zip(values.items(), arrays, strict=True)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from graphc.base.dtypes import numbers
 from graphc.compiled.model_graph import read_graph
 from graphc.files.model_content import Artifact
 from graphc.files.model_manifest import EntrySpec
@@ -77,18 +78,21 @@ def compare_arrays(name: str, a: np.ndarray, b: np.ndarray, tolerance: Tolerance
         return ArrayDifference(name, f"{found} and {other}")
     if a.tobytes() == b.tobytes():
         return None
+    a, b = numbers(a), numbers(b)
     both_nan = np.isnan(a) & np.isnan(b) if a.dtype.kind in "fc" else np.zeros(a.shape, bool)
     unequal = (a != b) & ~both_nan
     if not unequal.any():
         return None
     exact = a.dtype.kind not in "fc"
-    wide = (a.astype(object), b.astype(object)) if a.dtype.kind in "iu" else (a.astype(float), b.astype(float))
+    kind: Any = object if a.dtype.kind in "iu" else complex if a.dtype.kind == "c" else float
+    wide = a.astype(kind), b.astype(kind)
     with np.errstate(all="ignore"):
         far = np.where(unequal, np.abs(wide[0] - wide[1]), 0).astype(float)
         far = np.where(np.isnan(far), np.inf, far)
-        share = np.where(unequal, far / np.abs(wide[1].astype(float)), 0)
+        size = np.abs(wide[1]).astype(float)
+        share = np.where(unequal, far / size, 0)
         share = np.where(np.isnan(share), np.inf, share)
-        limit = tolerance.absolute + tolerance.relative * np.abs(wide[1].astype(float))
+        limit = tolerance.absolute + tolerance.relative * size
     place = tuple(int(i) for i in np.unravel_index(int(far.argmax()), far.shape))
     within = not exact and bool(((far <= limit) & np.isfinite(far))[unequal].all())
     return ArrayDifference(

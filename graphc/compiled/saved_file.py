@@ -55,9 +55,9 @@ def load(
     SIGBUS. None maps a large file that nobody may write to, False none.
 
     A checkpoint, which ``graphc.save`` or ``torch.save`` wrote, gives what was saved: dictionaries, lists, tuples,
-    numbers and texts around tensors, which share memory where they did, with strides and ``requires_grad`` as they
-    were. Parameters are ``nn.Parameter``. f16 and bf16 become f32, and i16 becomes i32. safetensors files, indexes of
-    shards, and ``.npz`` give their tensors by name. Nothing in a file is executed, even if ``weights_only=False``
+    numbers and texts around tensors, which share memory where they did, with types, strides and ``requires_grad`` as
+    they were. Parameters are ``nn.Parameter``. safetensors files, indexes of shards, and ``.npz`` give their tensors by
+    name. Nothing in a file is executed, even if ``weights_only=False``
     allows it, and tensors lie in the memory of the host, which is all that ``map_location`` may ask for.
 
     Raises ArtifactError for a damaged, foreign or newer file, or one that names classes or functions; ArgumentError for

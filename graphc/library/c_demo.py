@@ -5,6 +5,7 @@ from __future__ import annotations
 from string import Template
 from typing import Any
 
+from graphc.base.dtypes import BY_NAME, bits_of, element
 from graphc.base.size import Size, bounds, is_size
 from graphc.base.size_terms import Atom, Dimension
 from graphc.files.container import ALIGNMENT
@@ -136,7 +137,10 @@ _FORMATS = {
     "f64": ("%.17g", ""),
     "f32": ("%.9g", "(double)"),
     "i64": ('%" PRId64 "', ""),
-    **dict.fromkeys(("i32", "i8", "u8", "bool"), ("%d", "(int)")),
+    "u64": ('%" PRIu64 "', ""),
+    "u32": ('%" PRIu32 "', ""),
+    **dict.fromkeys(("i32", "i16", "i8", "u16", "u8", "bool"), ("%d", "(int)")),
+    **dict.fromkeys(("f16", "bf16"), ("0x%04x", "(unsigned)")),
 }
 
 
@@ -192,9 +196,12 @@ def _loop(count: str, body: str) -> str:
 
 
 def _random(argument: Argument) -> str:
-    """Numbers from -1 to 1, whole ones that are 0 or 1."""
-    if argument.spec.dtype in ("f32", "f64"):
+    """Numbers from -1 to 1, whole ones and bits of narrow floats that are 0 or 1."""
+    dtype = BY_NAME[argument.spec.dtype]
+    if dtype.kind == "f":
         return f"({argument.ctype})next() / 8388608 - 1"
+    if dtype.kind == "h":
+        return f"({argument.ctype})(next() >> 23 ? {int(bits_of(element(1, dtype))):#x} : 0)"
     return f"({argument.ctype})(next() >> 23)"
 
 

@@ -97,7 +97,8 @@ def _constants(plan: LibraryPlan) -> str:
     ]
     types = [f"    {p}_{name.upper()} = {number},\n" for name, number in TYPE_NUMBERS.items()]
     types[-1] = types[-1].replace(",", "", 1)
-    lines += [_comment("Types of elements; a bool is a byte that is 0 or 1."), "enum {\n", *types, "};\n\n"]
+    told = "Types of elements; a bool is a byte that is 0 or 1, f16 and bf16 are their bits."
+    lines += [_comment(told), "enum {\n", *types, "};\n\n"]
     lines += [
         _comment("Bytes of a context and of a saved state, and alignment of contexts and arenas."),
         f"#define {p}_CONTEXT_SIZE {plan.context_bytes}\n",

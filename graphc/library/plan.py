@@ -57,8 +57,14 @@ C_TYPES = {
     "i8": "int8_t",
     "u8": "uint8_t",
     "bool": "uint8_t",
+    "i16": "int16_t",
+    "u16": "uint16_t",
+    "u32": "uint32_t",
+    "u64": "uint64_t",
+    "f16": "uint16_t",
+    "bf16": "uint16_t",
 }
-"""Of the elements of inputs and outputs."""
+"""Of the elements of inputs and outputs; f16 and bf16 are their bits. New ones come last: see ``TYPE_NUMBERS``."""
 TYPE_NUMBERS = {name: number for number, name in enumerate(C_TYPES, 1)}
 """What the tables of a library call element types."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from string import Template
 from typing import Any
 
-from graphc.base.dtypes import BY_NAME
+from graphc.base.dtypes import BY_NAME, bfloat16
 from graphc.base.shape_patterns import Number, ShapePatterns
 from graphc.files.container import ALIGNMENT
 from graphc.library.plan import CODES, HEADER_BYTES, Argument, EntryPlan, LibraryPlan
@@ -103,8 +103,9 @@ def _entry(entry: EntryPlan) -> str:
 
 
 def _type(argument: Argument) -> str:
-    dtype = BY_NAME[argument.spec.dtype].numpy.name
-    return repr((dtype, f"({''.join(f'{size}, ' for size in argument.spec.shape).rstrip()})"))
+    dtype = BY_NAME[argument.spec.dtype]
+    name = "uint16" if dtype is bfloat16 else dtype.numpy.name  # numpy alone has its bits
+    return repr((name, f"({''.join(f'{size}, ' for size in argument.spec.shape).rstrip()})"))
 
 
 def _rules(entry: EntryPlan) -> dict[str, str]:

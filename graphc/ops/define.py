@@ -114,7 +114,7 @@ def common_type(operands: Sequence[Any], name: str = "op") -> DType:
     dims, zero = classes
     result = dims or zero
     if dims is not None and zero is not None and _category(zero) > _category(dims):
-        result = dims.complex if zero.is_complex and dims.kind == "f" else zero
+        result = scalar_type(1j, dims) if zero.is_complex and dims.is_floating_point else zero
     for value in scalars:
         result = python_scalar_type(value) if result is None else scalar_type(value, result)
     assert result is not None

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.base.dtypes import DType, bool_, dtype_of, float32, float64, int8, int32, int64
+from graphc.base.dtypes import DType, bool_, complex64, dtype_of, float32, float64, int8, int32, int64
 from graphc.base.errors import DTypeError, IndexRangeError, ShapeError
 from graphc.ir.kernel.index import Index
 from graphc.ir.kernel.lowering import LowerContext, OperandRef
@@ -211,6 +211,20 @@ def _batched_scatter(op: OpDef, size: int, operands: Sequence[Entry], attrs: Att
     return move(reshape(found, shape=(size, extent, *rest)), 1, 1, 1 + axis)
 
 
+def _combined_samples() -> list[Sample]:
+    """Of ``scatter_add`` and ``scatter_product``."""
+    return [
+        Sample((floats((5, 3)), integers((4,), "int64", 0, 4), floats((4, 3), seed=1)), {"axis": 0}),
+        Sample(
+            (floats((2, 6, 3), "float32"), integers((2, 2), "int32", 0, 5), floats((2, 2, 2, 3), "float32", seed=1)),
+            {"axis": 1},
+        ),
+        Sample((floats((2, 3)), array([2, 2, 0, 2, 1], "uint8"), floats((2, 5), seed=1)), {"axis": 1}),
+        Sample((floats((3, 2)), integers((0,), "int64"), floats((0, 2))), {"axis": 0}),
+        plain(integers((4,), "int64"), array([3, 0, 3], "int8"), integers((3,), "int64", seed=2), axis=0),
+    ]
+
+
 scatter_add = define(
     "scatter_add",
     "x with updates added at positions along one axis; equal positions add up. The transpose of gather, with its "
@@ -230,17 +244,10 @@ scatter_add = define(
     traits=Trait.PURE | Trait.MATERIALIZE,
     batch=_batched_scatter,
     samples=lambda: [
-        Sample((floats((5, 3)), integers((4,), "int64", 0, 4), floats((4, 3), seed=1)), {"axis": 0}),
-        Sample(
-            (floats((2, 6, 3), "float32"), integers((2, 2), "int32", 0, 5), floats((2, 2, 2, 3), "float32", seed=1)),
-            {"axis": 1},
-        ),
-        Sample((floats((2, 3)), array([2, 2, 0, 2, 1], "uint8"), floats((2, 5), seed=1)), {"axis": 1}),
+        *_combined_samples(),
         Sample((floats((7,)), array(3, "int64"), floats((), seed=1)), {"axis": 0}),
-        Sample((floats((3, 2)), integers((0,), "int64"), floats((0, 2))), {"axis": 0}),
         Sample((floats((0, 2)), integers((0,), "int64"), floats((0, 2))), {"axis": 0}),
         plain(integers((4,), "int8"), array([1, 1, 1], "int64"), array([100, 100, 1], "int8"), axis=0),
-        plain(integers((4,), "int64"), array([3, 0, 3], "int8"), integers((3,), "int64", seed=2), axis=0),
     ],
     error_samples=[
         ErrorSample((_F, _I, _F), "updates are [2,3], but x [2,3] at indices [4]", {"axis": 0}, ShapeError),
@@ -400,7 +407,7 @@ scatter_extreme = define(
 
 
 def _infer_scatter_product(x: TensorType, indices: TensorType, updates: TensorType, axis: int) -> TensorType:
-    return _infer_scatter("scatter_product", x, indices, updates, axis)
+    return _infer_scatter("scatter_product", x, indices, updates, axis, "fiu")
 
 
 def _product_vjp_x(g: Any, result: Any, x: Any, indices: Any, updates: Any, axis: int) -> Any:
@@ -431,20 +438,14 @@ scatter_product = define(
     traits=Trait.PURE | Trait.MATERIALIZE,
     batch=_batched_scatter,
     samples=lambda: [
-        Sample((floats((5, 3)), integers((4,), "int64", 0, 4), floats((4, 3), seed=1)), {"axis": 0}),
-        Sample(
-            (floats((2, 6, 3), "float32"), integers((2, 2), "int32", 0, 5), floats((2, 2, 2, 3), "float32", seed=1)),
-            {"axis": 1},
-        ),
-        Sample((floats((2, 3)), array([2, 2, 0, 2, 1], "uint8"), floats((2, 5), seed=1)), {"axis": 1}),
-        Sample((floats((3, 2)), integers((0,), "int64"), floats((0, 2))), {"axis": 0}),
+        *_combined_samples(),
         plain(array([1, 2, np.nan], "float32"), array([1, 0, 2], "int64"), array([np.inf, 0, 5], "float32"), axis=0),
         plain(integers((4,), "int8"), array([1, 1, 1], "int64"), array([100, -100, 1], "int8"), axis=0),
-        plain(integers((4,), "int64"), array([3, 0, 3], "int8"), integers((3,), "int64", seed=2), axis=0),
     ],
     error_samples=[
         ErrorSample((_F, _I, _F), "scatter_product: updates are [2,3], but x [2,3]", {"axis": 0}, ShapeError),
         ErrorSample((TensorType(bool_, (3,)), _I, TensorType(bool_, (4,))), "boolean", {"axis": 0}, DTypeError),
+        ErrorSample((TensorType(complex64, (3,)), _I, TensorType(complex64, (4,))), "complex", {"axis": 0}, DTypeError),
     ],
 )
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from graphc.base.dtypes import numbers
 from graphc.cli.arrays import (
     Fill,
     fitting_value,
@@ -106,6 +107,34 @@ def test_values():
 
 def test_random_integers_are_valid_indices():
     assert set(random_array(TensorSpec("i", "i64", (100,)), 0).tolist()) == {0, 1}
+
+
+TENTH = 0.10009765625
+"""The bf16 next to 0.1."""
+
+
+def test_values_of_narrow_floats_are_numbers():
+    spec = TensorSpec("x", "bf16", (2,))
+    for text, wanted in (("[1.5, -3]", [1.5, -3]), ("ones", [1, 1]), ("zeros", [0, 0]), ("[0.1, 2]", [TENTH, 2])):
+        assert numbers(read_value(text, spec)).tolist() == wanted
+    assert numbers(random_array(TensorSpec("x", "bf16", (100,)), 0)).std() > 0.5
+    assert read_value("[0.1, 2]", TensorSpec("x", "f16", (2,))).tolist() == [0.0999755859375, 2]
+
+
+def test_arrays_of_files_are_rounded_to_bf16(tmp_path: Path):
+    np.save(tmp_path / "a.npy", np.float32([0.1, 2]))
+    np.save(tmp_path / "wide.npy", np.float64([0.1, 2]))
+    spec = TensorSpec("x", "bf16", (2,))
+    assert numbers(read_value(f"@{tmp_path}/a.npy", spec)).tolist() == [TENTH, 2]
+    with pytest.raises(DTypeError, match=r"takes bfloat16\n  try    save array.astype\(np.float32\)"):
+        read_value(f"@{tmp_path}/wide.npy", spec)
+
+
+def test_whole_numbers_beyond_i64():
+    spec = TensorSpec("x", "u64", (2,))
+    assert read_value("[1, 18446744073709551615]", spec).tolist() == [1, 2**64 - 1]
+    with pytest.raises(DTypeError, match="no integers"):
+        read_value("[-1, 18446744073709551615]", spec)
 
 
 @pytest.mark.parametrize(

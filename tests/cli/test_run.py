@@ -158,6 +158,23 @@ def test_expected_outputs_have_names(two: Path, tmp_path: Path, graphc: Graphc, 
         assert done.code == console.USAGE and message in done.err
 
 
+def test_bf16_is_shown_and_written_as_f32(tmp_path: Path, graphc: Graphc):
+    model = nn.Sequential(nn.Linear(2, 2), nn.ReLU()).bfloat16()
+    with gc.no_grad():
+        model[0].weight.copy_(gc.tensor([[1.5, 0], [0, -2]]))
+        model[0].bias.zero_()
+    path, out = tmp_path / "bf16.gcm", tmp_path / "y.npy"
+    gc.export(model, gc.ones(1, 2).bfloat16(), path=path)
+    done = graphc("run", path, "--input", "[[1, -3]]")
+    assert done.out == "output: bf16[1,2] = [[1.5, 6. ]]\n"
+    assert json.loads(graphc("run", path, "--input", "[[1, -3]]", "--json").out)["outputs"][0]["values"] == [[1.5, 6.0]]
+    graphc("run", path, "--input", "[[1, -3]]", "--output", out)
+    assert np.load(out).dtype == np.float32 and np.load(out).tolist() == [[1.5, 6.0]]
+    done = graphc("run", path, "--input", f"@{out}", "--expect", out, "--atol", 0)
+    assert done.code == console.WRONG and "output[0, 1] = 0, expected 6" in done.out
+    assert "bf16[1,2]  3.75" in graphc("run", path, "--input", "[[1, -3]]", "--taps").out
+
+
 def test_statistics_of_what_modules_make(net: Path, x: Path, graphc: Graphc):
     done = graphc("run", net, "--input", f"x=@{x}", "--taps")
     assert done.code == console.OK and done.out.splitlines()[-1].split()[:2] == ["fc", "f32[2,4]"]

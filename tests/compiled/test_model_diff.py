@@ -9,6 +9,7 @@ import pytest
 
 import graphc as gc
 from graphc import nn
+from graphc.base.dtypes import bfloat16, elements
 from graphc.compiled.model_diff import (
     Tolerance,
     compare_arrays,
@@ -62,6 +63,14 @@ def test_whole_numbers_are_equal_or_not():
     found = compare_arrays("a", np.array([1 << 62, 5]), np.array([(1 << 62) + 1, 5]), Tolerance(10, 10))
     assert found is not None and not found.within and found.absolute == 1 and found.count == 1
     assert compare_arrays("a", np.array([True]), np.array([False]), EXACT) is not None
+
+
+def test_bf16_and_complex_numbers_are_compared_by_their_size():
+    a, b = (elements([1.0, v], bfloat16) for v in (-2.0, 3.0))
+    found = compare_arrays("w", a, b, Tolerance(absolute=5))
+    assert found is not None and (found.absolute, found.count, found.place, found.within) == (5.0, 1, (1,), True)
+    found = compare_arrays("w", np.complex64([1, 2j]), np.complex64([1, 2j - 4j]), Tolerance())
+    assert found is not None and (found.absolute, found.relative, found.within) == (4.0, 2.0, False)
 
 
 def test_other_types_and_shapes_are_told():

@@ -51,6 +51,26 @@ def test_the_demo_in_c_gives_what_python_gives(name: str, built: Built, tmp_path
     assert [np.float32(v).tolist() for v in found.values()] == [a.tolist() for a in wanted]
 
 
+class Doubled(nn.Module):
+    """Each input added to itself."""
+
+    def forward(self, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any) -> Any:
+        return a + a, b + b, c + c, d + d, e + e, f + f
+
+
+def test_elements_of_each_size_go_in_and_out(tmp_path: Path):
+    integers = [np.array([3, np.iinfo(d).max // 2], d) for d in ("int16", "uint16", "uint32", "uint64")]
+    given = [*map(graphc.tensor, integers), graphc.tensor([1.5, -2.0]).half(), graphc.tensor([1.5, -2.0]).bfloat16()]
+    library = build_library(Doubled(), *given, path=tmp_path / "doubled.so", emit=("so", "h", "c", "py"))
+    halves = np.array([1.5, -2.0], np.float16), np.array([0x3FC0, 0xC000], np.uint16)
+    (found,) = call_alone(library, [[*integers, *halves]], tmp_path)
+    wanted = [*(a + a for a in integers), halves[0] + halves[0], np.array([0x4040, 0xC080], np.uint16)]
+    assert same([found], [wanted])
+    text = run_tool(build_demo(library, compiler=tool_or_skip("cc")), "--seed=3")
+    ones = {line.split()[-1] for line in text.splitlines()}
+    assert ones <= {"0", "2", "0x0000", "0x4000"} and len(text.splitlines()) == 6
+
+
 def test_the_demo_measures_calls(built: Built):
     program = build_demo(built("policy"), compiler=tool_or_skip("cc"))
     line = run_tool(program, "--bench=50").splitlines()[-1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import graphc
+from graphc.base.dtypes import ALL
 from graphc.files.manifest import TensorSpec
 from graphc.library.plan import C_TYPES, CODES, RESERVED, STATUSES, TYPE_NUMBERS, number_or, shape_text
 from tests.library.conftest import Built
@@ -10,8 +11,9 @@ from tests.library.conftest import Built
 
 def test_codes_and_types_have_numbers_that_stay():
     assert CODES["OK"] == 0 and list(CODES.values()) == list(range(len(STATUSES)))
-    assert TYPE_NUMBERS == {"f64": 1, "f32": 2, "i64": 3, "i32": 4, "i8": 5, "u8": 6, "bool": 7}
-    assert set(C_TYPES) == set(TYPE_NUMBERS)
+    first = {"f64": 1, "f32": 2, "i64": 3, "i32": 4, "i8": 5, "u8": 6, "bool": 7}
+    assert first | {"i16": 8, "u16": 9, "u32": 10, "u64": 11, "f16": 12, "bf16": 13} == TYPE_NUMBERS
+    assert set(C_TYPES) == {d.name for d in ALL if not d.is_complex}
 
 
 def test_sizes_are_told_as_they_are_written():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graphc.base.dtypes import bool_, float32, float64, int32, int64
+from graphc.base.dtypes import bfloat16, bool_, complex64, complex128, float32, float64, int32, int64
 from graphc.errors import ArgumentError, VerifyError
 from graphc.ir.graph.graph import Graph
 from graphc.ir.op import REGISTRY, Attr, Trait
@@ -27,6 +27,10 @@ def values(*types):
         ([(int32, (2,)), (int64, ())], int32),
         ([(int32, ()), (int64, ())], int64),
         ([(bool_, (2,)), (int64, ())], int64),
+        ([(float32, (2,)), (complex128, ())], complex64),
+        ([(bfloat16, (2,)), (complex128, ())], complex64),
+        ([(float64, (2,)), (complex64, ())], complex128),
+        ([(int32, (2,)), (complex128, ())], complex128),
     ],
 )
 def test_common_type_of_tensors(operands, expected):

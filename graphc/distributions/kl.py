@@ -219,7 +219,7 @@ def _independents(p: Independent, q: Independent) -> Tensor:
 
 @register_kl(TransformedDistribution, TransformedDistribution)
 def _transformed(p: TransformedDistribution, q: TransformedDistribution) -> Tensor:
-    if [repr(t) for t in p.transforms] != [repr(t) for t in q.transforms]:
+    if p.transforms != q.transforms:
         raise UnsupportedError("kl_divergence: the distributions have different transforms")
     if p.event_shape != q.event_shape:
         raise ShapeError("kl_divergence: the distributions have different event shapes")

@@ -6,7 +6,9 @@ import math
 import operator
 from collections.abc import Sequence
 from functools import reduce
-from typing import Any
+from typing import Any, ClassVar
+
+import numpy as np
 
 from graphc.base.dims import common_shape
 from graphc.base.errors import ShapeError, UnsupportedError
@@ -30,6 +32,8 @@ class Transform:
     bijective = True
     domain: Constraint = constraints.real
     codomain: Constraint = constraints.real
+    _given: ClassVar[tuple[str, ...]] = ()
+    """The attributes that say which function of the class it is."""
 
     def __init__(self, cache_size: int = 0):
         self._keeps = cache_size > 0
@@ -79,12 +83,31 @@ class Transform:
         """The shape of x for that of y."""
         return tuple(shape)
 
+    def __eq__(self, other: object) -> bool:
+        """Whether the other is known to be the same function: in traced code tensors are equal to themselves alone."""
+        if self is other:
+            return True
+        pairs = [(getattr(self, name), getattr(other, name, None)) for name in self._given]
+        return type(self) is type(other) and all(_equal(a, b) for a, b in pairs)
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
 
 
+def _equal(a: Any, b: Any) -> bool:
+    values = [v._data if isinstance(v, Tensor) else v for v in (a, b)]
+    if not any(isinstance(v, np.ndarray) for v in values):
+        return a is b if any(isinstance(v, Tensor) for v in (a, b)) else bool(a == b)
+    return all(isinstance(v, (np.ndarray, int, float)) for v in values) and np.array_equal(*values)
+
+
 class _Inverse(Transform):
     """A transform backwards."""
+
+    _given = ("_forward",)
 
     def __init__(self, transform: Transform):
         super().__init__()
@@ -147,6 +170,7 @@ class PowerTransform(Transform):
 
     domain = constraints.positive
     codomain = constraints.positive
+    _given = ("exponent",)
 
     def __init__(self, exponent: Any, cache_size: int = 0):
         super().__init__(cache_size)
@@ -237,6 +261,8 @@ class AbsTransform(Transform):
 
 class AffineTransform(Transform):
     """``loc + scale * x``; ``event_dim`` dimensions on the right are one event."""
+
+    _given = ("loc", "scale", "event_dim")
 
     def __init__(self, loc: Any, scale: Any, event_dim: int = 0, cache_size: int = 0):
         super().__init__(cache_size)
@@ -334,6 +360,8 @@ class LowerCholeskyTransform(Transform):
 class IndependentTransform(Transform):
     """A transform whose last batch dimensions belong to the event, too."""
 
+    _given = ("base_transform", "reinterpreted_batch_ndims")
+
     def __init__(self, base_transform: Transform, reinterpreted_batch_ndims: int, cache_size: int = 0):
         super().__init__(cache_size)
         self.base_transform = base_transform
@@ -364,6 +392,8 @@ class IndependentTransform(Transform):
 
 class ComposeTransform(Transform):
     """Transforms one after the other."""
+
+    _given = ("parts",)
 
     def __init__(self, parts: Sequence[Transform], cache_size: int = 0):
         super().__init__(cache_size)

@@ -16,7 +16,7 @@ from graphc.distributions.distribution import Distribution, ExponentialFamily, b
 from graphc.ops import elementwise as ew
 from graphc.ops import exact, gamma
 from graphc.tensors import composite, sampling
-from graphc.tensors.creation import arange
+from graphc.tensors.creation import arange, full_like
 from graphc.tensors.methods import shaping
 from graphc.tensors.tensor import Tensor
 
@@ -96,7 +96,7 @@ class Chi2(Gamma):
     @property
     def rate(self) -> Tensor:  # pyright: ignore[reportIncompatibleVariableOverride]
         """One half."""
-        return self.df * 0 + 0.5
+        return full_like(self.df, 0.5)
 
 
 class Beta(ExponentialFamily):

@@ -17,7 +17,7 @@ from graphc.distributions.constraints import Constraint
 from graphc.distributions.distribution import summed
 from graphc.ops import elementwise as ew
 from graphc.tensors import composite
-from graphc.tensors.creation import arange
+from graphc.tensors.creation import arange, ones_like, zeros_like
 from graphc.tensors.methods import shaping
 from graphc.tensors.tensor import Tensor
 
@@ -282,7 +282,7 @@ class AffineTransform(Transform):
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         found = self.scale.abs().log() if isinstance(self.scale, Tensor) else math.log(abs(self.scale))
-        return summed((x * 0 + found), self.event_dim)
+        return summed(zeros_like(x) + found, self.event_dim)
 
     def forward_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
         return common_shape(tuple(shape), getattr(self.loc, "shape", ()), getattr(self.scale, "shape", ()))
@@ -321,7 +321,7 @@ class StickBreakingTransform(Transform):
     def _call(self, x: Tensor) -> Tensor:
         share = self._centred(x).sigmoid()
         left = (1 - share).cumprod(-1)
-        one = left.select(-1, 0).unsqueeze(-1) * 0 + 1
+        one = ones_like(left.narrow(-1, 0, 1))
         return shaping.concatenate([share, one], -1) * shaping.concatenate([one, left], -1)
 
     def _inverse(self, y: Tensor) -> Tensor:
@@ -435,7 +435,7 @@ class ComposeTransform(Transform):
             terms.append(summed(part.log_abs_det_jacobian(x, after), count - part.domain.event_dim))
             count += part.codomain.event_dim - part.domain.event_dim
             x = after
-        return reduce(operator.add, terms) if terms else summed(x * 0, count)
+        return reduce(operator.add, terms) if terms else summed(zeros_like(x), count)
 
     def forward_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
         return reduce(lambda found, part: part.forward_shape(found), self.parts, tuple(shape))

@@ -97,3 +97,11 @@ def test_transforms_are_equal_that_are_the_same_function():
     assert D.PowerTransform(2.0) == D.PowerTransform(gc.tensor(2.0)) != D.PowerTransform(3.0)
     assert D.ExpTransform() == D.ExpTransform() != D.TanhTransform() and same[0].inv == same[1].inv != same[0]
     assert D.ComposeTransform(same[:1]) == D.ComposeTransform(same[1:2]) != D.ComposeTransform(same[1:])
+
+
+def test_stretching_does_not_depend_on_the_place():
+    x = gc.tensor([float("inf"), 1.0])
+    assert D.AffineTransform(1.0, gc.tensor(1.0)).log_abs_det_jacobian(x, x).tolist() == [0, 0]
+    assert D.identity_transform.log_abs_det_jacobian(x, x).tolist() == [0, 0]
+    moved = D.TransformedDistribution(D.Normal(gc.zeros(2), 1.0), D.AffineTransform(1.0, 2.0))
+    assert moved.log_prob(x)[0].item() == -np.inf

@@ -322,11 +322,6 @@ class OneHotCategorical(Distribution):
         self._categorical = Categorical(probs, logits, validate_args)
         super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        new = super().expand(batch_shape)
-        new._categorical = self._categorical.expand(batch_shape)
-        return new
-
     @property
     def probs(self) -> Tensor:
         """The probabilities, with a sum of 1."""
@@ -399,11 +394,6 @@ class Multinomial(Distribution):
         self.total_count = total_count
         self._categorical = Categorical(probs, logits, validate_args)
         super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        new = super().expand(batch_shape)
-        new._categorical = self._categorical.expand(batch_shape)
-        return new
 
     @property
     def support(self) -> Constraint:

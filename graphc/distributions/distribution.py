@@ -79,11 +79,15 @@ class Distribution:
         return {name: self.__dict__[name] for name in self.arg_constraints if name in self.__dict__}
 
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
-        """The same distributions with a larger ``batch_shape``, to which theirs broadcasts."""
-        shape = new_shape((tuple(batch_shape),))
+        """The same distributions with a larger ``batch_shape``, to which theirs broadcasts. The batches of distributions
+        that this one is made of begin with its own, and grow with it."""
+        shape, count = new_shape((tuple(batch_shape),)), len(self._batch_shape)
         new = copy.copy(self)
         for name, value in self.parameters_given().items():
-            new.__dict__[name] = value.expand(*shape, *value.shape[len(self._batch_shape) :])
+            new.__dict__[name] = value.expand(*shape, *value.shape[count:])
+        for name, part in vars(self).items():
+            if isinstance(part, Distribution):
+                new.__dict__[name] = part.expand((*shape, *part.batch_shape[count:]))
         new._batch_shape = shape
         return new
 

@@ -133,6 +133,11 @@ def test_every_distribution_expands(name: str):
     value = wide.sample()
     assert value.shape == (2, *d.batch_shape, *d.event_shape)
     np.testing.assert_allclose(wide.log_prob(value).numpy(), d.log_prob(value).numpy(), 1e-12)
+    assert type(wide) is type(d) and wide.support.check(value).all().item()
+    for what in ("mean", "variance", "probs", "logits", "loc", "scale"):
+        one = attempt(lambda: getattr(d, what, None))  # noqa: B023
+        if one is not None:
+            np.testing.assert_array_equal(getattr(wide, what).numpy(), np.broadcast_to(one.numpy(), (2, *one.shape)))
 
 
 @pytest.mark.parametrize(

@@ -106,6 +106,10 @@ def _counted(distribution: Distribution, count: int, like: Tensor, expand: bool)
 class Geometric(_Trial):
     """How many trials fail before the first one succeeds."""
 
+    arg_constraints: ClassVar[dict[str, Constraint]] = {
+        "probs": constraints.interval(0, 1, open_below=True),
+        "logits": constraints.real,
+    }
     support = constraints.nonnegative_integer
 
     @property
@@ -130,7 +134,7 @@ class Geometric(_Trial):
         self._check_sample(value)
         probs = self.probs
         certain = ew.logical_and(ew.eq(probs, 1), ew.eq(value, 0))
-        return value * ew.where(certain, 0, (-probs).log1p()) + probs.log()
+        return value * (-ew.where(certain, 0.0, probs)).log1p() + probs.log()
 
     def entropy(self) -> Tensor:
         return _cross_entropy(self.logits, self.probs) / self.probs

@@ -289,7 +289,7 @@ class Categorical(Distribution):
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
-        count = math.prod(tuple(sample_shape))
+        count = math.prod(sample_shape)
         with no_grad():
             probs = self.probs.detach().reshape(-1, self._num_events)
             return multinomial(probs, count, True).transpose(0, 1).reshape(*shape) if count else arange(0).view(*shape)
@@ -422,7 +422,7 @@ class Multinomial(Distribution):
         return self.probs * (1 - self.probs) * self.total_count
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
-        drawn = self._categorical.sample((self.total_count, *tuple(sample_shape)))
+        drawn = self._categorical.sample((self.total_count, *sample_shape))
         return ew.eq(drawn.unsqueeze(-1), arange(self._event_shape[0])).to_dtype(self.probs.dtype).sum(0)
 
     def log_prob(self, value: Tensor) -> Tensor:

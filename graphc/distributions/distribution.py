@@ -72,6 +72,8 @@ class Distribution:
 
     def _extended_shape(self, sample_shape: Any = ()) -> Size:
         """The shape of samples."""
+        if not isinstance(sample_shape, Sequence):
+            raise ArgumentError(f"sample_shape is a tuple, got {sample_shape!r}", remedy=f"({sample_shape!r},)")
         return (*new_shape((tuple(sample_shape),)), *self._batch_shape, *self._event_shape)
 
     def parameters_given(self) -> dict[str, Tensor]:
@@ -79,8 +81,8 @@ class Distribution:
         return {name: self.__dict__[name] for name in self.arg_constraints if name in self.__dict__}
 
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
-        """The same distributions with a larger ``batch_shape``, to which theirs broadcasts. The batches of distributions
-        that this one is made of begin with its own, and grow with it."""
+        """The same distributions with a larger ``batch_shape``, to which theirs broadcasts. The batches of those that
+        this one is made of begin with its own, and grow with it."""
         shape, count = new_shape((tuple(batch_shape),)), len(self._batch_shape)
         new = copy.copy(self)
         for name, value in self.parameters_given().items():
@@ -158,13 +160,11 @@ class Distribution:
 
     def _check_parameters(self) -> None:
         for name, value in self.parameters_given().items():
-            constraint = self.arg_constraints[name]
-            if not constraints.is_dependent(constraint):
-                self._need(constraint, value, f"parameter {name}")
+            self._need(self.arg_constraints[name], value, f"parameter {name}")
 
     def _need(self, constraint: Constraint, value: Tensor, what: str) -> None:
-        """Raises AttributeValueError for values that are known and outside of a constraint."""
-        if not isinstance(value._data, np.ndarray):
+        """Raises AttributeValueError for values that are known and outside of a constraint that is known."""
+        if not isinstance(value._data, np.ndarray) or constraints.is_dependent(constraint):
             return
         with no_grad():
             valid = constraint.check(value.detach())

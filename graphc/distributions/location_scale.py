@@ -34,7 +34,7 @@ class _LocationScale(Distribution):
         super().__init__(self.loc.shape, validate_args=validate_args)
 
     def _draw(self, shape: tuple[int, ...]) -> Any:
-        raise NotImplementedError
+        raise self._missing("rsample")
 
     def _standard(self, value: Tensor) -> Any:
         self._check_sample(value)

@@ -157,6 +157,8 @@ def test_every_distribution_expands(name: str):
         (lambda: D.Dirichlet(gc.ones(3)).log_prob(gc.ones(3)), AttributeValueError, "a sum of 1"),
         (lambda: D.Dirichlet(gc.ones(3)).log_prob(gc.ones(2)), ShapeError, r"one event has shape \[3\]"),
         (lambda: D.Cauchy(0.0, 1.0).perplexity() and D.Beta(1.0, 1.0).cdf(gc.tensor(0.5)), UnsupportedError, "no cdf"),
+        (lambda: D.Normal(0.0, 1.0).sample(3), ArgumentError, "sample_shape is a tuple, got 3"),
+        (lambda: D.Categorical(gc.ones(3)).sample(3), ArgumentError, "sample_shape is a tuple, got 3"),
         (lambda: D.Independent(D.Normal(0.0, 1.0), 1), AttributeValueError, "1 dimensions of a batch"),
         (lambda: D.Distribution.set_default_validate_args("yes"), AttributeValueError, "True or False"),
     ],
@@ -164,6 +166,26 @@ def test_every_distribution_expands(name: str):
 def test_mistakes(make, error, message):
     with pytest.raises(error, match=message):
         make()
+
+
+def test_a_distribution_of_a_user_needs_no_support():
+    class Flat(D.Distribution):
+        def log_prob(self, value):
+            self._check_sample(value)
+            return value * 0
+
+    assert Flat().log_prob(gc.tensor(2.0)).item() == 0
+    with pytest.raises(ArgumentError, match="Flat takes a tensor"):
+        Flat().log_prob(2.0)
+    with pytest.raises(UnsupportedError, match="Flat has no rsample"):
+        Flat().sample()
+
+
+def test_batches_without_distributions():
+    d = D.Categorical(gc.ones(0, 3))
+    assert d.sample((2,)).shape == (2, 0) == d.log_prob(d.sample((2,))).shape
+    assert D.MultivariateNormal(gc.zeros(0, 2), gc.eye(2)).log_prob(gc.zeros(0, 2)).shape == (0,)
+    assert D.OneHotCategorical(gc.ones(0, 3)).sample().shape == (0, 3) == D.Multinomial(4, gc.ones(0, 3)).sample().shape
 
 
 def test_checks_can_be_left_out():

@@ -109,7 +109,7 @@ def _short(bound: Any) -> str:
 
 
 def _is_whole(value: Tensor) -> Any:
-    return ew.eq(mathematics.floor(value), value) if value.dtype.kind == "f" else ew.eq(value, value)
+    return ew.eq(mathematics.floor(value), value) if value.dtype.is_floating_point else ew.eq(value, value)
 
 
 def _above(bound: Any) -> Constraint:

@@ -20,6 +20,7 @@ from graphc.tape.grad_mode import no_grad
 from graphc.tensors import composite, sampling
 from graphc.tensors.creation import arange, full_like, poisson, zeros_like
 from graphc.tensors.free_functions import multinomial
+from graphc.tensors.limits import finfo
 from graphc.tensors.tensor import Tensor
 
 
@@ -302,14 +303,10 @@ class Categorical(Distribution):
         return logits.gather(-1, chosen.expand(*shape[:-1], 1)).squeeze(-1)
 
     def entropy(self) -> Tensor:
-        return -(self.logits.clamp(min=_smallest(self._param)) * self.probs).sum(-1)
+        return -(self.logits.clamp(min=finfo(self._param.dtype).min) * self.probs).sum(-1)
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
         return _counted(self, self._num_events, arange(1), expand)
-
-
-def _smallest(like: Tensor) -> float:
-    return -3.4028234663852886e38 if like.dtype.name == "f32" else -1.7976931348623157e308
 
 
 def _padded(x: Tensor, other: Tensor) -> tuple[int, ...]:

@@ -15,6 +15,7 @@ from graphc.distributions import constraints
 from graphc.distributions.constraints import Constraint
 from graphc.tape.grad_mode import no_grad
 from graphc.tensors.creation import get_default_dtype, tensor
+from graphc.tensors.limits import finfo
 from graphc.tensors.tensor import Tensor
 
 Size = tuple[int, ...]
@@ -214,7 +215,7 @@ class ExponentialFamily(Distribution):
 def broadcast_all(*values: Any) -> list[Tensor]:
     """Numbers and tensors as tensors of their common shape; numbers take the floating-point type of the tensors."""
     given = [v for v in values if isinstance(v, Tensor)]
-    floating = [t.dtype for t in given if t.dtype.kind == "f"]
+    floating = [t.dtype for t in given if t.dtype.is_floating_point]
     dtype = floating[0] if floating else get_default_dtype()
     for v in values:
         if not isinstance(v, (Tensor, int, float, np.number, np.ndarray)):
@@ -239,7 +240,7 @@ def either(name: str, **given: Any) -> str:
 
 def clamped(probs: Tensor) -> Tensor:
     """Probabilities away from 0 and 1 by the rounding unit, so that their logarithms are finite."""
-    eps = float(np.finfo(probs.dtype.numpy).eps)
+    eps = finfo(probs.dtype).eps
     return probs.clamp(eps, 1 - eps)
 
 

@@ -18,6 +18,7 @@ from graphc.distributions.distribution import summed
 from graphc.ops import elementwise as ew
 from graphc.tensors import composite
 from graphc.tensors.creation import arange, ones_like, zeros_like
+from graphc.tensors.limits import finfo
 from graphc.tensors.methods import shaping
 from graphc.tensors.tensor import Tensor
 
@@ -208,9 +209,8 @@ class SigmoidTransform(_Growing):
         return x.sigmoid()
 
     def _inverse(self, y: Tensor) -> Tensor:
-        single = y.dtype.name == "f32"
-        low, high = (2.0**-126, 1 - 2.0**-23) if single else (2.0**-1022, 1 - 2.0**-52)
-        return y.clamp(low, high).logit()
+        kind = finfo(y.dtype)
+        return y.clamp(kind.tiny, 1 - kind.eps).logit()
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return -composite.softplus(-x) - composite.softplus(x)
@@ -327,7 +327,7 @@ class StickBreakingTransform(Transform):
     def _inverse(self, y: Tensor) -> Tensor:
         count = y.shape[-1] - 1
         parts = y.narrow(-1, 0, count)
-        left = (1 - parts.cumsum(-1)).clamp(min=2.0**-126 if y.dtype.name == "f32" else 2.0**-1022)
+        left = (1 - parts.cumsum(-1)).clamp(min=finfo(y.dtype).tiny)
         return parts.log() - left.log() + arange(count, 0, -1, dtype=y.dtype).log()
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:

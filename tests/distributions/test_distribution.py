@@ -120,6 +120,25 @@ def test_compiled_densities_and_their_gradients_are_those_of_eager_mode(name: st
     np.testing.assert_allclose(found[1], found[0], 1e-7, 1e-8)
 
 
+@pytest.mark.parametrize("dtype", [gc.float16, gc.bfloat16])
+@pytest.mark.parametrize("name", [n for n in CASES if "multivariate" not in n and " by " not in n])
+def test_distributions_of_half_precision(name: str, dtype):
+    def half(array):
+        return gc.tensor(array).to(dtype)
+
+    gc.manual_seed(7)
+    d = CASES[name](D, half)
+    drawn = d.sample((300,))
+    whole = type(d) is D.Categorical
+    assert drawn.dtype is (gc.int64 if whole else dtype) and drawn.shape == (300, *d.batch_shape, *d.event_shape)
+    if isinstance(d, D.Gamma | D.Beta | D.Dirichlet | D.Bernoulli | D.Geometric | D.Poisson | D.Multinomial | D.Normal):
+        found, expected = drawn.float().numpy(), d.mean.float().numpy()
+        error = found.std(0) / np.sqrt(len(found))
+        assert (np.abs(found.mean(0) - expected) < 5 * error + 0.02 * np.abs(expected)).all()
+    d._validate_args = False  # Rounded shares have another sum.
+    assert d.log_prob(drawn).dtype is dtype
+
+
 def test_samples_of_batches_expand():
     d = D.Gamma(gc.tensor(MORE), gc.tensor(SCALE)).expand((5, 3, 4))
     assert d.batch_shape == (5, 3, 4) and d.rsample((2,)).shape == (2, 5, 3, 4)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 from graphc.base.errors import ArgumentError, AttributeValueError, ShapeError
 from graphc.distributions import constraints
 from graphc.distributions.constraints import Constraint
-from graphc.distributions.discrete import Bernoulli, Categorical
+from graphc.distributions.discrete import Bernoulli, Categorical, CategoryVectors
 from graphc.distributions.distribution import Distribution, broadcast_all, either, summed
 from graphc.distributions.location_scale import Normal
 from graphc.distributions.transforms import (
@@ -344,7 +344,7 @@ class RelaxedBernoulli(_Relaxed):
         super().__init__(base, SigmoidTransform(), validate_args)
 
 
-class ExpRelaxedCategorical(Distribution):
+class ExpRelaxedCategorical(CategoryVectors):
     """The logarithms of a relaxed one-hot variable (Jang et al., Categorical Reparameterization with Gumbel-Softmax,
     2017)."""
 
@@ -354,23 +354,12 @@ class ExpRelaxedCategorical(Distribution):
 
     def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
         (self.temperature,) = broadcast_all(temperature)
-        self._categorical = Categorical(probs, logits, validate_args)
-        super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args)
+        super().__init__(probs, logits, validate_args)
 
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
         new = super().expand(batch_shape)
         new.temperature = self.temperature  # One for all.
         return new
-
-    @property
-    def probs(self) -> Tensor:
-        """The probabilities, with a sum of 1."""
-        return self._categorical.probs
-
-    @property
-    def logits(self) -> Tensor:
-        """The logarithms of the probabilities."""
-        return self._categorical.logits
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         noise: Any = sampling.gumbel(self._extended_shape(sample_shape), self.logits.dtype)

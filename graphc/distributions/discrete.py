@@ -24,7 +24,16 @@ from graphc.tensors.limits import finfo
 from graphc.tensors.tensor import Tensor
 
 
-class _Trial(Distribution):
+class _Chances(Distribution):
+    """What has ``probs`` or ``logits``, whichever was given."""
+
+    @property
+    def _param(self) -> Tensor:
+        found = self.__dict__.get("probs")
+        return self.__dict__["logits"] if found is None else found
+
+
+class _Trial(_Chances):
     """What one trial decides that succeeds with probability ``probs``; ``logits`` are log-odds."""
 
     arg_constraints: ClassVar[dict[str, Constraint]] = {
@@ -37,11 +46,6 @@ class _Trial(Distribution):
         (value,) = broadcast_all(logits if probs is None else probs)
         self.__dict__[which] = value
         super().__init__(value.shape, validate_args=validate_args)
-
-    @property
-    def _param(self) -> Tensor:
-        found = self.__dict__.get("probs")
-        return self.__dict__["logits"] if found is None else found
 
     @property
     def probs(self) -> Tensor:
@@ -232,7 +236,7 @@ class Poisson(ExponentialFamily):
         return value.xlogy(self.rate) - self.rate - (value + 1).lgamma()
 
 
-class Categorical(Distribution):
+class Categorical(_Chances):
     """Numbers from 0 of categories with probabilities in the last dimension of ``probs`` (up to a factor) or
     ``logits`` (up to a term)."""
 
@@ -251,11 +255,6 @@ class Categorical(Distribution):
         self.__dict__[which] = value
         self._num_events = value.shape[-1]
         super().__init__(value.shape[:-1], validate_args=validate_args)
-
-    @property
-    def _param(self) -> Tensor:
-        found = self.__dict__.get("probs")
-        return self.__dict__["logits"] if found is None else found
 
     @property
     def probs(self) -> Tensor:
@@ -313,11 +312,8 @@ def _padded(x: Tensor, other: Tensor) -> tuple[int, ...]:
     return (*([1] * (other.ndim - x.ndim)), *x.shape)
 
 
-class OneHotCategorical(Distribution):
-    """Categories as vectors of zeros with a 1 at the number of the category; parameters as for ``Categorical``."""
-
-    support = constraints.one_hot
-    has_enumerate_support = True
+class CategoryVectors(Distribution):
+    """Vectors with an element for each category of a ``Categorical``."""
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
         self._categorical = Categorical(probs, logits, validate_args)
@@ -338,6 +334,17 @@ class OneHotCategorical(Distribution):
         """The shape of probabilities."""
         return self._categorical.param_shape
 
+    def _one_hot(self, number: Tensor) -> Tensor:
+        count = self._event_shape[0]
+        return ew.eq(number.unsqueeze(-1), arange(count)).to_dtype(self._categorical._param.dtype)
+
+
+class OneHotCategorical(CategoryVectors):
+    """Categories as vectors of zeros with a 1 at the number of the category; parameters as for ``Categorical``."""
+
+    support = constraints.one_hot
+    has_enumerate_support = True
+
     @property
     def mean(self) -> Tensor:
         return self.probs
@@ -349,10 +356,6 @@ class OneHotCategorical(Distribution):
     @property
     def variance(self) -> Tensor:
         return self.probs * (1 - self.probs)
-
-    def _one_hot(self, number: Tensor) -> Tensor:
-        count = self._event_shape[0]
-        return ew.eq(number.unsqueeze(-1), arange(count)).to_dtype(self._categorical._param.dtype)
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         return self._one_hot(self._categorical.sample(sample_shape))
@@ -384,7 +387,7 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
         return self.sample(sample_shape) + (probs - probs.detach())
 
 
-class Multinomial(Distribution):
+class Multinomial(CategoryVectors):
     """How often each category comes in ``total_count`` draws; parameters as for ``Categorical``."""
 
     def __init__(self, total_count: int = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
@@ -393,22 +396,11 @@ class Multinomial(Distribution):
         if total_count < 0:
             raise AttributeValueError(f"Multinomial: total_count is at least 0, got {total_count}")
         self.total_count = total_count
-        self._categorical = Categorical(probs, logits, validate_args)
-        super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args)
+        super().__init__(probs, logits, validate_args)
 
     @property
     def support(self) -> Constraint:
         return constraints.multinomial(self.total_count)
-
-    @property
-    def probs(self) -> Tensor:
-        """The probabilities, with a sum of 1."""
-        return self._categorical.probs
-
-    @property
-    def logits(self) -> Tensor:
-        """The logarithms of the probabilities."""
-        return self._categorical.logits
 
     @property
     def mean(self) -> Tensor:
@@ -419,8 +411,7 @@ class Multinomial(Distribution):
         return self.probs * (1 - self.probs) * self.total_count
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
-        drawn = self._categorical.sample((self.total_count, *sample_shape))
-        return ew.eq(drawn.unsqueeze(-1), arange(self._event_shape[0])).to_dtype(self.probs.dtype).sum(0)
+        return self._one_hot(self._categorical.sample((self.total_count, *sample_shape))).sum(0)
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._check_sample(value)

@@ -17,13 +17,13 @@ from graphc.base.dtypes import float32, float64, int64
 from graphc.base.errors import DTypeError
 from graphc.ir.op import ErrorSample, Sample
 from graphc.ir.types import TensorType
-from graphc.ops import dispatch, reduce, special
+from graphc.ops import special
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.ops.define import EVERY, define
+from graphc.ops.quadrature import column, gauss_legendre, row, sum_last
 from graphc.ops.rules import elementwise
 from graphc.ops.samples import array, floats, plain
-from graphc.ops.shape import reshape
 from graphc.ops.state import stop_gradient
 
 
@@ -66,25 +66,13 @@ def _integrals(a: Any, x: Any, order: _Order) -> _Integrals:
     return _Integrals(ew.where(series, first, whole), ew.where(series, second, moment), ew.logical_or(series, below))
 
 
-def _column(x: Any) -> Any:
-    return reshape(x, shape=(*x.shape, 1))
-
-
-def _row(values: np.ndarray) -> Any:
-    return dispatch.current().constant(values.astype(np.float64))
-
-
-def _sum_last(x: Any) -> Any:
-    return reduce.sum(x, axes=(len(x.shape) - 1,), keepdims=False)
-
-
 def _by_quadrature(a: Any, x: Any, side: Any, order: _Order) -> tuple[Any, Any]:
-    places, weights = np.polynomial.legendre.leggauss(order.nodes)
+    places, weights = gauss_legendre(order.nodes)
     end = stop_gradient(_end(a, x, side, order.negligible))
-    w = ew.mul(_column(ew.mul(side, end)), _row((places + 1) / 2))
-    exponent = ew.sub(ew.mul(_column(a), w), ew.mul(_column(x), mathematics.expm1(w)))
-    parts = ew.mul(ew.mul(mathematics.exp(exponent), _row(weights / 2)), _column(end))
-    return _sum_last(parts), _sum_last(ew.mul(parts, w))
+    w = ew.mul(column(ew.mul(side, end)), row(places))
+    exponent = ew.sub(ew.mul(column(a), w), ew.mul(column(x), mathematics.expm1(w)))
+    parts = ew.mul(ew.mul(mathematics.exp(exponent), row(weights)), column(end))
+    return sum_last(parts), sum_last(ew.mul(parts, w))
 
 
 def _end(a: Any, x: Any, side: Any, negligible: float) -> Any:
@@ -107,11 +95,11 @@ def _by_series(a: Any, x: Any, order: _Order) -> tuple[Any, Any]:
     numbers = np.arange(order.terms)
     signs = (-1.0) ** numbers / np.array([math.factorial(k) for k in numbers.tolist()])
     # NOTE: a power loses k times the logarithm of x units, and is as much smaller than 1.
-    powers = mathematics.exp(ew.mul(_column(mathematics.log(ew.maximum(x, _TINY))), _row(numbers)))
-    below = ew.add(_column(a), _row(numbers))
-    parts = ew.div(ew.mul(powers, _row(signs)), below)
+    powers = mathematics.exp(ew.mul(column(mathematics.log(ew.maximum(x, _TINY))), row(numbers)))
+    below = ew.add(column(a), row(numbers))
+    parts = ew.div(ew.mul(powers, row(signs)), below)
     scale = mathematics.exp(x)
-    return ew.mul(scale, _sum_last(parts)), ew.neg(ew.mul(scale, _sum_last(ew.div(parts, below))))
+    return ew.mul(scale, sum_last(parts)), ew.neg(ew.mul(scale, sum_last(ew.div(parts, below))))
 
 
 def _scale(a: Any, x: Any) -> Any:

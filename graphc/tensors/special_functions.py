@@ -15,11 +15,11 @@ import numpy as np
 
 from graphc.base.dtypes import float32, float64
 from graphc.base.errors import AttributeValueError
-from graphc.ops import dispatch, elementary, gamma, reduce, special
+from graphc.ops import elementary, gamma, special
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.ops.define import common_type
-from graphc.ops.shape import reshape
+from graphc.ops.quadrature import column, gauss_legendre, row, sum_last
 from graphc.ops.state import stop_gradient
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import need_tensor
@@ -38,18 +38,6 @@ def _in_f64(function: Callable[..., Any]) -> Callable[..., Any]:
         return found if dtype is float64 else ew.cast(found, dtype=dtype)
 
     return call
-
-
-def _row(values: np.ndarray) -> Any:
-    return dispatch.current().constant(np.asarray(values, np.float64))
-
-
-def _column(x: Any) -> Any:
-    return reshape(x, shape=(*x.shape, 1))
-
-
-def _sum_last(x: Any) -> Any:
-    return reduce.sum(x, axes=(len(x.shape) - 1,), keepdims=False)
 
 
 # ---- Bessel functions: integrals over half a turn up to a bound, Hankel's expansions beyond
@@ -85,7 +73,7 @@ def _modified(size: Any, order: int) -> Any:
     near = ew.lt(size, _BOUND)
     inner, outer = ew.where(near, size, 0.0), ew.where(near, _BOUND, size)
     weights = _SQUARES if order else _WEIGHTS
-    whole = _sum_last(ew.mul(mathematics.exp(ew.mul(_column(inner), _row(np.cos(_ANGLES) - 1))), _row(weights)))
+    whole = sum_last(ew.mul(mathematics.exp(ew.mul(column(inner), row(np.cos(_ANGLES) - 1))), row(weights)))
     signed = [c * (-1) ** k for k, c in enumerate(_hankel(order))]
     inverse = ew.reciprocal(outer)
     far = ew.mul(_polynomial(inverse, signed), mathematics.rsqrt(ew.mul(outer, 2 * math.pi)))
@@ -127,7 +115,7 @@ def _oscillating(size: Any, order: int) -> Any:
     near = ew.lt(size, _BOUND)
     inner, outer = ew.where(near, size, 0.0), ew.where(near, _BOUND, size)
     weights = _SQUARES if order else _WEIGHTS
-    whole = _sum_last(ew.mul(mathematics.cos(ew.mul(_column(inner), _row(np.cos(_ANGLES)))), _row(weights)))
+    whole = sum_last(ew.mul(mathematics.cos(ew.mul(column(inner), row(np.cos(_ANGLES)))), row(weights)))
     terms = _hankel(order)
     square = ew.reciprocal(ew.mul(outer, outer))
     even = _polynomial(square, [c * (-1) ** k for k, c in enumerate(terms[0::2])])
@@ -155,7 +143,7 @@ def bessel_j1(input: Any) -> Tensor:
 
 # ---- the normal distribution
 
-_NODES, _HALF_WEIGHTS = np.polynomial.legendre.leggauss(32)
+_NODES = 32
 _NEGLIGIBLE = 38.0
 """Minus the logarithm of what is left out of an integral, relative to its largest part."""
 _NEWTON = 6
@@ -167,9 +155,10 @@ def _erfcx(x: Any) -> Any:
     """``exp(x**2) erfc(x)``, the integral of ``2 / sqrt(pi) exp(-t**2 - 2 x t)`` over t > 0."""
     size = ew.minimum(ew.abs(x), _LARGE)
     end = ew.div(_NEGLIGIBLE, ew.add(mathematics.sqrt(ew.add(ew.mul(size, size), _NEGLIGIBLE)), size))
-    t = ew.mul(_column(stop_gradient(end)), _row((_NODES + 1) / 2))
-    value = mathematics.exp(ew.neg(ew.mul(t, ew.add(t, ew.mul(_column(size), 2.0)))))
-    right = ew.mul(_sum_last(ew.mul(value, _row(_HALF_WEIGHTS / math.sqrt(math.pi)))), stop_gradient(end))
+    places, weights = gauss_legendre(_NODES)
+    t = ew.mul(column(stop_gradient(end)), row(places))
+    value = mathematics.exp(ew.neg(ew.mul(t, ew.add(t, ew.mul(column(size), 2.0)))))
+    right = ew.mul(sum_last(ew.mul(value, row(weights * (2 / math.sqrt(math.pi))))), stop_gradient(end))
     left = ew.sub(ew.mul(mathematics.exp(ew.mul(x, x)), 2.0), right)
     return ew.where(ew.lt(x, 0), left, ew.where(ew.eq(x, math.inf), 0.0, right))
 
@@ -245,7 +234,7 @@ def zeta(input: Any, other: Any) -> Tensor:
     x, q = input, ew.add(other, ew.mul(input, 0.0))
     inside = ew.logical_and(ew.gt(x, 1), ew.gt(q, 0))
     x, q = ew.where(inside, x, 2.0), ew.where(inside, q, 1.0)
-    total = _sum_last(mathematics.pow(ew.add(_column(q), _row(np.arange(_SHIFT))), _column(ew.neg(x))))
+    total = sum_last(mathematics.pow(ew.add(column(q), row(np.arange(_SHIFT))), column(ew.neg(x))))
     end = ew.add(q, float(_SHIFT))
     power = mathematics.pow(end, ew.neg(x))
     total = ew.add(total, ew.mul(power, ew.add(ew.div(end, ew.sub(x, 1.0)), 0.5)))

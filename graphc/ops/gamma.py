@@ -17,9 +17,9 @@ from graphc.base.dtypes import float32, float64, int64
 from graphc.base.errors import DTypeError
 from graphc.ir.op import ErrorSample, Sample
 from graphc.ir.types import TensorType
-from graphc.ops import special
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
+from graphc.ops import special
 from graphc.ops.define import EVERY, define
 from graphc.ops.quadrature import column, gauss_legendre, row, sum_last
 from graphc.ops.rules import elementwise

@@ -47,6 +47,10 @@ _STIRLING = 8
 """From this concentration on the scale of the density is taken from Stirling's series."""
 
 
+_FAR_BELOW = -0.5
+"""Relative distances to the concentration below it have lost the last digits of what they are the distance of."""
+
+
 class _Integrals(NamedTuple):
     whole: Any
     """The integral of ``exp(a w - x (exp(w) - 1))``."""
@@ -106,7 +110,9 @@ def _scale(a: Any, x: Any) -> Any:
     """``x**a exp(-x) / gamma(a)``; for large a from the distance of x to a, relative to a, and Stirling's series."""
     large = ew.maximum(a, float(_STIRLING))
     ratio = ew.div(ew.sub(x, large), large)
-    away = ew.mul(large, ew.sub(mathematics.log1p(ratio), ratio))
+    far = ew.lt(ratio, _FAR_BELOW)
+    beside = mathematics.log1p(ew.where(far, 0.0, ratio))
+    away = ew.mul(large, ew.sub(ew.where(far, mathematics.log(ew.div(x, large)), beside), ratio))
     usual = ew.mul(mathematics.log(ew.mul(large, 1 / (2 * math.pi))), 0.5)
     near = ew.sub(ew.add(away, usual), special.stirling_rest(large))
     small = ew.sub(ew.sub(ew.mul(a, mathematics.log(x)), x), special.lgamma(a))
@@ -141,6 +147,16 @@ def _decomposed(upper: bool) -> Any:
     return decompose
 
 
+def _exact_scale(a: np.longdouble, x: np.longdouble) -> np.longdouble:
+    """``_scale`` in extended precision, but for the logarithm of gamma below Stirling's series."""
+    if a < _STIRLING:
+        return np.exp(a * np.log(x) - x - np.longdouble(math.lgamma(a)))
+    ratio = (x - a) / a
+    log = np.log(x / a) if ratio < _FAR_BELOW else np.log1p(ratio)
+    rest = sum(b / (2 * k * (2 * k - 1)) / a ** (2 * k - 1) for k, b in enumerate(special.BERNOULLI, 1))
+    return np.exp(a * (log - ratio) - rest) * np.sqrt(a / (2 * np.longdouble(math.pi)))
+
+
 def _share_below(a: float, x: float) -> tuple[float, float]:
     """The shares below and above x in extended precision: the series for small x, else a continued fraction (Lentz)."""
     if math.isnan(a) or math.isnan(x) or a < 0 or x < 0:
@@ -148,7 +164,7 @@ def _share_below(a: float, x: float) -> tuple[float, float]:
     everything, nothing = a == 0 or math.isinf(x), x == 0 or math.isinf(a)
     if everything or nothing:
         return (math.nan, math.nan) if everything and nothing else (1.0, 0.0) if everything else (0.0, 1.0)
-    scale = np.exp(np.longdouble(a) * np.log(np.longdouble(x)) - np.longdouble(x) - np.longdouble(math.lgamma(a)))
+    scale = _exact_scale(np.longdouble(a), np.longdouble(x))
     if x < a + 1:
         term = total = 1 / np.longdouble(a)
         k = a

@@ -232,7 +232,7 @@ def xlog1py(input: Any, other: Any) -> Tensor:
 
 _SHIFT = 10
 """Terms of the zeta function that are added before the formula of Euler and Maclaurin takes over."""
-_BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798, -174611 / 330)
+_BERNOULLI = (*special.BERNOULLI, 43867 / 798, -174611 / 330)
 
 
 @_in_f64

@@ -64,7 +64,7 @@ def portable(error: BaseException) -> tuple[BaseException, str]:
     text = "".join(traceback.format_exception(error))
     try:
         again = pickle.loads(pickle.dumps(error))
-    except Exception:
+    except Exception:  # An exception's class says how it is pickled and built, and may fail in any way.
         again = None
     if type(again) is type(error):
         return error, text

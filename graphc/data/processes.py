@@ -68,14 +68,23 @@ def _work(connection: Connection, number: int, task: Task) -> None:
                 batch = task.fetcher.of_stream(job[1], samples)
             else:
                 batch = task.fetcher.by_numbers(*job[1:])
-            head = (*job[:2], _ENDED if batch is END else _DONE)
-            send(connection, head, None if batch is END else batch)
-        except (BrokenPipeError, ConnectionResetError):
+            answer = (_ENDED, None) if batch is END else (_DONE, batch)
+        except Exception as error:  # Whatever the user's code raises is raised in the loader's process.
+            samples = iter(())
+            answer = _FAILED, portable(error)
+        if not _answer(connection, job[:2], *answer):
             return
-        except Exception as error:
-            if task.streams:
-                samples = iter(())
-            send(connection, (*job[:2], _FAILED), portable(error))
+
+
+def _answer(connection: Connection, number: tuple[int, int], kind: str, value: Any) -> bool:
+    """Sends what has come of a batch, or why that cannot be sent; False where the loader's process is no more."""
+    try:
+        send(connection, (*number, kind), value)
+    except (BrokenPipeError, ConnectionResetError):
+        return False
+    except Exception as error:  # Pickling runs code of the user's classes.
+        return _answer(connection, number, _FAILED, portable(error))
+    return True
 
 
 def _prepare(number: int, task: Task, seed: int) -> Exception | None:
@@ -86,7 +95,7 @@ def _prepare(number: int, task: Task, seed: int) -> Exception | None:
     try:
         if task.init is not None:
             task.init(number)
-    except Exception as error:
+    except Exception as error:  # The first batch reports it.
         error.add_note(f"while worker_init_fn prepared worker {number}")
         return error
     return None

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from graphc.base.errors import ArgumentError, AttributeValueError, ShapeError
 from graphc.distributions import constraints
 from graphc.distributions.constraints import Constraint
-from graphc.distributions.discrete import Bernoulli, Categorical
+from graphc.distributions.discrete import Bernoulli, Categorical, CategoryVectors
 from graphc.distributions.distribution import Distribution, broadcast_all, either, summed
 from graphc.distributions.location_scale import Normal
 from graphc.distributions.transforms import (
@@ -41,11 +41,6 @@ class Independent(Distribution):
         self.has_rsample = base_distribution.has_rsample
         kept = len(batch) - reinterpreted_batch_ndims
         super().__init__(batch[:kept], (*batch[kept:], *base_distribution.event_shape), validate_args)
-
-    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Independent:
-        count = self.reinterpreted_batch_ndims
-        inner = self._event_shape[:count]
-        return Independent(self.base_dist.expand((*batch_shape, *inner)), count, self._validate_args)
 
     @property
     def has_enumerate_support(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -115,11 +110,6 @@ class TransformedDistribution(Distribution):
         self.has_rsample = self.base_dist.has_rsample
         super().__init__(after[:cut], after[cut:], validate_args)
 
-    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> TransformedDistribution:
-        shape = ComposeTransform(self.transforms).inverse_shape((*batch_shape, *self._event_shape))
-        cut = len(shape) - len(self.base_dist.event_shape)
-        return TransformedDistribution(self.base_dist.expand(shape[:cut]), self.transforms, self._validate_args)
-
     @property
     def support(self) -> Constraint:
         if not self.transforms:
@@ -178,10 +168,6 @@ class LogNormal(TransformedDistribution):
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None):
         super().__init__(Normal(loc, scale, validate_args), ExpTransform(), validate_args)
 
-    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> LogNormal:
-        base = self.base_dist.expand(batch_shape)
-        return LogNormal(base.mean, base.stddev, self._validate_args)
-
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         drawn: Any = exact.exact_exp(self.base_dist.rsample(sample_shape))
         return drawn
@@ -236,11 +222,6 @@ class MixtureSameFamily(Distribution):
         self._mixture = mixture_distribution
         self._component = component_distribution
         super().__init__(batch[:-1], component_distribution.event_shape, validate_args)
-
-    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> MixtureSameFamily:
-        count = self._component.batch_shape[-1]
-        component = self._component.expand((*batch_shape, count))
-        return MixtureSameFamily(self._mixture.expand(batch_shape), component, self._validate_args)
 
     @property
     def mixture_distribution(self) -> Categorical:
@@ -312,11 +293,6 @@ class LogitRelaxedBernoulli(Distribution):
         self._odds = Bernoulli(**{which: value}, validate_args=validate_args)
         super().__init__(value.shape, validate_args=validate_args)
 
-    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
-        new = super().expand(batch_shape)
-        new._odds = self._odds.expand(batch_shape)
-        return new
-
     @property
     def probs(self) -> Tensor:
         """The probability of success."""
@@ -339,16 +315,36 @@ class LogitRelaxedBernoulli(Distribution):
         return self.temperature.log() + away - composite.softplus(away) * 2
 
 
-class RelaxedBernoulli(TransformedDistribution):
+class _Relaxed(TransformedDistribution):
+    """A transformed relaxed choice, with its parameters."""
+
+    base_dist: Any
+
+    @property
+    def temperature(self) -> Tensor:
+        """How far samples are from choices."""
+        return self.base_dist.temperature
+
+    @property
+    def probs(self) -> Tensor:
+        """The probabilities."""
+        return self.base_dist.probs
+
+    @property
+    def logits(self) -> Tensor:
+        """The logarithms of the odds, or of the probabilities of categories."""
+        return self.base_dist.logits
+
+
+class RelaxedBernoulli(_Relaxed):
     """A Bernoulli variable with values between 0 and 1, near them at a low ``temperature``, and with gradients."""
 
     def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
         base = LogitRelaxedBernoulli(temperature, probs, logits, validate_args)
         super().__init__(base, SigmoidTransform(), validate_args)
-        self.temperature, self.probs, self.logits = base.temperature, base.probs, base.logits
 
 
-class ExpRelaxedCategorical(Distribution):
+class ExpRelaxedCategorical(CategoryVectors):
     """The logarithms of a relaxed one-hot variable (Jang et al., Categorical Reparameterization with Gumbel-Softmax,
     2017)."""
 
@@ -358,23 +354,12 @@ class ExpRelaxedCategorical(Distribution):
 
     def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
         (self.temperature,) = broadcast_all(temperature)
-        self._categorical = Categorical(probs, logits, validate_args)
-        super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args)
+        super().__init__(probs, logits, validate_args)
 
-    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Any:
-        return ExpRelaxedCategorical(
-            self.temperature, logits=self._categorical.expand(batch_shape).logits, validate_args=self._validate_args
-        )
-
-    @property
-    def probs(self) -> Tensor:
-        """The probabilities, with a sum of 1."""
-        return self._categorical.probs
-
-    @property
-    def logits(self) -> Tensor:
-        """The logarithms of the probabilities."""
-        return self._categorical.logits
+    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
+        new = super().expand(batch_shape)
+        new.temperature = self.temperature  # One for all.
+        return new
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         noise: Any = sampling.gumbel(self._extended_shape(sample_shape), self.logits.dtype)
@@ -387,10 +372,9 @@ class ExpRelaxedCategorical(Distribution):
         return score + math.lgamma(count) + self.temperature.log() * (count - 1)
 
 
-class RelaxedOneHotCategorical(TransformedDistribution):
+class RelaxedOneHotCategorical(_Relaxed):
     """A one-hot variable with values between 0 and 1, near them at a low ``temperature``, and with gradients."""
 
     def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
         base = ExpRelaxedCategorical(temperature, probs, logits, validate_args)
         super().__init__(base, ExpTransform(), validate_args)
-        self.temperature, self.probs, self.logits = base.temperature, base.probs, base.logits

@@ -97,11 +97,8 @@ class _Independent(Constraint):
         self.event_dim = base_constraint.event_dim + reinterpreted_batch_ndims
 
     def check(self, value: Tensor) -> Tensor:
-        found = self.base_constraint.check(value)
-        count = self.reinterpreted_batch_ndims
-        if not count:
-            return found
-        return found.reshape(*found.shape[: found.ndim - count], -1).all(-1)
+        found, count = self.base_constraint.check(value), self.reinterpreted_batch_ndims
+        return found.all(tuple(range(-count, 0))) if count else found
 
     def __repr__(self) -> str:
         return f"{self.base_constraint!r}, each of an event"
@@ -112,7 +109,7 @@ def _short(bound: Any) -> str:
 
 
 def _is_whole(value: Tensor) -> Any:
-    return ew.eq(mathematics.floor(value), value) if value.dtype.kind == "f" else ew.eq(value, value)
+    return ew.eq(mathematics.floor(value), value) if value.dtype.is_floating_point else ew.eq(value, value)
 
 
 def _above(bound: Any) -> Constraint:

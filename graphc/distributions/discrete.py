@@ -20,10 +20,20 @@ from graphc.tape.grad_mode import no_grad
 from graphc.tensors import composite, sampling
 from graphc.tensors.creation import arange, full_like, poisson, zeros_like
 from graphc.tensors.free_functions import multinomial
+from graphc.tensors.limits import finfo
 from graphc.tensors.tensor import Tensor
 
 
-class _Trial(Distribution):
+class _Chances(Distribution):
+    """What has ``probs`` or ``logits``, whichever was given."""
+
+    @property
+    def _param(self) -> Tensor:
+        found = self.__dict__.get("probs")
+        return self.__dict__["logits"] if found is None else found
+
+
+class _Trial(_Chances):
     """What one trial decides that succeeds with probability ``probs``; ``logits`` are log-odds."""
 
     arg_constraints: ClassVar[dict[str, Constraint]] = {
@@ -36,11 +46,6 @@ class _Trial(Distribution):
         (value,) = broadcast_all(logits if probs is None else probs)
         self.__dict__[which] = value
         super().__init__(value.shape, validate_args=validate_args)
-
-    @property
-    def _param(self) -> Tensor:
-        found = self.__dict__.get("probs")
-        return self.__dict__["logits"] if found is None else found
 
     @property
     def probs(self) -> Tensor:
@@ -106,6 +111,10 @@ def _counted(distribution: Distribution, count: int, like: Tensor, expand: bool)
 class Geometric(_Trial):
     """How many trials fail before the first one succeeds."""
 
+    arg_constraints: ClassVar[dict[str, Constraint]] = {
+        "probs": constraints.interval(0, 1, open_below=True),
+        "logits": constraints.real,
+    }
     support = constraints.nonnegative_integer
 
     @property
@@ -130,7 +139,7 @@ class Geometric(_Trial):
         self._check_sample(value)
         probs = self.probs
         certain = ew.logical_and(ew.eq(probs, 1), ew.eq(value, 0))
-        return value * ew.where(certain, 0, (-probs).log1p()) + probs.log()
+        return value * (-ew.where(certain, 0.0, probs)).log1p() + probs.log()
 
     def entropy(self) -> Tensor:
         return _cross_entropy(self.logits, self.probs) / self.probs
@@ -227,7 +236,7 @@ class Poisson(ExponentialFamily):
         return value.xlogy(self.rate) - self.rate - (value + 1).lgamma()
 
 
-class Categorical(Distribution):
+class Categorical(_Chances):
     """Numbers from 0 of categories with probabilities in the last dimension of ``probs`` (up to a factor) or
     ``logits`` (up to a term)."""
 
@@ -246,11 +255,6 @@ class Categorical(Distribution):
         self.__dict__[which] = value
         self._num_events = value.shape[-1]
         super().__init__(value.shape[:-1], validate_args=validate_args)
-
-    @property
-    def _param(self) -> Tensor:
-        found = self.__dict__.get("probs")
-        return self.__dict__["logits"] if found is None else found
 
     @property
     def probs(self) -> Tensor:
@@ -285,7 +289,7 @@ class Categorical(Distribution):
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         shape = self._extended_shape(sample_shape)
-        count = math.prod(tuple(sample_shape))
+        count = math.prod(sample_shape)
         with no_grad():
             probs = self.probs.detach().reshape(-1, self._num_events)
             return multinomial(probs, count, True).transpose(0, 1).reshape(*shape) if count else arange(0).view(*shape)
@@ -298,34 +302,22 @@ class Categorical(Distribution):
         return logits.gather(-1, chosen.expand(*shape[:-1], 1)).squeeze(-1)
 
     def entropy(self) -> Tensor:
-        return -(self.logits.clamp(min=_smallest(self._param)) * self.probs).sum(-1)
+        return -(self.logits.clamp(min=finfo(self._param.dtype).min) * self.probs).sum(-1)
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
         return _counted(self, self._num_events, arange(1), expand)
-
-
-def _smallest(like: Tensor) -> float:
-    return -3.4028234663852886e38 if like.dtype.name == "f32" else -1.7976931348623157e308
 
 
 def _padded(x: Tensor, other: Tensor) -> tuple[int, ...]:
     return (*([1] * (other.ndim - x.ndim)), *x.shape)
 
 
-class OneHotCategorical(Distribution):
-    """Categories as vectors of zeros with a 1 at the number of the category; parameters as for ``Categorical``."""
-
-    support = constraints.one_hot
-    has_enumerate_support = True
+class CategoryVectors(Distribution):
+    """Vectors with an element for each category of a ``Categorical``."""
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
         self._categorical = Categorical(probs, logits, validate_args)
         super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        new = super().expand(batch_shape)
-        new._categorical = self._categorical.expand(batch_shape)
-        return new
 
     @property
     def probs(self) -> Tensor:
@@ -342,6 +334,17 @@ class OneHotCategorical(Distribution):
         """The shape of probabilities."""
         return self._categorical.param_shape
 
+    def _one_hot(self, number: Tensor) -> Tensor:
+        count = self._event_shape[0]
+        return ew.eq(number.unsqueeze(-1), arange(count)).to_dtype(self._categorical._param.dtype)
+
+
+class OneHotCategorical(CategoryVectors):
+    """Categories as vectors of zeros with a 1 at the number of the category; parameters as for ``Categorical``."""
+
+    support = constraints.one_hot
+    has_enumerate_support = True
+
     @property
     def mean(self) -> Tensor:
         return self.probs
@@ -353,10 +356,6 @@ class OneHotCategorical(Distribution):
     @property
     def variance(self) -> Tensor:
         return self.probs * (1 - self.probs)
-
-    def _one_hot(self, number: Tensor) -> Tensor:
-        count = self._event_shape[0]
-        return ew.eq(number.unsqueeze(-1), arange(count)).to_dtype(self._categorical._param.dtype)
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
         return self._one_hot(self._categorical.sample(sample_shape))
@@ -388,7 +387,7 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
         return self.sample(sample_shape) + (probs - probs.detach())
 
 
-class Multinomial(Distribution):
+class Multinomial(CategoryVectors):
     """How often each category comes in ``total_count`` draws; parameters as for ``Categorical``."""
 
     def __init__(self, total_count: int = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
@@ -397,27 +396,11 @@ class Multinomial(Distribution):
         if total_count < 0:
             raise AttributeValueError(f"Multinomial: total_count is at least 0, got {total_count}")
         self.total_count = total_count
-        self._categorical = Categorical(probs, logits, validate_args)
-        super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args)
-
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        new = super().expand(batch_shape)
-        new._categorical = self._categorical.expand(batch_shape)
-        return new
+        super().__init__(probs, logits, validate_args)
 
     @property
     def support(self) -> Constraint:
         return constraints.multinomial(self.total_count)
-
-    @property
-    def probs(self) -> Tensor:
-        """The probabilities, with a sum of 1."""
-        return self._categorical.probs
-
-    @property
-    def logits(self) -> Tensor:
-        """The logarithms of the probabilities."""
-        return self._categorical.logits
 
     @property
     def mean(self) -> Tensor:
@@ -428,8 +411,7 @@ class Multinomial(Distribution):
         return self.probs * (1 - self.probs) * self.total_count
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
-        drawn = self._categorical.sample((self.total_count, *tuple(sample_shape)))
-        return ew.eq(drawn.unsqueeze(-1), arange(self._event_shape[0])).to_dtype(self.probs.dtype).sum(0)
+        return self._one_hot(self._categorical.sample((self.total_count, *sample_shape))).sum(0)
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._check_sample(value)

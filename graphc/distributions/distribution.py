@@ -15,6 +15,7 @@ from graphc.distributions import constraints
 from graphc.distributions.constraints import Constraint
 from graphc.tape.grad_mode import no_grad
 from graphc.tensors.creation import get_default_dtype, tensor
+from graphc.tensors.limits import finfo
 from graphc.tensors.tensor import Tensor
 
 Size = tuple[int, ...]
@@ -72,6 +73,8 @@ class Distribution:
 
     def _extended_shape(self, sample_shape: Any = ()) -> Size:
         """The shape of samples."""
+        if not isinstance(sample_shape, Sequence):
+            raise ArgumentError(f"sample_shape is a tuple, got {sample_shape!r}", remedy=f"({sample_shape!r},)")
         return (*new_shape((tuple(sample_shape),)), *self._batch_shape, *self._event_shape)
 
     def parameters_given(self) -> dict[str, Tensor]:
@@ -79,11 +82,15 @@ class Distribution:
         return {name: self.__dict__[name] for name in self.arg_constraints if name in self.__dict__}
 
     def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
-        """The same distributions with a larger ``batch_shape``, to which theirs broadcasts."""
-        shape = new_shape((tuple(batch_shape),))
+        """The same distributions with a larger ``batch_shape``, to which theirs broadcasts. The batches of those that
+        this one is made of begin with its own, and grow with it."""
+        shape, count = new_shape((tuple(batch_shape),)), len(self._batch_shape)
         new = copy.copy(self)
         for name, value in self.parameters_given().items():
-            new.__dict__[name] = value.expand(*shape, *value.shape[len(self._batch_shape) :])
+            new.__dict__[name] = value.expand(*shape, *value.shape[count:])
+        for name, part in vars(self).items():
+            if isinstance(part, Distribution):
+                new.__dict__[name] = part.expand((*shape, *part.batch_shape[count:]))
         new._batch_shape = shape
         return new
 
@@ -154,13 +161,11 @@ class Distribution:
 
     def _check_parameters(self) -> None:
         for name, value in self.parameters_given().items():
-            constraint = self.arg_constraints[name]
-            if not constraints.is_dependent(constraint):
-                self._need(constraint, value, f"parameter {name}")
+            self._need(self.arg_constraints[name], value, f"parameter {name}")
 
     def _need(self, constraint: Constraint, value: Tensor, what: str) -> None:
-        """Raises AttributeValueError for values that are known and outside of a constraint."""
-        if not isinstance(value._data, np.ndarray):
+        """Raises AttributeValueError for values that are known and outside of a constraint that is known."""
+        if not isinstance(value._data, np.ndarray) or constraints.is_dependent(constraint):
             return
         with no_grad():
             valid = constraint.check(value.detach())
@@ -210,7 +215,7 @@ class ExponentialFamily(Distribution):
 def broadcast_all(*values: Any) -> list[Tensor]:
     """Numbers and tensors as tensors of their common shape; numbers take the floating-point type of the tensors."""
     given = [v for v in values if isinstance(v, Tensor)]
-    floating = [t.dtype for t in given if t.dtype.kind == "f"]
+    floating = [t.dtype for t in given if t.dtype.is_floating_point]
     dtype = floating[0] if floating else get_default_dtype()
     for v in values:
         if not isinstance(v, (Tensor, int, float, np.number, np.ndarray)):
@@ -235,7 +240,7 @@ def either(name: str, **given: Any) -> str:
 
 def clamped(probs: Tensor) -> Tensor:
     """Probabilities away from 0 and 1 by the rounding unit, so that their logarithms are finite."""
-    eps = float(np.finfo(probs.dtype.numpy).eps)
+    eps = finfo(probs.dtype).eps
     return probs.clamp(eps, 1 - eps)
 
 

@@ -16,23 +16,22 @@ from graphc.distributions.distribution import Distribution, ExponentialFamily, b
 from graphc.ops import elementwise as ew
 from graphc.ops import exact, gamma
 from graphc.tensors import composite, sampling
-from graphc.tensors.creation import arange
+from graphc.tensors.creation import arange, full_like
+from graphc.tensors.limits import finfo
 from graphc.tensors.methods import shaping
 from graphc.tensors.tensor import Tensor
 
 
 def _log_gammas(concentration: Tensor, shape: tuple[int, ...]) -> Any:
-    """The logarithms of gamma variates of scale 1, with gradients."""
+    """The logarithms of gamma variates of scale 1, with gradients; in f32 for f16 and bf16."""
+    if concentration.dtype.kind == "h":
+        concentration = concentration.float()
     return gamma.log_gamma_variate(sampling.log_gamma(concentration, shape), concentration)
 
 
 def _exp(log: Any) -> Tensor:
     """The exponential with equal bits everywhere, a little above 0."""
-    return composite.clamp(exact.exact_exp(log), _tiny(log.dtype.name), None)
-
-
-def _tiny(name: str) -> float:
-    return 2.0**-126 if name == "f32" else 2.0**-1022
+    return composite.clamp(exact.exact_exp(log), finfo(log.dtype).tiny, None)
 
 
 class Gamma(ExponentialFamily):
@@ -51,7 +50,7 @@ class Gamma(ExponentialFamily):
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         log = _log_gammas(self.concentration, self._extended_shape(sample_shape))
-        return _exp(log) / self.rate
+        return (_exp(log) / self.rate).to_dtype(self.rate.dtype)
 
     @property
     def mean(self) -> Tensor:
@@ -96,7 +95,7 @@ class Chi2(Gamma):
     @property
     def rate(self) -> Tensor:  # pyright: ignore[reportIncompatibleVariableOverride]
         """One half."""
-        return self.df * 0 + 0.5
+        return full_like(self.df, 0.5)
 
 
 class Beta(ExponentialFamily):
@@ -124,7 +123,8 @@ class Beta(ExponentialFamily):
         ahead = _log_gammas(self.concentration1, shape) - _log_gammas(self.concentration0, shape)
         small = exact.exact_exp(-ahead.abs())
         share = ew.where(ew.lt(ahead, 0), small, 1.0) / (small + 1)
-        return share.clamp(_tiny(share.dtype.name), 1 - (2.0**-24 if share.dtype.name == "f32" else 2.0**-53))
+        kind = finfo(self.concentration1.dtype)
+        return share.clamp(kind.tiny, 1 - kind.eps / 2).to_dtype(self.concentration1.dtype)
 
     @property
     def mean(self) -> Tensor:
@@ -176,7 +176,8 @@ class Dirichlet(ExponentialFamily):
         log = _log_gammas(self.concentration, self._extended_shape(sample_shape))
         size = _exp(log - log.detach().amax(-1, keepdim=True))
         # NOTE: a running sum adds in one order, so that all executors give the same bits.
-        return size / size.cumsum(-1).narrow(-1, size.shape[-1] - 1, 1)
+        share = size / size.cumsum(-1).narrow(-1, size.shape[-1] - 1, 1)
+        return share.to_dtype(self.concentration.dtype)
 
     @property
     def mean(self) -> Tensor:
@@ -223,7 +224,7 @@ class StudentT(Distribution):
         shape = self._extended_shape(sample_shape)
         z: Any = sampling.normal(shape, self.loc.dtype)
         half = self.df * 0.5
-        return self.loc + self.scale * (z * (half / _exp(_log_gammas(half, shape))).sqrt())
+        return (self.loc + self.scale * (z * (half / _exp(_log_gammas(half, shape))).sqrt())).to_dtype(self.loc.dtype)
 
     @property
     def mean(self) -> Tensor:

@@ -9,10 +9,10 @@ from typing import Any
 from graphc.base.errors import ArgumentError, ShapeError, UnsupportedError
 from graphc.distributions.composed import Independent, TransformedDistribution
 from graphc.distributions.discrete import Bernoulli, Binomial, Categorical, Geometric, OneHotCategorical, Poisson
-from graphc.distributions.distribution import EULER, Distribution, summed
+from graphc.distributions.distribution import EULER, LOG_2_PI, Distribution, summed
 from graphc.distributions.gamma_family import Beta, Dirichlet, Gamma
 from graphc.distributions.location_scale import Cauchy, Exponential, Gumbel, HalfNormal, Laplace, Normal, Uniform
-from graphc.distributions.multivariate_normal import MultivariateNormal, mahalanobis
+from graphc.distributions.multivariate_normal import MultivariateNormal, log_determinant, mahalanobis
 from graphc.linalg.systems import solve_triangular
 from graphc.ops import elementwise as ew
 from graphc.tensors import composite
@@ -92,34 +92,18 @@ def _uniforms(p: Uniform, q: Uniform) -> Tensor:
 
 
 @register_kl(Uniform, Normal)
-def _uniform_normal(p: Uniform, q: Normal) -> Tensor:
-    return _cross_normal(p, q) - p.entropy()
-
-
 @register_kl(Exponential, Normal)
-def _exponential_normal(p: Exponential, q: Normal) -> Tensor:
-    return _cross_normal(p, q) - p.entropy()
-
-
 @register_kl(Gamma, Normal)
-def _gamma_normal(p: Gamma, q: Normal) -> Tensor:
-    return _cross_normal(p, q) - p.entropy()
-
-
 @register_kl(Laplace, Normal)
-def _laplace_normal(p: Laplace, q: Normal) -> Tensor:
-    return _cross_normal(p, q) - p.entropy()
-
-
 @register_kl(Gumbel, Normal)
-def _gumbel_normal(p: Gumbel, q: Normal) -> Tensor:
+def _to_normal(p: Distribution, q: Normal) -> Tensor:
     return _cross_normal(p, q) - p.entropy()
 
 
 def _cross_normal(p: Distribution, q: Normal) -> Tensor:
     """Minus the mean of the log density of q over p, which has a mean and a variance."""
     spread = (p.variance + (p.mean - q.loc).square()) / q.scale.square()
-    return spread * 0.5 + q.scale.log() + 0.5 * math.log(2 * math.pi)
+    return spread * 0.5 + q.scale.log() + 0.5 * LOG_2_PI
 
 
 @register_kl(Exponential, Exponential)
@@ -204,10 +188,10 @@ def _one_hots(p: OneHotCategorical, q: OneHotCategorical) -> Tensor:
 
 @register_kl(MultivariateNormal, MultivariateNormal)
 def _multivariate_normals(p: MultivariateNormal, q: MultivariateNormal) -> Tensor:
-    lower = q.scale_tril
-    spread = solve_triangular(lower, p.scale_tril, upper=False).square().sum((-2, -1))
+    mine, lower = p.scale_tril, q.scale_tril
+    spread = solve_triangular(lower, mine, upper=False).square().sum((-2, -1))
     away = mahalanobis(lower, q.loc - p.loc)
-    return q.half_log_determinant() - p.half_log_determinant() + (spread + away - p.event_shape[0]) * 0.5
+    return log_determinant(lower) - log_determinant(mine) + (spread + away - p.event_shape[0]) * 0.5
 
 
 @register_kl(Independent, Independent)
@@ -219,7 +203,7 @@ def _independents(p: Independent, q: Independent) -> Tensor:
 
 @register_kl(TransformedDistribution, TransformedDistribution)
 def _transformed(p: TransformedDistribution, q: TransformedDistribution) -> Tensor:
-    if [repr(t) for t in p.transforms] != [repr(t) for t in q.transforms]:
+    if p.transforms != q.transforms:
         raise UnsupportedError("kl_divergence: the distributions have different transforms")
     if p.event_shape != q.event_shape:
         raise ShapeError("kl_divergence: the distributions have different event shapes")

@@ -34,7 +34,7 @@ class _LocationScale(Distribution):
         super().__init__(self.loc.shape, validate_args=validate_args)
 
     def _draw(self, shape: tuple[int, ...]) -> Any:
-        raise NotImplementedError
+        raise self._missing("rsample")
 
     def _standard(self, value: Tensor) -> Any:
         self._check_sample(value)
@@ -169,37 +169,49 @@ class Gumbel(_LocationScale):
         return self.scale.log() + (1 + EULER)
 
 
-class HalfNormal(Distribution):
-    """The absolute value of a normal variable with mean 0 and deviation ``scale``."""
+class _Half(Distribution):
+    """The absolute value of a variable that is symmetric about 0."""
 
     arg_constraints: ClassVar[dict[str, Constraint]] = {"scale": constraints.positive}
     support = constraints.nonnegative
     has_rsample = True
+    _whole: ClassVar[type[_LocationScale]]
+    """The distribution of that variable."""
 
     def __init__(self, scale: Any, validate_args: bool | None = None):
         (self.scale,) = broadcast_all(scale)
         super().__init__(self.scale.shape, validate_args=validate_args)
 
+    def _both_sides(self) -> _LocationScale:
+        return self._whole(0.0, self.scale, validate_args=False)
+
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        drawn: Any = sampling.normal(self._extended_shape(sample_shape), self.scale.dtype)
-        return drawn.abs() * self.scale
+        return self._both_sides().rsample(sample_shape).abs()
+
+    @property
+    def mode(self) -> Tensor:
+        return zeros_like(self.scale)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        self._check_sample(value)
+        return ew.where(ew.ge(value, 0), self._both_sides().log_prob(value) + math.log(2), -math.inf)
+
+    def entropy(self) -> Tensor:
+        return self._both_sides().entropy() - math.log(2)
+
+
+class HalfNormal(_Half):
+    """The absolute value of a normal variable with mean 0 and deviation ``scale``."""
+
+    _whole = Normal
 
     @property
     def mean(self) -> Tensor:
         return self.scale * math.sqrt(2 / math.pi)
 
     @property
-    def mode(self) -> Tensor:
-        return zeros_like(self.scale)
-
-    @property
     def variance(self) -> Tensor:
         return self.scale.square() * (1 - 2 / math.pi)
-
-    def log_prob(self, value: Tensor) -> Tensor:
-        self._check_sample(value)
-        inside = (value / self.scale).square() * -0.5 - self.scale.log() + (math.log(2) - 0.5 * LOG_2_PI)
-        return ew.where(ew.ge(value, 0), inside, -math.inf)
 
     def cdf(self, value: Tensor) -> Tensor:
         self._check_sample(value)
@@ -208,52 +220,26 @@ class HalfNormal(Distribution):
     def icdf(self, value: Tensor) -> Tensor:
         return self.scale * value.erfinv() * math.sqrt(2)
 
-    def entropy(self) -> Tensor:
-        return self.scale.log() + (0.5 + 0.5 * LOG_2_PI - math.log(2))
 
-
-class HalfCauchy(Distribution):
+class HalfCauchy(_Half):
     """The absolute value of a Cauchy variable with location 0: neither mean nor variance are finite."""
 
-    arg_constraints: ClassVar[dict[str, Constraint]] = {"scale": constraints.positive}
-    support = constraints.nonnegative
-    has_rsample = True
-
-    def __init__(self, scale: Any, validate_args: bool | None = None):
-        (self.scale,) = broadcast_all(scale)
-        super().__init__(self.scale.shape, validate_args=validate_args)
-
-    def _both_sides(self) -> Cauchy:
-        return Cauchy(0.0, self.scale, validate_args=False)
-
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
-        return self._both_sides().rsample(sample_shape).abs()
+    _whole = Cauchy
 
     @property
     def mean(self) -> Tensor:
         return full_like(self.scale, math.inf)
 
     @property
-    def mode(self) -> Tensor:
-        return zeros_like(self.scale)
-
-    @property
     def variance(self) -> Tensor:
         return full_like(self.scale, math.inf)
 
-    def log_prob(self, value: Tensor) -> Tensor:
-        self._check_sample(value)
-        return ew.where(ew.ge(value, 0), self._both_sides().log_prob(value) + math.log(2), -math.inf)
-
     def cdf(self, value: Tensor) -> Tensor:
         self._check_sample(value)
-        return self._both_sides().cdf(value) * 2 - 1
+        return (value / self.scale).atan() * (2 / math.pi)
 
     def icdf(self, value: Tensor) -> Tensor:
-        return self._both_sides().icdf((value + 1) * 0.5)
-
-    def entropy(self) -> Tensor:
-        return self._both_sides().entropy() - math.log(2)
+        return self.scale * (value * (math.pi / 2)).tan()
 
 
 class Uniform(Distribution):

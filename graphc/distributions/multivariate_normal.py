@@ -92,21 +92,23 @@ class MultivariateNormal(Distribution):
     def variance(self) -> Tensor:
         return self.covariance_matrix.diagonal(dim1=-2, dim2=-1)
 
-    def half_log_determinant(self) -> Tensor:
-        """Half the logarithm of the covariance's determinant."""
-        return self.scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
-
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         noise: Any = sampling.normal(self._extended_shape(sample_shape), self.loc.dtype)
         return self.loc + (self.scale_tril @ noise.unsqueeze(-1)).squeeze(-1)
 
     def log_prob(self, value: Tensor) -> Tensor:
         self._check_sample(value)
-        away = mahalanobis(self.scale_tril, value - self.loc)
-        return (away + self._event_shape[0] * LOG_2_PI) * -0.5 - self.half_log_determinant()
+        lower = self.scale_tril
+        away = mahalanobis(lower, value - self.loc)
+        return (away + self._event_shape[0] * LOG_2_PI) * -0.5 - log_determinant(lower)
 
     def entropy(self) -> Tensor:
-        return self.half_log_determinant() + 0.5 * self._event_shape[0] * (1 + LOG_2_PI)
+        return log_determinant(self.scale_tril) + 0.5 * self._event_shape[0] * (1 + LOG_2_PI)
+
+
+def log_determinant(lower: Tensor) -> Tensor:
+    """The logarithm of a triangle's determinant: half that of the covariance of which it is the factor."""
+    return lower.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 
 
 def mahalanobis(lower: Tensor, away: Tensor) -> Tensor:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from graphc.distributions import constraints
 from graphc.distributions.composed import TransformedDistribution
@@ -20,11 +19,6 @@ from graphc.tensors.tensor import Tensor
 
 class _Named(TransformedDistribution):
     """A transformed distribution of parameters of its own."""
-
-    def expand(self, batch_shape: Sequence[int], _instance: Any = None) -> Self:
-        given = [value.expand(*batch_shape) for value in self.parameters_given().values()]
-        make: Any = type(self)
-        return make(*given, validate_args=self._validate_args)
 
     __repr__ = Distribution.__repr__
 

@@ -6,7 +6,9 @@ import math
 import operator
 from collections.abc import Sequence
 from functools import reduce
-from typing import Any
+from typing import Any, ClassVar
+
+import numpy as np
 
 from graphc.base.dims import common_shape
 from graphc.base.errors import ShapeError, UnsupportedError
@@ -15,7 +17,8 @@ from graphc.distributions.constraints import Constraint
 from graphc.distributions.distribution import summed
 from graphc.ops import elementwise as ew
 from graphc.tensors import composite
-from graphc.tensors.creation import arange
+from graphc.tensors.creation import arange, ones_like, zeros_like
+from graphc.tensors.limits import finfo
 from graphc.tensors.methods import shaping
 from graphc.tensors.tensor import Tensor
 
@@ -30,6 +33,8 @@ class Transform:
     bijective = True
     domain: Constraint = constraints.real
     codomain: Constraint = constraints.real
+    _given: ClassVar[tuple[str, ...]] = ()
+    """The attributes that say which function of the class it is."""
 
     def __init__(self, cache_size: int = 0):
         self._keeps = cache_size > 0
@@ -79,12 +84,31 @@ class Transform:
         """The shape of x for that of y."""
         return tuple(shape)
 
+    def __eq__(self, other: object) -> bool:
+        """Whether the other is known to be the same function: in traced code tensors are equal to themselves alone."""
+        if self is other:
+            return True
+        pairs = [(getattr(self, name), getattr(other, name, None)) for name in self._given]
+        return type(self) is type(other) and all(_equal(a, b) for a, b in pairs)
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
 
 
+def _equal(a: Any, b: Any) -> bool:
+    values = [v._data if isinstance(v, Tensor) else v for v in (a, b)]
+    if not any(isinstance(v, np.ndarray) for v in values):
+        return a is b if any(isinstance(v, Tensor) for v in (a, b)) else bool(a == b)
+    return all(isinstance(v, (np.ndarray, int, float)) for v in values) and np.array_equal(*values)
+
+
 class _Inverse(Transform):
     """A transform backwards."""
+
+    _given = ("_forward",)
 
     def __init__(self, transform: Transform):
         super().__init__()
@@ -147,6 +171,7 @@ class PowerTransform(Transform):
 
     domain = constraints.positive
     codomain = constraints.positive
+    _given = ("exponent",)
 
     def __init__(self, exponent: Any, cache_size: int = 0):
         super().__init__(cache_size)
@@ -184,9 +209,8 @@ class SigmoidTransform(_Growing):
         return x.sigmoid()
 
     def _inverse(self, y: Tensor) -> Tensor:
-        single = y.dtype.name == "f32"
-        low, high = (2.0**-126, 1 - 2.0**-23) if single else (2.0**-1022, 1 - 2.0**-52)
-        return y.clamp(low, high).logit()
+        kind = finfo(y.dtype)
+        return y.clamp(kind.tiny, 1 - kind.eps).logit()
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return -composite.softplus(-x) - composite.softplus(x)
@@ -238,6 +262,8 @@ class AbsTransform(Transform):
 class AffineTransform(Transform):
     """``loc + scale * x``; ``event_dim`` dimensions on the right are one event."""
 
+    _given = ("loc", "scale", "event_dim")
+
     def __init__(self, loc: Any, scale: Any, event_dim: int = 0, cache_size: int = 0):
         super().__init__(cache_size)
         self.loc, self.scale, self.event_dim = loc, scale, event_dim
@@ -256,7 +282,7 @@ class AffineTransform(Transform):
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         found = self.scale.abs().log() if isinstance(self.scale, Tensor) else math.log(abs(self.scale))
-        return summed((x * 0 + found), self.event_dim)
+        return summed(zeros_like(x) + found, self.event_dim)
 
     def forward_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
         return common_shape(tuple(shape), getattr(self.loc, "shape", ()), getattr(self.scale, "shape", ()))
@@ -295,13 +321,13 @@ class StickBreakingTransform(Transform):
     def _call(self, x: Tensor) -> Tensor:
         share = self._centred(x).sigmoid()
         left = (1 - share).cumprod(-1)
-        one = left.select(-1, 0).unsqueeze(-1) * 0 + 1
+        one = ones_like(left.narrow(-1, 0, 1))
         return shaping.concatenate([share, one], -1) * shaping.concatenate([one, left], -1)
 
     def _inverse(self, y: Tensor) -> Tensor:
         count = y.shape[-1] - 1
         parts = y.narrow(-1, 0, count)
-        left = (1 - parts.cumsum(-1)).clamp(min=2.0**-126 if y.dtype.name == "f32" else 2.0**-1022)
+        left = (1 - parts.cumsum(-1)).clamp(min=finfo(y.dtype).tiny)
         return parts.log() - left.log() + arange(count, 0, -1, dtype=y.dtype).log()
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
@@ -334,6 +360,8 @@ class LowerCholeskyTransform(Transform):
 class IndependentTransform(Transform):
     """A transform whose last batch dimensions belong to the event, too."""
 
+    _given = ("base_transform", "reinterpreted_batch_ndims")
+
     def __init__(self, base_transform: Transform, reinterpreted_batch_ndims: int, cache_size: int = 0):
         super().__init__(cache_size)
         self.base_transform = base_transform
@@ -364,6 +392,8 @@ class IndependentTransform(Transform):
 
 class ComposeTransform(Transform):
     """Transforms one after the other."""
+
+    _given = ("parts",)
 
     def __init__(self, parts: Sequence[Transform], cache_size: int = 0):
         super().__init__(cache_size)
@@ -405,7 +435,7 @@ class ComposeTransform(Transform):
             terms.append(summed(part.log_abs_det_jacobian(x, after), count - part.domain.event_dim))
             count += part.codomain.event_dim - part.domain.event_dim
             x = after
-        return reduce(operator.add, terms) if terms else summed(x * 0, count)
+        return reduce(operator.add, terms) if terms else summed(zeros_like(x), count)
 
     def forward_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
         return reduce(lambda found, part: part.forward_shape(found), self.parts, tuple(shape))

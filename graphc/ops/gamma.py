@@ -17,13 +17,13 @@ from graphc.base.dtypes import float32, float64, int64
 from graphc.base.errors import DTypeError
 from graphc.ir.op import ErrorSample, Sample
 from graphc.ir.types import TensorType
-from graphc.ops import dispatch, reduce, special
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
+from graphc.ops import special
 from graphc.ops.define import EVERY, define
+from graphc.ops.quadrature import column, gauss_legendre, row, sum_last
 from graphc.ops.rules import elementwise
 from graphc.ops.samples import array, floats, plain
-from graphc.ops.shape import reshape
 from graphc.ops.state import stop_gradient
 
 
@@ -47,6 +47,10 @@ _STIRLING = 8
 """From this concentration on the scale of the density is taken from Stirling's series."""
 
 
+_FAR_BELOW = -0.5
+"""Relative distances to the concentration below it have lost the last digits of what they are the distance of."""
+
+
 class _Integrals(NamedTuple):
     whole: Any
     """The integral of ``exp(a w - x (exp(w) - 1))``."""
@@ -66,25 +70,13 @@ def _integrals(a: Any, x: Any, order: _Order) -> _Integrals:
     return _Integrals(ew.where(series, first, whole), ew.where(series, second, moment), ew.logical_or(series, below))
 
 
-def _column(x: Any) -> Any:
-    return reshape(x, shape=(*x.shape, 1))
-
-
-def _row(values: np.ndarray) -> Any:
-    return dispatch.current().constant(values.astype(np.float64))
-
-
-def _sum_last(x: Any) -> Any:
-    return reduce.sum(x, axes=(len(x.shape) - 1,), keepdims=False)
-
-
 def _by_quadrature(a: Any, x: Any, side: Any, order: _Order) -> tuple[Any, Any]:
-    places, weights = np.polynomial.legendre.leggauss(order.nodes)
+    places, weights = gauss_legendre(order.nodes)
     end = stop_gradient(_end(a, x, side, order.negligible))
-    w = ew.mul(_column(ew.mul(side, end)), _row((places + 1) / 2))
-    exponent = ew.sub(ew.mul(_column(a), w), ew.mul(_column(x), mathematics.expm1(w)))
-    parts = ew.mul(ew.mul(mathematics.exp(exponent), _row(weights / 2)), _column(end))
-    return _sum_last(parts), _sum_last(ew.mul(parts, w))
+    w = ew.mul(column(ew.mul(side, end)), row(places))
+    exponent = ew.sub(ew.mul(column(a), w), ew.mul(column(x), mathematics.expm1(w)))
+    parts = ew.mul(ew.mul(mathematics.exp(exponent), row(weights)), column(end))
+    return sum_last(parts), sum_last(ew.mul(parts, w))
 
 
 def _end(a: Any, x: Any, side: Any, negligible: float) -> Any:
@@ -107,18 +99,20 @@ def _by_series(a: Any, x: Any, order: _Order) -> tuple[Any, Any]:
     numbers = np.arange(order.terms)
     signs = (-1.0) ** numbers / np.array([math.factorial(k) for k in numbers.tolist()])
     # NOTE: a power loses k times the logarithm of x units, and is as much smaller than 1.
-    powers = mathematics.exp(ew.mul(_column(mathematics.log(ew.maximum(x, _TINY))), _row(numbers)))
-    below = ew.add(_column(a), _row(numbers))
-    parts = ew.div(ew.mul(powers, _row(signs)), below)
+    powers = mathematics.exp(ew.mul(column(mathematics.log(ew.maximum(x, _TINY))), row(numbers)))
+    below = ew.add(column(a), row(numbers))
+    parts = ew.div(ew.mul(powers, row(signs)), below)
     scale = mathematics.exp(x)
-    return ew.mul(scale, _sum_last(parts)), ew.neg(ew.mul(scale, _sum_last(ew.div(parts, below))))
+    return ew.mul(scale, sum_last(parts)), ew.neg(ew.mul(scale, sum_last(ew.div(parts, below))))
 
 
 def _scale(a: Any, x: Any) -> Any:
     """``x**a exp(-x) / gamma(a)``; for large a from the distance of x to a, relative to a, and Stirling's series."""
     large = ew.maximum(a, float(_STIRLING))
     ratio = ew.div(ew.sub(x, large), large)
-    away = ew.mul(large, ew.sub(mathematics.log1p(ratio), ratio))
+    far = ew.lt(ratio, _FAR_BELOW)
+    beside = mathematics.log1p(ew.where(far, 0.0, ratio))
+    away = ew.mul(large, ew.sub(ew.where(far, mathematics.log(ew.div(x, large)), beside), ratio))
     usual = ew.mul(mathematics.log(ew.mul(large, 1 / (2 * math.pi))), 0.5)
     near = ew.sub(ew.add(away, usual), special.stirling_rest(large))
     small = ew.sub(ew.sub(ew.mul(a, mathematics.log(x)), x), special.lgamma(a))
@@ -153,6 +147,16 @@ def _decomposed(upper: bool) -> Any:
     return decompose
 
 
+def _exact_scale(a: np.longdouble, x: np.longdouble) -> np.longdouble:
+    """``_scale`` in extended precision, but for the logarithm of gamma below Stirling's series."""
+    if a < _STIRLING:
+        return np.exp(a * np.log(x) - x - np.longdouble(math.lgamma(a)))
+    ratio = (x - a) / a
+    log = np.log(x / a) if ratio < _FAR_BELOW else np.log1p(ratio)
+    rest = sum(b / (2 * k * (2 * k - 1)) / a ** (2 * k - 1) for k, b in enumerate(special.BERNOULLI, 1))
+    return np.exp(a * (log - ratio) - rest) * np.sqrt(a / (2 * np.longdouble(math.pi)))
+
+
 def _share_below(a: float, x: float) -> tuple[float, float]:
     """The shares below and above x in extended precision: the series for small x, else a continued fraction (Lentz)."""
     if math.isnan(a) or math.isnan(x) or a < 0 or x < 0:
@@ -160,7 +164,7 @@ def _share_below(a: float, x: float) -> tuple[float, float]:
     everything, nothing = a == 0 or math.isinf(x), x == 0 or math.isinf(a)
     if everything or nothing:
         return (math.nan, math.nan) if everything and nothing else (1.0, 0.0) if everything else (0.0, 1.0)
-    scale = np.exp(np.longdouble(a) * np.log(np.longdouble(x)) - np.longdouble(x) - np.longdouble(math.lgamma(a)))
+    scale = _exact_scale(np.longdouble(a), np.longdouble(x))
     if x < a + 1:
         term = total = 1 / np.longdouble(a)
         k = a

@@ -108,7 +108,8 @@ erfinv = define(
 
 # ---- log gamma and its derivatives: large numbers by series, others moved up by recurrence
 
-_BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
+BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
+"""The numbers B2, B4, ... of Bernoulli."""
 _MOVED = 8
 """By how much numbers below it are moved up."""
 
@@ -123,9 +124,9 @@ def stirling_rest(z: Any) -> Any:
     """What log gamma of z is above Stirling's formula ``(z - 1/2) log z - z + log(2 pi) / 2``, for z from 8 on."""
     inverse = ew.reciprocal(z)
     square = ew.mul(inverse, inverse)
-    series: Any = _BERNOULLI[-1] / (2 * len(_BERNOULLI) * (2 * len(_BERNOULLI) - 1))
-    for k in range(len(_BERNOULLI) - 1, 0, -1):
-        series = ew.add(ew.mul(square, series), _BERNOULLI[k - 1] / (2 * k * (2 * k - 1)))
+    series: Any = BERNOULLI[-1] / (2 * len(BERNOULLI) * (2 * len(BERNOULLI) - 1))
+    for k in range(len(BERNOULLI) - 1, 0, -1):
+        series = ew.add(ew.mul(square, series), BERNOULLI[k - 1] / (2 * k * (2 * k - 1)))
     return ew.mul(inverse, series)
 
 
@@ -189,7 +190,7 @@ def _polygamma(x: Any, n: int) -> Any:
     z = ew.where(small, ew.add(up, _MOVED), up)
     first = ew.neg(mathematics.log(z)) if n == 0 else ew.mul(_power(z, -n), float(math.factorial(n - 1)))
     terms = [first, ew.mul(_power(z, -n - 1), 0.5 * math.factorial(n))]
-    for k, number in enumerate(_BERNOULLI, 1):
+    for k, number in enumerate(BERNOULLI, 1):
         factor = number * math.factorial(2 * k + n - 1) / math.factorial(2 * k)
         terms.append(ew.mul(_power(z, -2 * k - n), factor))
     moved = ew.where(small, up, 1)
@@ -242,7 +243,7 @@ def _polygamma_reference(x: np.ndarray, n: int) -> np.ndarray:
     z = np.where(up < 40, up + 40, up)
     total += -np.log(z) if n == 0 else math.factorial(n - 1) / z**n
     total += math.factorial(n) / (2 * z ** (n + 1))
-    for k, number in enumerate(_BERNOULLI, 1):
+    for k, number in enumerate(BERNOULLI, 1):
         total += number * math.factorial(2 * k + n - 1) / math.factorial(2 * k) / z ** (2 * k + n)
     total = sign * total
     angle = np.longdouble(np.pi) * (wide - np.rint(wide))

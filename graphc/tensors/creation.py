@@ -509,12 +509,13 @@ def bernoulli(input: Tensor, *, generator: Any = None) -> Tensor:
 
 def poisson(input: Tensor, generator: Any = None) -> Tensor:
     """Poisson-distributed counts whose rates are the elements of ``input``; needs their values."""
-    rates = front().values(input, "poisson(), which draws until enough is drawn,")
+    wide = input.to_dtype(float32) if input.dtype.kind == "h" else input
+    rates = front().values(wide, "poisson(), which draws until enough is drawn,")
     if not input.dtype.is_floating_point or not np.all(rates >= 0):
         raise ArgumentError("poisson takes floating-point rates that are not negative")
     seed = front().values(sampling.integers(0, 1 << 31, (4,), generator), "poisson()")
     counts = np.random.Generator(np.random.Philox(np.random.SeedSequence(seed.tolist()))).poisson(rates)
-    return front().constant(np.asarray(counts, rates.dtype))
+    return front().constant(np.asarray(counts, rates.dtype)).to_dtype(input.dtype)
 
 
 def normal(

@@ -216,6 +216,8 @@ def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, g
         raise ArgumentError("multinomial takes a vector or a matrix of floating-point weights")
     if num_samples < 1:
         raise AttributeValueError(f"multinomial: {num_samples} samples", remedy="at least one")
+    if input.dtype.kind == "h":  # NOTE: sums of f16 and bf16 would lose small weights.
+        input = input.float()
     if isinstance(input._data, np.ndarray):
         _check_weights(input._data)
     if not replacement:

@@ -15,41 +15,30 @@ import numpy as np
 
 from graphc.base.dtypes import float32, float64
 from graphc.base.errors import AttributeValueError
-from graphc.ops import dispatch, elementary, gamma, reduce, special
+from graphc.ops import elementary, gamma, special
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.ops.define import common_type
-from graphc.ops.shape import reshape
+from graphc.ops.quadrature import column, gauss_legendre, row, sum_last
 from graphc.ops.state import stop_gradient
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import need_tensor
 
 
 def _in_f64(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function of floating-point tensors (others become f32), computed in f64."""
+    """The function of floating-point tensors (others become f32) and of numbers beside them, computed in f64."""
 
     @functools.wraps(function)
     def call(input: Any, *others: Any) -> Any:
-        need_tensor(function.__name__, input)
-        dtype = common_type([input, *others], function.__name__)
+        given = [input, *others]
+        need_tensor(function.__name__, next((v for v in given if isinstance(v, Tensor)), input))
+        dtype = common_type(given, function.__name__)
         dtype = dtype if dtype.kind == "f" else float32
-        wide = [ew.cast(v, dtype=float64) if isinstance(v, Tensor) else v for v in (input, *others)]
+        wide = [ew.cast(v, dtype=float64) if isinstance(v, Tensor) else row(v) for v in given]
         found = function(*wide)
         return found if dtype is float64 else ew.cast(found, dtype=dtype)
 
     return call
-
-
-def _row(values: np.ndarray) -> Any:
-    return dispatch.current().constant(np.asarray(values, np.float64))
-
-
-def _column(x: Any) -> Any:
-    return reshape(x, shape=(*x.shape, 1))
-
-
-def _sum_last(x: Any) -> Any:
-    return reduce.sum(x, axes=(len(x.shape) - 1,), keepdims=False)
 
 
 # ---- Bessel functions: integrals over half a turn up to a bound, Hankel's expansions beyond
@@ -80,54 +69,57 @@ def _polynomial(x: Any, coefficients: list[float]) -> Any:
     return total
 
 
-def _modified(size: Any, order: int) -> Any:
-    """``exp(-x) I(x)`` of the order 0, or of order 1 over x, for x of at least 0."""
+def _modified(x: Any, order: int) -> Any:
+    """``exp(-|x|) I(x)``."""
+    size = ew.abs(x)
     near = ew.lt(size, _BOUND)
     inner, outer = ew.where(near, size, 0.0), ew.where(near, _BOUND, size)
     weights = _SQUARES if order else _WEIGHTS
-    whole = _sum_last(ew.mul(mathematics.exp(ew.mul(_column(inner), _row(np.cos(_ANGLES) - 1))), _row(weights)))
+    whole = sum_last(ew.mul(mathematics.exp(ew.mul(column(inner), row(np.cos(_ANGLES) - 1))), row(weights)))
     signed = [c * (-1) ** k for k, c in enumerate(_hankel(order))]
-    inverse = ew.reciprocal(outer)
-    far = ew.mul(_polynomial(inverse, signed), mathematics.rsqrt(ew.mul(outer, 2 * math.pi)))
-    return ew.where(near, whole, ew.mul(far, inverse) if order else far)
+    far = ew.mul(_polynomial(ew.reciprocal(outer), signed), mathematics.rsqrt(ew.mul(outer, 2 * math.pi)))
+    return _joined(x, near, whole, far, order)
+
+
+def _joined(x: Any, near: Any, whole: Any, far: Any, order: int) -> Any:
+    """Integrals where ``near``, expansions in ``|x|`` elsewhere; of order 1, which is odd, the integrals lack a factor
+    of x, without which they have the gradient at 0."""
+    if order:
+        whole, far = ew.mul(ew.where(near, x, 0.0), whole), ew.mul(ew.sign(x), far)
+    return ew.where(near, whole, far)
 
 
 @_in_f64
 def i0e(input: Any) -> Tensor:
     """``exp(-|x|)`` times the modified Bessel function of order 0."""
-    return _modified(ew.abs(input), 0)
+    return _modified(input, 0)
 
 
 @_in_f64
 def i0(input: Any) -> Tensor:
     """The modified Bessel function of the first kind of order 0."""
-    size = ew.abs(input)
-    return ew.mul(mathematics.exp(size), _modified(size, 0))
+    return ew.mul(mathematics.exp(ew.abs(input)), _modified(input, 0))
 
 
 @_in_f64
 def i1e(input: Any) -> Tensor:
     """``exp(-|x|)`` times the modified Bessel function of order 1."""
-    return _finite_product(input, _modified(ew.abs(input), 1))
+    return _modified(input, 1)
 
 
 @_in_f64
 def i1(input: Any) -> Tensor:
     """The modified Bessel function of the first kind of order 1."""
-    size = ew.abs(input)
-    return ew.mul(ew.mul(input, mathematics.exp(size)), _modified(size, 1))
+    return ew.mul(mathematics.exp(ew.abs(input)), _modified(input, 1))
 
 
-def _finite_product(x: Any, y: Any) -> Any:
-    return ew.where(ew.eq(ew.abs(x), math.inf), 0.0, ew.mul(x, y))
-
-
-def _oscillating(size: Any, order: int) -> Any:
-    """J of the order 0, or of order 1 over x, for x of at least 0."""
+def _oscillating(x: Any, order: int) -> Any:
+    """The functions J."""
+    size = ew.abs(x)
     near = ew.lt(size, _BOUND)
     inner, outer = ew.where(near, size, 0.0), ew.where(near, _BOUND, size)
     weights = _SQUARES if order else _WEIGHTS
-    whole = _sum_last(ew.mul(mathematics.cos(ew.mul(_column(inner), _row(np.cos(_ANGLES)))), _row(weights)))
+    whole = sum_last(ew.mul(mathematics.cos(ew.mul(column(inner), row(np.cos(_ANGLES)))), row(weights)))
     terms = _hankel(order)
     square = ew.reciprocal(ew.mul(outer, outer))
     even = _polynomial(square, [c * (-1) ** k for k, c in enumerate(terms[0::2])])
@@ -138,38 +130,43 @@ def _oscillating(size: Any, order: int) -> Any:
     first, second = turned or (ew.sub(sine, cosine), ew.neg(ew.add(sine, cosine)))
     wave = ew.sub(ew.mul(even, first), ew.mul(odd, second))
     far = ew.mul(wave, mathematics.rsqrt(ew.mul(outer, math.pi)))
-    return ew.where(near, whole, ew.div(far, outer) if order else far)
+    return _joined(x, near, whole, far, order)
 
 
 @_in_f64
 def bessel_j0(input: Any) -> Tensor:
     """The Bessel function of the first kind of order 0."""
-    return _oscillating(ew.abs(input), 0)
+    return _oscillating(input, 0)
 
 
 @_in_f64
 def bessel_j1(input: Any) -> Tensor:
     """The Bessel function of the first kind of order 1."""
-    return ew.mul(input, _oscillating(ew.abs(input), 1))
+    return _oscillating(input, 1)
 
 
 # ---- the normal distribution
 
-_NODES, _HALF_WEIGHTS = np.polynomial.legendre.leggauss(32)
+_NODES = 32
 _NEGLIGIBLE = 38.0
 """Minus the logarithm of what is left out of an integral, relative to its largest part."""
 _NEWTON = 6
-_LARGE = 1e300
-"""Finite, and so large that its square is not."""
+_LARGE = 8e307
+"""Finite, and its double, too: from there on ``erfcx`` is below the smallest normal number."""
+_LARGE_ROOT = 1e150
+"""Its square is finite, and added to it other numbers here are lost."""
 
 
 def _erfcx(x: Any) -> Any:
     """``exp(x**2) erfc(x)``, the integral of ``2 / sqrt(pi) exp(-t**2 - 2 x t)`` over t > 0."""
     size = ew.minimum(ew.abs(x), _LARGE)
-    end = ew.div(_NEGLIGIBLE, ew.add(mathematics.sqrt(ew.add(ew.mul(size, size), _NEGLIGIBLE)), size))
-    t = ew.mul(_column(stop_gradient(end)), _row((_NODES + 1) / 2))
-    value = mathematics.exp(ew.neg(ew.mul(t, ew.add(t, ew.mul(_column(size), 2.0)))))
-    right = ew.mul(_sum_last(ew.mul(value, _row(_HALF_WEIGHTS / math.sqrt(math.pi)))), stop_gradient(end))
+    some = ew.minimum(size, _LARGE_ROOT)
+    root = ew.maximum(mathematics.sqrt(ew.add(ew.mul(some, some), _NEGLIGIBLE)), size)
+    end = ew.div(_NEGLIGIBLE, ew.add(root, size))
+    places, weights = gauss_legendre(_NODES)
+    t = ew.mul(column(stop_gradient(end)), row(places))
+    value = mathematics.exp(ew.neg(ew.mul(t, ew.add(t, ew.mul(column(size), 2.0)))))
+    right = ew.mul(sum_last(ew.mul(value, row(weights * (2 / math.sqrt(math.pi))))), stop_gradient(end))
     left = ew.sub(ew.mul(mathematics.exp(ew.mul(x, x)), 2.0), right)
     return ew.where(ew.lt(x, 0), left, ew.where(ew.eq(x, math.inf), 0.0, right))
 
@@ -235,7 +232,7 @@ def xlog1py(input: Any, other: Any) -> Tensor:
 
 _SHIFT = 10
 """Terms of the zeta function that are added before the formula of Euler and Maclaurin takes over."""
-_BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798, -174611 / 330)
+_BERNOULLI = (*special.BERNOULLI, 43867 / 798, -174611 / 330)
 
 
 @_in_f64
@@ -245,7 +242,7 @@ def zeta(input: Any, other: Any) -> Tensor:
     x, q = input, ew.add(other, ew.mul(input, 0.0))
     inside = ew.logical_and(ew.gt(x, 1), ew.gt(q, 0))
     x, q = ew.where(inside, x, 2.0), ew.where(inside, q, 1.0)
-    total = _sum_last(mathematics.pow(ew.add(_column(q), _row(np.arange(_SHIFT))), _column(ew.neg(x))))
+    total = sum_last(mathematics.pow(ew.add(column(q), row(np.arange(_SHIFT))), column(ew.neg(x))))
     end = ew.add(q, float(_SHIFT))
     power = mathematics.pow(end, ew.neg(x))
     total = ew.add(total, ew.mul(power, ew.add(ew.div(end, ew.sub(x, 1.0)), 0.5)))

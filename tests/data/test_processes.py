@@ -85,6 +85,10 @@ class Ends(Dataset):
                 os._exit(3)
             if self.how == "strange":
                 raise Fatal(1, 2)
+            if self.how == "connection":
+                raise ConnectionResetError("the server has gone")
+            if self.how == "unsendable":
+                return lambda: 0
             if self.how == "stuck":
                 time.sleep(60)
         return index
@@ -193,6 +197,17 @@ def test_errors_keep_their_class_and_bring_their_traceback():
     assert list(loader) == []
     with pytest.raises(WorkerError, match="Fatal: worse"):
         list(DataLoader(Ends("strange"), 1, num_workers=1))
+
+
+def test_a_lost_connection_of_a_dataset_is_not_taken_for_the_loader_s():
+    with pytest.raises(ConnectionResetError, match="the server has gone") as caught:
+        list(DataLoader(Ends("connection"), 1, num_workers=1))
+    assert "samples 3" in "\n".join(caught.value.__notes__)
+
+
+def test_what_cannot_be_sent_back_is_reported():
+    with pytest.raises(Exception, match="pickle"):
+        list(DataLoader(Ends("unsendable"), None, num_workers=1))
 
 
 @pytest.mark.parametrize(("how", "message"), [("kill", r"signal 9 \(SIGKILL\)"), ("exit", "exit code 3")])

@@ -68,6 +68,14 @@ def test_binomials_of_several_totals():
         d.entropy()
 
 
+def test_waiting_for_what_is_certain_or_never_comes():
+    probs = gc.tensor([1.0, 0.5], requires_grad=True)
+    D.Geometric(probs).log_prob(gc.zeros(2)).sum().backward()
+    assert probs.grad.tolist() == [1, 2]
+    with pytest.raises(AttributeValueError, match=r"probs must be in \(0, 1\], got 0.0"):
+        D.Geometric(0.0)
+
+
 def test_the_straight_way_through_a_choice_has_the_gradient_of_the_probabilities():
     logits = gc.tensor([0.1, 0.7, -0.4], requires_grad=True)
     weights = gc.tensor([1.0, 2.0, 4.0])

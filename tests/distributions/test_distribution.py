@@ -120,6 +120,25 @@ def test_compiled_densities_and_their_gradients_are_those_of_eager_mode(name: st
     np.testing.assert_allclose(found[1], found[0], 1e-7, 1e-8)
 
 
+@pytest.mark.parametrize("dtype", [gc.float16, gc.bfloat16])
+@pytest.mark.parametrize("name", [n for n in CASES if "multivariate" not in n and " by " not in n])
+def test_distributions_of_half_precision(name: str, dtype):
+    def half(array):
+        return gc.tensor(array).to(dtype)
+
+    gc.manual_seed(7)
+    d = CASES[name](D, half)
+    drawn = d.sample((300,))
+    whole = type(d) is D.Categorical
+    assert drawn.dtype is (gc.int64 if whole else dtype) and drawn.shape == (300, *d.batch_shape, *d.event_shape)
+    if isinstance(d, D.Gamma | D.Beta | D.Dirichlet | D.Bernoulli | D.Geometric | D.Poisson | D.Multinomial | D.Normal):
+        found, expected = drawn.float().numpy(), d.mean.float().numpy()
+        error = found.std(0) / np.sqrt(len(found))
+        assert (np.abs(found.mean(0) - expected) < 5 * error + 0.02 * np.abs(expected)).all()
+    d._validate_args = False  # Rounded shares have another sum.
+    assert d.log_prob(drawn).dtype is dtype
+
+
 def test_samples_of_batches_expand():
     d = D.Gamma(gc.tensor(MORE), gc.tensor(SCALE)).expand((5, 3, 4))
     assert d.batch_shape == (5, 3, 4) and d.rsample((2,)).shape == (2, 5, 3, 4)
@@ -133,6 +152,11 @@ def test_every_distribution_expands(name: str):
     value = wide.sample()
     assert value.shape == (2, *d.batch_shape, *d.event_shape)
     np.testing.assert_allclose(wide.log_prob(value).numpy(), d.log_prob(value).numpy(), 1e-12)
+    assert type(wide) is type(d) and wide.support.check(value).all().item()
+    for what in ("mean", "variance", "probs", "logits", "loc", "scale"):
+        one = attempt(lambda: getattr(d, what, None))  # noqa: B023
+        if one is not None:
+            np.testing.assert_array_equal(getattr(wide, what).numpy(), np.broadcast_to(one.numpy(), (2, *one.shape)))
 
 
 @pytest.mark.parametrize(
@@ -152,6 +176,8 @@ def test_every_distribution_expands(name: str):
         (lambda: D.Dirichlet(gc.ones(3)).log_prob(gc.ones(3)), AttributeValueError, "a sum of 1"),
         (lambda: D.Dirichlet(gc.ones(3)).log_prob(gc.ones(2)), ShapeError, r"one event has shape \[3\]"),
         (lambda: D.Cauchy(0.0, 1.0).perplexity() and D.Beta(1.0, 1.0).cdf(gc.tensor(0.5)), UnsupportedError, "no cdf"),
+        (lambda: D.Normal(0.0, 1.0).sample(3), ArgumentError, "sample_shape is a tuple, got 3"),
+        (lambda: D.Categorical(gc.ones(3)).sample(3), ArgumentError, "sample_shape is a tuple, got 3"),
         (lambda: D.Independent(D.Normal(0.0, 1.0), 1), AttributeValueError, "1 dimensions of a batch"),
         (lambda: D.Distribution.set_default_validate_args("yes"), AttributeValueError, "True or False"),
     ],
@@ -159,6 +185,26 @@ def test_every_distribution_expands(name: str):
 def test_mistakes(make, error, message):
     with pytest.raises(error, match=message):
         make()
+
+
+def test_a_distribution_of_a_user_needs_no_support():
+    class Flat(D.Distribution):
+        def log_prob(self, value):
+            self._check_sample(value)
+            return value * 0
+
+    assert Flat().log_prob(gc.tensor(2.0)).item() == 0
+    with pytest.raises(ArgumentError, match="Flat takes a tensor"):
+        Flat().log_prob(2.0)
+    with pytest.raises(UnsupportedError, match="Flat has no rsample"):
+        Flat().sample()
+
+
+def test_batches_without_distributions():
+    d = D.Categorical(gc.ones(0, 3))
+    assert d.sample((2,)).shape == (2, 0) == d.log_prob(d.sample((2,))).shape
+    assert D.MultivariateNormal(gc.zeros(0, 2), gc.eye(2)).log_prob(gc.zeros(0, 2)).shape == (0,)
+    assert D.OneHotCategorical(gc.ones(0, 3)).sample().shape == (0, 3) == D.Multinomial(4, gc.ones(0, 3)).sample().shape
 
 
 def test_checks_can_be_left_out():

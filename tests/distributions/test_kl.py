@@ -111,3 +111,19 @@ def test_pairs_without_a_rule():
     two = [D.Independent(D.Normal(gc.zeros(2, 2), 1.0), k) for k in (1, 2)]
     with pytest.raises(ShapeError, match="different numbers"):
         D.kl_divergence(*two)
+
+
+def test_different_transforms_have_no_rule():
+    base, places = D.Normal(gc.zeros(5_000), 1.0), gc.zeros(5_000)
+    moved = gc.where(gc.arange(5_000) == 2_500, 1.0, places)  # A place that the text of a tensor leaves out.
+    for p, q in [
+        (D.Weibull(1.0, 2.0), D.Weibull(1.0, 3.0)),
+        (D.TransformedDistribution(base, D.AffineTransform(v, 1.0)) for v in (places, moved)),
+        (
+            D.TransformedDistribution(base, D.IndependentTransform(t, 1))
+            for t in (D.SigmoidTransform(), D.TanhTransform())
+        ),
+    ]:
+        assert D.kl_divergence(p, p).abs().max().item() == 0
+        with pytest.raises(UnsupportedError, match="different transforms"):
+            D.kl_divergence(p, q)

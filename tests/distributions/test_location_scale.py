@@ -38,3 +38,10 @@ def test_gradients_reach_location_and_scale():
     np.testing.assert_array_equal(loc.grad.numpy(), [5, 5])
     noise = (drawn.detach() - loc.detach()) / scale.detach()
     np.testing.assert_allclose(scale.grad.numpy(), noise.sum(0).numpy(), 1e-5)
+
+
+@pytest.mark.parametrize(("kind", "slope"), [(D.HalfNormal, np.sqrt(2 / np.pi)), (D.HalfCauchy, 2 / np.pi)])
+def test_small_probabilities_of_halves_keep_their_digits(kind, slope):
+    small = gc.tensor([1e-30, 1e-12])
+    np.testing.assert_allclose(kind(1.0).cdf(small).numpy(), small.numpy() * slope, 1e-6)
+    np.testing.assert_allclose(kind(1.0).icdf(small * slope).numpy(), small.numpy(), 1e-6)

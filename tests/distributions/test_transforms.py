@@ -88,3 +88,20 @@ def test_composed_transforms_count_dimensions():
     np.testing.assert_allclose(t.log_abs_det_jacobian(x, y).numpy(), expected.numpy(), 1e-10)
     assert D.identity_transform(x) is x
     assert D.identity_transform.log_abs_det_jacobian(x, x).tolist() == np.zeros((2, 3)).tolist()
+
+
+def test_transforms_are_equal_that_are_the_same_function():
+    scale = gc.tensor([1.0, 2.0])
+    same = [D.AffineTransform(0, scale), D.AffineTransform(0.0, scale.clone()), D.AffineTransform(0.0, scale, 1)]
+    assert same[0] == same[1] and hash(same[0]) == hash(same[1]) and same[1] != same[2]
+    assert D.PowerTransform(2.0) == D.PowerTransform(gc.tensor(2.0)) != D.PowerTransform(3.0)
+    assert D.ExpTransform() == D.ExpTransform() != D.TanhTransform() and same[0].inv == same[1].inv != same[0]
+    assert D.ComposeTransform(same[:1]) == D.ComposeTransform(same[1:2]) != D.ComposeTransform(same[1:])
+
+
+def test_stretching_does_not_depend_on_the_place():
+    x = gc.tensor([float("inf"), 1.0])
+    assert D.AffineTransform(1.0, gc.tensor(1.0)).log_abs_det_jacobian(x, x).tolist() == [0, 0]
+    assert D.identity_transform.log_abs_det_jacobian(x, x).tolist() == [0, 0]
+    moved = D.TransformedDistribution(D.Normal(gc.zeros(2), 1.0), D.AffineTransform(1.0, 2.0))
+    assert moved.log_prob(x)[0].item() == -np.inf

@@ -26,6 +26,16 @@ def test_native_code_is_near_the_exact_value(upper: bool, dtype: type):
     np.testing.assert_allclose(got, want, 2e-13 if dtype is np.float64 else 1e-6, np.finfo(dtype).eps)
 
 
+@pytest.mark.parametrize("compiled", [False, True])
+def test_small_shares_and_large_concentrations_keep_their_digits(compiled: bool):
+    a = np.array([8.0, 10.0, 30.0, 300.0, 453203.7, 633064.5])
+    x = np.array([1e-17, 1e-10, 1e-3, 100.0, 451120.9, 630100.1])
+    with mpmath.workdps(40):
+        want = [float(mpmath.gammainc(b, 0, v, regularized=True)) for b, v in zip(a.tolist(), x.tolist(), strict=True)]
+    function = gc.compile(lambda a, x: gamma.gammainc(a, x)) if compiled else gamma.gammainc
+    np.testing.assert_allclose(function(gc.tensor(a), gc.tensor(x)).numpy(), want, 3e-13)
+
+
 def exact_slope(concentration: float, log: float) -> float:
     """Minus the derivative of the distribution function by the concentration, over that by the logarithm."""
     with mpmath.workdps(30):

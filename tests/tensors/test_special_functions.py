@@ -97,6 +97,35 @@ def test_two_arguments_are_those_of_pytorch():
         np.testing.assert_allclose(got, want, 2e-8, err_msg=name)  # PyTorch's gammainc has nine digits
 
 
+def test_the_largest_numbers():
+    x = gc.tensor([1e155, -1e300], dtype=gc.float64)
+    with mpmath.workdps(30):
+        root = [float(1 / mpmath.sqrt(2 * mpmath.pi * mpmath.mpf(v))) for v in (1e155, 1e300)]
+    np.testing.assert_allclose(special.i0e(x).numpy(), root, 1e-15)
+    np.testing.assert_allclose(special.i1e(x).numpy(), [root[0], -root[1]], 1e-15)
+    assert special.i1(x).tolist() == [np.inf, -np.inf]
+    far = gc.tensor([1e155, 1e300, 1e307], dtype=gc.float64)
+    np.testing.assert_allclose(special.erfcx(far).numpy(), 1 / (far.numpy() * np.sqrt(np.pi)), 1e-14)
+
+
+@pytest.mark.parametrize("name", ["i1", "i1e", "bessel_j1"])
+def test_odd_functions_have_a_gradient_at_zero(name: str):
+    x = gc.zeros(1, dtype=gc.float64, requires_grad=True)
+    getattr(special, name)(x).backward()
+    assert x.grad.item() == pytest.approx(0.5, rel=1e-14)
+
+
+@pytest.mark.parametrize("name", ["zeta", "xlog1py"])
+def test_one_of_two_arguments_may_be_a_number(name: str):
+    function, x = getattr(special, name), gc.tensor([1.5, 3.0])
+    for pair in ((2.0, x), (x, 2.0)):
+        want = function(*[v if isinstance(v, gc.Tensor) else gc.full((2,), v) for v in pair])
+        np.testing.assert_array_equal(function(*pair).numpy(), want.numpy())
+        assert gc.compile(function)(*pair).tolist() == pytest.approx(want.tolist(), rel=1e-6)
+    with pytest.raises(ArgumentError, match=name):
+        function(2.0, 2.0)
+
+
 def test_whole_numbers_become_f32():
     assert special.i0(gc.tensor([0, 1])).dtype is gc.float32
     assert special.xlog1py(gc.tensor([0, 1]), 2).tolist() == pytest.approx([0, np.log(3)])

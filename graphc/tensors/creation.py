@@ -15,7 +15,6 @@ from graphc.base.dims import common_shape, has_sizes, new_shape
 from graphc.base.dtypes import (
     DType,
     bfloat16,
-    complex64,
     dtype_of,
     element,
     elements,
@@ -110,19 +109,19 @@ def array_of(data: Any, dtype: Any = None) -> np.ndarray:
         return np.array(data)
     if isinstance(data, (bool, int, float, complex)):
         known = python_scalar_type(data)
-        return np.array(data, _defaults().get(known, known).numpy)
+        return elements(data, _floating(known)) if known.is_differentiable else np.array(data, known.numpy)
     try:
         array = np.array(data)
     except ValueError as error:
         raise ShapeError(f"the data is no rectangular array: {error}") from None
     if array.dtype.kind in "fc" and not _has_numpy(data):
-        array = array.astype(_defaults()[complex64 if array.dtype.kind == "c" else float32].numpy)
-    return array.astype(_default[0].numpy) if not array.size and not _has_numpy(data) else array
+        array = elements(array, _floating(dtype_of(array.dtype)))
+    return elements(array, _default[0]) if not array.size and not _has_numpy(data) else array
 
 
-def _defaults() -> dict[DType, DType]:
-    """The types of Python numbers that are no whole ones, by those that they have at first."""
-    return {float32: _default[0], complex64: _default[0].complex}
+def _floating(known: DType) -> DType:
+    """The type of Python numbers that are not whole: the default one, and that whose parts are of it."""
+    return _default[0].complex if known.is_complex else _default[0]
 
 
 def _has_numpy(data: Any) -> bool:

@@ -32,6 +32,27 @@ def test_types_of_data(data, dtype, shape):
     assert x.dtype is dtype and x.shape == shape
 
 
+@pytest.mark.parametrize("dtype", [graphc.float16, graphc.bfloat16, graphc.float64])
+def test_numbers_are_of_any_default_type(dtype):
+    graphc.set_default_dtype(dtype)
+    try:
+        made = (
+            graphc.tensor(1.5),
+            graphc.tensor([1.5, 2.0]),
+            graphc.tensor([]),
+            graphc.ones(2),
+            graphc.arange(0, 1, 0.5),
+        )
+        assert {x.dtype for x in made} == {dtype} and made[1].tolist() == [1.5, 2.0]
+        if dtype is graphc.float64:
+            assert graphc.tensor([1j]).dtype is graphc.tensor(1j).dtype is graphc.complex128
+        else:
+            with pytest.raises(DTypeError, match="no complex numbers of"):
+                graphc.tensor([1j])
+    finally:
+        graphc.set_default_dtype(graphc.float32)
+
+
 def test_data_is_copied_unless_asked_for():
     array = np.zeros(2, np.float32)
     assert not np.shares_memory(graphc.tensor(array).numpy(), array)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from graphc.base import mutation_epoch
-from graphc.base.device import CPU, DEFAULTS
+from graphc.base.device import CPU, OF_PROCESS, default_device
 from graphc.base.device import device as device_type
 from graphc.base.dims import common_shape, has_sizes, new_shape
 from graphc.base.dtypes import (
@@ -61,13 +61,13 @@ def get_default_dtype() -> DType:
 def set_default_device(device: Any) -> None:
     """Where tensors live that are made without ``device=`` (None: the CPU, as at first). ``with device("cuda"):`` says
     so for a block."""
-    DEFAULTS[0] = CPU if device is None else device_type(device)
+    OF_PROCESS[0] = CPU if device is None else device_type(device)
     mutation_epoch.note()
 
 
 def get_default_device() -> device_type:
     """Where tensors live that are made without ``device=``."""
-    return DEFAULTS[-1]
+    return default_device()
 
 
 def set_default_tensor_type(t: Any) -> None:
@@ -80,8 +80,8 @@ def _finish(array: np.ndarray, requires_grad: bool = False, device: Any = None) 
 
 
 def _placed(tensor: Tensor, requires_grad: bool, device: Any) -> Tensor:
-    if device is None and DEFAULTS[-1] is not CPU:
-        device = DEFAULTS[-1]
+    if device is None and (place := default_device()) is not CPU:
+        device = place
     if device is not None and is_elsewhere(tensor._data, device_type(device)):
         tensor = front().moved(tensor, device_type(device))
     return tensor.requires_grad_() if requires_grad else tensor

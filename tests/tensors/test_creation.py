@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -168,6 +170,11 @@ def test_poisson():
     assert np.all(counts == np.floor(counts))
     with pytest.raises(ArgumentError, match="not negative"):
         graphc.poisson(graphc.tensor([-1.0]))
+
+
+def test_a_block_of_a_device_is_one_of_its_thread():
+    with graphc.device("cuda-emu"), ThreadPoolExecutor(1) as other:
+        assert graphc.get_default_device() == "cuda-emu" and other.submit(graphc.get_default_device).result() == "cpu"
 
 
 def test_the_default_device():

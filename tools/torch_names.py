@@ -34,15 +34,15 @@ _LISTED = ("torch.nn", "torch.nn.functional", "torch.nn.init", "torch.optim")
 _OLD = "an old name that PyTorch itself advises against"
 _SPARSE = "tensors are dense"
 _QUANTIZED = "there are no quantized tensors; weights are stored narrow by `precision=`"
-_COMPLEX = "complex numbers"
-_NARROW = "narrow element types"
+_COMPLEX = "`z.imag == 0`, `z.copy_(z.conj())`; conjugates and negatives are computed at once"
+_NARROW = "`graphc.empty(n, dtype=graphc.int16)`; classes of tensors are there for the types of old programs"
 _LIBRARY = "the entry point of a library, which PyTorch calls itself"
 _COMPILER = "a part of PyTorch's own compilers and of its C++ core that shows through"
 _MEMORY = "memory belongs to numpy: `tensor.numpy()`, `tensor.data = other`, `reshape`"
 _GPU = "streams, pools and figures of a GPU's driver"
 _ALGEBRA = "linear algebra: under `graphc.linalg` where it is there"
 _SPECIAL = "under `graphc.special`, as `i0`, `gammainc`, `gammaincc`"
-_SIGNAL = "signals"
+_SIGNAL = "functions: `graphc.stft`, `graphc.istft`"
 REASONS: tuple[tuple[str, str], ...] = (
     (r"(Sparse|sparse|smm|spmm|hspmm|hsmm|dsmm|saddmm|sspaddmm|coalesce|(crow|ccol|row|col)_indices)", _SPARSE),
     (r"\.(indices|values|sparse_mask|(indices|values)_copy)$", _SPARSE),
@@ -50,8 +50,8 @@ REASONS: tuple[tuple[str, str], ...] = (
     (r"\.(u?int[1-7]|bits\w*|bit|float[48]\w*|float4\w*|complex32|chalf)$", "types of few bits"),
     (r"(cfloat|cdouble|complex|conj|angle|polar|imag|as_real|real$|isreal|_neg$)", _COMPLEX),
     (r"(bfloat16|float16|\bhalf|u?int16|uint32|uint64|short|Short|Half|BFloat16)", _NARROW),
-    (r"(autocast|GradScaler)", "mixed precision: `compile_step(..., precision='bf16')`"),
-    (r"(cudnn|mkldnn|miopen|fbgemm|native_|batch_norm_\w+|_convolution)", _LIBRARY),
+    (r"(autocast|GradScaler)", "the state of `graphc.autocast`, a context; `graphc.amp.GradScaler`"),
+    (r"(cudnn|mkldnn|miopen|fbgemm|native_|\.batch_norm_\w+|_convolution)", _LIBRARY),
     (r"\.(convolution|conv_tbc|embedding_bag|embedding_renorm_|feature_dropout_?|feature_alpha_dropout_)$", _LIBRARY),
     (r"\.(gru|lstm|rnn_tanh|rnn_relu)$", "layers are called as modules, `nn.LSTM`; cells are functions, too"),
     (r"\.(grid_sampler_3d|slice_copy|slice_inverse|alias_copy|norm_except_dim|hash_tensor)$", _LIBRARY),
@@ -61,7 +61,7 @@ REASONS: tuple[tuple[str, str], ...] = (
     (r"(cholesky|\.det$|\.eig$|geqrf|inverse|lstsq|\.lu|lobpcg|logdet|matrix_\w+|orgqr|ormqr|\.qr$)", _ALGEBRA),
     (r"linalg\.ldl_", "factors of symmetric matrices: `linalg.cholesky`, `linalg.lu`, `linalg.eigh`"),
     (r"amp\.custom_", "custom Functions see the element types that `autocast` gives"),
-    (r"(slogdet|solve|svd|symeig|_norm$|pca_lowrank)", _ALGEBRA),
+    (r"(slogdet|solve$|svd|symeig|_norm$|pca_lowrank)", _ALGEBRA),
     (r"\.(sym_\w+|Sym\w+)", "sizes are numbers of Python, in traces too: `max`, `min`, `int`, operators"),
     (r"(Storage|storage|resize|\.set_$|from_file|const_data_ptr)", _MEMORY),
     (r"\.(Container|NLLLoss2d|CrossMapLRN2d|NestedIOFunction|assert_allclose|reinforce)$", _OLD),
@@ -89,6 +89,8 @@ REASONS: tuple[tuple[str, str], ...] = (
     (r"distributions\.", "distributions, transforms and tables of transforms that are not there"),
     (r"optim\.swap_in", "parts of PyTorch's implementation"),
     (r"autograd\.(enforce|set_multithreading)", "gradients are computed by one thread"),
+    (r"func\.replace_all_batch_norm", "`nn.BatchNorm2d(..., track_running_stats=False)`"),
+    (r"func\.rearrange", "`reshape` and `permute`"),
     (r"func\.", "for graphs of PyTorch; `graphc.trace` gives one of graphc"),
     (r"testing\.", "for PyTorch's own tests"),
     (r"(cuda|accelerator)\.", _GPU),

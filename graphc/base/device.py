@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from typing import Any
 
 from graphc.base import mutation_epoch
@@ -35,13 +36,13 @@ class device:
         return reduced(super().__reduce_ex__(max(2, protocol)))
 
     def __enter__(self) -> device:
-        """Inside, tensors that are made without ``device=`` live here."""
-        DEFAULTS.append(self)
+        """Inside, in this thread and task, tensors that are made without ``device=`` live here."""
+        _blocks.set((*_blocks.get(), self))
         mutation_epoch.note()
         return self
 
     def __exit__(self, *_: Any) -> None:
-        DEFAULTS.pop()
+        _blocks.set(_blocks.get()[:-1])
         mutation_epoch.note()
 
     def __str__(self) -> str:
@@ -62,5 +63,13 @@ class device:
 
 
 CPU = device("cpu")
-DEFAULTS = [CPU]
-"""Where tensors live that are made without ``device=``: the last one, the first one being that of the process."""
+OF_PROCESS = [CPU]
+"""Where tensors live that are made without ``device=`` outside of all blocks."""
+_blocks: ContextVar[tuple[device, ...]] = ContextVar("graphc_device", default=())
+"""The devices whose blocks a thread or task is in, the innermost last."""
+
+
+def default_device() -> device:
+    """Where tensors live that are made without ``device=``."""
+    blocks = _blocks.get()
+    return blocks[-1] if blocks else OF_PROCESS[0]

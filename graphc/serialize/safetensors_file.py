@@ -37,6 +37,7 @@ _TYPES = {
 }
 _LENGTH_BYTES = 8
 """Size of the number at the head of a file, that of the bytes of its header."""
+_METADATA = "__metadata__"
 
 
 def save_safetensors(
@@ -44,16 +45,21 @@ def save_safetensors(
 ) -> None:
     """Writes tensors or arrays by name; the file takes the place of ``path`` atomically.
 
-    ``metadata`` are texts that the file keeps beside them. Raises ArgumentError when a value is no tensor; OSError.
+    ``metadata`` are texts that the file keeps beside them. Raises ArgumentError when a value is no tensor, or is of a
+    type or has a name that the format has no room for, and for metadata that are no texts; OSError.
     """
+    if metadata and not all(isinstance(text, str) for item in metadata.items() for text in item):
+        raise ArgumentError("metadata of a safetensors file are texts by name", remedy="str(value)")
     arrays = {name: array_of(name, value) for name, value in tensors.items()}
     # The largest elements first, so that each array lies at a multiple of its element size.
     order = sorted(arrays, key=lambda name: (-arrays[name].itemsize, name))
-    entries: dict[str, Any] = {"__metadata__": dict(metadata)} if metadata else {}
+    entries: dict[str, Any] = {_METADATA: dict(metadata)} if metadata else {}
     end = 0
     for name in order:
         start, end = end, end + arrays[name].nbytes
         kind = layout_of(arrays[name].dtype).name.upper()
+        if kind not in _TYPES or name == _METADATA:
+            raise ArgumentError(f"a safetensors file has no room for {name!r}, {kind}", remedy=f"{', '.join(_TYPES)}")
         entries[name] = {"dtype": kind, "shape": list(arrays[name].shape), "data_offsets": [start, end]}
     header = json.dumps(entries, separators=(",", ":")).encode()
     header += b" " * (-len(header) % _LENGTH_BYTES)
@@ -93,7 +99,7 @@ def _tensors(file: BinaryIO, place: str) -> dict[str, Tensor]:
     """The tensors of a file of which the package has checked the header, each read into memory of its own."""
     length = int.from_bytes(file.read(_LENGTH_BYTES), "little")
     entries = json.loads(file.read(length))
-    entries.pop("__metadata__", None)
+    entries.pop(_METADATA, None)
     found = {}
     for name, entry in sorted(entries.items(), key=lambda item: item[1]["data_offsets"]):
         start, end = entry["data_offsets"]

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from graphc.base.dtypes import numbers
 from graphc.base.errors import AttributeValueError
 from graphc.tensors.creation import as_tensor
 from graphc.tensors.placement import on_host
@@ -78,7 +79,7 @@ def _difference(a: Tensor, e: Tensor, tolerances: Any, equal_nan: bool, checks: 
         return f"the strides differ: {a.stride()} and {e.stride()}"
     rtol, atol = tolerances or map(max, *(_TOLERANCES.get(t.dtype.name, (0.0, 0.0)) for t in (a, e)))
     wide = np.complex128 if "c" in a.dtype.kind + e.dtype.kind else np.float64
-    x, y = (on_host(t.detach()._data) for t in (a, e))
+    x, y = (numbers(on_host(t.detach()._data)) for t in (a, e))
     if not (a.dtype.is_integer and e.dtype.is_integer):
         x, y = x.astype(wide), y.astype(wide)
     with np.errstate(all="ignore"):

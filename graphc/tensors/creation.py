@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 
 from graphc.base import mutation_epoch
-from graphc.base.device import CPU, DEFAULTS
+from graphc.base.device import CPU, OF_PROCESS, default_device
 from graphc.base.device import device as device_type
 from graphc.base.dims import common_shape, has_sizes, new_shape
 from graphc.base.dtypes import (
     DType,
     bfloat16,
-    complex64,
     dtype_of,
     element,
     elements,
@@ -62,13 +61,13 @@ def get_default_dtype() -> DType:
 def set_default_device(device: Any) -> None:
     """Where tensors live that are made without ``device=`` (None: the CPU, as at first). ``with device("cuda"):`` says
     so for a block."""
-    DEFAULTS[0] = CPU if device is None else device_type(device)
+    OF_PROCESS[0] = CPU if device is None else device_type(device)
     mutation_epoch.note()
 
 
 def get_default_device() -> device_type:
     """Where tensors live that are made without ``device=``."""
-    return DEFAULTS[-1]
+    return default_device()
 
 
 def set_default_tensor_type(t: Any) -> None:
@@ -81,8 +80,8 @@ def _finish(array: np.ndarray, requires_grad: bool = False, device: Any = None) 
 
 
 def _placed(tensor: Tensor, requires_grad: bool, device: Any) -> Tensor:
-    if device is None and DEFAULTS[-1] is not CPU:
-        device = DEFAULTS[-1]
+    if device is None and (place := default_device()) is not CPU:
+        device = place
     if device is not None and is_elsewhere(tensor._data, device_type(device)):
         tensor = front().moved(tensor, device_type(device))
     return tensor.requires_grad_() if requires_grad else tensor
@@ -110,19 +109,19 @@ def array_of(data: Any, dtype: Any = None) -> np.ndarray:
         return np.array(data)
     if isinstance(data, (bool, int, float, complex)):
         known = python_scalar_type(data)
-        return np.array(data, _defaults().get(known, known).numpy)
+        return elements(data, _floating(known)) if known.is_differentiable else np.array(data, known.numpy)
     try:
         array = np.array(data)
     except ValueError as error:
         raise ShapeError(f"the data is no rectangular array: {error}") from None
     if array.dtype.kind in "fc" and not _has_numpy(data):
-        array = array.astype(_defaults()[complex64 if array.dtype.kind == "c" else float32].numpy)
-    return array.astype(_default[0].numpy) if not array.size and not _has_numpy(data) else array
+        array = elements(array, _floating(dtype_of(array.dtype)))
+    return elements(array, _default[0]) if not array.size and not _has_numpy(data) else array
 
 
-def _defaults() -> dict[DType, DType]:
-    """The types of Python numbers that are no whole ones, by those that they have at first."""
-    return {float32: _default[0], complex64: _default[0].complex}
+def _floating(known: DType) -> DType:
+    """The type of Python numbers that are not whole: the default one, and that whose parts are of it."""
+    return _default[0].complex if known.is_complex else _default[0]
 
 
 def _has_numpy(data: Any) -> bool:

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from builtins import any as any_of
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import numpy as np
-
+from graphc.base.dtypes import scalar_type
 from graphc.base.errors import ArgumentError
-from graphc.ops.define import Scalar
+from graphc.ops.define import Scalar, element
 from graphc.tensors.out import into
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
 
 
 def _as_tensor(value: Any, name: str, others: Iterable[Any]) -> Tensor:
-    """The first operand, which may be a number where another one is a tensor."""
-    if isinstance(value, Tensor):
-        return value
-    if isinstance(value, Scalar) and any_of(isinstance(other, Tensor) for other in others):
-        return front().constant(np.asarray(value, np.float32 if isinstance(value, float) else None))
+    """A first operand that is no tensor, but a number beside one, of the type that an operator gives it."""
+    beside = next((other for other in others if isinstance(other, Tensor)), None)
+    if isinstance(value, Scalar) and beside is not None:
+        dtype = scalar_type(value, beside.dtype)
+        return front().scalar(element(value, dtype), dtype)
     raise ArgumentError(f"{name} takes a tensor, got {type(value).__name__}", remedy="graphc.tensor(...)")
 
 
@@ -29,7 +27,9 @@ def _method(name: str) -> Callable[..., Any]:
 
     def function(input: Any, *args: Any, **kwargs: Any) -> Any:
         out = kwargs.pop("out", None) if kwargs else None
-        result = getattr(_as_tensor(input, name, (*args, *kwargs.values())), name)(*args, **kwargs)
+        if not isinstance(input, Tensor):
+            input = _as_tensor(input, name, (*args, *kwargs.values()))
+        result = getattr(input, name)(*args, **kwargs)
         return result if out is None else into(out, result, name)
 
     function.__name__ = function.__qualname__ = name

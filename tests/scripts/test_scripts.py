@@ -30,9 +30,8 @@ def test_with_compiled_models_the_curve_is_the_same(name):
 @pytest.mark.parametrize("name", names())
 def test_every_script_has_a_line_that_compiles(name):
     source = (FOLDER / f"{name}.py").read_text(encoding="utf-8")
-    assert with_compiled(name, source).count("compile(") == source.count("compile(") + sum(
-        line.count("compile(") for line in LINES[name].values()
-    )
+    added = with_compiled(name, source).count("compile(") - source.count("compile(")
+    assert added == LINES[name][1].count("compile(") > 0
     compile(with_compiled(name, source), name, "exec")
 
 

@@ -44,6 +44,16 @@ def test_texts_beside_the_tensors(tmp_path: Path):
     assert read_safetensors(tmp_path / "a")[1] == {"model": "net"}
 
 
+@pytest.mark.parametrize(
+    ("tensors", "metadata"),
+    [({"z": np.zeros(1, np.complex128)}, {}), ({"__metadata__": np.zeros(1)}, {}), ({"a": np.zeros(1)}, {"epoch": 3})],
+)
+def test_what_the_format_has_no_room_for_is_not_written(tmp_path: Path, tensors, metadata):
+    with pytest.raises(ArgumentError):
+        save_safetensors(tensors, tmp_path / "a", metadata)
+    assert not (tmp_path / "a").exists()
+
+
 def test_narrow_types_stay_what_they_are(tmp_path: Path):
     header = {"h": entry("F16", [2], 0, 4), "b": entry("BF16", [1, 1], 4, 6), "s": entry("I16", [1], 6, 8)}
     body = np.float16([0.5, -2]).tobytes() + b"\x80\x3f" + np.int16([-3]).tobytes()

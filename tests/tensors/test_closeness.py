@@ -31,6 +31,7 @@ def test_rounding_is_no_difference():
         ({"a": 1}, {"b": 1}, r"keys differ: \['a'\] and \['b'\]"),
         (graphc.tensor([2**53, 0]), graphc.tensor([2**53 + 1, 0]), "1 of 2 elements"),
         (np.float64("nan"), np.float64("nan"), "1 of 1"),
+        (graphc.tensor(1.0).bfloat16(), graphc.tensor(1.5).bfloat16(), "1.0 and 1.5"),
     ],
 )
 def test_what_differs_is_said(actual, expected, message):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -30,6 +32,27 @@ from graphc.errors import ArgumentError, AttributeValueError, DTypeError, ShapeE
 def test_types_of_data(data, dtype, shape):
     x = graphc.tensor(data)
     assert x.dtype is dtype and x.shape == shape
+
+
+@pytest.mark.parametrize("dtype", [graphc.float16, graphc.bfloat16, graphc.float64])
+def test_numbers_are_of_any_default_type(dtype):
+    graphc.set_default_dtype(dtype)
+    try:
+        made = (
+            graphc.tensor(1.5),
+            graphc.tensor([1.5, 2.0]),
+            graphc.tensor([]),
+            graphc.ones(2),
+            graphc.arange(0, 1, 0.5),
+        )
+        assert {x.dtype for x in made} == {dtype} and made[1].tolist() == [1.5, 2.0]
+        if dtype is graphc.float64:
+            assert graphc.tensor([1j]).dtype is graphc.tensor(1j).dtype is graphc.complex128
+        else:
+            with pytest.raises(DTypeError, match="no complex numbers of"):
+                graphc.tensor([1j])
+    finally:
+        graphc.set_default_dtype(graphc.float32)
 
 
 def test_data_is_copied_unless_asked_for():
@@ -147,6 +170,11 @@ def test_poisson():
     assert np.all(counts == np.floor(counts))
     with pytest.raises(ArgumentError, match="not negative"):
         graphc.poisson(graphc.tensor([-1.0]))
+
+
+def test_a_block_of_a_device_is_one_of_its_thread():
+    with graphc.device("cuda-emu"), ThreadPoolExecutor(1) as other:
+        assert graphc.get_default_device() == "cuda-emu" and other.submit(graphc.get_default_device).result() == "cpu"
 
 
 def test_the_default_device():

@@ -22,6 +22,13 @@ def test_methods_as_functions():
         graphc.exp("x")
 
 
+def test_a_number_before_a_tensor_is_of_the_type_that_an_operator_gives_it():
+    assert graphc.mul(0.1, graphc.ones(1, dtype=graphc.float64)).tolist() == [0.1]
+    assert graphc.mul(0.5, graphc.tensor(1.0, dtype=graphc.float16)).dtype is graphc.float16
+    assert graphc.add(2, graphc.tensor(1, dtype=graphc.int8)).dtype is graphc.int8
+    assert graphc.add(300, graphc.ones(1, dtype=graphc.int8)).tolist() == [45]
+
+
 def test_every_public_name_exists():
     for name in functions.__all__:
         assert callable(getattr(graphc, name)), name

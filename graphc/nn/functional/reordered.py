@@ -51,7 +51,7 @@ def _ordered(name: str, function: Callable[..., Any], order: str) -> Callable[..
 
     def call(*args: Any, **kwargs: Any) -> Any:
         given = dict(zip(known, args, strict=False)) | kwargs
-        if len(args) > len(known) or not given.keys() <= set(known):
+        if len(given) != len(args) + len(kwargs) or not given.keys() <= set(known):
             raise ArgumentError(f"{name} takes {', '.join(known)}", remedy=f"the function {name} of nn.functional")
         named = {key: _named(name, key, value) for key, value in given.items() if key not in _UNUSED}
         return function(**{_NAMES.get(key, key): value for key, value in named.items()})
@@ -75,6 +75,11 @@ def _named(function: str, key: str, value: Any) -> Any:
     return names[value]
 
 
+def _rows(padding_idx: int = -1, **options: Any) -> Tensor:
+    """``functional.embedding``, where a negative ``padding_idx`` is no row, and does not count from the end."""
+    return _embedding(**options, padding_idx=None if padding_idx is None or padding_idx < 0 else padding_idx)
+
+
 _STATISTICS = "input weight bias running_mean running_var"
 affine_grid_generator = _ordered("affine_grid_generator", _affine_grid, "theta size align_corners")
 alpha_dropout = _ordered("alpha_dropout", _alpha_dropout, "input p train")
@@ -92,7 +97,7 @@ ctc_loss = _ordered(
 )
 dropout = _ordered("dropout", _dropout, "input p train")
 dropout_ = _ordered("dropout_", functools.partial(_dropout, inplace=True), "input p train")
-embedding = _ordered("embedding", _embedding, "weight indices padding_idx scale_grad_by_freq sparse")
+embedding = _ordered("embedding", _rows, "weight indices padding_idx scale_grad_by_freq sparse")
 feature_alpha_dropout = _ordered("feature_alpha_dropout", _feature_alpha_dropout, "input p train")
 grid_sampler = _ordered("grid_sampler", _grid_sample, "input grid interpolation_mode padding_mode align_corners")
 group_norm = _ordered("group_norm", _group_norm, "input num_groups weight bias eps cudnn_enabled")

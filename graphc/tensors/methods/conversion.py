@@ -195,7 +195,7 @@ class Conversion(TensorBase):
 
     def is_signed(self) -> builtins.bool:
         """Whether the element type has negative numbers."""
-        return self.dtype.kind in "fhi"
+        return self.dtype.kind in "fhic"
 
     def is_same_size(self, other: Tensor) -> builtins.bool:
         """Whether another tensor has the same shape."""

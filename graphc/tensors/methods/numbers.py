@@ -16,7 +16,7 @@ from graphc.ops.define import as_type, common_type
 from graphc.ops.shape import broadcast_to
 from graphc.ops.state import stop_gradient, straight_through
 from graphc.tensors import composite
-from graphc.tensors.tensor_base import TensorBase, front
+from graphc.tensors.tensor_base import TensorBase
 
 if TYPE_CHECKING:
     from graphc.tensors.tensor import Tensor
@@ -77,7 +77,7 @@ class Numbers(TensorBase):
         """The next number that the type has, towards ``other``; its gradient is that of this tensor, and
         where both are equal none."""
         dtype = common_type([self, other], "nextafter")
-        x, y = (as_type(v if isinstance(v, TensorBase) else front().scalar(v, dtype), dtype) for v in (self, other))
+        x, y = as_type(self, dtype), as_type(other, dtype)
         form = _format(x, "nextafter")
         shape = common_shape(x.shape, y.shape)
         given, y = broadcast_to(x, shape=shape), stop_gradient(broadcast_to(y, shape=shape))
@@ -119,8 +119,8 @@ def _whole(name: str, x: Any, y: Any) -> list[Any]:
     dtype = common_type([x, y], name)
     if dtype.kind not in "iu":
         raise DTypeError(f"{name} takes whole numbers, got {dtype.name}", remedy="tensor.long()")
-    given = [as_type(v if isinstance(v, TensorBase) else front().scalar(v, dtype), dtype) for v in (x, y)]
-    extents = ew.add(*given).shape
+    given = [as_type(v, dtype) for v in (x, y)]
+    extents = common_shape(*(v.shape for v in given))
     return [broadcast_to(v, shape=extents) for v in given]
 
 

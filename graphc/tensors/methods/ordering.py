@@ -166,7 +166,7 @@ class Ordering(TensorBase):
             raise AttributeValueError(
                 f"quantile: interpolation {interpolation!r} is not known", remedy=f"{[*rounding]}"
             )
-        shares = _shares(q)
+        shares = shares_of(q)
         x: Any = self.reshape(-1) if dim is None or not self.shape else self  # type: ignore[attr-defined]
         at = dim_of(0 if dim is None else dim, x.ndim)
         if not x.shape[at]:
@@ -338,7 +338,7 @@ class Ordering(TensorBase):
         return reduce.min(first, axes=(len(first.shape) - 1,)).reshape(*values.shape)
 
 
-def _shares(q: Any) -> np.ndarray | None:
+def shares_of(q: Any) -> np.ndarray | None:
     """The numbers that are asked for, or None where calls give them."""
     if isinstance(q, TensorBase) and len(q.shape) <= 1 and front().known(q) is None:
         return None

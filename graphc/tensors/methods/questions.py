@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from graphc.base.dtypes import elements, numbers
+from graphc.base.extents import Size
 from graphc.base.lazy import deferred
 from graphc.tensors.tensor_base import TensorBase, front, need_tensor
 
@@ -76,9 +78,9 @@ class Questions(TensorBase):
 
     def new(self, *args: Any) -> Tensor:
         """The old form of ``new_tensor``, for data, and of ``new_empty``, for sizes."""
-        if len(args) == 1 and not isinstance(args[0], int):
+        if len(args) == 1 and not isinstance(args[0], (int, Size)):
             return self.new_tensor(args[0])  # type: ignore[attr-defined]
-        return self.new_empty(args or (0,))  # type: ignore[attr-defined]
+        return self.new_empty(*args or (0,))  # type: ignore[attr-defined]
 
     def new_empty_strided(
         self, size: Sequence[int], stride: Sequence[int], dtype: Any = None, **options: Any
@@ -104,8 +106,8 @@ class Questions(TensorBase):
     def _mapped(self, name: str, function: Callable[..., Any], *others: Any) -> Any:
         need_tensor(name, *others)
         given = [front().values(t, name) for t in (self, *others)]
-        arrays = [np.broadcast_to(a, self.shape).ravel().tolist() for a in given]
-        found = np.array([function(*items) for items in zip(*arrays, strict=True)], self.dtype.numpy)
+        arrays = [np.broadcast_to(numbers(a), self.shape).ravel().tolist() for a in given]
+        found = elements([function(*items) for items in zip(*arrays, strict=True)], self.dtype)
         return self.copy_(front().constant(found.reshape(self.shape)))  # type: ignore[attr-defined]
 
     # ---- methods of functions that lie elsewhere

@@ -333,9 +333,10 @@ def _scatter_fold(x: Any, at: int, index: Any, part: Any, fold: str, include_sel
 
 def _with_view(x: Any, view: Callable[[Any], Any], src: Any, name: str) -> Any:
     """``x`` with ``src`` in the place of the elements that ``view`` gives."""
+    part = view(x)  # it may be one that only some tensors have
+    if part.shape != src.shape:
+        raise ShapeError(f"{name}: src is {list(src.shape)}, the part {list(part.shape)}", remedy="src.expand(...)")
     places = view(shape.reshape(iota(shape=(x.numel(),), axis=0, dtype=int64), shape=x.shape))
-    if places.shape != src.shape:
-        raise ShapeError(f"{name}: src is {list(src.shape)}, the part {list(places.shape)}", remedy="src.expand(...)")
     return Selection.put(x, places, as_type(src, x.dtype))
 
 

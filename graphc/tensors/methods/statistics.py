@@ -6,16 +6,14 @@ import builtins
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 from graphc.base.dims import dim_of
-from graphc.base.dtypes import int64, limits
+from graphc.base.dtypes import elements, int64, limits
 from graphc.base.errors import AttributeValueError, DTypeError, ShapeError
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.ops import reduce, shape
 from graphc.ops.index import gather, iota, scatter_add
-from graphc.tensors.methods.ordering import Extreme, Ordering, not_empty, shared_by_ties, take_along
+from graphc.tensors.methods.ordering import Extreme, Ordering, not_empty, shared_by_ties, shares_of, take_along
 from graphc.tensors.tensor_base import TensorBase, front
 
 if TYPE_CHECKING:
@@ -106,19 +104,26 @@ class Statistics(TensorBase):
     def nanquantile(
         self, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
     ) -> Tensor:
-        """As ``quantile`` of the elements that are not NaN; NaN where there are none."""
+        """As ``quantile`` of the elements that are not NaN; NaN where there are none. Raises DTypeError for
+        whole numbers, AttributeValueError."""
+        if not self.dtype.is_floating_point:
+            raise DTypeError(f"nanquantile takes floating-point elements, got {self.dtype.name}", remedy="x.float()")
+        rounding = {"lower": mathematics.floor, "higher": mathematics.ceil, "nearest": mathematics.round}
+        known = ("linear", "midpoint", *rounding)
+        if interpolation not in known:
+            raise AttributeValueError(
+                f"nanquantile: interpolation {interpolation!r} is not known", remedy=", ".join(known)
+            )
+        shares_of(q)
         x: Any = self.reshape(-1) if dim is None or not self.shape else self  # type: ignore[attr-defined]
         at = dim_of(0 if dim is None else dim, x.ndim)
         not_empty(x, (at,), "nanquantile")
         values = Ordering.sort(x, at).values
         there = ew.cast(ew.logical_not(mathematics.isnan(x)), dtype=x.dtype)
         last = ew.sub(reduce.sum(there, axes=(at,), keepdims=True), 1)
-        shares = (
-            q if isinstance(q, TensorBase) else shape.reshape(front().constant(np.array(q, x.dtype.numpy)), shape=())
-        )
-        rounding = {"lower": mathematics.floor, "higher": mathematics.ceil, "nearest": mathematics.round}
+        shares: Any = q if isinstance(q, TensorBase) else front().constant(elements(q, x.dtype))
         parts = []
-        for share in shares.unbind() if shares.shape else [shares]:  # type: ignore[attr-defined]
+        for share in shares.unbind() if shares.shape else [shares]:
             place = ew.mul(ew.maximum(last, 0), share)
             place = rounding[interpolation](place) if interpolation in rounding else place
             low = mathematics.floor(place)

@@ -89,6 +89,18 @@ def test_wrong_arguments_are_told():
         graphc.kl_div(graphc.ones(2), graphc.ones(2), reduce=True)
     with pytest.raises(AttributeValueError, match="reduction is 5"):
         graphc.kl_div(graphc.ones(2), graphc.ones(2), 5)
+    with pytest.raises(ArgumentError, match="dropout takes input, p, train"):
+        graphc.dropout(graphc.ones(2), 0.5, p=0.3)
+
+
+@pytest.mark.parametrize("padding", [-1, 2])
+def test_a_negative_row_of_padding_is_none(padding):
+    gradients = []
+    for library in (graphc, torch):
+        weight = library.ones((3, 2), requires_grad=True)
+        library.embedding(weight, library.tensor([0, 2, 2]), padding).sum().backward()
+        gradients.append(weight.grad.tolist())
+    assert gradients[0] == gradients[1]
 
 
 def test_each_stands_at_the_top():

@@ -64,7 +64,7 @@ def test_memory_is_shared_with_other_libraries():
 def test_what_a_tensor_is_not():
     x = graphc.tensor([1, 2])
     assert not x.is_cuda and x.is_cpu and not x.is_complex() and x.is_signed()
-    assert not graphc.tensor([True]).is_signed()
+    assert not graphc.tensor([True]).is_signed() and graphc.tensor([1j]).is_signed()
     assert x.ndimension() == 1 and x.is_same_size(graphc.ones(2)) and not x.is_same_size(graphc.ones(3))
 
 

@@ -43,11 +43,13 @@ def test_python_functions_of_elements():
     assert x.apply_(lambda v: v * 2) is x and x.tolist() == [[0, 2], [4, 6]]
     assert x.map_(graphc.ones(2), lambda a, b: a + b).tolist() == [[1, 3], [5, 7]]
     assert x.map2_(x, x, lambda a, b, c: a + b + c).tolist() == [[3, 9], [15, 21]]
+    assert x.bfloat16().apply_(lambda v: v / 2).tolist() == [[1.5, 4.5], [7.5, 10.5]]
 
 
 def test_old_ways_to_make_tensors():
     x = graphc.ones(2, dtype=graphc.float64)
     assert x.new(2, 3).shape == (2, 3) and x.new([1, 2]).dtype is graphc.float64 and x.new().shape == (0,)
+    assert x.new(graphc.ones(2, 3).shape).shape == (2, 3)
 
 
 def test_a_subclass_has_the_same_memory_and_gradient():

@@ -217,6 +217,8 @@ def test_as_strided_scatter_replaces_what_as_strided_gives():
     x, src = graphc.arange(12.0).reshape(3, 4), graphc.tensor([[20.0, 21.0], [22.0, 23.0]])
     found = graphc.as_strided_scatter(x, src, (2, 2), (4, 1), 1)
     assert graphc.equal(found.as_strided((2, 2), (4, 1), 1), src) and found.sum() == x.sum() - 14 + 86
+    with pytest.raises(ArgumentError, match="as_strided takes a row-major tensor"):
+        x.t().as_strided_scatter(src, (2, 2), (4, 1), 1)
     assert gradcheck(
         lambda x, s: x.as_strided_scatter(s, (2, 2), (4, 1), 1),
         [graphc.randn(3, 4, dtype=graphc.float64, requires_grad=True) for _ in range(1)]

@@ -82,12 +82,12 @@ def log_sigmoid_backward(grad_output: Tensor, self: Tensor, buffer: Tensor) -> T
 
 @rule("tanh_backward")
 def tanh_backward(grad_output: Tensor, output: Tensor) -> Tensor:
-    return grad_output * (1 - output * output)
+    return grad_output * (1 - output * output).conj()
 
 
 @rule("sigmoid_backward")
 def sigmoid_backward(grad_output: Tensor, output: Tensor) -> Tensor:
-    return grad_output * (output * (1 - output))
+    return grad_output * (output * (1 - output)).conj()
 
 
 @rule("threshold_backward")

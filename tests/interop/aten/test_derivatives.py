@@ -79,6 +79,8 @@ SAMPLES: list[Sample] = [
     ("log_sigmoid_backward", G, X, torch.exp(-X.abs())),
     ("tanh_backward", G, X.tanh()),
     ("sigmoid_backward", G, X.sigmoid()),
+    ("tanh_backward", G + 1j * X, torch.complex(X, G).tanh()),
+    ("sigmoid_backward", G + 1j * X, torch.complex(X, G).sigmoid()),
     ("threshold_backward", GE, EDGES, 0),
     ("hardtanh_backward", GE, EDGES, -1, 1),
     ("hardsigmoid_backward", GE, EDGES),

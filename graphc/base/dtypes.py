@@ -299,7 +299,7 @@ def holds_all(wide: DType, narrow: DType) -> bool:
     return wide.bits - (wide.kind == "i") >= digits and (wide.kind == "i" or narrow.kind == "u")
 
 
-def scalar_type(value: bool | int | float | complex, against: DType) -> DType:
+def scalar_type(value: complex | np.generic, against: DType) -> DType:
     """The type a Python scalar takes beside a tensor of type ``against``: a scalar never widens within its category."""
     if isinstance(value, (bool, np.bool_)):
         return against
@@ -310,7 +310,7 @@ def scalar_type(value: bool | int | float | complex, against: DType) -> DType:
     return against if against.is_differentiable else float32
 
 
-def python_scalar_type(value: bool | int | float | complex) -> DType:
+def python_scalar_type(value: complex | np.generic) -> DType:
     """The type of a tensor made from a lone Python scalar."""
     if isinstance(value, (bool, np.bool_)):
         return bool_

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import Context, copy_context
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,10 +22,12 @@ from graphc.ir.types import TensorType
 from graphc.ops import dispatch, shape
 from graphc.ops.define import element, no_tensor
 from graphc.ops.narrow import is_narrow
+from graphc.ops.prepared import bound
 from graphc.tape.grad_mode import is_grad_enabled, is_inference_mode_enabled
 from graphc.tape.tangents import USED, has_tangents
-from graphc.tensors import journal
+from graphc.tensors import journal, routes
 from graphc.tensors.placement import is_on_device, on_host, placement
+from graphc.tensors.routes import Route
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import (
     BY_NUMPY,
@@ -48,17 +49,19 @@ _PLANS = 20_000
 class Plan:
     """What is known of an op with operands of certain types and attributes: it fits, and how it is run."""
 
-    __slots__ = ("aliases", "attrs", "compute", "has_context", "op", "scalars", "views")
+    __slots__ = ("aliases", "attrs", "compute", "has_context", "op", "scalars", "steps", "views")
 
     def __init__(self, op: OpDef, attrs: dict[str, Any], compute: Callable[..., Any], scalars: Sequence[Any] = ()):
         self.op = op
         self.attrs = attrs
-        self.compute: Callable[..., Any] = partial(compute, **attrs) if attrs else compute
+        self.compute = bound(compute, attrs)
         """Arrays to the array of the result, or to a tuple of arrays."""
         self.scalars: tuple[tuple[int, DType, np.dtype], ...] = tuple(scalars)
         """By number the operands that are Python numbers, and the element type that they become."""
         self.aliases = op.alias is not None
         """Whether the results may share memory with operand 0 and count as its views."""
+        self.steps = ((op, attrs),)
+        """What leads from operand 0 to such a view."""
         self.views = op.has(Trait.VIEW) and not self.aliases
         """Whether the reference may return memory of an operand that must not be that of the result."""
         calls_back = op.has_any(_CALLS_BACK) or any(a.kind == "graph" for a in op.attrs) or bool(op.module)
@@ -83,6 +86,7 @@ class EagerDispatcher:
         """Changes what ops are computed by, from the next one on."""
         self.mode = mode
         self._plans.clear()
+        routes.forget()
 
     # ---- applying ops
 
@@ -244,30 +248,31 @@ class EagerDispatcher:
             return
         counter = operand._counter
         result._counter = counter
-        result._view = view_of(operand, plan.op, plan.attrs)
+        result._view = view_of(operand, plan.steps)
         if counter is not None and counter[0]:
             result._seen = counter[0]
         if operand._detached or not is_grad_enabled() or plan.op.detaches:
             result._detached = True
 
-    def view(self, tensor: Tensor, steps: tuple[tuple[OpDef, dict[str, Any]], ...], index: Any) -> Tensor:
-        """``tensor[index]``, a view, of which it is known to what operations it leads."""
-        if tensor._view is not None:
+    def view(self, tensor: Tensor, route: Route) -> Tensor:
+        """The view of a tensor, an array of the layout that the route is known for."""
+        view = tensor._view
+        if view is not None:
             refresh(tensor)
-        if VOLATILE[0] or USED[0] or (tensor._requires_grad and is_grad_enabled()):
-            for op, attrs in steps:
+        records = tensor._requires_grad and not route.detaches and is_grad_enabled()
+        if records or VOLATILE[0] or USED[0]:
+            for op, attrs in route.steps:
                 tensor = self.call(op, (tensor,), attrs)
             return tensor
         result = object.__new__(Tensor)
-        # NOTE: with an Ellipsis numpy makes a view of a single element, too.
-        result._data = tensor._data[_as_view(index)]
+        result._data = route.make(tensor._data)
         result.dtype = tensor.dtype
         result._counter = counter = tensor._counter
-        view = tensor._view
-        result._view = View(tensor, steps) if view is None else View(view.base, (*view.steps, *steps))
+        steps = route.steps
+        result._view = View(tensor, steps) if view is None else View(view.base, view.steps + steps)
         if counter is not None and counter[0]:
             result._seen = counter[0]
-        if tensor._detached or not is_grad_enabled():
+        if route.detaches or tensor._detached or not is_grad_enabled():
             result._detached = True
         return result
 
@@ -401,12 +406,6 @@ def _of_one_type(function: Any, operands: Sequence[Any]) -> tuple[OpDef, Sequenc
         function, operands = function.op, function.promoted(operands)
     check_tensors(function, operands)
     return function, operands
-
-
-def _as_view(index: Any) -> Any:
-    if index.__class__ is tuple:
-        return index if any([item is Ellipsis for item in index]) else (*index, Ellipsis)
-    return (index, Ellipsis) if index is not Ellipsis else index
 
 
 def _taken(operands: Sequence[Any], arrays: list[Any], key: list[Any]) -> bool | None:

@@ -6,7 +6,7 @@ import warnings
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -39,13 +39,16 @@ VOLATILE = [False]
 """Whether a volatile variable was ever made; until then no operation looks for them."""
 
 
-class View(NamedTuple):
+class View:
     """How a tensor's elements are found in another one."""
 
-    owner: Any
-    """The tensor that owned the memory when the view was made."""
-    steps: tuple[tuple[OpDef, dict[str, Any]], ...]
-    """The operations that lead from the base to the view."""
+    __slots__ = ("owner", "steps")
+
+    def __init__(self, owner: Any, steps: tuple[tuple[OpDef, dict[str, Any]], ...]):
+        self.owner = owner
+        """The tensor that owned the memory when the view was made."""
+        self.steps = steps
+        """The operations that lead from the base to the view."""
 
     @property
     def base(self) -> Any:

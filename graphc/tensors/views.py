@@ -17,11 +17,10 @@ from graphc.tape.grad_mode import is_grad_enabled, set_grad_enabled
 from graphc.tensors.tensor_base import View, bump, check_writable, front, refresh
 
 
-def view_of(operand: Any, op: OpDef, attrs: dict[str, Any]) -> View:
-    """The view that ``op`` makes of ``operand``, traced back to the tensor that owns the memory."""
-    if operand._view is None:
-        return View(operand, ((op, attrs),))
-    return View(operand._view.base, (*operand._view.steps, (op, attrs)))
+def view_of(operand: Any, steps: tuple[tuple[OpDef, dict[str, Any]], ...]) -> View:
+    """The view that operations make of ``operand``, traced back to the tensor that owns the memory."""
+    view = operand._view
+    return View(operand, steps) if view is None else View(view.base, view.steps + steps)
 
 
 def write_through(tensor: Any, value: Any) -> None:

@@ -200,7 +200,7 @@ class Tracer(OnOneDevice):
         after = self._reference(op, before, attrs, operand)
         self._layouts[id(result)] = (result, after)
         if not after.size or np.may_share_memory(before, after):
-            result._view = view_of(operand, op, attrs)
+            result._view = view_of(operand, ((op, attrs),))
             result._counter = operand._counter
             result._seen = 0 if operand._counter is None else operand._counter[0]
             result._detached = operand._detached or not is_grad_enabled()

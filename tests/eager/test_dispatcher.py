@@ -125,9 +125,9 @@ def test_in_reference_mode_every_application_of_every_op_is_its_numpy_reference(
 
 def test_in_reference_mode_a_training_step_is_nothing_but_references(calls):
     applied, referred = calls
-    model = graphc.nn.Sequential(graphc.nn.Conv2d(1, 2, 3), graphc.nn.BatchNorm2d(2), graphc.nn.Dropout(0.1))
-    optimizer = graphc.optim.Adam(model.parameters())
     with eager.references():
+        model = graphc.nn.Sequential(graphc.nn.Conv2d(1, 2, 3), graphc.nn.BatchNorm2d(2), graphc.nn.Dropout(0.1))
+        optimizer = graphc.optim.Adam(model.parameters())
         F.mse_loss(model(graphc.rand(2, 1, 5, 5)), graphc.zeros(2, 2, 3, 3)).backward()
         optimizer.step()
     assert sum(applied.values()) > 20

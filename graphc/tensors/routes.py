@@ -8,38 +8,40 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from graphc.ir.op import OpDef
 from graphc.ops import dispatch
 from graphc.ops.prepared import bound
 from graphc.tensors.repeated import PLAIN
+from graphc.tensors.tensor_base import Steps
 
 _MOST = 10_000
 """Calls that are remembered; beyond, all are forgotten."""
 _KNOWN: dict[Any, Any] = {}
 """By function, layout and arguments the route, a tuple of them, or None where no route leads to the result."""
 _MISSING = object()
-_NUMBERS = frozenset((int, type(None)))
+_ATOMS = frozenset((int, str, type(None)))
 _F = TypeVar("_F", bound=Callable[..., Any])
+
+
+Make = Callable[[np.ndarray], np.ndarray]
 
 
 class Route:
     """The operations that lead from a tensor to its view, and what they do to an array of the layout that is known."""
 
-    __slots__ = ("detaches", "make", "steps")
+    __slots__ = ("detaches", "parts", "steps", "whole")
 
-    def __init__(
-        self, steps: tuple[tuple[OpDef, dict[str, Any]], ...], make: Callable[[np.ndarray], np.ndarray] | None = None
-    ):
+    def __init__(self, steps: Steps, make: Make | None = None):
+        """``make`` gives at once the array that all steps lead to."""
         self.steps = steps
-        self.make = _in_a_row(steps) if make is None else make
-        """An array to the array of the view, which shares its memory."""
+        self.parts = tuple([(bound(op.reference, attrs), ((op, attrs),)) for op, attrs in steps if op.reference])
+        """For each step what makes its array of that before, which shares its memory, and the step itself."""
+        self.whole = ((make or _in_a_row([made for made, _ in self.parts]), steps),)
+        """The same for all steps together."""
         self.detaches = any([op.detaches for op, _ in steps])
         """Whether no gradient flows through the view."""
 
 
-def _in_a_row(steps: Sequence[tuple[OpDef, dict[str, Any]]]) -> Callable[[np.ndarray], np.ndarray]:
-    """What the references of ops do one after the other."""
-    parts: list[Any] = [bound(op.reference, attrs) for op, attrs in steps if op.reference is not None]
+def _in_a_row(parts: Sequence[Make]) -> Make:
     if len(parts) == 1:
         return parts[0]
 
@@ -51,19 +53,27 @@ def _in_a_row(steps: Sequence[tuple[OpDef, dict[str, Any]]]) -> Callable[[np.nda
     return make
 
 
-def is_known(values: Sequence[Any]) -> bool:
-    """Whether values are whole numbers, None, names, or tuples of such: then those that are equal are the same. (1 is
-    equal to True and to 1.0, which other errors are raised for.)"""
+def _known_by(values: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """What arguments are known by: whole numbers, None, names, and tuples or lists of such; None for others. (1 is
+    equal to True and to 1.0, for which errors are raised.)"""
     for value in values:
-        kind = type(value)
-        if kind in _NUMBERS or kind is str:
+        if type(value) not in _ATOMS:
+            break
+    else:
+        return values
+    found: list[Any] = []
+    for value in values:
+        if type(value) in _ATOMS:
+            found.append(value)
             continue
-        if not isinstance(value, tuple) or not is_known(value):
-            return False
-    return True
+        inner = _known_by(tuple(value)) if isinstance(value, (tuple, list)) else None
+        if inner is None:
+            return None
+        found.append((type(value), *inner))
+    return tuple(found)
 
 
-def route_to(result: Any, x: Any, make: Callable[[np.ndarray], np.ndarray] | None = None) -> Route | None:
+def route_to(result: Any, x: Any, make: Make | None = None) -> Route | None:
     """The route from a tensor to its view; None where the result is none, or is ``x`` itself."""
     if result.__class__ not in PLAIN or result is x or result._view is None or result.dtype is not x.dtype:
         return None
@@ -100,19 +110,12 @@ def rearranging(function: _F) -> _F:
     @functools.wraps(function)
     def called(x: Any, *args: Any, **kwargs: Any) -> Any:
         data = x._data
-        if (
-            data.__class__ is not np.ndarray
-            or x.__class__ not in PLAIN
-            or dispatch.active() is not None
-            or not is_known(args)
-        ):
+        if data.__class__ is not np.ndarray or x.__class__ not in PLAIN or dispatch.active() is not None:
             return function(x, *args, **kwargs)
-        key = (function, data.shape, data.strides, args)
-        if kwargs:
-            named = tuple(kwargs.items())
-            if not is_known(named):
-                return function(x, *args, **kwargs)
-            key = (*key, named)
+        given = _known_by((*args, *kwargs.items()) if kwargs else args)
+        if given is None:
+            return function(x, *args, **kwargs)
+        key = (function, data.shape, data.strides, len(args), given)
         found = _KNOWN.get(key, _MISSING)
         if found.__class__ is Route:
             return dispatch.default().view(x, found)

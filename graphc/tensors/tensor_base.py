@@ -39,12 +39,16 @@ VOLATILE = [False]
 """Whether a volatile variable was ever made; until then no operation looks for them."""
 
 
+Steps = tuple[tuple[OpDef, dict[str, Any]], ...]
+"""Operations on one operand, with attributes, one after the other."""
+
+
 class View:
     """How a tensor's elements are found in another one."""
 
     __slots__ = ("owner", "steps")
 
-    def __init__(self, owner: Any, steps: tuple[tuple[OpDef, dict[str, Any]], ...]):
+    def __init__(self, owner: Any, steps: Steps):
         self.owner = owner
         """The tensor that owned the memory when the view was made."""
         self.steps = steps

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ class DType:
         """Size of one element in bytes."""
         return self.bits // 8
 
-    @property
+    @cached_property
     def numpy(self) -> np.dtype:
         """The numpy dtype of the same layout. numpy has no bfloat16: its elements are records of one field of bits, and
         so are pairs, so that no arithmetic takes them for numbers."""

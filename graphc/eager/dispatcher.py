@@ -252,11 +252,7 @@ class EagerDispatcher:
             array = array if is_on_device(array) else np.asarray(array)
         elif plan.views and array.base is not None and any([np.may_share_memory(array, a) for a in arrays]):
             array = array.copy()
-        tensor = _new(Tensor)
-        tensor._data = array
-        tensor.dtype = BY_NUMPY[array.dtype]
-        tensor._counter = None if is_inference_mode_enabled() else [0]
-        return tensor
+        return self.constant(array)
 
     def _alias(self, plan: Plan, operand: Tensor, result: Tensor) -> None:
         """Makes ``result`` a view of ``operand`` where they share memory, be it none at all."""
@@ -290,9 +286,10 @@ class EagerDispatcher:
 
     def constant(self, array: np.ndarray) -> Tensor:
         """A tensor that owns the array."""
-        tensor = Tensor._wrap(array)
-        if is_inference_mode_enabled():
-            tensor._counter = None
+        tensor = _new(Tensor)
+        tensor._data = array
+        tensor.dtype = BY_NUMPY[array.dtype]
+        tensor._counter = None if is_inference_mode_enabled() else [0]
         return tensor
 
     def values(self, tensor: Tensor, purpose: str) -> np.ndarray:

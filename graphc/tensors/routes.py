@@ -74,13 +74,16 @@ def _known_by(values: tuple[Any, ...]) -> tuple[Any, ...] | None:
 
 
 def route_to(result: Any, x: Any, make: Make | None = None) -> Route | None:
-    """The route from a tensor to its view; None where the result is none, or is ``x`` itself."""
+    """The route from a tensor to its view; None where the result is none, or is ``x`` itself. ``make``, one way to the
+    array of the view, is taken where its strides are those that the steps lead to (numpy's None has a stride of 0)."""
     if result.__class__ not in PLAIN or result is x or result._view is None or result.dtype is not x.dtype:
         return None
     view = x._view
     if result._view.owner is not (x if view is None else view.base):
         return None
     steps = result._view.steps[0 if view is None else len(view.steps) :]
+    if make is not None and make(x._data).strides != result._data.strides:
+        make = None
     return Route(steps, make) if steps else None
 
 

@@ -201,7 +201,11 @@ class Tensor(Arithmetic, Numbers, Shaping, InPlace, Conversion, Calculus, Statis
     def clone(self, *, memory_format: Any = None) -> Tensor:
         """A copy, through which gradients flow."""
         check_format("clone", memory_format)
-        return front().own(shape.reshape(self, shape=self.shape))
+        return front().own(self._same())
+
+    @rearranging
+    def _same(self) -> Tensor:
+        return shape.reshape(self, shape=self.shape)
 
     def __copy__(self) -> Tensor:
         return type(self)._make_subclass(type(self), self, self._requires_grad)

@@ -14,7 +14,7 @@ from graphc.base import mutation_epoch
 from graphc.base.device import device
 from graphc.base.dtypes import ALL, DType, bfloat16, elements
 from graphc.base.errors import DeviceError, DTypeError, GradientError, MemoryLimitError
-from graphc.base.extents import Size, size_of, traced_size
+from graphc.base.extents import SIZES, Size, traced_size
 from graphc.base.mutation_epoch import Members
 from graphc.ir.op import OpDef
 from graphc.ops import dispatch
@@ -170,7 +170,7 @@ class TensorBase:
     def shape(self) -> Size:
         """Extent of each dimension."""
         data = self._data
-        return size_of(data.shape) if data.__class__ is np.ndarray else traced_size(data.shape)
+        return SIZES[data.shape] if data.__class__ is np.ndarray else traced_size(data.shape)
 
     @property
     def ndim(self) -> int:

@@ -431,8 +431,9 @@ class Shaping(Selection):
 
     def flip(self, *args: Any, dims: Any = None) -> Tensor:
         """Elements in reverse order along dimensions."""
-        axes = tuple(sorted(dim_of(d, self.ndim) for d in _named("flip", args, dims)))
-        return shape.flip(self, axes=axes if self.shape else ())
+        rank = self.ndim
+        axes = sorted([dim_of(d, rank) for d in _named("flip", args, dims)])
+        return shape.flip(self, axes=tuple(axes) if rank else ())
 
     @compiled_when_repeated
     def roll(self, shifts: Any, dims: Any = None) -> Tensor:

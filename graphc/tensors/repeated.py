@@ -8,10 +8,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from graphc.base.autocast_state import USED as AUTOCAST
 from graphc.base.autocast_state import is_autocast_enabled
 from graphc.base.dtypes import DType
 from graphc.base.lazy import deferred
-from graphc.ops import dispatch
+from graphc.ops.dispatch import active, default
 from graphc.tape.grad_mode import is_anomaly_enabled, is_grad_enabled, is_inference_mode_enabled
 from graphc.tape.saved import saving
 from graphc.tape.tangents import USED, levels
@@ -86,11 +87,11 @@ def is_watched() -> bool:
     """Whether somebody wants to see each operation, or what it saves."""
     return (
         is_anomaly_enabled()
-        or is_autocast_enabled()
+        or (AUTOCAST[0] and is_autocast_enabled())
         or saving.get() is not None
         or is_inference_mode_enabled()
         or (USED[0] and bool(levels.get()))
-        or dispatch.default().mode != "auto"
+        or default().mode != "auto"
     )
 
 
@@ -105,7 +106,7 @@ def compiled_when_repeated(function: _F) -> _F:
 
     @functools.wraps(function)
     def called(*args: Any, **kwargs: Any) -> Any:
-        if dispatch.active() is not None or is_watched():
+        if active() is not None or is_watched():
             return function(*args, **kwargs)
         found = signature(args, kwargs)
         if found is None:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from graphc.ops import dispatch
+from graphc.ops.dispatch import active, default
 from graphc.ops.prepared import bound
 from graphc.tensors.repeated import PLAIN
 from graphc.tensors.tensor_base import Steps
@@ -89,7 +89,7 @@ def route_to(result: Any, x: Any, make: Make | None = None) -> Route | None:
 
 def remember(key: Any, found: Any) -> None:
     """Notes what a call leads to; nothing with GRAPHC_EAGER=reference."""
-    if dispatch.default().mode != "auto":
+    if default().mode != "auto":
         return
     if len(_KNOWN) >= _MOST:
         _KNOWN.clear()
@@ -113,7 +113,7 @@ def rearranging(function: _F) -> _F:
     @functools.wraps(function)
     def called(x: Any, *args: Any, **kwargs: Any) -> Any:
         data = x._data
-        if data.__class__ is not np.ndarray or x.__class__ not in PLAIN or dispatch.active() is not None:
+        if data.__class__ is not np.ndarray or x.__class__ not in PLAIN or active() is not None:
             return function(x, *args, **kwargs)
         given = _known_by((*args, *kwargs.items()) if kwargs else args)
         if given is None:
@@ -121,14 +121,14 @@ def rearranging(function: _F) -> _F:
         key = (function, data.shape, data.strides, len(args), given)
         found = _KNOWN.get(key, _MISSING)
         if found.__class__ is Route:
-            return dispatch.default().view(x, found)
+            return default().view(x, found)
         if found is None:
             return function(x, *args, **kwargs)
         if found is _MISSING:
             result = function(x, *args, **kwargs)
             remember(key, _routes_to(result, x))
             return result
-        view = dispatch.default().view
+        view = default().view
         return tuple([view(x, route) for route in found])
 
     return called  # type: ignore[return-value]

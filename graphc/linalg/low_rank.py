@@ -1,5 +1,7 @@
-"""Singular values of matrices of low rank, from products with few random vectors (Halko, Martinsson, Tropp, Finding
-structure with randomness, 2011)."""
+"""Singular values of matrices of low rank, from products with few random vectors.
+
+Halko, Martinsson, Tropp, Finding structure with randomness, 2011, whose algorithms the functions name.
+"""
 
 from __future__ import annotations
 

@@ -23,10 +23,10 @@ def _each(names: str, *forms: Form) -> None:
 
 _each(
     "abs absolute acosh arccosh arcsinh arctan asinh atan ceil cos cosh deg2rad erf erfc exp exp2 expm1 fix floor frac "
-    "i0 isreal isfinite isinf isnan isneginf isposinf lgamma digamma logical_not nan_to_num neg negative positive rad2deg relu "
-    "round sgn sigmoid sign signbit sin sinc sinh square tan tanh trunc celu elu gelu hardshrink hardsigmoid hardswish "
-    "hardtanh leaky_relu logsigmoid mish relu6 selu silu softplus softshrink softsign tanhshrink acos arccos asin "
-    "arcsin arctanh atanh erfinv log log10 log1p log2 logit reciprocal rsqrt sqrt",
+    "i0 isreal isfinite isinf isnan isneginf isposinf lgamma digamma logical_not nan_to_num neg negative positive "
+    "rad2deg relu round sgn sigmoid sign signbit sin sinc sinh square tan tanh trunc celu elu gelu hardshrink "
+    "hardsigmoid hardswish hardtanh leaky_relu logsigmoid mish relu6 selu silu softplus softshrink softsign tanhshrink "
+    "acos arccos asin arcsin arctanh atanh erfinv log log10 log1p log2 logit reciprocal rsqrt sqrt",
     (FLOAT,),
     (ANY,),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import reduce as fold
 from typing import Any
 
 from graphc.base.errors import AttributeValueError, ShapeError
@@ -122,7 +123,7 @@ def _in_parts(
     parts = [checkpoint(part, x, t) for x, t in zip(input.split(rows), target.split(rows), strict=True)]
     if reduction == "none":
         return cat(parts)
-    total = sum(parts[1:], parts[0])
+    total = fold(ew.add, parts)
     if reduction == "sum":
         return total
     counted = ew.ne(target, ignore_index)

@@ -79,6 +79,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "nn": ("base", "ir", "ops", "tape", "tensors", "eager", "tracing", "linalg", "autograd"),
     "optim": ("base", "ir", "ops", "tape", "tensors", "tracing", "nn"),
     "distributions": ("base", "ops", "tape", "tensors", "linalg"),
+    "signal": ("base", "tensors"),
     "data": ("base", "files", "tensors"),
     "serialize": ("base", "files", "tensors", "nn"),
     "monitor": ("base", "files", "ir", "ops", "tape", "tensors", "eager", "tracing", "nn", "optim", "serialize"),

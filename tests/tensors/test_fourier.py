@@ -44,6 +44,15 @@ def test_transforms_along_several_dimensions():
 
 
 @pytest.mark.torch
+@pytest.mark.parametrize("norm", [None, "ortho", "forward"])
+def test_transforms_of_halves_along_several_dimensions(norm):
+    options = [{}, {"s": (3, 7)}, {"dim": (0, 2)}]
+    for names, x in ((["hfft2", "hfftn"], Q), (["ihfft2", "ihfftn"], Q.real.copy())):
+        agree({f"{n}{i}": called(n, norm=norm, **o) for n in names for i, o in enumerate(options)}, x)
+    assert graphc.fft.hfft2(graphc.fft.ihfft2(graphc.tensor(Q.real.copy()))).allclose(graphc.tensor(Q.real.copy()))
+
+
+@pytest.mark.torch
 def test_frequencies_and_shifts():
     torch = pytest.importorskip("torch")
     for n in (1, 6, 7):
@@ -60,6 +69,8 @@ def test_frequencies_and_shifts():
         (lambda x: graphc.fft.fft(x, 0), "0 points"),
         (lambda x: graphc.fft.rfft(x), "rfft takes a real tensor"),
         (lambda x: graphc.fft.irfft(x[:, :1]), "0 points"),
+        (lambda x: graphc.fft.ihfftn(x), "ihfftn takes a real tensor"),
+        (lambda x: graphc.fft.hfftn(x, dim=()), "hfftn needs at least one dimension"),
         (lambda x: graphc.fft.fftn(x, s=(2,), dim=(0, 1)), "1 sizes for 2 dimensions"),
         (lambda x: graphc.fft.fft2(x, dim=(0, 0)), "listed twice"),
         (lambda x: graphc.fft.fft(x[0, 0]), "with dimensions"),

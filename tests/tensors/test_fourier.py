@@ -85,3 +85,37 @@ def test_wrong_arguments_are_named(call, message):
 def test_a_tensor_without_dimensions_has_no_dimension_of_that_number(name: str, dim: int | tuple[int, ...]):
     with pytest.raises(IndexError, match="dimension"):
         getattr(graphc.fft, name)(graphc.tensor(1.0), dim=dim)
+
+
+def _energy_gradient(x: graphc.Tensor) -> graphc.Tensor:
+    x = x.detach().requires_grad_()
+    return graphc.autograd.grad(graphc.fft.rfft(x).abs().pow(2).sum(), [x])[0]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: graphc.fft.rfft(x),
+        lambda x: graphc.fft.fft(x, norm="ortho"),
+        lambda x: graphc.fft.irfft(graphc.fft.rfft(x), x.shape[-1]),
+        lambda x: graphc.fft.irfft(x + 0j),
+        lambda x: graphc.stft(x, 4, return_complex=True),
+        _energy_gradient,
+    ],
+    ids=["rfft", "fft", "and back", "irfft", "stft", "gradient"],
+)
+def test_of_a_named_number_of_points_there_is_a_program_for_each_number(function):
+    batch, points = graphc.Dim("batch", max=8), graphc.Dim("points", max=64)
+    fast = graphc.compile(function, dims=[(batch, points)])
+    for shape in ((3, 7), (3, 6), (2, 12), (5, 6)):
+        x = graphc.tensor(numbers(*shape).real)
+        np.testing.assert_allclose(fast(x).numpy(), function(x).numpy(), rtol=1e-10, atol=1e-12)
+
+
+def test_files_hold_transforms_of_a_named_number_of_points(tmp_path):
+    points = graphc.Dim("points", max=64)
+    x = graphc.tensor(numbers(3, 7).real)
+    graphc.export(lambda x: graphc.fft.rfft(x).abs(), x, path=tmp_path / "f.gcm", dims=[(None, points)])
+    loaded = graphc.load(tmp_path / "f.gcm")
+    for count in (7, 4):
+        np.testing.assert_allclose(loaded(x[:, :count]), np.abs(np.fft.rfft(x.numpy()[:, :count])), rtol=1e-10)

@@ -1,0 +1,66 @@
+"""A thread that reduces arrays one after the other while this one computes."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from graphc.base.errors import DistributedError
+from graphc.distributed.group import Group
+
+
+class Pending:
+    """A reduction that was begun."""
+
+    def __init__(self, name: str):
+        self.name = name
+        self._done = threading.Event()
+        self._error: BaseException | None = None
+
+    def run(self, work: Callable[[], None]) -> None:
+        """Does the work and notes its end."""
+        try:
+            work()
+        except BaseException as error:  # NOTE: raised by whoever waits
+            self._error = error
+        finally:
+            self._done.set()
+
+    def wait(self) -> None:
+        """Returns when the result is there; raises what went wrong."""
+        self._done.wait()
+        if self._error is not None:
+            raise DistributedError(f"the reduction of {self.name} has failed: {self._error}") from self._error
+
+
+class Channel:
+    """Reductions with messages of their own, in the order in which they are begun: the same in all processes. All
+    processes make it together."""
+
+    def __init__(self, group: Group):
+        self.group = group
+        self._communicator = group.communicator.duplicate()
+        self._queue: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+
+    def reduce(self, name: str, source: np.ndarray, result: np.ndarray) -> Pending:
+        """Begins ``result = sum of all sources``; neither may be touched until the end."""
+        pending = Pending(name)
+        work = self._communicator.all_reduce, (source, result, "sum")
+        if self.group.size == 1:
+            pending.run(lambda: work[0](*work[1]))
+            return pending
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._serve, name="graphc reductions", daemon=True)
+            self._thread.start()
+        self._queue.put((pending, work))
+        return pending
+
+    def _serve(self) -> None:
+        while True:
+            pending, (function, arguments) = self._queue.get()
+            pending.run(lambda: function(*arguments))  # noqa: B023 (runs at once)

@@ -313,6 +313,15 @@ class Optimizer:
         state = {numbers[id(param)]: dict(entries) for param, entries in self.state.items() if entries}
         return self._run_state_hooks("saved", {"state": state, "param_groups": self._numbered_groups()})
 
+    def sharded_state_dict(self) -> dict[str, Any]:
+        """What this process has of ``state_dict``, for ``graphc.distributed.checkpoint``: all of it, unless processes
+        share the state."""
+        return self.state_dict()
+
+    def needs_entry(self, path: Sequence[Any]) -> bool:
+        """Whether ``load_state_dict`` reads, in this process, what stands at a path of keys in ``state_dict``."""
+        return True
+
     def _numbered_groups(self) -> list[Group]:
         numbers = self._numbers()
         return [{**group, "params": [numbers[id(p)] for p in group["params"]]} for group in self.param_groups]

@@ -1,7 +1,7 @@
-"""ZeroRedundancyOptimizer: each of several processes keeps optimizer state of, and updates, its share of the parameters.
+"""ZeroRedundancyOptimizer: each of several processes keeps the optimizer's state of its share of the parameters.
 
-A share consists of whole parameters, so that every rule stays what it is, also one that looks at a parameter as a whole;
-this is stage 1 of ZeRO (Rajbhandari et al. 2020).
+A share consists of whole parameters, so that every rule stays what it is, also one that looks at a parameter as a
+whole; this is stage 1 of ZeRO (Rajbhandari et al. 2020).
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ class ZeroRedundancyOptimizer(Optimizer):
         return super().state_dict()
 
     def needs_entry(self, path: Sequence[Any]) -> bool:
-        """Whether ``load_state_dict`` reads what stands at ``path`` in the state of all processes."""
+        """Whether what stands at a path is state of what this process owns, or no state at all."""
         if len(path) < 2 or path[0] != "state":
             return True
         params = [p for g in self.param_groups for p in g["params"]]

@@ -50,10 +50,11 @@ class ZeroRedundancyOptimizer(Optimizer):
         **defaults: Any,
     ):
         _check(optimizer_class, process_group, overlap_with_ddp)
-        self._owners: dict[int, int] = {}
-        """By identity of a parameter: the rank that updates it."""
+        self._owners: dict[Tensor, int] = {}
+        """The rank that updates a parameter."""
         self._loads = [0] * group().size
         """Bytes of the parameters that each rank updates."""
+        self._buffers: dict[DType, np.ndarray] = {}
         self._whole: tuple[int, dict[str, Any]] | None = None
         """The state of all processes, and after which step it was collected."""
         self.optim = optimizer_class(params, **defaults)
@@ -101,7 +102,7 @@ class ZeroRedundancyOptimizer(Optimizer):
         agree(group(), "parameters of the optimizer", _table(params, first), _SAME)
         for param in sorted(params, key=lambda p: -_bytes(p)):
             owner = self._loads.index(min(self._loads))
-            self._owners[id(param)] = owner
+            self._owners[param] = owner
             self._loads[owner] += _bytes(param)
 
     def owner(self, param: Tensor) -> int:
@@ -112,7 +113,7 @@ class ZeroRedundancyOptimizer(Optimizer):
                 f"the optimizer was made for {len(self._loads)} processes, and there are {group().size}",
                 remedy="a new one, with the state of a checkpoint",
             )
-        return self._owners[id(param)]
+        return self._owners[param]
 
     def owns(self, param: Tensor) -> bool:
         """Whether this process updates a parameter."""
@@ -120,18 +121,36 @@ class ZeroRedundancyOptimizer(Optimizer):
 
     def _run(self, closure: Any) -> Any:
         loss = super()._run(closure)
-        params = [p for g in self.param_groups for p in g["params"]]
-        self._write(self.from_others(params, {id(p): p for p in params}))
+        for owner, dtype, parts in self._messages([p for g in self.param_groups for p in g["params"]]):
+            flat = self._buffer(sum(p.numel() for p in parts), dtype)
+            pieces = np.split(flat, np.cumsum([p.numel() for p in parts])[:-1])
+            if owner == group().rank:
+                for param, piece in zip(parts, pieces, strict=True):
+                    np.copyto(piece.reshape(param.shape), on_host(param._data))
+            group().communicator.broadcast(flat, owner)
+            if owner != group().rank:
+                new = [(p, Tensor._wrap(piece.reshape(p.shape))) for p, piece in zip(parts, pieces, strict=True)]
+                self._write(new)
         return loss
+
+    def _buffer(self, size: int, dtype: DType) -> np.ndarray:
+        """Memory for a message, of which the optimizer keeps the largest one of each type."""
+        if dtype not in self._buffers or self._buffers[dtype].size < size:
+            self._buffers[dtype] = np.empty(size, dtype.numpy)
+        return self._buffers[dtype][:size]
+
+    def _messages(self, params: Sequence[Tensor]) -> list[tuple[int, DType, list[Tensor]]]:
+        """The messages after a step that updates these parameters: who sends it, its element type, what is in it."""
+        found: dict[tuple[int, str], list[Tensor]] = {}
+        for param in params if group().size > 1 else ():
+            found.setdefault((self.owner(param), param.dtype.name), []).append(param)
+        return [(owner, parts[0].dtype, parts) for (owner, _), parts in sorted(found.items(), key=lambda item: item[0])]
 
     def from_others(self, params: Sequence[Tensor], values: Mapping[int, Tensor]) -> list[tuple[Tensor, Tensor]]:
         """Sends the new values of what this process owns to the others; gives pairs of a parameter that another one
         owns and its new value. One message from each owner for each element type."""
-        messages: dict[tuple[int, Any], list[Tensor]] = {}
-        for param in params if group().size > 1 else ():
-            messages.setdefault((self.owner(param), param.dtype), []).append(param)
         found: list[tuple[Tensor, Tensor]] = []
-        for (owner, dtype), parts in sorted(messages.items(), key=lambda item: (item[0][0], item[0][1].name)):
+        for owner, dtype, parts in self._messages(params):
             if owner == group().rank:
                 _send(cat([values[id(p)].reshape(-1) for p in parts]))
                 continue
@@ -142,6 +161,9 @@ class ZeroRedundancyOptimizer(Optimizer):
 
     # Saving
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "_buffers": {}}
+
     def consolidate_state_dict(self, to: int = 0) -> None:
         """Collects the state of all processes, which all call this, in process ``to``, whose ``state_dict`` then has
         it until the next step."""
@@ -151,8 +173,8 @@ class ZeroRedundancyOptimizer(Optimizer):
         state: dict[int, State] = {}
         for owner, table in enumerate(tables):
             for number, kinds in table.items():
-                mine = self.state[params[number]] if owner == group().rank else None
-                entries = {name: _broadcast(mine and mine[name], kind, owner) for name, kind in kinds.items()}
+                mine = self.state[params[number]] if owner == group().rank else {}
+                entries = {name: _broadcast(mine.get(name), kind, owner) for name, kind in kinds.items()}
                 if to == group().rank:
                     state[number] = entries
         if to == group().rank:

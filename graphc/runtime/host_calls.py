@@ -40,8 +40,10 @@ class HostRun:
         """Whether one of the functions is being called."""
         self.lasting = lasting
         """Whether what functions return is kept."""
+        self._has_lent = False
+        """Whether memory was lent."""
         self._is_again = False
-        """Whether the program runs once more, in which nothing is lent: it has been stopped, and will be again."""
+        """Whether the program runs once more behind that, and nothing is lent: it was stopped, and will be again."""
         self._made: list[tuple[int, Sequence[np.ndarray]]] = []
         self._again: dict[int, deque[Sequence[np.ndarray]]] = {}
 
@@ -49,7 +51,7 @@ class HostRun:
         """The program begins once more: what has been kept is returned again, without a call. Gives ``call``, for who
         runs it."""
         self.settle()
-        self._is_again = True
+        self._is_again = self._has_lent
         self._again = {}
         for number, found in self._made:
             self._again.setdefault(number, deque()).append(found)
@@ -114,6 +116,7 @@ class HostRun:
     def _lend(self, function: HostFunction, addresses: int, places: Sequence[int | None]) -> None:
         if self._is_again:
             return
+        self._has_lent = True
         specs = (*function.operands, *function.results)
         function.function(self.state, *map(_array, places, specs))
         _token(addresses).value = 0.0

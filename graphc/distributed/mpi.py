@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -24,14 +25,14 @@ def is_launched() -> bool:
 def library() -> Any:
     """The module ``mpi4py.MPI``; raises DistributedError where there is none, or no MPI for it."""
     try:
-        from mpi4py import MPI  # pyright: ignore[reportMissingImports]
+        # NOTE: loaded here, since loading it joins this process to those that the launcher has started.
+        return import_module("mpi4py.MPI")
     except ImportError:
         raise DistributedError(
             "several processes need MPI, through mpi4py, which is not there", remedy=INSTALL
         ) from None
     except RuntimeError as error:  # mpi4py without an MPI library
         raise DistributedError(f"mpi4py finds no MPI: {error}", remedy=INSTALL) from error
-    return MPI
 
 
 def launched() -> Mpi:

@@ -19,6 +19,8 @@ class Communicator(Protocol):
     name: str
     rank: int
     size: int
+    purpose: str
+    """What the next collectives are for, which messages say; may be empty."""
 
     def all_reduce(self, source: np.ndarray, result: np.ndarray, op: str) -> None:
         """``result`` becomes the reduction of all sources, with the same bits on all processes."""
@@ -68,6 +70,7 @@ class Alone:
 
     name = "local"
     rank, size = 0, 1
+    purpose = ""
 
     def all_reduce(self, source: np.ndarray, result: np.ndarray, op: str) -> None:
         """See Communicator."""

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
+import multiprocessing
 import os
 import sys
+import threading
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -17,13 +22,19 @@ _LAUNCHERS = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK")
 
 
 def is_launched() -> bool:
-    """Whether ``mpiexec`` or the like has started this process."""
-    return any(name in os.environ for name in _LAUNCHERS)
+    """Whether ``mpiexec`` or the like has started this process; what such a process starts in turn, as workers of a
+    loader, has the same environment and is none of its processes."""
+    return multiprocessing.parent_process() is None and any(name in os.environ for name in _LAUNCHERS)
 
 
 def library() -> Any:
     """The module ``mpi4py.MPI``; raises DistributedError where there is none, or no MPI for it."""
     try:
+        from mpi4py import rc  # pyright: ignore[reportMissingImports]
+
+        # NOTE: MPI would begin as soon as it is imported, while Python stands still, and would end in every process
+        # that was forked from this one.
+        rc.initialize = rc.finalize = False
         from mpi4py import MPI  # pyright: ignore[reportMissingImports]
     except ImportError:
         raise DistributedError(
@@ -34,9 +45,17 @@ def library() -> Any:
     return MPI
 
 
-def launched() -> Mpi:
-    """All processes that were started together."""
+def launched(timeout: float) -> Mpi:
+    """All processes that were started together; they are waited for. This process ends where some have not come within
+    ``timeout`` seconds."""
     found = library()
+    if not found.Is_initialized():
+        late = threading.Timer(timeout, _give_up, [timeout])
+        late.daemon = True
+        late.start()
+        found.Init_thread(found.THREAD_MULTIPLE)
+        late.cancel()
+        atexit.register(_finalize, found, os.getpid())
     if found.Query_thread() < found.THREAD_MULTIPLE:
         raise DistributedError(
             "this MPI does not let several threads communicate (MPI_THREAD_MULTIPLE)",
@@ -45,16 +64,50 @@ def launched() -> Mpi:
     return Mpi(found.COMM_WORLD, found)
 
 
+def _give_up(timeout: float) -> None:
+    error = DistributedError(
+        f"init: some of the processes have not called it within {timeout:.0f} s",
+        remedy="look for what they printed; a longer init(timeout=), or GRAPHC_DISTRIBUTED_TIMEOUT",
+    )
+    print(error, file=sys.stderr, flush=True)
+    os._exit(1)
+
+
+def _finalize(library: Any, process: int) -> None:
+    """Ends MPI with the process that began it, and not with one that was forked from it."""
+    if os.getpid() == process and not library.Is_finalized():
+        library.Finalize()
+
+
+def _with_errors(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method whose errors of MPI are those of graphc."""
+
+    @wraps(method)
+    def call(self: Mpi, *arguments: Any) -> Any:
+        try:
+            return method(self, *arguments)
+        except self._library.Exception as error:
+            raise DistributedError(
+                f"{method.__name__} has failed in MPI: {error}",
+                remedy="the same collectives, with the same shapes and types, on all ranks: "
+                "GRAPHC_DISTRIBUTED_CHECK=1 compares them",
+            ) from error
+
+    return call
+
+
 class Mpi:
     """One process of an MPI communicator."""
 
     name = "mpi"
+    purpose = ""
 
     def __init__(self, comm: Any, library: Any):
         self._comm, self._library = comm, library
         self.rank, self.size = comm.Get_rank(), comm.Get_size()
         self._ops = {"sum": library.SUM, "prod": library.PROD, "min": library.MIN, "max": library.MAX}
 
+    @_with_errors
     def all_reduce(self, source: np.ndarray, result: np.ndarray, op: str) -> None:
         """See Communicator."""
         if _is_known(source):
@@ -72,6 +125,7 @@ class Mpi:
             found = FOLDS[op](found, part)
         return found
 
+    @_with_errors
     def reduce_scatter(self, source: np.ndarray, result: np.ndarray, op: str) -> None:
         """See Communicator."""
         if _is_known(source):
@@ -79,29 +133,39 @@ class Mpi:
         else:
             np.copyto(result, in_parts(self._folded(source, op), self.size)[self.rank])
 
+    @_with_errors
     def all_gather(self, source: np.ndarray, result: np.ndarray) -> None:
         """See Communicator."""
         self._comm.Allgather(_bytes(source), _bytes(result))
 
+    @_with_errors
     def broadcast(self, array: np.ndarray, root: int) -> None:
         """See Communicator."""
         self._comm.Bcast(_bytes(array), root)
 
+    @_with_errors
     def all_to_all(self, source: np.ndarray, result: np.ndarray) -> None:
         """See Communicator."""
         self._comm.Alltoall(_bytes(source), _bytes(result))
 
+    @_with_errors
     def barrier(self) -> None:
         """See Communicator."""
         self._comm.Barrier()
 
+    @_with_errors
     def gather_objects(self, value: Any) -> list[Any]:
         """See Communicator."""
         return self._comm.allgather(value)
 
+    @_with_errors
     def duplicate(self) -> Mpi:
         """See Communicator."""
         return Mpi(self._comm.Dup(), self._library)
+
+    def begin_barrier(self) -> Callable[[], bool]:
+        """Begins a barrier; gives a function that tells whether all processes have come."""
+        return self._comm.Ibarrier().Test
 
     def abort(self, message: str) -> None:
         """See Communicator."""

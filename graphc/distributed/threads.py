@@ -34,6 +34,7 @@ class Threads:
     """One rank among threads."""
 
     name = "threads"
+    purpose = ""
 
     def __init__(self, rank: int, size: int, meeting: _Meeting, patience: float):
         self.rank, self.size = rank, size

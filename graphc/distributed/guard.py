@@ -18,7 +18,7 @@ from typing import Any
 from graphc.distributed.line import KEY_BYTES, Line, ask
 from graphc.distributed.mpi import Mpi
 from graphc.distributed.watchdog import Status, Watchdog
-from graphc.distributed.watched import Elsewhere, Watched
+from graphc.distributed.watched import Watched
 
 _POLL = 0.005
 """Seconds between two looks whether all scripts have ended."""
@@ -81,7 +81,7 @@ class Guard:
         """In a process that was forked: it is none of the group."""
         self._stop()
         for watched in self._family:
-            watched.replace(Elsewhere(watched.rank, watched.size))
+            watched.become_child()
 
     # ---- ends
 
@@ -97,7 +97,7 @@ class Guard:
             kind = args.exc_type.__name__
             self.abort(f"rank {self._mpi.rank} has failed with {kind} in a thread: all {self._mpi.size} processes end")
 
-    def _tell(self, hook: Callable[[], None]) -> None:
+    def _tell(self, hook: Callable[[], object]) -> None:
         """What the hook of before says, in one piece: others may write too. Whatever it raises, all processes end."""
         said = io.StringIO()
         with contextlib.suppress(Exception), contextlib.redirect_stderr(said):

@@ -42,7 +42,7 @@ class Watched:
 
     def __init__(self, communicator: Communicator, family: list[Watched], check: bool = False):
         """``family``: all that come from one communicator, to which this one is added."""
-        self._communicator = communicator
+        self._communicator: Any = communicator
         self._family, self._check = family, check
         self.name, self.rank, self.size = communicator.name, communicator.rank, communicator.size
         self.purpose = ""
@@ -90,9 +90,9 @@ class Watched:
         """See Communicator."""
         self._communicator.abort(message)
 
-    def replace(self, communicator: Communicator) -> None:
-        """Collectives are those of another communicator from now on."""
-        self._communicator, self._check = communicator, False
+    def become_child(self) -> None:
+        """In a process that was forked: collectives are errors."""
+        self._communicator, self._check = _Elsewhere(self.rank, self.size), False
 
     def _note(self, name: str, array: np.ndarray | None, detail: str, collective: Callable[[], Any]) -> Any:
         self._number += 1
@@ -129,10 +129,8 @@ def listed(ranks: list[int]) -> str:
     return f"rank{'s' * (len(ranks) > 1)} {', '.join(map(str, ranks))}"
 
 
-class Elsewhere:
+class _Elsewhere:
     """The communicator of a process that was forked from one of a group: it has none."""
-
-    name = "none"
 
     def __init__(self, rank: int, size: int):
         self.rank, self.size = rank, size

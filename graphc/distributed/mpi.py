@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import atexit
+import faulthandler
 import multiprocessing
 import os
 import sys
-import threading
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
@@ -19,6 +19,8 @@ from graphc.distributed.communicator import FOLDS, in_parts
 INSTALL = "pip install 'graphc[mpi]'"
 _LAUNCHERS = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK")
 """Environment variables that tell processes which an MPI launcher has started."""
+
+_STDERR = 2
 
 
 def is_launched() -> bool:
@@ -50,11 +52,7 @@ def launched(timeout: float) -> Mpi:
     ``timeout`` seconds."""
     found = library()
     if not found.Is_initialized():
-        late = threading.Timer(timeout, _give_up, [timeout])
-        late.daemon = True
-        late.start()
-        found.Init_thread(found.THREAD_MULTIPLE)
-        late.cancel()
+        _wait_until_all_processes_call_init(found, timeout)
         atexit.register(_finalize, found, os.getpid())
     if found.Query_thread() < found.THREAD_MULTIPLE:
         raise DistributedError(
@@ -64,13 +62,15 @@ def launched(timeout: float) -> Mpi:
     return Mpi(found.COMM_WORLD, found)
 
 
-def _give_up(timeout: float) -> None:
-    error = DistributedError(
-        f"init: some of the processes have not called it within {timeout:.0f} s",
-        remedy="look for what they printed; a longer init(timeout=), or GRAPHC_DISTRIBUTED_TIMEOUT",
-    )
-    print(error, file=sys.stderr, flush=True)
-    os._exit(1)
+def _wait_until_all_processes_call_init(library: Any, timeout: float) -> None:
+    """Begins MPI, which returns when all have begun it; ends the process, with status 1, after ``timeout`` seconds."""
+    # NOTE: no other thread of Python runs meanwhile, so that only faulthandler can end the process. What it prints is
+    # the name of this function.
+    faulthandler.dump_traceback_later(timeout, exit=True, file=_STDERR)
+    try:
+        library.Init_thread(library.THREAD_MULTIPLE)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
 
 
 def _finalize(library: Any, process: int) -> None:

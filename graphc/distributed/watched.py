@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from graphc.base.errors import DistributedError
+from graphc.base.dtypes import layout_of
+from graphc.base.errors import DistributedError, DTypeError
 from graphc.base.location import capture
 from graphc.distributed.communicator import Communicator
 
@@ -31,7 +32,7 @@ class Call(NamedTuple):
     thread: int
 
     def __str__(self) -> str:
-        array = "" if self.shape is None else f"{self.dtype}{list(self.shape)}"
+        array = "" if self.shape is None else f"{_type(self.dtype)}{list(self.shape)}"
         what = ", ".join(part for part in (self.purpose, array) if part)
         return self.name + (f" of {what}" if what else "") + (f" ({self.detail})" if self.detail else "")
 
@@ -122,6 +123,14 @@ class Watched:
             origin=capture().describe(),
             remedy="the same collectives, in the same order, with the same shapes and types on all ranks",
         )
+
+
+def _type(dtype: np.dtype | None) -> str:
+    """graphc's name of an element type, as ``f32``; numpy's where it has none."""
+    try:
+        return layout_of(np.dtype(dtype)).name
+    except DTypeError:
+        return str(dtype)
 
 
 def listed(ranks: list[int]) -> str:

@@ -15,6 +15,10 @@ from graphc.distributed.communicator import FOLDS, in_parts
 from graphc.distributed.group import Group, using
 
 
+class _Gone(DistributedError):
+    """Another rank has failed before, which tells why."""
+
+
 class _Meeting:
     """Where the threads exchange what they have."""
 
@@ -27,7 +31,7 @@ class _Meeting:
         try:
             self.barrier.wait()
         except threading.BrokenBarrierError:
-            raise DistributedError("another rank has ended, or does not come to this collective") from None
+            raise _Gone("another rank has ended, or does not come to this collective") from None
 
 
 class Threads:
@@ -113,5 +117,5 @@ def run(size: int, function: Callable[[int], Any], patience: float = 30.0) -> li
         futures = [pool.submit(one, rank) for rank in range(size)]
     errors = [e for f in futures if (e := f.exception()) is not None]
     if errors:
-        raise next((e for e in errors if not isinstance(e, DistributedError)), errors[0])
+        raise next((e for e in errors if not isinstance(e, _Gone)), errors[0])
     return [f.result() for f in futures]

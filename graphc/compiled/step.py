@@ -339,6 +339,15 @@ class CompiledStep:
         weights, and the loss scale. Tensors are not copied; ``graphc.save_state`` takes it."""
         return self._state.state_dict()
 
+    def sharded_state_dict(self) -> dict[str, Any]:
+        """What this process has of ``state_dict``, for ``graphc.distributed.checkpoint``: all of it, unless processes
+        share the state of an optimizer."""
+        return self._state.state_dict(sharded=True)
+
+    def needs_entry(self, path: Sequence[Any]) -> bool:
+        """Whether ``load_state_dict`` reads, in this process, what stands at a path of keys in ``state_dict``."""
+        return self._state.needs_entry(path)
+
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Goes on where ``state_dict`` was made: for a model with the weights of then every step gives the same bits.
         The random state of the process is set. Raises StateDictError, and nothing has changed, where it is the state of

@@ -189,4 +189,4 @@ class DistributedDataParallel(Module):
 
 def _table(module: Module) -> dict[str, str]:
     tensors = [*module.named_parameters(), *module.named_buffers()]
-    return {name: f"{t.dtype.name}{list(t.shape)}" for name, t in tensors}
+    return {n: f"{t.dtype.name}{list(t.shape)}{', trained' if t.requires_grad else ''}" for n, t in tensors}

@@ -33,7 +33,7 @@ def is_launched() -> bool:
 def library() -> Any:
     """The module ``mpi4py.MPI``; raises DistributedError where there is none, or no MPI for it."""
     try:
-# NOTE: MPI would begin as soon as it is imported, while Python stands still, and would end in every process
+        # NOTE: MPI would begin as soon as it is imported, while Python stands still, and would end in every process
         # that was forked from this one.
         rc = import_module("mpi4py").rc
         rc.initialize = rc.finalize = False

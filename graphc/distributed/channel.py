@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,11 @@ class Pending:
         self._done.wait()
         if self._error is not None:
             raise DistributedError(f"the reduction of {self.name} has failed: {self._error}") from self._error
+
+    def settle(self) -> None:
+        """Returns when nobody touches the arrays any more, whatever has become of them."""
+        with suppress(DistributedError):
+            self.wait()
 
 
 class Channel:

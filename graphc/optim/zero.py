@@ -11,16 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from graphc.base.dtypes import BY_NAME, DType, float32
+from graphc.base.dtypes import BY_NAME, DType
 from graphc.base.errors import ArgumentError, StateDictError
 from graphc.distributed.agreement import agree
 from graphc.distributed.group import group
-from graphc.ops.shape import filled
+from graphc.ir.types import TensorType
 from graphc.optim.optimizer import Group, Optimizer, State
 from graphc.tensors.free_functions import cat
 from graphc.tensors.placement import on_host
 from graphc.tensors.tensor import Tensor
-from graphc.tracing.host import opaque
+from graphc.tensors.tensor_base import front
+from graphc.tracing.host import lend_python
+from graphc.tracing.trace import is_tracing
 
 _SAME = "the same parameters in the same order, for example model.parameters(), in all processes"
 
@@ -242,17 +244,33 @@ def _table(params: Iterable[Tensor], first: int) -> dict[str, str]:
     return {f"parameter {i}": f"{p.dtype.name}{list(p.shape)}" for i, p in enumerate(params, first)}
 
 
-@opaque(results=lambda flat: filled(0.0, float32, ()))
-def _send(flat: Tensor) -> Tensor:
-    """Gives an array to all other processes, where compiled code calls it, too."""
-    group().broadcast(on_host(flat._data), group().rank)
-    return Tensor._wrap(np.zeros((), np.float32))
+class _Message:
+    """A message from one process to all others, on memory that compiled code lends."""
+
+    def __init__(self, owner: int):
+        self._owner = owner
+
+    def __call__(self, state: Any, flat: np.ndarray) -> None:
+        group().communicator.broadcast(flat, self._owner)
 
 
-@opaque(results=lambda size, dtype, owner: filled(0.0, dtype, (size,)))
+def _send(flat: Tensor) -> None:
+    """Gives the elements to all other processes; in a trace as a part of the graph."""
+    owner = group().rank
+    if is_tracing():
+        lend_python(front(), f"parameters from rank {owner}", _Message(owner), [flat], checked=True)
+    else:
+        _Message(owner)(None, np.array(on_host(flat._data), order="C"))
+
+
 def _receive(size: int, dtype: DType, owner: int) -> Tensor:
-    """The array that the owner sends."""
-    return Tensor._wrap(group().broadcast(np.empty(size, dtype.numpy), owner))
+    """What ``_send`` gives in the process that owns it."""
+    if is_tracing():
+        kind = TensorType(dtype, (size,))
+        return lend_python(front(), f"parameters from rank {owner}", _Message(owner), [], [kind], checked=True)[1]
+    found = np.empty(size, dtype.numpy)
+    _Message(owner)(None, found)
+    return Tensor._wrap(found)
 
 
 def _kinds(state: State) -> dict[str, Any]:

@@ -151,13 +151,19 @@ class ZeroRedundancyOptimizer(Optimizer):
     def from_others(self, params: Sequence[Tensor], values: Mapping[int, Tensor]) -> list[tuple[Tensor, Tensor]]:
         """Sends the new values of what this process owns to the others; gives pairs of a parameter that another one
         owns and its new value. One message from each owner for each element type."""
+        messages = self._messages(params)
+        mine = {
+            dtype: cat([values[id(p)].reshape(-1) for p in parts])
+            for owner, dtype, parts in messages
+            if owner == group().rank
+        }
         found: list[tuple[Tensor, Tensor]] = []
-        for owner, dtype, parts in self._messages(params):
+        for owner, dtype, parts in messages:
             if owner == group().rank:
-                _send(cat([values[id(p)].reshape(-1) for p in parts]))
+                _send(mine[dtype])
                 continue
             sizes = [p.numel() for p in parts]
-            pieces = _receive(sum(sizes), dtype, owner).split(sizes)
+            pieces = _receive(sum(sizes), dtype, owner, [*mine.values()]).split(sizes)
             found += [(p, piece.reshape(p.shape)) for p, piece in zip(parts, pieces, strict=True)]
         return found
 
@@ -250,8 +256,8 @@ class _Message:
     def __init__(self, owner: int):
         self._owner = owner
 
-    def __call__(self, state: Any, flat: np.ndarray) -> None:
-        group().communicator.broadcast(flat, self._owner)
+    def __call__(self, state: Any, *memory: np.ndarray) -> None:
+        group().communicator.broadcast(memory[-1], self._owner)
 
 
 def _send(flat: Tensor) -> None:
@@ -263,11 +269,12 @@ def _send(flat: Tensor) -> None:
         _Message(owner)(None, np.array(on_host(flat._data), order="C"))
 
 
-def _receive(size: int, dtype: DType, owner: int) -> Tensor:
-    """What ``_send`` gives in the process that owns it."""
+def _receive(size: int, dtype: DType, owner: int, after: list[Tensor]) -> Tensor:
+    """What ``_send`` gives in the process that owns it. Compiled code does not wait for it before it has computed what
+    stands in ``after``, for which others wait."""
     if is_tracing():
         kind = TensorType(dtype, (size,))
-        return lend_python(front(), f"parameters from rank {owner}", _Message(owner), [], [kind], checked=True)[1]
+        return lend_python(front(), f"parameters from rank {owner}", _Message(owner), after, [kind], checked=True)[1]
     found = np.empty(size, dtype.numpy)
     _Message(owner)(None, found)
     return Tensor._wrap(found)

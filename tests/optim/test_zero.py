@@ -188,6 +188,22 @@ def test_a_parameter_that_is_used_after_the_step_in_a_compiled_function_is_the_n
     assert threads.run(2, lambda _: last(lambda p: ZeroRedundancyOptimizer(p, optim.Adam))) == [expected, expected]
 
 
+def test_a_compiled_step_waits_for_others_after_its_own_update():
+    def calls(_: int) -> list[tuple[int, int]]:
+        net = network()
+        optimizer = ZeroRedundancyOptimizer(net.parameters(), optim.SGD, lr=0.1)
+        step = graphc.compile_step(net, lambda found: found.square().mean(), optimizer)
+        graph = step.prepare(graphc.ones(4, 6)).graph
+        sizes = [0, 0]
+        for param in net.parameters():
+            sizes[optimizer.owner(param)] += param.numel()
+        nodes = [n for n in graph.nodes() if n.op.name == "host_call"]
+        assert [n.operands[1].type.size for n in nodes] == [sizes[graphc.distributed.rank()]] * 2
+        return [(len(n.operands), len(n.results)) for n in nodes]
+
+    assert threads.run(2, calls) == [[(2, 1), (2, 2)], [(2, 2), (2, 1)]]
+
+
 def test_groups_schedules_closures_and_hooks_are_those_of_any_optimizer():
     def run(make: Any) -> tuple[list[np.ndarray], list[str]]:
         params, told = parameters(), []

@@ -32,6 +32,16 @@ MOST_SECONDS = 120.0
 END_SECONDS = 10.0
 """After a kill: the others end within."""
 _LOOK = 0.002
+_EARLY = 0.2
+"""Share of the kills that come before the first checkpoint."""
+_FASTER = 0.9
+KINDS: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
+    # NOTE: otherwise eager mode computes by numpy first, and by programs once a function was called often enough, which
+    # a process that has just begun counts anew: other bits.
+    "eager": ((), {"GRAPHC_EAGER": "reference"}),
+    "compiled": (("--compiled",), {}),
+}
+"""What is killed: options of the training, and what it has in its environment."""
 
 
 @dataclass
@@ -51,23 +61,31 @@ class Outcome:
     problems: list[str] = field(default_factory=list)
 
 
-def start(folder: Path, ranks: int, *words: str) -> subprocess.Popen[str]:
+def start(kind: str, folder: Path, ranks: int, *words: str) -> subprocess.Popen[str]:
     """A training that writes to a folder."""
     folder.mkdir(exist_ok=True)
-    log = open(folder / "log", "w", encoding="utf-8")  # noqa: SIM115  # the process keeps it
-    words = (str(folder), *words)
-    return subprocess.Popen(command(PROGRAM, ranks, *words), stdout=log, stderr=log, text=True, start_new_session=True)
+    options, variables = KINDS[kind]
+    environment = {**os.environ, "GRAPHC_CACHE": "on", "GRAPHC_CACHE_DIR": str(folder.parent / "programs"), **variables}
+    line = command(PROGRAM, ranks, str(folder), *options, *words)
+    with open(folder / "log", "w", encoding="utf-8") as log:
+        return subprocess.Popen(line, stdout=log, stderr=log, text=True, env=environment, start_new_session=True)
 
 
-def finish(folder: Path, ranks: int, *words: str) -> str:
+def finish(kind: str, folder: Path, ranks: int, *words: str) -> str:
     """Trains to the end; what went wrong, or an empty text."""
-    process = start(folder, ranks, *words)
+    process = start(kind, folder, ranks, *words)
     try:
         code = process.wait(MOST_SECONDS)
     except subprocess.TimeoutExpired:
         end(process)
         return f"it did not end in {MOST_SECONDS:.0f} s: {_log(folder)}"
     return "" if code == 0 else f"it ended with {code}: {_log(folder)}"
+
+
+def wait_for_checkpoint(process: subprocess.Popen[str], folder: Path) -> None:
+    """Returns when there is a checkpoint, or the training has ended."""
+    while process.poll() is None and not (folder / CHECKPOINT / sharded.MANIFEST).exists():
+        time.sleep(_LOOK)
 
 
 def _log(folder: Path) -> str:
@@ -104,7 +122,7 @@ def ranks_of(launcher: int) -> list[int]:
 
 
 def kill_one(launcher: subprocess.Popen[str], delay: float, chance: random.Random) -> tuple[list[int], int | None]:
-    """Kills one process ``delay`` seconds after the start; gives all of them, and which it was, or None where the
+    """Kills one process ``delay`` seconds from now; gives all of them, and which it was, or None where the
     training has ended before."""
     until = time.monotonic() + delay
     found: list[int] = []
@@ -128,29 +146,67 @@ def _is_alive(process: int) -> bool:
 # ---- one kill
 
 
-def kill_and_resume(home: Path, whole: bytes, ranks: int, delay: float, chance: random.Random, made: Outcome) -> bool:
-    """One training that is killed and resumed; whether it was alive to be killed."""
-    folder = home / "killed"
-    shutil.rmtree(folder, ignore_errors=True)
-    process = start(folder, ranks)
-    members, which = kill_one(process, delay, chance)
-    if which is None:
-        return False
-    made.kills += 1
-    made.by_rank[which] = made.by_rank.get(which, 0) + 1
-    problem = _ended(process, members, folder, made)
-    made.clean_ends += not problem
-    made.problems += [f"kill {made.kills}, of rank {which}: {problem}"] if problem else []
-    made.inside_checkpoints += _is_unfinished(folder / CHECKPOINT)
-    made.resumed += (folder / CHECKPOINT / sharded.MANIFEST).exists()
-    problem = finish(folder, ranks, "--resume")
-    if not problem and (folder / TRAINED).read_bytes() != whole:
-        problem = "what was trained has other bits"
-    if not problem and _is_unfinished(folder / CHECKPOINT):
-        problem = f"something is left behind: {sorted(os.listdir(folder / CHECKPOINT))}"
-    made.equal_resumes += not problem
-    made.problems += [f"resumed after kill {made.kills}: {problem}"] if problem else []
-    return True
+@dataclass
+class Target:
+    """A kind of training that is killed again and again."""
+
+    kind: str
+    home: Path
+    ranks: int
+    whole: bytes = b""
+    """What comes of it where nobody kills it."""
+    start_s: float = 0.0
+    """Seconds until its first checkpoint."""
+    rest_s: float = 0.0
+    """Seconds from there to the end."""
+
+    def measure(self) -> None:
+        """Trains without a kill, twice: programs are on disk the second time."""
+        folder = self.home / "whole"
+        problem = finish(self.kind, folder, self.ranks)
+        assert not problem, problem
+        self.whole = (folder / TRAINED).read_bytes()
+        shutil.rmtree(folder)
+        begun = time.monotonic()
+        process = start(self.kind, folder, self.ranks)
+        wait_for_checkpoint(process, folder)
+        first = time.monotonic()
+        process.wait(MOST_SECONDS)
+        self.start_s, self.rest_s = first - begun, time.monotonic() - first
+        assert (folder / TRAINED).read_bytes() == self.whole, "two trainings have different bits"
+
+    def kill_and_resume(self, chance: random.Random, made: Outcome) -> bool:
+        """One training that is killed and resumed; whether it was alive to be killed."""
+        folder = self.home / "killed"
+        shutil.rmtree(folder, ignore_errors=True)
+        process = start(self.kind, folder, self.ranks)
+        early = chance.random() < _EARLY
+        if not early:
+            wait_for_checkpoint(process, folder)
+        members, which = kill_one(process, chance.uniform(0, self.start_s if early else self.rest_s), chance)
+        if which is None:  # It was faster than the one that was measured.
+            self.rest_s *= _FASTER
+            return False
+        made.kills += 1
+        made.by_rank[which] = made.by_rank.get(which, 0) + 1
+        ended = _ended(process, members, folder, made)
+        made.inside_checkpoints += _is_unfinished(folder / CHECKPOINT)
+        made.resumed += (folder / CHECKPOINT / sharded.MANIFEST).exists()
+        resumed = self._resumed(folder)
+        made.clean_ends += not ended
+        made.equal_resumes += not resumed
+        made.problems += [f"{self.kind}, kill {made.kills}: {problem}" for problem in (ended, resumed) if problem]
+        return True
+
+    def _resumed(self, folder: Path) -> str:
+        """What is wrong with the training that goes on."""
+        if problem := finish(self.kind, folder, self.ranks, "--resume"):
+            return problem
+        if (folder / TRAINED).read_bytes() != self.whole:
+            return "what was trained has other bits"
+        if _is_unfinished(folder / CHECKPOINT):
+            return f"something is left behind: {sorted(os.listdir(folder / CHECKPOINT))}"
+        return ""
 
 
 def _ended(process: subprocess.Popen[str], members: list[int], folder: Path, made: Outcome) -> str:
@@ -180,22 +236,17 @@ def _is_unfinished(folder: Path) -> bool:
     return bool(set(os.listdir(folder)) - known - {sharded.MANIFEST})
 
 
-def run(times: int, ranks: int, seed: int) -> Outcome:
-    """Trains once without a kill, then kills and resumes so many times."""
+def run(times: int, ranks: int, seed: int, kinds: list[str]) -> Outcome:
+    """Trains each kind without a kill, then kills and resumes so many times, one kind after the other."""
     chance, made = random.Random(seed), Outcome()
     with tempfile.TemporaryDirectory() as name, progress_bar(times, "kills") as bar:
-        home = Path(name)
-        begun = time.monotonic()
-        problem = finish(home / "whole", ranks)
-        assert not problem, problem
-        seconds = time.monotonic() - begun
-        whole = (home / "whole" / TRAINED).read_bytes()
+        targets = [Target(kind, Path(name, kind), ranks) for kind in kinds]
+        for target in targets:
+            target.home.mkdir()
+            target.measure()
         while made.kills < times:
-            # A training that has ended before was faster than the first one.
-            if kill_and_resume(home, whole, ranks, chance.uniform(0, seconds), chance, made):
+            if targets[made.kills % len(targets)].kill_and_resume(chance, made):
                 bar.step()
-            else:
-                seconds *= 0.9
     return made
 
 
@@ -204,10 +255,11 @@ def main() -> int:
     parser.add_argument("--times", type=int, default=50)
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--kinds", default=",".join(KINDS), help="some of eager,compiled")
     parser.add_argument("--json", action="store_true", help="figures as JSON on stdout")
     options = parser.parse_args()
     begun = time.monotonic()
-    made = run(options.times, options.ranks, options.seed)
+    made = run(options.times, options.ranks, options.seed, options.kinds.split(","))
     if options.json:
         print(json.dumps(asdict(made) | {"ranks": options.ranks, "seconds": time.monotonic() - begun}))
     else:

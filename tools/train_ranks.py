@@ -75,7 +75,7 @@ class Training:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--every", type=int, default=1, help="steps between two checkpoints")
     parser.add_argument("--compiled", action="store_true", help="steps are native code; else eager mode")

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import random
@@ -35,6 +36,7 @@ _LOOK = 0.002
 _EARLY = 0.2
 """Share of the kills that come before the first checkpoint."""
 _FASTER = 0.9
+_ZERO = "the exit status is 0"
 KINDS: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
     # NOTE: otherwise eager mode computes by numpy first, and by programs once a function was called often enough, which
     # a process that has just begun counts anew: other bits.
@@ -132,7 +134,8 @@ def kill_one(launcher: subprocess.Popen[str], delay: float, chance: random.Rando
     if launcher.poll() is not None:
         return found, None
     which = chance.randrange(len(found))
-    os.kill(found[which], signal.SIGKILL)
+    with contextlib.suppress(ProcessLookupError):  # It has ended just now.
+        os.kill(found[which], signal.SIGKILL)
     return found, which
 
 
@@ -181,12 +184,14 @@ class Target:
         if not early:
             wait_for_checkpoint(process, folder)
         members, which = kill_one(process, chance.uniform(0, self.start_s if early else self.rest_s), chance)
-        if which is None:  # It was faster than the one that was measured.
+        ended = _ended(process, members, folder, made)
+        if which is None or (ended == _ZERO and (folder / TRAINED).exists()):
+            # It was faster than the one that was measured.
+            assert ended == _ZERO, f"a training that nobody killed has failed: {_log(folder)}"
             self.start_s, self.rest_s = self.start_s * _FASTER, self.rest_s * _FASTER
             return False
         made.kills += 1
         made.by_rank[which] = made.by_rank.get(which, 0) + 1
-        ended = _ended(process, members, folder, made)
         made.inside_checkpoints += _is_unfinished(folder / CHECKPOINT)
         made.resumed += (folder / CHECKPOINT / sharded.MANIFEST).exists()
         resumed = self._resumed(folder)
@@ -220,7 +225,7 @@ def _ended(process: subprocess.Popen[str], members: list[int], folder: Path, mad
     if alive := [member for member in members if _is_alive(member)]:
         return f"processes {alive} go on"
     if code == 0:
-        return "the exit status is 0"
+        return _ZERO
     return "" if "KILLED" in _log(folder).upper() else f"the launcher does not tell of a kill: {_log(folder)}"
 
 

@@ -32,6 +32,7 @@ from graphc.distributed.group import (
     size,
     using,
 )
+from graphc.distributed.timeline import timeline
 
 get_rank = rank
 get_world_size = size
@@ -62,5 +63,6 @@ __all__ = [
     "reduce_scatter_tensor",
     "reduced",
     "size",
+    "timeline",
     "using",
 ]

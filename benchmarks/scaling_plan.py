@@ -12,7 +12,7 @@ import numpy as np
 from benchmarks.scaling_model import BucketTimes, Plan
 from graphc.distributed.communicator import Alone
 from graphc.distributed.group import Group, using
-from graphc.distributed.timeline import START, WAIT, timeline
+from graphc.distributed.spans import START, WAIT, timeline
 
 
 class Silent(Alone):

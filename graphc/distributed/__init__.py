@@ -32,7 +32,7 @@ from graphc.distributed.group import (
     size,
     using,
 )
-from graphc.distributed.timeline import timeline
+from graphc.distributed.spans import timeline
 
 get_rank = rank
 get_world_size = size

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from graphc.base.errors import DistributedError
-from graphc.distributed import timeline
+from graphc.distributed import spans
 from graphc.distributed.group import Group
 
 
@@ -31,14 +31,14 @@ class Pending:
         except BaseException as error:  # NOTE: raised by whoever waits
             self._error = error
         finally:
-            timeline.note(timeline.REDUCE, self.name, begin, self.nbytes)
+            spans.note(spans.REDUCE, self.name, begin, self.nbytes)
             self._done.set()
 
     def wait(self) -> None:
         """Returns when the result is there; raises what went wrong."""
         begin = time.perf_counter()
         self._done.wait()
-        timeline.note(timeline.WAIT, self.name, begin, self.nbytes)
+        spans.note(spans.WAIT, self.name, begin, self.nbytes)
         if self._error is not None:
             raise DistributedError(f"the reduction of {self.name} has failed: {self._error}") from self._error
 
@@ -56,7 +56,7 @@ class Channel:
     def reduce(self, name: str, source: np.ndarray, result: np.ndarray) -> Pending:
         """Begins ``result = sum of all sources``; neither may be touched until the end."""
         pending = Pending(name, source.nbytes)
-        timeline.note(timeline.START, name, time.perf_counter(), source.nbytes)
+        spans.note(spans.START, name, time.perf_counter(), source.nbytes)
         work = self._communicator.all_reduce, (source, result, "sum")
         if self.group.size == 1:
             pending.run(lambda: work[0](*work[1]))

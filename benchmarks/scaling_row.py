@@ -51,10 +51,6 @@ class Graphc:
         """Returns when all are there."""
         dist.barrier()
 
-    def first(self, value: Any) -> Any:
-        """The value of process 0."""
-        return dist.group().gather_objects(value)[0]
-
     def all(self, value: float) -> list[float]:
         """The values of all processes."""
         return dist.group().gather_objects(value)
@@ -95,12 +91,6 @@ class Torch:
         """Returns when all are there."""
         self.dist.barrier()
 
-    def first(self, value: Any) -> Any:
-        """The value of process 0."""
-        found = [value]
-        self.dist.broadcast_object_list(found, src=0)
-        return found[0]
-
     def all(self, value: float) -> list[float]:
         """The values of all processes."""
         found: list[Any] = [None] * self.size
@@ -134,22 +124,26 @@ PEERS: dict[str, Callable[[Path], Any]] = {OWN: Graphc, GLOO: Torch}
 
 
 def timed(peer: Any, call: Call, seconds: float, alone: bool = False) -> float:
-    """Seconds of one call, of which all processes make as many as take about ``seconds``: the mean, on the slowest.
-    ``alone``: process 0 only, while the others wait."""
+    """Seconds of one call, of which all processes make as many as take about ``seconds``: the fastest one, on the
+    slowest process. ``alone``: process 0 only, while the others wait."""
     runs = not alone or peer.rank == 0
     peer.barrier()
-    begin = time.perf_counter()
-    if runs:
-        call()
-    once = max(peer.all(time.perf_counter() - begin if runs else 0.0))
-    count = peer.first(max(1, min(MOST_CALLS, int(seconds / once))))
+    best = _fastest(call, 1) if runs else 0.0
+    slowest = max(peer.all(best))
+    count = min(MOST_CALLS, int(seconds / slowest))
+    if not count:
+        return slowest
     peer.barrier()
-    begin = time.perf_counter()
-    if runs:
-        for _ in range(count):
-            call()
-    spent = (time.perf_counter() - begin) / count if runs else 0.0
-    return max(peer.all(spent))
+    return max(peer.all(_fastest(call, count) if runs else 0.0))
+
+
+def _fastest(call: Call, count: int) -> float:
+    found = []
+    for _ in range(count):
+        begin = time.perf_counter()
+        call()
+        found.append(time.perf_counter() - begin)
+    return min(found)
 
 
 def measure_reductions(peer: Any, order: dict[str, Any]) -> dict[str, Any]:
@@ -168,6 +162,8 @@ def measure_training(peer: Any, order: dict[str, Any]) -> dict[str, Any]:
     workload = CASES[order["case"]]
     step, _ = peer.step(workload, False)
     parallel, sizes = peer.step(workload, True)
+    for call in (step, parallel):
+        call()
     reductions = [peer.reduction(n) for n in sizes]
 
     def reduce() -> None:

@@ -1,0 +1,56 @@
+"""Steps of several ranks as events of the Chrome trace format, which chrome://tracing and Perfetto show."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from graphc.distributed.spans import REDUCE, START, WAIT
+
+COMPUTE, REDUCTIONS = 0, 1
+"""Rows of a rank: the thread that computes, and that which communicates."""
+
+
+def chrome_trace(name: str, ranks: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The events of a step that all ranks have recorded (scaling_plan.recorded_step) on one clock, in microseconds from
+    the first beginning. The format: Trace Event Format, Google, events of phase X (complete) and M (metadata)."""
+    zero = min(rank["begin"] for rank in ranks)
+    events: list[dict[str, Any]] = []
+    for number, rank in enumerate(ranks):
+        events += [_meta("process_name", number, 0, f"rank {number}: {name}")]
+        events += [_meta("thread_name", number, COMPUTE, "compute"), _meta("thread_name", number, REDUCTIONS, "reduce")]
+        offset = rank["begin"] - zero
+        events += [_event(number, *piece, offset) for piece in pieces(rank)]
+    return {"displayTimeUnit": "ms", "traceEvents": events}
+
+
+def pieces(rank: dict[str, Any]) -> list[tuple[int, str, float, float]]:
+    """Row, name, beginning and end, in seconds, of what a rank does in a step: computing is what is between waits."""
+    found = [(REDUCTIONS, f"{b['name']}, {b['nbytes']} bytes", *b[REDUCE]) for b in rank["buckets"]]
+    cuts = sorted([(*b[WAIT], f"wait for {b['name']}") for b in rank["buckets"]])
+    starts = sorted(b[START][0] for b in rank["buckets"])
+    at = 0.0
+    for begin, end, what in [*cuts, (rank["seconds"], rank["seconds"], "")]:
+        for stop in [*(s for s in starts if at < s < begin), begin]:
+            found.append((COMPUTE, "compute", at, stop))
+            at = stop
+        if what:
+            found.append((COMPUTE, what, begin, end))
+        at = max(at, end)
+    return [piece for piece in found if piece[3] > piece[2]]
+
+
+def overlapped(rank: dict[str, Any]) -> float:
+    """Which part of the time of its reductions a rank does not wait for them."""
+    busy = sum(b[REDUCE][1] - b[REDUCE][0] for b in rank["buckets"])
+    waited = sum(b[WAIT][1] - b[WAIT][0] for b in rank["buckets"])
+    return max(0.0, 1 - waited / busy) if busy else 0.0
+
+
+def _event(rank: int, row: int, name: str, begin: float, end: float, offset: float) -> dict[str, Any]:
+    spent = {"ts": round(1e6 * (begin + offset), 3), "dur": round(1e6 * (end - begin), 3)}
+    return {"ph": "X", "name": name, "pid": rank, "tid": row, **spent}
+
+
+def _meta(kind: str, rank: int, row: int, name: str) -> dict[str, Any]:
+    return {"ph": "M", "name": kind, "pid": rank, "tid": row, "args": {"name": name}}

@@ -60,7 +60,7 @@ class Outside:
     ) -> Callable[..., Any]:
         """``run`` as a function that calls Python functions, which leave what the trace has read as it is."""
         served = serving(run, functions, state, owner, lasting)
-        if all(function.takes_only for function in functions):
+        if all(function.takes_only or function.lends for function in functions):
             return served
 
         def call(*args: Any) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 
 from graphc.base.errors import ArgumentError, StateDictError
 from graphc.compiled.step_options import DynamicScale, StepOptions
+from graphc.compiled.step_reductions import Reductions
 from graphc.nn.module import Module
 from graphc.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from graphc.tape.grad_mode import no_grad
@@ -39,6 +40,8 @@ class StepState:
                 "scale": front().constant(np.full((), options.loss_scale.start, np.float32)),
                 "growth_tracker": front().constant(np.zeros((), np.int64)),
             }
+        self.reductions = Reductions(options)
+        """Means of gradients over processes, and whether these agree."""
         self.source = _source(options)
         """The module whose weights are averaged."""
         self.average: AveragedModel | None = None

@@ -73,7 +73,7 @@ class Tail:
             gradients = Gradients(self.options, self.state, tracer, self._slots)
             gradients.take(parameters, updates)
             if updates:
-                gradients.prepare()
+                gradients.prepare(parameters)
                 self._update(tracer, parameters, contents, gradients)
                 self._add_outputs(graph, parameters, gradients)
             if updates and self.state.average is not None:

@@ -31,6 +31,7 @@ from graphc.passes.rematerialize import Rematerialize
 from graphc.passes.scans import MergeScans, OptimizeSteps, PruneScans
 from graphc.passes.slice_updates import UpdateSlices
 from graphc.passes.split_complex import SplitComplex
+from graphc.passes.update_order import EarlyCalls
 from graphc.passes.winograd import Winograd
 
 _SIMPLIFY: tuple[Pass, ...] = (
@@ -70,6 +71,7 @@ PIPELINE: tuple[Pass, ...] = (
     UpdateSlices(),
     MaskedProducts(),
     OptimizeSteps((MaskedProducts(),), "masked-products-in-steps"),
+    EarlyCalls(),
     # Last, for it makes equal nodes.
     Rematerialize(),
 )

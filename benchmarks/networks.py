@@ -64,8 +64,8 @@ class Network:
         return [level for level in found if level.count > 1]
 
     def half(self, ranks: int, algorithm: str) -> Cost:
-        """A reduce-scatter or an all-gather. Between machines each rank has only its part of the bytes, and all ranks of
-        a machine share its link, so that all bytes go through that once."""
+        """A reduce-scatter or an all-gather. Between machines each rank has only its part of the bytes, and all ranks
+        of a machine share its link, so that all bytes go through that once."""
         levels = self.levels(ranks)
         return lambda nbytes: sum(level.seconds(nbytes, algorithm) for level in levels)
 

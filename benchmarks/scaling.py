@@ -47,7 +47,7 @@ def run_ranks(order: Mapping[str, Any], ranks: int, environment: Mapping[str, st
         if ranks > 1:
             command = [str(launcher()), "-n", str(ranks), *command]
         process = subprocess.Popen(
-            *(command,),
+            command,
             cwd=ROOT,
             env=dict(environment),
             stdout=subprocess.DEVNULL,
@@ -109,7 +109,7 @@ def write_trace(options: argparse.Namespace) -> None:
 
 def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     """The options."""
-    parser = argparse.ArgumentParser("python -m benchmarks.scaling", description=__doc__.partition("\n\n")[0])
+    parser = argparse.ArgumentParser("python -m benchmarks.scaling", description=(__doc__ or "").partition("\n\n")[0])
     add, whole = parser.add_argument, lambda text: [int(n) for n in text.split(",")]
     add("--cases", type=pick(list(CASES)), default=list(DEFAULT_CASES), metavar="A,B,..", help=", ".join(CASES))
     add("--peers", type=pick(list(PEERS)), default=list(PEERS), metavar=",".join(PEERS))

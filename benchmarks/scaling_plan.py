@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -54,7 +54,7 @@ def recorded_step(step: Callable[[], Any]) -> dict[str, Any]:
     return {"begin": begin, "seconds": end - begin, "buckets": [b for b in found.values() if len(b) == 5]}
 
 
-def plan_of(name: str, samples: int, recorded: dict[str, Any]) -> Plan:
+def plan_of(name: str, samples: int, recorded: Mapping[str, Any]) -> Plan:
     """The plan of a step that was recorded with reductions that take no time."""
     buckets = [BucketTimes(b["nbytes"], b[START][0], b[WAIT][0]) for b in recorded["buckets"]]
     return Plan(name, samples, recorded["seconds"], tuple(buckets))

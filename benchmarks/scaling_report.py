@@ -203,7 +203,8 @@ def _trainings(measured: Measured) -> list[str]:
         lines.append([row.case, str(row.ranks), row.peer, *times, f"{row.rate:.4g}", *shares])
     said = (
         "A step of one rank while the others wait, of all ranks beside one another without reductions, and with them; "
-        "reductions by themselves. The fastest call of each round, medians over rounds; the shares are those of rounds in which all of it was measured."
+        "reductions by themselves. The fastest call of each round, medians over rounds; the shares are those of rounds "
+        "in which all of it was measured."
     )
     return [said, "\n".join(table(heads, lines))]
 
@@ -236,17 +237,18 @@ def _paper(measured: Measured, paper: Mapping[str, Any], network: Network, overl
     for case, rows in paper.items():
         plan = plans[case]
         heads = ["ranks", "how", "step ms", "efficiency", "communication ms", "exposed ms"]
-        lines = [
-            [str(r["ranks"]), r["kind"], _ms(r["seconds"]), f"{r['efficiency']:.1%}"]
-            + [_ms(r["communication"]), _ms(r["exposed"])]
-            for r in rows
-        ]
+        lines = [_paper_line(row) for row in rows]
         parts.append(
             f"{case}: {plan.samples} samples and {_ms(plan.seconds / speed)} ms of computing per rank, "
             f"{len(plan.buckets)} buckets of {plan.nbytes / 1e6:.4g} MB together"
         )
         parts.append("\n".join(table(heads, lines)))
     return parts
+
+
+def _paper_line(row: Row) -> list[str]:
+    times = [_ms(row["communication"]), _ms(row["exposed"])]
+    return [str(row["ranks"]), row["kind"], _ms(row["seconds"]), f"{row['efficiency']:.1%}", *times]
 
 
 def page(
@@ -258,10 +260,10 @@ def page(
 
 _HEAD = """# Scaling
 
-What several ranks gain, measured, and what many would gain, on paper. `python -m benchmarks.scaling --write` has written
-this page; `--json` prints all figures, and `--from FILE` takes those for another network: `--bandwidth` (GB/s of a
-machine's link), `--latency` (µs), `--ranks-per-node`, `--overlap`, `--speed`. `--trace FILE` writes a step of all ranks
-for chrome://tracing or Perfetto.
+What several ranks gain, measured, and what many would gain, on paper. `python -m benchmarks.scaling --write` has
+written this page; `--json` prints all figures, and `--from FILE` takes those for another network: `--bandwidth` (GB/s
+of a machine's link), `--latency` (µs), `--ranks-per-node`, `--overlap`, `--speed`. `--trace FILE` writes a step of all
+ranks for chrome://tracing or Perfetto.
 
 How the model counts:
 

@@ -76,7 +76,6 @@ def orders(options: argparse.Namespace) -> list[tuple[dict[str, Any], int]]:
         sizes = sizes_until(options.bytes)
         found += [({"mode": "reductions", "peer": p, "sizes": sizes, **shared}, ranks) for p in options.peers]
     for case in options.cases:
-        found.append(({"mode": "plan", "peer": OWN, "case": case, **shared}, 1))
         for ranks in options.ranks:
             found += [({"mode": "training", "peer": p, "case": case, **shared}, ranks) for p in options.peers]
     return found

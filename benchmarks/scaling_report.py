@@ -31,8 +31,13 @@ def times_of(row: Row) -> dict[int, float]:
 
 
 def plans_of(measured: Measured) -> dict[str, Plan]:
-    """The plans that were recorded, by case."""
-    return {r["case"]: plan_of(r["case"], r["samples"], r) for r in rows_of(measured, "plan")}
+    """The plans that were recorded, by case, each on the fewest ranks, at the speed of a rank alone."""
+    found: dict[str, Plan] = {}
+    for row in sorted(rows_of(measured, "training", OWN), key=lambda r: r["ranks"]):
+        if row["plan"] and row["case"] not in found:
+            plan = plan_of(row["case"], row["samples"], row["plan"])
+            found[row["case"]] = slower(plan, statistics.median(row["seconds"]["silent"]) / plan.seconds)
+    return found
 
 
 def slower(plan: Plan, factor: float) -> Plan:
@@ -122,7 +127,7 @@ def checked(measured: Measured) -> Checks:
     plans, steps = plans_of(measured), []
     for row in trainings(measured):
         if row.peer == OWN and row.case in plans and row.ranks in reductions:
-            plan = slower(plans[row.case], row.beside / plans[row.case].seconds)
+            plan = slower(plans[row.case], row.beside / row.alone)
             known, line = interpolated(reductions[row.ranks]), costs[row.ranks]
             predicted, fitted = (plain(plan, cost, overlap=0.0).seconds for cost in (known, line))
             steps.append(StepCheck(row.case, row.ranks, row.parallel, predicted, fitted))
@@ -218,8 +223,8 @@ def _checks(checks: Checks) -> list[str]:
         lines.append([step.case, str(step.ranks), _ms(step.measured), *cells])
     said = (
         "A rank has one core here, so that a reduction takes its time from computing (overlap 0). The model takes the "
-        "plan of the compiled step, as it was recorded where reductions take no time, at the speed of ranks beside one "
-        "another."
+        "plan of the compiled step, as it was recorded where reductions take no time but are handed over and asked "
+        "for, and makes it slower by as much as ranks beside one another are."
     )
     return [said, "\n".join(table(heads, lines))]
 

@@ -36,7 +36,7 @@ CASES: dict[str, Workload] = {
     "resnet50_b16": replace(_RESNET, inputs=(Spec((16, 3, 224, 224)),), target=Spec((16,), 1000)),
 }
 """What is trained; the batch is that of one rank."""
-MOST_CALLS = 1000
+MOST_CALLS, RECORDED = 1000, 20
 Call = Callable[[], Any]
 
 
@@ -64,6 +64,12 @@ class Graphc:
     def step(self, workload: Workload, parallel: bool) -> tuple[Call, list[int]]:
         """A training step of one rank, and the bytes of its buckets."""
         return compiled_step(workload, parallel)
+
+    def silent(self, workload: Workload) -> Call:
+        """A step whose reductions take no time, with all that they need around them."""
+        with silent(2):
+            step, _ = compiled_step(workload, True)
+        return step
 
 
 def compiled_step(workload: Workload, parallel: bool) -> tuple[Call, list[int]]:
@@ -153,40 +159,42 @@ def measure_reductions(peer: Any, order: dict[str, Any]) -> dict[str, Any]:
     for _ in range(order["rounds"]):
         for nbytes, call in calls.items():
             rounds[nbytes].append(timed(peer, call, order["seconds"]))
-    return {"ranks": peer.size, "seconds": rounds}
+    return {"seconds": rounds}
 
 
 def measure_training(peer: Any, order: dict[str, Any]) -> dict[str, Any]:
     """Seconds of a step, one figure per round: of one rank while the others wait (``alone``), of all ranks beside one
-    another without reductions (``beside``) and with them (``parallel``), and of the reductions by themselves."""
-    workload = CASES[order["case"]]
+    another without reductions (``beside``) and with them (``parallel``), and of the reductions by themselves. Of
+    graphc also a step of one rank whose reductions take no time (``silent``), and when its buckets are ready."""
+    workload, seconds = CASES[order["case"]], order["seconds"]
     step, _ = peer.step(workload, False)
     parallel, sizes = peer.step(workload, True)
-    for call in (step, parallel):
-        call()
     reductions = [peer.reduction(n) for n in sizes]
+    unheard = peer.silent(workload) if isinstance(peer, Graphc) else None
 
     def reduce() -> None:
         for call in reductions:
             call()
 
-    rounds: dict[str, list[float]] = {"alone": [], "beside": [], "parallel": [], "reduction": []}
+    for call in filter(None, (step, parallel, unheard)):
+        call()
+    turns = [
+        ("alone", step, True),
+        ("beside", step, False),
+        ("parallel", parallel, False),
+        ("reduction", reduce, False),
+    ]
+    if unheard is not None:
+        turns.insert(1, ("silent", unheard, True))
+    rounds: dict[str, list[float]] = {name: [] for name, _, _ in turns}
+    plans = []
     for _ in range(order["rounds"]):
-        rounds["alone"].append(timed(peer, step, order["seconds"], alone=True))
-        rounds["beside"].append(timed(peer, step, order["seconds"]))
-        rounds["parallel"].append(timed(peer, parallel, order["seconds"]))
-        rounds["reduction"].append(timed(peer, reduce, order["seconds"]))
-    facts = {"samples": workload.inputs[0].shape[0], "ranks": peer.size, "buckets": sizes}
-    return {**facts, "seconds": rounds}
-
-
-def measure_plan(peer: Any, order: dict[str, Any]) -> dict[str, Any]:
-    """When the buckets of a step are ready and asked for, where reductions take no time."""
-    with silent(2):
-        step, sizes = compiled_step(CASES[order["case"]], True)
-        step()
-        best = min((recorded_step(step) for _ in range(order["rounds"])), key=lambda found: found["seconds"])
-    return {"samples": CASES[order["case"]].inputs[0].shape[0], "buckets": sizes, **best}
+        for name, call, alone in turns:
+            rounds[name].append(timed(peer, call, seconds, alone))
+        if unheard is not None and peer.rank == 0:
+            plans += [recorded_step(unheard) for _ in range(max(1, min(RECORDED, int(seconds / rounds["silent"][-1]))))]
+    plan = min(plans, key=lambda found: found["seconds"]) if plans else None
+    return {"samples": len(workload.draw_inputs()[0]), "buckets": sizes, "seconds": rounds, "plan": plan}
 
 
 def measure_trace(peer: Any, order: dict[str, Any]) -> dict[str, Any]:
@@ -201,7 +209,6 @@ def measure_trace(peer: Any, order: dict[str, Any]) -> dict[str, Any]:
 MODES: dict[str, Callable[[Any, dict[str, Any]], dict[str, Any]]] = {
     "reductions": measure_reductions,
     "training": measure_training,
-    "plan": measure_plan,
     "trace": measure_trace,
 }
 

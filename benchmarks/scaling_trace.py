@@ -26,9 +26,9 @@ def chrome_trace(name: str, ranks: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 def pieces(rank: dict[str, Any]) -> list[tuple[int, str, float, float]]:
     """Row, name, beginning and end, in seconds, of what a rank does in a step: computing is what is between waits."""
-    found: list[tuple[int, str, float, float]] = [
-        (REDUCTIONS, f"{b['name']}, {b['nbytes']} bytes", *b[REDUCE]) for b in rank["buckets"]
-    ]
+    found: list[tuple[int, str, float, float]] = []
+    for bucket in rank["buckets"]:
+        found.append((REDUCTIONS, f"{bucket['name']}, {bucket['nbytes']} bytes", *bucket[REDUCE]))
     cuts = sorted([(*b[WAIT], f"wait for {b['name']}") for b in rank["buckets"]])
     starts = sorted(b[START][0] for b in rank["buckets"])
     at = 0.0

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
+from math import inf
 
 import numpy as np
 
@@ -14,16 +16,26 @@ Cost = Callable[[float], float]
 @dataclass(frozen=True)
 class Link:
     """A message of b bytes takes ``latency + b / bandwidth``: the model of R. W. Hockney, The communication challenge
-    for MPP: Intel Paragon and Meiko CS-2, Parallel Computing 20 (1994)."""
+    for MPP: Intel Paragon and Meiko CS-2, Parallel Computing 20 (1994). Within a machine messages are copies, which are
+    slower where caches end: bytes beyond ``cached`` take their own time."""
 
     latency: float
     """Seconds of an empty message."""
     bandwidth: float
     """Bytes per second of one direction."""
+    cached: float = inf
+    """Bytes of a collective that go at that speed."""
+    beyond: float = inf
+    """Bytes per second of those that follow."""
 
     def shared_by(self, ranks: float) -> Link:
         """What each of several ranks has that take turns on it."""
-        return Link(self.latency * ranks, self.bandwidth / ranks)
+        return Link(self.latency * ranks, self.bandwidth / ranks, self.cached, self.beyond / ranks)
+
+    def seconds(self, messages: float, nbytes: float) -> float:
+        """So many messages, one after the other, with so many bytes together."""
+        near = min(nbytes, self.cached)
+        return messages * self.latency + near / self.bandwidth + (nbytes - near) / self.beyond
 
 
 @dataclass(frozen=True)
@@ -42,7 +54,7 @@ class Level:
             power = self.count.bit_length() - 1
             beyond = self.count != 1 << power
             rounds, sent = power + beyond, 1 - 1 / (1 << power) + beyond
-        return rounds * self.link.latency + sent * nbytes / self.link.bandwidth
+        return self.link.seconds(rounds, sent * nbytes)
 
 
 ALGORITHMS = ("ring", "tree")
@@ -80,17 +92,41 @@ class Network:
         return lambda nbytes: 2 * half(nbytes)
 
 
+_BETTER, _ROUNDING = 0.9, 1e-12
+"""By how much the sum of squares has to be less for a link with one figure more."""
+
+
 def fit(times: Mapping[int, float], ranks: int) -> Link:
     """The link under which rings of ``ranks`` take the times, in seconds by bytes, that were measured: least squares of
-    the relative differences, neither figure below zero."""
-    sizes = np.array(list(times), float)
-    spent = np.array(list(times.values()), float)
-    columns = np.stack([np.full_like(sizes, 2 * (ranks - 1)), 2 * (1 - 1 / ranks) * sizes], axis=1)
-    scaled = columns / spent[:, None]
-    latency, inverse = np.linalg.lstsq(scaled, np.ones_like(spent), rcond=None)[0]
-    if latency < 0:
-        latency, inverse = 0.0, float(scaled[:, 1].sum() / (scaled[:, 1] ** 2).sum())
-    return Link(float(latency), 1 / max(float(inverse), 1e-15))
+    the relative differences with no figure below zero, for the best place of ``cached`` among the sizes."""
+    sizes = np.array(sorted(times), float)
+    spent = np.array([times[int(n)] for n in sizes])
+    sent = (1 - 1 / ranks) * sizes
+    least, link = inf, Link(0.0, inf)
+    for cached in [inf, *sent[2:-1]]:
+        near = np.minimum(sent, cached)
+        columns = 2 * np.stack([np.full_like(sent, ranks - 1), near, sent - near], axis=1) / spent[:, None]
+        (latency, near, far), error = _least(columns)
+        if error < _BETTER * least - _ROUNDING:
+            least, link = error, Link(float(latency), _speed(near), float(cached), _speed(far))
+    return link
+
+
+def _least(columns: np.ndarray) -> tuple[np.ndarray, float]:
+    """The factors, none below zero, whose sum of the columns is nearest to one, and how far that is."""
+    best, least = np.zeros(columns.shape[1]), inf
+    for count in range(1, columns.shape[1] + 1):
+        for chosen in map(list, combinations(range(columns.shape[1]), count)):
+            part, *_ = np.linalg.lstsq(columns[:, chosen], np.ones(len(columns)), rcond=None)
+            error = float(((columns[:, chosen] @ part - 1) ** 2).sum())
+            if part.min() >= 0 and error < least * (1 - 1e-9):
+                best, least = np.zeros(columns.shape[1]), error
+                best[chosen] = part
+    return best, least
+
+
+def _speed(inverse: float) -> float:
+    return 1 / float(inverse) if inverse > 0 else inf
 
 
 def errors(times: Mapping[int, float], cost: Cost) -> dict[int, float]:

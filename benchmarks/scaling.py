@@ -16,13 +16,16 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import inf
 from pathlib import Path
 from typing import Any
 
 from benchmarks.__main__ import pick, read_cpu_name
 from benchmarks.networks import Link, Network, sizes_until
 from benchmarks.process import ROOT, make_environment
-from benchmarks.scaling_report import PAGE, checked, on_paper, page, report
+from benchmarks.scaling_model import Assumed
+from benchmarks.scaling_report import PAGE, checked, on_paper, page, paper_as_json, report
 from benchmarks.scaling_row import CASES, GLOO, OWN, PEERS
 from benchmarks.scaling_trace import chrome_trace
 from benchmarks.sweep import find_library
@@ -30,6 +33,8 @@ from tools.progress import progress_bar
 
 DEFAULT_CASES = ("net_b64", "mlp_b64", "gpt_b8_t128", "resnet50_b16")
 MOST_BYTES = 64 << 20
+DEVICES = Link(latency=5e-6, bandwidth=100e9)
+"""A link between devices of one machine, assumed."""
 PAPER_RANKS = (8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
 
 
@@ -106,32 +111,45 @@ def write_trace(options: argparse.Namespace) -> None:
     Path(options.trace).write_text(json.dumps(chrome_trace(options.cases[0], answer["ranks"]), indent=1))
 
 
+def counts(text: str) -> list[int]:
+    """Whole numbers with commas between them."""
+    return [int(n) for n in text.split(",")]
+
+
+def numbers(text: str) -> list[float]:
+    """Numbers with commas between them."""
+    return [float(n) for n in text.split(",")]
+
+
 def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     """The options."""
     parser = argparse.ArgumentParser("python -m benchmarks.scaling", description=(__doc__ or "").partition("\n\n")[0])
-    add, whole = parser.add_argument, lambda text: [int(n) for n in text.split(",")]
+    add = parser.add_argument
     add("--cases", type=pick(list(CASES)), default=list(DEFAULT_CASES), metavar="A,B,..", help=", ".join(CASES))
     add("--peers", type=pick(list(PEERS)), default=list(PEERS), metavar=",".join(PEERS))
-    add("--ranks", type=whole, default=[2], metavar="N,..", help="numbers of ranks that are measured (default: 2)")
+    add("--ranks", type=counts, default=[2], metavar="N,..", help="numbers of ranks that are measured (default: 2)")
     add("--bytes", type=int, default=MOST_BYTES, help="of the largest all-reduce (default: %(default)s)")
     add("--rounds", type=int, default=5, metavar="R")
     add("--seconds", type=float, default=0.3, help="length of one turn in a round")
     add("--limit", type=float, default=1800, metavar="SECONDS", help="for one case")
     add("--from", dest="known", metavar="FILE", help="what --json has printed, in the place of measuring")
-    add("--paper", type=whole, default=list(PAPER_RANKS), metavar="N,..", help="numbers of ranks on paper")
+    add("--paper", type=counts, default=list(PAPER_RANKS), metavar="N,..", help="numbers of ranks on paper")
     add("--bandwidth", type=float, default=12.5, metavar="GB/S", help="of a machine's link, each way")
     add("--latency", type=float, default=5.0, metavar="US", help="of a message between machines")
     add("--ranks-per-node", type=int, default=8, metavar="N", help="ranks of one machine, which share its link")
-    add("--local-bandwidth", type=float, metavar="GB/S", help="within a machine (default: what was measured)")
-    add("--local-latency", type=float, metavar="US", help="within a machine (default: what was measured)")
+    near = f"for other speeds {DEVICES.bandwidth / 1e9:g} GB/s and {1e6 * DEVICES.latency:g} us"
+    within = f"within a machine (default: what was measured; {near})"
+    add("--local-bandwidth", type=float, metavar="GB/S", help=within)
+    add("--local-latency", type=float, metavar="US", help=within)
     add("--overlap", type=float, default=1.0, help="part of a reduction's time in which its rank computes (default: 1)")
-    add("--speed", type=float, default=1.0, help="ranks that compute so many times as fast as one core here")
+    speeds = "ranks that compute so many times as fast as one core here (default: 1,100)"
+    add("--speed", type=numbers, default=[1.0, 100.0], metavar="X,..", help=speeds)
     add("--trace", metavar="FILE", help="write a Chrome trace of a step of the first case, and nothing else")
     add("--json", action="store_true", help="print everything that was measured and computed as JSON")
     add("--write", action="store_true", help=f"write {PAGE}")
     options = parser.parse_args(argv)
     positive = min([*options.ranks, *options.paper, options.rounds, options.ranks_per_node]) >= 1
-    if not positive or min(options.bandwidth, options.speed, options.seconds) <= 0 or not 0 <= options.overlap <= 1:
+    if not positive or min(options.bandwidth, *options.speed, options.seconds) <= 0 or not 0 <= options.overlap <= 1:
         parser.error("counts and speeds are above 0, --overlap is between 0 and 1")
     if not options.known and (launcher() is None or find_library("mpi4py") is None):
         parser.error("several processes need mpi4py and an MPI: pip install 'graphc[mpi]'")
@@ -140,13 +158,19 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     return options
 
 
-def network_of(options: argparse.Namespace, local: Link) -> Network:
-    """The network that the options describe; within a machine what was measured, unless they say otherwise."""
-    near = Link(
-        local.latency if options.local_latency is None else options.local_latency * 1e-6,
-        local.bandwidth if options.local_bandwidth is None else options.local_bandwidth * 1e9,
-    )
-    return Network(near, Link(options.latency * 1e-6, options.bandwidth * 1e9), options.ranks_per_node)
+def assumed(options: argparse.Namespace, local: Link) -> list[Assumed]:
+    """What the options assume; within a machine ``local``, which was measured, for ranks as fast as those here, and
+    DEVICES for others, unless the options say otherwise."""
+    remote, found = Link(options.latency * 1e-6, options.bandwidth * 1e9), []
+    for speed in options.speed:
+        near = local if speed == 1 else DEVICES
+        if options.local_latency is not None:
+            near = replace(near, latency=options.local_latency * 1e-6)
+        if options.local_bandwidth is not None:
+            near = replace(near, bandwidth=options.local_bandwidth * 1e9, cached=inf)
+        network = Network(near, remote, options.ranks_per_node)
+        found.append(Assumed(network, tuple(options.paper), options.overlap, speed))
+    return found
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -157,15 +181,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     measured = json.loads(Path(options.known).read_text())["measured"] if options.known else measure(options)
     checks = checked(measured)
-    network = network_of(options, checks.local)
-    paper = on_paper(measured, network, options.paper, options.overlap, options.speed)
+    paper = on_paper(measured, assumed(options, checks.local))
     if options.json:
-        json.dump({"measured": measured, "checks": checks.as_json(), "paper": paper}, sys.stdout, indent=1)
+        json.dump(
+            {"measured": measured, "checks": checks.as_json(), "paper": paper_as_json(paper)}, sys.stdout, indent=1
+        )
         print()
-    elif not options.write:
-        print(report(measured, checks, paper, network, options.overlap, options.speed))
-    if options.write:
-        (ROOT / PAGE).write_text(page(measured, checks, paper, network, options.overlap, options.speed))
+    elif options.write:
+        (ROOT / PAGE).write_text(page(measured, checks, paper), encoding="utf-8")
+    else:
+        print(report(measured, checks, paper))
     return 1 if any("problem" in row for row in measured["rows"]) else 0
 
 

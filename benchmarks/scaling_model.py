@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from benchmarks.networks import Cost, Network
+from benchmarks.networks import ALGORITHMS, Cost, Network
+
+PLAIN, ZERO = "plain", "ZeRO-1"
 
 
 @dataclass(frozen=True)
@@ -132,27 +133,48 @@ class Row:
 
     ranks: int
     kind: str
-    """``ring``, ``tree``, or either with ``ZeRO-1`` before it."""
+    """``plain`` or ``ZeRO-1``."""
+    how: str
+    """``ring`` or ``tree``."""
     seconds: float
     efficiency: float
     exposed: float
     communication: float
 
 
-def scale(plan: Plan, network: Network, ranks: Sequence[int], overlap: float = 1.0) -> list[Row]:
-    """All numbers of ranks: the better of ring and tree, plain and sharded."""
-    rows = []
-    for count in ranks:
-        for kind in ("plain", "ZeRO-1"):
-            found = {a: _one(plan, network, count, a, kind, overlap) for a in ("ring", "tree")}
+@dataclass(frozen=True)
+class Assumed:
+    """What is assumed of many ranks."""
+
+    network: Network
+    ranks: tuple[int, ...]
+    overlap: float = 1.0
+    """See ``plain``."""
+    speed: float = 1.0
+    """How many times as fast a rank computes as the one whose plan was recorded."""
+
+
+def slower(plan: Plan, factor: float) -> Plan:
+    """The same plan on a rank that takes ``factor`` times as long to compute."""
+    buckets = tuple(BucketTimes(b.nbytes, b.ready * factor, b.needed * factor) for b in plan.buckets)
+    return replace(plan, seconds=plan.seconds * factor, buckets=buckets)
+
+
+def scale(plan: Plan, assumed: Assumed) -> list[Row]:
+    """All numbers of ranks, plain and sharded: the better of ring and tree."""
+    rows, plan = [], slower(plan, 1 / assumed.speed)
+    for count in assumed.ranks:
+        for kind in (PLAIN, ZERO):
+            found = {a: _one(plan, assumed, count, a, kind) for a in ALGORITHMS}
             best = min(found, key=lambda a: found[a].seconds)
             step = found[best]
-            row = Row(count, f"{kind}, {best}", step.seconds, step.efficiency(plan), step.exposed, step.communication)
+            row = Row(count, kind, best, step.seconds, step.efficiency(plan), step.exposed, step.communication)
             rows.append(row)
     return rows
 
 
-def _one(plan: Plan, network: Network, ranks: int, algorithm: str, kind: str, overlap: float) -> Step:
-    if kind == "plain":
+def _one(plan: Plan, assumed: Assumed, ranks: int, algorithm: str, kind: str) -> Step:
+    network, overlap = assumed.network, assumed.overlap
+    if kind == PLAIN:
         return plain(plan, network.all_reduce(ranks, algorithm), overlap)
     return sharded(plan, network.half(ranks, algorithm), ranks, overlap)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
+from math import inf
 from typing import Any
 
 from benchmarks.hub import table
 from benchmarks.networks import Cost, Link, Network, errors, fit, interpolated
-from benchmarks.scaling_model import BucketTimes, Plan, plain, scale
+from benchmarks.scaling_model import Assumed, Plan, plain, scale, slower
+from benchmarks.scaling_model import Row as PaperRow
 from benchmarks.scaling_plan import plan_of
 from benchmarks.scaling_row import OWN
 
@@ -38,12 +40,6 @@ def plans_of(measured: Measured) -> dict[str, Plan]:
             plan = plan_of(row["case"], row["samples"], row["plan"])
             found[row["case"]] = slower(plan, statistics.median(row["seconds"]["silent"]) / plan.seconds)
     return found
-
-
-def slower(plan: Plan, factor: float) -> Plan:
-    """The same plan on a rank that takes ``factor`` times as long to compute."""
-    buckets = tuple(BucketTimes(b.nbytes, b.ready * factor, b.needed * factor) for b in plan.buckets)
-    return replace(plan, seconds=plan.seconds * factor, buckets=buckets)
 
 
 @dataclass(frozen=True)
@@ -140,23 +136,28 @@ def _ring(link: Link, ranks: int, fewest: int, cores: int) -> Cost:
     return Network(link.shared_by(shared), link, ranks).all_reduce(ranks)
 
 
-def on_paper(
-    measured: Measured, network: Network, ranks: Sequence[int], overlap: float, speed: float
-) -> dict[str, list[dict[str, Any]]]:
+Paper = Sequence[tuple[Assumed, Mapping[str, list[PaperRow]]]]
+"""What was assumed, and the rows of each case."""
+
+
+def on_paper(measured: Measured, assumed: Sequence[Assumed]) -> Paper:
     """The rows of all cases whose plan is known."""
-    return {
-        case: [asdict(row) for row in scale(slower(plan, 1 / speed), network, ranks, overlap)]
-        for case, plan in plans_of(measured).items()
-        if plan.buckets
-    }
+    plans = {case: plan for case, plan in plans_of(measured).items() if plan.buckets}
+    return [(one, {case: scale(plan, one) for case, plan in plans.items()}) for one in assumed]
+
+
+def paper_as_json(paper: Paper) -> list[dict[str, Any]]:
+    """Plain data."""
+    return [
+        {**asdict(assumed), "cases": {case: [asdict(row) for row in rows] for case, rows in found.items()}}
+        for assumed, found in paper
+    ]
 
 
 # ---- text
 
 
-def report(
-    measured: Measured, checks: Checks, paper: Mapping[str, Any], network: Network, overlap: float, speed: float
-) -> str:
+def report(measured: Measured, checks: Checks, paper: Paper) -> str:
     """All tables in Markdown."""
     parts = [
         f"{measured['cpu']}, {measured['cores']} cores, each rank on one; {measured['rounds']} rounds.",
@@ -167,7 +168,7 @@ def report(
         "## The model beside the measurements",
         *_checks(checks),
         "## On paper",
-        *_paper(measured, paper, network, overlap, speed),
+        *(text for one in paper for text in _paper(measured, *one)),
     ]
     problems = [
         f"{r['mode']} {r.get('case', '')} {r['peer']}: {r['problem']}" for r in measured["rows"] if "problem" in r
@@ -192,8 +193,8 @@ def _reductions(measured: Measured, checks: Checks) -> list[str]:
         lines.append([f"{nbytes >> 10} KiB", *cells])
     link = checks.local
     said = (
-        f"Milliseconds by bytes and ranks, the best round; behind them by how much a ring over a link of "
-        f"{1e6 * link.latency:.3g} µs and {link.bandwidth / 1e9:.3g} GB/s, fitted to {checks.ranks} ranks, is off."
+        "Milliseconds by bytes and ranks, the best round; behind them by how much a ring over a link of "
+        f"{_link_text(link)}, fitted to {checks.ranks} ranks, is off."
     )
     return [said, "\n".join(table(["bytes", *names, *modelled], lines))]
 
@@ -229,38 +230,47 @@ def _checks(checks: Checks) -> list[str]:
     return [said, "\n".join(table(heads, lines))]
 
 
-def _paper(measured: Measured, paper: Mapping[str, Any], network: Network, overlap: float, speed: float) -> list[str]:
-    local, remote = network.local, network.remote
+def _paper(measured: Measured, assumed: Assumed, cases: Mapping[str, list[PaperRow]]) -> list[str]:
+    local, remote, speed = assumed.network.local, assumed.network.remote, assumed.speed
     said = (
-        f"Machines of {network.per_node} ranks with a link of {remote.bandwidth / 1e9:g} GB/s and "
-        f"{1e6 * remote.latency:g} µs; within a machine {local.bandwidth / 1e9:.3g} GB/s and {1e6 * local.latency:.3g} "
-        f"µs; {overlap:.0%} of the time of reductions is computed in; ranks compute {speed:g} times as fast as a core "
-        "here. The better of ring and tree. Exposed is for how long computing waits."
+        f"Ranks that compute {speed:g} times as fast as a core here, {assumed.network.per_node} in a machine, which "
+        f"has a link of {remote.bandwidth / 1e9:g} GB/s and {1e6 * remote.latency:g} µs; within a machine "
+        f"{_link_text(local)}. While reductions are done, {assumed.overlap:.0%} of the time is computed in. The better "
+        "of ring and tree. Exposed is for how long computing waits."
     )
-    plans = plans_of(measured)
-    parts = [said]
-    for case, rows in paper.items():
+    plans, parts = plans_of(measured), [said]
+    for case, rows in cases.items():
         plan = plans[case]
-        heads = ["ranks", "how", "step ms", "efficiency", "communication ms", "exposed ms"]
-        lines = [_paper_line(row) for row in rows]
         parts.append(
             f"{case}: {plan.samples} samples and {_ms(plan.seconds / speed)} ms of computing per rank, "
             f"{len(plan.buckets)} buckets of {plan.nbytes / 1e6:.4g} MB together"
         )
-        parts.append("\n".join(table(heads, lines)))
+        lines = [_paper_line(*pair) for pair in zip(rows[::2], rows[1::2], strict=True)]
+        parts.append("\n".join(table(_PAPER, lines)))
     return parts
 
 
-def _paper_line(row: Row) -> list[str]:
-    times = [_ms(row["communication"]), _ms(row["exposed"])]
-    return [str(row["ranks"]), row["kind"], _ms(row["seconds"]), f"{row['efficiency']:.1%}", *times]
+def _link_text(link: Link) -> str:
+    text = f"{link.bandwidth / 1e9:.3g} GB/s and {1e6 * link.latency:.3g} µs"
+    if link.cached < inf:
+        text += f", and {link.beyond / 1e9:.3g} GB/s for what is beyond {link.cached / (1 << 20):.3g} MiB"
+    return text
 
 
-def page(
-    measured: Measured, checks: Checks, paper: Mapping[str, Any], network: Network, overlap: float, speed: float
-) -> str:
+_PAPER = ["ranks", "step ms", "efficiency", "exposed of communication ms", "ZeRO-1: step ms", "efficiency", "exposed"]
+
+
+def _paper_line(first: PaperRow, zero: PaperRow) -> list[str]:
+    cells = [str(first.ranks)]
+    for row in (first, zero):
+        waits = f"{_ms(row.exposed)} of {_ms(row.communication)} ({row.how})"
+        cells += [_ms(row.seconds), f"{row.efficiency:.1%}", waits]
+    return cells
+
+
+def page(measured: Measured, checks: Checks, paper: Paper) -> str:
     """The page of the documentation."""
-    return f"{_HEAD}\n{report(measured, checks, paper, network, overlap, speed)}\n"
+    return f"{_HEAD}\n{report(measured, checks, paper)}\n"
 
 
 _HEAD = """# Scaling
@@ -279,7 +289,8 @@ How the model counts:
   a machine share;
 - the plan of the compiled step says when each bucket is full and when the optimizer asks for it; reductions follow one
   another in the order of buckets;
-- ZeRO-1 scatters the sums of gradients, updates one part of n on each rank and gathers the parts behind.
+- ZeRO-1 scatters the sums of gradients, updates one part of n on each rank and gathers the parts behind. Its
+  efficiency can be above 100%: a rank alone has all of the update to do.
 
 Left out: ranks that are late, other traffic, and the gathering of parts behind the next forward pass.
 """

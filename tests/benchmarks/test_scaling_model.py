@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks.networks import Link, Network
-from benchmarks.scaling_model import BucketTimes, Plan, bound, plain, scale, sharded
+from benchmarks.scaling_model import Assumed, BucketTimes, Plan, bound, plain, scale, sharded, slower
 
 PLAN = Plan("net", 32, 10.0, (BucketTimes(100, 4.0, 8.0), BucketTimes(300, 6.0, 8.5), BucketTimes(400, 8.0, 9.0)))
 """Eight seconds of forward and backward pass, two of updates."""
@@ -53,7 +53,7 @@ def test_a_sharded_step_updates_a_part_and_gathers_behind() -> None:
 @pytest.mark.parametrize("overlap", [0.0, 0.5, 1.0])
 def test_more_ranks_are_never_faster_and_never_beyond_the_sum(overlap: float) -> None:
     network = Network(Link(1e-5, 1e4), Link(1e-3, 1e3), 8)
-    rows = [r for r in scale(PLAN, network, [8, 64, 512, 4096], overlap) if r.kind.startswith("plain")]
+    rows = [r for r in scale(PLAN, Assumed(network, (8, 64, 512, 4096), overlap)) if r.kind == "plain"]
     times = [r.seconds for r in rows]
     assert times == sorted(times)
     for row in rows:
@@ -63,8 +63,13 @@ def test_more_ranks_are_never_faster_and_never_beyond_the_sum(overlap: float) ->
 
 def test_the_better_of_ring_and_tree_is_taken() -> None:
     slow = Network(Link(0, 1e12), Link(1.0, 1e12), 1)
-    assert {r.kind for r in scale(PLAN, slow, [1024])} == {"plain, tree", "ZeRO-1, tree"}
-    assert {r.kind for r in scale(PLAN, Network(Link(0, 1), Link(1e-9, 10.0), 1), [3])} == {
-        "plain, ring",
-        "ZeRO-1, ring",
-    }
+    assert {r.how for r in scale(PLAN, Assumed(slow, (1024,)))} == {"tree"}
+    narrow = Network(Link(0, 1), Link(1e-9, 10.0), 1)
+    assert {r.how for r in scale(PLAN, Assumed(narrow, (3,)))} == {"ring"}
+
+
+def test_a_rank_twice_as_fast_has_half_the_plan() -> None:
+    assert slower(PLAN, 0.5).buckets[0] == BucketTimes(100, 2.0, 4.0) and slower(PLAN, 0.5).seconds == 5
+    network = Network(Link(0, 1e9), Link(0, 1e9))
+    (first, _) = scale(PLAN, Assumed(network, (8,), speed=2.0))
+    assert first.seconds == pytest.approx(5)

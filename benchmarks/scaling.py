@@ -27,7 +27,7 @@ from benchmarks.process import ROOT, make_environment
 from benchmarks.scaling_model import Assumed
 from benchmarks.scaling_report import PAGE, checked, on_paper, page, paper_as_json, report
 from benchmarks.scaling_row import CASES, GLOO, OWN, PEERS
-from benchmarks.scaling_trace import chrome_trace
+from benchmarks.scaling_trace import chrome_trace, picture
 from benchmarks.sweep import find_library
 from tools.progress import progress_bar
 
@@ -102,13 +102,16 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def write_trace(options: argparse.Namespace) -> None:
-    """A step of the first case on the first number of ranks, as a Chrome trace."""
+    """A step of the first case on the first number of ranks, as a Chrome trace, or a picture for a name in ``.svg``."""
     with tempfile.TemporaryDirectory(prefix="graphc-scaling-caches-") as caches:
         order = {"mode": "trace", "peer": OWN, "case": options.cases[0]}
         answer = run_ranks(order, options.ranks[0], make_environment(1, Path(caches)), options.limit)
     if "problem" in answer:
         raise SystemExit(f"the trace of {options.cases[0]}: {answer['problem']}")
-    Path(options.trace).write_text(json.dumps(chrome_trace(options.cases[0], answer["ranks"]), indent=1))
+    case, ranks, path = options.cases[0], answer["ranks"], Path(options.trace)
+    is_picture = path.suffix == ".svg"
+    text = picture(case, ranks) if is_picture else json.dumps(chrome_trace(case, ranks), indent=1)
+    path.write_text(text, encoding="utf-8")
 
 
 def counts(text: str) -> list[int]:
@@ -144,7 +147,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     add("--overlap", type=float, default=1.0, help="part of a reduction's time in which its rank computes (default: 1)")
     speeds = "ranks that compute so many times as fast as one core here (default: 1,100)"
     add("--speed", type=numbers, default=[1.0, 100.0], metavar="X,..", help=speeds)
-    add("--trace", metavar="FILE", help="write a Chrome trace of a step of the first case, and nothing else")
+    add("--trace", metavar="FILE", help="write a Chrome trace (or .svg) of a step of the first case, only")
     add("--json", action="store_true", help="print everything that was measured and computed as JSON")
     add("--write", action="store_true", help=f"write {PAGE}")
     options = parser.parse_args(argv)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from html import escape
 from typing import Any
 
 from graphc.distributed.spans import REDUCE, START, WAIT
@@ -42,13 +43,6 @@ def pieces(rank: dict[str, Any]) -> list[tuple[int, str, float, float]]:
     return [piece for piece in found if piece[3] > piece[2]]
 
 
-def overlapped(rank: dict[str, Any]) -> float:
-    """Which part of the time of its reductions a rank does not wait for them."""
-    busy = sum(b[REDUCE][1] - b[REDUCE][0] for b in rank["buckets"])
-    waited = sum(b[WAIT][1] - b[WAIT][0] for b in rank["buckets"])
-    return max(0.0, 1 - waited / busy) if busy else 0.0
-
-
 def _event(rank: int, row: int, name: str, begin: float, end: float, offset: float) -> dict[str, Any]:
     spent = {"ts": round(1e6 * (begin + offset), 3), "dur": round(1e6 * (end - begin), 3)}
     return {"ph": "X", "name": name, "pid": rank, "tid": row, **spent}
@@ -56,3 +50,32 @@ def _event(rank: int, row: int, name: str, begin: float, end: float, offset: flo
 
 def _meta(kind: str, rank: int, row: int, name: str) -> dict[str, Any]:
     return {"ph": "M", "name": kind, "pid": rank, "tid": row, "args": {"name": name}}
+
+
+# ---- a picture
+
+_WIDTH, _HEIGHT, _LEFT, _GAP = 900, 18, 130, 6
+"""Pixels: of the time, of a row, of the names, between rows."""
+_COLOURS = {"compute": "#7aa6c2", "wait": "#d9d9d9", "reduce": "#e08e45"}
+
+
+def picture(name: str, ranks: Sequence[dict[str, Any]]) -> str:
+    """The same as an SVG: for each rank a row of the thread that computes and one of that which reduces."""
+    zero = min(rank["begin"] for rank in ranks)
+    last = max(rank["begin"] + rank["seconds"] for rank in ranks) - zero
+    height = 40 + 2 * len(ranks) * (_HEIGHT + _GAP)
+    size = f'width="{_LEFT + _WIDTH + 10}" height="{height}"'
+    lines = [f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="sans-serif" font-size="11">']
+    lines.append(f'<text x="4" y="16">{escape(name)}: a step of {1e3 * last:.4g} ms on {len(ranks)} ranks</text>')
+    for number, rank in enumerate(ranks):
+        offset = rank["begin"] - zero
+        for row, what in ((COMPUTE, "compute"), (REDUCTIONS, "reduce")):
+            y = 26 + (2 * number + row) * (_HEIGHT + _GAP)
+            lines.append(f'<text x="4" y="{y + 13}">rank {number}, {what}</text>')
+        for row, title, begin, end in pieces(rank):
+            kind = "wait" if title.startswith("wait") else "reduce" if row == REDUCTIONS else "compute"
+            x, width = (_WIDTH * t / last for t in (begin + offset, end - begin))
+            y = 26 + (2 * number + row) * (_HEIGHT + _GAP)
+            box = f'x="{_LEFT + x:.1f}" y="{y}" width="{max(width, 0.5):.1f}" height="{_HEIGHT}"'
+            lines.append(f'<rect {box} fill="{_COLOURS[kind]}"><title>{escape(title)}</title></rect>')
+    return "\n".join([*lines, "</svg>", ""])

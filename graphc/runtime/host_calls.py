@@ -112,7 +112,6 @@ class HostRun:
         except BaseException as error:
             self.error = error
 
-
     def _lend(self, function: HostFunction, addresses: int, places: Sequence[int | None]) -> None:
         if self._is_again:
             return

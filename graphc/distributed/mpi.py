@@ -9,12 +9,13 @@ import os
 import sys
 from collections.abc import Callable
 from functools import wraps
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from graphc.base.errors import DistributedError
-from graphc.distributed.communicator import FOLDS, in_parts
+from graphc.distributed.communicator import folded, in_parts
 
 INSTALL = "pip install 'graphc[mpi]'"
 _LAUNCHERS = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK")
@@ -32,19 +33,17 @@ def is_launched() -> bool:
 def library() -> Any:
     """The module ``mpi4py.MPI``; raises DistributedError where there is none, or no MPI for it."""
     try:
-        from mpi4py import rc  # pyright: ignore[reportMissingImports]
-
         # NOTE: MPI would begin as soon as it is imported, while Python stands still, and would end in every process
         # that was forked from this one.
+        rc = import_module("mpi4py").rc
         rc.initialize = rc.finalize = False
-        from mpi4py import MPI  # pyright: ignore[reportMissingImports]
+        return import_module("mpi4py.MPI")
     except ImportError:
         raise DistributedError(
             "several processes need MPI, through mpi4py, which is not there", remedy=INSTALL
         ) from None
     except RuntimeError as error:  # mpi4py without an MPI library
         raise DistributedError(f"mpi4py finds no MPI: {error}", remedy=INSTALL) from error
-    return MPI
 
 
 def launched(timeout: float) -> Mpi:
@@ -120,10 +119,7 @@ class Mpi:
         """The reduction of elements for which MPI has no type, in the order of ranks."""
         parts = np.empty((self.size, *source.shape), source.dtype)
         self.all_gather(source, parts)
-        found = parts[0]
-        for part in parts[1:]:
-            found = FOLDS[op](found, part)
-        return found
+        return folded(list(parts), op)
 
     @_with_errors
     def reduce_scatter(self, source: np.ndarray, result: np.ndarray, op: str) -> None:

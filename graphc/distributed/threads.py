@@ -5,13 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from graphc.base.errors import DistributedError
-from graphc.distributed.communicator import FOLDS, in_parts
+from graphc.distributed.communicator import folded, in_parts
 from graphc.distributed.group import Group, using
 
 
@@ -54,7 +53,7 @@ class Threads:
     def all_reduce(self, source: np.ndarray, result: np.ndarray, op: str) -> None:
         """See Communicator."""
         found: list[np.ndarray] = []
-        self._exchange(source, lambda given: found.append(reduce(FOLDS[op], given)))
+        self._exchange(source, lambda given: found.append(folded(given, op)))
         np.copyto(result, found[0])
 
     def reduce_scatter(self, source: np.ndarray, result: np.ndarray, op: str) -> None:

@@ -1,17 +1,16 @@
-"""Which rows of a whole batch this process has: random numbers of a row are the same, however many processes there are."""
+"""Which rows of a whole batch this process has: their random numbers do not depend on how many processes there are."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, NamedTuple
-
-from graphc.ops import shape as shapes
+from typing import NamedTuple
 
 
 class Share(NamedTuple):
-    """Rows ``rank``, ``rank + size``, ``rank + 2 * size`` and so on of a batch."""
+    """Rows ``rank``, ``rank + size``, ``rank + 2 * size`` and so on of a batch: what DistributedSampler deals to one of
+    ``size`` processes, in the order in which one process alone would read all."""
 
     rank: int
     size: int
@@ -35,14 +34,20 @@ def sharing(rank: int, size: int) -> Iterator[None]:
         _current.reset(token)
 
 
-def of_rows(draw: Any, shape: tuple[Any, ...]) -> Any:
-    """What ``draw`` gives for ``shape``, of which the first dimension are rows: this process's part of what it would
-    give for the whole batch. Programs compute no more than that part."""
-    share = _current.get()
-    if share is None or not shape:
-        return draw(shape)
-    whole = draw((shape[0], share.size, *shape[1:]))
-    zeros = (0,) * (len(shape) - 1)
-    starts, stops = (0, share.rank, *zeros), (shape[0], share.rank + 1, *shape[1:])
-    part = shapes.slice(whole, starts=starts, stops=stops, steps=(1,) * len(starts))
-    return shapes.reshape(part, shape=shape)
+class SameShare:
+    """The fact that draws are for the rows that they were for."""
+
+    def __init__(self) -> None:
+        self._share = _current.get()
+
+    def holds(self) -> bool:
+        """Whether they still are."""
+        return _current.get() == self._share
+
+    def why(self) -> str:
+        """What has changed."""
+        return f"rows for which random numbers are drawn: {_shown(self._share)} -> {_shown(_current.get())}"
+
+
+def _shown(share: Share | None) -> str:
+    return "all" if share is None else f"those of rank {share.rank} of {share.size}"

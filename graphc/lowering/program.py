@@ -212,39 +212,12 @@ class _ProgramBuilder:
         return node in self.plan.laid_out or is_written_by_parts(node, self.costs)
 
     def _lay_out(self, in_place: Container[Value]) -> None:
-        """Finds out what is computed where it lies in a view of several: what has no other place, and no group that
-        would write one part of the view and use another."""
-        if not self.plan.laid_out:
-            return
-        touched = [({*g.outputs}, self._read(g)) for g in self.plan.groups]
-
-        def meets_other(value: Value, whole: Value) -> bool:
-            others = {v for v, (w, _) in self.within.items() if w is whole}
-            return any(
-                (value in writes and others & (reads | writes)) or (value in reads and others & writes)
-                for writes, reads in touched
-            )
-
+        """Finds out what is computed where it lies in a view of several: what has no other place."""
         for node in (g.nodes[0] for g in self.plan.groups if g.nodes[0] in self.plan.laid_out):
             for part, start in zip(node.operands, starts(node), strict=True):
                 value = lying(part, self.plan.stored)
-                if value is None or value in self.place or value in in_place or value in self.within:
-                    continue
-                if not meets_other(value, node.result):
+                if value is not None and not (value in self.place or value in in_place or value in self.within):
                     self.within[value] = node.result, start
-
-    def _read(self, group: Group) -> set[Value]:
-        """The stored values that a group reads, also through views and what it computes again."""
-        found: set[Value] = set()
-        seen, stack = set(group.outputs), [v for n in group.nodes for v in n.operands]
-        while stack:
-            value = stack.pop()
-            if value in self.plan.stored and value not in group.outputs:
-                found.add(value)
-            elif value not in seen:
-                stack += value.node.operands
-            seen.add(value)
-        return found
 
     def _put_parts(self) -> None:
         """Lets calls take parts of the views in the places of what is computed there."""

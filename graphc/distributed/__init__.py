@@ -33,6 +33,7 @@ from graphc.distributed.group import (
     size,
     using,
 )
+from graphc.distributed.spans import timeline
 
 get_rank = rank
 get_world_size = size
@@ -63,6 +64,7 @@ __all__ = [
     "reduce_scatter_tensor",
     "reduced",
     "size",
+    "timeline",
     "using",
 ]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -11,29 +12,34 @@ from typing import Any
 import numpy as np
 
 from graphc.base.errors import DistributedError
+from graphc.distributed import spans
 from graphc.distributed.group import Group
 
 
 class Pending:
     """A reduction that was begun."""
 
-    def __init__(self, name: str):
-        self.name = name
+    def __init__(self, name: str, nbytes: int = 0):
+        self.name, self.nbytes = name, nbytes
         self._done = threading.Event()
         self._error: BaseException | None = None
 
     def run(self, work: Callable[[], None]) -> None:
         """Does the work and notes its end."""
+        begin = time.perf_counter()
         try:
             work()
         except BaseException as error:  # NOTE: raised by whoever waits
             self._error = error
         finally:
+            spans.note(spans.REDUCE, self.name, begin, self.nbytes)
             self._done.set()
 
     def wait(self) -> None:
         """Returns when the result is there; raises what went wrong."""
+        begin = time.perf_counter()
         self._done.wait()
+        spans.note(spans.WAIT, self.name, begin, self.nbytes)
         if self._error is not None:
             raise DistributedError(f"the reduction of {self.name} has failed: {self._error}") from self._error
 
@@ -55,7 +61,8 @@ class Channel:
 
     def reduce(self, name: str, source: np.ndarray, result: np.ndarray) -> Pending:
         """Begins ``result = sum of all sources``; neither may be touched until the end."""
-        pending = Pending(name)
+        pending = Pending(name, source.nbytes)
+        spans.note(spans.START, name, time.perf_counter(), source.nbytes)
         work = self._communicator.all_reduce, (source, result, "sum")
         if self.group.size == 1:
             pending.run(lambda: work[0](*work[1]))

@@ -13,10 +13,9 @@ from graphc.distributed.agreement import agree
 from graphc.distributed.channel import Channel
 from graphc.distributed.collectives import broadcast
 from graphc.distributed.group import Group, group
-from graphc.eager.dispatcher import EAGER
 from graphc.nn.module import Module
 from graphc.nn.parallel.buckets import BYTES, FIRST_BYTES, Bucket, in_buckets
-from graphc.nn.parallel.reducer import Reducer
+from graphc.nn.parallel.reducer import Reducer, is_reduced_by_graph
 from graphc.tape.grad_mode import is_grad_enabled, no_grad
 from graphc.tensors.free_functions import cat
 from graphc.tensors.placement import on_host
@@ -143,13 +142,13 @@ class DistributedDataParallel(Module):
             self._send_buffers()
         with sharing(self.process_group.rank, self.process_group.size):
             output = self.module(*args, **kwargs)
-        return self._watched(output) if reduces else output
+        return self._watched(output) if reduces and not is_reduced_by_graph() else output
 
     def _watched(self, output: Any) -> Any:
         """The output, of which a backward pass tells the reducer that it begins."""
         leaves, structure = flatten(output)
         chosen = [t for t in leaves if t._requires_grad and t._node is not None]
-        if front() is EAGER:
+        if not hasattr(front(), "host"):  # nothing is traced
             for tensor in chosen:
                 tensor.register_hook(self._begin)
             return output

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,22 @@ from graphc.tensors.tensor import Tensor
 
 SHOWN = 8
 """Parameters that a message lists."""
+_by_graph: ContextVar[bool] = ContextVar("graphc_reduced_by_graph", default=False)
+
+
+def is_reduced_by_graph() -> bool:
+    """Whether the gradients of what is called here are reduced by the graph that is traced."""
+    return _by_graph.get()
+
+
+@contextmanager
+def reduced_by_graph() -> Iterator[None]:
+    """Within it, calls leave the reductions to the graph that is traced."""
+    token = _by_graph.set(True)
+    try:
+        yield
+    finally:
+        _by_graph.reset(token)
 
 
 class _Flat:

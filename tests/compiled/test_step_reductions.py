@@ -110,9 +110,7 @@ def test_gradients_are_computed_where_they_lie_in_the_bucket(buckets):
 def test_a_bucket_of_many_parameters_is_no_copy_either():
     def stepped(rank):
         net = nn.Sequential(*[nn.Linear(3, 3) for _ in range(30)])
-        step = gc.compile_step(
-            DistributedDataParallel(net), lambda y: y.sum(), gc.optim.SGD(net.parameters(), lr=0.1)
-        )
+        step = gc.compile_step(DistributedDataParallel(net), lambda y: y.sum(), gc.optim.SGD(net.parameters(), lr=0.1))
         step(gc.ones(2, 3))
         return step.graphs[0]
 
@@ -123,7 +121,9 @@ def test_a_bucket_of_many_parameters_is_no_copy_either():
     program = lower_graph(graph)
     name = next(c.args[2] for c in program.calls if program.kernel(c.kernel).host >= 0)
     readers = [c for c in program.calls if name in c.args and program.kernel(c.kernel).host < 0]
-    roles = {b.role for c in readers for a, b in zip(c.args, program.kernel(c.kernel).arguments, strict=True) if a == name}
+    roles = {
+        b.role for c in readers for a, b in zip(c.args, program.kernel(c.kernel).arguments, strict=True) if a == name
+    }
     assert "in" not in roles
 
 

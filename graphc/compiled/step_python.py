@@ -142,12 +142,14 @@ class PythonStep:
         options = self.options
         for optimizer in options.optimizers if self._finite is not False else ():
             changes: list[tuple[Any, Any]] = []
+            params = [p for group in optimizer.param_groups for p in group["params"] if id(p) in gradients]
             for group in optimizer.param_groups:
                 hyper = optimizer.hyper(group)
-                for param in [p for p in group["params"] if id(p) in gradients]:
+                for param in [p for p in group["params"] if id(p) in gradients and optimizer.owns(p)]:
                     state = optimizer.state_of(param)
                     value, after = optimizer.new_values(param, gradients[id(param)], state, hyper)
                     changes += [(param, value), *((state[name], after[name]) for name in state)]
+            changes += optimizer.from_others(params, {id(target): value for target, value in changes})
             for target, value in changes:
                 target.copy_(value)
         if options.grads:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -96,12 +96,12 @@ class StepState:
         self.sums = {id(param): found for param, found in copied["sums"]}
         self.pending = frozenset(map(id, copied["pending"]))
 
-    def state_dict(self) -> dict[str, Any]:
-        """See ``CompiledStep.state_dict``."""
+    def state_dict(self, sharded: bool = False) -> dict[str, Any]:
+        """See ``CompiledStep.state_dict``, and with ``sharded`` its ``sharded_state_dict``."""
         numbers = {id(p): i for i, p in enumerate(self._parameters())}
         return {
             "version": VERSION,
-            "optimizers": [o.state_dict() for o in self.options.optimizers],
+            "optimizers": [o.sharded_state_dict() if sharded else o.state_dict() for o in self.options.optimizers],
             "step_counts": [o.step_count for o in self.options.optimizers],
             "random": get_rng_state(),
             "position": self.position,
@@ -109,6 +109,13 @@ class StepState:
             "loss_scale": dict(self.scaling),
             "ema": None if self.average is None else dict(self.average.state_dict()),
         }
+
+    def needs_entry(self, path: Sequence[Any]) -> bool:
+        """See ``CompiledStep.needs_entry``."""
+        optimizers = self.options.optimizers
+        if len(path) < 2 or path[0] != "optimizers" or path[1] >= len(optimizers):
+            return True
+        return optimizers[path[1]].needs_entry(path[2:])
 
     def load_state_dict(self, saved: Mapping[str, Any]) -> None:
         """See ``CompiledStep.load_state_dict``."""
@@ -134,7 +141,7 @@ class StepState:
 
     def _check(self, saved: Mapping[str, Any]) -> None:
         """Raises StateDictError, and nothing has changed, where it is the state of another kind of step."""
-        missing = [name for name in self.state_dict() if name not in saved]
+        missing = [name for name in self.state_dict(sharded=True) if name not in saved]
         if missing:
             raise StateDictError(f"the state of a compiled step lacks {', '.join(map(repr, missing))}")
         if saved["version"] != VERSION:

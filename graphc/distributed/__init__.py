@@ -4,6 +4,7 @@ Collectives of all processes work on tensors, have gradients, and are parts of c
 launcher runs the same script. docs/distributed.md tells the whole.
 """
 
+from graphc.base.lazy import known_as
 from graphc.distributed.collectives import (
     ReduceOp,
     all_gather,
@@ -66,3 +67,6 @@ __all__ = [
     "timeline",
     "using",
 ]
+
+known_as(f"{__name__}.optim", "graphc.optim.zero")
+known_as(f"{__name__}.checkpoint", "graphc.serialize.sharded")

@@ -67,7 +67,7 @@ class Channel:
         if self.group.size == 1:
             pending.run(lambda: work[0](*work[1]))
             return pending
-        if self._thread is None:
+        if self._thread is None or not self._thread.is_alive():  # a process that was forked has no threads
             self._thread = threading.Thread(target=self._serve, name="graphc reductions", daemon=True)
             self._thread.start()
         self._queue.put((pending, work))
@@ -76,4 +76,5 @@ class Channel:
     def _serve(self) -> None:
         while True:
             pending, (function, arguments) = self._queue.get()
+            self._communicator.purpose = pending.name
             pending.run(lambda: function(*arguments))  # noqa: B023 (runs at once)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any, Protocol
 
 import numpy as np
+
+from graphc.base.dtypes import bfloat16, float16, narrow, widen
 
 OPS = ("sum", "prod", "min", "max")
 """What reductions combine elements by."""
@@ -19,6 +22,8 @@ class Communicator(Protocol):
     name: str
     rank: int
     size: int
+    purpose: str
+    """What the next collectives are for, which messages say; may be empty."""
 
     def all_reduce(self, source: np.ndarray, result: np.ndarray, op: str) -> None:
         """``result`` becomes the reduction of all sources, with the same bits on all processes."""
@@ -68,6 +73,7 @@ class Alone:
 
     name = "local"
     rank, size = 0, 1
+    purpose = ""
 
     def all_reduce(self, source: np.ndarray, result: np.ndarray, op: str) -> None:
         """See Communicator."""
@@ -105,5 +111,12 @@ class Alone:
         raise SystemExit(message)
 
 
-FOLDS: dict[str, Callable[..., Any]] = {"sum": np.add, "prod": np.multiply, "min": np.minimum, "max": np.maximum}
-"""The reductions as functions of two arrays."""
+_FOLDS: dict[str, Callable[..., Any]] = {"sum": np.add, "prod": np.multiply, "min": np.minimum, "max": np.maximum}
+
+
+def folded(arrays: Sequence[np.ndarray], op: str) -> np.ndarray:
+    """The reduction of arrays, in their order; of f16 and bf16 computed in f32 and rounded once."""
+    first = arrays[0]
+    if first.dtype not in (float16.numpy, bfloat16.numpy):
+        return reduce(_FOLDS[op], arrays)
+    return narrow(reduce(_FOLDS[op], map(widen, arrays)), bfloat16 if first.dtype == bfloat16.numpy else float16)

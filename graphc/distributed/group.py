@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from graphc.base import config
 from graphc.base.errors import ArgumentError, DistributedError
 from graphc.distributed import mpi
 from graphc.distributed.communicator import OPS, Alone, Communicator
+from graphc.distributed.guard import Guard
 from graphc.runtime import threads
 
 BACKENDS = ("auto", "mpi", "local")
@@ -25,10 +27,8 @@ class Group:
     """The processes that work together, as one of them sees them. Arrays that it is given may lie anyhow; results are
     new ones."""
 
-    def __init__(self, communicator: Communicator, timeout: float = 600.0):
-        """``timeout``: seconds after which a collective that the others do not come to is an error."""
+    def __init__(self, communicator: Communicator):
         self.communicator = communicator
-        self.timeout = timeout
         self.rank, self.size = communicator.rank, communicator.size
 
     def all_reduce(self, array: np.ndarray, op: str = "sum") -> np.ndarray:
@@ -90,18 +90,25 @@ def checked_op(op: str) -> None:
 
 _alone = Group(Alone())
 _default: Group | None = None
+_guard: Guard | None = None
 _here: ContextVar[Group | None] = ContextVar("group", default=None)
 
 
-def init(backend: str = "auto", *, timeout: float = 600.0) -> Group:
+def init(backend: str = "auto", *, timeout: float | None = None) -> Group:
     """Makes the processes that a launcher has started together (``mpiexec -n 4 python train.py``) one group.
 
     ``auto`` takes MPI where a launcher has started this process, and else this process alone, so that the same script
     runs by itself; ``mpi`` and ``local`` say which. Processes of one machine share its cores: each uses its part of
-    them, unless GRAPHC_THREADS or ``set_num_threads`` says otherwise. Calling it again changes nothing. Raises
+    them, unless GRAPHC_THREADS or ``set_num_threads`` says otherwise. Calling it again changes nothing.
+
+    From then on an error that nobody catches in one process ends all, and so does a collective that some processes do
+    not come to within ``timeout`` seconds (GRAPHC_DISTRIBUTED_TIMEOUT, 600): the message names it, who is in it, and
+    what the others do. With GRAPHC_DISTRIBUTED_CHECK=1 processes compare what they call before each collective. Raises
     DistributedError where there is no MPI, ArgumentError for another backend or a timeout that is no number of seconds.
     """
-    global _default
+    global _default, _guard
+    options = config.read()
+    timeout = options.distributed_timeout if timeout is None else timeout
     if backend not in BACKENDS:
         raise ArgumentError(f"init: there is no backend {backend!r}", remedy=", ".join(BACKENDS))
     if not timeout > 0 or math.isnan(timeout):
@@ -109,9 +116,12 @@ def init(backend: str = "auto", *, timeout: float = 600.0) -> Group:
     if _default is not None:
         return _default
     if backend == "local" or (backend == "auto" and not mpi.is_launched()):
-        _default = Group(Alone(), timeout)
+        _default = Group(Alone())
         return _default
-    _default = Group(mpi.launched(), timeout)
+    communicator = mpi.launched(timeout)
+    if communicator.size > 1:
+        _guard = Guard(communicator, timeout, options.distributed_check)
+    _default = Group(communicator if _guard is None else _guard.watched)
     _share_cores(_default)
     return _default
 
@@ -176,16 +186,19 @@ def init_process_group(
     return launched
 
 
-def _seconds(timeout: Any) -> float:
-    return 600.0 if timeout is None else getattr(timeout, "total_seconds", lambda: float(timeout))()
+def _seconds(timeout: Any) -> float | None:
+    return None if timeout is None else getattr(timeout, "total_seconds", lambda: float(timeout))()
 
 
 def destroy_process_group() -> None:
     """Waits for the others; afterwards this process is one by itself. It may be left out."""
-    global _default
+    global _default, _guard
     if _default is not None:
         _default.barrier()
         _default = None
+    if _guard is not None:
+        _guard.close()
+        _guard = None
 
 
 def is_available() -> bool:

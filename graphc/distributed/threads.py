@@ -5,14 +5,17 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from graphc.base.errors import DistributedError
-from graphc.distributed.communicator import FOLDS, in_parts
+from graphc.distributed.communicator import folded, in_parts
 from graphc.distributed.group import Group, using
+
+
+class _Gone(DistributedError):
+    """Another rank has failed before, which tells why."""
 
 
 class _Meeting:
@@ -27,13 +30,14 @@ class _Meeting:
         try:
             self.barrier.wait()
         except threading.BrokenBarrierError:
-            raise DistributedError("another rank has ended, or does not come to this collective") from None
+            raise _Gone("another rank has ended, or does not come to this collective") from None
 
 
 class Threads:
     """One rank among threads."""
 
     name = "threads"
+    purpose = ""
 
     def __init__(self, rank: int, size: int, meeting: _Meeting, patience: float):
         self.rank, self.size = rank, size
@@ -49,7 +53,7 @@ class Threads:
     def all_reduce(self, source: np.ndarray, result: np.ndarray, op: str) -> None:
         """See Communicator."""
         found: list[np.ndarray] = []
-        self._exchange(source, lambda given: found.append(reduce(FOLDS[op], given)))
+        self._exchange(source, lambda given: found.append(folded(given, op)))
         np.copyto(result, found[0])
 
     def reduce_scatter(self, source: np.ndarray, result: np.ndarray, op: str) -> None:
@@ -112,5 +116,5 @@ def run(size: int, function: Callable[[int], Any], patience: float = 30.0) -> li
         futures = [pool.submit(one, rank) for rank in range(size)]
     errors = [e for f in futures if (e := f.exception()) is not None]
     if errors:
-        raise next((e for e in errors if not isinstance(e, DistributedError)), errors[0])
+        raise next((e for e in errors if not isinstance(e, _Gone)), errors[0])
     return [f.result() for f in futures]

@@ -148,6 +148,8 @@ class TensorBase:
     """True for a view that shares memory with its base but no gradient."""
     _hooks: OrderedDict[int, Callable[[Any], Any]] | None = None
     _post_hooks: OrderedDict[int, Callable[[Any], Any]] | None = None
+    _listener: Callable[[Any], None] | None = None
+    """For a leaf, who is told that a backward pass has added to its gradient: the reducer of several processes."""
     _accumulator: weakref.ref[AccumulateGrad] | None = None
     _tangents: dict[int, Any] | None = None
     """Tangents in forward mode, by level."""

@@ -87,7 +87,6 @@ from graphc.nn.modules.normalization import (
     LayerNorm,
     LocalResponseNorm,
     RMSNorm,
-    SyncBatchNorm,
 )
 from graphc.nn.modules.parameter_container import ParameterDict, ParameterList
 from graphc.nn.modules.pooling import (
@@ -105,6 +104,7 @@ from graphc.nn.modules.pooling import (
 from graphc.nn.modules.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNBase, RNNCell, RNNCellBase
 from graphc.nn.modules.shrinkage import Hardshrink, RReLU, Softshrink, Tanhshrink, Threshold
 from graphc.nn.modules.sparse import Embedding, EmbeddingBag
+from graphc.nn.modules.sync_batch_norm import SyncBatchNorm
 from graphc.nn.modules.transformer import (
     Transformer,
     TransformerDecoder,

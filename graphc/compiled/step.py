@@ -176,6 +176,8 @@ class CompiledStep:
 
     def _run(self, program: StepProgram | PythonStep, leaves: Sequence[Any], call: SizedCall | None) -> Any:
         """One call of a program, with the hooks of the optimizers that it steps, and what is counted."""
+        if self._state.reductions.modules:
+            self._state.reductions.check()
         if self.options.accumulate > 1:
             self._state.meet(program.params, program.updates)
         if not program.updates:

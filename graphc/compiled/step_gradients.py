@@ -91,7 +91,7 @@ class Gradients:
         options = self.options
         if self.state.reductions.modules:
             params = {argument: param for argument, (_, param) in parameters.items()}
-            self.found = self.state.reductions.means(self.tracer, self.found, params, options.held)
+            self.found = self.state.reductions.append(self.tracer, self.found, params)
         if options.loss_scale is not None:
             self._unscale(options.loss_scale)
         if options.clip_value is not None:

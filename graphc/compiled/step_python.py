@@ -107,8 +107,11 @@ class PythonStep:
         return found
 
     def _prepared(self, gradients: dict[int, Any]) -> tuple[dict[int, Any], Any]:
-        """The gradients without the loss scale, limited, and their norm where it is asked for."""
+        """The means of all processes, without the loss scale, limited, and their norm where it is asked for."""
         options, scale, norm = self.options, self.options.loss_scale, None
+        if self.state.reductions.modules:
+            params = {id(p): p for p in self.binding.params if id(p) in gradients}
+            gradients = self.state.reductions.run(gradients, params)
         if isinstance(scale, DynamicScale):
             inverse = ew.div(1.0, self.state.scaling["scale"])
             gradients = {k: ew.mul(g, as_type(inverse, g.dtype)) for k, g in gradients.items()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,14 +34,34 @@ class _Part(NamedTuple):
     named: tuple[tuple[str, Any], ...]
     """Names, and what the gradients are known by."""
 
+    def flat(self, gradients: Mapping[Any, Any]) -> Any:
+        """This process's share of the means, in one array."""
+        share = 1.0 / self.channel.group.size
+        shares = [ew.mul(gradients[key], share).reshape(-1) for _, key in self.named]
+        return concat(*shares, axis=0)
+
+    def taken(self, reduced: Any, gradients: Mapping[Any, Any]) -> Iterator[tuple[Any, Any]]:
+        """The means in the shapes of the gradients, by what these are known by."""
+        start = 0
+        for _, key in self.named:
+            gradient = gradients[key]
+            yield key, reduced[start : start + gradient.numel()].reshape(gradient.shape)
+            start += gradient.numel()
+
 
 class Reductions:
-    """The reductions of a step: which modules ask for them, and what has been agreed on."""
+    """The reductions of a step: which modules ask for them, and what the processes have agreed on."""
 
     def __init__(self, options: StepOptions):
         self.modules = _distributed(options)
         """Those with several processes."""
+        self._held = options.held
         self._agreed: set[tuple[Any, ...]] = set()
+        if self.modules and options.first_nan:
+            raise ArgumentError(
+                "compile_step: first_nan ends the step of one process where the others go on",
+                remedy="loss_scale='dynamic', which all processes follow alike; or first_nan in one process",
+            )
 
     def check(self) -> None:
         """Raises GradientError inside of ``no_sync``, where a step would leave the processes with different weights."""
@@ -51,38 +71,49 @@ class Reductions:
                 remedy="compile_step(..., accumulate=N), which reduces the sums of N micro-batches once",
             )
 
-    def means(self, tracer: Any, gradients: Mapping[Any, Any], params: Mapping[Any, Any], held: set[int]) -> Any:
-        """The gradients with the means of all processes in the places of those that a module reduces. ``params`` are
-        the parameters by what gradients are known by, ``held`` all that the step updates, by identity. All processes
-        call it; raises DistributedError on all of them where their reductions differ."""
-        parts = self._parts({id(param): key for key, param in params.items()}, held)
+    def append(self, tracer: Any, gradients: Mapping[Any, Any], params: Mapping[Any, Any]) -> dict[Any, Any]:
+        """Appends reductions to a graph: gives the gradients, with the means of all processes in the places of those
+        that a module reduces. ``params`` are the parameters by what gradients are known by.
+
+        Each bucket is handed over as soon as it is full, and waited for behind the last one, so that nothing is updated
+        where something goes wrong. All processes call it; raises DistributedError on all of them where their reductions
+        differ."""
+        parts = self._agreed_parts(params)
         if not parts:
-            return gradients
-        self._agree(parts, params)
-        begun: list[tuple[_Part, Tensor, Tensor]] = []
+            return dict(gradients)
+        memory: list[tuple[Tensor, Tensor]] = []
         for part in parts:
-            share = 1.0 / part.channel.group.size
-            given = [ew.mul(gradients[key], share) for _, key in part.named]
-            flat: Any = concat(*[g.reshape(-1) for g in given], axis=0) if len(given) > 1 else given[0].reshape(-1)
-            start = _Start(part.title, part.channel)
+            flat = part.flat(gradients)
             kind = TensorType(flat.dtype, tuple(flat.shape))
-            begun.append((part, flat, lend_python(tracer, f"reduction of {part.title}", start, [flat], [kind])[1]))
-        memory = [tensor for _, *both in begun for tensor in both]
-        token = lend_python(tracer, "reductions", _wait, memory, checked=True)[0]
+            start = _Start(part.title, part.channel)
+            memory.append((flat, lend_python(tracer, f"reduction of {part.title}", start, [flat], [kind])[1]))
+        # Of all that it waits for, and not of the results alone: no other value may lie there before.
+        token = lend_python(tracer, "reductions", _wait, [t for both in memory for t in both], checked=True)[0]
         found = dict(gradients)
-        for part, _, reduced in begun:
-            done: Any = later(reduced, token)
-            at = 0
-            for _, key in part.named:
-                before = gradients[key]
-                found[key] = done[at : at + before.numel()].reshape(before.shape)
-                at += before.numel()
+        for part, (_, reduced) in zip(parts, memory, strict=True):
+            found.update(part.taken(later(reduced, token), gradients))
         return found
 
-    def _parts(self, known: Mapping[int, Any], held: set[int]) -> list[_Part]:
+    def run(self, gradients: Mapping[Any, Any], params: Mapping[Any, Any]) -> dict[Any, Any]:
+        """The same of gradients that are there, now."""
+        found = dict(gradients)
+        for part in self._agreed_parts(params):
+            flat = part.flat(gradients).numpy()
+            reduced = np.empty_like(flat)
+            part.channel.reduce(part.title, flat, reduced).wait()
+            found.update(part.taken(Tensor._wrap(reduced), gradients))
+        return found
+
+    def _agreed_parts(self, params: Mapping[Any, Any]) -> list[_Part]:
+        parts = self._parts({id(param): key for key, param in params.items()})
+        if parts:
+            self._agree(parts, params)
+        return parts
+
+    def _parts(self, known: Mapping[int, Any]) -> list[_Part]:
         found: list[_Part] = []
         for module in self.modules:
-            missing = [n for b in module.buckets for n, p in _of(b) if id(p) in held and id(p) not in known]
+            missing = [n for b in module.buckets for n, p in _of(b) if id(p) in self._held and id(p) not in known]
             if missing and not getattr(module, "find_unused_parameters", False):
                 raise _unused(missing)
             for bucket in module.buckets:

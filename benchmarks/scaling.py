@@ -67,10 +67,10 @@ def run_ranks(order: Mapping[str, Any], ranks: int, environment: Mapping[str, st
             process.communicate()
             return {"problem": f"no answer within {limit:g} s"}
         answer = path.with_suffix(".answer")
-        if process.returncode or not answer.exists():
-            lines = said.strip().splitlines() or [f"status {process.returncode}"]
-            return {"problem": lines[-1]}
-        return json.loads(answer.read_text())
+        if answer.exists():
+            return json.loads(answer.read_text())
+        lines = said.strip().splitlines() or [f"status {process.returncode}"]
+        return {"problem": lines[-1]}
 
 
 def orders(options: argparse.Namespace) -> list[tuple[dict[str, Any], int]]:

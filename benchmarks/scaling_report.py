@@ -290,7 +290,8 @@ How the model counts:
 - the plan of the compiled step says when each bucket is full and when the optimizer asks for it; reductions follow one
   another in the order of buckets;
 - ZeRO-1 scatters the sums of gradients, updates one part of n on each rank and gathers the parts behind. Its
-  efficiency can be above 100%: a rank alone has all of the update to do.
+  efficiency can be above 100%: a rank alone has all of the update to do. NOTE: `ZeroRedundancyOptimizer` sends more
+  today: whole sums of gradients, and one broadcast from the owner of each part.
 
 Left out: ranks that are late, other traffic, and the gathering of parts behind the next forward pass.
 """

@@ -1,10 +1,10 @@
 """Several processes against one on the whole batch: ``python -m tools.parallel_check --ranks 2,3,4 --steps 100``.
 
 A small network with SyncBatchNorm and dropout is trained by AdamW with clipping by the global norm, a schedule and
-accumulation, in eager mode, by ``gc.compile`` and by ``gc.compile_step``: by one process on the whole batch, and by each
-number of processes on its parts. Weights and buffers of the processes are compared by their bits behind every step, and
-with those of one process at the end: in f64 they differ by 1e-12 at most, and in f32 they are no farther from the f64
-run than three times as far as one process is.
+accumulation, in eager mode, by ``gc.compile`` and by ``gc.compile_step``: by one process on the whole batch, and by
+each number of processes on its parts. Weights and buffers of the processes are compared by their bits behind every
+step, and with those of one process at the end: in f64 they differ by 1e-12 at most, and in f32 they are no farther from
+the f64 run than three times as far as one process is.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def loss_of(output: Any, y: Any) -> Any:
 def train(mode: str, dtype: DType, steps: int, micro: int, note: Callable[[list[np.ndarray]], None]) -> None:
     """Trains, and calls ``note(weights and buffers)`` behind each step."""
     net = network(dtype)
-    model = DistributedDataParallel(net, bucket_cap_mb=1e-3) if dist.size() > 1 else net
+    model = DistributedDataParallel(net, bucket_cap_mb=1e-3)
     optimizer = gc.optim.AdamW(model.parameters(), lr=1e-2)
     schedule = gc.optim.lr_scheduler.StepLR(optimizer, 5, 0.7)
     if mode == "step":
@@ -85,8 +85,7 @@ def _compiled_step(step: Any, parts: list[tuple[Any, Any]]) -> None:
 def _step(model: Any, forward: Any, optimizer: Any, parts: list[tuple[Any, Any]]) -> None:
     optimizer.zero_grad()
     for number, (x, y) in enumerate(parts):
-        waits = number + 1 < len(parts) and isinstance(model, DistributedDataParallel)
-        with model.no_sync() if waits else nullcontext():
+        with model.no_sync() if number + 1 < len(parts) else nullcontext():
             (loss_of(forward(x), y) / len(parts)).backward()
     nn.utils.clip_grad_norm_(model.parameters(), 0.5)
     optimizer.step()

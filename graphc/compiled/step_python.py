@@ -14,6 +14,7 @@ from graphc.compiled.step_program import StepResult
 from graphc.compiled.step_state import StepState
 from graphc.eager import engine
 from graphc.nn.clip_grad import norm_of
+from graphc.nn.parallel.reducer import reduced_by_graph
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.ops.define import as_type
@@ -49,7 +50,7 @@ class PythonStep:
     def run(self, leaves: Sequence[Any], sizes: Any) -> StepResult:
         """Runs it; the arguments are those of the batch."""
         options = self.options
-        with module_path.outside(), enable_grad():
+        with module_path.outside(), enable_grad(), reduced_by_graph():
             found = forward_and_loss(options.model, options.loss, options.losses, *self.batch)
         gradients = self._gradients(found)
         self.params = frozenset(gradients)

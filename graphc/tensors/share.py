@@ -1,4 +1,4 @@
-"""Which rows of a whole batch this process has: random numbers of a row are the same, however many processes there are."""
+"""Which rows of a whole batch this process has: their random numbers do not depend on how many processes there are."""
 
 from __future__ import annotations
 

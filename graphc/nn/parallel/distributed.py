@@ -13,7 +13,6 @@ from graphc.distributed.agreement import agree
 from graphc.distributed.channel import Channel
 from graphc.distributed.collectives import broadcast
 from graphc.distributed.group import Group, group
-from graphc.eager.dispatcher import EAGER
 from graphc.nn.module import Module
 from graphc.nn.parallel.buckets import BYTES, FIRST_BYTES, Bucket, in_buckets
 from graphc.nn.parallel.reducer import Reducer, is_reduced_by_graph
@@ -149,7 +148,7 @@ class DistributedDataParallel(Module):
         """The output, of which a backward pass tells the reducer that it begins."""
         leaves, structure = flatten(output)
         chosen = [t for t in leaves if t._requires_grad and t._node is not None]
-        if front() is EAGER:
+        if not hasattr(front(), "host"):  # nothing is traced
             for tensor in chosen:
                 tensor.register_hook(self._begin)
             return output

@@ -160,7 +160,8 @@ def paper_as_json(paper: Paper) -> list[dict[str, Any]]:
 def report(measured: Measured, checks: Checks, paper: Paper) -> str:
     """All tables in Markdown."""
     parts = [
-        f"{measured['cpu']}, {measured['cores']} cores, each rank on one; {measured['rounds']} rounds.",
+        f"{measured['cpu']}, {measured['cores']} cores, each rank on one; {measured['rounds']} rounds. "
+        + measured.get("note", ""),
         "## All-reduces",
         *_reductions(measured, checks),
         "## Training, measured",

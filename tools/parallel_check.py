@@ -45,7 +45,7 @@ def network(dtype: DType) -> nn.Module:
     return nn.SyncBatchNorm.convert_sync_batchnorm(net).to(dtype)
 
 
-def batches(steps: int, micro: int, dtype: DType) -> Iterator[list[tuple[Any, Any]]]:
+def batches(steps: int, micro: int, dtype: DType) -> Iterator[list[tuple[Any, ...]]]:
     """The micro-batches of each step: this process's rows of whole ones."""
     random, here = np.random.default_rng(0), dist.group()
     for _ in range(steps):

@@ -73,19 +73,22 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "eager": ("base", "ir", "ir.graph", "ops", "tape", "tensors"),
     "tracing": ("base", "ir", "ir.graph", "ops", "passes", "tape", "tensors", "eager"),
     "autograd": ("base", "ir", "ops", "tape", "tensors", "eager", "tracing"),
+    # Several processes: collectives on arrays, and on tensors.
+    "distributed": ("base", "tensors", "eager", "tracing", "runtime"),
     # Matrices: native code for small ones, calls of numpy for large ones.
     "linalg": ("base", "ops", "tensors", "eager", "tracing"),
     "array_api": ("base", "ops", "tensors", "eager", "tracing", "linalg"),
-    "nn": ("base", "ir", "ops", "tape", "tensors", "eager", "tracing", "linalg", "autograd"),
-    "optim": ("base", "ir", "ops", "tape", "tensors", "tracing", "nn"),
+    "nn": ("base", "ir", "ops", "tape", "tensors", "eager", "tracing", "distributed", "linalg", "autograd"),
+    "optim": ("base", "ir", "ops", "tape", "tensors", "tracing", "distributed", "nn"),
     "distributions": ("base", "ops", "tape", "tensors", "linalg"),
-    "data": ("base", "files", "tensors"),
-    "serialize": ("base", "files", "tensors", "nn"),
+    "signal": ("base", "tensors"),
+    "data": ("base", "files", "tensors", "distributed"),
+    "serialize": ("base", "files", "tape", "tensors", "distributed", "nn"),
     "monitor": ("base", "files", "ir", "ops", "tape", "tensors", "eager", "tracing", "nn", "optim", "serialize"),
     "drawing": ("base", "files", "ir", "ir.graph", "tape", "tensors", "eager"),
     "compiled": (
         *("base", "files", "ir", "ir.graph", "ops", "codegen.machine", "passes", "compiler", "runtime"),
-        *("tape", "tensors", "eager", "tracing", "nn", "optim", "serialize"),
+        *("tape", "tensors", "eager", "tracing", "distributed", "nn", "optim", "serialize"),
     ),
     # Models as C libraries.
     "library": (

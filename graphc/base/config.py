@@ -75,6 +75,10 @@ class Options:
     """Whether a compiled function tells why it is compiled again."""
     debug: bool
     """Whether the command line shows tracebacks."""
+    distributed_timeout: float
+    """Seconds after which a collective that some processes do not come to ends all of them."""
+    distributed_check: bool
+    """Whether processes compare what they call before each collective."""
 
 
 def _one_of(*allowed: str) -> Callable[[str], str]:
@@ -120,6 +124,13 @@ def _size(text: str) -> int:
     if not 0 <= number < 1e15:
         raise ValueError(text)
     return int(number * (1 << scale))
+
+
+def _seconds(text: str) -> float:
+    number = float(text)
+    if not 0 < number < 1e9:
+        raise ValueError(text)
+    return number
 
 
 def _flag(text: str) -> bool:
@@ -310,6 +321,24 @@ OPTIONS = (
         "`0`, `1`",
         "0",
         "The command line shows Python tracebacks beside its messages.",
+        _flag,
+    ),
+    Option(
+        "distributed_timeout",
+        "GRAPHC_DISTRIBUTED_TIMEOUT",
+        "seconds",
+        "600",
+        "After how long a collective that some processes do not come to ends all of them, with a message that says "
+        "what each does; `distributed.init(timeout=)` goes before it. Read by `init`.",
+        _seconds,
+    ),
+    Option(
+        "distributed_check",
+        "GRAPHC_DISTRIBUTED_CHECK",
+        "`0`, `1`",
+        "0",
+        "Processes compare what they call before each collective: another one, or other shapes, is an error on all "
+        "that says which process calls what, and where. Each collective takes about twice as long. Read by `init`.",
         _flag,
     ),
 )

@@ -10,6 +10,7 @@ __all__ = [
     "ConditionError",
     "DTypeError",
     "DeviceError",
+    "DistributedError",
     "FallbackWarning",
     "GradientError",
     "GraphcError",
@@ -140,6 +141,10 @@ class RealtimeError(CompileError):
 
 class DeviceError(GraphcError, RuntimeError):
     """A device is not there, or found that a kernel or a transfer did what it must not do."""
+
+
+class DistributedError(GraphcError, RuntimeError):
+    """Processes that work together cannot, or do not agree."""
 
 
 class ArtifactError(GraphcError, ValueError):

@@ -23,3 +23,6 @@ class HostFunction(NamedTuple):
     results: tuple[Spec, ...]
     takes_only: bool = False
     """Whether it takes numbers as if the call had ended: what it changes is for the next one."""
+    lends: bool = False
+    """Whether it gets the memory of operands and results, in this order behind the state, and fills the latter itself,
+    at once or until a later call that has both among its operands. It returns nothing, and is called once in a run."""

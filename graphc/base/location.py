@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from types import FrameType
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_LIBRARY = os.path.dirname(os.__file__) + os.sep
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,15 @@ def user_frame() -> FrameType | None:
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame = frame.f_back
     return frame
+
+
+def line_of_thread(thread: int) -> Location:
+    """The innermost line outside of graphc and of Python's own library that a thread is at now; the thread is known by
+    ``threading.get_ident()``."""
+    frame = sys._current_frames().get(thread)
+    while frame is not None and frame.f_code.co_filename.startswith((_PACKAGE, _LIBRARY, "<frozen ")):
+        frame = frame.f_back
+    return UNKNOWN if frame is None else Location("", _display_path(frame.f_code.co_filename), frame.f_lineno)
 
 
 def is_of_package(file: str) -> bool:

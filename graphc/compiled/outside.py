@@ -13,8 +13,9 @@ from graphc.compiled.bindings import DefaultType, ModuleHooks, Modules, Sharing,
 from graphc.compiler.native_call import unchanged
 from graphc.ir.graph.graph import input_class, input_path
 from graphc.runtime.host_calls import serving
+from graphc.tensors.share import SameShare
 from graphc.tracing.facts import Account, ClassOf, Entry, Fact, SpecialMethods
-from graphc.tracing.trace import Traced, is_module
+from graphc.tracing.trace import Traced, draws, is_module
 
 
 class Outside:
@@ -39,6 +40,7 @@ class Outside:
             f for f in (*facts, *numbers) if hasattr(f, "now") and not isinstance(f, SpecialMethods)
         ]
         self._constants = [*traced.constants, *(traced.training.facts if traced.training else ())]
+        self._constants += [SameShare()] if draws(traced.graph) else []
         places = {**(traced.training.places if traced.training else {}), **whole.places()}
         found = [(a.tensor, input_class(a.value), input_path(a.value)) for a in traced.arguments]
         self.slots = {path: Slot(t, places.get(id(t)), f"{cls} {path!r}") for t, cls, path in found}
@@ -60,7 +62,7 @@ class Outside:
     ) -> Callable[..., Any]:
         """``run`` as a function that calls Python functions, which leave what the trace has read as it is."""
         served = serving(run, functions, state, owner, lasting)
-        if all(function.takes_only for function in functions):
+        if all(function.takes_only or function.lends for function in functions):
             return served
 
         def call(*args: Any) -> Any:

@@ -34,6 +34,7 @@ from graphc.compiled.step_python import PythonStep
 from graphc.compiled.step_state import StepState
 from graphc.compiler.memory_report import MemoryReport
 from graphc.ir.graph.graph import Graph
+from graphc.nn.parallel.reducer import reduced_by_graph
 from graphc.ops import dispatch
 from graphc.passes.base import Pass
 from graphc.tape.grad_mode import enable_grad, is_grad_enabled, is_inference_mode_enabled
@@ -175,6 +176,8 @@ class CompiledStep:
 
     def _run(self, program: StepProgram | PythonStep, leaves: Sequence[Any], call: SizedCall | None) -> Any:
         """One call of a program, with the hooks of the optimizers that it steps, and what is counted."""
+        if self._state.reductions.modules:
+            self._state.reductions.check()
         if self.options.accumulate > 1:
             self._state.meet(program.params, program.updates)
         if not program.updates:
@@ -298,7 +301,7 @@ class CompiledStep:
         if self.loss is not None:
             named += [(f"loss.{prefix}", m) for prefix, m in modules_of(self.loss)]
         sized = call.arguments() if call else {}
-        with enable_grad():
+        with enable_grad(), reduced_by_graph():
             return trace_function(forward, batch.parts(), {}, self.name, named, True, numbers=fresh(), **sized)
 
     def _run_pre_hooks(self, optimizer: Any, program: StepProgram | PythonStep) -> None:
@@ -338,6 +341,15 @@ class CompiledStep:
         their counts of steps, the random state, sums of gradients and how many micro-batches are in them, averaged
         weights, and the loss scale. Tensors are not copied; ``graphc.save_state`` takes it."""
         return self._state.state_dict()
+
+    def sharded_state_dict(self) -> dict[str, Any]:
+        """What this process has of ``state_dict``, for ``graphc.distributed.checkpoint``: all of it, unless processes
+        share the state of an optimizer."""
+        return self._state.state_dict(sharded=True)
+
+    def needs_entry(self, path: Sequence[Any]) -> bool:
+        """Whether ``load_state_dict`` reads, in this process, what stands at a path of keys in ``state_dict``."""
+        return self._state.needs_entry(path)
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Goes on where ``state_dict`` was made: for a model with the weights of then every step gives the same bits.

@@ -57,7 +57,8 @@ def _check(step: CompiledStep, program: StepProgram) -> None:
     more = {
         "accumulate": options.accumulate > 1,
         "first_nan": bool(options.first_nan),
-        "hooks or Python functions": bool(program.host),
+        "reductions over processes": any(function.lends for function in program.host),
+        "hooks or Python functions": not all(function.lends for function in program.host),
         "attributes that each step sets": bool(program.sets_attributes),
         "hooks of the optimizer": any(
             getattr(o, name, None) for o in options.optimizers for name in ("_step_pre_hooks", "_step_post_hooks")

@@ -86,9 +86,12 @@ class Gradients:
         self.slots[path] = Slot(tensor, (self.state.sums, id(param)), f"state {path!r}")
         return self.tracer.graph.add_input(TensorType(tensor.dtype, tensor.shape), path, "state", path)
 
-    def prepare(self) -> None:
-        """Takes the loss scale out of them, and limits them."""
+    def prepare(self, parameters: Mapping[Value, tuple[Value, Any]]) -> None:
+        """Makes them the means of all processes, takes the loss scale out of them, and limits them."""
         options = self.options
+        if self.state.reductions.modules:
+            params = {argument: param for argument, (_, param) in parameters.items()}
+            self.found = self.state.reductions.append(self.tracer, self.found, params)
         if options.loss_scale is not None:
             self._unscale(options.loss_scale)
         if options.clip_value is not None:

@@ -98,6 +98,11 @@ class StepOptions:
         return tuple(given) if isinstance(given, (list, tuple)) else (given,)
 
     @property
+    def held(self) -> set[int]:
+        """All parameters of the optimizers, by identity."""
+        return {id(p) for optimizer in self.optimizers for group in optimizer.param_groups for p in group["params"]}
+
+    @property
     def losses(self) -> tuple[Any, ...] | None:
         """The names of the losses, one for each optimizer; None where one loss serves all."""
         return tuple(self.optimizer) if isinstance(self.optimizer, Mapping) else None

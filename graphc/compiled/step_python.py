@@ -14,6 +14,7 @@ from graphc.compiled.step_program import StepResult
 from graphc.compiled.step_state import StepState
 from graphc.eager import engine
 from graphc.nn.clip_grad import norm_of
+from graphc.nn.parallel.reducer import reduced_by_graph
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.ops.define import as_type
@@ -49,7 +50,7 @@ class PythonStep:
     def run(self, leaves: Sequence[Any], sizes: Any) -> StepResult:
         """Runs it; the arguments are those of the batch."""
         options = self.options
-        with module_path.outside(), enable_grad():
+        with module_path.outside(), enable_grad(), reduced_by_graph():
             found = forward_and_loss(options.model, options.loss, options.losses, *self.batch)
         gradients = self._gradients(found)
         self.params = frozenset(gradients)
@@ -107,8 +108,11 @@ class PythonStep:
         return found
 
     def _prepared(self, gradients: dict[int, Any]) -> tuple[dict[int, Any], Any]:
-        """The gradients without the loss scale, limited, and their norm where it is asked for."""
+        """The means of all processes, without the loss scale, limited, and their norm where it is asked for."""
         options, scale, norm = self.options, self.options.loss_scale, None
+        if self.state.reductions.modules:
+            params = {id(p): p for p in self.binding.params if id(p) in gradients}
+            gradients = self.state.reductions.run(gradients, params)
         if isinstance(scale, DynamicScale):
             inverse = ew.div(1.0, self.state.scaling["scale"])
             gradients = {k: ew.mul(g, as_type(inverse, g.dtype)) for k, g in gradients.items()}
@@ -142,12 +146,14 @@ class PythonStep:
         options = self.options
         for optimizer in options.optimizers if self._finite is not False else ():
             changes: list[tuple[Any, Any]] = []
+            params = [p for group in optimizer.param_groups for p in group["params"] if id(p) in gradients]
             for group in optimizer.param_groups:
                 hyper = optimizer.hyper(group)
-                for param in [p for p in group["params"] if id(p) in gradients]:
+                for param in [p for p in group["params"] if id(p) in gradients and optimizer.owns(p)]:
                     state = optimizer.state_of(param)
                     value, after = optimizer.new_values(param, gradients[id(param)], state, hyper)
                     changes += [(param, value), *((state[name], after[name]) for name in state)]
+            changes += optimizer.from_others(params, {id(target): value for target, value in changes})
             for target, value in changes:
                 target.copy_(value)
         if options.grads:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from graphc.base.errors import ArgumentError, StateDictError
 from graphc.compiled.step_options import DynamicScale, StepOptions
+from graphc.compiled.step_reductions import Reductions
 from graphc.nn.module import Module
 from graphc.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from graphc.tape.grad_mode import no_grad
@@ -39,6 +40,8 @@ class StepState:
                 "scale": front().constant(np.full((), options.loss_scale.start, np.float32)),
                 "growth_tracker": front().constant(np.zeros((), np.int64)),
             }
+        self.reductions = Reductions(options)
+        """Means of gradients over processes, and whether these agree."""
         self.source = _source(options)
         """The module whose weights are averaged."""
         self.average: AveragedModel | None = None
@@ -93,12 +96,12 @@ class StepState:
         self.sums = {id(param): found for param, found in copied["sums"]}
         self.pending = frozenset(map(id, copied["pending"]))
 
-    def state_dict(self) -> dict[str, Any]:
-        """See ``CompiledStep.state_dict``."""
+    def state_dict(self, sharded: bool = False) -> dict[str, Any]:
+        """See ``CompiledStep.state_dict``, and with ``sharded`` its ``sharded_state_dict``."""
         numbers = {id(p): i for i, p in enumerate(self._parameters())}
         return {
             "version": VERSION,
-            "optimizers": [o.state_dict() for o in self.options.optimizers],
+            "optimizers": [o.sharded_state_dict() if sharded else o.state_dict() for o in self.options.optimizers],
             "step_counts": [o.step_count for o in self.options.optimizers],
             "random": get_rng_state(),
             "position": self.position,
@@ -106,6 +109,13 @@ class StepState:
             "loss_scale": dict(self.scaling),
             "ema": None if self.average is None else dict(self.average.state_dict()),
         }
+
+    def needs_entry(self, path: Sequence[Any]) -> bool:
+        """See ``CompiledStep.needs_entry``."""
+        optimizers = self.options.optimizers
+        if len(path) < 2 or path[0] != "optimizers" or path[1] >= len(optimizers):
+            return True
+        return optimizers[path[1]].needs_entry(path[2:])
 
     def load_state_dict(self, saved: Mapping[str, Any]) -> None:
         """See ``CompiledStep.load_state_dict``."""
@@ -131,7 +141,7 @@ class StepState:
 
     def _check(self, saved: Mapping[str, Any]) -> None:
         """Raises StateDictError, and nothing has changed, where it is the state of another kind of step."""
-        missing = [name for name in self.state_dict() if name not in saved]
+        missing = [name for name in self.state_dict(sharded=True) if name not in saved]
         if missing:
             raise StateDictError(f"the state of a compiled step lacks {', '.join(map(repr, missing))}")
         if saved["version"] != VERSION:

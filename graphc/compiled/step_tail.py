@@ -69,11 +69,11 @@ class Tail:
         names = ", ".join(type(o).__name__ for o in self.options.optimizers)
         with kept_outside(), dispatch.use(tracer), module_path.outside(), no_grad(), recording(True) as reads:
             for optimizer in self.options.optimizers:
-                reads.reach(optimizer, "")
+                reads.reach(optimizer.rule, "")
             gradients = Gradients(self.options, self.state, tracer, self._slots)
             gradients.take(parameters, updates)
             if updates:
-                gradients.prepare()
+                gradients.prepare(parameters)
                 self._update(tracer, parameters, contents, gradients)
                 self._add_outputs(graph, parameters, gradients)
             if updates and self.state.average is not None:
@@ -92,9 +92,10 @@ class Tail:
     ) -> None:
         by_param = {id(param): argument for argument, (_, param) in parameters.items()}
         for optimizer in self.options.optimizers:
+            held = [p for group in optimizer.param_groups for p in group["params"] if id(p) in by_param]
             for index, group in enumerate(optimizer.param_groups):
                 rules: dict[Any, GroupRule] = {}
-                for param in [p for p in group["params"] if id(p) in by_param]:
+                for param in [p for p in group["params"] if id(p) in by_param and optimizer.owns(p)]:
                     if param.dtype not in rules:
                         rule = rules[param.dtype] = GroupRule(optimizer, index, param.dtype, tracer.graph)
                         self.numbers.add(rule.inputs)
@@ -103,6 +104,9 @@ class Tail:
                     contents[argument] = append_update(
                         tracer, optimizer, param, values, rules[param.dtype], gradients.finite
                     )
+            new = {id(p): Tensor._wrap(contents[by_param[id(p)]]) for p in held}
+            for param, value in optimizer.from_others(held, new):
+                contents[by_param[id(param)]] = tracer.write(by_param[id(param)], value)
 
     def _add_outputs(self, graph: Graph, parameters: Mapping[Value, tuple[Value, Any]], gradients: Gradients) -> None:
         more: list[Any] = []

@@ -63,7 +63,7 @@ class Update:
         number = {id(p): i for i, p in enumerate(self.params)}
         with no_collector(), kept_outside(), dispatch.use(tracer), module_path.outside(), no_grad():
             with recording(True) as reads:
-                reads.reach(optimizer, "")
+                reads.reach(optimizer.rule, "")
                 try:
                     for index, group in enumerate(optimizer.param_groups):
                         rules: dict[DType, GroupRule] = {}

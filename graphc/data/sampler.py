@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from graphc.base.errors import ArgumentError
+from graphc.distributed.group import group
 from graphc.tensors.creation import randperm
 from graphc.tensors.generator import Generator, default_generator
 
@@ -136,8 +137,9 @@ class BatchSampler(Sampler):
 
 class DistributedSampler(Sampler):
     """The part of the samples that process ``rank`` of ``num_replicas`` reads: every so many-th of all, in an order
-    that all processes agree on. So that parts are equal, the first samples come again, or with ``drop_last`` the last
-    ones are left out. ``set_epoch`` gives another order. Raises ArgumentError.
+    that all processes agree on. They are those of this process and its group, unless others are given. So that parts
+    are equal, the first samples come again, or with ``drop_last`` the last ones are left out. ``set_epoch`` gives
+    another order. Raises ArgumentError.
     """
 
     def __init__(
@@ -149,7 +151,9 @@ class DistributedSampler(Sampler):
         seed: int = 0,
         drop_last: bool = False,
     ):
-        if num_replicas is None or rank is None or not 0 <= rank < num_replicas:
+        num_replicas = group().size if num_replicas is None else num_replicas
+        rank = group().rank if rank is None else rank
+        if not 0 <= rank < num_replicas:
             raise ArgumentError(
                 f"DistributedSampler: rank {rank} of {num_replicas} processes", remedy="num_replicas=2, rank=0"
             )

@@ -11,7 +11,7 @@ import numpy as np
 
 from graphc.base import config, mutation_epoch
 from graphc.base.device import device
-from graphc.base.dtypes import DType, bfloat16, elements
+from graphc.base.dtypes import SMALL, DType, rounded, zero_dimensional
 from graphc.base.errors import ArgumentError, DeviceError, GradientError, GraphcError, TraceError
 from graphc.eager import engine
 from graphc.eager.forward_ad import propagate
@@ -205,8 +205,8 @@ class EagerDispatcher:
     def _with_scalars(self, plan: Plan, operands: Sequence[Any], arrays: list[Any], records: bool) -> Sequence[Any]:
         """Puts arrays into the places of Python numbers; the operands, which are tensors where somebody asks."""
         for i, dtype, numpy in plan.scalars:
-            value = arrays[i]
-            arrays[i] = np.array(value if dtype.kind == "f" else element(value, dtype), numpy)
+            value = arrays[i] if dtype.kind == "f" else element(arrays[i], dtype)
+            arrays[i] = np.array(value, numpy) if abs(value) <= SMALL else rounded(value, dtype)
         if not (records or USED[0] or VOLATILE[0]):
             return operands
         found = list(operands)
@@ -280,7 +280,7 @@ class EagerDispatcher:
 
     def scalar(self, value: bool | int | float, dtype: DType) -> Tensor:
         """A tensor without dimensions."""
-        return Tensor._wrap(elements(value, dtype) if dtype is bfloat16 else np.array(value, dtype.numpy))
+        return Tensor._wrap(zero_dimensional(value, dtype))
 
     # ---- what tensors ask for
 

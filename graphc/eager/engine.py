@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
 from typing import Any
 
@@ -79,6 +79,11 @@ class _Pass:
         self.heap: list[tuple[int, Node]] = []
         self.roots: list[Node] = []
         self.reached: set[Node] | None = None
+        around = _running.get()
+        self.outermost: _Pass = self if around is None else around.outermost
+        """The pass of which this one is a part: hooks and checkpoints run passes within passes."""
+        self.finishers: list[Callable[[], None]] = []
+        """What is done when all gradients are there."""
 
     def will_run(self, node: Node) -> bool:
         """Whether a gradient will arrive at ``node`` in this pass."""
@@ -92,6 +97,8 @@ class _Pass:
         token = _running.set(self)
         try:
             self._run(roots)
+            for finish in self.finishers:
+                finish()
         finally:
             _running.reset(token)
 
@@ -252,6 +259,8 @@ def _accumulate(leaf: Any, gradient: Any, create: bool) -> None:
     if leaf._post_hooks:
         for hook in list(leaf._post_hooks.values()):
             hook(leaf)
+    if leaf._listener is not None:
+        leaf._listener(leaf)
 
 
 def _add(leaf: Any, gradient: Any, create: bool) -> None:

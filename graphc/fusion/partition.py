@@ -10,6 +10,7 @@ from graphc.ir.graph.interpret import live_nodes
 from graphc.ir.kernel.index import Index
 from graphc.ir.op import Trait
 from graphc.passes.call_invariant import call_invariant_nodes
+from graphc.passes.laid_out import laid_out
 from graphc.passes.long_views import is_written_by_parts, long_views
 from graphc.passes.operand_access import (
     Access,
@@ -78,11 +79,13 @@ class Partition:
         live = live_nodes(graph, [*graph.outputs, *(v for n in order if n.op.has(Trait.EFFECT) for v in n.results)])
         self.position = {node: i for i, node in enumerate(order)}
         deep = long_views(graph, costs)
+        self.laid_out = laid_out(graph)
+        """Views whose parts are computed where they lie in them."""
         self.pinned = _pinned(graph, deep)
         """Views and generators that lie in memory all the same."""
         self.materialized = [n for n in order if n in live and self._is_materialized(n)]
         """Nodes that are computed by a kernel."""
-        self.group_of: dict[Node, Group] = {n: _single(n, costs) for n in self.materialized}
+        self.group_of: dict[Node, Group] = {n: self._single(n) for n in self.materialized}
         for node in deep & self.group_of.keys():
             self.group_of[node].divisions = costs.view_divisions + 1
         self.duplicated: dict[Node, list[Group]] = {}
@@ -112,6 +115,17 @@ class Partition:
         self._became: dict[Group, Group] = {}
         """What groups that were joined are now."""
         self._number()
+
+    def _single(self, node: Node) -> Group:
+        """The group of one node."""
+        by_parts = node in self.laid_out or is_written_by_parts(node, self.costs)
+        if node.op.lower_nest is not None or is_apart(node) or by_parts:
+            return Group([node], "nest", node.results[0].shape)
+        if node.op.has(Trait.REDUCTION):
+            return Group([node], "row", node.operands[0].shape, node_axes(node))
+        if node.op.has(Trait.CONTRACTION):
+            return Group([node], "contraction", node.results[0].shape)
+        return Group([node], "map", node.results[0].shape)
 
     def _is_materialized(self, node: Node) -> bool:
         if node in self.pinned:
@@ -282,17 +296,6 @@ def is_apart(node: Node) -> bool:
     """Whether operands and results of a node all lie in memory, in row-major order: of what holds graphs, of host
     calls."""
     return any(node.op.has(trait) for trait in (Trait.LOOP, Trait.HOST, Trait.BRANCH, Trait.WHILE))
-
-
-def _single(node: Node, costs: FusionCosts) -> Group:
-    """The group of one node."""
-    if node.op.lower_nest is not None or is_apart(node) or is_written_by_parts(node, costs):
-        return Group([node], "nest", node.results[0].shape)
-    if node.op.has(Trait.REDUCTION):
-        return Group([node], "row", node.operands[0].shape, node_axes(node))
-    if node.op.has(Trait.CONTRACTION):
-        return Group([node], "contraction", node.results[0].shape)
-    return Group([node], "map", node.results[0].shape)
 
 
 def _kept_values(graph: Graph) -> list[Value]:

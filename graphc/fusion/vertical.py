@@ -65,6 +65,8 @@ class FusionPlan:
     """Every value that a group stores."""
     refusals: tuple[Refusal, ...] = ()
     """For every stored value and every group that reads it, why it is not computed there."""
+    laid_out: frozenset[Node] = frozenset()
+    """Views whose parts are computed where they lie in them."""
 
 
 def fuse(graph: Graph, costs: FusionCosts = DEFAULT.fusion) -> FusionPlan:
@@ -94,7 +96,8 @@ class _Fuser(Partition):
             own = [n for n in group.nodes if self.group_of[n] is group]
             group.outputs = [r for n in own for r in n.results if self.is_stored(n)]
         ordered = self._checks_first(in_order(self, groups))
-        return FusionPlan(tuple(ordered), frozenset(v for g in ordered for v in g.outputs), tuple(self._refusals()))
+        stored = frozenset(v for g in ordered for v in g.outputs)
+        return FusionPlan(tuple(ordered), stored, tuple(self._refusals()), frozenset(self.laid_out))
 
     def _checks_first(self, ordered: list[Group]) -> list[Group]:
         """The groups that hold checks, and what these need, before all others, in the order that they have."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Container, Hashable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,6 +24,7 @@ from graphc.lowering.group_key import group_key
 from graphc.lowering.in_place import StateMemory, overwrites_own_element
 from graphc.lowering.moving_rows import in_order_of_rows
 from graphc.lowering.scan_steps import Branch, Repetition, Subview
+from graphc.passes.laid_out import starts
 from graphc.passes.long_views import is_written_by_parts
 from graphc.passes.operand_access import written_value
 from graphc.passes.shared_kernels import share_kernels
@@ -73,6 +74,8 @@ class _ProgramBuilder:
         """Names of kernels that are contractions."""
         self.updated: dict[Value, Value] = {}
         """Values that are a state with some elements replaced, and the state."""
+        self.within: dict[Value, tuple[Value, int]] = {}
+        """Values that are computed where they lie in a view of several, that, and the element where they begin."""
         self.loops = 0
         """How many loops around calls there are."""
 
@@ -93,11 +96,13 @@ class _ProgramBuilder:
         for node in constants:
             self._add(node.results[0], node.results[0].name, "constant", data=node.attrs["value"])
         in_place = memory.overwriting() | self.updated
+        self._lay_out(in_place)
         for group in self.plan.groups:
             self._lower(group, {v: in_place[v] for v in group.outputs if v in in_place and v not in self.place})
         for value, name in pending:
             self._emit(self._copy(value, self.place[value], name))
         self._write_states()
+        self._put_parts()
         used = {a for call in self.calls for a in call.args}
         kept = [s for s in self.storages.values() if s.cls not in ("constant", "temp") or s.name in used]
         order = {"input": 0, "param": 0, "state": 0, "weight": 0, "output": 1, "status": 2, "constant": 3, "temp": 4}
@@ -137,7 +142,7 @@ class _ProgramBuilder:
 
     def _lower(self, group: Group, in_place: dict[Value, Value]) -> None:
         """Emits a group's kernel, straight into a state where it overwrites no element that it still reads."""
-        if is_written_by_parts(group.nodes[0], self.costs):
+        if self._is_by_parts(group.nodes[0]):
             self._place_temporaries(group)
             self._write_parts(group.nodes[0])
             return
@@ -192,23 +197,44 @@ class _ProgramBuilder:
 
     def _place_temporaries(self, group: Group) -> None:
         # NOTE: the places of parts that calls write count in row-major order.
-        free = not any(is_apart(node) or is_written_by_parts(node, self.costs) for node in group.nodes)
+        free = not any(is_apart(node) or self._is_by_parts(node) for node in group.nodes)
         for value in group.outputs:
             if value not in self.place:
                 name = self._add(value, value.name, "temp")
+                if value in self.within:
+                    continue
                 if free and value in self.images and self.layout != LAYOUTS[0]:
                     self.strides[name] = strides_of(value.shape, self.layout)
                 elif free and value not in self.images and (strides := turned_strides(self.graph, value)):
                     self.strides[name] = strides
 
+    def _is_by_parts(self, node: Node) -> bool:
+        return node in self.plan.laid_out or is_written_by_parts(node, self.costs)
+
+    def _lay_out(self, in_place: Container[Value]) -> None:
+        """Finds out what is computed where it lies in a view of several: what has no other place."""
+        for node in (g.nodes[0] for g in self.plan.groups if g.nodes[0] in self.plan.laid_out):
+            for part, start in zip(node.operands, starts(node), strict=True):
+                value = lying(part, self.plan.stored)
+                if value is not None and not (value in self.place or value in in_place or value in self.within):
+                    self.within[value] = node.result, start
+
+    def _put_parts(self) -> None:
+        """Lets calls take parts of the views in the places of what is computed there."""
+        parts = {self.place[v]: (self.place[whole], start) for v, (whole, start) in self.within.items()}
+        for number, call in enumerate(self.calls):
+            if not parts.keys().isdisjoint(call.args):
+                places = [parts.get(name, (name, 0)) for name in call.args]
+                offsets = tuple(call.offset(i) + start for i, (_, start) in enumerate(places))
+                self.calls[number] = replace(call, args=tuple(name for name, _ in places), offsets=offsets)
+
     def _write_parts(self, node: Node) -> None:
         """A call for each of many operands that lie side by side in the result, that writes it to its place."""
-        assert node.op.parts is not None
         result = node.results[0]
-        strides = row_major_strides(result.shape)
-        firsts = node.op.parts(tuple(v.type for v in node.operands), node.attrs)
-        for part, first in zip(node.operands, firsts, strict=True):
-            start = sum(i * stride for i, stride in zip(first, strides, strict=True))
+        for part, start in zip(node.operands, starts(node), strict=True):
+            value = lying(part, self.within)
+            if value is not None and self.within[value] == (result, start):
+                continue
             kernel, args = lower_part(part, result, self.place, self.plan.stored, self.strides)
             offsets = tuple(as_index(start if name == self.place[result] else 0) for name in args)
             self._emit((kernel, args), (result.name,), offsets=offsets)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from typing import Any, ClassVar, TypedDict
 
@@ -92,11 +92,11 @@ class Optimizer:
 
     def init_state(self, param: Tensor) -> State:
         """The state of ``param`` before its first step; tensors that ``update`` replaces."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} does not define init_state")
 
     def update(self, param: Tensor, grad: Tensor, state: State, hyper: Group) -> tuple[Tensor, State]:
         """The parameter and its state after one step with ``grad``; nothing is changed in place."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} does not define update")
 
     def new_values(self, param: Tensor, grad: Tensor, state: State, hyper: Group) -> tuple[Tensor, State]:
         """What ``update`` gives; a complex parameter is updated as its real and imaginary parts, side by side."""
@@ -106,6 +106,11 @@ class Optimizer:
         parts = {name: view_as_real(value) if name in whole else value for name, value in state.items()}
         value, after = self.update(view_as_real(param), view_as_real(grad), parts, hyper)
         return view_as_complex(value), after | {name: view_as_complex(after[name]) for name in whole}
+
+    @property
+    def rule(self) -> Optimizer:
+        """The optimizer that defines ``update``: this one, unless it wraps another."""
+        return self
 
     def hyper(self, group: Group) -> Group:
         """The numbers and flags of a group, without its parameters."""
@@ -171,6 +176,17 @@ class Optimizer:
                 state.update(_beside(param, self.init_state(param)))
         return state
 
+    # Several processes
+
+    def owns(self, param: Tensor) -> bool:
+        """Whether this process updates a parameter; an optimizer that processes share leaves some to others."""
+        return True
+
+    def from_others(self, params: Sequence[Tensor], values: Mapping[int, Tensor]) -> list[tuple[Tensor, Tensor]]:
+        """Pairs of a parameter that another process updates and its new value: of ``params``, which one step updates,
+        those of this process to ``values``, by identity."""
+        return []
+
     # Steps
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
@@ -209,7 +225,7 @@ class Optimizer:
         if wish is None and self.step_count >= STEPS:
             wish = True
         loop = native_loop(params, wish)
-        return loop is not None and loop.update(self, params)
+        return loop is not None and loop.update(self, [p for p in params if self.owns(p)])
 
     def _compute(self) -> list[tuple[Tensor, Tensor]]:
         """Pairs of a tensor and its new value, for all parameters with a gradient and their state."""
@@ -217,7 +233,7 @@ class Optimizer:
         for group in self.param_groups:
             hyper = self.hyper(group)
             for param in group["params"]:
-                if param.grad is None:
+                if param.grad is None or not self.owns(param):
                     continue
                 state = self.state_of(param)
                 value, new_state = self.new_values(param, param.grad, state, hyper)
@@ -294,9 +310,21 @@ class Optimizer:
         """State and options, with parameters replaced by their numbers. State tensors are not copied."""
         self._run_state_hooks("save")
         numbers = self._numbers()
-        groups = [{**group, "params": [numbers[id(p)] for p in group["params"]]} for group in self.param_groups]
         state = {numbers[id(param)]: dict(entries) for param, entries in self.state.items() if entries}
-        return self._run_state_hooks("saved", {"state": state, "param_groups": groups})
+        return self._run_state_hooks("saved", {"state": state, "param_groups": self._numbered_groups()})
+
+    def sharded_state_dict(self) -> dict[str, Any]:
+        """What this process has of ``state_dict``, for ``graphc.distributed.checkpoint``: all of it, unless processes
+        share the state."""
+        return self.state_dict()
+
+    def needs_entry(self, path: Sequence[Any]) -> bool:
+        """Whether ``load_state_dict`` reads, in this process, what stands at a path of keys in ``state_dict``."""
+        return True
+
+    def _numbered_groups(self) -> list[Group]:
+        numbers = self._numbers()
+        return [{**group, "params": [numbers[id(p)] for p in group["params"]]} for group in self.param_groups]
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Takes state and options from what ``state_dict`` returned for an optimizer of as many parameters.

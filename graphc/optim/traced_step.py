@@ -102,14 +102,18 @@ class _Step:
     def run(self) -> None:
         """Appends the update and notes what follows it."""
         changes: list[tuple[Tensor, Any]] = []
+        params: list[Tensor] = []
         with no_grad():
             for index, group in enumerate(self.optimizer.param_groups):
                 present = [p for p in group["params"] if p.grad is not None]
-                hyper = self._hyper(index, group) if present else {}
-                for param in present:
+                mine = [p for p in present if self.optimizer.owns(p)]
+                hyper = self._hyper(index, group) if mine else {}
+                for param in mine:
                     changes += self._changes(param, hyper)
                 self.training.stepped(present)
-            self.optimizer._write(changes)
+                params += present
+            new = {id(target): value for target, value in changes}
+            self.optimizer._write([*changes, *self.optimizer.from_others(params, new)])
         self.training.facts.append(self.settings)
         self.training.after.append(self._count)
 

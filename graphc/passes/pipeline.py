@@ -31,6 +31,7 @@ from graphc.passes.rematerialize import Rematerialize
 from graphc.passes.scans import MergeScans, OptimizeSteps, PruneScans
 from graphc.passes.slice_updates import UpdateSlices
 from graphc.passes.split_complex import SplitComplex
+from graphc.passes.update_order import EarlyCalls
 from graphc.passes.winograd import Winograd
 
 _SIMPLIFY: tuple[Pass, ...] = (
@@ -44,6 +45,8 @@ PIPELINE: tuple[Pass, ...] = (
     SplitComplex(),
     # Small first: everything after it has less to look at.
     DeadCodeElimination(),
+    # What rewrites make anew stands right before what reads it.
+    EarlyCalls(),
     Canonicalize(),
     ConstantFolding(),
     CommonSubexpressionElimination(),

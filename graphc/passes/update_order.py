@@ -1,4 +1,4 @@
-"""Early updates: what is written to a state is computed as soon as all that it is made of is known."""
+"""Early effects: states are written, and Python functions called, as soon as all that they are given is known."""
 
 from __future__ import annotations
 
@@ -27,32 +27,56 @@ class EarlyUpdates:
 
     def run(self, graph: Graph) -> PassResult:
         """A new graph; counts the writes that moved."""
-        order = graph.nodes()
-        cone = _update_cone(graph)
-        wanted = _Order(order, cone).run()
-        moved = sum(a is not b for a, b in zip(order, wanted, strict=True) if a.op.has(Trait.STATE_WRITE))
-        return PassResult(_Reordered(wanted).transform(graph), moved) if moved else PassResult(graph, 0)
+        writes = {n for n in graph.nodes() if n.op.has(Trait.STATE_WRITE)}
+        return _early(graph, writes, writes)
 
 
-def _update_cone(graph: Graph) -> set[Node]:
-    """The writes, and what nothing else needs, element by element."""
+@dataclass(frozen=True)
+class EarlyCalls:
+    """Moves each call of a Python function that gives something to the place where its last operand is computed.
+
+    Needs: any valid graph. Does: such a call, and what only such calls need, element by element, stands right behind
+    what it is made of, so that what the function begins goes on beside all that follows. Leaves: the same nodes in
+    another order.
+
+        %g = ... ; %h = ... ; %t.1, %r = host_call(%t, %g)  ->  %g = ... ; %t.1, %r = host_call(%t, %g) ; %h = ...
+    """
+
+    name: str = "early-calls"
+
+    def run(self, graph: Graph) -> PassResult:
+        """A new graph; counts the calls that moved."""
+        calls = {n for n in graph.nodes() if n.op.has(Trait.HOST)}
+        giving = {n for n in calls if len(n.results) > 1}
+        return _early(graph, giving, calls) if giving else PassResult(graph, 0)
+
+
+def _early(graph: Graph, roots: set[Node], readers: set[Node]) -> PassResult:
+    """Moves the roots, and what nothing but ``readers`` needs, which are these and perhaps more."""
+    order = graph.nodes()
+    wanted = _Order(order, roots, _cone(graph, roots, readers)).run()
+    moved = sum(a is not b for a, b in zip(order, wanted, strict=True) if a in roots)
+    return PassResult(_Reordered(wanted).transform(graph), moved) if moved else PassResult(graph, 0)
+
+
+def _cone(graph: Graph, roots: set[Node], readers: set[Node]) -> set[Node]:
+    """The roots, and what nothing but readers needs, element by element."""
     cone: set[Node] = set()
     kept = {v.node for v in graph.outputs}
     easy = Trait.ELEMENTWISE, Trait.VIEW, Trait.STATE_WRITE
     for node in reversed(graph.nodes()):
         users = [user for r in node.results for user, _ in graph.uses(r)]
-        write = node.op.has(Trait.STATE_WRITE)
-        inner = bool(users) and all(u in cone for u in users) and node not in kept
-        if write or (inner and any(node.op.has(t) for t in easy)):
+        inner = bool(users) and all(u in cone or u in readers for u in users) and node not in kept
+        if node in roots or (inner and any(node.op.has(t) for t in easy)):
             cone.add(node)
     return cone
 
 
 class _Order:
-    """Puts each write behind the last node outside of the cone that it needs."""
+    """Puts each root behind the last node outside of the cone that it needs."""
 
-    def __init__(self, order: Sequence[Node], cone: set[Node]):
-        self.order, self.cone = order, cone
+    def __init__(self, order: Sequence[Node], roots: set[Node], cone: set[Node]):
+        self.order, self.roots, self.cone = order, roots, cone
         self.number = {node: i for i, node in enumerate(order)}
         self.placed: dict[Node, None] = {}
 
@@ -60,19 +84,19 @@ class _Order:
         """All nodes in their new order."""
         ready: dict[int, list[Node]] = {}
         for node in self.order:
-            if node.op.has(Trait.STATE_WRITE):
+            if node in self.roots:
                 ready.setdefault(self._last_needed(node), []).append(node)
-        for write in ready.pop(-1, ()):
-            self._place(write)
+        for root in ready.pop(-1, ()):
+            self._place(root)
         for node in self.order:
             if node not in self.cone:
                 self._place(node)
-                for write in ready.get(self.number[node], ()):
-                    self._place(write)
+                for root in ready.get(self.number[node], ()):
+                    self._place(root)
         return list(self.placed)
 
-    def _last_needed(self, write: Node) -> int:
-        last, seen, stack = -1, {write}, [write]
+    def _last_needed(self, root: Node) -> int:
+        last, seen, stack = -1, {root}, [root]
         while stack:
             for value in stack.pop().operands:
                 node = value.node

@@ -15,6 +15,9 @@ import numpy as np
 from graphc.base.errors import ArgumentError
 from graphc.base.host_function import HostFunction, Spec
 
+OPEN = "open"
+"""Key of a run's state under which functions that memory was lent to leave what has begun with it: objects whose
+``settle()`` returns when they touch that memory no more."""
 SYMBOL = "graphc_host"
 """Symbol by which programs know the function that host calls go to; see codegen.llvm.emit."""
 
@@ -37,16 +40,32 @@ class HostRun:
         """Whether one of the functions is being called."""
         self.lasting = lasting
         """Whether what functions return is kept."""
+        self._has_lent = False
+        """Whether memory was lent."""
+        self._is_again = False
+        """Whether the program runs once more behind that, and nothing is lent: it was stopped, and will be again."""
         self._made: list[tuple[int, Sequence[np.ndarray]]] = []
         self._again: dict[int, deque[Sequence[np.ndarray]]] = {}
 
     def rewind(self) -> Callable[[int, Sequence[np.ndarray]], Sequence[np.ndarray]]:
         """The program begins once more: what has been kept is returned again, without a call. Gives ``call``, for who
         runs it."""
+        self.settle()
+        self._is_again = self._has_lent
         self._again = {}
         for number, found in self._made:
             self._again.setdefault(number, deque()).append(found)
         return self.call
+
+    def settle(self) -> None:
+        """Returns when nobody touches lent memory any more."""
+        for begun in self.state.pop(OPEN, ()):
+            begun.settle()
+
+    @property
+    def lends(self) -> bool:
+        """Whether memory is lent, and the program therefore must not run twice."""
+        return any(function.lends for function in self.functions)
 
     def call(self, number: int, arrays: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
         """What function ``number`` returns for read-only arrays; raises what it raises."""
@@ -75,6 +94,9 @@ class HostRun:
             found = self.functions[number]
             count = len(found.operands)
             places = (ctypes.c_void_p * (2 + count + len(found.results))).from_address(addresses)[:]
+            if found.lends:
+                self._lend(found, addresses, places[2:])
+                return
             # Copies: what a function keeps must not change when the memory is used for something else.
             memory = [_bytes(p, s) for p, s in zip(places[2:], found.operands, strict=False)]
             given = [np.ndarray(*s, m) for m, s in zip(memory, found.operands, strict=True)]
@@ -87,8 +109,17 @@ class HostRun:
                 else:
                     np.copyto(_array(place, spec), array)
             _token(addresses).value = 0.0
+        # NOTE: also Ctrl-C: no exception passes through native code; ``serving`` raises it behind the call.
         except BaseException as error:
             self.error = error
+
+    def _lend(self, function: HostFunction, addresses: int, places: Sequence[int | None]) -> None:
+        if self._is_again:
+            return
+        self._has_lent = True
+        specs = (*function.operands, *function.results)
+        function.function(self.state, *map(_array, places, specs))
+        _token(addresses).value = 0.0
 
 
 def _like(array: np.ndarray, spec: Spec) -> np.ndarray:
@@ -142,11 +173,13 @@ def running(
     _present.runs.append(run)
     try:
         yield run
+    # NOTE: what a call raises whose Python function has failed comes of that, which is raised below.
     except Exception:
         if run.error is None:
             raise
     finally:
         _present.runs.pop()
+        run.settle()
     if run.error is not None:
         raise run.error
 
@@ -171,6 +204,11 @@ def current() -> HostRun | None:
     """The innermost run of this thread, unless it is calling a function: what runs there is another program."""
     run = _present.runs[-1] if _present.runs else None
     return None if run is None or run.is_calling else run
+
+
+def is_lending() -> bool:
+    """Whether a run of this thread lends memory."""
+    return any(run.lends for run in _present.runs)
 
 
 def rewind() -> None:

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from graphc.runtime.host_calls import is_lending
+
 SYMBOL = "graphc_interrupt"
 """Symbol by which programs with polls know the bytes that ``armed`` has signals written to; see codegen.llvm.entry."""
 ARMED = 1
@@ -81,10 +83,11 @@ def armed() -> Iterator[bool]:
 
 def run_interruptibly(call: Callable[..., Any], word: ctypes.c_size_t, *arguments: Any, **options: Any) -> Any:
     """What ``call`` returns, which runs a program with polls. Ctrl-C ends it early, and its handler runs; where that
-    raises nothing, the program is run again from its start. ``word`` is the last one of the program's table."""
+    raises nothing, the program is run again from its start, unless it lends memory: then nothing ends it. ``word`` is
+    the last one of the program's table."""
     while True:
         with armed() as wanted:
-            word.value = ARMED if wanted else 0
+            word.value = ARMED if wanted and not is_lending() else 0
             found = call(*arguments, **options)
         if word.value <= ARMED:
             return found

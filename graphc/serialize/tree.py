@@ -13,7 +13,8 @@ TREE = "graphc.tree"
 """Name under which a file says how a checkpoint is nested."""
 MAX_DEPTH = 64
 _PLAIN = (str, int, float, bool, type(None))
-_KEYS = {"str": str, "int": int}
+KEYS = {"str": str, "int": int}
+"""The classes of keys, by the names that outlines have for them."""
 
 
 def split(tree: Any) -> tuple[dict[str, Any], str]:
@@ -24,8 +25,14 @@ def split(tree: Any) -> tuple[dict[str, Any], str]:
     """
     if isinstance(tree, Mapping) and all(isinstance(k, str) and _is_tensor(v) for k, v in tree.items()):
         return dict(tree), ""
+    tensors, part = outline(tree)
+    return tensors, json.dumps(part)
+
+
+def outline(tree: Any) -> tuple[dict[str, Any], Any]:
+    """Tensors (or arrays) by name, and what is nested around them, as JSON has it; see ``split``."""
     tensors: dict[str, Any] = {}
-    return tensors, json.dumps(_split(tree, (), tensors))
+    return tensors, _split(tree, (), tensors)
 
 
 def _is_tensor(value: Any) -> bool:
@@ -45,7 +52,7 @@ def _split(part: Any, path: tuple[str, ...], tensors: dict[str, Any]) -> Any:
     if isinstance(part, Mapping):
         entries = []
         for key, value in part.items():
-            if type(key) not in _KEYS.values():
+            if type(key) not in KEYS.values():
                 raise ArgumentError(f"{place or 'the tree'} has a key of class {type(key).__name__}, no text or int")
             entries.append([type(key).__name__, str(key), _split(value, (*path, str(key)), tensors)])
         return {"dict": entries}
@@ -65,9 +72,22 @@ def join(tensors: Mapping[str, Any], text: str) -> Any:
     if not text:
         return dict(tensors)
     try:
-        return _join(json.loads(text), tensors, 0)
+        part = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise _damaged(error) from None
+    return rebuilt(part, tensors)
+
+
+def rebuilt(part: Any, tensors: Mapping[str, Any]) -> Any:
+    """The tree of which there is an outline; raises ArtifactError when it does not fit the tensors."""
+    try:
+        return _join(part, tensors, 0)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise ArtifactError(f"the description of the tree is damaged: {type(error).__name__}: {error}") from None
+        raise _damaged(error) from None
+
+
+def _damaged(error: Exception) -> ArtifactError:
+    return ArtifactError(f"the description of the tree is damaged: {type(error).__name__}: {error}")
 
 
 def _join(part: Any, tensors: Mapping[str, Any], depth: int) -> Any:
@@ -79,6 +99,6 @@ def _join(part: Any, tensors: Mapping[str, Any], depth: int) -> Any:
     if kind == "value" and type(content) in _PLAIN:
         return content
     if kind == "dict":
-        return {_KEYS[cls](key): _join(child, tensors, depth + 1) for cls, key, child in content}
+        return {KEYS[cls](key): _join(child, tensors, depth + 1) for cls, key, child in content}
     children = [_join(child, tensors, depth + 1) for child in content]
     return {"list": children, "tuple": tuple(children)}[kind]

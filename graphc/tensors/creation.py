@@ -373,8 +373,8 @@ def _steps(name: str, start: Any, end: Any, steps: int, dtype: Any, of: DType | 
         wanted = [v if kind.is_floating_point or is_given(v) else _whole(v, kind) for v in ends]
         return front().own(spaced((wanted[0], wanted[1]), count, inner, of or kind)), kind
     real = inner.numpy.type
-    low, high = (real(fitted(v, kind)) for v in ends)
     with np.errstate(all="ignore"):
+        low, high = (real(fitted(v, kind)) for v in ends)
         each = (high - low) / real(count - 1) if count > 1 else real(0)
         places = np.arange(count).astype(real)
         late = places >= count // 2 if count > 1 else places < 0

@@ -27,15 +27,21 @@ _program = deferred("graphc.compiled.repeated:sized_program")
 _D = TypeVar("_D", bound=Callable[..., Any])
 
 
-class _Given:
+class Given:
     """The generator of a program: its state is an argument."""
 
-    def __init__(self, state: Any):
-        self._state = state
+    def __init__(self, state: Any, stream: int = 0):
+        self._state, self._stream = state, stream
 
     def draw(self) -> tuple[Any, int]:
-        """The state, of which the third element is the stream."""
-        return self._state, 0
+        """The state, and the stream; a third element of the state is added to it."""
+        return self._state, self._stream
+
+
+def with_stream(state: Any, stream: int) -> Any:
+    """The state of a generator with the stream as its third element, which is added to one that is there."""
+    seed, step, *more = front().values(state, "drawing").tolist()
+    return front().constant(np.array((seed, step, stream + sum(more)), np.int64))
 
 
 class _Draws:
@@ -43,7 +49,7 @@ class _Draws:
 
     def __init__(self, function: Callable[..., Any], dtype: DType):
         def draw(state: Any, count: int) -> Any:
-            return function((count,), dtype, _Given(state))
+            return function((count,), dtype, Given(state))
 
         self._function = draw
         self._spent = 0
@@ -75,8 +81,7 @@ def drawn_natively(function: _D) -> _D:
         if run is None:
             return function(sizes, dtype, generator, near)
         state, stream = (generator or default_generator).draw()
-        seed, step = front().values(state, "drawing").tolist()
-        found = run(front().constant(np.array((seed, step, stream), np.int64)), count)
+        found = run(with_stream(state, stream), count)
         return front().constant(found._data.reshape(sizes))
 
     return drawn  # type: ignore[return-value]

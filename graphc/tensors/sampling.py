@@ -8,8 +8,8 @@ from typing import Any
 
 from graphc.base.dtypes import DType, bfloat16, float32, float64, int32, int64
 from graphc.base.errors import ArgumentError, DTypeError
+from graphc.ops import dispatch, exact, reduce, shape
 from graphc.ops import elementwise as ew
-from graphc.ops import exact, reduce, shape
 from graphc.ops import math as mathematics
 from graphc.ops.complex import complex
 from graphc.ops.index import iota
@@ -17,9 +17,10 @@ from graphc.ops.random import random_bits
 from graphc.ops.random import uniform as uniform_24
 from graphc.ops.state import stop_gradient
 from graphc.tensors.generator import default_generator
-from graphc.tensors.native_draws import drawn_natively
-from graphc.tensors.placement import beside
+from graphc.tensors.native_draws import Given, drawn_natively, with_stream
+from graphc.tensors.placement import beside, is_on_device
 from graphc.tensors.repeated import compiled_when_repeated
+from graphc.tensors.share import current
 
 _LOW = 0xFFFFFFFF
 Sizes = tuple[int, ...]
@@ -71,6 +72,28 @@ def uniform(sizes: Sizes, dtype: DType = float32, generator: Any = None, near: A
     high, low = (_part(bits, i) for i in (0, 1))
     whole = ew.add(ew.shift_left(ew.shift_right(high, 5), 26), ew.shift_right(low, 6))
     return ew.mul(ew.cast(whole, dtype=float64), 2.0**-53)
+
+
+def uniform_of_rows(sizes: Sizes, near: Any) -> Any:
+    """Uniform f32 numbers for a batch whose rows are the first dimension, as for dropout: where the process has a share
+    of the rows of a whole batch, those that these rows have there."""
+    share = current()
+    if share is None or not sizes:
+        return uniform(sizes, float32, None, near)
+    state, stream = _state(None, near)
+    if dispatch.active() is None and not is_on_device(state._data):
+        state, stream = with_stream(state, stream), 0
+    return _of_share(state, stream, sizes, *share)
+
+
+@compiled_when_repeated
+def _of_share(state: Any, stream: int, sizes: Sizes, rank: int, size: int) -> Any:
+    """Numbers for rows ``rank``, ``rank + size`` and so on of a batch of ``size`` times as many. Programs compute no
+    others."""
+    whole = uniform((sizes[0], size, *sizes[1:]), float32, Given(state, stream))
+    zeros = (0,) * len(sizes[1:])
+    starts, stops = (0, rank, *zeros), (sizes[0], rank + 1, *sizes[1:])
+    return shape.reshape(shape.slice(whole, starts=starts, stops=stops, steps=(1,) * len(starts)), shape=sizes)
 
 
 def _part(pair: Any, i: int) -> Any:

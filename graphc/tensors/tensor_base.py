@@ -12,7 +12,7 @@ import numpy as np
 
 from graphc.base import mutation_epoch
 from graphc.base.device import device
-from graphc.base.dtypes import ALL, DType, bfloat16, elements
+from graphc.base.dtypes import ALL, DType, bfloat16, bool_, elements, rounded, zero_dimensional
 from graphc.base.errors import DeviceError, DTypeError, GradientError, MemoryLimitError
 from graphc.base.extents import SIZES, Size, traced_size
 from graphc.base.mutation_epoch import Members
@@ -155,6 +155,8 @@ class TensorBase:
     """True for a view that shares memory with its base but no gradient."""
     _hooks: OrderedDict[int, Callable[[Any], Any]] | None = None
     _post_hooks: OrderedDict[int, Callable[[Any], Any]] | None = None
+    _listener: Callable[[Any], None] | None = None
+    """For a leaf, who is told that a backward pass has added to its gradient: the reducer of several processes."""
     _accumulator: weakref.ref[AccumulateGrad] | None = None
     _tangents: dict[int, Any] | None = None
     """Tangents in forward mode, by level."""
@@ -461,14 +463,23 @@ def too_large(name: str, error: MemoryError, where: str | None = None) -> Memory
     return MemoryLimitError(f"{name}: {error}", where=where, remedy="a smaller tensor")
 
 
-def _is_bfloat(data: Any, dtype: DType) -> bool:
-    """Whether one of data and type is bf16, and not both are."""
-    return (dtype is bfloat16) != (getattr(data, "dtype", None) == bfloat16.numpy)
+def warn_of_lost_parts() -> None:
+    """Warns that complex numbers become real ones."""
+    warnings.warn("a real tensor has no imaginary parts, which are lost", UserWarning, stacklevel=3)
 
 
 def converted(data: Any, dtype: DType) -> np.ndarray:
-    """A new array of numbers or nested sequences of them; raises DTypeError for what is no number or too large."""
+    """A new array of numbers or nested sequences of them. What is too large for a floating-point type becomes infinite.
+
+    Raises DTypeError for what is no number, and for what is too large for integers.
+    """
+    known = getattr(data, "dtype", None)
+    if known == bfloat16.numpy:
+        return np.array(elements(data, dtype))
+    if isinstance(known, np.dtype) and known.kind == "c" and not (dtype.is_complex or dtype is bool_):
+        warn_of_lost_parts()
+        data = data.real
     try:
-        return elements(data, dtype) if _is_bfloat(data, dtype) else np.array(data, dtype.numpy)
+        return zero_dimensional(data, dtype) if data.__class__ is float else rounded(data, dtype)
     except (TypeError, ValueError, OverflowError) as error:
         raise DTypeError(f"the data cannot be made {dtype.name}: {error}", remedy="numbers that fit the type") from None

@@ -66,9 +66,10 @@ class HostCalls:
         operands: Sequence[Spec],
         results: Sequence[Spec],
         takes_only: bool = False,
+        lends: bool = False,
     ) -> int:
         """The number of one more function."""
-        self.functions.append(HostFunction(name, function, tuple(operands), tuple(results), takes_only))
+        self.functions.append(HostFunction(name, function, tuple(operands), tuple(results), takes_only, lends))
         return len(self.functions) - 1
 
 
@@ -121,6 +122,31 @@ def call_python(
             check_true(ew.eq(found[0], 0.0), message=FAILED)
     host.token = found[0]
     return list(found[1:])
+
+
+def lend_python(
+    tracer: Any,
+    name: str,
+    function: Callable[..., None],
+    tensors: Sequence[Tensor],
+    results: Sequence[TensorType] = (),
+    checked: bool = False,
+) -> list[Tensor]:
+    """Calls ``function(state, *arrays)`` on the memory of the tensors and of the results, see HostFunction.lends; gives
+    the token behind the call, and the results, which hold what they shall once the function, or one that is called
+    later, has filled them. ``checked``: the program ends there where this call, or one before, has failed."""
+    host = of(tracer, name)
+    host.start(tracer)
+    specs = [_spec(TensorType(t.dtype, tuple(t.shape))) for t in tensors]
+    number = host.add(name, function, specs, [_spec(t) for t in results], lends=True)
+    found = tracer.apply(
+        host_call.op, (host.token, *tensors), {"number": number, "name": name, "results": text_of(results)}
+    )
+    found = list(found) if isinstance(found, tuple) else [found]
+    host.token = found[0]
+    if checked:
+        check_true(ew.eq(found[0], 0.0), message=FAILED)
+    return found
 
 
 def watch_gradients(

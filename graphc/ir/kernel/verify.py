@@ -439,6 +439,7 @@ class _ProgramVerifier:
         buffers = self.kernels[call.kernel].arguments
         require(len(buffers) == len(call.args), f"@{call.kernel} takes {len(buffers)} storages, got {len(call.args)}")
         bound: list[tuple[Buffer, Storage]] = []
+        spans: list[tuple[int, int]] = []
         for position, (buffer, name) in enumerate(zip(buffers, call.args, strict=True)):
             require(name in self.storages, f"there is no storage %{name}")
             storage, root = self.storages[name], self.roots[name]
@@ -453,10 +454,12 @@ class _ProgramVerifier:
             require(fits, f"%{name} is {given}, %{buffer.name} of @{call.kernel} is {buffer.dtype}[{size}]")
             writable = buffer.role == "in" or root.cls not in ("input", "weight", "constant")
             require(writable, f"{root.cls} %{root.name} is written")
-            for other, taken in bound:
-                shared = taken is root and {buffer.role, other.role} != {"in"}
+            for (other, taken), (start, stop) in zip(bound, spans, strict=True):
+                apart = bool(call.offsets) and (at_most(stop, low) or at_most(high + size, start))
+                shared = taken is root and {buffer.role, other.role} != {"in"} and not apart
                 require(not shared or "inout" in (buffer.role, other.role), f"%{root.name} is written and used twice")
             bound.append((buffer, root))
+            spans.append((low, high + size))
         return bound
 
     # ---- arena

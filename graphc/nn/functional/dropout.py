@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from graphc.base.dtypes import float32
 from graphc.base.errors import AttributeValueError, ShapeError
 from graphc.ops import elementwise as ew
 from graphc.tensors import sampling
@@ -56,7 +55,7 @@ def _alpha_dropout(name: str, x: Tensor, p: float, training: bool, inplace: bool
         result = ew.mul(x, 0.0)
     else:
         scale = ((1 - p) * (1 + p * _SATURATION**2)) ** -0.5
-        kept = ew.ge(sampling.uniform(shape, float32, None, x), p)
+        kept = ew.ge(sampling.uniform_of_rows(shape, x), p)
         result = ew.add(ew.mul(ew.where(kept, x, -_SATURATION), scale), scale * p * _SATURATION)
     return x.copy_(result) if inplace else result
 
@@ -73,7 +72,7 @@ def _dropout(name: str, x: Tensor, p: float, training: bool, inplace: bool, shap
         raise AttributeValueError(f"{name}: p is a probability between 0 and 1, got {p}")
     if not training or p == 0.0:
         return x
-    result = _dropped(x, sampling.uniform(shape, float32, None, x), p)
+    result = _dropped(x, sampling.uniform_of_rows(shape, x), p)
     return x.copy_(result) if inplace else result
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 
 from graphc.base.errors import AttributeValueError, ShapeError
 from graphc.base.size import is_size
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
+from graphc.ops import reduce
 from graphc.ops import shape as shapes
 from graphc.tape.grad_mode import no_grad
 from graphc.tensors import composite
@@ -72,6 +73,62 @@ def _by_statistics(
     var = composite.mean(ew.mul(centred, centred), axes, keepdim=True)
     normal = ew.mul(centred, mathematics.rsqrt(ew.add(var, eps)))
     return _scaled(normal, _per_channel(weight, input), _per_channel(bias, input)), mean, var
+
+
+def batch_norm_across(
+    gather: Callable[[Tensor], Tensor],
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    momentum: float | Tensor,
+    eps: float,
+) -> Tensor:
+    """``batch_norm`` in training by the statistics of several batches together, of which this process has one, that may
+    be empty. ``gather`` gives the rows of all processes for the [1, n] of this one, with a gradient.
+
+    Means and squares around them are joined as Chan, Golub and LeVeque do (Updating Formulae and a Pairwise Algorithm
+    for Computing Sample Variances, 1979), so that a large mean costs no digits."""
+    if input.dtype.kind == "h":
+        args = input.float(), running_mean, running_var, weight, bias, momentum, eps
+        return batch_norm_across(gather, *args).to(input.dtype)
+    _check_channels("batch_norm", input, running_mean, running_var, weight, bias)
+    rows = gather(_moments(input))
+    result, mean, var, unbiased = _by_moments(input, rows, weight, bias, eps)
+    if running_mean is not None:
+        _mix(running_mean, mean, momentum)
+    if running_var is not None:
+        _mix(running_var, var, momentum, unbiased)
+    return result
+
+
+@compiled_when_repeated
+def _moments(input: Tensor) -> Tensor:
+    """[1, 2 * channels + 1]: means, sums of squares around them, and how many values a channel has."""
+    axes = (0, *range(2, len(input.shape)))
+    count = prod(input.shape[a] for a in axes)
+    mean = ew.mul(reduce.sum(input, axes=axes, keepdims=True), 1.0 / max(count, 1))
+    centred = ew.sub(input, mean)
+    squares = reduce.sum(ew.mul(centred, centred), axes=axes, keepdims=True)
+    counts = shapes.filled(float(count), input.dtype, (1, 1))
+    return shapes.concat(mean.reshape(1, -1), squares.reshape(1, -1), counts, axis=1)
+
+
+@compiled_when_repeated
+def _by_moments(
+    input: Tensor, rows: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The input normalised by the moments of all batches; mean and variance, and what makes it the unbiased one."""
+    size = input.shape[1]
+    means, squares, counts = rows[:, :size], rows[:, size : 2 * size], rows[:, 2 * size :]
+    total = reduce.sum(counts, axes=(0,), keepdims=False)
+    mean = ew.div(reduce.sum(ew.mul(means, counts), axes=(0,), keepdims=False), total)
+    apart = ew.sub(means, mean)
+    var = ew.div(reduce.sum(ew.add(squares, ew.mul(ew.mul(apart, apart), counts)), axes=(0,), keepdims=False), total)
+    normal = ew.mul(ew.sub(input, _per_channel(mean, input)), _per_channel(mathematics.rsqrt(ew.add(var, eps)), input))
+    scaled = _scaled(normal, _per_channel(weight, input), _per_channel(bias, input))
+    return scaled, mean, var, ew.div(total, ew.sub(total, 1.0))
 
 
 def _check_channels(name: str, input: Tensor, *parameters: Tensor | None) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from graphc.base.dtypes import float32
 from graphc.base.errors import AttributeValueError
 from graphc.nn.functional.activation import celu, elu, hardtanh, leaky_relu, relu, selu
 from graphc.ops import elementwise as ew
@@ -45,7 +44,7 @@ def rrelu(
     if lower > upper:
         raise AttributeValueError(f"rrelu: lower {lower} > upper {upper}", remedy="lower <= upper")
     if training:
-        draw = sampling.uniform(tuple(input.shape), float32, near=input)
+        draw = sampling.uniform_of_rows(tuple(input.shape), input)
         slope = ew.cast(ew.add(ew.mul(draw, upper - lower), lower), dtype=input.dtype)
     else:
         slope = (lower + upper) / 2

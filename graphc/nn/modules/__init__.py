@@ -62,6 +62,8 @@ from graphc.nn.modules.loss import (
     HuberLoss,
     KLDivLoss,
     L1Loss,
+    LinearCrossEntropyLoss,
+    LinearCrossEntropyOptions,
     MarginRankingLoss,
     MSELoss,
     NLLLoss,
@@ -87,7 +89,6 @@ from graphc.nn.modules.normalization import (
     LayerNorm,
     LocalResponseNorm,
     RMSNorm,
-    SyncBatchNorm,
 )
 from graphc.nn.modules.parameter_container import ParameterDict, ParameterList
 from graphc.nn.modules.pooling import (
@@ -105,6 +106,7 @@ from graphc.nn.modules.pooling import (
 from graphc.nn.modules.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNBase, RNNCell, RNNCellBase
 from graphc.nn.modules.shrinkage import Hardshrink, RReLU, Softshrink, Tanhshrink, Threshold
 from graphc.nn.modules.sparse import Embedding, EmbeddingBag
+from graphc.nn.modules.sync_batch_norm import SyncBatchNorm
 from graphc.nn.modules.transformer import (
     Transformer,
     TransformerDecoder,
@@ -235,6 +237,8 @@ __all__ = [
     "LazyLinear",
     "LeakyReLU",
     "Linear",
+    "LinearCrossEntropyLoss",
+    "LinearCrossEntropyOptions",
     "LocalResponseNorm",
     "LogSigmoid",
     "LogSoftmax",

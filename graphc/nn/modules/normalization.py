@@ -88,6 +88,11 @@ class _BatchNorm(Module):
         by_batch = self.training or self.running_mean is None
         keep = not self.training or tracks
         mean, var = (self.running_mean, self.running_var) if keep else (None, None)
+        return self._normalized(input, mean, var, by_batch, momentum)
+
+    def _normalized(
+        self, input: Tensor, mean: Tensor | None, var: Tensor | None, by_batch: bool, momentum: float | Tensor
+    ) -> Tensor:
         return F.batch_norm(input, mean, var, self.weight, self.bias, by_batch, momentum, self.eps)
 
     def _load_from_state_dict(
@@ -134,12 +139,6 @@ class BatchNorm3d(_BatchNorm):
     """Batch normalisation of [batch, channels, depth, height, width]."""
 
     ranks = (5,)
-
-
-class SyncBatchNorm(_BatchNorm):
-    """Batch normalisation of [batch, channels, ...] with the statistics of the one process that there is."""
-
-    ranks = (2, 3, 4, 5)
 
 
 class LayerNorm(Module):

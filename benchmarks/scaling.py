@@ -1,0 +1,203 @@
+"""Data parallel training on several ranks, measured and on paper: ``python -m benchmarks.scaling``.
+
+Measured are all-reduces by their bytes and training steps on few ranks, each on a core of its own, with PyTorch's
+DistributedDataParallel on gloo beside. A model of rings and trees, which is compared with these measurements first,
+goes on to many ranks.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from math import inf
+from pathlib import Path
+from typing import Any
+
+from benchmarks.__main__ import pick, read_cpu_name
+from benchmarks.networks import Link, Network, sizes_until
+from benchmarks.process import ROOT, make_environment
+from benchmarks.scaling_model import Assumed
+from benchmarks.scaling_report import PAGE, checked, on_paper, page, paper_as_json, report
+from benchmarks.scaling_row import CASES, GLOO, OWN, PEERS
+from benchmarks.scaling_trace import chrome_trace, picture
+from benchmarks.sweep import find_library
+from tools.progress import progress_bar
+
+DEFAULT_CASES = ("net_b64", "mlp_b64", "gpt_b8_t128", "resnet50_b16")
+MOST_BYTES = 64 << 20
+DEVICES = Link(latency=5e-6, bandwidth=100e9)
+"""A link between devices of one machine, assumed."""
+PAPER_RANKS = (8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
+
+
+def launcher() -> str | None:
+    """``mpiexec``: that beside this Python, or else that of the search path."""
+    return shutil.which("mpiexec", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]))
+
+
+def run_ranks(order: Mapping[str, Any], ranks: int, environment: Mapping[str, str], limit: float) -> dict[str, Any]:
+    """What so many processes answer to an order of scaling_row; ``{"problem": ...}`` where they fail."""
+    with tempfile.TemporaryDirectory(prefix="graphc-scaling-") as folder:
+        path = Path(folder) / "order.json"
+        path.write_text(json.dumps(order))
+        command = [sys.executable, "-m", "benchmarks.scaling_row", str(path)]
+        if ranks > 1:
+            command = [str(launcher()), "-n", str(ranks), *command]
+        process = subprocess.Popen(
+            command,
+            cwd=ROOT,
+            env=dict(environment),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        try:
+            _, said = process.communicate(timeout=limit)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+            return {"problem": f"no answer within {limit:g} s"}
+        answer = path.with_suffix(".answer")
+        if answer.exists():
+            return json.loads(answer.read_text())
+        lines = said.strip().splitlines() or [f"status {process.returncode}"]
+        return {"problem": lines[-1]}
+
+
+def orders(options: argparse.Namespace) -> list[tuple[dict[str, Any], int]]:
+    """What is measured, with the number of ranks."""
+    shared = {"rounds": options.rounds, "seconds": options.seconds}
+    found: list[tuple[dict[str, Any], int]] = []
+    for ranks in options.ranks:
+        sizes = sizes_until(options.bytes)
+        found += [({"mode": "reductions", "peer": p, "sizes": sizes, **shared}, ranks) for p in options.peers]
+    for case in options.cases:
+        for ranks in options.ranks:
+            found += [({"mode": "training", "peer": p, "case": case, **shared}, ranks) for p in options.peers]
+    return found
+
+
+def measure(options: argparse.Namespace) -> dict[str, Any]:
+    """Everything that is measured, as plain data."""
+    rows = []
+    with tempfile.TemporaryDirectory(prefix="graphc-scaling-caches-") as caches:
+        environment = make_environment(1, Path(caches))
+        wanted = orders(options)
+        with progress_bar(len(wanted), "measurements") as bar:
+            for order, ranks in wanted:
+                bar.note(" ".join([order["mode"], order.get("case", ""), order["peer"], f"{ranks} ranks"]))
+                answer = run_ranks(order, ranks, environment, options.limit)
+                rows.append({**{k: order[k] for k in ("mode", "peer", "case") if k in order}, "ranks": ranks, **answer})
+                bar.step()
+    return {"cpu": read_cpu_name(), "cores": len(os.sched_getaffinity(0)), "rounds": options.rounds, "rows": rows}
+
+
+def write_trace(options: argparse.Namespace) -> None:
+    """A step of the first case on the first number of ranks, as a Chrome trace, or a picture for a name in ``.svg``."""
+    with tempfile.TemporaryDirectory(prefix="graphc-scaling-caches-") as caches:
+        order = {"mode": "trace", "peer": OWN, "case": options.cases[0]}
+        answer = run_ranks(order, options.ranks[0], make_environment(1, Path(caches)), options.limit)
+    if "problem" in answer:
+        raise SystemExit(f"the trace of {options.cases[0]}: {answer['problem']}")
+    case, ranks, path = options.cases[0], answer["ranks"], Path(options.trace)
+    is_picture = path.suffix == ".svg"
+    text = picture(case, ranks) if is_picture else json.dumps(chrome_trace(case, ranks), indent=1)
+    path.write_text(text, encoding="utf-8")
+
+
+def counts(text: str) -> list[int]:
+    """Whole numbers with commas between them."""
+    return [int(n) for n in text.split(",")]
+
+
+def numbers(text: str) -> list[float]:
+    """Numbers with commas between them."""
+    return [float(n) for n in text.split(",")]
+
+
+def parse(argv: Sequence[str] | None) -> argparse.Namespace:
+    """The options."""
+    parser = argparse.ArgumentParser("python -m benchmarks.scaling", description=(__doc__ or "").partition("\n\n")[0])
+    add = parser.add_argument
+    add("--cases", type=pick(list(CASES)), default=list(DEFAULT_CASES), metavar="A,B,..", help=", ".join(CASES))
+    add("--peers", type=pick(list(PEERS)), default=list(PEERS), metavar=",".join(PEERS))
+    add("--ranks", type=counts, default=[2], metavar="N,..", help="numbers of ranks that are measured (default: 2)")
+    add("--bytes", type=int, default=MOST_BYTES, help="of the largest all-reduce (default: %(default)s)")
+    add("--rounds", type=int, default=5, metavar="R")
+    add("--seconds", type=float, default=0.3, help="length of one turn in a round")
+    add("--limit", type=float, default=1800, metavar="SECONDS", help="for one case")
+    add("--from", dest="known", metavar="FILE", help="what --json has printed, in the place of measuring")
+    add("--paper", type=counts, default=list(PAPER_RANKS), metavar="N,..", help="numbers of ranks on paper")
+    add("--bandwidth", type=float, default=12.5, metavar="GB/S", help="of a machine's link, each way")
+    add("--latency", type=float, default=5.0, metavar="US", help="of a message between machines")
+    add("--ranks-per-node", type=int, default=8, metavar="N", help="ranks of one machine, which share its link")
+    near = f"for other speeds {DEVICES.bandwidth / 1e9:g} GB/s and {1e6 * DEVICES.latency:g} us"
+    within = f"within a machine (default: what was measured; {near})"
+    add("--local-bandwidth", type=float, metavar="GB/S", help=within)
+    add("--local-latency", type=float, metavar="US", help=within)
+    add("--overlap", type=float, default=1.0, help="part of a reduction's time in which its rank computes (default: 1)")
+    speeds = "ranks that compute so many times as fast as one core here (default: 1,100)"
+    add("--speed", type=numbers, default=[1.0, 100.0], metavar="X,..", help=speeds)
+    add("--trace", metavar="FILE", help="write a Chrome trace (or .svg) of a step of the first case, only")
+    add("--json", action="store_true", help="print everything that was measured and computed as JSON")
+    add("--note", default="", metavar="TEXT", help="what is said of the machine beside its name")
+    add("--write", action="store_true", help=f"write {PAGE}")
+    options = parser.parse_args(argv)
+    positive = min([*options.ranks, *options.paper, options.rounds, options.ranks_per_node]) >= 1
+    if not positive or min(options.bandwidth, *options.speed, options.seconds) <= 0 or not 0 <= options.overlap <= 1:
+        parser.error("counts and speeds are above 0, --overlap is between 0 and 1")
+    if not options.known and (launcher() is None or find_library("mpi4py") is None):
+        parser.error("several processes need mpi4py and an MPI: pip install 'graphc[mpi]'")
+    if find_library("torch") is None:
+        options.peers = [p for p in options.peers if p != GLOO]
+    return options
+
+
+def assumed(options: argparse.Namespace, local: Link) -> list[Assumed]:
+    """What the options assume; within a machine ``local``, which was measured, for ranks as fast as those here, and
+    DEVICES for others, unless the options say otherwise."""
+    remote, found = Link(options.latency * 1e-6, options.bandwidth * 1e9), []
+    for speed in options.speed:
+        near = local if speed == 1 else DEVICES
+        if options.local_latency is not None:
+            near = replace(near, latency=options.local_latency * 1e-6)
+        if options.local_bandwidth is not None:
+            near = replace(near, bandwidth=options.local_bandwidth * 1e9, cached=inf)
+        network = Network(near, remote, options.ranks_per_node)
+        found.append(Assumed(network, tuple(options.paper), options.overlap, speed))
+    return found
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measures, computes and prints; the status is 1 where something could not be measured."""
+    options = parse(argv)
+    if options.trace:
+        write_trace(options)
+        return 0
+    measured = json.loads(Path(options.known).read_text())["measured"] if options.known else measure(options)
+    measured["note"] = options.note or measured.get("note", "")
+    checks = checked(measured)
+    paper = on_paper(measured, assumed(options, checks.local))
+    if options.json:
+        json.dump(
+            {"measured": measured, "checks": checks.as_json(), "paper": paper_as_json(paper)}, sys.stdout, indent=1
+        )
+        print()
+    elif options.write:
+        (ROOT / PAGE).write_text(page(measured, checks, paper), encoding="utf-8")
+    else:
+        print(report(measured, checks, paper))
+    return 1 if any("problem" in row for row in measured["rows"]) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

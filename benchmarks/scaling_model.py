@@ -1,0 +1,180 @@
+"""The time of a data parallel step on paper, from when its buckets are ready and what their reductions take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from benchmarks.networks import ALGORITHMS, Cost, Network
+
+PLAIN, ZERO = "plain", "ZeRO-1"
+
+
+@dataclass(frozen=True)
+class BucketTimes:
+    """A bucket of gradients in a step that waits for no reduction; times are seconds from the step's beginning."""
+
+    nbytes: int
+    ready: float
+    """When the last of its gradients is there."""
+    needed: float
+    """When the optimizer asks for it."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A step of one rank."""
+
+    name: str
+    samples: int
+    """Of one rank."""
+    seconds: float
+    """Of the whole step, without reductions."""
+    buckets: tuple[BucketTimes, ...]
+    """In the order in which they are reduced, which is that of ``ready`` and of ``needed``."""
+
+    @property
+    def nbytes(self) -> int:
+        """Of all gradients."""
+        return sum(b.nbytes for b in self.buckets)
+
+    @property
+    def update(self) -> float:
+        """Seconds of the optimizer: from the first bucket that it asks for to the end."""
+        return self.seconds - self.buckets[0].needed if self.buckets else 0.0
+
+
+@dataclass
+class Step:
+    """What a step takes with its reductions."""
+
+    seconds: float
+    exposed: float
+    """For which computing waits, or stands still because its core is busy with a reduction."""
+    communication: float
+    """Of all collectives, one after the other."""
+    spans: list[tuple[str, float, float]] = field(default_factory=list)
+    """Collectives with beginning and end."""
+
+    def efficiency(self, plan: Plan) -> float:
+        """The samples per second of a rank over those of a rank alone."""
+        return plan.seconds / self.seconds
+
+
+class _Run:
+    """The clock of the thread that computes, and that of the one that communicates."""
+
+    def __init__(self, overlap: float):
+        self.overlap = overlap
+        self.delay = 0.0
+        """By how much the thread that computes is late."""
+        self.free = 0.0
+        """When the other thread is done with what it has."""
+        self.spans: list[tuple[str, float, float]] = []
+
+    def begin(self, name: str, at: float, seconds: float) -> float:
+        """A collective that is asked for at that point of the step; gives the time of its end."""
+        start = max(at + self.delay, self.free)
+        self.free = start + seconds
+        self.delay += (1 - self.overlap) * seconds
+        self.spans.append((name, start, self.free))
+        return self.free
+
+    def wait(self, at: float, end: float) -> None:
+        """At that point of the step the result is asked for."""
+        self.delay = max(self.delay, end - at)
+
+
+def plain(plan: Plan, reduce: Cost, overlap: float = 1.0) -> Step:
+    """A step whose buckets are all-reduced. ``overlap``: which part of a reduction's time its rank computes meanwhile:
+    1 where a core or a device does the communication, 0 where it takes that of the computing."""
+    run = _Run(overlap)
+    ends = [run.begin(f"reduce {i}", b.ready, reduce(b.nbytes)) for i, b in enumerate(plan.buckets)]
+    for bucket, end in zip(plan.buckets, ends, strict=True):
+        run.wait(bucket.needed, end)
+    return _step(plan.seconds, run)
+
+
+def sharded(plan: Plan, half: Cost, ranks: int, overlap: float = 1.0) -> Step:
+    """A step with ZeRO-1 (S. Rajbhandari et al., ZeRO: memory optimizations toward training trillion parameter models,
+    2020): buckets are reduce-scattered, each rank updates its part of them, and the parts are gathered before the step
+    ends. ``half``: of a reduce-scatter or an all-gather."""
+    run, parts, at = _Run(overlap), _updates(plan), 0.0
+    ends = [run.begin(f"scatter {i}", b.ready, half(b.nbytes)) for i, b in enumerate(plan.buckets)]
+    gathered = []
+    for index, (bucket, end) in enumerate(zip(plan.buckets, ends, strict=True)):
+        at = max(at, plan.buckets[0].needed)
+        run.wait(at, end)
+        at += parts[index] / ranks
+        gathered.append(run.begin(f"gather {index}", at, half(bucket.nbytes)))
+    seconds = plan.seconds - plan.update * (1 - 1 / ranks)
+    for end in gathered:
+        run.wait(seconds, end)
+    return _step(seconds, run)
+
+
+def _updates(plan: Plan) -> list[float]:
+    """Seconds of the optimizer's work on each bucket: by its bytes."""
+    return [plan.update * b.nbytes / max(1, plan.nbytes) for b in plan.buckets]
+
+
+def _step(seconds: float, run: _Run) -> Step:
+    communication = sum(end - start for _, start, end in run.spans)
+    return Step(seconds + run.delay, run.delay, communication, run.spans)
+
+
+def bound(plan: Plan, communication: float) -> float:
+    """The efficiency where nothing overlaps: compute / (compute + reduction)."""
+    return plan.seconds / (plan.seconds + communication)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One number of ranks on paper."""
+
+    ranks: int
+    kind: str
+    """``plain`` or ``ZeRO-1``."""
+    how: str
+    """``ring`` or ``tree``."""
+    seconds: float
+    efficiency: float
+    exposed: float
+    communication: float
+
+
+@dataclass(frozen=True)
+class Assumed:
+    """What is assumed of many ranks."""
+
+    network: Network
+    ranks: tuple[int, ...]
+    overlap: float = 1.0
+    """See ``plain``."""
+    speed: float = 1.0
+    """How many times as fast a rank computes as the one whose plan was recorded."""
+
+
+def slower(plan: Plan, factor: float) -> Plan:
+    """The same plan on a rank that takes ``factor`` times as long to compute."""
+    buckets = tuple(BucketTimes(b.nbytes, b.ready * factor, b.needed * factor) for b in plan.buckets)
+    return replace(plan, seconds=plan.seconds * factor, buckets=buckets)
+
+
+def scale(plan: Plan, assumed: Assumed) -> list[Row]:
+    """All numbers of ranks, plain and sharded: the better of ring and tree."""
+    rows, plan = [], slower(plan, 1 / assumed.speed)
+    for count in assumed.ranks:
+        for kind in (PLAIN, ZERO):
+            found = {a: _one(plan, assumed, count, a, kind) for a in ALGORITHMS}
+            best = min(found, key=lambda a: found[a].seconds)
+            step = found[best]
+            row = Row(count, kind, best, step.seconds, step.efficiency(plan), step.exposed, step.communication)
+            rows.append(row)
+    return rows
+
+
+def _one(plan: Plan, assumed: Assumed, ranks: int, algorithm: str, kind: str) -> Step:
+    network, overlap = assumed.network, assumed.overlap
+    if kind == PLAIN:
+        return plain(plan, network.all_reduce(ranks, algorithm), overlap)
+    return sharded(plan, network.half(ranks, algorithm), ranks, overlap)

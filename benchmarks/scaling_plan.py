@@ -1,0 +1,60 @@
+"""When a step hands its buckets over and asks for them: recorded, and with reductions that take no time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from benchmarks.scaling_model import BucketTimes, Plan
+from graphc.distributed.communicator import Alone
+from graphc.distributed.group import Group, using
+from graphc.distributed.spans import START, WAIT, timeline
+
+
+class Silent(Alone):
+    """One process that takes itself for several: reductions do nothing. What it computes is of no use, the time that it
+    takes is that of a rank which never waits."""
+
+    name = "silent"
+
+    def __init__(self, size: int):
+        self.size = size
+
+    def all_reduce(self, source: np.ndarray, result: np.ndarray, op: str) -> None:
+        """Does nothing."""
+
+    def gather_objects(self, value: Any) -> list[Any]:
+        """The same value for all."""
+        return [value] * self.size
+
+
+@contextmanager
+def silent(size: int) -> Iterator[None]:
+    """Inside, this process takes itself for ``size`` ones."""
+    with using(Group(Silent(size))):
+        yield
+
+
+def recorded_step(step: Callable[[], Any]) -> dict[str, Any]:
+    """A step as plain data: its beginning on the machine's clock and its seconds, and for each bucket, in seconds from
+    the beginning, when it was handed over, when its reduction began and ended, and when the optimizer asked for it and
+    got it."""
+    with timeline() as spans:
+        begin = time.perf_counter()
+        step()
+        end = time.perf_counter()
+    found: dict[str, dict[str, Any]] = {}
+    for span in spans:
+        bucket = found.setdefault(span.name, {"name": span.name, "nbytes": span.nbytes})
+        bucket[span.kind] = (span.begin - begin, span.end - begin)
+    return {"begin": begin, "seconds": end - begin, "buckets": [b for b in found.values() if len(b) == 5]}
+
+
+def plan_of(name: str, samples: int, recorded: Mapping[str, Any]) -> Plan:
+    """The plan of a step that was recorded with reductions that take no time."""
+    buckets = [BucketTimes(b["nbytes"], b[START][0], b[WAIT][0]) for b in recorded["buckets"]]
+    return Plan(name, samples, recorded["seconds"], tuple(buckets))

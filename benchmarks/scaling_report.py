@@ -1,0 +1,298 @@
+"""What scaling has measured and computed, as tables: figures, checks of the model, and many ranks on paper."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from math import inf
+from typing import Any
+
+from benchmarks.hub import table
+from benchmarks.networks import Cost, Link, Network, errors, fit, interpolated
+from benchmarks.scaling_model import Assumed, Plan, plain, scale, slower
+from benchmarks.scaling_model import Row as PaperRow
+from benchmarks.scaling_plan import plan_of
+from benchmarks.scaling_row import OWN
+
+PAGE = "docs/scaling.md"
+Row = Mapping[str, Any]
+Measured = Mapping[str, Any]
+
+
+def rows_of(measured: Measured, mode: str, peer: str = "") -> Iterator[Row]:
+    """The measurements of a kind that did not fail."""
+    for row in measured["rows"]:
+        if row["mode"] == mode and "problem" not in row and row["peer"] == (peer or row["peer"]):
+            yield row
+
+
+def times_of(row: Row) -> dict[int, float]:
+    """The fastest all-reduces by bytes."""
+    return {int(nbytes): min(rounds) for nbytes, rounds in row["seconds"].items()}
+
+
+def plans_of(measured: Measured) -> dict[str, Plan]:
+    """The plans that were recorded, by case, each on the fewest ranks, at the speed of a rank alone."""
+    found: dict[str, Plan] = {}
+    for row in sorted(rows_of(measured, "training", OWN), key=lambda r: r["ranks"]):
+        if row["plan"] and row["case"] not in found:
+            plan = plan_of(row["case"], row["samples"], row["plan"])
+            found[row["case"]] = slower(plan, statistics.median(row["seconds"]["silent"]) / plan.seconds)
+    return found
+
+
+@dataclass(frozen=True)
+class Training:
+    """A training step on several ranks: medians over rounds, of each the fastest call."""
+
+    case: str
+    peer: str
+    ranks: int
+    samples: int
+    alone: float
+    """Seconds of a step of one rank, while the others wait."""
+    beside: float
+    """Of all ranks at once, without reductions."""
+    parallel: float
+    reduction: float
+    """Of the reductions by themselves."""
+    efficiency: float
+    """Samples per second of all ranks over as many times those of one."""
+    bound: float
+    """compute / (compute + reduction), with the time of one rank alone."""
+
+    @property
+    def rate(self) -> float:
+        """Samples per second of all ranks."""
+        return self.ranks * self.samples / self.parallel
+
+
+def trainings(measured: Measured) -> list[Training]:
+    """All steps that were measured."""
+    found = []
+    for row in rows_of(measured, "training"):
+        s = row["seconds"]
+        rounds = list(zip(s["alone"], s["parallel"], s["reduction"], strict=True))
+        efficiency = statistics.median(a / p for a, p, _ in rounds)
+        bound = statistics.median(a / (a + r) for a, _, r in rounds)
+        middle = {kind: statistics.median(s[kind]) for kind in ("alone", "beside", "parallel", "reduction")}
+        facts = row["case"], row["peer"], row["ranks"], row["samples"]
+        found.append(Training(*facts, **middle, efficiency=efficiency, bound=bound))
+    return found
+
+
+@dataclass(frozen=True)
+class StepCheck:
+    """What the model says of a step that was measured, in seconds."""
+
+    case: str
+    ranks: int
+    measured: float
+    predicted: float
+    """From the times of all-reduces as they were measured."""
+    fitted: float
+    """From the line through those times on the fewest ranks."""
+
+
+@dataclass(frozen=True)
+class Checks:
+    """The model beside the measurements."""
+
+    local: Link
+    """The link under which rings take the times that were measured on the fewest ranks."""
+    ranks: int
+    reductions: dict[int, dict[int, float]]
+    """By ranks and bytes: by how much the model is off, relative to the time measured."""
+    steps: list[StepCheck]
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return asdict(self)
+
+
+def checked(measured: Measured) -> Checks:
+    """Fits the model to the all-reduces on the fewest ranks, and compares it with all others and with steps."""
+    reductions = {row["ranks"]: times_of(row) for row in rows_of(measured, "reductions", OWN) if row["ranks"] > 1}
+    if not reductions:
+        raise SystemExit("no all-reduce of several ranks was measured, which the model begins with")
+    fewest = min(reductions)
+    link = fit(reductions[fewest], fewest)
+    costs = {ranks: _ring(link, ranks, fewest, measured["cores"]) for ranks in reductions}
+    found = {ranks: errors(times, costs[ranks]) for ranks, times in reductions.items()}
+    plans, steps = plans_of(measured), []
+    for row in trainings(measured):
+        if row.peer == OWN and row.case in plans and row.ranks in reductions:
+            plan = slower(plans[row.case], row.beside / row.alone)
+            known, line = interpolated(reductions[row.ranks]), costs[row.ranks]
+            predicted, fitted = (plain(plan, cost, overlap=0.0).seconds for cost in (known, line))
+            steps.append(StepCheck(row.case, row.ranks, row.parallel, predicted, fitted))
+    return Checks(link, fewest, found, steps)
+
+
+def _ring(link: Link, ranks: int, fewest: int, cores: int) -> Cost:
+    """A ring in one machine, whose cores are shared where there are more ranks than on the run of the fit."""
+    shared = max(1.0, ranks / cores) / max(1.0, fewest / cores)
+    return Network(link.shared_by(shared), link, ranks).all_reduce(ranks)
+
+
+Paper = Sequence[tuple[Assumed, Mapping[str, list[PaperRow]]]]
+"""What was assumed, and the rows of each case."""
+
+
+def on_paper(measured: Measured, assumed: Sequence[Assumed]) -> Paper:
+    """The rows of all cases whose plan is known."""
+    plans = {case: plan for case, plan in plans_of(measured).items() if plan.buckets}
+    return [(one, {case: scale(plan, one) for case, plan in plans.items()}) for one in assumed]
+
+
+def paper_as_json(paper: Paper) -> list[dict[str, Any]]:
+    """Plain data."""
+    return [
+        {**asdict(assumed), "cases": {case: [asdict(row) for row in rows] for case, rows in found.items()}}
+        for assumed, found in paper
+    ]
+
+
+# ---- text
+
+
+def report(measured: Measured, checks: Checks, paper: Paper) -> str:
+    """All tables in Markdown."""
+    parts = [
+        f"{measured['cpu']}, {measured['cores']} cores, each rank on one; {measured['rounds']} rounds. "
+        + measured.get("note", ""),
+        "## All-reduces",
+        *_reductions(measured, checks),
+        "## Training, measured",
+        *_trainings(measured),
+        "## The model beside the measurements",
+        *_checks(checks),
+        "## On paper",
+        *(text for one in paper for text in _paper(measured, *one)),
+    ]
+    problems = [
+        f"{r['mode']} {r.get('case', '')} {r['peer']}: {r['problem']}" for r in measured["rows"] if "problem" in r
+    ]
+    return "\n\n".join([*parts, *problems])
+
+
+def _ms(seconds: float) -> str:
+    return f"{1e3 * seconds:.3g}"
+
+
+def _reductions(measured: Measured, checks: Checks) -> list[str]:
+    rows = list(rows_of(measured, "reductions"))
+    sizes = sorted({n for row in rows for n in times_of(row)})
+    names = [f"{row['peer']}, {row['ranks']}" for row in rows]
+    modelled = [f"model, {n}" for n in checks.reductions]
+    lines = []
+    for nbytes in sizes:
+        found = [times_of(row).get(nbytes) for row in rows]
+        off = [errors_.get(nbytes) for errors_ in checks.reductions.values()]
+        cells = ["-" if t is None else _ms(t) for t in found] + ["-" if e is None else f"{e:+.0%}" for e in off]
+        lines.append([f"{nbytes >> 10} KiB", *cells])
+    link = checks.local
+    said = (
+        "Milliseconds by bytes and ranks, the best round; behind them by how much a ring over a link of "
+        f"{_link_text(link)}, fitted to {checks.ranks} ranks, is off."
+    )
+    return [said, "\n".join(table(["bytes", *names, *modelled], lines))]
+
+
+def _trainings(measured: Measured) -> list[str]:
+    heads = ["case", "ranks", "step of", "one rank ms", "beside ms", "parallel ms", "reduction ms", "samples/s"]
+    heads += ["efficiency", "compute / (compute + reduction)", "of it"]
+    lines = []
+    for row in trainings(measured):
+        times = [_ms(t) for t in (row.alone, row.beside, row.parallel, row.reduction)]
+        shares = [f"{x:.1%}" for x in (row.efficiency, row.bound, row.efficiency / row.bound)]
+        lines.append([row.case, str(row.ranks), row.peer, *times, f"{row.rate:.4g}", *shares])
+    said = (
+        "A step of one rank while the others wait, of all ranks beside one another without reductions, and with them; "
+        "reductions by themselves. The fastest call of each round, medians over rounds; the shares are those of rounds "
+        "in which all of it was measured."
+    )
+    return [said, "\n".join(table(heads, lines))]
+
+
+def _checks(checks: Checks) -> list[str]:
+    heads = ["case", "ranks", "measured ms", "model ms", "off", "with the fitted link ms", "off"]
+    lines = []
+    for step in checks.steps:
+        cells = [_ms(step.predicted), f"{step.predicted / step.measured - 1:+.1%}"]
+        cells += [_ms(step.fitted), f"{step.fitted / step.measured - 1:+.1%}"]
+        lines.append([step.case, str(step.ranks), _ms(step.measured), *cells])
+    said = (
+        "A rank has one core here, so that a reduction takes its time from computing (overlap 0). The model takes the "
+        "plan of the compiled step, as it was recorded where reductions take no time but are handed over and asked "
+        "for, and makes it slower by as much as ranks beside one another are."
+    )
+    return [said, "\n".join(table(heads, lines))]
+
+
+def _paper(measured: Measured, assumed: Assumed, cases: Mapping[str, list[PaperRow]]) -> list[str]:
+    local, remote, speed = assumed.network.local, assumed.network.remote, assumed.speed
+    said = (
+        f"Ranks that compute {speed:g} times as fast as a core here, {assumed.network.per_node} in a machine, which "
+        f"has a link of {remote.bandwidth / 1e9:g} GB/s and {1e6 * remote.latency:g} µs; within a machine "
+        f"{_link_text(local)}. While reductions are done, {assumed.overlap:.0%} of the time is computed in. The better "
+        "of ring and tree. Exposed is for how long computing waits."
+    )
+    plans, parts = plans_of(measured), [said]
+    for case, rows in cases.items():
+        plan = plans[case]
+        parts.append(
+            f"{case}: {plan.samples} samples and {_ms(plan.seconds / speed)} ms of computing per rank, "
+            f"{len(plan.buckets)} buckets of {plan.nbytes / 1e6:.4g} MB together"
+        )
+        lines = [_paper_line(*pair) for pair in zip(rows[::2], rows[1::2], strict=True)]
+        parts.append("\n".join(table(_PAPER, lines)))
+    return parts
+
+
+def _link_text(link: Link) -> str:
+    text = f"{link.bandwidth / 1e9:.3g} GB/s and {1e6 * link.latency:.3g} µs"
+    if link.cached < inf:
+        text += f", and {link.beyond / 1e9:.3g} GB/s for what is beyond {link.cached / (1 << 20):.3g} MiB"
+    return text
+
+
+_PAPER = ["ranks", "step ms", "efficiency", "exposed of communication ms", "ZeRO-1: step ms", "efficiency", "exposed"]
+
+
+def _paper_line(first: PaperRow, zero: PaperRow) -> list[str]:
+    cells = [str(first.ranks)]
+    for row in (first, zero):
+        waits = f"{_ms(row.exposed)} of {_ms(row.communication)} ({row.how})"
+        cells += [_ms(row.seconds), f"{row.efficiency:.1%}", waits]
+    return cells
+
+
+def page(measured: Measured, checks: Checks, paper: Paper) -> str:
+    """The page of the documentation."""
+    return f"{_HEAD}\n{report(measured, checks, paper)}\n"
+
+
+_HEAD = """# Scaling
+
+What several ranks gain, measured, and what many would gain, on paper. `python -m benchmarks.scaling --write` has
+written this page; `--json` prints all figures, and `--from FILE` takes those for another network: `--bandwidth` (GB/s
+of a machine's link), `--latency` (µs), `--ranks-per-node`, `--overlap`, `--speed`. `--trace FILE` writes a step of all
+ranks for chrome://tracing or Perfetto.
+
+How the model counts:
+
+- a message of b bytes takes latency + b / bandwidth (Hockney);
+- an all-reduce of B bytes on n ranks by a ring takes 2 (n - 1) latencies and 2 (n - 1) / n B / bandwidth, by a tree
+  (recursive halving and doubling) 2 log2 n latencies and the same bytes;
+- with several ranks in a machine it goes through the machine first and then between machines, whose links the ranks of
+  a machine share;
+- the plan of the compiled step says when each bucket is full and when the optimizer asks for it; reductions follow one
+  another in the order of buckets;
+- ZeRO-1 scatters the sums of gradients, updates one part of n on each rank and gathers the parts behind. Its
+  efficiency can be above 100%: a rank alone has all of the update to do. NOTE: `ZeroRedundancyOptimizer` sends more
+  today: whole sums of gradients, and one broadcast from the owner of each part.
+
+Left out: ranks that are late, other traffic, and the gathering of parts behind the next forward pass.
+"""

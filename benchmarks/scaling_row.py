@@ -1,0 +1,240 @@
+"""One of several processes that measure together: ``mpiexec -n N python -m benchmarks.scaling_row ORDER``.
+
+``ORDER`` is a file with what to measure, as JSON; process 0 writes the answer beside it. Each process has a core.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import sys
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import graphc
+import graphc.distributed as dist
+from benchmarks import framework as fw
+from benchmarks.scaling_plan import recorded_step, silent
+from benchmarks.worker import first_line
+from benchmarks.workloads import WORKLOADS, Spec, Workload
+from graphc.nn.parallel import DistributedDataParallel
+
+OWN, GLOO = "graphc", "torch gloo"
+_RESNET = WORKLOADS["train_resnet50_b4"]
+CASES: dict[str, Workload] = {
+    "policy_b256": WORKLOADS["train_policy_b256"],
+    "net_b64": WORKLOADS["train_net_b64"],
+    "mlp_b64": WORKLOADS["train_mlp_b64"],
+    "gpt_b8_t128": WORKLOADS["train_gpt_b8_t128"],
+    "resnet50_b16": replace(_RESNET, inputs=(Spec((16, 3, 224, 224)),), target=Spec((16,), 1000)),
+}
+"""What is trained; the batch is that of one rank."""
+MOST_CALLS, RECORDED = 1000, 20
+Call = Callable[[], Any]
+
+
+class Graphc:
+    """This package, on MPI; one process is a group, too."""
+
+    def __init__(self, folder: Path):
+        dist.init()
+        self.rank, self.size = dist.rank(), dist.size()
+
+    def barrier(self) -> None:
+        """Returns when all are there."""
+        dist.barrier()
+
+    def all(self, value: float) -> list[float]:
+        """The values of all processes."""
+        return dist.group().gather_objects(value)
+
+    def reduction(self, nbytes: int) -> Call:
+        """An all-reduce of f32."""
+        source, result = np.ones(nbytes // 4, np.float32), np.empty(nbytes // 4, np.float32)
+        communicator = dist.group().communicator
+        return lambda: communicator.all_reduce(source, result, "sum")
+
+    def step(self, workload: Workload, parallel: bool) -> tuple[Call, list[int]]:
+        """A training step of one rank, and the bytes of its buckets."""
+        return compiled_step(workload, parallel)
+
+    def silent(self, workload: Workload) -> Call:
+        """A step whose reductions take no time, with all that they need around them."""
+        with silent(2):
+            step, _ = compiled_step(workload, True)
+        return step
+
+
+def compiled_step(workload: Workload, parallel: bool) -> tuple[Call, list[int]]:
+    """A compiled training step, with or without reductions, and the bytes of its buckets."""
+    model = fw.build_model(graphc, workload).train()
+    inputs = fw.convert_inputs(graphc, workload)
+    whole: Any = DistributedDataParallel(model) if parallel else model
+    step = graphc.compile_step(whole, fw.make_loss(graphc, workload), fw.make_optimizer(graphc, workload, whole))
+    sizes = [b.elements * b.dtype.numpy.itemsize for b in whole.buckets] if parallel else []
+    return (lambda: step(*inputs)), sizes
+
+
+class Torch:
+    """PyTorch in eager mode, with its own processes' group on gloo."""
+
+    def __init__(self, folder: Path):
+        torch = self.torch = importlib.import_module("torch")
+        torch.set_num_threads(1)
+        self.rank, self.size = int(os.environ.get("PMI_RANK", "0")), int(os.environ.get("PMI_SIZE", "1"))
+        self.dist = importlib.import_module("torch.distributed")
+        store = f"file://{folder / 'torch.store'}"
+        self.dist.init_process_group("gloo", init_method=store, rank=self.rank, world_size=self.size)
+
+    def barrier(self) -> None:
+        """Returns when all are there."""
+        self.dist.barrier()
+
+    def all(self, value: float) -> list[float]:
+        """The values of all processes."""
+        found: list[Any] = [None] * self.size
+        self.dist.all_gather_object(found, value)
+        return found
+
+    def reduction(self, nbytes: int) -> Call:
+        """An all-reduce of f32."""
+        tensor = self.torch.ones(nbytes // 4)
+        return lambda: self.dist.all_reduce(tensor)
+
+    def step(self, workload: Workload, parallel: bool) -> tuple[Call, list[int]]:
+        """A training step of one rank; its buckets are of 25 MiB."""
+        model = fw.build_model(self.torch, workload).train()
+        nbytes = sum(p.numel() * p.element_size() for p in model.parameters())
+        whole = self.torch.nn.parallel.DistributedDataParallel(model) if parallel else model
+        step = fw.make_eager_step(self.torch, workload, whole)
+        x, y = fw.convert_inputs(self.torch, workload)
+        return (lambda: step(x, y)), in_buckets(nbytes, 1 << 20, 25 << 20)
+
+
+def in_buckets(nbytes: int, first: int, others: int) -> list[int]:
+    """Bytes in pieces of ``others`` behind a first one."""
+    found = [min(first, nbytes)]
+    while (rest := nbytes - sum(found)) > 0:
+        found.append(min(others, rest))
+    return found
+
+
+PEERS: dict[str, Callable[[Path], Any]] = {OWN: Graphc, GLOO: Torch}
+
+
+def timed(peer: Any, call: Call, seconds: float, alone: bool = False) -> float:
+    """Seconds of one call, of which all processes make as many as take about ``seconds``: the fastest one, on the
+    slowest process. ``alone``: process 0 only, while the others wait."""
+    runs = not alone or peer.rank == 0
+    peer.barrier()
+    best = _fastest(call, 1) if runs else 0.0
+    slowest = max(peer.all(best))
+    count = min(MOST_CALLS, int(seconds / slowest))
+    if not count:
+        return slowest
+    peer.barrier()
+    return max(peer.all(_fastest(call, count) if runs else 0.0))
+
+
+def _fastest(call: Call, count: int) -> float:
+    found = []
+    for _ in range(count):
+        begin = time.perf_counter()
+        call()
+        found.append(time.perf_counter() - begin)
+    return min(found)
+
+
+def measure_reductions(peer: Any, order: dict[str, Any]) -> dict[str, Any]:
+    """Seconds of an all-reduce by bytes, one figure per round."""
+    calls = {n: peer.reduction(n) for n in order["sizes"]}
+    rounds: dict[int, list[float]] = {n: [] for n in calls}
+    for _ in range(order["rounds"]):
+        for nbytes, call in calls.items():
+            rounds[nbytes].append(timed(peer, call, order["seconds"]))
+    return {"seconds": rounds}
+
+
+def measure_training(peer: Any, order: dict[str, Any]) -> dict[str, Any]:
+    """Seconds of a step, one figure per round: of one rank while the others wait (``alone``), of all ranks beside one
+    another without reductions (``beside``) and with them (``parallel``), and of the reductions by themselves. Of
+    graphc also a step of one rank whose reductions take no time (``silent``), and when its buckets are ready."""
+    workload, seconds = CASES[order["case"]], order["seconds"]
+    step, _ = peer.step(workload, False)
+    parallel, sizes = peer.step(workload, True)
+    reductions = [peer.reduction(n) for n in sizes]
+    unheard = peer.silent(workload) if isinstance(peer, Graphc) else None
+
+    def reduce() -> None:
+        for call in reductions:
+            call()
+
+    for call in filter(None, (step, parallel, unheard)):
+        call()
+    turns = [
+        ("alone", step, True),
+        ("beside", step, False),
+        ("parallel", parallel, False),
+        ("reduction", reduce, False),
+    ]
+    if unheard is not None:
+        turns.insert(1, ("silent", unheard, True))
+    rounds: dict[str, list[float]] = {name: [] for name, _, _ in turns}
+    plans = []
+    for _ in range(order["rounds"]):
+        for name, call, alone in turns:
+            rounds[name].append(timed(peer, call, seconds, alone))
+        if unheard is not None and peer.rank == 0:
+            plans += [recorded_step(unheard) for _ in range(max(1, min(RECORDED, int(seconds / rounds["silent"][-1]))))]
+    plan = min(plans, key=lambda found: found["seconds"]) if plans else None
+    return {"samples": len(workload.draw_inputs()[0]), "buckets": sizes, "seconds": rounds, "plan": plan}
+
+
+def measure_trace(peer: Any, order: dict[str, Any]) -> dict[str, Any]:
+    """What the threads of all ranks do in a step, on one clock."""
+    step, _ = compiled_step(CASES[order["case"]], True)
+    step()
+    step()
+    peer.barrier()
+    return {"ranks": [json.loads(x) for x in peer.all(json.dumps(recorded_step(step)))]}
+
+
+MODES: dict[str, Callable[[Any, dict[str, Any]], dict[str, Any]]] = {
+    "reductions": measure_reductions,
+    "training": measure_training,
+    "trace": measure_trace,
+}
+
+
+def pin_rank(rank: int) -> None:
+    """Binds a process, with the threads that it starts, to a core of its own while there are enough."""
+    cores = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, [cores[rank % len(cores)]])
+
+
+def main(argv: Sequence[str]) -> int:
+    """Measures what the order says."""
+    warnings.simplefilter("ignore")
+    path = Path(argv[0])
+    order = json.loads(path.read_text())
+    peer = PEERS[order["peer"]](path.parent)
+    pin_rank(peer.rank)
+    try:
+        answer = MODES[order["mode"]](peer, order)
+    except Exception as error:  # told by who has met it: the others end without a word
+        path.with_suffix(".answer").write_text(json.dumps({"problem": f"rank {peer.rank}: {first_line(error)}"}))
+        raise
+    if peer.rank == 0:
+        path.with_suffix(".answer").write_text(json.dumps(answer))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

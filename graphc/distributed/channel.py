@@ -1,0 +1,80 @@
+"""A thread that reduces arrays one after the other while this one computes."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from graphc.base.errors import DistributedError
+from graphc.distributed import spans
+from graphc.distributed.group import Group
+
+
+class Pending:
+    """A reduction that was begun."""
+
+    def __init__(self, name: str, nbytes: int = 0):
+        self.name, self.nbytes = name, nbytes
+        self._done = threading.Event()
+        self._error: BaseException | None = None
+
+    def run(self, work: Callable[[], None]) -> None:
+        """Does the work and notes its end."""
+        begin = time.perf_counter()
+        try:
+            work()
+        except BaseException as error:  # NOTE: raised by whoever waits
+            self._error = error
+        finally:
+            spans.note(spans.REDUCE, self.name, begin, self.nbytes)
+            self._done.set()
+
+    def wait(self) -> None:
+        """Returns when the result is there; raises what went wrong."""
+        begin = time.perf_counter()
+        self._done.wait()
+        spans.note(spans.WAIT, self.name, begin, self.nbytes)
+        if self._error is not None:
+            raise DistributedError(f"the reduction of {self.name} has failed: {self._error}") from self._error
+
+    def settle(self) -> None:
+        """Returns when nobody touches the arrays any more, whatever has become of them."""
+        with suppress(DistributedError):
+            self.wait()
+
+
+class Channel:
+    """Reductions with messages of their own, in the order in which they are begun: the same in all processes. All
+    processes make it together."""
+
+    def __init__(self, group: Group):
+        self.group = group
+        self._communicator = group.communicator.duplicate()
+        self._queue: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+
+    def reduce(self, name: str, source: np.ndarray, result: np.ndarray) -> Pending:
+        """Begins ``result = sum of all sources``; neither may be touched until the end."""
+        pending = Pending(name, source.nbytes)
+        spans.note(spans.START, name, time.perf_counter(), source.nbytes)
+        work = self._communicator.all_reduce, (source, result, "sum")
+        if self.group.size == 1:
+            pending.run(lambda: work[0](*work[1]))
+            return pending
+        if self._thread is None or not self._thread.is_alive():  # a process that was forked has no threads
+            self._thread = threading.Thread(target=self._serve, name="graphc reductions", daemon=True)
+            self._thread.start()
+        self._queue.put((pending, work))
+        return pending
+
+    def _serve(self) -> None:
+        while True:
+            pending, (function, arguments) = self._queue.get()
+            self._communicator.purpose = pending.name
+            pending.run(lambda: function(*arguments))  # noqa: B023 (runs at once)

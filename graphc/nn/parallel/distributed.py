@@ -1,0 +1,199 @@
+"""DistributedDataParallel: the same module in several processes, each with its part of the batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from graphc.base.errors import ArgumentError, MemberError
+from graphc.distributed.agreement import agree
+from graphc.distributed.channel import Channel
+from graphc.distributed.collectives import broadcast
+from graphc.distributed.group import Group, group
+from graphc.nn.module import Module
+from graphc.nn.parallel.buckets import BYTES, FIRST_BYTES, Bucket, in_buckets
+from graphc.nn.parallel.reducer import Reducer, is_reduced_by_graph
+from graphc.tape.grad_mode import is_grad_enabled, no_grad
+from graphc.tensors.free_functions import cat
+from graphc.tensors.placement import on_host
+from graphc.tensors.share import sharing
+from graphc.tensors.structure import flatten, unflatten
+from graphc.tensors.tensor import Tensor
+from graphc.tensors.tensor_base import front
+from graphc.tracing.host import watch_gradients
+
+_ABSENT = {
+    "join": "DistributedSampler, which gives all processes as many samples",
+    "register_comm_hook": "nothing: buckets are summed by the group",
+}
+"""What PyTorch's class has besides, and what there is instead."""
+
+
+class DistributedDataParallel(Module):
+    """A module of which each process has a copy; backward passes give the mean of the gradients of all of them.
+
+    All processes make it together, call it equally often, and run as many backward passes. Parameters and buffers are
+    those of rank 0 from the beginning (without ``init_sync`` they are what they are); buffers also at each call in
+    training whose gradients are reduced (``broadcast_buffers``). Gradients travel in buckets of about ``bucket_cap_mb``
+    MiB (25; the first one 1), the last parameters first, while the backward pass goes on; when ``backward()`` returns,
+    ``grad`` of each parameter is the mean over all processes. With ``gradient_as_bucket_view`` it lies in the bucket,
+    and the next pass writes over it.
+
+    A parameter that got no gradient in some process is an error in all of them, which names it. With
+    ``find_unused_parameters`` (or ``static_graph``) it counts as zeros, and where no process has a gradient, ``grad``
+    stays as it was. ``torch.autograd.grad`` reduces nothing. Within a call each process draws the random numbers of
+    its rows of the whole batch: row i of rank r is row ``i * size + r``, as DistributedSampler deals them.
+
+    ``process_group`` is a Group, ``device_ids`` names at most the device of the parameters. Raises ArgumentError where
+    no parameter requires gradients, and DistributedError where the modules of the processes differ.
+    """
+
+    def __init__(
+        self,
+        module: Module,
+        device_ids: Any = None,
+        output_device: Any = None,
+        dim: int = 0,
+        broadcast_buffers: bool = True,
+        init_sync: bool = True,
+        process_group: Group | None = None,
+        bucket_cap_mb: float | None = None,
+        find_unused_parameters: bool = False,
+        check_reduction: bool = False,
+        gradient_as_bucket_view: bool = False,
+        static_graph: bool = False,
+    ):
+        super().__init__()
+        self.module = module
+        self.broadcast_buffers = broadcast_buffers
+        self.find_unused_parameters, self.static_graph = find_unused_parameters, static_graph
+        self.gradient_as_bucket_view = gradient_as_bucket_view
+        self.require_backward_grad_sync = True
+        """Whether backward passes reduce gradients: not within ``no_sync``."""
+        self.bucket_bytes_cap = BYTES if bucket_cap_mb is None else int(bucket_cap_mb * (1 << 20))
+        self._check(dim, (*(device_ids or ()), *(() if output_device is None else (output_device,))))
+        self._connect(process_group or group())
+        if init_sync:
+            self._send_state()
+
+    def _check(self, dim: int, devices: Any) -> None:
+        """Raises ArgumentError for what cannot be had."""
+        trained = [p for p in self.module.parameters() if p.requires_grad]
+        if not trained:
+            raise ArgumentError("DistributedDataParallel: no parameter requires a gradient", remedy="the module itself")
+        if dim != 0:
+            raise ArgumentError(f"DistributedDataParallel: dim={dim}", remedy="batches along the first dimension")
+        place = str(trained[0].device)
+        if [d for d in devices if str(d) != place]:
+            raise ArgumentError(
+                f"DistributedDataParallel: device_ids={[*map(str, devices)]}, but parameters lie on {place}",
+                remedy="device_ids=None, which is where the parameters are",
+            )
+
+    def _connect(self, chosen: Group) -> None:
+        """All processes see that they have the same module, and make a plan of the reductions and a way for them."""
+        agree(chosen, "parameters", _table(self.module), "the same model in all processes")
+        trained = [(n, p) for n, p in self.module.named_parameters() if p.requires_grad]
+        buckets = in_buckets(trained, min(FIRST_BYTES, self.bucket_bytes_cap), self.bucket_bytes_cap)
+        options = self.find_unused_parameters or self.static_graph, self.gradient_as_bucket_view
+        self._reducer = Reducer(chosen, Channel(chosen), buckets, *options)
+        self._reducer.listen()
+
+    @property
+    def process_group(self) -> Group:
+        """The processes that train the module together."""
+        return self._reducer.group
+
+    @property
+    def buckets(self) -> list[Bucket]:
+        """The plan of the reductions: buckets, first ones first."""
+        return [*self._reducer.buckets]
+
+    @property
+    def channel(self) -> Channel:
+        """What reduces buckets, in the order in which they are given."""
+        return self._reducer.channel
+
+    def _send_state(self) -> None:
+        """Parameters and buffers become those of rank 0."""
+        with no_grad():
+            for tensor in [*self.module.parameters(), *self.module.buffers()]:
+                found = self.process_group.broadcast(np.asarray(on_host(tensor._data)))
+                tensor.copy_(Tensor._wrap(found))
+
+    def _send_buffers(self) -> None:
+        """Buffers become those of rank 0: one message for each element type."""
+        kinds: dict[Any, list[Tensor]] = {}
+        for buffer in self.module.buffers():
+            kinds.setdefault(buffer.dtype, []).append(buffer)
+        with no_grad():
+            for buffers in kinds.values():
+                parts = broadcast(cat([b.reshape(-1) for b in buffers])).split([b.numel() for b in buffers])
+                for buffer, part in zip(buffers, parts, strict=True):
+                    buffer.copy_(part.reshape(buffer.shape))
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """What the module returns for this process's part of the batch."""
+        reduces = self.require_backward_grad_sync and is_grad_enabled()
+        if reduces and self.training and self.broadcast_buffers and self.process_group.size > 1:
+            self._send_buffers()
+        with sharing(self.process_group.rank, self.process_group.size):
+            output = self.module(*args, **kwargs)
+        return self._watched(output) if reduces and not is_reduced_by_graph() else output
+
+    def _watched(self, output: Any) -> Any:
+        """The output, of which a backward pass tells the reducer that it begins."""
+        leaves, structure = flatten(output)
+        chosen = [t for t in leaves if t._requires_grad and t._node is not None]
+        if not hasattr(front(), "host"):  # nothing is traced
+            for tensor in chosen:
+                tensor.register_hook(self._begin)
+            return output
+        watched = watch_gradients(front(), "DistributedDataParallel", self._begin_compiled, chosen)
+        fresh = {id(t): w for t, w in zip(chosen, watched, strict=True)}
+        return unflatten(structure, [fresh.get(id(t), t) for t in leaves])
+
+    def _begin(self, gradient: Tensor) -> None:
+        self._reducer.begin()
+
+    def _begin_compiled(self, gradients: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        self._reducer.begin()
+        return gradients
+
+    def sharded_state_dict(self) -> dict[str, Any]:
+        """What this process has of ``state_dict``, for ``graphc.distributed.checkpoint``: where each call makes buffers
+        those of rank 0, these are the ones that count."""
+        state = self.state_dict()
+        is_first = self.process_group.rank == 0 or not self.broadcast_buffers
+        left_out = () if is_first else [f"module.{name}" for name, _ in self.module.named_buffers()]
+        return {name: value for name, value in state.items() if name not in left_out}
+
+    @contextmanager
+    def no_sync(self) -> Iterator[None]:
+        """Of calls within it, backward passes add up gradients of this process alone; the next one of a call outside
+        reduces the sums."""
+        before, self.require_backward_grad_sync = self.require_backward_grad_sync, False
+        try:
+            yield
+        finally:
+            self.require_backward_grad_sync = before
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _ABSENT:
+            raise MemberError(f"'DistributedDataParallel' object has no attribute {name!r}", remedy=_ABSENT[name])
+        return super().__getattr__(name)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in super().__getstate__().items() if name != "_reducer"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._connect(group())
+
+
+def _table(module: Module) -> dict[str, str]:
+    tensors = [*module.named_parameters(), *module.named_buffers()]
+    return {n: f"{t.dtype.name}{list(t.shape)}{', trained' if t.requires_grad else ''}" for n, t in tensors}

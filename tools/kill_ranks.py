@@ -1,0 +1,283 @@
+"""Kills one of several processes that train together, at a random time, and resumes: are the bits those of one run?
+
+``python -m tools.kill_ranks --times 50 --ranks 2``. All must end within seconds of the kill, and what is trained after
+``--resume`` must have the bytes of a training that nobody killed. tools/train_ranks.py is what is trained.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from graphc.serialize import sharded
+from tests.distributed.processes import command, end
+from tools.progress import progress_bar
+from tools.train_ranks import CHECKPOINT, TRAINED
+
+PROGRAM = "tools.train_ranks"
+MOST_SECONDS = 120.0
+"""After which a training is taken to hang."""
+END_SECONDS = 10.0
+"""After a kill: the others end within."""
+_LOOK = 0.002
+_EARLY = 0.2
+"""Share of the kills that come before the first checkpoint."""
+_FASTER = 0.9
+_ZERO = "the exit status is 0"
+KINDS: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
+    # NOTE: otherwise eager mode computes by numpy first, and by programs once a function was called often enough, which
+    # a process that has just begun counts anew: other bits.
+    "eager": ((), {"GRAPHC_EAGER": "reference"}),
+    "compiled": (("--compiled",), {}),
+}
+"""What is killed: options of the training, and what it has in its environment."""
+
+
+@dataclass
+class Outcome:
+    """What came of the kills."""
+
+    kills: int = 0
+    clean_ends: int = 0
+    """All processes ended within END_SECONDS, with another exit status than 0 and a message of the launcher."""
+    equal_resumes: int = 0
+    inside_checkpoints: int = 0
+    """Kills that left files of a checkpoint which was not finished."""
+    resumed: int = 0
+    """Kills after which there was a checkpoint to go on from."""
+    by_rank: dict[int, int] = field(default_factory=dict)
+    longest_end_s: float = 0.0
+    problems: list[str] = field(default_factory=list)
+
+
+def start(kind: str, folder: Path, ranks: int, *words: str) -> subprocess.Popen[str]:
+    """A training that writes to a folder."""
+    folder.mkdir(exist_ok=True)
+    options, variables = KINDS[kind]
+    environment = {**os.environ, "GRAPHC_CACHE": "on", "GRAPHC_CACHE_DIR": str(folder.parent / "programs"), **variables}
+    line = command(PROGRAM, ranks, str(folder), *options, *words)
+    with open(folder / "log", "w", encoding="utf-8") as log:
+        return subprocess.Popen(line, stdout=log, stderr=log, text=True, env=environment, start_new_session=True)
+
+
+def finish(kind: str, folder: Path, ranks: int, *words: str) -> str:
+    """Trains to the end; what went wrong, or an empty text."""
+    process = start(kind, folder, ranks, *words)
+    try:
+        code = process.wait(MOST_SECONDS)
+    except subprocess.TimeoutExpired:
+        end(process)
+        return f"it did not end in {MOST_SECONDS:.0f} s: {_log(folder)}"
+    return "" if code == 0 else f"it ended with {code}: {_log(folder)}"
+
+
+def wait_for_checkpoint(process: subprocess.Popen[str], folder: Path) -> None:
+    """Returns when there is a checkpoint, or the training has ended."""
+    while process.poll() is None and not (folder / CHECKPOINT / sharded.MANIFEST).exists():
+        time.sleep(_LOOK)
+
+
+def _log(folder: Path) -> str:
+    return (folder / "log").read_text(encoding="utf-8")[-500:]
+
+
+# ---- processes
+
+
+def descendants(process: int) -> Iterator[tuple[int, bytes]]:
+    """The processes that come from one, with their command lines."""
+    parents: dict[int, list[int]] = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                stat = Path("/proc", name, "stat").read_text()
+            except OSError:  # It has ended.
+                continue
+            parents.setdefault(int(stat.rpartition(")")[2].split()[1]), []).append(int(name))
+    waiting = parents.get(process, [])
+    while waiting:
+        found = waiting.pop()
+        waiting += parents.get(found, [])
+        try:
+            yield found, Path("/proc", str(found), "cmdline").read_bytes()
+        except OSError:
+            continue
+
+
+def ranks_of(launcher: int) -> list[int]:
+    """The processes of a training that a launcher has started."""
+    words = sys.executable.encode() + b"\0-m\0" + PROGRAM.encode()
+    return sorted(process for process, line in descendants(launcher) if line.startswith(words))
+
+
+def kill_one(launcher: subprocess.Popen[str], delay: float, chance: random.Random) -> tuple[list[int], int | None]:
+    """Kills one process ``delay`` seconds from now; gives all of them, and which it was, or None where the
+    training has ended before."""
+    until = time.monotonic() + delay
+    found: list[int] = []
+    while launcher.poll() is None and (time.monotonic() < until or not found):
+        time.sleep(_LOOK)
+        found = found or (ranks_of(launcher.pid) if time.monotonic() >= until else [])
+    if launcher.poll() is not None:
+        return found, None
+    which = chance.randrange(len(found))
+    with contextlib.suppress(ProcessLookupError):  # It has ended just now.
+        os.kill(found[which], signal.SIGKILL)
+    return found, which
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        return Path("/proc", str(process), "stat").read_bytes().rpartition(b")")[2].split()[0] != b"Z"
+    except OSError:
+        return False
+
+
+# ---- one kill
+
+
+@dataclass
+class Target:
+    """A kind of training that is killed again and again."""
+
+    kind: str
+    home: Path
+    ranks: int
+    whole: bytes = b""
+    """What comes of it where nobody kills it."""
+    start_s: float = 0.0
+    """Seconds until its first checkpoint."""
+    rest_s: float = 0.0
+    """Seconds from there to the end."""
+
+    def measure(self) -> None:
+        """Trains without a kill."""
+        folder = self.home / "whole"
+        begun = time.monotonic()
+        process = start(self.kind, folder, self.ranks)
+        wait_for_checkpoint(process, folder)
+        first = time.monotonic()
+        code = process.wait(MOST_SECONDS)
+        assert code == 0, _log(folder)
+        self.start_s, self.rest_s = first - begun, time.monotonic() - first
+        self.whole = (folder / TRAINED).read_bytes()
+
+    def kill_and_resume(self, chance: random.Random, made: Outcome) -> bool:
+        """One training that is killed and resumed; whether it was alive to be killed."""
+        folder = self.home / "killed"
+        shutil.rmtree(folder, ignore_errors=True)
+        process = start(self.kind, folder, self.ranks)
+        early = chance.random() < _EARLY
+        if not early:
+            wait_for_checkpoint(process, folder)
+        members, which = kill_one(process, chance.uniform(0, self.start_s if early else self.rest_s), chance)
+        ended = _ended(process, members, folder, made)
+        if which is None or (ended == _ZERO and (folder / TRAINED).exists()):
+            # It was faster than the one that was measured.
+            assert ended == _ZERO, f"a training that nobody killed has failed: {_log(folder)}"
+            self.start_s, self.rest_s = self.start_s * _FASTER, self.rest_s * _FASTER
+            return False
+        made.kills += 1
+        made.by_rank[which] = made.by_rank.get(which, 0) + 1
+        made.inside_checkpoints += _is_unfinished(folder / CHECKPOINT)
+        made.resumed += (folder / CHECKPOINT / sharded.MANIFEST).exists()
+        resumed = self._resumed(folder)
+        made.clean_ends += not ended
+        made.equal_resumes += not resumed
+        made.problems += [f"{self.kind}, kill {made.kills}: {problem}" for problem in (ended, resumed) if problem]
+        return True
+
+    def _resumed(self, folder: Path) -> str:
+        """What is wrong with the training that goes on."""
+        if problem := finish(self.kind, folder, self.ranks, "--resume"):
+            return problem
+        if (folder / TRAINED).read_bytes() != self.whole:
+            return "what was trained has other bits"
+        if _is_unfinished(folder / CHECKPOINT):
+            return f"something is left behind: {sorted(os.listdir(folder / CHECKPOINT))}"
+        return ""
+
+
+def _ended(process: subprocess.Popen[str], members: list[int], folder: Path, made: Outcome) -> str:
+    """What is wrong with the end of the others after a kill."""
+    begun = time.monotonic()
+    try:
+        code = process.wait(END_SECONDS)
+    except subprocess.TimeoutExpired:
+        end(process)
+        return f"the others did not end within {END_SECONDS:.0f} s: {_log(folder)}"
+    while any(map(_is_alive, members)) and time.monotonic() - begun < END_SECONDS:
+        time.sleep(_LOOK)
+    made.longest_end_s = max(made.longest_end_s, time.monotonic() - begun)
+    if alive := [member for member in members if _is_alive(member)]:
+        return f"processes {alive} go on"
+    if code == 0:
+        return _ZERO
+    return "" if "KILLED" in _log(folder).upper() else f"the launcher does not tell of a kill: {_log(folder)}"
+
+
+def _is_unfinished(folder: Path) -> bool:
+    """Whether a folder holds files that are no part of its checkpoint."""
+    if not folder.is_dir():
+        return False
+    manifest = folder / sharded.MANIFEST
+    known = set(json.loads(manifest.read_bytes())["files"]) if manifest.exists() else set()
+    return bool(set(os.listdir(folder)) - known - {sharded.MANIFEST})
+
+
+def run(times: int, ranks: int, seed: int, kinds: list[str]) -> Outcome:
+    """Trains each kind without a kill, then kills and resumes so many times, one kind after the other."""
+    chance, made = random.Random(seed), Outcome()
+    with tempfile.TemporaryDirectory() as name, progress_bar(times, "kills") as bar:
+        targets = [Target(kind, Path(name, kind), ranks) for kind in kinds]
+        for target in targets:
+            target.home.mkdir()
+            target.measure()
+        while made.kills < times:
+            if targets[made.kills % len(targets)].kill_and_resume(chance, made):
+                bar.step()
+    return made
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--times", type=int, default=50)
+    parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--kinds", default=",".join(KINDS), help="some of eager,compiled")
+    parser.add_argument("--json", action="store_true", help="figures as JSON on stdout")
+    options = parser.parse_args()
+    begun = time.monotonic()
+    made = run(options.times, options.ranks, options.seed, options.kinds.split(","))
+    if options.json:
+        print(json.dumps(asdict(made) | {"ranks": options.ranks, "seconds": time.monotonic() - begun}))
+    else:
+        print(_said(made))
+    return int(bool(made.problems))
+
+
+def _said(made: Outcome) -> str:
+    ranks: Any = ", ".join(f"{count} of rank {rank}" for rank, count in sorted(made.by_rank.items()))
+    lines = [
+        f"{made.kills} kills ({ranks}), {made.clean_ends} clean ends, the longest after {made.longest_end_s:.2f} s",
+        f"{made.equal_resumes} resumes with the same bits, {made.resumed} of them from a checkpoint",
+        f"{made.inside_checkpoints} kills left a checkpoint that was not finished",
+    ]
+    return "\n".join([*lines, *made.problems])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

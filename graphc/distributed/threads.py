@@ -108,7 +108,7 @@ def run(size: int, function: Callable[[int], Any], patience: float = 30.0) -> li
         try:
             with using(Group(Threads(rank, size, meeting, patience))):
                 return function(rank)
-        except BaseException:
+        except BaseException:  # NOTE: raised again, after the others are let go
             meeting.barrier.abort()
             raise
 

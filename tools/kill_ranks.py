@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import random
@@ -32,6 +33,17 @@ MOST_SECONDS = 120.0
 END_SECONDS = 10.0
 """After a kill: the others end within."""
 _LOOK = 0.002
+_EARLY = 0.2
+"""Share of the kills that come before the first checkpoint."""
+_FASTER = 0.9
+_ZERO = "the exit status is 0"
+KINDS: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
+    # NOTE: otherwise eager mode computes by numpy first, and by programs once a function was called often enough, which
+    # a process that has just begun counts anew: other bits.
+    "eager": ((), {"GRAPHC_EAGER": "reference"}),
+    "compiled": (("--compiled",), {}),
+}
+"""What is killed: options of the training, and what it has in its environment."""
 
 
 @dataclass
@@ -51,23 +63,31 @@ class Outcome:
     problems: list[str] = field(default_factory=list)
 
 
-def start(folder: Path, ranks: int, *words: str) -> subprocess.Popen[str]:
+def start(kind: str, folder: Path, ranks: int, *words: str) -> subprocess.Popen[str]:
     """A training that writes to a folder."""
     folder.mkdir(exist_ok=True)
-    log = open(folder / "log", "w", encoding="utf-8")  # noqa: SIM115  # the process keeps it
-    words = (str(folder), *words)
-    return subprocess.Popen(command(PROGRAM, ranks, *words), stdout=log, stderr=log, text=True, start_new_session=True)
+    options, variables = KINDS[kind]
+    environment = {**os.environ, "GRAPHC_CACHE": "on", "GRAPHC_CACHE_DIR": str(folder.parent / "programs"), **variables}
+    line = command(PROGRAM, ranks, str(folder), *options, *words)
+    with open(folder / "log", "w", encoding="utf-8") as log:
+        return subprocess.Popen(line, stdout=log, stderr=log, text=True, env=environment, start_new_session=True)
 
 
-def finish(folder: Path, ranks: int, *words: str) -> str:
+def finish(kind: str, folder: Path, ranks: int, *words: str) -> str:
     """Trains to the end; what went wrong, or an empty text."""
-    process = start(folder, ranks, *words)
+    process = start(kind, folder, ranks, *words)
     try:
         code = process.wait(MOST_SECONDS)
     except subprocess.TimeoutExpired:
         end(process)
         return f"it did not end in {MOST_SECONDS:.0f} s: {_log(folder)}"
     return "" if code == 0 else f"it ended with {code}: {_log(folder)}"
+
+
+def wait_for_checkpoint(process: subprocess.Popen[str], folder: Path) -> None:
+    """Returns when there is a checkpoint, or the training has ended."""
+    while process.poll() is None and not (folder / CHECKPOINT / sharded.MANIFEST).exists():
+        time.sleep(_LOOK)
 
 
 def _log(folder: Path) -> str:
@@ -104,7 +124,7 @@ def ranks_of(launcher: int) -> list[int]:
 
 
 def kill_one(launcher: subprocess.Popen[str], delay: float, chance: random.Random) -> tuple[list[int], int | None]:
-    """Kills one process ``delay`` seconds after the start; gives all of them, and which it was, or None where the
+    """Kills one process ``delay`` seconds from now; gives all of them, and which it was, or None where the
     training has ended before."""
     until = time.monotonic() + delay
     found: list[int] = []
@@ -114,7 +134,8 @@ def kill_one(launcher: subprocess.Popen[str], delay: float, chance: random.Rando
     if launcher.poll() is not None:
         return found, None
     which = chance.randrange(len(found))
-    os.kill(found[which], signal.SIGKILL)
+    with contextlib.suppress(ProcessLookupError):  # It has ended just now.
+        os.kill(found[which], signal.SIGKILL)
     return found, which
 
 
@@ -128,29 +149,66 @@ def _is_alive(process: int) -> bool:
 # ---- one kill
 
 
-def kill_and_resume(home: Path, whole: bytes, ranks: int, delay: float, chance: random.Random, made: Outcome) -> bool:
-    """One training that is killed and resumed; whether it was alive to be killed."""
-    folder = home / "killed"
-    shutil.rmtree(folder, ignore_errors=True)
-    process = start(folder, ranks)
-    members, which = kill_one(process, delay, chance)
-    if which is None:
-        return False
-    made.kills += 1
-    made.by_rank[which] = made.by_rank.get(which, 0) + 1
-    problem = _ended(process, members, folder, made)
-    made.clean_ends += not problem
-    made.problems += [f"kill {made.kills}, of rank {which}: {problem}"] if problem else []
-    made.inside_checkpoints += _is_unfinished(folder / CHECKPOINT)
-    made.resumed += (folder / CHECKPOINT / sharded.MANIFEST).exists()
-    problem = finish(folder, ranks, "--resume")
-    if not problem and (folder / TRAINED).read_bytes() != whole:
-        problem = "what was trained has other bits"
-    if not problem and _is_unfinished(folder / CHECKPOINT):
-        problem = f"something is left behind: {sorted(os.listdir(folder / CHECKPOINT))}"
-    made.equal_resumes += not problem
-    made.problems += [f"resumed after kill {made.kills}: {problem}"] if problem else []
-    return True
+@dataclass
+class Target:
+    """A kind of training that is killed again and again."""
+
+    kind: str
+    home: Path
+    ranks: int
+    whole: bytes = b""
+    """What comes of it where nobody kills it."""
+    start_s: float = 0.0
+    """Seconds until its first checkpoint."""
+    rest_s: float = 0.0
+    """Seconds from there to the end."""
+
+    def measure(self) -> None:
+        """Trains without a kill."""
+        folder = self.home / "whole"
+        begun = time.monotonic()
+        process = start(self.kind, folder, self.ranks)
+        wait_for_checkpoint(process, folder)
+        first = time.monotonic()
+        code = process.wait(MOST_SECONDS)
+        assert code == 0, _log(folder)
+        self.start_s, self.rest_s = first - begun, time.monotonic() - first
+        self.whole = (folder / TRAINED).read_bytes()
+
+    def kill_and_resume(self, chance: random.Random, made: Outcome) -> bool:
+        """One training that is killed and resumed; whether it was alive to be killed."""
+        folder = self.home / "killed"
+        shutil.rmtree(folder, ignore_errors=True)
+        process = start(self.kind, folder, self.ranks)
+        early = chance.random() < _EARLY
+        if not early:
+            wait_for_checkpoint(process, folder)
+        members, which = kill_one(process, chance.uniform(0, self.start_s if early else self.rest_s), chance)
+        ended = _ended(process, members, folder, made)
+        if which is None or (ended == _ZERO and (folder / TRAINED).exists()):
+            # It was faster than the one that was measured.
+            assert ended == _ZERO, f"a training that nobody killed has failed: {_log(folder)}"
+            self.start_s, self.rest_s = self.start_s * _FASTER, self.rest_s * _FASTER
+            return False
+        made.kills += 1
+        made.by_rank[which] = made.by_rank.get(which, 0) + 1
+        made.inside_checkpoints += _is_unfinished(folder / CHECKPOINT)
+        made.resumed += (folder / CHECKPOINT / sharded.MANIFEST).exists()
+        resumed = self._resumed(folder)
+        made.clean_ends += not ended
+        made.equal_resumes += not resumed
+        made.problems += [f"{self.kind}, kill {made.kills}: {problem}" for problem in (ended, resumed) if problem]
+        return True
+
+    def _resumed(self, folder: Path) -> str:
+        """What is wrong with the training that goes on."""
+        if problem := finish(self.kind, folder, self.ranks, "--resume"):
+            return problem
+        if (folder / TRAINED).read_bytes() != self.whole:
+            return "what was trained has other bits"
+        if _is_unfinished(folder / CHECKPOINT):
+            return f"something is left behind: {sorted(os.listdir(folder / CHECKPOINT))}"
+        return ""
 
 
 def _ended(process: subprocess.Popen[str], members: list[int], folder: Path, made: Outcome) -> str:
@@ -167,7 +225,7 @@ def _ended(process: subprocess.Popen[str], members: list[int], folder: Path, mad
     if alive := [member for member in members if _is_alive(member)]:
         return f"processes {alive} go on"
     if code == 0:
-        return "the exit status is 0"
+        return _ZERO
     return "" if "KILLED" in _log(folder).upper() else f"the launcher does not tell of a kill: {_log(folder)}"
 
 
@@ -180,34 +238,30 @@ def _is_unfinished(folder: Path) -> bool:
     return bool(set(os.listdir(folder)) - known - {sharded.MANIFEST})
 
 
-def run(times: int, ranks: int, seed: int) -> Outcome:
-    """Trains once without a kill, then kills and resumes so many times."""
+def run(times: int, ranks: int, seed: int, kinds: list[str]) -> Outcome:
+    """Trains each kind without a kill, then kills and resumes so many times, one kind after the other."""
     chance, made = random.Random(seed), Outcome()
     with tempfile.TemporaryDirectory() as name, progress_bar(times, "kills") as bar:
-        home = Path(name)
-        begun = time.monotonic()
-        problem = finish(home / "whole", ranks)
-        assert not problem, problem
-        seconds = time.monotonic() - begun
-        whole = (home / "whole" / TRAINED).read_bytes()
+        targets = [Target(kind, Path(name, kind), ranks) for kind in kinds]
+        for target in targets:
+            target.home.mkdir()
+            target.measure()
         while made.kills < times:
-            # A training that has ended before was faster than the first one.
-            if kill_and_resume(home, whole, ranks, chance.uniform(0, seconds), chance, made):
+            if targets[made.kills % len(targets)].kill_and_resume(chance, made):
                 bar.step()
-            else:
-                seconds *= 0.9
     return made
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--times", type=int, default=50)
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--kinds", default=",".join(KINDS), help="some of eager,compiled")
     parser.add_argument("--json", action="store_true", help="figures as JSON on stdout")
     options = parser.parse_args()
     begun = time.monotonic()
-    made = run(options.times, options.ranks, options.seed)
+    made = run(options.times, options.ranks, options.seed, options.kinds.split(","))
     if options.json:
         print(json.dumps(asdict(made) | {"ranks": options.ranks, "seconds": time.monotonic() - begun}))
     else:

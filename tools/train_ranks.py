@@ -31,7 +31,7 @@ TRAINED, CHECKPOINT = "trained.safetensors", "checkpoint"
 class Training:
     """Model, optimizer, schedule, and how far they are."""
 
-    def __init__(self) -> None:
+    def __init__(self, compiled: bool) -> None:
         gc.manual_seed(SEED)
         self.data, self.labels = gc.randn(SAMPLES, FEATURES), gc.randint(0, CLASSES, (SAMPLES,))
         net = nn.Sequential(nn.Linear(FEATURES, WIDTH), nn.LayerNorm(WIDTH), nn.GELU(), nn.Dropout(0.2))
@@ -41,6 +41,7 @@ class Training:
         self.sampler = DistributedSampler(range(SAMPLES), distributed.size(), distributed.rank(), seed=SEED)
         self.batches = BatchSampler(self.sampler, BATCH)
         self.schedule = CosineAnnealingLR(self.optimizer, EPOCHS * len(self.batches))
+        self.step = gc.compile_step(self.model, F.cross_entropy, self.optimizer) if compiled else self.eager_step
         self.done = 0
         """Steps."""
 
@@ -60,27 +61,28 @@ class Training:
         for epoch in range(self.done // len(self.batches), EPOCHS):
             self.sampler.set_epoch(epoch)
             for batch in list(self.batches)[self.done % len(self.batches) :]:
-                self.step(batch)
+                self.step(self.data[batch], self.labels[batch])
+                self.schedule.step()
+                self.done += 1
                 if self.done % every == 0:
                     sharded.save(self.state(), folder)
 
-    def step(self, batch: list[int]) -> None:
-        """One step on samples by their numbers."""
+    def eager_step(self, samples: gc.Tensor, labels: gc.Tensor) -> None:
+        """Forward pass, backward pass, update."""
         self.optimizer.zero_grad()
-        F.cross_entropy(self.model(self.data[batch]), self.labels[batch]).backward()
+        F.cross_entropy(self.model(samples), labels).backward()
         self.optimizer.step()
-        self.schedule.step()
-        self.done += 1
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--every", type=int, default=2, help="steps between two checkpoints")
+    parser.add_argument("--every", type=int, default=1, help="steps between two checkpoints")
+    parser.add_argument("--compiled", action="store_true", help="steps are native code; else eager mode")
     parser.add_argument("--resume", action="store_true", help="go on from the checkpoint that is there")
     options = parser.parse_args()
     distributed.init()
-    training = Training()
+    training = Training(options.compiled)
     if options.resume and (options.folder / CHECKPOINT / sharded.MANIFEST).exists():
         training.resume(options.folder / CHECKPOINT)
     training.run(options.folder / CHECKPOINT, options.every)

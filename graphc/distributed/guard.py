@@ -15,6 +15,7 @@ from collections.abc import Callable
 from socket import gethostname
 from typing import Any
 
+from graphc.distributed.interrupts import Interrupts
 from graphc.distributed.line import KEY_BYTES, Line, ask
 from graphc.distributed.mpi import Mpi
 from graphc.distributed.watchdog import Status, Watchdog
@@ -47,7 +48,8 @@ class Guard:
         def ask_rank(rank: int) -> Status | None:
             return ask(addresses[rank], key)
 
-        self._watchdog = Watchdog(self._family, timeout, ask_rank, self.abort)
+        self._interrupts = Interrupts()
+        self._watchdog = Watchdog(self._family, timeout, ask_rank, self.abort, self._interrupts.have_come)
         self._is_on = True
         self._hook, self._before = self._failed, sys.excepthook
         self._thread_hook, self._thread_before = self._thread_failed, threading.excepthook
@@ -72,6 +74,7 @@ class Guard:
     def _stop(self) -> None:
         self._is_on = False
         self._line.close()
+        self._interrupts.close()
         if sys.excepthook is self._hook:
             sys.excepthook = self._before
         if threading.excepthook is self._thread_hook:

@@ -35,9 +35,12 @@ class Watchdog:
         timeout: float,
         ask: Callable[[int], Status | None],
         abort: Callable[[str], None],
+        interrupted: Callable[[], bool] = lambda: False,
     ):
-        """``ask`` gives the status of another process, or None where it does not answer."""
+        """``ask`` gives the status of another process, or None where it does not answer; ``interrupted`` tells whether
+        Ctrl-C has come since it was asked last."""
         self._family, self._timeout, self._ask, self._abort = family, timeout, ask, abort
+        self._interrupted = interrupted
         self.rank, self.size = family[0].rank, family[0].size
         self._main = threading.main_thread().ident or 0
         self._left: float | None = None
@@ -61,13 +64,26 @@ class Watchdog:
         self._closed.set()
 
     def _watch(self) -> None:
-        while not self._closed.wait(min(_LOOKS, self._timeout / 4)):
+        pause = min(_LOOKS, self._timeout / 4)
+        while not self._closed.wait(pause):
+            if self._interrupted():
+                self._end_interrupted(pause)
             for channel, watched in enumerate([*self._family]):
                 call = watched.last
                 if call is not None and watched.is_in and _age(call) > self._timeout:
                     self._overdue(channel, call)
             if self._left is not None and time.monotonic() - self._left > _ENDED:
                 self._look_back()
+
+    def _end_interrupted(self, pause: float) -> None:
+        """After Ctrl-C: ends all processes where the script goes on waiting, and so sees nothing of it."""
+        waiting = [
+            (c, w.last) for c, w in enumerate(self._family) if w.last and w.is_in and w.last.thread == self._main
+        ]
+        self._closed.wait(pause)
+        for channel, call in waiting:
+            if self._is_in(channel, call):
+                self._abort(f"rank {self.rank} was interrupted in collective {call.number}, {call}")
 
     # ---- a collective that takes too long
 

@@ -1,5 +1,4 @@
-"""A training that several processes run together: each prints its rank, how far it is from one process on the whole
-batch, and what its weights are."""
+"""A training that several processes run together: each prints how far it is from one on the whole batch."""
 
 import copy
 import hashlib

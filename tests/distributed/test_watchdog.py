@@ -135,3 +135,19 @@ def test_the_status_names_the_line_of_the_script_and_each_communicator():
     assert found["at"].startswith("tests/distributed/test_watchdog.py:")
     assert not found["ended"]
     assert [call and call[:3] for call in found["calls"]] == [[2, "duplicate", False], None]
+
+
+def test_ctrl_c_ends_a_script_that_waits_and_so_does_not_see_it(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(watchdog, "_LOOKS", 0.05)
+    stuck, said, family, presses = Stuck(0, 2), [], [], [True]
+    watched = Watched(stuck, family)
+
+    def end(message: str) -> None:
+        said.append(message)
+        stuck.let.set()
+
+    dog = Watchdog(family, 600.0, lambda rank: None, end, lambda: bool(presses) and watched.is_in and presses.pop())
+    one = np.ones(2, np.float32)
+    watched.all_reduce(one, one, "sum")
+    dog.close()
+    assert said == ["rank 0 was interrupted in collective 1, all_reduce of f32[2] (sum)"]

@@ -28,6 +28,7 @@ PAGES = [
     "docs/extending.md",
     "docs/coming_from_pytorch.md",
     "docs/data.md",
+    "docs/distributed.md",
     "docs/deploy.md",
     "docs/array_api.md",
     "docs/grammar.md",

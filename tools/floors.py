@@ -81,8 +81,9 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "nn": ("base", "ir", "ops", "tape", "tensors", "eager", "tracing", "distributed", "linalg", "autograd"),
     "optim": ("base", "ir", "ops", "tape", "tensors", "tracing", "distributed", "nn"),
     "distributions": ("base", "ops", "tape", "tensors", "linalg"),
+    "signal": ("base", "tensors"),
     "data": ("base", "files", "tensors", "distributed"),
-    "serialize": ("base", "files", "tensors", "distributed", "nn"),
+    "serialize": ("base", "files", "tape", "tensors", "distributed", "nn"),
     "monitor": ("base", "files", "ir", "ops", "tape", "tensors", "eager", "tracing", "nn", "optim", "serialize"),
     "drawing": ("base", "files", "ir", "ir.graph", "tape", "tensors", "eager"),
     "compiled": (

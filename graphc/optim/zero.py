@@ -11,16 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from graphc.base.dtypes import BY_NAME, DType, float32
+from graphc.base.dtypes import BY_NAME, DType
 from graphc.base.errors import ArgumentError, StateDictError
 from graphc.distributed.agreement import agree
 from graphc.distributed.group import group
-from graphc.ops.shape import filled
+from graphc.ir.types import TensorType
 from graphc.optim.optimizer import Group, Optimizer, State
 from graphc.tensors.free_functions import cat
 from graphc.tensors.placement import on_host
 from graphc.tensors.tensor import Tensor
-from graphc.tracing.host import opaque
+from graphc.tensors.tensor_base import front
+from graphc.tracing.host import lend_python
+from graphc.tracing.trace import is_tracing
 
 _SAME = "the same parameters in the same order, for example model.parameters(), in all processes"
 
@@ -50,10 +52,11 @@ class ZeroRedundancyOptimizer(Optimizer):
         **defaults: Any,
     ):
         _check(optimizer_class, process_group, overlap_with_ddp)
-        self._owners: dict[int, int] = {}
-        """By identity of a parameter: the rank that updates it."""
+        self._owners: dict[Tensor, int] = {}
+        """The rank that updates a parameter."""
         self._loads = [0] * group().size
         """Bytes of the parameters that each rank updates."""
+        self._buffers: dict[DType, np.ndarray] = {}
         self._whole: tuple[int, dict[str, Any]] | None = None
         """The state of all processes, and after which step it was collected."""
         self.optim = optimizer_class(params, **defaults)
@@ -101,7 +104,7 @@ class ZeroRedundancyOptimizer(Optimizer):
         agree(group(), "parameters of the optimizer", _table(params, first), _SAME)
         for param in sorted(params, key=lambda p: -_bytes(p)):
             owner = self._loads.index(min(self._loads))
-            self._owners[id(param)] = owner
+            self._owners[param] = owner
             self._loads[owner] += _bytes(param)
 
     def owner(self, param: Tensor) -> int:
@@ -112,7 +115,7 @@ class ZeroRedundancyOptimizer(Optimizer):
                 f"the optimizer was made for {len(self._loads)} processes, and there are {group().size}",
                 remedy="a new one, with the state of a checkpoint",
             )
-        return self._owners[id(param)]
+        return self._owners[param]
 
     def owns(self, param: Tensor) -> bool:
         """Whether this process updates a parameter."""
@@ -120,27 +123,54 @@ class ZeroRedundancyOptimizer(Optimizer):
 
     def _run(self, closure: Any) -> Any:
         loss = super()._run(closure)
-        params = [p for g in self.param_groups for p in g["params"]]
-        self._write(self.from_others(params, {id(p): p for p in params}))
+        for owner, dtype, parts in self._messages([p for g in self.param_groups for p in g["params"]]):
+            flat = self._buffer(sum(p.numel() for p in parts), dtype)
+            pieces = np.split(flat, np.cumsum([p.numel() for p in parts])[:-1])
+            if owner == group().rank:
+                for param, piece in zip(parts, pieces, strict=True):
+                    np.copyto(piece.reshape(param.shape), on_host(param._data))
+            group().communicator.broadcast(flat, owner)
+            if owner != group().rank:
+                new = [(p, Tensor._wrap(piece.reshape(p.shape))) for p, piece in zip(parts, pieces, strict=True)]
+                self._write(new)
         return loss
+
+    def _buffer(self, size: int, dtype: DType) -> np.ndarray:
+        """Memory for a message, of which the optimizer keeps the largest one of each type."""
+        if dtype not in self._buffers or self._buffers[dtype].size < size:
+            self._buffers[dtype] = np.empty(size, dtype.numpy)
+        return self._buffers[dtype][:size]
+
+    def _messages(self, params: Sequence[Tensor]) -> list[tuple[int, DType, list[Tensor]]]:
+        """The messages after a step that updates these parameters: who sends it, its element type, what is in it."""
+        found: dict[tuple[int, str], list[Tensor]] = {}
+        for param in params if group().size > 1 else ():
+            found.setdefault((self.owner(param), param.dtype.name), []).append(param)
+        return [(owner, parts[0].dtype, parts) for (owner, _), parts in sorted(found.items(), key=lambda item: item[0])]
 
     def from_others(self, params: Sequence[Tensor], values: Mapping[int, Tensor]) -> list[tuple[Tensor, Tensor]]:
         """Sends the new values of what this process owns to the others; gives pairs of a parameter that another one
         owns and its new value. One message from each owner for each element type."""
-        messages: dict[tuple[int, Any], list[Tensor]] = {}
-        for param in params if group().size > 1 else ():
-            messages.setdefault((self.owner(param), param.dtype), []).append(param)
+        messages = self._messages(params)
+        mine = {
+            dtype: cat([values[id(p)].reshape(-1) for p in parts])
+            for owner, dtype, parts in messages
+            if owner == group().rank
+        }
         found: list[tuple[Tensor, Tensor]] = []
-        for (owner, dtype), parts in sorted(messages.items(), key=lambda item: (item[0][0], item[0][1].name)):
+        for owner, dtype, parts in messages:
             if owner == group().rank:
-                _send(cat([values[id(p)].reshape(-1) for p in parts]))
+                _send(mine[dtype])
                 continue
             sizes = [p.numel() for p in parts]
-            pieces = _receive(sum(sizes), dtype, owner).split(sizes)
+            pieces = _receive(sum(sizes), dtype, owner, [*mine.values()]).split(sizes)
             found += [(p, piece.reshape(p.shape)) for p, piece in zip(parts, pieces, strict=True)]
         return found
 
     # Saving
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "_buffers": {}}
 
     def consolidate_state_dict(self, to: int = 0) -> None:
         """Collects the state of all processes, which all call this, in process ``to``, whose ``state_dict`` then has
@@ -151,8 +181,8 @@ class ZeroRedundancyOptimizer(Optimizer):
         state: dict[int, State] = {}
         for owner, table in enumerate(tables):
             for number, kinds in table.items():
-                mine = self.state[params[number]] if owner == group().rank else None
-                entries = {name: _broadcast(mine and mine[name], kind, owner) for name, kind in kinds.items()}
+                mine = self.state[params[number]] if owner == group().rank else {}
+                entries = {name: _broadcast(mine.get(name), kind, owner) for name, kind in kinds.items()}
                 if to == group().rank:
                     state[number] = entries
         if to == group().rank:
@@ -220,17 +250,34 @@ def _table(params: Iterable[Tensor], first: int) -> dict[str, str]:
     return {f"parameter {i}": f"{p.dtype.name}{list(p.shape)}" for i, p in enumerate(params, first)}
 
 
-@opaque(results=lambda flat: filled(0.0, float32, ()))
-def _send(flat: Tensor) -> Tensor:
-    """Gives an array to all other processes, where compiled code calls it, too."""
-    group().broadcast(on_host(flat._data), group().rank)
-    return Tensor._wrap(np.zeros((), np.float32))
+class _Message:
+    """A message from one process to all others, on memory that compiled code lends."""
+
+    def __init__(self, owner: int):
+        self._owner = owner
+
+    def __call__(self, state: Any, *memory: np.ndarray) -> None:
+        group().communicator.broadcast(memory[-1], self._owner)
 
 
-@opaque(results=lambda size, dtype, owner: filled(0.0, dtype, (size,)))
-def _receive(size: int, dtype: DType, owner: int) -> Tensor:
-    """The array that the owner sends."""
-    return Tensor._wrap(group().broadcast(np.empty(size, dtype.numpy), owner))
+def _send(flat: Tensor) -> None:
+    """Gives the elements to all other processes; in a trace as a part of the graph."""
+    owner = group().rank
+    if is_tracing():
+        lend_python(front(), f"parameters from rank {owner}", _Message(owner), [flat], checked=True)
+    else:
+        _Message(owner)(None, np.array(on_host(flat._data), order="C"))
+
+
+def _receive(size: int, dtype: DType, owner: int, after: list[Tensor]) -> Tensor:
+    """What ``_send`` gives in the process that owns it. Compiled code does not wait for it before it has computed what
+    stands in ``after``, for which others wait."""
+    if is_tracing():
+        kind = TensorType(dtype, (size,))
+        return lend_python(front(), f"parameters from rank {owner}", _Message(owner), after, [kind], checked=True)[1]
+    found = np.empty(size, dtype.numpy)
+    _Message(owner)(None, found)
+    return Tensor._wrap(found)
 
 
 def _kinds(state: State) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -19,9 +20,7 @@ def merged(parts: Sequence[tuple[int, Any]], path: Path = ()) -> Any:
     (first, known), *others = parts
     kind, content = _opened(known)
     for rank, part in others:
-        found, other = _opened(part)
-        same = found == kind and (kind == "dict" or (len(other) == len(content) if _is_listed(kind) else part == known))
-        if not same:
+        if not _are_alike(known, part):
             raise DistributedError(
                 f"{place(path)} is not the same on rank {first} and rank {rank}: {_shown(known)}, {_shown(part)}",
                 remedy=_REMEDY,
@@ -68,6 +67,15 @@ def tensors_of(part: Any) -> list[str]:
 def place(path: Path) -> str:
     """How messages name a place in a tree."""
     return "/".join(map(str, path)) or "the checkpoint"
+
+
+def _are_alike(known: Any, other: Any) -> bool:
+    """Whether two outlines are the same, but for what they hold."""
+    (kind, content), (found, more) = _opened(known), _opened(other)
+    if kind != found or kind == "dict":
+        return kind == found
+    # NOTE: as texts, which tell True from 1, and in which what is no number (NaN) is the same as itself.
+    return len(content) == len(more) if _is_listed(kind) else json.dumps(content) == json.dumps(more)
 
 
 def _opened(part: Any) -> tuple[str, Any]:

@@ -155,11 +155,8 @@ def _plain(value: Any) -> Any:
 
 
 def _entry(array: np.ndarray) -> _Entry:
-    return _Entry(layout_of(array.dtype).name, array.shape, hashlib.sha256(_bytes(array)).hexdigest())
-
-
-def _bytes(array: np.ndarray) -> np.ndarray:
-    return array.reshape(-1).view(np.uint8)
+    elements = array.reshape(-1).view(np.uint8).data
+    return _Entry(layout_of(array.dtype).name, array.shape, hashlib.sha256(elements).hexdigest())
 
 
 def _merged_entries(tables: list[dict[str, _Entry]]) -> dict[str, _Entry]:

@@ -45,6 +45,8 @@ PIPELINE: tuple[Pass, ...] = (
     SplitComplex(),
     # Small first: everything after it has less to look at.
     DeadCodeElimination(),
+    # What rewrites make anew stands right before what reads it.
+    EarlyCalls(),
     Canonicalize(),
     ConstantFolding(),
     CommonSubexpressionElimination(),
@@ -71,7 +73,6 @@ PIPELINE: tuple[Pass, ...] = (
     UpdateSlices(),
     MaskedProducts(),
     OptimizeSteps((MaskedProducts(),), "masked-products-in-steps"),
-    EarlyCalls(),
     # Last, for it makes equal nodes.
     Rematerialize(),
 )

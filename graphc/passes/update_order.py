@@ -35,7 +35,7 @@ class EarlyUpdates:
 class EarlyCalls:
     """Moves each call of a Python function that gives something to the place where its last operand is computed.
 
-    Needs: a decomposed graph. Does: such a call, and what only such calls need, element by element, stands right behind
+    Needs: any valid graph. Does: such a call, and what only such calls need, element by element, stands right behind
     what it is made of, so that what the function begins goes on beside all that follows. Leaves: the same nodes in
     another order.
 

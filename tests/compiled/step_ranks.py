@@ -13,14 +13,15 @@ from graphc.distributed.communicator import Alone
 from graphc.distributed.group import Group
 from graphc.nn import functional as F
 from graphc.nn.parallel import DistributedDataParallel
+from graphc.optim import SGD, AdamW
 
 ROWS = 24
 
 
 def mlp():
-    """Three layers."""
+    """Two layers."""
     gc.manual_seed(3)
-    return nn.Sequential(nn.Linear(12, 16), nn.ReLU(), nn.Linear(16, 16), nn.Tanh(), nn.Linear(16, 4)).double()
+    return nn.Sequential(nn.Linear(12, 8), nn.Tanh(), nn.Linear(8, 4)).double()
 
 
 def cnn():
@@ -30,13 +31,16 @@ def cnn():
     return nn.Sequential(nn.Unflatten(1, (1, 3, 4)), *layers).double()
 
 
-def trained(net, steps=4, micro=1, buckets=0.0005, wrap=DistributedDataParallel, **options):
-    """A copy of the network after some steps on this process's rows of the batches, and the step."""
+def trained(net, steps=3, micro=1, buckets=0.0005, wrap=DistributedDataParallel, traced=False, rule=SGD, **options):
+    """A copy of the network after some steps on this process's rows of the batches, and the step; with ``traced`` the
+    graph of the step."""
     net, here = copy.deepcopy(net), dist.group()
     module = net if wrap is None else wrap(net, bucket_cap_mb=buckets)
-    optimizer = gc.optim.AdamW(net.parameters(), lr=0.02)
+    optimizer = rule(net.parameters(), lr=0.02)
     schedule = gc.optim.lr_scheduler.ExponentialLR(optimizer, 0.8)
     step = gc.compile_step(module, F.cross_entropy, optimizer, accumulate=micro, **options)
+    if traced:
+        return step.prepare(gc.ones(6, 12).double(), gc.zeros(6, dtype=gc.int64)).graph
     random = np.random.default_rng(0)
     for _ in range(steps):
         x, y = random.standard_normal((ROWS, 12)), random.integers(0, 4, ROWS)
@@ -56,9 +60,9 @@ def main():
     """Trains twice, with the others and alone."""
     here = dist.init()
     for make in (mlp, cnn):
-        many = weights(trained(make(), 20, clip_norm=0.5)[0])
+        many = weights(trained(make(), 20, 2, clip_norm=0.5, rule=AdamW)[0])
         with dist.using(Group(Alone())):
-            one = weights(trained(make(), 20, wrap=None, clip_norm=0.5)[0])
+            one = weights(trained(make(), 20, 2, wrap=None, clip_norm=0.5, rule=AdamW)[0])
         print(f"{make.__name__} {here.rank} {np.abs(many - one).max():.1e} {hashlib.sha256(many).hexdigest()}")
 
 

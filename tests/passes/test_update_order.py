@@ -1,17 +1,18 @@
-"""Early updates."""
+"""Early updates and calls of Python functions."""
 
 import numpy as np
 
-from graphc.base.dtypes import float64
+from graphc.base.dtypes import float32, float64
 from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.interpret import Evaluator
 from graphc.ir.op import Trait
 from graphc.ir.types import TensorType
 from graphc.ops.dispatch import GraphDispatcher, use
 from graphc.ops.elementwise import mul, sub
+from graphc.ops.host import host_call
 from graphc.ops.matrix_product import matmul
 from graphc.ops.state import state_write
-from graphc.passes.update_order import EarlyUpdates
+from graphc.passes.update_order import EarlyCalls, EarlyUpdates
 
 _TYPE = TensorType(float64, (3, 3))
 
@@ -59,3 +60,31 @@ def test_a_graph_without_states_stays_as_it_is():
     result = EarlyUpdates().run(graph)
     assert result.graph is graph and not result.changed
     assert not any(node.op.has(Trait.STATE_WRITE) for node in graph.nodes())
+
+
+def _calling(results):
+    graph = Graph("calling")
+    x = graph.add_input(_TYPE, "x")
+    with use(GraphDispatcher(graph)):
+        first = matmul(x, x)
+        second = matmul(first, x)
+        shares = [mul(first, 0.5), mul(second, 0.5)]
+        token, *_ = host_call(graph.scalar(0.0, float32), shares[0], number=0, name="f", results=results)
+        token, last = host_call(token, shares[1], number=1, name="f", results="f64[3,3]")
+        graph.set_outputs([second, last])
+    return graph
+
+
+def _ops(graph):
+    return [node.op.name for node in graph.nodes() if not node.results[0].is_scalar_constant]
+
+
+def test_a_call_that_gives_something_stands_right_behind_what_it_is_given():
+    result = EarlyCalls().run(_calling("f64[3,3]"))
+    assert result.changed == 1
+    assert _ops(result.graph) == ["matmul", "mul", "host_call", "matmul", "mul", "host_call"]
+
+
+def test_a_graph_without_calls_of_python_stays_as_it_is():
+    graph = _step()
+    assert EarlyCalls().run(graph).graph is graph

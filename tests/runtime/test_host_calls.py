@@ -202,3 +202,68 @@ def test_a_program_that_begins_once_more_is_given_what_was_kept(program, lasting
         run.is_calling = False
         (three,) = program.run([X], ())
         assert calls[-2:] == ["first", "second"] and (three != one).any()
+
+
+class Begun:
+    """What a function has begun with lent memory, and ends when it is asked to."""
+
+    def __init__(self, source, result):
+        self.source, self.result, self.ends = source, result, 0
+
+    def settle(self):
+        self.ends += 1
+        np.copyto(self.result, self.source.T)
+
+
+def lent(first, second):
+    turned = ((3, 4), SPEC[1])
+    return [
+        HostFunction("f", first, (SPEC,), (turned,), lends=True),
+        HostFunction("g", second, (turned,), (), lends=True),
+    ]
+
+
+def test_lent_memory_is_that_of_operands_and_results(program):
+    begun = []
+
+    def first(state, source, result):
+        begun.append(Begun(source, result))
+        state[host_calls.OPEN] = [begun[-1]]
+        begun[-1].settle()
+
+    def second(state, source):
+        del state[host_calls.OPEN]
+
+    with host_calls.running(lent(first, second), {}):
+        (found,) = program.run([X], ())
+    np.testing.assert_array_equal(found, (2 * X.T) ** 2)
+    assert begun[0].ends == 1 and begun[0].result.base is not None
+
+
+def test_what_was_begun_with_lent_memory_ends_before_the_call_does_whatever_happens(program):
+    begun = []
+
+    def first(state, source, result):
+        begun.append(Begun(source, result))
+        state[host_calls.OPEN] = [begun[-1]]
+        raise KeyError("no")
+
+    with pytest.raises(KeyError, match="no"), host_calls.running(lent(first, first), {}):
+        program.run([X], ())
+    assert [b.ends for b in begun] == [1]
+
+
+def test_a_program_that_has_lent_memory_and_was_stopped_does_not_lend_it_again(program):
+    begun = []
+
+    def first(state, source, result):
+        begun.append(Begun(source, result))
+
+    with host_calls.running(lent(first, lambda state, source: None), {}) as run:
+        assert host_calls.is_lending()
+        program.run([X], ())
+        host_calls.rewind()
+        with pytest.raises(GraphcError, match="a condition false"):
+            program.run([X], ())
+        assert run.lends
+    assert len(begun) == 1 and not host_calls.is_lending()

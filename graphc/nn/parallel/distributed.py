@@ -138,7 +138,7 @@ class DistributedDataParallel(Module):
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What the module returns for this process's part of the batch."""
         reduces = self.require_backward_grad_sync and is_grad_enabled()
-        if reduces and self.training and self.broadcast_buffers:
+        if reduces and self.training and self.broadcast_buffers and self.process_group.size > 1:
             self._send_buffers()
         with sharing(self.process_group.rank, self.process_group.size):
             output = self.module(*args, **kwargs)

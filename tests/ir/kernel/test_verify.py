@@ -260,6 +260,11 @@ def test_right_program():
     verify_program(parse_program(PROGRAM))
 
 
+def test_a_call_may_read_one_part_of_memory_and_write_another():
+    kernel = "kernel @k(%x: f32[4] in, %y: f32[4] out) {\n v1: f32 = load %x[0]\n store %y[0] = v1\n }"
+    verify_program(parse_program(f'program @p {{\n state %w: f32[8] "w"\n {kernel}\n call @k(%w[0], %w[4])\n}}'))
+
+
 def test_temporaries_end_before_the_scratch_memory():
     program = parse_program(PROGRAM)
     verify_program(replace(program, scratch=192))

@@ -24,6 +24,8 @@ from graphc.tensors.tensor_base import front
 from graphc.tracing.host import lend_python
 from graphc.tracing.trace import is_tracing
 
+MESSAGE_BYTES = 25 << 20
+"""Bytes of a message with several parameters: the memory that it takes, and enough for its time to be that of them."""
 _SAME = "the same parameters in the same order, for example model.parameters(), in all processes"
 
 
@@ -123,16 +125,16 @@ class ZeroRedundancyOptimizer(Optimizer):
 
     def _run(self, closure: Any) -> Any:
         loss = super()._run(closure)
-        for owner, dtype, parts in self._messages([p for g in self.param_groups for p in g["params"]]):
-            flat = self._buffer(sum(p.numel() for p in parts), dtype)
-            pieces = np.split(flat, np.cumsum([p.numel() for p in parts])[:-1])
-            if owner == group().rank:
-                for param, piece in zip(parts, pieces, strict=True):
-                    np.copyto(piece.reshape(param.shape), on_host(param._data))
+        for owner, parts in self._messages([p for g in self.param_groups for p in g["params"]]):
+            sizes = [p.numel() for p in parts]
+            flat = self._buffer(sum(sizes), parts[0].dtype)
+            pieces = [v.reshape(p.shape) for v, p in zip(np.split(flat, np.cumsum(sizes)[:-1]), parts, strict=True)]
+            is_mine = owner == group().rank
+            for param, piece in zip(parts if is_mine else (), pieces, strict=is_mine):
+                np.copyto(piece, on_host(param._data))
             group().communicator.broadcast(flat, owner)
-            if owner != group().rank:
-                new = [(p, Tensor._wrap(piece.reshape(p.shape))) for p, piece in zip(parts, pieces, strict=True)]
-                self._write(new)
+            if not is_mine:
+                self._write((p, Tensor._wrap(piece)) for p, piece in zip(parts, pieces, strict=True))
         return loss
 
     def _buffer(self, size: int, dtype: DType) -> np.ndarray:
@@ -141,29 +143,32 @@ class ZeroRedundancyOptimizer(Optimizer):
             self._buffers[dtype] = np.empty(size, dtype.numpy)
         return self._buffers[dtype][:size]
 
-    def _messages(self, params: Sequence[Tensor]) -> list[tuple[int, DType, list[Tensor]]]:
-        """The messages after a step that updates these parameters: who sends it, its element type, what is in it."""
-        found: dict[tuple[int, str], list[Tensor]] = {}
+    def _messages(self, params: Sequence[Tensor]) -> list[tuple[int, list[Tensor]]]:
+        """The messages after a step that updates these parameters, in order: who sends it, and what is in it, of one
+        element type and of at most MESSAGE_BYTES, or one parameter."""
+        found: list[tuple[int, list[Tensor]]] = []
+        last: dict[tuple[int, DType], list[Tensor]] = {}
         for param in params if group().size > 1 else ():
-            found.setdefault((self.owner(param), param.dtype.name), []).append(param)
-        return [(owner, parts[0].dtype, parts) for (owner, _), parts in sorted(found.items(), key=lambda item: item[0])]
+            key = self.owner(param), param.dtype
+            if key not in last or _bytes(param) + sum(map(_bytes, last[key])) > MESSAGE_BYTES:
+                last[key] = []
+                found.append((key[0], last[key]))
+            last[key].append(param)
+        return found
 
     def from_others(self, params: Sequence[Tensor], values: Mapping[int, Tensor]) -> list[tuple[Tensor, Tensor]]:
         """Sends the new values of what this process owns to the others; gives pairs of a parameter that another one
-        owns and its new value. One message from each owner for each element type."""
+        owns and its new value."""
         messages = self._messages(params)
-        mine = {
-            dtype: cat([values[id(p)].reshape(-1) for p in parts])
-            for owner, dtype, parts in messages
-            if owner == group().rank
-        }
+        given = [cat([values[id(p)].reshape(-1) for p in ps]) for owner, ps in messages if owner == group().rank]
+        mine = iter(given)
         found: list[tuple[Tensor, Tensor]] = []
-        for owner, dtype, parts in messages:
+        for owner, parts in messages:
             if owner == group().rank:
-                _send(mine[dtype])
+                _send(next(mine))
                 continue
             sizes = [p.numel() for p in parts]
-            pieces = _receive(sum(sizes), dtype, owner, [*mine.values()]).split(sizes)
+            pieces = _receive(sum(sizes), parts[0].dtype, owner, given).split(sizes)
             found += [(p, piece.reshape(p.shape)) for p, piece in zip(parts, pieces, strict=True)]
         return found
 

@@ -170,7 +170,8 @@ def _merged_entries(tables: list[dict[str, _Entry]]) -> dict[str, _Entry]:
                 raise DistributedError(
                     f"the tensor {name!r} is not the same on rank {first} and rank {rank}: "
                     + (" and ".join(what) if what[0] != what[1] else f"their elements differ ({what[0]})"),
-                    remedy="graphc.distributed.broadcast(tensor); or an entry of its own for each rank: "
+                    remedy="for buffers the DistributedDataParallel itself, not its module; or "
+                    "graphc.distributed.broadcast(tensor); or an entry of its own for each rank: "
                     "{f'rank {graphc.distributed.rank()}': tensor}",
                 )
     return {name: entry for name, (_, entry) in found.items()}

@@ -16,6 +16,7 @@ from graphc.distributed.communicator import Alone
 from graphc.distributed.group import Group
 from graphc.distributed.optim import ZeroRedundancyOptimizer
 from graphc.errors import ArgumentError, AttributeValueError, DistributedError, StateDictError
+from graphc.optim import zero
 from tests.distributed.processes import launch, needs_mpi
 
 RULES: list[tuple[Any, dict[str, Any]]] = [
@@ -69,7 +70,7 @@ def steps(optimizer: Any, count: int = 10, first: int = 0) -> Any:
         draw = np.random.default_rng(number)
         for group in optimizer.param_groups:
             for param in group["params"]:
-                param.grad = graphc.tensor(draw.normal(size=param.shape).astype("f4"))
+                param.grad = graphc.tensor(draw.normal(size=param.shape).astype(param.dtype.numpy))
             group["lr"] = 0.1 / (1 + number)
         optimizer.step()
     return optimizer
@@ -90,6 +91,26 @@ def test_ten_steps_have_the_bits_of_the_plain_optimizer(rule: Any, options: dict
     for size in (3, 4):
         for found in threads.run(size, lambda _: values(steps(ZeroRedundancyOptimizer(parameters(), rule, **options)))):
             same(found, expected)
+
+
+def test_messages_hold_some_bytes_of_one_type_and_owner(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(zero, "MESSAGE_BYTES", 400)
+
+    def run(_: int) -> list[np.ndarray]:
+        more = [nn.Parameter(graphc.ones(3, dtype=graphc.float64)) for _ in range(3)]
+        optimizer = ZeroRedundancyOptimizer([*parameters(), *more], optim.SGD)
+        messages = optimizer._messages(optimizer.param_groups[0]["params"])
+        assert sum(len(parts) for _, parts in messages) == 9
+        for owner, parts in messages:
+            assert {optimizer.owner(p) for p in parts} == {owner}
+            assert len({p.dtype for p in parts}) == 1
+            assert len(parts) == 1 or sum(p.numel() * p.dtype.itemsize for p in parts) <= 400
+        assert len(messages) > 4
+        return values(steps(optimizer, 2))
+
+    first, second = threads.run(2, run)
+    same(first, second)
+    same(first[:6], values(steps(optim.SGD(parameters()), 2)))
 
 
 def test_muon_which_looks_at_whole_matrices():
@@ -201,7 +222,9 @@ def test_a_compiled_step_waits_for_others_after_its_own_update():
         assert [n.operands[1].type.size for n in nodes] == [sizes[graphc.distributed.rank()]] * 2
         return [(len(n.operands), len(n.results)) for n in nodes]
 
-    assert threads.run(2, calls) == [[(2, 1), (2, 2)], [(2, 2), (2, 1)]]
+    first, second = threads.run(2, calls)
+    assert first == second[::-1]
+    assert sorted(first) == [(2, 1), (2, 2)]
 
 
 def test_groups_schedules_closures_and_hooks_are_those_of_any_optimizer():

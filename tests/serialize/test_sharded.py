@@ -161,6 +161,21 @@ def test_replicas_that_differ_are_an_error_in_all_processes(tmp_path: Path):
     assert not (tmp_path / sharded.MANIFEST).exists()
 
 
+def test_buffers_of_a_distributed_module_are_those_of_rank_0(tmp_path: Path):
+    def run(number: int) -> None:
+        model = nn.parallel.DistributedDataParallel(network())
+        model.module[1].running_mean.fill_(float(number))
+        checkpoint.save({"model": model}, tmp_path)
+        checkpoint.load({"model": model}, tmp_path)
+        assert model.module[1].running_mean.tolist() == [0.0] * 6
+        with pytest.raises(DistributedError, match=r"1\.running_mean' is not the same") as error:
+            model.module[1].running_mean.fill_(float(number))
+            checkpoint.save({"model": model.module}, tmp_path)
+        assert "the DistributedDataParallel itself" in str(error.value)
+
+    threads.run(2, run)
+
+
 def test_an_error_in_one_process_is_one_in_all(tmp_path: Path):
     def run(number: int) -> str:
         expected = ArgumentError if number == 1 else DistributedError

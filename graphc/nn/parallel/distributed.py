@@ -163,6 +163,14 @@ class DistributedDataParallel(Module):
         self._reducer.begin()
         return gradients
 
+    def sharded_state_dict(self) -> dict[str, Any]:
+        """What this process has of ``state_dict``, for ``graphc.distributed.checkpoint``: where each call makes buffers
+        those of rank 0, these are the ones that count."""
+        state = self.state_dict()
+        is_first = self.process_group.rank == 0 or not self.broadcast_buffers
+        left_out = () if is_first else [f"module.{name}" for name, _ in self.module.named_buffers()]
+        return {name: value for name, value in state.items() if name not in left_out}
+
     @contextmanager
     def no_sync(self) -> Iterator[None]:
         """Of calls within it, backward passes add up gradients of this process alone; the next one of a call outside

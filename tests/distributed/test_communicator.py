@@ -38,6 +38,7 @@ def test_an_end_has_a_status_and_a_message():
         Alone().abort("the plans differ")
 
 
+<<<<<<< HEAD
 def test_reductions_are_computed_in_the_order_of_ranks():
     given = [np.float32([number, -1.0]) for number in (2, 3, 4)]
     found = {op: folded(given, op).tolist() for op in OPS}
@@ -47,6 +48,11 @@ def test_reductions_are_computed_in_the_order_of_ranks():
 def test_short_floats_are_rounded_once():
     given = [np.float16([x]) for x in (2048.0, 1.0, 1.0)]
     assert folded(given, "sum").tolist() == [2050.0]
+=======
+def test_arrays_are_folded_by_every_reduction():
+    given = [np.array([2.0], np.float32), np.array([3.0], np.float32)]
+    assert [folded(given, op).tolist() for op in OPS] == [[5.0], [6.0], [2.0], [3.0]]
+>>>>>>> dfail
 
 
 def test_parts_are_views_along_the_first_dimension():

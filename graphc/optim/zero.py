@@ -132,7 +132,7 @@ class ZeroRedundancyOptimizer(Optimizer):
             is_mine = owner == group().rank
             for param, piece in zip(parts if is_mine else (), pieces, strict=is_mine):
                 np.copyto(piece, on_host(param._data))
-            group().communicator.broadcast(flat, owner)
+            _travel(flat, owner)
             if not is_mine:
                 self._write((p, Tensor._wrap(piece)) for p, piece in zip(parts, pieces, strict=True))
         return loss
@@ -255,6 +255,14 @@ def _table(params: Iterable[Tensor], first: int) -> dict[str, str]:
     return {f"parameter {i}": f"{p.dtype.name}{list(p.shape)}" for i, p in enumerate(params, first)}
 
 
+def _travel(flat: np.ndarray, owner: int) -> None:
+    """Parameters go from their owner to all others; they lie one behind the other."""
+    communicator = group().communicator
+    communicator.purpose = f"parameters of rank {owner}"
+    communicator.broadcast(flat, owner)
+    communicator.purpose = ""
+
+
 class _Message:
     """A message from one process to all others, on memory that compiled code lends."""
 
@@ -262,7 +270,7 @@ class _Message:
         self._owner = owner
 
     def __call__(self, state: Any, *memory: np.ndarray) -> None:
-        group().communicator.broadcast(memory[-1], self._owner)
+        _travel(memory[-1], self._owner)
 
 
 def _send(flat: Tensor) -> None:

@@ -119,9 +119,9 @@ class ZeroRedundancyOptimizer(Optimizer):
             )
         return self._owners[param]
 
-    def owns(self, param: Tensor) -> bool:
-        """Whether this process updates a parameter."""
-        return self.owner(param) == group().rank
+    def owned(self, params: list[Tensor]) -> list[Tensor]:
+        """Those of some parameters that this process updates."""
+        return [p for p in params if self.owner(p) == group().rank]
 
     def _run(self, closure: Any) -> Any:
         loss = super()._run(closure)
@@ -216,7 +216,7 @@ class ZeroRedundancyOptimizer(Optimizer):
         if len(path) < 2 or path[0] != "state":
             return True
         params = [p for g in self.param_groups for p in g["params"]]
-        return path[1] >= len(params) or self.owns(params[path[1]])
+        return path[1] >= len(params) or self.owner(params[path[1]]) == group().rank
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Takes options, and the state of what this process owns, from the state of all, which any number of processes,

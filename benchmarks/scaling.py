@@ -67,10 +67,10 @@ def run_ranks(order: Mapping[str, Any], ranks: int, environment: Mapping[str, st
             process.communicate()
             return {"problem": f"no answer within {limit:g} s"}
         answer = path.with_suffix(".answer")
-        if process.returncode or not answer.exists():
-            lines = said.strip().splitlines() or [f"status {process.returncode}"]
-            return {"problem": lines[-1]}
-        return json.loads(answer.read_text())
+        if answer.exists():
+            return json.loads(answer.read_text())
+        lines = said.strip().splitlines() or [f"status {process.returncode}"]
+        return {"problem": lines[-1]}
 
 
 def orders(options: argparse.Namespace) -> list[tuple[dict[str, Any], int]]:
@@ -149,6 +149,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     add("--speed", type=numbers, default=[1.0, 100.0], metavar="X,..", help=speeds)
     add("--trace", metavar="FILE", help="write a Chrome trace (or .svg) of a step of the first case, only")
     add("--json", action="store_true", help="print everything that was measured and computed as JSON")
+    add("--note", default="", metavar="TEXT", help="what is said of the machine beside its name")
     add("--write", action="store_true", help=f"write {PAGE}")
     options = parser.parse_args(argv)
     positive = min([*options.ranks, *options.paper, options.rounds, options.ranks_per_node]) >= 1
@@ -183,6 +184,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         write_trace(options)
         return 0
     measured = json.loads(Path(options.known).read_text())["measured"] if options.known else measure(options)
+    measured["note"] = options.note or measured.get("note", "")
     checks = checked(measured)
     paper = on_paper(measured, assumed(options, checks.local))
     if options.json:

@@ -160,7 +160,8 @@ def paper_as_json(paper: Paper) -> list[dict[str, Any]]:
 def report(measured: Measured, checks: Checks, paper: Paper) -> str:
     """All tables in Markdown."""
     parts = [
-        f"{measured['cpu']}, {measured['cores']} cores, each rank on one; {measured['rounds']} rounds.",
+        f"{measured['cpu']}, {measured['cores']} cores, each rank on one; {measured['rounds']} rounds. "
+        + measured.get("note", ""),
         "## All-reduces",
         *_reductions(measured, checks),
         "## Training, measured",
@@ -290,7 +291,8 @@ How the model counts:
 - the plan of the compiled step says when each bucket is full and when the optimizer asks for it; reductions follow one
   another in the order of buckets;
 - ZeRO-1 scatters the sums of gradients, updates one part of n on each rank and gathers the parts behind. Its
-  efficiency can be above 100%: a rank alone has all of the update to do.
+  efficiency can be above 100%: a rank alone has all of the update to do. NOTE: `ZeroRedundancyOptimizer` sends more
+  today: whole sums of gradients, and one broadcast from the owner of each part.
 
 Left out: ranks that are late, other traffic, and the gathering of parts behind the next forward pass.
 """

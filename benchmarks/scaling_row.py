@@ -228,8 +228,8 @@ def main(argv: Sequence[str]) -> int:
     pin_rank(peer.rank)
     try:
         answer = MODES[order["mode"]](peer, order)
-    except Exception as error:
-        print(first_line(error), file=sys.stderr, flush=True)
+    except Exception as error:  # told by who has met it: the others end without a word
+        path.with_suffix(".answer").write_text(json.dumps({"problem": f"rank {peer.rank}: {first_line(error)}"}))
         raise
     if peer.rank == 0:
         path.with_suffix(".answer").write_text(json.dumps(answer))

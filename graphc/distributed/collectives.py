@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from graphc.base.errors import ArgumentError, DTypeError, ShapeError
 from graphc.distributed.communicator import OPS
 from graphc.distributed.group import group as here
@@ -70,10 +68,9 @@ def _collective(results: Callable[..., Any]) -> Callable[..., Any]:
     return lambda function: opaque(function, results=results)
 
 
-def _array(x: Tensor, name: str) -> np.ndarray:
-    if is_on_device(x._data):
-        raise ArgumentError(f"{name}: the tensor lies on {x.device}", remedy="tensor.cpu()")
-    return x._data
+def _with(x: Tensor) -> Any:
+    """What reduces a tensor: the group, or for one on a GPU NCCL. A process alone has its tensors on the host."""
+    return here().on_devices.of(x._data) if is_on_device(x._data) else here()
 
 
 class _AllReduce(Function):
@@ -82,7 +79,7 @@ class _AllReduce(Function):
         ctx.op = op
         if op != "sum" or not x.dtype.is_differentiable:
             ctx.set_materialize_grads(False)
-        return Tensor._wrap(here().all_reduce(_array(x, "all_reduce"), op))
+        return Tensor._wrap(_with(x).all_reduce(x._data, op))
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
@@ -97,7 +94,7 @@ class _ReduceScatter(Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, op: str) -> Tensor:
         ctx.op = op
-        return Tensor._wrap(here().reduce_scatter(_array(x, "reduce_scatter"), op))
+        return Tensor._wrap(_with(x).reduce_scatter(x._data, op))
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
@@ -111,7 +108,7 @@ class _ReduceScatter(Function):
 class _AllGather(Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor) -> Tensor:
-        return Tensor._wrap(here().all_gather(_array(x, "all_gather")))
+        return Tensor._wrap(_with(x).all_gather(x._data))
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
@@ -122,7 +119,7 @@ class _Broadcast(Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, root: int) -> Tensor:
         ctx.root = root
-        return Tensor._wrap(here().broadcast(_array(x, "broadcast"), root))
+        return Tensor._wrap(_with(x).broadcast(x._data, root))
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
@@ -133,7 +130,7 @@ class _Broadcast(Function):
 class _AllToAll(Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor) -> Tensor:
-        return Tensor._wrap(here().all_to_all(_array(x, "all_to_all")))
+        return Tensor._wrap(_with(x).all_to_all(x._data))
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:

@@ -7,6 +7,8 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cached_property
+from importlib import import_module
 from socket import gethostname
 from typing import Any
 
@@ -19,7 +21,7 @@ from graphc.distributed.communicator import OPS, Alone, Communicator
 from graphc.distributed.guard import Guard
 from graphc.runtime import threads
 
-BACKENDS = ("auto", "mpi", "local")
+BACKENDS = ("auto", "mpi", "nccl", "local")
 _LAUNCH = "mpiexec -n COUNT python script.py"
 
 
@@ -76,6 +78,11 @@ class Group:
         """The values of all processes, by rank; they are pickled."""
         return self.communicator.gather_objects(value)
 
+    @cached_property
+    def on_devices(self) -> Any:
+        """The collectives of arrays on GPUs; what knows these is loaded here."""
+        return import_module("graphc.distributed.nccl").OnDevices(self.communicator)
+
     def check_rank(self, rank: int) -> None:
         """Raises ArgumentError for a number that no process has."""
         if not 0 <= rank < self.size:
@@ -98,13 +105,15 @@ def init(backend: str = "auto", *, timeout: float | None = None) -> Group:
     """Makes the processes that a launcher has started together (``mpiexec -n 4 python train.py``) one group.
 
     ``auto`` takes MPI where a launcher has started this process, and else this process alone, so that the same script
-    runs by itself; ``mpi`` and ``local`` say which. Processes of one machine share its cores: each uses its part of
+    runs by itself; ``mpi`` and ``local`` say which, and ``nccl`` is ``mpi`` where NCCL must be there for tensors on
+    GPUs, which go by it anyway. Processes of one machine share its cores: each uses its part of
     them, unless GRAPHC_THREADS or ``set_num_threads`` says otherwise. Calling it again changes nothing.
 
     From then on an error that nobody catches in one process ends all, and so does a collective that some processes do
     not come to within ``timeout`` seconds (GRAPHC_DISTRIBUTED_TIMEOUT, 600): the message names it, who is in it, and
     what the others do. With GRAPHC_DISTRIBUTED_CHECK=1 processes compare what they call before each collective. Raises
-    DistributedError where there is no MPI, ArgumentError for another backend or a timeout that is no number of seconds.
+    DistributedError where there is no MPI, DeviceError where ``nccl`` is missing, ArgumentError for another backend or
+    a timeout that is no number of seconds.
     """
     global _default, _guard
     options = config.read()
@@ -118,6 +127,8 @@ def init(backend: str = "auto", *, timeout: float | None = None) -> Group:
     if backend == "local" or (backend == "auto" and not mpi.is_launched()):
         _default = Group(Alone())
         return _default
+    if backend == "nccl":
+        import_module("graphc.runtime.devices.cuda").nccl()
     communicator = mpi.launched(timeout)
     if communicator.size > 1:
         _guard = Guard(communicator, timeout, options.distributed_check)

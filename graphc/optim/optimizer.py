@@ -179,7 +179,7 @@ class Optimizer:
     # Several processes
 
     def owned(self, params: list[Tensor]) -> list[Tensor]:
-        """Those of some parameters that this process updates; an optimizer that processes share leaves some to others."""
+        """Those of some parameters that this process updates; shared optimizers leave some to other processes."""
         return params
 
     def from_others(self, params: Sequence[Tensor], values: Mapping[int, Tensor]) -> list[tuple[Tensor, Tensor]]:

@@ -20,6 +20,7 @@ from graphc.runtime.devices.interface import MemoryStats
 OLDEST_CUPY = 14
 """Major version of cupy whose interface this module knows."""
 INSTALL = "pip install 'graphc[cuda]'; device='cuda-emu' runs the same code slowly"
+INSTALL_NCCL = "pip install nvidia-nccl-cu13"
 TARGETS = {(8, 0): "sm_80", (9, 0): "sm_90a", (10, 0): "sm_100"}
 """What code is made for, by compute capability: it runs on GPUs of the same major and no lower minor number."""
 STAGED = 16 << 20
@@ -48,6 +49,18 @@ def cupy() -> Any:
         raise DeviceError(f"cupy {version} is too old, {OLDEST_CUPY} or newer is needed", remedy=INSTALL)
     if found.cuda.runtime.is_hip:
         raise DeviceError("this cupy is made for ROCm, GPUs that run CUDA are needed", remedy=INSTALL)
+    return found
+
+
+def nccl() -> Any:
+    """The module of cupy for NCCL; raises DeviceError where cupy or NCCL is not installed."""
+    cupy()
+    try:
+        from cupy.cuda import nccl as found  # pyright: ignore[reportMissingImports]
+    except ImportError as error:
+        raise DeviceError(f"cupy has no NCCL: {error}", remedy=INSTALL_NCCL) from error
+    if not getattr(found, "available", True):
+        raise DeviceError("collectives of GPUs need NCCL, which cupy does not find", remedy=INSTALL_NCCL)
     return found
 
 
@@ -109,7 +122,7 @@ def target_of(capability: tuple[int, int]) -> str:
     return found[-1]
 
 
-class _Told:
+class told:
     """Turns errors of the driver into such of graphc; a class, for launches pass through it."""
 
     __slots__ = ("_what",)
@@ -174,7 +187,7 @@ class CudaEvent:
 
     def synchronize(self) -> None:
         """Waits."""
-        with _Told("work on the GPU has failed"):
+        with told("work on the GPU has failed"):
             self.event.synchronize()
 
     def is_done(self) -> bool:
@@ -184,6 +197,27 @@ class CudaEvent:
     def milliseconds_since(self, earlier: CudaEvent) -> float:
         """Time of the GPU."""
         return float(self._library.cuda.get_elapsed_time(earlier.event, self.event))
+
+
+class CudaStream:
+    """A second stream of a device, whose work is in an order with that of the device where somebody asks for it."""
+
+    def __init__(self, library: Any, device: CudaDevice):
+        self._library, self._device = library, device
+        self._stream = library.cuda.Stream(non_blocking=True)
+
+    @property
+    def address(self) -> int:
+        """The stream as a cudaStream_t."""
+        return int(self._stream.ptr)
+
+    def follow(self) -> None:
+        """What it is asked for next waits for all that the device has been asked for."""
+        self._stream.wait_event(self._device.cupy_stream.record(self._library.cuda.Event()))
+
+    def lead(self) -> None:
+        """What the device is asked for next waits for all that this stream has been asked for."""
+        self._device.cupy_stream.wait_event(self._stream.record(self._library.cuda.Event()))
 
 
 class CudaGraph:
@@ -196,7 +230,7 @@ class CudaGraph:
 
     def launch(self) -> None:
         """Does all of it again, on the device's stream."""
-        with _Told("a recorded graph could not be launched"), self._device.current():
+        with told("a recorded graph could not be launched"), self._device.current():
             self._graph.launch(self._device.cupy_stream)
 
     def __del__(self) -> None:
@@ -233,7 +267,7 @@ class CudaDevice:
         self._thread = _Thread()
         self.index = index
         self.name = f"cuda:{index}"
-        with _Told(f"{self.name} cannot be used"), self.current():
+        with told(f"{self.name} cannot be used"), self.current():
             self.facts = self._runtime.getDeviceProperties(index)
             self.capability = (int(self.facts["major"]), int(self.facts["minor"]))
             self.target = target_of(self.capability)
@@ -286,7 +320,7 @@ class CudaDevice:
         """Writes a host array, through pinned memory, from which the GPU fetches it later."""
         self._refuse_recording("transfers")
         source = np.ascontiguousarray(array)
-        with _Told("a copy to the GPU has failed"), self.current():
+        with told("a copy to the GPU has failed"), self.current():
             for start in range(0, source.nbytes, STAGED):
                 size = min(STAGED, source.nbytes - start)
                 pinned = self._cupy.cuda.alloc_pinned_memory(size)
@@ -299,7 +333,7 @@ class CudaDevice:
         self._refuse_recording("transfers")
         if not array.flags.c_contiguous or not array.flags.writeable:
             raise ArgumentError("a copy to the host fills arrays that are C-contiguous and can be written to")
-        with _Told("a copy from the GPU, or work before it, has failed"), self.current():
+        with told("a copy from the GPU, or work before it, has failed"), self.current():
             for start in range(0, array.nbytes, STAGED):
                 size = min(STAGED, array.nbytes - start)
                 pinned = self._cupy.cuda.alloc_pinned_memory(size)
@@ -310,13 +344,13 @@ class CudaDevice:
     def copy(self, destination: int, source: int, nbytes: int) -> None:
         """Copies within the GPU."""
         if nbytes:
-            with _Told("a copy on the GPU has failed"), self.current():
+            with told("a copy on the GPU has failed"), self.current():
                 self._runtime.memcpyAsync(destination, source, nbytes, _WITHIN, self._now())
 
     def fill(self, address: int, byte: int, nbytes: int) -> None:
         """Sets bytes."""
         if nbytes:
-            with _Told("memory of the GPU could not be set"), self.current():
+            with told("memory of the GPU could not be set"), self.current():
                 self._runtime.memsetAsync(address, byte, nbytes, self._now())
 
     def discard(self, address: int, nbytes: int) -> None:
@@ -327,7 +361,7 @@ class CudaDevice:
         pool = self._cupy.get_default_memory_pool()
         with self._lock:
             allocated, peak, number = self._counts
-        with _Told("the GPU does not say how much memory it has"), self.current():
+        with told("the GPU does not say how much memory it has"), self.current():
             return MemoryStats(allocated, number, peak, int(pool.total_bytes()), int(self._runtime.memGetInfo()[1]))
 
     def reset_peak(self) -> None:
@@ -337,7 +371,7 @@ class CudaDevice:
 
     def release_cached(self) -> None:
         """Gives what the pool keeps for later allocations back to the GPU."""
-        with _Told("memory of the GPU could not be given back"), self.current():
+        with told("memory of the GPU could not be given back"), self.current():
             self._cupy.get_default_memory_pool().free_all_blocks()
 
     # ---- work
@@ -362,7 +396,7 @@ class CudaDevice:
         words = (ctypes.c_longlong * max(1, len(arguments)))(*arguments)
         start, size = ctypes.addressof(words), ctypes.sizeof(ctypes.c_longlong)
         pointers = (ctypes.c_void_p * max(1, len(arguments)))(*[start + i * size for i in range(len(arguments))])
-        with _Told(f"kernel {function.symbol} could not be launched"), self.current():
+        with told(f"kernel {function.symbol} could not be launched"), self.current():
             handle = int(function.function.ptr)
             if shared > function.shared:
                 self._driver.funcSetAttribute(handle, _MAX_DYNAMIC_SHARED, shared)
@@ -378,23 +412,28 @@ class CudaDevice:
             self._refuse_recording("the first product of a device")
             self._products = (CublasLt(), self.allocate(WORKSPACE))
         library, workspace = self._products
-        with _Told("a product of matrices has failed"), self.current():
+        with told("a product of matrices has failed"), self.current():
             library.product(as_descriptor(descriptor), addresses, self._now(), workspace.address, workspace.nbytes)
 
     def synchronize(self) -> None:
         """Waits."""
-        with _Told("work on the GPU has failed"), self.current():
+        with told("work on the GPU has failed"), self.current():
             self.cupy_stream.synchronize()
 
     def wait_for(self, stream: int) -> None:
         """Waits until what another library has asked for on its stream, a cudaStream_t, is done."""
-        with _Told("work of another library on the GPU has failed"), self.current():
+        with told("work of another library on the GPU has failed"), self.current():
             self._runtime.streamSynchronize(stream)
 
     def event(self) -> CudaEvent:
         """An event after all work asked for so far."""
-        with _Told("an event could not be recorded"), self.current():
+        with told("an event could not be recorded"), self.current():
             return CudaEvent(self._cupy, self.cupy_stream.record(self._cupy.cuda.Event()))
+
+    def second_stream(self) -> CudaStream:
+        """A stream for work beside that of the device."""
+        with told("a stream could not be made"), self.current():
+            return CudaStream(self._cupy, self)
 
     # ---- recording
 
@@ -402,7 +441,7 @@ class CudaDevice:
         """Records work of this thread, on a stream of its own."""
         if self._thread.stream is not None:
             raise DeviceError("this thread records a graph already")
-        with _Told("the GPU does not record"), self.current():
+        with told("the GPU does not record"), self.current():
             stream = self._cupy.cuda.Stream(non_blocking=True)
             stream.begin_capture()
         self._thread.stream, self._thread.held = stream, []
@@ -413,7 +452,7 @@ class CudaDevice:
         if stream is None:
             raise DeviceError("this thread records no graph")
         self._thread.stream = None
-        with _Told("the recorded work is no graph"), self.current():
+        with told("the recorded work is no graph"), self.current():
             return CudaGraph(stream.end_capture(), self, self._thread.held)
 
     def _now(self) -> int:

@@ -175,6 +175,9 @@ class FakeCupy:
                 fake.calls.append(("record", self.ptr))
                 return event or SimpleNamespace(done=True, synchronize=lambda: None)
 
+            def wait_event(self, event: Any) -> None:
+                fake.calls.append(("wait_event", self.ptr))
+
             def begin_capture(self) -> None:
                 fake.begin(self.ptr)
 

@@ -159,9 +159,9 @@ def paper_as_json(paper: Paper) -> list[dict[str, Any]]:
 
 def report(measured: Measured, checks: Checks, paper: Paper) -> str:
     """All tables in Markdown."""
+    note = measured.get("note", "")
     parts = [
-        f"{measured['cpu']}, {measured['cores']} cores, each rank on one; {measured['rounds']} rounds. "
-        + measured.get("note", ""),
+        f"{measured['cpu']}, {measured['cores']} cores, each rank on one; {measured['rounds']} rounds. {note}".rstrip(),
         "## All-reduces",
         *_reductions(measured, checks),
         "## Training, measured",

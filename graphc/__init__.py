@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         optim,
         random,
         serialize,
+        signal,
         special,
         testing,
         utils,
@@ -73,7 +74,7 @@ if TYPE_CHECKING:
     from graphc.interop.onnx.module import from_onnx
     from graphc.interop.pt2.program import from_pt2
     from graphc.library.build import build_library
-    from graphc.linalg.methods import chain_matmul, lu_unpack
+    from graphc.linalg.methods import chain_matmul, lu_unpack, pca_lowrank, svd_lowrank
     from graphc.monitor.compare import compare
     from graphc.monitor.debug import debug
     from graphc.monitor.replay import replay
@@ -197,6 +198,8 @@ _LATER = {
     "chain_matmul": "graphc.linalg.methods:chain_matmul",
     "linalg": "graphc.linalg",
     "lu_unpack": "graphc.linalg.methods:lu_unpack",
+    "pca_lowrank": "graphc.linalg.methods:pca_lowrank",
+    "svd_lowrank": "graphc.linalg.methods:svd_lowrank",
     "is_tracing": "graphc.tracing.trace:is_tracing",
     "jacfwd": "graphc.autograd.jacobian:jacfwd",
     "jacrev": "graphc.autograd.jacobian:jacrev",
@@ -222,6 +225,7 @@ _LATER = {
     "switch": "graphc.tracing.branch:switch",
     "while_loop": "graphc.tracing.while_loop:while_loop",
     "serialize": "graphc.serialize",
+    "signal": "graphc.signal",
     "special": "graphc.special",
     "selftest": "graphc.compiled.self_test:selftest",
     "set_num_threads": "graphc.runtime.threads:set_num_threads",

@@ -81,6 +81,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "nn": ("base", "ir", "ops", "tape", "tensors", "eager", "tracing", "distributed", "linalg", "autograd"),
     "optim": ("base", "ir", "ops", "tape", "tensors", "tracing", "distributed", "nn"),
     "distributions": ("base", "ops", "tape", "tensors", "linalg"),
+    "signal": ("base", "tensors"),
     "data": ("base", "files", "tensors", "distributed"),
     "serialize": ("base", "files", "tape", "tensors", "distributed", "nn"),
     "monitor": ("base", "files", "ir", "ops", "tape", "tensors", "eager", "tracing", "nn", "optim", "serialize"),

@@ -26,7 +26,7 @@ SPACES = (
     *("torch.optim.lr_scheduler", "torch.optim.swa_utils", "torch.utils.data", "torch.utils.checkpoint"),
     *("torch.autograd", "torch.autograd.functional", "torch.func", "torch.random", "torch.testing", "torch.cuda"),
     *("torch.compiler", "torch.accelerator", "torch.special", "torch.distributions", "torch.nn.utils.prune"),
-    *("torch.linalg", "torch.fft", "torch.amp"),
+    *("torch.linalg", "torch.fft", "torch.amp", "torch.signal.windows"),
 )
 """What is compared; ``torch.Tensor`` are its methods and properties."""
 _LISTED = ("torch.nn", "torch.nn.functional", "torch.nn.init", "torch.optim")
@@ -41,14 +41,13 @@ _COMPILER = "a part of PyTorch's own compilers and of its C++ core that shows th
 _MEMORY = "memory belongs to numpy: `tensor.numpy()`, `tensor.data = other`, `reshape`"
 _GPU = "streams, pools and figures of a GPU's driver"
 _ALGEBRA = "linear algebra: under `graphc.linalg` where it is there"
-_SPECIAL = "under `graphc.special`, as `i0`, `gammainc`, `gammaincc`"
 _SIGNAL = "functions: `graphc.stft`, `graphc.istft`"
 REASONS: tuple[tuple[str, str], ...] = (
     (r"(Sparse|sparse|smm|spmm|hspmm|hsmm|dsmm|saddmm|sspaddmm|coalesce|(crow|ccol|row|col)_indices)", _SPARSE),
     (r"\.(indices|values|sparse_mask|(indices|values)_copy)$", _SPARSE),
     (r"(quant|qint|quint|q_|qscheme|int_repr|choose_qparams|fake_|fused_moving)", _QUANTIZED),
     (r"\.(u?int[1-7]|bits\w*|bit|float[48]\w*|float4\w*|complex32|chalf)$", "types of few bits"),
-    (r"(cfloat|cdouble|complex|conj|angle|polar|imag|as_real|real$|isreal|_neg$)", _COMPLEX),
+    (r"(cfloat|cdouble|complex|conj|angle|polar|imag|as_real|real$|_neg$)", _COMPLEX),
     (r"(bfloat16|float16|\bhalf|u?int16|uint32|uint64|short|Short|Half|BFloat16)", _NARROW),
     (r"(autocast|GradScaler)", "the state of `graphc.autocast`, a context; `graphc.amp.GradScaler`"),
     (r"(cudnn|mkldnn|miopen|fbgemm|native_|\.batch_norm_\w+|_convolution)", _LIBRARY),
@@ -56,19 +55,14 @@ REASONS: tuple[tuple[str, str], ...] = (
     (r"\.(gru|lstm|rnn_tanh|rnn_relu)$", "layers are called as modules, `nn.LSTM`; cells are functions, too"),
     (r"\.(grid_sampler_3d|slice_copy|slice_inverse|alias_copy|norm_except_dim|hash_tensor)$", _LIBRARY),
     (r"(stft|_window)$", _SIGNAL),
-    (r"\.(i0_?|igamma_?|igammac_?)$", _SPECIAL),
     (r"\.(binomial)$", "`graphc.distributions.Binomial`"),
-    (r"(cholesky|\.det$|\.eig$|geqrf|inverse|lstsq|\.lu|lobpcg|logdet|matrix_\w+|orgqr|ormqr|\.qr$)", _ALGEBRA),
+    (r"(cholesky|\.det$|\.eig$|inverse|lstsq|\.lu|lobpcg|logdet|matrix_\w+|orgqr|\.qr$)", _ALGEBRA),
     (r"linalg\.ldl_", "factors of symmetric matrices: `linalg.cholesky`, `linalg.lu`, `linalg.eigh`"),
     (r"amp\.custom_", "custom Functions see the element types that `autocast` gives"),
-    (r"(slogdet|solve$|svd|symeig|_norm$|pca_lowrank)", _ALGEBRA),
+    (r"(slogdet|solve$|svd|symeig|_norm$)", _ALGEBRA),
     (r"\.(sym_\w+|Sym\w+)", "sizes are numbers of Python, in traces too: `max`, `min`, `int`, operators"),
     (r"(Storage|storage|resize|\.set_$|from_file|const_data_ptr)", _MEMORY),
     (r"\.(Container|NLLLoss2d|CrossMapLRN2d|NestedIOFunction|assert_allclose|reinforce)$", _OLD),
-    (
-        r"(LinearCrossEntropy|linear_cross_entropy)",
-        "`F.cross_entropy(F.linear(x, weight), target)`, which is one program",
-    ),
     (
         r"(\.factory_kwargs|BroadcastingList\d|boolean_dispatch|assert_int_or_pair|handle_torch_function|(functional|fft)\.Tensor)$",
         _COMPILER,

@@ -69,6 +69,11 @@ _blocks: ContextVar[tuple[device, ...]] = ContextVar("graphc_device", default=()
 """The devices whose blocks a thread or task is in, the innermost last."""
 
 
+def device_of(place: str | device) -> device:
+    """The device of a name; a device itself."""
+    return place if place.__class__ is device else device(place)  # type: ignore[return-value]
+
+
 def default_device() -> device:
     """Where tensors live that are made without ``device=``."""
     blocks = _blocks.get()

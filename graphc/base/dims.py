@@ -16,6 +16,7 @@ from graphc.base.size import always, is_one, is_size
 Dims = int | Sequence[int] | None
 _MOST = 1 << 59
 """Elements of a shape, of up to 8 bytes each, that numbers of 64 bits still count."""
+_WHOLE = frozenset((int,))
 
 
 def numpy_names(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -78,6 +79,8 @@ def sizes_of(sizes: Sequence[Any]) -> tuple[int, ...]:
     """``f(2, 3)`` and ``f((2, 3))`` both mean the shape (2, 3)."""
     if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
         sizes = sizes[0]
+    if _WHOLE.issuperset(map(type, sizes)) and 0 < abs(prod(sizes)) <= _MOST:
+        return tuple(sizes)
     try:
         shape = tuple(s if is_size(s) else operator.index(s) for s in sizes)
     except TypeError:
@@ -90,7 +93,7 @@ def sizes_of(sizes: Sequence[Any]) -> tuple[int, ...]:
 def new_shape(sizes: Sequence[Any]) -> tuple[int, ...]:
     """The shape of a new tensor; raises ShapeError for a negative size."""
     shape = sizes_of(sizes)
-    if any(s < 0 for s in shape):
+    if any([s < 0 for s in shape]):
         raise ShapeError(f"shape {list(shape)} has a negative size")
     return shape
 

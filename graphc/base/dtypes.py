@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ class DType:
         """Size of one element in bytes."""
         return self.bits // 8
 
-    @property
+    @cached_property
     def numpy(self) -> np.dtype:
         """The numpy dtype of the same layout. numpy has no bfloat16: its elements are records of one field of bits, and
         so are pairs, so that no arithmetic takes them for numbers."""
@@ -202,9 +203,26 @@ def elements(values: Any, dtype: DType) -> np.ndarray:
         return array
     if dtype.kind == "p":
         return array.astype(f"<u{dtype.itemsize}").view(dtype.numpy)
-    with np.errstate(all="ignore"):
-        wide = numbers(array)
-        return narrow(wide.astype(np.float32), dtype) if dtype is bfloat16 else wide.astype(dtype.numpy)
+    return rounded(numbers(array), dtype)
+
+
+@np.errstate(all="ignore")
+def rounded(values: Any, dtype: DType) -> np.ndarray:
+    """Numbers, or nested sequences of them, as a new array. What is too large for a floating-point type becomes
+    infinite, of which numpy would warn."""
+    if dtype is bfloat16:
+        return narrow(np.array(values, np.float32), dtype)
+    return np.array(values, dtype.numpy)
+
+
+SMALL = float(np.finfo(np.float16).max)
+"""Up to this magnitude numbers are finite in every floating-point type."""
+
+
+def zero_dimensional(value: bool | int | float | complex, dtype: DType) -> np.ndarray:
+    """A Python number as a new array without dimensions. One that is too large for a floating-point type becomes
+    infinite, as in ``rounded``, which takes longer."""
+    return rounded(value, dtype) if dtype is bfloat16 or abs(value) > SMALL else np.array(value, dtype.numpy)
 
 
 def element(value: Any, dtype: DType) -> np.generic:

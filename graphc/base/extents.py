@@ -29,18 +29,19 @@ class Size(tuple):
 
 
 _MOST = 4096
-_known: dict[tuple[int, ...], Size] = {}
-"""Sizes by their tuples, since each operation asks for some; emptied where there are too many."""
 
 
-def size_of(shape: tuple[int, ...]) -> Size:
-    """The Size of a shape whose extents are numbers."""
-    found = _known.get(shape)
-    if found is None:
-        if len(_known) >= _MOST:
-            _known.clear()
-        found = _known[shape] = Size(shape)
-    return found
+class _Sizes(dict[tuple[int, ...], Size]):
+    def __missing__(self, shape: tuple[int, ...]) -> Size:
+        if len(self) >= _MOST:
+            self.clear()
+        found = self[shape] = Size(shape)
+        return found
+
+
+SIZES = _Sizes()
+"""By shapes whose extents are numbers their Sizes, since each operation asks for some; emptied where there are too
+many."""
 
 
 def traced_size(shape: tuple[Any, ...]) -> Any:

@@ -101,6 +101,7 @@ def _together(calls: Sequence[Call], seconds: float, pace: Pace, samples: Sample
         ready.wait()
         try:
             missed[i] = _loop(calls[i], clock(), seconds, pace, i, len(calls), found[i], stop)
+        # NOTE: whatever a thread raises is raised where all are waited for.
         except Exception as error:
             errors.append(error)
 

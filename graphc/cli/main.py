@@ -146,6 +146,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return console.INTERRUPTED
     except BrokenPipeError:
         return _reader_is_gone()
+    # NOTE: whatever a command raises is reported, with a code of its own where it is known.
     except Exception as error:
         if _debugging():
             sys.excepthook(type(error), error, error.__traceback__)

@@ -154,6 +154,7 @@ def guarded(run: Callable[[], Any], doing: str) -> Any:
             return run()
     except GraphcError:
         raise
+    # NOTE: code of the user raises what it likes.
     except Exception as error:
         what = f"{doing}: {type(error).__name__}: {error}"
         raise UserCodeError(what, origin=_place_of(error), remedy=_spelling(error)) from error

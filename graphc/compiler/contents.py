@@ -178,7 +178,8 @@ class Comparison:
             _state[0] = 1
             try:
                 self._look()
-            except BaseException:  # Ctrl-C, too
+            # NOTE: also Ctrl-C, after which it is not known what was counted; it is raised again.
+            except BaseException:
                 self._not_known()
                 raise
             finally:

@@ -244,6 +244,7 @@ class _PassChecker:
             self.tell(f"after {point}")
             try:
                 found, changed = after_graph_pass(step, present, self.target)
+            # NOTE: whatever a pass raises is how it fails.
             except Exception as error:
                 self._failed(point, present, failure(error))
                 return None
@@ -275,6 +276,7 @@ class _PassChecker:
         if text != known:
             try:
                 found = run()
+            # NOTE: so is whatever a program that it has made raises.
             except Exception as error:
                 self._failed(point, before, failure(error))
                 return

@@ -88,6 +88,7 @@ def program_stops(stages: Stages) -> Iterator[Stop]:
                 result = step.run(scheduled, context)
                 found, changed = result.scheduled, result.changed
             verify_scheduled(found)
+        # NOTE: whatever a pass raises is how it fails.
         except Exception as error:
             yield Stop(point, 0, None, failure(error))
             return

@@ -49,6 +49,7 @@ def fault_of(graph: Graph, arguments: Arguments = None) -> Fault | None:
             compile_stages(Stages(graph))
             return None
         report = check_native(graph, arguments)
+    # NOTE: whatever a compile, or what it has made, raises is the fault.
     except Exception as error:
         return Fault(f"{type(error).__name__}: {error}", _kind(error))
     return None if report.good else Fault(f"native code is wrong: {str(report).strip()}", "wrong")
@@ -222,6 +223,7 @@ def compile_reported(graph: Graph) -> CompiledGraph:
         return compile_graph(graph)
     except (TraceError, UnsupportedError, MemoryError):
         raise
+    # NOTE: whatever is not the user's fault is the compiler's, and is reported.
     except Exception as error:
         what = error.what if isinstance(error, GraphcError) else f"{type(error).__name__}: {error}"
         path = report(graph, None, Fault(what, _kind(error)))

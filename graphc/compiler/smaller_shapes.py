@@ -47,9 +47,9 @@ def _smaller(size: int) -> Iterator[int]:
 
 
 def _still(fails: Callable[[Graph, Arguments], bool], found: tuple[Graph, Arguments]) -> bool:
-    # NOTE: whatever is raised where sizes have no meaning: they show nothing.
     try:
         return fails(*found)
+    # NOTE: whatever is raised where sizes have no meaning: they show nothing.
     except Exception:
         return False
 

@@ -64,7 +64,8 @@ def portable(error: BaseException) -> tuple[BaseException, str]:
     text = "".join(traceback.format_exception(error))
     try:
         again = pickle.loads(pickle.dumps(error))
-    except Exception:  # An exception's class says how it is pickled and built, and may fail in any way.
+    # NOTE: an exception's class says how it is pickled and built, and may fail in any way.
+    except Exception:
         again = None
     if type(again) is type(error):
         return error, text

@@ -66,6 +66,7 @@ class Fetcher:
             if self.take is not None:
                 return self.take(order)
             return self.collate([self.dataset[i] for i in order])
+        # NOTE: whatever the user's code raises knows its batch and is raised again.
         except Exception as error:
             _add_note(error, f"batch {number} (samples {_short(order)})")
             raise
@@ -80,6 +81,7 @@ class Fetcher:
             if not batch or (self.drop_last and len(batch) < self.batch_size):
                 return END
             return self.collate(batch)
+        # NOTE: as above.
         except Exception as error:
             _add_note(error, f"batch {number} of an iterable dataset")
             raise

@@ -69,7 +69,8 @@ def _work(connection: Connection, number: int, task: Task) -> None:
             else:
                 batch = task.fetcher.by_numbers(*job[1:])
             answer = (_ENDED, None) if batch is END else (_DONE, batch)
-        except Exception as error:  # Whatever the user's code raises is raised in the loader's process.
+        # NOTE: whatever the user's code raises is raised in the loader's process.
+        except Exception as error:
             samples = iter(())
             answer = _FAILED, portable(error)
         if not _answer(connection, job[:2], *answer):
@@ -82,7 +83,8 @@ def _answer(connection: Connection, number: tuple[int, int], kind: str, value: A
         send(connection, (*number, kind), value)
     except (BrokenPipeError, ConnectionResetError):
         return False
-    except Exception as error:  # Pickling runs code of the user's classes.
+    # NOTE: pickling runs code of the user's classes.
+    except Exception as error:
         return _answer(connection, number, _FAILED, portable(error))
     return True
 
@@ -95,7 +97,8 @@ def _prepare(number: int, task: Task, seed: int) -> Exception | None:
     try:
         if task.init is not None:
             task.init(number)
-    except Exception as error:  # The first batch reports it.
+    # NOTE: whatever the user's code raises; the first batch reports it.
+    except Exception as error:
         error.add_note(f"while worker_init_fn prepared worker {number}")
         return error
     return None
@@ -159,6 +162,7 @@ class Workers:
         try:
             for number in range(task.count):
                 self._members.append(self._start(number, context))
+        # NOTE: also Ctrl-C, for nobody else could end the workers that have started; it is raised again.
         except BaseException:
             self.stop()
             raise

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import Context, copy_context
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from graphc.base import config, mutation_epoch
 from graphc.base.device import device
-from graphc.base.dtypes import DType, bfloat16, elements
+from graphc.base.dtypes import SMALL, DType, rounded, zero_dimensional
 from graphc.base.errors import ArgumentError, DeviceError, GradientError, GraphcError, TraceError
 from graphc.eager import engine
 from graphc.eager.forward_ad import propagate
@@ -23,23 +22,24 @@ from graphc.ir.types import TensorType
 from graphc.ops import dispatch, shape
 from graphc.ops.define import element, no_tensor
 from graphc.ops.narrow import is_narrow
+from graphc.ops.prepared import bound
 from graphc.tape.grad_mode import is_grad_enabled, is_inference_mode_enabled
 from graphc.tape.tangents import USED, has_tangents
-from graphc.tensors import journal
+from graphc.tensors import journal, routes
 from graphc.tensors.placement import is_on_device, on_host, placement
+from graphc.tensors.routes import Route
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import (
     BY_NUMPY,
     VOLATILE,
     TensorBase,
-    View,
     any_volatile,
     check_writable,
     expose,
     refresh,
     too_large,
 )
-from graphc.tensors.views import view_of, write_tangents, write_through
+from graphc.tensors.views import become_view, write_tangents, write_through
 
 _PLANS = 20_000
 """Plans that are kept."""
@@ -48,25 +48,30 @@ _PLANS = 20_000
 class Plan:
     """What is known of an op with operands of certain types and attributes: it fits, and how it is run."""
 
-    __slots__ = ("aliases", "attrs", "compute", "has_context", "op", "scalars", "views")
+    __slots__ = ("aliases", "attrs", "compute", "has_context", "is_quiet", "op", "scalars", "steps", "views")
 
     def __init__(self, op: OpDef, attrs: dict[str, Any], compute: Callable[..., Any], scalars: Sequence[Any] = ()):
         self.op = op
         self.attrs = attrs
-        self.compute: Callable[..., Any] = partial(compute, **attrs) if attrs else compute
+        self.compute = bound(compute, attrs)
         """Arrays to the array of the result, or to a tuple of arrays."""
         self.scalars: tuple[tuple[int, DType, np.dtype], ...] = tuple(scalars)
         """By number the operands that are Python numbers, and the element type that they become."""
         self.aliases = op.alias is not None
         """Whether the results may share memory with operand 0 and count as its views."""
+        self.steps = ((op, attrs),)
+        """What leads from operand 0 to such a view."""
         self.views = op.has(Trait.VIEW) and not self.aliases
         """Whether the reference may return memory of an operand that must not be that of the result."""
+        self.is_quiet = self.aliases and not op.module
+        """Whether no element is computed, so that numpy has nothing to warn of."""
         calls_back = op.has_any(_CALLS_BACK) or any(a.kind == "graph" for a in op.attrs) or bool(op.module)
         self.has_context = not calls_back
         """Whether the reference is numpy's work alone, so that it may run in a context of its own."""
 
 
 _CALLS_BACK = Trait.HOST | Trait.ORDERED | Trait.EFFECT
+_new = object.__new__
 _PYTHON = frozenset((bool, int, float))
 
 
@@ -83,6 +88,7 @@ class EagerDispatcher:
         """Changes what ops are computed by, from the next one on."""
         self.mode = mode
         self._plans.clear()
+        routes.forget()
 
     # ---- applying ops
 
@@ -104,24 +110,24 @@ class EagerDispatcher:
             return self._elsewhere(function, operands, attrs)
         if attrs:
             key += attrs.items()
-        plan = self._plan(function, operands, attrs, tuple(key))
+        try:
+            plan = self._plans[tuple(key)]
+        except (KeyError, TypeError):  # TypeError: attributes that have no hash
+            plan = self._new_plan(function, operands, attrs, key)
         if plan is None:
             return self._promoted(function, operands, attrs)
         if plan.scalars:
             operands = self._with_scalars(plan, operands, arrays, records)
-        try:
-            found = self._compute(plan, arrays)
-        except MemoryError as error:
-            raise too_large(plan.op.name, error) from None
+        found = self._compute(plan, arrays)
         if found.__class__ is tuple:
             results = tuple([self._wrap(array, plan, arrays) for array in found])
             self._note(plan, operands, results, records)
             return results
         result = self._wrap(found, plan, arrays)
-        if records or VOLATILE[0] or USED[0]:
-            self._note(plan, operands, (result,), records)
         if plan.aliases:
             self._alias(plan, operands[0], result)
+        if records or VOLATILE[0] or USED[0]:
+            self._note(plan, operands, (result,), records)
         return result
 
     def _note(self, plan: Plan, operands: Sequence[Any], results: tuple[Any, ...], records: bool) -> None:
@@ -134,31 +140,45 @@ class EagerDispatcher:
             propagate(plan.op, plan.attrs, operands, results)
 
     def _compute(self, plan: Plan, arrays: list[Any]) -> Any:
-        if not plan.has_context:
+        try:
+            if plan.is_quiet:
+                return plan.compute(*arrays)
+            if plan.has_context:
+                return self._in_context(plan.compute, arrays)
             with np.errstate(all="ignore"):
                 return plan.compute(*arrays)
-        # NOTE: to enter a context in which numpy ignores overflow and NaN takes a fifth of the time of np.errstate.
+        except MemoryError as error:
+            raise too_large(plan.op.name, error) from None
+
+    def _in_context(self, compute: Callable[..., Any], arrays: list[Any]) -> Any:
+        """What is computed in a context in which numpy ignores overflow and NaN, which takes a fifth of the time of
+        ``np.errstate``."""
         try:
             context = self._contexts.pop()
         except IndexError:
             context = _quiet_context()
         try:
-            return context.run(plan.compute, *arrays)
+            # NOTE: to name one or two arrays takes a third less than to hand a list on.
+            match len(arrays):
+                case 1:
+                    return context.run(compute, arrays[0])
+                case 2:
+                    return context.run(compute, arrays[0], arrays[1])
+            return context.run(compute, *arrays)
         finally:
             self._contexts.append(context)
 
-    def _plan(self, function: Any, operands: Sequence[Any], attrs: Mapping[str, Any], key: Any) -> Plan | None:
+    def _new_plan(
+        self, function: Any, operands: Sequence[Any], attrs: Mapping[str, Any], key: list[Any]
+    ) -> Plan | None:
         """The op's type rule, run once for each combination of types and attributes; None where element types must
         be brought together first."""
-        try:
-            return self._plans[key]
-        except KeyError:
-            if len(self._plans) >= _PLANS:
-                self._plans.clear()
-            found = self._plans[key] = self._made(function, operands, attrs)
-            return found
-        except TypeError:  # attributes that have no hash
-            return self._made(function, operands, attrs)
+        found = self._made(function, operands, attrs)
+        if len(self._plans) >= _PLANS:
+            self._plans.clear()
+        with suppress(TypeError):
+            self._plans[tuple(key)] = found
+        return found
 
     def _made(self, function: Any, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Plan | None:
         if function.__class__ is OpDef:
@@ -185,8 +205,8 @@ class EagerDispatcher:
     def _with_scalars(self, plan: Plan, operands: Sequence[Any], arrays: list[Any], records: bool) -> Sequence[Any]:
         """Puts arrays into the places of Python numbers; the operands, which are tensors where somebody asks."""
         for i, dtype, numpy in plan.scalars:
-            value = arrays[i]
-            arrays[i] = np.array(value if dtype.kind == "f" else element(value, dtype), numpy)
+            value = arrays[i] if dtype.kind == "f" else element(arrays[i], dtype)
+            arrays[i] = np.array(value, numpy) if abs(value) <= SMALL else rounded(value, dtype)
         if not (records or USED[0] or VOLATILE[0]):
             return operands
         found = list(operands)
@@ -206,9 +226,9 @@ class EagerDispatcher:
         plan = self._checked(function, operands, attrs)
         found = placement().compute(function, plan.attrs, arrays)
         results = tuple([self._wrap(a, plan, arrays) for a in (found if found.__class__ is tuple else (found,))])
-        self._note(plan, operands, results, any([t._requires_grad for t in operands]))
         if plan.aliases:
             self._alias(plan, operands[0], results[0])
+        self._note(plan, operands, results, any([t._requires_grad for t in operands]))
         return results if found.__class__ is tuple else results[0]
 
     def _checked(self, op: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Plan:
@@ -230,58 +250,46 @@ class EagerDispatcher:
     def _wrap(self, array: Any, plan: Plan, arrays: list[np.ndarray]) -> Tensor:
         if array.__class__ is not np.ndarray:
             array = array if is_on_device(array) else np.asarray(array)
-        elif plan.views and any([np.may_share_memory(array, a) for a in arrays]):
+        elif plan.views and array.base is not None and any([np.may_share_memory(array, a) for a in arrays]):
             array = array.copy()
-        tensor = object.__new__(Tensor)
-        tensor._data = array
-        tensor.dtype = BY_NUMPY[array.dtype]
-        tensor._counter = None if is_inference_mode_enabled() else [0]
-        return tensor
+        return self.constant(array)
 
     def _alias(self, plan: Plan, operand: Tensor, result: Tensor) -> None:
         """Makes ``result`` a view of ``operand`` where they share memory, be it none at all."""
-        if result._data.size and not _share_memory(result._data, operand._data):
-            return
-        counter = operand._counter
-        result._counter = counter
-        result._view = view_of(operand, plan.op, plan.attrs)
-        if counter is not None and counter[0]:
-            result._seen = counter[0]
-        if operand._detached or not is_grad_enabled() or plan.op.detaches:
-            result._detached = True
+        if not result._data.size or _share_memory(result._data, operand._data):
+            become_view(result, operand, plan.steps, plan.op.detaches)
 
-    def view(self, tensor: Tensor, steps: tuple[tuple[OpDef, dict[str, Any]], ...], index: Any) -> Tensor:
-        """``tensor[index]``, a view, of which it is known to what operations it leads."""
+    def view(self, tensor: Tensor, route: Route) -> Tensor:
+        """The view of a tensor, an array of the layout that the route is known for."""
         if tensor._view is not None:
             refresh(tensor)
-        if VOLATILE[0] or USED[0] or (tensor._requires_grad and is_grad_enabled()):
-            for op, attrs in steps:
+        if VOLATILE[0] or USED[0]:
+            for op, attrs in route.steps:
                 tensor = self.call(op, (tensor,), attrs)
             return tensor
-        result = object.__new__(Tensor)
-        # NOTE: with an Ellipsis numpy makes a view of a single element, too.
-        result._data = tensor._data[_as_view(index)]
-        result.dtype = tensor.dtype
-        result._counter = counter = tensor._counter
-        view = tensor._view
-        result._view = View(tensor, steps) if view is None else View(view.base, (*view.steps, *steps))
-        if counter is not None and counter[0]:
-            result._seen = counter[0]
-        if tensor._detached or not is_grad_enabled():
-            result._detached = True
-        return result
+        records = tensor._requires_grad and not route.detaches and is_grad_enabled()
+        for make, steps in route.parts if records else route.whole:
+            result = _new(Tensor)
+            result._data = make(tensor._data)
+            result.dtype = tensor.dtype
+            become_view(result, tensor, steps, route.detaches)
+            if records:
+                record(*steps[0], (tensor,), (result,))
+            tensor = result
+        return tensor
 
     def scalar(self, value: bool | int | float, dtype: DType) -> Tensor:
         """A tensor without dimensions."""
-        return Tensor._wrap(elements(value, dtype) if dtype is bfloat16 else np.array(value, dtype.numpy))
+        return Tensor._wrap(zero_dimensional(value, dtype))
 
     # ---- what tensors ask for
 
     def constant(self, array: np.ndarray) -> Tensor:
         """A tensor that owns the array."""
-        tensor = Tensor._wrap(array)
-        if is_inference_mode_enabled():
-            tensor._counter = None
+        tensor = _new(Tensor)
+        tensor._data = array
+        tensor.dtype = BY_NUMPY[array.dtype]
+        tensor._counter = None if is_inference_mode_enabled() else [0]
         return tensor
 
     def values(self, tensor: Tensor, purpose: str) -> np.ndarray:
@@ -403,20 +411,15 @@ def _of_one_type(function: Any, operands: Sequence[Any]) -> tuple[OpDef, Sequenc
     return function, operands
 
 
-def _as_view(index: Any) -> Any:
-    if index.__class__ is tuple:
-        return index if any([item is Ellipsis for item in index]) else (*index, Ellipsis)
-    return (index, Ellipsis) if index is not Ellipsis else index
-
-
 def _taken(operands: Sequence[Any], arrays: list[Any], key: list[Any]) -> bool | None:
     """Fills in the arrays of operands and what they are known by, Python numbers as they are; whether one requires
     gradients, None where one is no array."""
     records = False
     for tensor in operands:
-        if tensor.__class__ in _PYTHON:
+        kind = tensor.__class__
+        if kind is not Tensor and kind in _PYTHON:
             arrays.append(tensor)
-            key.append(tensor.__class__)
+            key.append(kind)
             continue
         if tensor._view is not None:
             refresh(tensor)

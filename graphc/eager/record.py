@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from itertools import repeat
 from typing import Any
 
 from graphc.base.dtypes import DType
@@ -11,7 +13,7 @@ from graphc.ir.op import OpDef, Trait
 from graphc.ops import dispatch
 from graphc.ops.reduce import sum_to
 from graphc.tape.grad_mode import is_anomaly_enabled, no_grad
-from graphc.tape.node import Edge, Node, freed
+from graphc.tape.node import Edge, Node, freed, next_sequence
 from graphc.tape.saved import saving
 from graphc.tensors.placement import beside, following_rules, is_on_device
 from graphc.tensors.tensor import Tensor
@@ -52,10 +54,8 @@ class Snapshot:
         self.shape = data.shape
         self.edge = edge
         self.whose = whose
-        hooks = saving.get()
-        if hooks is None:
-            self.unpack = None
-        else:
+        self.unpack = None
+        if (hooks := saving.get()) is not None:
             self.data, self.unpack = (_packed(hooks[0], tensor),), hooks[1]
 
     def is_stale(self) -> bool:
@@ -141,6 +141,12 @@ def real(tensor: Any) -> Any:
     return result
 
 
+@cache
+def _roles(name: str) -> tuple[str, str]:
+    """Whose tensors an op saves."""
+    return "an operand of " + name, "a result of " + name
+
+
 class OpNode(Node):
     """The application of an op."""
 
@@ -152,16 +158,15 @@ class OpNode(Node):
         edges: tuple[Edge | None, ...],
         results: Sequence[Tensor],
     ):
-        super().__init__()
+        self.sequence = next_sequence()
         self.op = op
         self.attrs = attrs
         self.edges = edges
         self.count = len(results)
-        whose = "an operand of " + op.name
-        self.operands = [Snapshot(t, edge, whose) for t, edge in zip(operands, edges)]  # noqa: B905 (as many)
+        operand, result = _roles(op.name)
+        self.operands = [*map(Snapshot, operands, edges, repeat(operand))]
         # Without their edges, which lead here: a cycle would keep everything alive until garbage is collected.
-        whose = "a result of " + op.name
-        self.results = [Snapshot(t, None, whose) for t in results]
+        self.results = [*map(Snapshot, results, repeat(None), repeat(result))]
 
     def name(self) -> str:
         """The op's name in the style of class names, e.g. ``ReduceMaxBackward``."""
@@ -209,18 +214,13 @@ def record(op: OpDef, attrs: Mapping[str, Any], operands: Sequence[Tensor], resu
     rules = op.vjp
     if rules is None:
         return
-    if callable(rules):
-        edges = tuple([edge_of(t) if t._requires_grad else None for t in operands])
-    else:
-        edges = tuple(
-            [
-                edge_of(t) if t._requires_grad and rule is not None else None
-                for t, rule in zip(operands, rules)  # noqa: B905 (as many)
-            ]
-        )
+    known = repeat(True) if callable(rules) else rules
+    edges: list[Edge | None] = []
+    for tensor, rule in zip(operands, known):  # noqa: B905 (as many)
+        edges.append(edge_of(tensor) if tensor._requires_grad and rule is not None else None)
     if not any(edges):
         return
-    node = OpNode(op, attrs, operands, edges, results)
+    node = OpNode(op, attrs, operands, tuple(edges), results)
     if is_anomaly_enabled():
         node.note_origin()
     for i, result in enumerate(results):

@@ -8,7 +8,6 @@ from graphc.linalg.norms import cond, matrix_norm, norm, vector_norm
 from graphc.linalg.products import (
     cross,
     diagonal,
-    householder_product,
     matmul,
     matrix_exp,
     matrix_power,
@@ -18,6 +17,7 @@ from graphc.linalg.products import (
     vander,
     vecdot,
 )
+from graphc.linalg.reflections import householder_product
 from graphc.linalg.spectra import (
     eig,
     eigh,

@@ -6,8 +6,10 @@ from typing import NamedTuple
 
 from graphc.base.errors import ArgumentError
 from graphc.linalg.checks import identity, need_matrix
-from graphc.linalg.products import householder_product, matrix_exp, matrix_power, multi_dot
-from graphc.linalg.results import LUResult, QRResult
+from graphc.linalg.low_rank import pca_lowrank, svd_lowrank
+from graphc.linalg.products import matrix_exp, matrix_power, multi_dot
+from graphc.linalg.reflections import geqrf, householder_product, ormqr
+from graphc.linalg.results import LUResult, QRResult, SVDColumnsResult
 from graphc.linalg.spectra import pinv, svdvals
 from graphc.linalg.spectra import qr as qr_of
 from graphc.linalg.spectra import svd as svd_of
@@ -16,14 +18,6 @@ from graphc.linalg.systems import det, inv, logdet, lu_factor_ex, permutation, s
 from graphc.linalg.systems import lu_solve as solve_by_lu
 from graphc.ops.factors import rows_to
 from graphc.tensors.tensor import Tensor
-
-
-class SVDResult(NamedTuple):
-    """Singular vectors and values; V is not transposed, nor conjugated."""
-
-    U: Tensor
-    S: Tensor
-    V: Tensor
 
 
 class TriangularSolveResult(NamedTuple):
@@ -74,15 +68,15 @@ def qr(input: Tensor, some: bool = True) -> QRResult:
     return qr_of(input, "reduced" if some else "complete")
 
 
-def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> SVDResult:
+def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> SVDColumnsResult:
     """See ``linalg.svd``; ``some`` is its ``full_matrices=False``, and V is not transposed. Without ``compute_uv`` U
     and V are zeros."""
     if not compute_uv:
         S = svdvals(input)
         *batch, m, n = input.shape
-        return SVDResult(input.new_zeros(*batch, m, m), S, input.new_zeros(*batch, n, n))
+        return SVDColumnsResult(input.new_zeros(*batch, m, m), S, input.new_zeros(*batch, n, n))
     U, S, Vh = svd_of(input, not some)
-    return SVDResult(U, S, Vh.mH)
+    return SVDColumnsResult(U, S, Vh.mH)
 
 
 def orgqr(input: Tensor, input2: Tensor) -> Tensor:
@@ -121,6 +115,7 @@ __all__ = [
     "cholesky_inverse",
     "cholesky_solve",
     "det",
+    "geqrf",
     "inverse",
     "logdet",
     "lu",
@@ -129,9 +124,12 @@ __all__ = [
     "matrix_exp",
     "matrix_power",
     "orgqr",
+    "ormqr",
+    "pca_lowrank",
     "pinverse",
     "qr",
     "slogdet",
     "svd",
+    "svd_lowrank",
     "triangular_solve",
 ]

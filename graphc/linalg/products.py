@@ -1,4 +1,4 @@
-"""Products of matrices: powers, exponentials, chains, reflections, tensor systems; and products of vectors."""
+"""Products of matrices: powers, exponentials, chains, tensor systems; and products of vectors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from graphc.base.dims import common_shape, dim_of
 from graphc.base.dtypes import complex128, float64
 from graphc.base.errors import ArgumentError, AttributeValueError, ShapeError
-from graphc.linalg.checks import expanded, identity, need_float, need_matrix, need_square
+from graphc.linalg.checks import expanded, identity, need_square
 from graphc.linalg.systems import inv, solve
 from graphc.ops import dispatch, reduce, shape
 from graphc.ops import elementwise as ew
@@ -173,27 +173,6 @@ def _halvings(A: Any) -> Any:
     """How often each matrix is halved until its norm is 2 [..., 1, 1]; not at all where it has none."""
     size = A.detach().abs().sum(-2).amax(-1)[..., None, None]
     return size.nan_to_num(0.0, 0.0, 0.0).clamp(min=2.0).log2().ceil() - 1
-
-
-# ---- reflections
-
-
-def householder_product(A: Tensor, tau: Tensor) -> Tensor:
-    """The first n columns of the product of reflections ``1 - tau[..., i] * v @ v.H``, where v is column i of A
-    [..., m, n] with 0 above its diagonal and 1 on it."""
-    need_matrix("householder_product", A)
-    need_float("householder_product", A, tau)
-    m, n = A.shape[-2:]
-    k = tau.shape[-1]
-    if m < n or k > n or tuple(tau.shape[:-1]) != tuple(A.shape[:-2]):
-        raise ShapeError(f"householder_product: reflections {list(A.shape)} with factors {list(tau.shape)}")
-    columns = identity(A, m)[:, :n]
-    result = straight_through(A * 0, expanded(columns, tuple(A.shape[:-2])))
-    below = A.tril(-1)
-    for i in range(k - 1, -1, -1):
-        v = below[..., i : i + 1] + columns[:, i : i + 1]
-        result = result - tau[..., i, None, None] * v * (v.mH @ result)
-    return result
 
 
 # ---- tensors as matrices

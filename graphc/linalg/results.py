@@ -28,6 +28,13 @@ class EighResult(NamedTuple):
     eigenvectors: Tensor
 
 
+class GeqrfResult(NamedTuple):
+    """R on and above the diagonal and reflections below it, and their factors."""
+
+    a: Tensor
+    tau: Tensor
+
+
 class InvExResult(NamedTuple):
     """An inverse, and 0 where it exists."""
 
@@ -42,6 +49,14 @@ class LstsqResult(NamedTuple):
     residuals: Tensor
     rank: Tensor
     singular_values: Tensor
+
+
+class SVDColumnsResult(NamedTuple):
+    """Singular vectors, as columns on both sides, and values."""
+
+    U: Tensor
+    S: Tensor
+    V: Tensor
 
 
 class LUResult(NamedTuple):

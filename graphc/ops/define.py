@@ -30,6 +30,7 @@ from graphc.ir.types import TensorType
 from graphc.ops import dispatch
 from graphc.ops.batch import BatchRule
 from graphc.ops.bounds import BoundsRule
+from graphc.ops.dispatch import active, default
 from graphc.ops.narrow import answers, apply_narrow, is_narrow, rounded_factors
 from graphc.ops.rules import show
 from graphc.ops.size_numbers import depends_on_sizes, number_of_sizes
@@ -51,8 +52,8 @@ class OpFunction:
     def __call__(self, *operands: Any, **attrs: Any) -> Any:
         if self.contracts and USED[0] and dispatch.is_front():
             operands = rounded_factors(dispatch.apply, operands)
-        if dispatch.active() is None:
-            return dispatch.default().call(self, operands, attrs)
+        if active() is None:
+            return default().call(self, operands, attrs)
         return self.applied(operands, attrs)
 
     def applied(self, operands: Sequence[Any], attrs: Attrs) -> Any:

@@ -9,7 +9,6 @@ import numpy as np
 
 from graphc.base.dtypes import complex64, float32
 from graphc.base.errors import DTypeError, IndexRangeError, ShapeError
-from graphc.base.size import is_size
 from graphc.ir.op import Attr, ErrorSample, Sample
 from graphc.ir.types import TensorType
 from graphc.ops import dispatch
@@ -204,8 +203,6 @@ def _weighed(x: Any, axis: int, weights: np.ndarray) -> Any:
 def _check(name: str, x: TensorType, axis: int, kinds: str) -> None:
     check_kind(name, 0, x.dtype, kinds)
     check_axis(name, axis, x.rank)
-    if is_size(x.shape[axis]):
-        raise ShapeError(f"{name}: the size {x.shape[axis]} is known in calls only", remedy="a fixed number of points")
     if not x.shape[axis]:
         raise ShapeError(f"{name}: axis {axis} of {show(x.shape)} has no elements", remedy="at least one point")
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import accumulate
+from operator import itemgetter, methodcaller
 from typing import Any
 
 import numpy as np
@@ -23,6 +25,7 @@ from graphc.ops import bounds, dispatch
 from graphc.ops.batch import Entry, all_one_more, along_axes, along_axis
 from graphc.ops.define import define
 from graphc.ops.parts_of_complex import Complex
+from graphc.ops.prepared import Prepared
 from graphc.ops.rules import (
     check_axes,
     check_axis,
@@ -67,7 +70,7 @@ reshape = define(
     "x",
     _infer_reshape,
     attrs=[Attr("shape", "ints", "the new shape")],
-    reference=lambda x, shape: x.reshape(shape),
+    reference=Prepared(lambda shape: methodcaller("reshape", shape)),
     vjp=(lambda g, result, x, shape: reshape(g, shape=x.shape),),
     lower=_lower_reshape,
     traits=VIEW,
@@ -114,7 +117,7 @@ transpose = define(
     "x",
     _infer_transpose,
     attrs=[Attr("permutation", "ints", "for each dimension of the result its dimension in x")],
-    reference=lambda x, permutation: x.transpose(permutation),
+    reference=Prepared(lambda permutation: methodcaller("transpose", permutation)),
     vjp=(lambda g, result, x, permutation: transpose(g, permutation=inverse(permutation)),),
     lower=lambda c, index, x, permutation: c.load(x, [index[i] for i in inverse(permutation)]),
     traits=VIEW,
@@ -171,13 +174,19 @@ def _put_broadcast(content: Any, value: Any, shape: Any) -> Any:
     raise shared_memory()
 
 
+@lru_cache(maxsize=1024)
+def _repeating(shape: tuple[int, ...], strides: tuple[int, ...], rank: int) -> tuple[int, ...]:
+    """The strides of so many dimensions in which those of size 1, and new leading ones, repeat."""
+    kept = [0 if size == 1 else step for size, step in zip(shape, strides, strict=True)]
+    return (*(0,) * (rank - len(kept)), *kept)
+
+
 def _repeated(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """``numpy.broadcast_to``, which takes five times as long."""
     if not x.size or not x.flags.c_contiguous:
         return np.broadcast_to(x, shape)
-    kept = [0 if size == 1 else step for size, step in zip(x.shape, x.strides, strict=True)]
     try:
-        result = np.ndarray(shape, x.dtype, x, 0, (*(0,) * (len(shape) - x.ndim), *kept))
+        result = np.ndarray(shape, x.dtype, x, 0, _repeating(x.shape, x.strides, len(shape)))
     except ValueError as error:  # of more bytes than there are addresses
         raise MemoryError(str(error)) from None
     result.flags.writeable = False
@@ -238,6 +247,10 @@ def _infer_slice(x: TensorType, starts: tuple[int, ...], stops: tuple[int, ...],
     return TensorType(x.dtype, tuple(counts))
 
 
+def _slices(starts: Sequence[int], stops: Sequence[int], steps: Sequence[int]) -> tuple[Any, ...]:
+    return tuple([np.s_[a:b:s] for a, b, s in zip(starts, stops, steps, strict=True)])
+
+
 def _slice_gradient(g: Any, result: Any, x: Any, starts: Any, stops: Any, steps: Any) -> Any:
     low, high = [], []
     for start, step, count, extent in zip(starts, steps, result.shape, x.shape, strict=True):
@@ -261,7 +274,7 @@ def _put_slice(content: Any, value: Any, starts: Any, stops: Any, steps: Any) ->
         mask = pad(filled(True, bool_, value.shape), **around, value=False)
     else:
         written = np.zeros(extents, bool)
-        written[tuple(np.s_[a:b:s] for a, b, s in zip(starts, stops, steps, strict=True))] = True
+        written[_slices(starts, stops, steps)] = True
         mask = dispatch.current().constant(written)
     return dispatch.apply(REGISTRY["where"], (mask, padded, content), {})
 
@@ -283,9 +296,8 @@ slice = define(
         Attr("stops", "ints", "end (exclusive) per dimension, at most its size"),
         Attr("steps", "ints", "distance per dimension, 1 or more"),
     ],
-    reference=lambda x, starts, stops, steps: np.asarray(
-        x[tuple(np.s_[a:b:s] for a, b, s in zip(starts, stops, steps, strict=True))]
-    ),
+    # NOTE: with an Ellipsis numpy gives an array where no dimension is left, too.
+    reference=Prepared(lambda starts, stops, steps: itemgetter((*_slices(starts, stops, steps), ...))),
     vjp=(_slice_gradient,),
     lower=lambda c, index, x, starts, stops, steps: c.load(
         x, [i * step + start for i, start, step in zip(index, starts, steps, strict=True)]
@@ -545,7 +557,9 @@ flip = define(
     "x",
     _infer_flip,
     attrs=[Attr("axes", "ints", "the dimensions to reverse")],
-    reference=lambda x, axes: np.flip(x, axes),
+    reference=Prepared(
+        lambda axes: itemgetter((*[np.s_[:: -1 if d in axes else 1] for d in range(max(axes, default=-1) + 1)], ...))
+    ),
     vjp=(lambda g, result, x, axes: flip(g, axes=axes),),
     lower=lambda c, index, x, axes: c.load(x, [x.shape[d] - 1 - i if d in axes else i for d, i in enumerate(index)]),
     traits=VIEW,

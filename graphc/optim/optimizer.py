@@ -92,11 +92,11 @@ class Optimizer:
 
     def init_state(self, param: Tensor) -> State:
         """The state of ``param`` before its first step; tensors that ``update`` replaces."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} does not define init_state")
 
     def update(self, param: Tensor, grad: Tensor, state: State, hyper: Group) -> tuple[Tensor, State]:
         """The parameter and its state after one step with ``grad``; nothing is changed in place."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} does not define update")
 
     def new_values(self, param: Tensor, grad: Tensor, state: State, hyper: Group) -> tuple[Tensor, State]:
         """What ``update`` gives; a complex parameter is updated as its real and imaginary parts, side by side."""

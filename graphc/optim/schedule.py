@@ -31,7 +31,7 @@ class LRScheduler:
 
     def get_lr(self) -> list[float]:
         """The learning rate of each group at ``last_epoch``, from the present one."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} does not define get_lr")
 
     def get_last_lr(self) -> list[float]:
         """What the last step set."""

@@ -109,6 +109,7 @@ class HostRun:
                 else:
                     np.copyto(_array(place, spec), array)
             _token(addresses).value = 0.0
+        # NOTE: also Ctrl-C: no exception passes through native code; ``serving`` raises it behind the call.
         except BaseException as error:
             self.error = error
 
@@ -172,6 +173,7 @@ def running(
     _present.runs.append(run)
     try:
         yield run
+    # NOTE: what a call raises whose Python function has failed comes of that, which is raised below.
     except Exception:
         if run.error is None:
             raise

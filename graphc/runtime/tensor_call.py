@@ -112,7 +112,8 @@ class TensorLibrary(ctypes.Structure):
         found = View()
         try:
             return None if _PARTS(self.read)(tensor, ctypes.addressof(found)) else found
-        except Exception:  # as the library says it: the function has set one
+        # NOTE: of the class that the library chose when it set one.
+        except Exception:
             return None
 
 

@@ -64,6 +64,7 @@ class _Mode:
                 except GeneratorExit:
                     generator.close()
                     raise
+                # NOTE: whatever is thrown into the generator is for the function.
                 except BaseException as error:
                     send = functools.partial(generator.throw, error)
 

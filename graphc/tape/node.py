@@ -17,12 +17,8 @@ from graphc.tape.hooks import RemovableHandle, note_traced
 Edge = tuple["Node", int]
 """A node and the number of one of its outputs."""
 
-_sequence = itertools.count()
-
-
-def next_sequence() -> int:
-    """A number greater than those of all nodes so far."""
-    return next(_sequence)
+next_sequence: Callable[[], int] = itertools.count().__next__
+"""A number greater than those of all nodes so far."""
 
 
 class Node:
@@ -104,7 +100,7 @@ class AccumulateGrad(Node):
     """The end of a path: adds to the gradient of a leaf tensor."""
 
     def __init__(self, variable: Any):
-        super().__init__()
+        self.sequence = next_sequence()
         self.variable = variable
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from graphc.base import mutation_epoch
-from graphc.base.device import CPU, OF_PROCESS, default_device
+from graphc.base.device import CPU, OF_PROCESS, default_device, device_of
 from graphc.base.device import device as device_type
 from graphc.base.dims import common_shape, has_sizes, new_shape
 from graphc.base.dtypes import (
@@ -80,10 +80,9 @@ def _finish(array: np.ndarray, requires_grad: bool = False, device: Any = None) 
 
 
 def _placed(tensor: Tensor, requires_grad: bool, device: Any) -> Tensor:
-    if device is None and (place := default_device()) is not CPU:
-        device = place
-    if device is not None and is_elsewhere(tensor._data, device_type(device)):
-        tensor = front().moved(tensor, device_type(device))
+    place = default_device() if device is None else device_of(device)
+    if is_elsewhere(tensor._data, place) and (device is not None or place is not CPU):
+        tensor = front().moved(tensor, place)
     return tensor.requires_grad_() if requires_grad else tensor
 
 
@@ -230,22 +229,33 @@ def _uniform(make: Any, value: float, shape: tuple[int, ...], dtype: Any, requir
 
 
 def _ones(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    return np.full(shape, element(1, bfloat16)) if dtype == bfloat16.numpy else np.ones(shape, dtype)
+    return _full(shape, element(1, bfloat16) if dtype == bfloat16.numpy else 1, dtype)
+
+
+def _full(shape: tuple[int, ...], value: Any, dtype: np.dtype) -> np.ndarray:
+    """``numpy.full``, which takes twice as long."""
+    array = np.empty(shape, dtype)
+    array[...] = value
+    return array
 
 
 def full(
     size: Sequence[int], fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """Elements of one value; its type is that of the value unless given."""
-    if (is_given(fill_value) and not requires_grad) or (has_sizes(_sequence(size)) and type(fill_value) in _SCALARS):
-        filled = filled_with(fill_value, new_shape((_sequence(size),)), dtype, _default[0])
-        return _placed(filled, requires_grad, device)
-    if np.ndim(fill_value._data if isinstance(fill_value, Tensor) else fill_value):
+    return _filled(new_shape((_sequence(size),)), fill_value, dtype, requires_grad, device)
+
+
+def _filled(shape: tuple[int, ...], fill_value: Any, dtype: Any, requires_grad: bool, device: Any) -> Tensor:
+    is_number = type(fill_value) in _SCALARS
+    if (is_given(fill_value) and not requires_grad) or (is_number and has_sizes(shape)):
+        return _placed(filled_with(fill_value, shape, dtype, _default[0]), requires_grad, device)
+    if not is_number and np.ndim(fill_value._data if isinstance(fill_value, Tensor) else fill_value):
         raise ArgumentError("full takes one number as fill_value", remedy="a number, or tensor.expand(...)")
     value = array_of(fill_value, dtype)
     if value.dtype not in BY_NUMPY:
         raise DTypeError(f"full: {fill_value!r} is no number", remedy="an int, a float or a bool")
-    return _finish(_allocated(np.full, new_shape((_sequence(size),)), value, value.dtype), requires_grad, device)
+    return _finish(_allocated(_full, shape, value, value.dtype), requires_grad, device)
 
 
 def _like(x: Tensor, dtype: Any) -> DType:
@@ -256,19 +266,19 @@ def _like(x: Tensor, dtype: Any) -> DType:
 def zeros_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Zeros with the shape and type of a tensor."""
     kind = _like(input, dtype)
-    return zeros(input.shape, dtype=kind, device=_place_like(input, device), requires_grad=requires_grad)
+    return _uniform(np.zeros, 0.0, input.shape, kind, requires_grad, _place_like(input, device))
 
 
 def ones_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Ones with the shape and type of a tensor."""
     kind = _like(input, dtype)
-    return ones(input.shape, dtype=kind, device=_place_like(input, device), requires_grad=requires_grad)
+    return _uniform(_ones, 1.0, input.shape, kind, requires_grad, _place_like(input, device))
 
 
 def empty_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Elements of any value, with the shape and type of a tensor."""
     kind = _like(input, dtype)
-    return empty(input.shape, dtype=kind, device=_place_like(input, device), requires_grad=requires_grad)
+    return _uniform(np.empty, 0.0, input.shape, kind, requires_grad, _place_like(input, device))
 
 
 def full_like(
@@ -276,9 +286,7 @@ def full_like(
 ) -> Tensor:
     """Elements of one value, with the shape and type of a tensor."""
     kind = _like(input, dtype)
-    return full(
-        tuple(input.shape), fill_value, dtype=kind, device=_place_like(input, device), requires_grad=requires_grad
-    )
+    return _filled(input.shape, fill_value, kind, requires_grad, _place_like(input, device))
 
 
 _MOST_AT_ONCE = 1 << 20
@@ -365,8 +373,8 @@ def _steps(name: str, start: Any, end: Any, steps: int, dtype: Any, of: DType | 
         wanted = [v if kind.is_floating_point or is_given(v) else _whole(v, kind) for v in ends]
         return front().own(spaced((wanted[0], wanted[1]), count, inner, of or kind)), kind
     real = inner.numpy.type
-    low, high = (real(fitted(v, kind)) for v in ends)
     with np.errstate(all="ignore"):
+        low, high = (real(fitted(v, kind)) for v in ends)
         each = (high - low) / real(count - 1) if count > 1 else real(0)
         places = np.arange(count).astype(real)
         late = places >= count // 2 if count > 1 else places < 0

@@ -189,6 +189,27 @@ def irfftn(input: Tensor, s: Dims = None, dim: Dims = None, norm: str | None = N
     return _to_real("irfftn", x, sizes[-1][1], sizes[-1][0], norm, True)
 
 
+def ihfftn(input: Tensor, s: Dims = None, dim: Dims = None, norm: str | None = None) -> Tensor:
+    """The inverse of ``hfftn``: ``ihfft`` along the last one of several dimensions and ``ifft`` along the others."""
+    x = _real("ihfftn", input)
+    sizes = _sizes("ihfftn", x, s, dim)
+    _check_some("ihfftn", sizes)
+    x = conjugate(_half("ihfftn", x, sizes[-1][1], sizes[-1][0], norm, True))
+    for at, count in sizes[:-1]:
+        x = _to_complex("ihfftn", x, count, at, norm, True)
+    return x
+
+
+def hfftn(input: Tensor, s: Dims = None, dim: Dims = None, norm: str | None = None) -> Tensor:
+    """``fft`` along several dimensions but the last one, and ``hfft`` along that; real numbers."""
+    x = _complex("hfftn", input)
+    sizes = _sizes("hfftn", x, s, dim)
+    _check_some("hfftn", sizes)
+    for at, count in sizes[:-1]:
+        x = _to_complex("hfftn", x, count, at, norm, False)
+    return _to_real("hfftn", conjugate(x), sizes[-1][1], sizes[-1][0], norm, False)
+
+
 def _check_some(name: str, sizes: Sequence[Any]) -> None:
     if not sizes:
         raise ArgumentError(f"{name} needs at least one dimension", remedy="dim=(-1,)")
@@ -212,6 +233,16 @@ def rfft2(input: Tensor, s: Dims = None, dim: Dims = (-2, -1), norm: str | None 
 def irfft2(input: Tensor, s: Dims = None, dim: Dims = (-2, -1), norm: str | None = None) -> Tensor:
     """``irfftn`` along the last two dimensions."""
     return irfftn(input, s, dim, norm)
+
+
+def hfft2(input: Tensor, s: Dims = None, dim: Dims = (-2, -1), norm: str | None = None) -> Tensor:
+    """``hfftn`` along the last two dimensions."""
+    return hfftn(input, s, dim, norm)
+
+
+def ihfft2(input: Tensor, s: Dims = None, dim: Dims = (-2, -1), norm: str | None = None) -> Tensor:
+    """``ihfftn`` along the last two dimensions."""
+    return ihfftn(input, s, dim, norm)
 
 
 # ---- frequencies, and where zero stands

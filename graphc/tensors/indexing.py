@@ -21,6 +21,7 @@ from graphc.ops.check import check_index, check_range
 from graphc.ops.index import gather, gathered_shape, iota, row_major_places, scatter, scatter_add, scatter_extreme
 from graphc.tape.grad_mode import is_grad_enabled
 from graphc.tape.tangents import USED
+from graphc.tensors import routes
 from graphc.tensors.repeated import PLAIN, compiled_when_repeated
 from graphc.tensors.tensor_base import VOLATILE, TensorBase, converted, front, refresh
 
@@ -158,11 +159,6 @@ def _position(item: Any, extent: int, dim: int) -> int:
     return number % extent if extent else 0
 
 
-_VIEWS: dict[Any, Any] = {}
-"""By index and shape the steps of the views that eager mode has made: (op, attributes) each."""
-_MOST_VIEWS = 10_000
-
-
 _BOUNDS = (int, type(None))
 
 
@@ -178,23 +174,28 @@ def _known_by(item: Any) -> Any:
     return NotImplemented
 
 
+def _as_view(index: Any) -> Any:
+    """The index with an Ellipsis, with which numpy makes a view of a single element, too."""
+    if index.__class__ is tuple:
+        return index if any([item is Ellipsis for item in index]) else (*index, Ellipsis)
+    return index if index is Ellipsis else (index, Ellipsis)
+
+
 def take(x: Any, index: Any) -> Any:
     """``x[index]``: a view for ints, slices, None and Ellipsis, a new tensor for index tensors."""
     if dispatch.active() is not None or x._data.__class__ is not np.ndarray:
         return _taken(x, index)
-    key = tuple(map(_known_by, index)) if index.__class__ is tuple else _known_by(index)
-    if key is NotImplemented or (key.__class__ is tuple and NotImplemented in key):
+    kind = index.__class__
+    entry = tuple([_known_by(item) for item in index]) if kind is tuple else _known_by(index)
+    if entry is NotImplemented or (kind is tuple and NotImplemented in entry):
         return _taken(x, index)
-    known = key, index.__class__, x._data.shape
-    steps = _VIEWS.get(known)
-    if steps is not None:
-        return dispatch.default().view(x, steps, index)
+    key = take, kind, entry, x._data.shape
+    found = routes.known(key)
+    if found is not None:
+        return dispatch.default().view(x, found)
     result = _taken(x, index)
-    steps = () if result._view is None else result._view.steps[0 if x._view is None else len(x._view.steps) :]
-    if steps:
-        if len(_VIEWS) >= _MOST_VIEWS:
-            _VIEWS.clear()
-        _VIEWS[known] = steps
+    if (route := routes.route_to(result, x, operator.itemgetter(_as_view(index)))) is not None:
+        routes.remember(key, route)
     return result
 
 

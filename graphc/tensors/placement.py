@@ -74,7 +74,7 @@ def placement() -> Placement:
 
 def is_on_device(data: Any) -> bool:
     """Whether what a tensor holds lies on a device besides the CPU."""
-    return getattr(data, "is_on_device", False)
+    return data.__class__ is not np.ndarray and getattr(data, "is_on_device", False)
 
 
 def place_of(data: Any) -> device:
@@ -89,6 +89,8 @@ def on_host(data: Any) -> np.ndarray:
 
 def is_elsewhere(data: Any, place: device) -> bool:
     """Whether what a tensor holds lies on another device; the memory of the host is one, whatever its index."""
+    if place is CPU and data.__class__ is np.ndarray:
+        return False
     here = place_of(data)
     return here.type != place.type or (here.type != "cpu" and here != place)
 

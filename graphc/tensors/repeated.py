@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
 import numpy as np
 
+from graphc.base.autocast_state import USED as AUTOCAST
 from graphc.base.autocast_state import is_autocast_enabled
 from graphc.base.dtypes import DType
 from graphc.base.lazy import deferred
-from graphc.ops import dispatch
+from graphc.ops.dispatch import active, default
 from graphc.tape.grad_mode import is_anomaly_enabled, is_grad_enabled, is_inference_mode_enabled
 from graphc.tape.saved import saving
 from graphc.tape.tangents import USED, levels
@@ -33,66 +34,64 @@ _program = deferred("graphc.compiled.repeated:program")
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
-class Signature(NamedTuple):
-    """What programs of a function depend on, and the tensors of a call."""
-
-    key: tuple[Any, ...]
-    tensors: list[Any]
-
-
-def _entry(value: Any, key: list[Any], tensors: list[Any], records: bool) -> bool:
-    """Notes an argument; False for one that no program takes."""
-    kind = value.__class__
-    key.append(kind)
-    if kind in PLAIN:
-        if value._view is not None:
-            refresh(value)
-        data = value._data
-        if data.__class__ is not np.ndarray or (VOLATILE[0] and value._volatile):
+def _entries(values: Iterable[Any], key: list[Any], tensors: list[Any], records: bool) -> bool:
+    """Notes arguments; False where one is what no program takes."""
+    for value in values:
+        kind = value.__class__
+        key.append(kind)
+        if kind in _STATIC:
+            # NOTE: -0.0 equals 0.0, and is another constant.
+            key.append(value if value or kind is not float else str(value))
+        elif kind in PLAIN:
+            if not _tensor(value, key, records):
+                return False
+            tensors.append(value)
+        elif isinstance(value, (tuple, list)):
+            key.append(len(value))
+            if not _entries(value, key, tensors, records):
+                return False
+        else:
             return False
-        key.append(data.dtype)
-        key.append(data.shape)
-        key.append(records and value._requires_grad)
-        tensors.append(value)
-        return True
-    if kind in _STATIC:
-        # NOTE: -0.0 equals 0.0, and is another constant.
-        key.append(value if value or kind is not float else str(value))
-        return True
-    if isinstance(value, (tuple, list)):
-        key.append(len(value))
-        return all([_entry(entry, key, tensors, records) for entry in value])
-    return False
+    return True
 
 
-def signature(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Signature | None:
-    """The signature of a call; None of one that no program takes."""
+def _tensor(tensor: Any, key: list[Any], records: bool) -> bool:
+    if tensor._view is not None:
+        refresh(tensor)
+    data = tensor._data
+    if data.__class__ is not np.ndarray or (VOLATILE[0] and tensor._volatile):
+        return False
+    key += data.dtype, data.shape, records and tensor._requires_grad
+    return True
+
+
+def signature(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], list[Any]] | None:
+    """What programs of a function depend on, and the tensors of a call; None of a call that no program takes."""
     key: list[Any] = []
     tensors: list[Any] = []
     records = is_grad_enabled()
-    for value in args:
-        if not _entry(value, key, tensors, records):
-            return None
-    for name, value in kwargs.items():
-        key.append(name)
-        if not _entry(value, key, tensors, records):
+    if not _entries(args, key, tensors, records):
+        return None
+    if kwargs:
+        key += kwargs
+        if not _entries(kwargs.values(), key, tensors, records):
             return None
     if len(tensors) > 1:
         numbers = [*map(id, tensors)]
         if len(set(numbers)) < len(numbers):
             key.append(tuple(map(numbers.index, numbers)))
-    return Signature(tuple(key), tensors) if tensors else None
+    return (tuple(key), tensors) if tensors else None
 
 
 def is_watched() -> bool:
     """Whether somebody wants to see each operation, or what it saves."""
     return (
         is_anomaly_enabled()
-        or is_autocast_enabled()
+        or (AUTOCAST[0] and is_autocast_enabled())
         or saving.get() is not None
         or is_inference_mode_enabled()
         or (USED[0] and bool(levels.get()))
-        or dispatch.default().mode != "auto"
+        or default().mode != "auto"
     )
 
 
@@ -107,15 +106,16 @@ def compiled_when_repeated(function: _F) -> _F:
 
     @functools.wraps(function)
     def called(*args: Any, **kwargs: Any) -> Any:
-        if dispatch.active() is not None or is_watched():
+        if active() is not None or is_watched():
             return function(*args, **kwargs)
         found = signature(args, kwargs)
         if found is None:
             return function(*args, **kwargs)
-        run = known.get(found.key, 0)
+        key, tensors = found
+        run = known.get(key, 0)
         if run.__class__ is int:
-            run = _counted(run, found.key, args, kwargs)
-        if run is not None and (result := run(found.tensors)) is not None:
+            run = _counted(run, key, args, kwargs)
+        if run is not None and (result := run(tensors)) is not None:
             return result
         return function(*args, **kwargs)
 

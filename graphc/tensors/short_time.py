@@ -165,7 +165,7 @@ def _padded(x: Any, count: int, mode: str) -> Any:
         )
     if mode == "reflect" and count >= x.shape[-1]:
         raise ShapeError(f"stft: {x.shape[-1]} places cannot be reflected to {count} more", remedy="a smaller n_fft")
-    places = np.pad(np.arange(x.shape[-1]), count, mode=_PLACES[mode])  # type: ignore[call-overload]
+    places = np.pad(np.arange(int(x.shape[-1])), count, mode=_PLACES[mode])  # type: ignore[call-overload]
     return gather(x, front().constant(places), axis=1)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,8 +21,10 @@ from graphc.ops import math as mathematics
 from graphc.ops.define import common_type
 from graphc.ops.quadrature import column, gauss_legendre, row, sum_last
 from graphc.ops.state import stop_gradient
-from graphc.tensors.tensor import Tensor
-from graphc.tensors.tensor_base import need_tensor
+from graphc.tensors.tensor_base import TensorBase, need_tensor
+
+if TYPE_CHECKING:
+    from graphc.tensors.tensor import Tensor
 
 
 def _in_f64(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -31,10 +33,10 @@ def _in_f64(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def call(input: Any, *others: Any) -> Any:
         given = [input, *others]
-        need_tensor(function.__name__, next((v for v in given if isinstance(v, Tensor)), input))
+        need_tensor(function.__name__, next((v for v in given if isinstance(v, TensorBase)), input))
         dtype = common_type(given, function.__name__)
         dtype = dtype if dtype.kind == "f" else float32
-        wide = [ew.cast(v, dtype=float64) if isinstance(v, Tensor) else row(v) for v in given]
+        wide = [ew.cast(v, dtype=float64) if isinstance(v, TensorBase) else row(v) for v in given]
         found = function(*wide)
         return found if dtype is float64 else ew.cast(found, dtype=dtype)
 

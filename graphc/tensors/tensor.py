@@ -45,6 +45,7 @@ from graphc.tensors.methods.statistics import Statistics
 from graphc.tensors.placement import is_elsewhere, is_on_device, on_host, place_of
 from graphc.tensors.printing import text_of, with_suffixes
 from graphc.tensors.repeated import PLAIN
+from graphc.tensors.routes import rearranging
 from graphc.tensors.tensor_base import BY_NUMPY, converted, edge_of, expose, front, refresh
 
 
@@ -172,6 +173,7 @@ class Tensor(Arithmetic, Numbers, Shaping, InPlace, Conversion, Calculus, Statis
         """
         front().backward((self,), (gradient,), retain_graph, create_graph, inputs)
 
+    @rearranging
     def detach(self) -> Tensor:
         """A tensor that shares memory with this one and no history."""
         return stop_gradient(self)
@@ -185,6 +187,7 @@ class Tensor(Arithmetic, Numbers, Shaping, InPlace, Conversion, Calculus, Statis
         return self
 
     @property
+    @rearranging
     def data(self) -> Tensor:
         """As detach(); assigning a tensor replaces the memory."""
         return stop_gradient(self)
@@ -198,7 +201,11 @@ class Tensor(Arithmetic, Numbers, Shaping, InPlace, Conversion, Calculus, Statis
     def clone(self, *, memory_format: Any = None) -> Tensor:
         """A copy, through which gradients flow."""
         check_format("clone", memory_format)
-        return front().own(shape.reshape(self, shape=self.shape))
+        return front().own(self._same())
+
+    @rearranging
+    def _same(self) -> Tensor:
+        return shape.reshape(self, shape=self.shape)
 
     def __copy__(self) -> Tensor:
         return type(self)._make_subclass(type(self), self, self._requires_grad)

@@ -6,15 +6,15 @@ import warnings
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from graphc.base import mutation_epoch
 from graphc.base.device import device
-from graphc.base.dtypes import ALL, DType, bfloat16, elements
+from graphc.base.dtypes import ALL, DType, bfloat16, bool_, elements, rounded, zero_dimensional
 from graphc.base.errors import DeviceError, DTypeError, GradientError, MemoryLimitError
-from graphc.base.extents import Size, size_of, traced_size
+from graphc.base.extents import SIZES, Size, traced_size
 from graphc.base.mutation_epoch import Members
 from graphc.ir.op import OpDef
 from graphc.ops import dispatch
@@ -39,13 +39,20 @@ VOLATILE = [False]
 """Whether a volatile variable was ever made; until then no operation looks for them."""
 
 
-class View(NamedTuple):
+Steps = tuple[tuple[OpDef, dict[str, Any]], ...]
+"""Operations on one operand, with attributes, one after the other."""
+
+
+class View:
     """How a tensor's elements are found in another one."""
 
-    owner: Any
-    """The tensor that owned the memory when the view was made."""
-    steps: tuple[tuple[OpDef, dict[str, Any]], ...]
-    """The operations that lead from the base to the view."""
+    __slots__ = ("owner", "steps")
+
+    def __init__(self, owner: Any, steps: Steps):
+        self.owner = owner
+        """The tensor that owned the memory when the view was made."""
+        self.steps = steps
+        """The operations that lead from the base to the view."""
 
     @property
     def base(self) -> Any:
@@ -165,7 +172,7 @@ class TensorBase:
     def shape(self) -> Size:
         """Extent of each dimension."""
         data = self._data
-        return size_of(data.shape) if data.__class__ is np.ndarray else traced_size(data.shape)
+        return SIZES[data.shape] if data.__class__ is np.ndarray else traced_size(data.shape)
 
     @property
     def ndim(self) -> int:
@@ -456,14 +463,23 @@ def too_large(name: str, error: MemoryError, where: str | None = None) -> Memory
     return MemoryLimitError(f"{name}: {error}", where=where, remedy="a smaller tensor")
 
 
-def _is_bfloat(data: Any, dtype: DType) -> bool:
-    """Whether one of data and type is bf16, and not both are."""
-    return (dtype is bfloat16) != (getattr(data, "dtype", None) == bfloat16.numpy)
+def warn_of_lost_parts() -> None:
+    """Warns that complex numbers become real ones."""
+    warnings.warn("a real tensor has no imaginary parts, which are lost", UserWarning, stacklevel=3)
 
 
 def converted(data: Any, dtype: DType) -> np.ndarray:
-    """A new array of numbers or nested sequences of them; raises DTypeError for what is no number or too large."""
+    """A new array of numbers or nested sequences of them. What is too large for a floating-point type becomes infinite.
+
+    Raises DTypeError for what is no number, and for what is too large for integers.
+    """
+    known = getattr(data, "dtype", None)
+    if known == bfloat16.numpy:
+        return np.array(elements(data, dtype))
+    if isinstance(known, np.dtype) and known.kind == "c" and not (dtype.is_complex or dtype is bool_):
+        warn_of_lost_parts()
+        data = data.real
     try:
-        return elements(data, dtype) if _is_bfloat(data, dtype) else np.array(data, dtype.numpy)
+        return zero_dimensional(data, dtype) if data.__class__ is float else rounded(data, dtype)
     except (TypeError, ValueError, OverflowError) as error:
         raise DTypeError(f"the data cannot be made {dtype.name}: {error}", remedy="numbers that fit the type") from None

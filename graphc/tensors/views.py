@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,18 +10,22 @@ import numpy as np
 from graphc.base import mutation_epoch
 from graphc.base.dtypes import bool_
 from graphc.base.errors import GradientError
-from graphc.ir.op import OpDef
 from graphc.ops import elementwise as ew
 from graphc.tape import tangents
 from graphc.tape.grad_mode import is_grad_enabled, set_grad_enabled
-from graphc.tensors.tensor_base import View, bump, check_writable, front, refresh
+from graphc.tensors.tensor_base import Steps, View, bump, check_writable, front, refresh
 
 
-def view_of(operand: Any, op: OpDef, attrs: dict[str, Any]) -> View:
-    """The view that ``op`` makes of ``operand``, traced back to the tensor that owns the memory."""
-    if operand._view is None:
-        return View(operand, ((op, attrs),))
-    return View(operand._view.base, (*operand._view.steps, (op, attrs)))
+def become_view(result: Any, operand: Any, steps: Steps, detaches: bool) -> None:
+    """Makes ``result``, a new tensor in the memory of ``operand`` to which operations lead, a view of the tensor that
+    owns the memory; without gradient where it ``detaches``."""
+    result._counter = counter = operand._counter
+    view = operand._view
+    result._view = View(operand, steps) if view is None else View(view.base, view.steps + steps)
+    if counter is not None and counter[0]:
+        result._seen = counter[0]
+    if detaches or operand._detached or not is_grad_enabled():
+        result._detached = True
 
 
 def write_through(tensor: Any, value: Any) -> None:
@@ -65,7 +69,7 @@ def write_tangents(tensor: Any, value: Any) -> None:
                 tangents.set_tangent(base, level, _replaced(content, view.steps, tangent))
 
 
-def _replaced(content: Any, steps: Sequence[tuple[OpDef, dict[str, Any]]], value: Any) -> Any:
+def _replaced(content: Any, steps: Steps, value: Any) -> Any:
     """``content`` with ``value`` in the place of the view that ``steps`` lead to."""
     contents = [content]
     for op, attrs in steps[:-1]:

@@ -36,7 +36,7 @@ from graphc.tape.tangents import USED, has_tangents
 from graphc.tensors.placement import OnOneDevice
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import VOLATILE, any_volatile, check_writable, is_counted, refresh, too_large
-from graphc.tensors.views import view_of, write_tangents, write_through
+from graphc.tensors.views import become_view, write_tangents, write_through
 from graphc.tracing.constructs import advice
 from graphc.tracing.host import HostCalls, no_python, run_gradient_hook, watch_tensor
 from graphc.tracing.training import Training, gradient_outside
@@ -200,10 +200,7 @@ class Tracer(OnOneDevice):
         after = self._reference(op, before, attrs, operand)
         self._layouts[id(result)] = (result, after)
         if not after.size or np.may_share_memory(before, after):
-            result._view = view_of(operand, op, attrs)
-            result._counter = operand._counter
-            result._seen = 0 if operand._counter is None else operand._counter[0]
-            result._detached = operand._detached or not is_grad_enabled()
+            become_view(result, operand, ((op, attrs),), False)
 
     @staticmethod
     def _reference(op: OpDef, layout: np.ndarray, attrs: dict[str, Any], operand: Tensor) -> np.ndarray:

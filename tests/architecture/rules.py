@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Sequence
+from itertools import takewhile
 from pathlib import PurePosixPath
 
 import networkx as nx
@@ -108,6 +109,25 @@ def check_third_party(sources: Iterable[Source], standard: frozenset[str]) -> li
         if _top(imported.module) not in known
         and not source.path.startswith(OPTIONAL_OWNERS.get(_top(imported.module), "-"))
     ]
+
+
+def check_broad_excepts(sources: Iterable[Source]) -> list[str]:
+    """Where graphc catches Exception or BaseException, a note beside it says why no narrower class will do."""
+    found = []
+    for source in _in_graphc(sources):
+        lines = source.text.splitlines()
+        for handler in ast.walk(source.tree):
+            if not isinstance(handler, ast.ExceptHandler) or not _is_broad(handler.type):
+                continue
+            above = takewhile(lambda line: line.lstrip().startswith("#"), reversed(lines[: handler.lineno - 1]))
+            if not any("# NOTE: " in line for line in (lines[handler.lineno - 1], *above)):
+                found.append(f"{source.path}:{handler.lineno}: catches everything, and no note says why")
+    return found
+
+
+def _is_broad(caught: ast.expr | None) -> bool:
+    names = caught.elts if isinstance(caught, ast.Tuple) else [caught]
+    return any(n is None or (isinstance(n, ast.Name) and n.id in ("Exception", "BaseException")) for n in names)
 
 
 def check_file_length(sources: Iterable[Source]) -> list[str]:

@@ -125,6 +125,18 @@ def test_foreign_packages_are_found():
     assert rules.check_third_party([source("graphc/monitor/terminal.py", "import rich")], standard) == []
 
 
+def test_broad_excepts_without_a_reason_are_found():
+    def caught(*lines: str) -> list[str]:
+        return rules.check_broad_excepts([source("graphc/a.py", "try:", "    f()", *lines, "    pass")])
+
+    why = "# NOTE: whatever the user's code raises."
+    for bad in ("except Exception:", "except BaseException as e:", "except:", "except (OSError, Exception):"):
+        assert caught(bad) == ["graphc/a.py:3: catches everything, and no note says why"]
+        assert caught("# of any class", bad)
+        assert caught(why, "# It is raised again.", bad) == caught(f"{bad}  {why}") == []
+    assert caught("except (OSError, ValueError):") == []
+
+
 def test_long_files_are_found():
     assert rules.check_file_length([source("graphc/a.py", *["x = 1"] * 600)]) == []
     assert rules.check_file_length([source("graphc/a.py", *["x = 1"] * 601)]) == ["graphc/a.py: 601 lines, at most 600"]

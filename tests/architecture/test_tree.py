@@ -60,6 +60,10 @@ def test_imports_are_dependencies(sources: list[Source]):
     expect_none(rules.check_third_party(sources, sys.stdlib_module_names))
 
 
+def test_what_catches_everything_says_why(sources: list[Source]):
+    expect_none(rules.check_broad_excepts(sources))
+
+
 def test_files_are_short(sources: list[Source]):
     expect_none(rules.check_file_length(sources))
 

@@ -41,11 +41,19 @@ def test_values_are_typed():
 
 
 @pytest.mark.parametrize(
-    "variable", ["GRAPHC_VERIFY", "GRAPHC_THREADS", "GRAPHC_SPIN_US", "GRAPHC_LOGS", "GRAPHC_DEBUG", "GRAPHC_CACHE"]
+    "variable",
+    ["GRAPHC_VERIFY", "GRAPHC_THREADS", "GRAPHC_SPIN_US", "GRAPHC_LOGS", "GRAPHC_DISTRIBUTED_CHECK"],
 )
 def test_a_wrong_value_names_the_variable_and_what_it_takes(variable: str):
     with pytest.raises(ArgumentError, match=rf"{variable}='sometimes' is no value of this option\n  try    one of `"):
         config.read({variable: "sometimes"})
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "nan", "inf", "soon", ""])
+def test_a_timeout_is_a_number_of_seconds_above_zero(text: str):
+    assert config.read({"GRAPHC_DISTRIBUTED_TIMEOUT": "0.5"}).distributed_timeout == 0.5
+    with pytest.raises(ArgumentError, match="GRAPHC_DISTRIBUTED_TIMEOUT"):
+        config.read({"GRAPHC_DISTRIBUTED_TIMEOUT": text})
 
 
 def test_read_takes_the_environment_as_it_is_now(monkeypatch: pytest.MonkeyPatch):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import inspect
 import os
+import threading
 from pathlib import Path
 
 import pytest
 
 from graphc.base import location
-from graphc.base.location import UNKNOWN, Location, capture, portable_path, raised_at, user_frame
+from graphc.base.location import UNKNOWN, Location, capture, line_of_thread, portable_path, raised_at, user_frame
 
 
 def line() -> int:
@@ -101,3 +102,21 @@ def test_a_portable_path_is_that_of_the_import_wherever_the_package_lies(tmp_pat
     assert portable_path("/elsewhere/net.py") == "net.py" and portable_path("") == ""
     here = Location("fc", str(package / "net.py"), 3)
     assert here.portable == Location("fc", "package/net.py", 3) and UNKNOWN.portable == UNKNOWN
+
+
+def test_the_line_of_a_thread_is_one_of_the_user_even_where_it_waits_in_the_library():
+    begun, let = threading.Event(), threading.Event()
+
+    def work() -> None:
+        begun.set()
+        let.wait()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    begun.wait()
+    expected = work.__code__.co_firstlineno + 2
+    while (found := line_of_thread(thread.ident or 0)).line != expected:  # It is on its way there.
+        assert Path(found.file).resolve() == Path(__file__).resolve()
+    let.set()
+    thread.join()
+    assert line_of_thread(thread.ident or 0) == UNKNOWN

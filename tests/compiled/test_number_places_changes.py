@@ -294,7 +294,8 @@ def test_a_training_flag_that_is_a_number_is_read_again():
 def test_calls_with_the_same_numbers_are_native_until_one_is_another():
     model, options, x = Scaled(), Options(), floats(2, 3)
     fast = gc.compile(lambda x: model(x) * options.scale)
-    with gc.no_grad(), references():  # programs that eager mode makes would look like changes
+    # NOTE: where eager mode makes a program meanwhile, words change that are watched, and one more call is not native.
+    with gc.no_grad(), references():
         for i in range(3):
             model.scale, options.scale = 0.5 + i, 1.5 * i
             fast(x)

@@ -78,13 +78,20 @@ def leaves(value: Any) -> list[Any]:
 
 
 def number(value: Any) -> np.ndarray:
-    """The values of a tensor of either library, or of a Python number."""
-    return value.numpy(force=True) if hasattr(value, "numpy") else np.asarray(value)
+    """The values of a tensor of either library, or of a Python number; those of bf16, which numpy has not, as f32."""
+    if not hasattr(value, "numpy"):
+        return np.asarray(value)
+    return (value.float() if _is_bfloat(value) else value).numpy(force=True)
+
+
+def _is_bfloat(value: Any) -> bool:
+    return str(getattr(value, "dtype", "")) in ("bf16", "torch.bfloat16")
 
 
 def equal(ours: Any, theirs: Any, tolerance: float, what: str) -> None:
     """Asserts equal shape, element type and values."""
     x, y = number(ours), number(theirs)
+    assert _is_bfloat(ours) == _is_bfloat(theirs), f"{what}: type {ours.dtype}, torch {theirs.dtype}"
     assert x.shape == y.shape, f"{what}: shape {x.shape}, torch {y.shape}"
     assert x.dtype == y.dtype, f"{what}: type {x.dtype}, torch {y.dtype}"
     scale = max(1.0, float(np.max(np.abs(y), initial=0.0, where=np.isfinite(y)))) if y.dtype.kind == "f" else 1.0
@@ -106,7 +113,8 @@ def gradients(library: Any, results: Sequence[Any], inputs: Sequence[Any], creat
     """Gradients of the weighted sum of all results that have one (None where they do not depend on an input)."""
     roots = [r for r in results if getattr(r, "requires_grad", False)]
     weights = [
-        library.from_numpy(np.asarray(normal(*r.shape, seed=seed + i), number(r).dtype)) for i, r in enumerate(roots)
+        library.from_numpy(np.asarray(normal(*r.shape, seed=seed + i), number(r).dtype)).to(r.dtype)
+        for i, r in enumerate(roots)
     ]
     wanted = [x for x in inputs if x.requires_grad]
     if not roots or not wanted:

@@ -34,6 +34,10 @@ def ends_early() -> None:
 
 
 def ends_with_the_others() -> None:
+    """After the group's end each process is by itself, and its errors are its own."""
+    assert sys.excepthook is not sys.__excepthook__
+    distributed.destroy_process_group()
+    assert sys.excepthook is sys.__excepthook__ and distributed.size() == 1
     sys.exit(3)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import doctest
+import inspect
 import io
 import linecache
 import re
@@ -122,10 +123,16 @@ def test_programs_run_and_print_what_the_page_says(name: str, tmp_path: Path, mo
 
 def test_what_the_page_for_users_of_pytorch_calls_missing_is_missing():
     text = (ROOT / "docs" / "coming_from_pytorch.md").read_text(encoding="utf-8")
-    names = re.findall(r"`([\w.]+)`", text.partition("## Not there")[2])
-    assert len(names) > 5
-    found = [name for name in names if _resolves(name)]
-    assert not found, f"exists: {', '.join(found)}; the last table of docs/coming_from_pytorch.md says it does not"
+    rows = re.findall(r"^\| (?!\|)(.+) \|$", text.partition("## Not there")[2], re.MULTILINE)
+    assert len(rows) == text.partition("## Not there")[2].count("\n|") - 2, "each line below the head is a row"
+    for row in rows:
+        names, calls = re.findall(r"`([\w.]+)`", row), re.findall(r"`([\w.]+)\(((?:\w+=(?:, )?)+)\)`", row)
+        assert names or calls, f"nothing that can be looked for: {row}"
+        found = [name for name in names if _resolves(name)]
+        for name, arguments in calls:
+            known = inspect.signature(attrgetter(name)(graphc)).parameters
+            found += [f"{name}({a}=)" for a in re.findall(r"\w+", arguments) if a in known]
+        assert not found, f"exists: {', '.join(found)}; the last table of docs/coming_from_pytorch.md says it does not"
 
 
 def _resolves(name: str) -> bool:

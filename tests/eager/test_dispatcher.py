@@ -8,6 +8,8 @@ import subprocess
 import sys
 import warnings
 from collections import Counter
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -63,6 +65,33 @@ def test_floating_point_exceptions_are_silent():
         assert graphc.zeros(1).log().item() == -np.inf
         assert np.isnan((graphc.zeros(1) / 0).item())
         (graphc.full((1,), 1e38) * 1e38).item()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "complex64"])
+def test_numbers_that_are_too_large_for_a_type_become_infinite_in_silence(dtype):
+    x, large = graphc.ones(2, dtype=dtype), [1e300, 10**39, -1e300, np.float64(1e300)]
+    made: list[Callable[[Any], Any]] = [
+        lambda n: x * n,
+        lambda n: x.add(x, alpha=n),
+        lambda n: graphc.where(x == 1, n, x),
+        lambda n: x.masked_fill(x == 1, n),
+        lambda n: x.clone().fill_(n),
+        lambda n: graphc.full((2,), n, dtype=dtype),
+        lambda n: graphc.tensor(n, dtype=dtype),
+        lambda n: graphc.tensor([n, n], dtype=dtype),
+        lambda n: graphc.tensor(np.array([n, n], float), dtype=dtype),
+        lambda n: x.new_tensor([n]),
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for make in made:
+            for number in large:
+                found = make(number)
+                assert found.dtype.long_name == dtype
+                parts = found.real.float() if found.is_complex() else found.float()
+                assert np.all(parts.numpy() == np.copysign(np.inf, float(number)))
+        if dtype != "complex64":
+            assert not graphc.linspace(0, 1e300, 3, dtype=dtype).isfinite()[-1]
 
 
 def test_traced_tensors_do_not_escape():
@@ -125,9 +154,9 @@ def test_in_reference_mode_every_application_of_every_op_is_its_numpy_reference(
 
 def test_in_reference_mode_a_training_step_is_nothing_but_references(calls):
     applied, referred = calls
-    model = graphc.nn.Sequential(graphc.nn.Conv2d(1, 2, 3), graphc.nn.BatchNorm2d(2), graphc.nn.Dropout(0.1))
-    optimizer = graphc.optim.Adam(model.parameters())
     with eager.references():
+        model = graphc.nn.Sequential(graphc.nn.Conv2d(1, 2, 3), graphc.nn.BatchNorm2d(2), graphc.nn.Dropout(0.1))
+        optimizer = graphc.optim.Adam(model.parameters())
         F.mse_loss(model(graphc.rand(2, 1, 5, 5)), graphc.zeros(2, 2, 3, 3)).backward()
         optimizer.step()
     assert sum(applied.values()) > 20

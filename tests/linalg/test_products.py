@@ -1,4 +1,4 @@
-"""Powers, exponentials, chains and reflections beside numpy."""
+"""Powers, exponentials and chains beside numpy."""
 
 from __future__ import annotations
 
@@ -46,13 +46,6 @@ def test_powers_are_products():
     assert linalg.matrix_power(gc.tensor(X), 0).tolist() == np.broadcast_to(np.eye(4), X.shape).tolist()
 
 
-def test_reflections_are_orthogonal():
-    vectors = np.tril(X[:, :, :3], -1)
-    tau = 2 / (1 + (vectors * vectors).sum(-2))
-    q = linalg.householder_product(gc.tensor(vectors), gc.tensor(tau))
-    np.testing.assert_allclose((q.mT @ q).numpy(), np.broadcast_to(np.eye(3), (2, 3, 3)), atol=1e-12)
-
-
 def test_tensors_are_inverted_and_solved_as_matrices():
     a = RANDOM.normal(size=(2, 3, 6)) + np.eye(6).reshape(2, 3, 6)
     np.testing.assert_allclose(linalg.tensorinv(gc.tensor(a)).numpy(), np.linalg.tensorinv(a))
@@ -81,7 +74,6 @@ def test_what_does_not_fit_is_refused():
         (lambda: linalg.tensorinv(x, 0), AttributeValueError),
         (lambda: linalg.tensorinv(gc.ones(2, 3), 1), ShapeError),
         (lambda: linalg.tensorsolve(gc.ones(2, 3), gc.ones(2)), ShapeError),
-        (lambda: linalg.householder_product(gc.ones(2, 3), gc.ones(3)), ShapeError),
         (lambda: linalg.cross(gc.ones(3), gc.ones(1, 3)), ShapeError),
     ):
         with pytest.raises(error):

@@ -243,9 +243,9 @@ def test_text():
 
 def test_rules_are_required():
     optimizer = Optimizer(parameters(), {})
-    with pytest.raises(NotImplementedError):
+    with pytest.raises(NotImplementedError, match="Optimizer does not define init_state"):
         optimizer.init_state(optimizer.param_groups[0]["params"][0])
-    with pytest.raises(NotImplementedError):
+    with pytest.raises(NotImplementedError, match="Optimizer does not define update"):
         optimizer.update(*[None] * 4)
 
 

@@ -44,6 +44,15 @@ def test_transforms_along_several_dimensions():
 
 
 @pytest.mark.torch
+@pytest.mark.parametrize("norm", [None, "ortho", "forward"])
+def test_transforms_of_halves_along_several_dimensions(norm):
+    options = [{}, {"s": (3, 7)}, {"dim": (0, 2)}]
+    for names, x in ((["hfft2", "hfftn"], Q), (["ihfft2", "ihfftn"], Q.real.copy())):
+        agree({f"{n}{i}": called(n, norm=norm, **o) for n in names for i, o in enumerate(options)}, x)
+    assert graphc.fft.hfft2(graphc.fft.ihfft2(graphc.tensor(Q.real.copy()))).allclose(graphc.tensor(Q.real.copy()))
+
+
+@pytest.mark.torch
 def test_frequencies_and_shifts():
     torch = pytest.importorskip("torch")
     for n in (1, 6, 7):
@@ -60,6 +69,8 @@ def test_frequencies_and_shifts():
         (lambda x: graphc.fft.fft(x, 0), "0 points"),
         (lambda x: graphc.fft.rfft(x), "rfft takes a real tensor"),
         (lambda x: graphc.fft.irfft(x[:, :1]), "0 points"),
+        (lambda x: graphc.fft.ihfftn(x), "ihfftn takes a real tensor"),
+        (lambda x: graphc.fft.hfftn(x, dim=()), "hfftn needs at least one dimension"),
         (lambda x: graphc.fft.fftn(x, s=(2,), dim=(0, 1)), "1 sizes for 2 dimensions"),
         (lambda x: graphc.fft.fft2(x, dim=(0, 0)), "listed twice"),
         (lambda x: graphc.fft.fft(x[0, 0]), "with dimensions"),
@@ -74,3 +85,37 @@ def test_wrong_arguments_are_named(call, message):
 def test_a_tensor_without_dimensions_has_no_dimension_of_that_number(name: str, dim: int | tuple[int, ...]):
     with pytest.raises(IndexError, match="dimension"):
         getattr(graphc.fft, name)(graphc.tensor(1.0), dim=dim)
+
+
+def _energy_gradient(x: graphc.Tensor) -> graphc.Tensor:
+    x = x.detach().requires_grad_()
+    return graphc.autograd.grad(graphc.fft.rfft(x).abs().pow(2).sum(), [x])[0]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: graphc.fft.rfft(x),
+        lambda x: graphc.fft.fft(x, norm="ortho"),
+        lambda x: graphc.fft.irfft(graphc.fft.rfft(x), x.shape[-1]),
+        lambda x: graphc.fft.irfft(x + 0j),
+        lambda x: graphc.stft(x, 4, return_complex=True),
+        _energy_gradient,
+    ],
+    ids=["rfft", "fft", "and back", "irfft", "stft", "gradient"],
+)
+def test_of_a_named_number_of_points_there_is_a_program_for_each_number(function):
+    batch, points = graphc.Dim("batch", max=8), graphc.Dim("points", max=64)
+    fast = graphc.compile(function, dims=[(batch, points)])
+    for shape in ((3, 7), (3, 6), (2, 12), (5, 6)):
+        x = graphc.tensor(numbers(*shape).real)
+        np.testing.assert_allclose(fast(x).numpy(), function(x).numpy(), rtol=1e-10, atol=1e-12)
+
+
+def test_files_hold_transforms_of_a_named_number_of_points(tmp_path):
+    points = graphc.Dim("points", max=64)
+    x = graphc.tensor(numbers(3, 7).real)
+    graphc.export(lambda x: graphc.fft.rfft(x).abs(), x, path=tmp_path / "f.gcm", dims=[(None, points)])
+    loaded = graphc.load(tmp_path / "f.gcm")
+    for count in (7, 4):
+        np.testing.assert_allclose(loaded(x[:, :count]), np.abs(np.fft.rfft(x.numpy()[:, :count])), rtol=1e-10)

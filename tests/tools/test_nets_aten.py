@@ -43,6 +43,35 @@ def test_indices_of_other_elements_are_found(case: str, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize(
+    ("case", "operator", "columns"),
+    [
+        ("svd_lowrank/f32", "aten._linalg_svd.default", (0, 2)),
+        ("linalg_eigh/f32", "aten._linalg_eigh.default", (1,)),
+        ("linalg_qr/f32", "aten.linalg_qr.default", (0, 1)),
+    ],
+)
+def test_factors_may_have_other_signs_but_make_the_same_matrix(
+    case: str, operator: str, columns: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+):
+    rule = aten.find
+
+    def turned(which: tuple[int, ...]) -> Any:
+        def find(name: str) -> Any:
+            def call(*args: Any, **named: Any) -> Any:
+                return [-t if i in which else t for i, t in enumerate(rule(name)(*args, **named))]
+
+            return call if name == operator else rule(name)
+
+        return find
+
+    for which in ((), columns):
+        monkeypatch.setattr(aten, "find", turned(which))
+        assert aten.judge(case).kind == run.EQUAL
+    monkeypatch.setattr(aten, "find", turned((0,)))
+    assert aten.judge(case).kind == run.DIFFERENT
+
+
+@pytest.mark.parametrize(
     ("found", "expected", "same"),
     [(1.5, 1.5, True), (float("nan"), float("nan"), True), (float("nan"), 1.5, False), (1, 1.0, False)],
 )

@@ -47,15 +47,19 @@ def test_distances_are_counted_in_roundings_of_the_largest_element():
     assert distance_of(np.float32([np.nan]), np.float32([1.0])) == np.inf
     assert distance_of(np.float32([np.inf]), np.float32([np.inf])) == 0
     assert distance_of(np.array([1]), np.array([2])) == np.inf
+    turned = np.complex64([1 + 2j, 100])
+    assert distance_of(turned + np.complex64(1e-5j), turned) < 1 < distance_of(turned + np.complex64(1e-2j), turned)
 
 
-def test_an_outcome_names_the_element_that_differs():
+def test_an_outcome_names_the_element_that_differs_of_complex_numbers_the_part_too():
     wanted = [[np.zeros((2, 3), np.float32)]]
     found = [[np.float32([[0, 0, 0], [0, 0, 5]])]]
     outcome = compare("case", found, wanted, 1.0)
     assert outcome.kind == DIFFERENT and "element [1, 2]" in outcome.detail
     assert compare("case", wanted, wanted, 1.0).kind == EQUAL
     assert compare("case", [[np.zeros(2)]], wanted, 1.0).kind == DIFFERENT
+    turned = compare("case", [[np.complex64([0, 2j])]], [[np.complex64([0, 1j])]], 1.0)
+    assert "element [1, 1]" in turned.detail and turned.worst == 1
 
 
 def test_a_compile_that_fails_is_an_outcome(monkeypatch: pytest.MonkeyPatch):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import subprocess
 import sys
 import warnings
 from collections.abc import Sequence
@@ -69,9 +70,10 @@ def _joined(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
     rows = {(r["suite"], r["column"], r["subject"]): r for part in parts for r in part["rows"]}
     standing = {suite: states for part in parts for suite, states in part["standing"].items()}
     rows = [r for (suite, _, subject), r in rows.items() if standing[suite].get(subject) == "mapped"]
+    commits = sorted({c for part in parts for c in part["commits"]})
     order = list(SUITES)
     rows.sort(key=lambda r: (order.index(r["suite"]), list(SUITES[r["suite"]].COLUMNS).index(r["column"])))
-    return {"standing": standing, "rows": rows, "seed": parts[0]["seed"], "runs": len(parts)}
+    return {"standing": standing, "rows": rows, "seed": parts[0]["seed"], "commits": commits}
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
@@ -98,7 +100,13 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
                 print(name, column, subject, text, flush=True)
             rows.append({"suite": name, "subject": subject, "column": column, "most": most, **tally._asdict()})
             bar.step()
-    return {"standing": standing, "rows": rows, "seed": options.seed, "runs": 1}
+    return {"standing": standing, "rows": rows, "seed": options.seed, "commits": [_commit()]}
+
+
+def _commit() -> str:
+    """The state of the code, as git names it."""
+    described = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty"]
+    return subprocess.run(described, capture_output=True, text=True, check=True).stdout.strip()
 
 
 if __name__ == "__main__":

@@ -37,7 +37,9 @@ WRITTEN: dict[str, Function] = {
 }
 """Where the table calls an operator in another way than by its name: by name, or by name and variant."""
 
-_METHODS = frozenset({"item", "bool", "byte", "char", "double", "float", "half", "int", "long", "short", "bfloat16"})
+_METHODS = frozenset(
+    {"item", "bool", "byte", "char", "double", "float", "half", "int", "long", "short", "bfloat16", "cfloat", "cdouble"}
+)
 """Methods whose names at the top of the package are element types."""
 
 RANDOM = frozenset(
@@ -45,22 +47,23 @@ RANDOM = frozenset(
     | {"randn", "randn_like", "randint", "randint_like", "rand", "randperm", "poisson", "empty", "empty_like"}
     | {"new_empty", "nn.functional.dropout", "nn.functional.dropout2d", "nn.functional.dropout3d"}
     | {"nn.functional.alpha_dropout", "nn.functional.feature_alpha_dropout", "nn.functional.rrelu"}
-    | {"nn.functional.fractional_max_pool2d", "nn.functional.fractional_max_pool3d", "svd_lowrank", "pca_lowrank"}
+    | {"nn.functional.fractional_max_pool2d", "nn.functional.fractional_max_pool3d"}
     | {"empty_strided", "new_empty_strided", "empty_permuted", "resize_", "resize_as_"}
 )
 """Operators whose elements nobody can foresee: shapes and element types are compared."""
 
-UP_TO_SIGNS = frozenset({"svd", "linalg.svd", "linalg.eigh", "linalg.eig"})
+UP_TO_SIGNS = frozenset({"svd", "linalg.svd", "linalg.eigh", "linalg.eig", "svd_lowrank", "pca_lowrank"})
 """Operators whose vectors have signs of their own: what the table makes of the results is compared."""
 
 SIZED_BY_VALUES = frozenset(
     {"nonzero", "argwhere", "masked_select", "unique", "unique_consecutive", "item", "equal", "allclose", "is_nonzero"}
-    | {"combinations", "bincount", "tensor_split", "repeat_interleave", "__getitem__", "index_put", "isreal"}
+    | {"combinations", "bincount", "tensor_split", "repeat_interleave", "__getitem__", "index_put"}
 )
 """Operators whose results have a size, or are a Python value, that depends on elements: a trace refuses them."""
 
 _INTERNAL = "a step of PyTorch's own gradients or compiler, without a documented name"
 _COPIES = "a variant that PyTorch's compiler makes of a view; users write the view and `clone`"
+_LDL = "LAPACK's packed factors of symmetric matrices that are not definite, without a gradient in PyTorch"
 _MASKED = "`torch.masked`, a prototype"
 _NO_GRADIENT = "functions of `torch.special` that have no gradient in PyTorch"
 _SPARSE = "sparse tensors"
@@ -71,30 +74,27 @@ _REASONS = {
         "_batch_norm_with_update _upsample_bilinear2d_aa max_pool2d_with_indices_backward "
         "torch.ops.aten._safe_softmax.default torch.ops.aten._flash_attention_forward "
         "torch.ops.aten._efficient_attention_forward _unsafe_masked_index _unsafe_masked_index_put_accumulate "
-        "_chunk_cat _segment_reduce native_dropout_backward grid_sampler_2d grid_sampler_3d hash_tensor nonzero_static "
-        "unsafe_chunk unsafe_split resolve_conj resolve_neg"
+        "_chunk_cat _segment_reduce native_dropout_backward grid_sampler_3d hash_tensor"
     ),
-    _COPIES: (
-        "expand_copy diagonal_copy alias_copy as_strided_copy narrow_copy view_copy permute_copy split_with_sizes_copy "
-        "unbind_copy unfold_copy squeeze_copy unsqueeze_copy transpose_copy t_copy"
-    ),
+    _COPIES: "alias_copy",
     _MASKED: (
         "masked.sum masked.prod masked.cumsum masked.cumprod masked.amax masked.amin masked.argmax masked.argmin "
         "masked.mean masked.median masked.norm masked.var masked.std masked.softmax masked.log_softmax masked.softmin "
         "masked.normalize masked.logaddexp masked.logsumexp"
     ),
+    _LDL: "linalg.ldl_factor linalg.ldl_factor_ex linalg.ldl_solve",
     _SPARSE: "sparse.sampled_addmm sparse.mm to_sparse",
-    _LAYOUT: "new_empty_strided empty_strided empty_permuted resize_ resize_as_ as_strided_scatter",
+    _LAYOUT: "resize_ resize_as_",
     _NO_GRADIENT: (
         "special.airy_ai special.bessel_y0 special.bessel_y1 special.chebyshev_polynomial_t "
         "special.chebyshev_polynomial_u special.chebyshev_polynomial_v special.chebyshev_polynomial_w "
         "special.hermite_polynomial_h special.hermite_polynomial_he special.laguerre_polynomial_l "
-        "special.legendre_polynomial_p special.modified_bessel_i0 special.modified_bessel_i1 "
-        "special.modified_bessel_k0 special.modified_bessel_k1 special.scaled_modified_bessel_k0 "
-        "special.scaled_modified_bessel_k1 special.shifted_chebyshev_polynomial_t "
+        "special.legendre_polynomial_p special.modified_bessel_k0 special.modified_bessel_k1 "
+        "special.scaled_modified_bessel_k0 special.scaled_modified_bessel_k1 special.shifted_chebyshev_polynomial_t "
         "special.shifted_chebyshev_polynomial_u special.shifted_chebyshev_polynomial_v "
         "special.shifted_chebyshev_polynomial_w special.spherical_bessel_j0"
     ),
+    "complex numbers of twice 16 bits": "chalf",
     "elements of 8 bits with scales": "torch._scaled_mm torch._scaled_mm_v2",
     "kernels in the text of C++ for CUDA": (
         "jiterator_unary jiterator_binary jiterator_4inputs_with_extra_args jiterator_binary_return_by_ref "

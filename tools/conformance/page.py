@@ -37,25 +37,27 @@ def summary(found: dict[str, Any]) -> list[str]:
 
 
 def _totals(found: dict[str, Any]) -> Iterator[tuple[str, str, int, str, int, int, int]]:
-    """Table, column, subjects that ran, samples of each, passed, failed, left out."""
+    """Table, column, subjects of which a sample was compared, most samples of each, passed, failed, left out."""
     for suite, column in dict.fromkeys((r["suite"], r["column"]) for r in found["rows"]):
         rows = [r for r in found["rows"] if (r["suite"], r["column"]) == (suite, column)]
         passed, failed = sum(r["passed"] for r in rows), sum(len(r["failed"]) for r in rows)
         most = " or ".join(sorted({"all" if r["most"] is None else str(r["most"]) for r in rows}))
-        yield suite, column, len(rows), most, passed, failed, sum(n for r in rows for n in r["excluded"].values())
+        compared = sum(1 for r in rows if r["passed"] or r["failed"])
+        yield suite, column, compared, most, passed, failed, sum(n for r in rows for n in r["excluded"].values())
 
 
 def page(found: dict[str, Any]) -> str:
     """The page docs/conformance.md of a run."""
-    runs = "" if found["runs"] == 1 else f", of {found['runs']} runs, the last one of a subject and column counts"
     lines = [
         "# Conformance",
         "",
         "The front end beside PyTorch 2.13 by the tables with which PyTorch tests itself, and beside numpy's tables of",
         "correctly rounded functions. Written by `python -m tools.conformance --all --write docs/conformance.md`;",
-        f"these are samples of seed {found['seed']}, at most as many of each subject as its column says{runs}.",
+        f"this is a run at {' and '.join(found['commits'])} with samples of seed {found['seed']}, of each subject at",
+        "most as many as its column says. Subjects that do not count in a column have no sample there: no gradient, no",
+        "wrong call, no such element type.",
         "",
-        "| table | column | subjects that ran | of each | passed | of | share | left out |",
+        "| table | column | subjects | of each | passed | of | share | left out |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for suite, column, subjects, most, passed, failed, left_out in _totals(found):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -115,6 +116,9 @@ def _plain(value: Any) -> Any:
         raise NotMappedError("complex numbers")
     if isinstance(value, torch.layout):
         raise NotMappedError("layouts as arguments")
+    own = getattr(gc.nn, type(value).__name__, None) if dataclasses.is_dataclass(value) else None
+    if own is not None:
+        return own(**{f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)})
     if type(value).__module__.startswith("torch") or (callable(value) and not isinstance(value, type)):
         raise NotMappedError("functions and objects of PyTorch as arguments")
     return value

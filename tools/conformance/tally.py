@@ -49,12 +49,14 @@ class UnequalError(Exception):
 
 
 def judge(suite: Any, subject: str, column: str, most: int | None = None, seed: int = 0) -> Tally:
-    """Runs the samples of a subject in a column; ``most`` of them, chosen by the seed."""
+    """Runs the samples of a subject in a column: all, or in an order by the seed so many that ``most`` are compared."""
     passed, failed, excluded = 0, [], Counter[str]()
-    rows = list(suite.rows(subject, column))
-    if most is not None and len(rows) > most:
-        rows = random.Random(zlib.crc32(f"{subject}/{column}/{seed}".encode())).sample(rows, most)
-    for number, (label, action) in enumerate(rows):
+    rows = list(enumerate(suite.rows(subject, column)))
+    if most is not None:
+        random.Random(zlib.crc32(f"{subject}/{column}/{seed}".encode())).shuffle(rows)
+    for number, (label, action) in rows:
+        if passed + len(failed) == most:
+            break
         try:
             with alarm(SECONDS):
                 action()

@@ -131,7 +131,7 @@ def compare(name: str, found: list[Results], wanted: list[Results], growth: floa
     for call, (these, those) in enumerate(zip(found, wanted, strict=True)):
         if len(these) != len(those):
             return Outcome(name, DIFFERENT, f"call {call}: {len(these)} results, not {len(those)}", inf)
-        scale = max([largest(b) for b in those if b.dtype.kind == "f"], default=0.0) or 1.0
+        scale = max([largest(b) for b in those if b.dtype.kind in "fc"], default=0.0) or 1.0
         for number, (a, b) in enumerate(zip(these, those, strict=True)):
             if (a.dtype, a.shape) != (b.dtype, b.shape):
                 what = f"{a.dtype}{list(a.shape)}, not {b.dtype}{list(b.shape)}"
@@ -144,6 +144,7 @@ def compare(name: str, found: list[Results], wanted: list[Results], growth: floa
 
 def distance_of(found: np.ndarray, wanted: np.ndarray) -> float:
     """The largest difference in units of what rounding allows: at most 1 where both are equal up to that."""
+    found, wanted = _parts(found), _parts(wanted)
     if found.dtype.kind != "f":
         return 0.0 if np.array_equal(found, wanted) else inf
     a, b = found.astype(np.float64), wanted.astype(np.float64)
@@ -157,6 +158,11 @@ def distance_of(found: np.ndarray, wanted: np.ndarray) -> float:
     return float(ratio.max(initial=0.0))
 
 
+def _parts(array: np.ndarray) -> np.ndarray:
+    """Of complex numbers the real and imaginary parts, in one more dimension; others as they are."""
+    return np.stack([np.real(array), np.imag(array)], -1) if array.dtype.kind == "c" else array
+
+
 def largest(array: np.ndarray) -> float:
     """The magnitude of the largest finite element."""
     return float(np.abs(array[np.isfinite(array)]).max(initial=0.0))
@@ -164,6 +170,7 @@ def largest(array: np.ndarray) -> float:
 
 def apart(found: np.ndarray, wanted: np.ndarray) -> float:
     """The largest difference of elements that are finite in both."""
+    found, wanted = _parts(found), _parts(wanted)
     both = np.isfinite(found) & np.isfinite(wanted)
     return float(np.abs(found[both].astype(np.float64) - wanted[both].astype(np.float64)).max(initial=0.0))
 
@@ -172,6 +179,7 @@ def _first(found: np.ndarray, wanted: np.ndarray) -> str:
     """The element that differs most."""
     if found.size == 0:
         return "no elements"
+    found, wanted = _parts(found), _parts(wanted)
     with np.errstate(all="ignore"):
         apart = np.abs(found.astype(np.float64) - wanted.astype(np.float64))
     apart = np.where(np.isnan(apart) & ~(np.isnan(found.astype(float)) & np.isnan(wanted.astype(float))), inf, apart)

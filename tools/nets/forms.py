@@ -23,10 +23,10 @@ def _each(names: str, *forms: Form) -> None:
 
 _each(
     "abs absolute acosh arccosh arcsinh arctan asinh atan ceil cos cosh deg2rad erf erfc exp exp2 expm1 fix floor frac "
-    "isfinite isinf isnan isneginf isposinf lgamma digamma logical_not nan_to_num neg negative positive rad2deg relu "
-    "round sgn sigmoid sign signbit sin sinc sinh square tan tanh trunc celu elu gelu hardshrink hardsigmoid hardswish "
-    "hardtanh leaky_relu logsigmoid mish relu6 selu silu softplus softshrink softsign tanhshrink acos arccos asin "
-    "arcsin arctanh atanh erfinv log log10 log1p log2 logit reciprocal rsqrt sqrt",
+    "i0 isreal isfinite isinf isnan isneginf isposinf lgamma digamma logical_not nan_to_num neg negative positive "
+    "rad2deg relu round sgn sigmoid sign signbit sin sinc sinh square tan tanh trunc celu elu gelu hardshrink "
+    "hardsigmoid hardswish hardtanh leaky_relu logsigmoid mish relu6 selu silu softplus softshrink softsign tanhshrink "
+    "acos arccos asin arcsin arctanh atanh erfinv log log10 log1p log2 logit reciprocal rsqrt sqrt",
     (FLOAT,),
     (ANY,),
 )
@@ -70,6 +70,7 @@ _each("addcmul addcdiv", (FLOAT, FLOAT, FLOAT), (FLOAT, FLOAT, FLOAT, {"value": 
 _each("lerp", (FLOAT, FLOAT, 0.3), (FLOAT, FLOAT, FLOAT))
 _each("where.graphc", (BOOL, ANY, ANY), (b(2, 1), f(3), f(2, 3)), (BOOL, FLOAT, 0.0))
 _each("where.Tensor", (FLOAT, BOOL, FLOAT), (f(2, 3), b(3), f(2, 3)))
+_each("igamma igammac", (POSITIVE, POSITIVE))
 _each("polygamma.graphc", (1, POSITIVE), (2, POSITIVE))
 _each("polygamma.Tensor", (POSITIVE, 1), (POSITIVE, 2))
 _each("mvlgamma", (f(3), 2), (p(2, 3), 1))
@@ -201,6 +202,8 @@ _each("cholesky", (gc.eye(3) * 2,))
 _each("cholesky_inverse", (f(3, 3),))
 _each("cholesky_solve triangular_solve", (f(3, 2), f(3, 3)))
 _each("orgqr", (f(4, 3), f(3)))
+_each("ormqr", (f(4, 3), f(3), f(4, 2)), (f(4, 3), f(2), f(2, 4), False, True))
+_each("geqrf", (f(3, 3),), (f(2, 4, 2),))
 _LU = tuple(gc.linalg.lu_factor(gc.eye(3) * 2 + 0.5))
 _each("lu_solve", (f(3, 2), *_LU))
 _each("lu_unpack", _LU)
@@ -259,6 +262,7 @@ _each("pdist", (f(4, 3),))
 _each("mse_loss l1_loss smooth_l1_loss huber_loss", (f(3, 4), f(3, 4)), (f(3, 4), f(3, 4), {"reduction": "none"}))
 _each("soft_margin_loss hinge_embedding_loss", (f(3, 4), np.where(np.arange(12).reshape(3, 4) % 2, 1.0, -1.0)))
 _each("cross_entropy", (f(4, 5), n(5, 4)), (f(4, 5), p(4, 5)), (f(2, 5, 3), n(5, 2, 3), {"reduction": "sum"}))
+_each("linear_cross_entropy", (f(4, 3), f(5, 3), n(5, 4)), (f(4, 3), f(5, 2, 3), p(4, 5, 2)))
 _each("nll_loss", (f(4, 5), n(5, 4)), (f(4, 5), n(5, 4), p(5)))
 _each("binary_cross_entropy", (p(3, 4), p(3, 4)))
 _each("binary_cross_entropy_with_logits", (f(3, 4), p(3, 4)), (f(3, 4), p(3, 4), p(4)))
@@ -322,7 +326,7 @@ NOT_CALLED = {
     "bernoulli", "cauchy_", "exponential_", "geometric_", "log_normal_", "multinomial", "normal", "normal_", "poisson",
     "rand", "rand_like", "randint", "randint_like",
     "randn", "randn_like", "random_", "randperm", "uniform_", "bernoulli_",
-    "gumbel_softmax",
+    "gumbel_softmax", "pca_lowrank", "svd_lowrank",
     # Make tensors of no operands.
     "arange", "as_tensor", "empty", "empty_like", "eye", "from_dlpack", "from_numpy", "full", "linspace", "logspace",
     "new_empty", "new_tensor", "ones", "tensor", "tril_indices", "triu_indices", "zeros", "broadcast_shapes",

@@ -31,6 +31,9 @@ TOLERANCE = {"float32": 2e-4, "float64": 1e-8}
 TRACED = {"float32": 1e-6, "float64": 1e-14}
 """The same for the graph, whose arrays are dense: numpy has other last bits for other strides."""
 GRADIENT_FACTOR = 20
+DENSE = frozenset({"view", "view_as"})
+"""Which ask how their operand lies in memory: eagerly an error for strides that do not allow it, a reshape in compiled
+code; operands are dense."""
 CONVERSIONS = frozenset({"long", "int", "byte", "char", "to", "to_dtype", "type", "type_as", "copy_"})
 """Of which numbers out of range have no defined result."""
 SUMS = frozenset({"sum", "mean", "prod", "nansum", "nanmean", "std", "var", "std_mean", "var_mean", "allclose"})
@@ -60,6 +63,8 @@ def make(case: str) -> Call:
     if name.rpartition(".")[2] in CONVERSIONS:
         choice = choice._replace(special=False, any_type="int64" if choice.any_type == "uint8" else choice.any_type)
     choice = choice._replace(large=name.rpartition(".")[2] not in SUMS)
+    if name.rpartition(".")[2] in DENSE:
+        choice = choice._replace(layout="dense")
     form = forms_of(name)[int(form_number)]
     operands: list[Operand] = []
     _operands(form, operands)

@@ -6,23 +6,19 @@ from collections.abc import Sequence
 
 from graphc.interop.aten.registry import rule
 from graphc.tensors import complex_numbers as numbers
-from graphc.tensors import creation, fourier, functions
+from graphc.tensors import fourier, functions
 from graphc.tensors.tensor import Tensor
 
 for _name in ("angle", "complex", "imag", "polar", "real", "view_as_complex", "view_as_real"):
     rule(_name)(getattr(numbers, _name))
 rule("conj", "_conj", "conj_physical", "_conj_physical")(numbers.conj)
+rule("isreal")(functions.isreal)
 rule("adjoint", "mH", "matrix_H")(numbers.adjoint)
 for _name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"):
-    for _dims in ("", "2", "n") if "h" not in _name else ("",):
+    for _dims in ("", "2", "n"):
         rule(f"fft_{_name}{_dims}")(getattr(fourier, _name + _dims))
 for _name in ("fftshift", "ifftshift"):
     rule(f"fft_{_name}")(getattr(fourier, _name))
-
-
-@rule("isreal")
-def isreal(self: Tensor) -> Tensor:
-    return functions.eq(self.imag, 0) if self.dtype.is_complex else creation.ones(self.shape, dtype="bool")
 
 
 # ---- what transforms of PyTorch become in graphs

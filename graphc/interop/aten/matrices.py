@@ -22,7 +22,7 @@ rule("linalg_norm.ord_str")(linalg.norm)
 rule("linalg_matrix_rank.atol_rtol_float", "linalg_matrix_rank.atol_rtol_tensor")(linalg.matrix_rank)
 rule("linalg_pinv.atol_rtol_float", "linalg_pinv.atol_rtol_tensor")(linalg.pinv)
 same("cholesky cholesky_inverse cholesky_solve det inverse logdet lu_solve matrix_exp matrix_power orgqr pinverse")
-same("qr slogdet svd triangular_solve")
+same("qr slogdet svd triangular_solve geqrf ormqr")
 rule("lu_unpack")(methods.lu_unpack)
 
 

@@ -15,7 +15,7 @@ from graphc.tensors.tensor import Tensor
 same("abs acos acosh asin asinh atan atanh ceil cos cosh digamma erf erfc erfinv exp exp2 expm1 floor frac isfinite")
 same("isinf isnan isneginf isposinf lgamma log log10 log1p log2 logical_not neg positive reciprocal rsqrt sgn sigmoid")
 same("sign signbit sin sinc sinh sqrt square tan tanh trunc bitwise_not logit nan_to_num deg2rad rad2deg absolute")
-same("round")
+same("round i0 igamma igammac")
 same("relu silu mish hardswish hardsigmoid relu6 selu celu leaky_relu softplus hardshrink softshrink hardtanh")
 same("add sub rsub mul eq ne lt le gt ge remainder fmod bitwise_and bitwise_or bitwise_xor copysign", "Tensor Scalar")
 same("div", "Tensor Scalar Tensor_mode Scalar_mode")

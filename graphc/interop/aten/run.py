@@ -53,6 +53,7 @@ class Runner:
             if found is error:
                 raise
             raise found from error
+        # NOTE: whatever else is raised, by code of the user, too, knows its step and is raised again.
         except Exception as error:
             vars(error)[_STEP] = step
             raise

@@ -36,6 +36,7 @@ def fault_of(step: Step, values: Mapping[str, np.ndarray], expected: Sequence[np
     try:
         with no_grad():
             found = Runner(AtenGraph("main", names, [step], Ref(step.name)))(*given)
+    # NOTE: whatever a rule raises is how it is wrong.
     except Exception as error:
         return f"{type(error).__name__}: {error}"
     results = found if isinstance(found, (list, tuple)) else [found]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from graphc.base.dtypes import bool_, int32, int64, limits, uint64
-from graphc.interop.onnx_export.writer import Rule, Writer
+from graphc.interop.onnx_export.writer import Rule, Writer, is_small
 from graphc.ir.graph.graph import Node
 
 
@@ -25,10 +25,10 @@ def by_kind(other: Rule, **rules: Rule) -> Rule:
 
 
 def wide(rule: Rule) -> Rule:
-    """In 32 bits for whole numbers of 8, which runtimes seldom compute with; the result wraps around as they do."""
+    """In 32 bits for smaller whole numbers; the result wraps around as they do."""
 
     def write(w: Writer, node: Node, *x: str) -> str:
-        if node.operands[0].dtype.bits > 8:
+        if not is_small(node.operands[0].dtype):
             return rule(w, node, *x)
         found = rule(w, node, *(w.cast(v, int32) for v in x))
         dtype = node.results[0].dtype
@@ -41,7 +41,7 @@ def compared(op: str, negated: bool = False) -> Rule:
     """A comparison, of bools and small whole numbers in 32 bits."""
 
     def write(w: Writer, node: Node, *x: str) -> str:
-        small = node.operands[0].dtype.bits == 8
+        small = is_small(node.operands[0].dtype)
         found = w.add(op, *(w.cast(v, int32) if small else v for v in x))
         return w.add("Not", found) if negated else found
 
@@ -64,7 +64,7 @@ def composed(function: Callable[..., str]) -> Rule:
 
     def write(w: Writer, node: Node, *x: str) -> str:
         dtype = node.operands[0].dtype
-        if dtype.kind in "iu" and dtype.bits == 8:
+        if dtype.kind in "iu" and is_small(dtype):
             dtype = int32  # as ``wide`` computes
 
         def step(op: str, *inputs: Any, **attrs: Any) -> str:
@@ -215,7 +215,7 @@ RULES: dict[str, Rule] = {
         f=composed(lambda o, x, y: o("Floor", o("Div", x, y))),
     ),
     "mod": by_kind(_whole(lambda o, x, y: o("Mod", x, y), lambda o, x: 0), f=composed(_rest)),
-    "neg": wide(direct("Neg")),
+    "neg": by_kind(wide(direct("Neg")), u=wide(composed(lambda o, x: o("Sub", 0, x)))),
     "abs": wide(direct("Abs")),
     "sign": wide(direct("Sign")),
     "reciprocal": direct("Reciprocal"),
@@ -239,7 +239,7 @@ RULES: dict[str, Rule] = {
     "shift_right": _shifted(left=False),
     "where": lambda w, node, c, x, y: (
         w.cast(w.add("Where", c, w.cast(x, int32), w.cast(y, int32)), node.results[0].dtype)
-        if node.results[0].dtype.bits == 8
+        if is_small(node.results[0].dtype)
         else w.add("Where", c, x, y)
     ),
     "cast": lambda w, node, x: w.cast(x, node.attrs["dtype"]),

@@ -13,7 +13,7 @@ from graphc.interop.onnx_export.calls import Call
 from graphc.interop.onnx_export.products import top
 from graphc.interop.onnx_export.shaping import reshaped
 from graphc.interop.onnx_export.sizes import same
-from graphc.interop.onnx_export.writer import CallRule, Writer
+from graphc.interop.onnx_export.writer import CallRule, Writer, is_small
 from graphc.ir.graph.graph import Value
 from graphc.nn import functional as F
 from graphc.nn.functional import activation, pooling
@@ -267,7 +267,7 @@ def _embedding(w: Writer, call: Call) -> Found:
     index = call["input"]
     if call["max_norm"] is not None or not isinstance(index, Value):
         return None
-    given = w.value(index) if index.dtype.bits > 8 else w.cast(w.value(index), int64)
+    given = w.cast(w.value(index), int64) if is_small(index.dtype) else w.value(index)
     return [w.add("Gather", w.value(call["weight"]), given, axis=0)]
 
 
@@ -278,20 +278,20 @@ def _take_along(w: Writer, call: Call) -> Found:
     axis = call["dim"] % len(x.shape)
     if any(not same(a, b) for d, (a, b) in enumerate(zip(x.shape, index.shape, strict=True)) if d != axis):
         return None
-    given = w.value(index) if index.dtype.bits > 8 else w.cast(w.value(index), int64)
+    given = w.cast(w.value(index), int64) if is_small(index.dtype) else w.value(index)
     return [w.add("GatherElements", w.value(x), given, axis=axis)]
 
 
 def _topk(w: Writer, call: Call) -> Found:
     x, rank = call["self"], len(call["self"].shape)
-    if not rank or x.dtype.bits == 8:
+    if not rank or is_small(x.dtype):
         return None
     return top(w, w.value(x), w.ints(int(call["k"])), call["dim"] % rank, call["largest"])
 
 
 def _sort(w: Writer, call: Call) -> Found:
     x, rank = call["self"], len(call["self"].shape)
-    if not rank or x.dtype.bits == 8:
+    if not rank or is_small(x.dtype):
         return None
     axis = call["dim"] % rank
     return top(w, w.value(x), w.vector(w.at((x.shape[axis],))), axis, call["descending"])

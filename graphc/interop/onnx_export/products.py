@@ -10,7 +10,7 @@ import numpy as np
 from graphc.base.dtypes import DType, bool_, float32, float64, int32, int64
 from graphc.base.size import is_size
 from graphc.interop.onnx_export.shaping import expanded, reshaped
-from graphc.interop.onnx_export.writer import Rule, Writer, unsupported
+from graphc.interop.onnx_export.writer import Rule, Writer, is_small, unsupported
 from graphc.ir.graph.graph import Node
 from graphc.ops.parts import parts_of
 from graphc.ops.window import lowest
@@ -23,14 +23,14 @@ def transposed(w: Writer, x: str, rank: int) -> str:
 
 def _matmul(w: Writer, node: Node, a: str, b: str) -> str:
     dtype = node.operands[0].dtype
-    if dtype.bits == 8:
+    if is_small(dtype):
         a, b = w.cast(a, int32), w.cast(b, int32)
     if node.attrs["transpose_a"]:
         a = transposed(w, a, node.operands[0].type.rank)
     if node.attrs["transpose_b"]:
         b = transposed(w, b, node.operands[1].type.rank)
     found = w.add("MatMul", a, b)
-    return w.cast(found, dtype) if dtype.bits == 8 else found
+    return w.cast(found, dtype) if is_small(dtype) else found
 
 
 def _window_attrs(attrs: Any) -> dict[str, Any]:
@@ -122,7 +122,7 @@ def _folded(op: str, wide: DType | None = None) -> Rule:
 
     def write(w: Writer, node: Node, x: str) -> str:
         before, after = node.operands[0].dtype, node.results[0].dtype
-        inner = before if before.kind == "f" or before.bits > 8 else int32
+        inner = int32 if is_small(before) else before
         inner = after if wide is not None and before.kind != "f" else inner
         given = x if inner is before else w.cast(x, inner)
         if node.attrs["axes"]:
@@ -151,7 +151,7 @@ def top(w: Writer, x: str, count: str, axis: int, largest: bool) -> list[str]:
 def _argsort(w: Writer, node: Node, x: str) -> str:
     """The places of the first elements in order."""
     operand, axis = node.operands[0], node.attrs["axis"]
-    given = w.cast(x, float32) if operand.dtype.bits == 8 else x
+    given = w.cast(x, float32) if is_small(operand.dtype) else x
     count = w.vector(w.at((node.results[0].shape[axis],)))
     return top(w, given, count, axis, node.attrs["descending"])[1]
 
@@ -160,7 +160,7 @@ def _rank(w: Writer, node: Node, x: str) -> str:
     """The places that elements take in order: the inverse of the order."""
     shape, axis = node.operands[0].shape, node.attrs["axis"]
     dtype = node.operands[0].dtype
-    given = w.cast(x, float32) if dtype.bits == 8 else x
+    given = w.cast(x, float32) if is_small(dtype) else x
     order = top(w, given, w.vector(w.at((shape[axis],))), axis, node.attrs["descending"])[1]
     extent = w.at(shape[axis])
     line = tuple(extent if d == axis else 1 for d in range(len(shape)))
@@ -175,10 +175,10 @@ def _rank(w: Writer, node: Node, x: str) -> str:
 
 def _cumsum(w: Writer, node: Node, x: str) -> str:
     dtype = node.operands[0].dtype
-    given = w.cast(x, int32) if dtype.bits == 8 else x
+    given = w.cast(x, int32) if is_small(dtype) else x
     axis = w.constant(node.attrs["axis"], int64)
     found = w.add("CumSum", given, axis, reverse=1 if node.attrs["reverse"] else None)
-    return w.cast(found, dtype) if dtype.bits == 8 else found
+    return w.cast(found, dtype) if is_small(dtype) else found
 
 
 RULES: dict[str, Rule] = {

@@ -56,7 +56,8 @@ def write(path: str | os.PathLike[str], graph: GraphRecord, opset: int, metadata
         try:
             # Of the file, which takes a quarter of the time that its content in memory does.
             onnx.checker.check_model(file.name, full_check=True)
-        except Exception as error:  # of several classes, one of them in C
+        # NOTE: the checker has errors of several classes, one of them in C.
+        except Exception as error:
             if "has unsupported type" in str(error):
                 what = f"an operator of ONNX does not take an element type of this model: {error}"
                 raise UnsupportedError(what, remedy="float32, float64, int32 or int64 there") from error

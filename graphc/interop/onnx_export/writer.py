@@ -319,6 +319,12 @@ _REMEDIES = {
 }
 
 
+def is_small(dtype: DType) -> bool:
+    """Whether elements are bools or whole numbers of 8 or 16 bits, which few operators take: they are computed with in
+    wider types."""
+    return dtype.kind in "iub" and dtype.bits < 32
+
+
 def unsupported(node: Node, what: str, remedy: str | None = None) -> UnsupportedError:
     """The error for a node that no operator computes: the op, module path and line of the user, and what helps."""
     known = next((text for trait, text in _REMEDIES.items() if node.op.has_any(trait)), None)

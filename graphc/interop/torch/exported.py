@@ -108,6 +108,7 @@ def _export(
             program = torch.export.export(module, args, kwargs, dynamic_shapes=dynamic_shapes)
         except GraphcError:
             raise
+        # NOTE: the export runs code of the model, and has errors of many classes.
         except Exception as error:
             raise UnsupportedError(
                 f"torch.export cannot export {type(module).__name__}: {_first_line(error)}",

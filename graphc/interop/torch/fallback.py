@@ -169,7 +169,8 @@ class _Divider:
             return None
         try:
             run = self.compiler(self.module, list(self.examples.values()), self.numbers)
-        except Exception as error:  # whatever it is, the warning names it; see _blame
+        # NOTE: whatever it is, the warning names it; see _blame.
+        except Exception as error:
             nodes = {n.name: n for n in self.module.graph.nodes}
             self._blame(error, nodes, [n for n in nodes.values() if n.op == "call_function"])
             return None
@@ -193,7 +194,8 @@ class _Divider:
         weights = [i for i, n in enumerate(part.inputs) if n in self.weights]
         try:
             self.made[part.nodes] = self.compiler(part.module, examples, weights)
-        except Exception as error:  # as above
+        # NOTE: as above.
+        except Exception as error:
             self._blame(error, part.sources, part.nodes)
             return False
         return True

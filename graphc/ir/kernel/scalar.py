@@ -89,13 +89,13 @@ def cast(value: Any, dtype: DType) -> Any:
     array = np.asarray(value)
     if array.dtype in _HALVES:
         array = widen(array)
+    if array.dtype.kind == "c" and not (dtype.is_complex or dtype.kind == "b"):
+        array = np.real(array)
     if dtype.kind == "h":
         with np.errstate(over="ignore"):
             return narrow(array.astype(np.float32), dtype)
     if dtype.kind == "b":
         return array != 0
-    if array.dtype.kind == "c" and not dtype.is_complex:
-        array = np.real(array)
     if array.dtype.kind == "f" and dtype.kind in "iu":
         info = np.iinfo(dtype.numpy)
         inside = (array > float(info.min) - 1) & (array < float(info.max) + 1)

@@ -40,6 +40,7 @@ from graphc.nn.functional.loss import (
     nll_loss,
 )
 from graphc.nn.functional.loss_ctc import ctc_loss
+from graphc.nn.functional.loss_linear import linear_cross_entropy
 from graphc.nn.functional.loss_multilabel import (
     multi_margin_loss,
     multilabel_margin_loss,
@@ -201,6 +202,7 @@ __all__ = [
     "leaky_relu",
     "leaky_relu_",
     "linear",
+    "linear_cross_entropy",
     "local_response_norm",
     "log_softmax",
     "logsigmoid",

@@ -23,7 +23,8 @@ SELU_SCALE = 1.0507009873554805
 
 def put(input: Tensor, function: Callable[[Tensor], Tensor], inplace: bool) -> Tensor:
     """``function(input)``, written to ``input`` where that is asked for; gradients then read what it held before."""
-    function = in_f32(function)
+    if isinstance(input, Tensor) and input.dtype.kind == "h":
+        function = in_f32(function)
     return input.copy_(function(front().before_write(input))) if inplace else function(input)
 
 

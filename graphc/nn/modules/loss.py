@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+from graphc.base.errors import AttributeValueError, ShapeError
 from graphc.nn import functional as F
 from graphc.nn.functional.loss import reduction_of
+from graphc.nn.functional.loss_linear import LinearCrossEntropyOptions, linear_cross_entropy
 from graphc.nn.module import Module
+from graphc.nn.modules.linear import Linear
 from graphc.tensors.tensor import Tensor
 
 
@@ -108,6 +112,59 @@ class CrossEntropyLoss(_WeightedLoss):
             ignore_index=self.ignore_index,
             reduction=self.reduction,
             label_smoothing=self.label_smoothing,
+        )
+
+
+class LinearCrossEntropyLoss(_WeightedLoss):
+    """The cross entropy of what a linear layer without non-linearity behind it, ``linear``, makes of the input."""
+
+    def __init__(
+        self,
+        in_features: int,
+        num_classes: int,
+        *,
+        out_features: tuple[int, ...] = (),
+        bias: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+        reduction: str = "mean",
+        weight: Tensor | None = None,
+        ignore_index: int | None = None,
+        label_smoothing: float = 0.0,
+        options: LinearCrossEntropyOptions | None = None,
+    ):
+        if weight is not None and tuple(weight.shape) != (num_classes,):
+            raise ShapeError(f"weights have shape {list(weight.shape)}, there are {num_classes} classes")
+        if not 0.0 <= label_smoothing <= 1.0:
+            raise AttributeValueError(f"label_smoothing {label_smoothing} is not between 0 and 1")
+        super().__init__(weight, reduction=reduction)
+        self.num_classes, self.out_features = num_classes, tuple(out_features)
+        self.ignore_index, self.label_smoothing, self.options = ignore_index, label_smoothing, options
+        self.linear = Linear(in_features, math.prod(out_features, start=num_classes), bias, device, dtype)
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        """[batch, in_features] and class numbers [batch, *out_features] or probabilities [batch, num_classes,
+        *out_features]."""
+        rows = (self.num_classes, *self.out_features)
+        bias = self.linear.bias
+        return linear_cross_entropy(
+            input,
+            self.linear.weight.reshape(*rows, self.linear.in_features),
+            target,
+            linear_bias=None if bias is None else bias.reshape(*rows),
+            weight=self.weight,
+            reduction=self.reduction,
+            ignore_index=self.ignore_index,
+            label_smoothing=self.label_smoothing,
+            options=self.options,
+        )
+
+    def extra_repr(self) -> str:
+        """The sizes, and what else the loss was made with."""
+        return (
+            f"in_features={self.linear.in_features}, num_classes={self.num_classes}, out_features={self.out_features}, "
+            f"bias={self.linear.bias is not None}, reduction={self.reduction}, ignore_index={self.ignore_index}, "
+            f"label_smoothing={self.label_smoothing}, options={self.options}"
         )
 
 

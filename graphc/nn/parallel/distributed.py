@@ -164,8 +164,8 @@ class DistributedDataParallel(Module):
         return gradients
 
     def sharded_state_dict(self) -> dict[str, Any]:
-        """What this process has of ``state_dict``, for ``graphc.distributed.checkpoint``: of buffers those of rank 0 are
-        the ones that count, where each call makes them those of all."""
+        """What this process has of ``state_dict``, for ``graphc.distributed.checkpoint``: where each call makes buffers
+        those of rank 0, these are the ones that count."""
         state = self.state_dict()
         is_first = self.process_group.rank == 0 or not self.broadcast_buffers
         left_out = () if is_first else [f"module.{name}" for name, _ in self.module.named_buffers()]

@@ -8,7 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from graphc.base.errors import ArgumentError, AttributeValueError, ShapeError
-from graphc.linalg.products import householder_product, matrix_exp
+from graphc.linalg.products import matrix_exp
+from graphc.linalg.reflections import householder_product
 from graphc.linalg.systems import solve
 from graphc.nn.module import Module
 from graphc.nn.utils.parametrize import register_parametrization

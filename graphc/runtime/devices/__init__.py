@@ -30,7 +30,8 @@ def is_available(name: str = CUDA) -> bool:
     """Whether a device of this name can be used here; never raises."""
     try:
         device_named(name)
-    except Exception:  # a library that is half installed raises what it likes
+    # NOTE: a library that is half installed raises what it likes.
+    except Exception:
         return False
     return True
 

@@ -366,6 +366,7 @@ class DeviceExecutable(Checks):
             self.device.begin_capture()
             try:
                 self._launch(part, words)
+            # NOTE: also Ctrl-C, for a capture that is not ended takes in what is launched next; it is raised again.
             except BaseException:
                 with suppress(DeviceError):  # the first error says more
                     self.device.end_capture()

@@ -135,6 +135,7 @@ class Arithmetic(Elementary, Ordering, Algebra):
     __rmul__ = _reflected(ew.mul, "Product of elements.")
     __truediv__ = _binary(ew.div, "Quotient.")
     __rtruediv__ = _reflected(ew.div, "Quotient.")
+    __div__, __rdiv__ = __truediv__, __rtruediv__
     __floordiv__ = _binary(ew.floor_div, "Quotient rounded down.")
     __rfloordiv__ = _reflected(ew.floor_div, "Quotient rounded down.")
     __mod__ = _binary(ew.mod, "Remainder with the sign of the divisor.")

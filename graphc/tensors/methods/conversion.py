@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import warnings
 from mmap import mmap
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,7 @@ from graphc.base.errors import GradientError, UnsupportedError
 from graphc.base.lazy import deferred
 from graphc.ops import elementwise as ew
 from graphc.tensors.placement import is_on_device, place_of
-from graphc.tensors.tensor_base import TensorBase, expose, front
+from graphc.tensors.tensor_base import TensorBase, expose, front, warn_of_lost_parts
 
 if TYPE_CHECKING:
     from graphc.tensors.tensor import Tensor
@@ -53,7 +52,7 @@ class Conversion(TensorBase):
         """This tensor as another element type; itself when it already is."""
         dtype = dtype_of(dtype)
         if self.dtype.is_complex and not (dtype.is_complex or dtype is bool_):
-            warnings.warn("a real tensor has no imaginary parts, which are lost", UserWarning, stacklevel=2)
+            warn_of_lost_parts()
         return self if dtype is self.dtype else ew.cast(self, dtype=dtype)  # type: ignore[return-value]
 
     def float(self) -> Tensor:

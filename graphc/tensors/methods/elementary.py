@@ -12,7 +12,7 @@ from graphc.ops import elementary, special
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.ops.define import as_type, common_type
-from graphc.tensors import composite
+from graphc.tensors import composite, special_functions
 from graphc.tensors.tensor_base import TensorBase
 
 if TYPE_CHECKING:
@@ -55,6 +55,18 @@ class Elementary(TensorBase):
     def polygamma(self, n: int) -> Tensor:
         """The derivative of order ``n`` of ``digamma``."""
         return special.polygamma(self, n=n)
+
+    def i0(self) -> Tensor:
+        """The modified Bessel function of the first kind of order 0, as ``special.i0``."""
+        return special_functions.i0(self)
+
+    def igamma(self, other: Any) -> Tensor:
+        """The regularised lower incomplete gamma function of these numbers and ``other``, as ``special.gammainc``."""
+        return special_functions.gammainc(self, other)
+
+    def igammac(self, other: Any) -> Tensor:
+        """1 minus ``igamma``, as ``special.gammaincc``."""
+        return special_functions.gammaincc(self, other)
 
     def mvlgamma(self, p: int) -> Tensor:
         """The logarithm of the multivariate gamma function of dimension ``p``."""

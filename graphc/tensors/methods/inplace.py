@@ -96,6 +96,7 @@ class InPlace(TensorBase):
 
     __iadd__, __isub__ = _operator(ew.add, reads=False), _operator(ew.sub, reads=False)
     __imul__, __itruediv__ = _operator(ew.mul), _operator(ew.div)
+    __idiv__ = __itruediv__
     __ifloordiv__, __imod__ = _operator(ew.floor_div), _operator(ew.mod)
     __ipow__ = _operator(composite.power)
     __iand__, __ior__, __ixor__ = _operator(ew.bit_and), _operator(ew.bit_or), _operator(ew.bit_xor)
@@ -122,6 +123,7 @@ class InPlace(TensorBase):
     asinh_, acosh_, atanh_ = (_from(getattr(Elementary, n)) for n in ("asinh", "acosh", "atanh"))
     arcsinh_, arccosh_, arctanh_ = asinh_, acosh_, atanh_
     erfinv_, lgamma_, digamma_ = (_from(getattr(Elementary, n)) for n in ("erfinv", "lgamma", "digamma"))
+    i0_, igamma_, igammac_ = (_from(getattr(Elementary, n)) for n in ("i0", "igamma", "igammac"))
     polygamma_, mvlgamma_ = _from(Elementary.polygamma), _from(Elementary.mvlgamma)
     erfc_, frac_, nan_to_num_ = (_from(getattr(Elementary, n)) for n in ("erfc", "frac", "nan_to_num"))
     deg2rad_, rad2deg_ = _from(Elementary.deg2rad), _from(Elementary.rad2deg)

@@ -34,6 +34,10 @@ class Matrices(TensorBase):
         """The determinants of square matrices."""
         return _of("det")(self)
 
+    def geqrf(self) -> tuple[Tensor, Tensor]:
+        """The factors of ``qr`` in one matrix, Q as reflections below the diagonal, and the factors of these."""
+        return _of("geqrf")(self)
+
     def inverse(self) -> Tensor:
         """The inverses of square matrices; raises ``linalg.LinAlgError`` for singular ones."""
         return _of("inverse")(self)
@@ -62,6 +66,11 @@ class Matrices(TensorBase):
     def orgqr(self, input2: Tensor) -> Tensor:
         """The first columns of a product of reflections, see ``linalg.householder_product``."""
         return _of("orgqr")(self, input2)
+
+    def ormqr(self, input2: Tensor, input3: Tensor, left: bool = True, transpose: bool = False) -> Tensor:
+        """The product of all reflections, of factors ``input2``, and ``input3``, from the other side without ``left``;
+        ``transpose``: of the conjugated transpose."""
+        return _of("ormqr")(self, input2, input3, left, transpose)
 
     def pinverse(self, rcond: float = 1e-15) -> Tensor:
         """The pseudo-inverses; singular values up to ``rcond`` times the largest count as 0."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphc.base.dtypes import complex64, complex128, float32
+from graphc.base.dtypes import bool_, complex64, complex128, float32
 from graphc.base.errors import DTypeError
 from graphc.ops import complex as parts
 from graphc.ops import elementwise as ew
@@ -45,6 +45,12 @@ class Parts(TensorBase):
     @imag.setter
     def imag(self, value: Any) -> None:
         self.imag.copy_(_as_tensor(value))
+
+    def isreal(self) -> Tensor:
+        """Whether the imaginary part is 0; true of all elements of a real tensor."""
+        if self.dtype.is_complex:
+            return ew.eq(parts.imag(self), 0)
+        return self.new_ones(self.shape, dtype=bool_)  # type: ignore[attr-defined]
 
     def conj(self) -> Tensor:
         """The complex conjugate, a tensor of its own; a real tensor itself."""

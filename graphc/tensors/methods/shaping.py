@@ -24,6 +24,7 @@ from graphc.ops.strided import as_strided
 from graphc.tensors import indexing
 from graphc.tensors.methods.selection import Selection
 from graphc.tensors.repeated import compiled_when_repeated
+from graphc.tensors.routes import rearranging
 from graphc.tensors.tensor_base import TensorBase, front, need_tensor
 
 if TYPE_CHECKING:
@@ -122,6 +123,7 @@ def _named(name: str, args: Sequence[Any], named: Any = None, **other: Any) -> t
 class Shaping(Selection):
     """Views, joining, splitting and indexing."""
 
+    @rearranging
     def view(self, *sizes: Any, size: Any = None) -> Tensor:
         """The same memory under another shape (one size may be -1); for an element type of the same width a new tensor
         of the same bits.
@@ -141,6 +143,7 @@ class Shaping(Selection):
             )
         return result
 
+    @rearranging
     def reshape(self, *sizes: Any, **named: Any) -> Tensor:
         """Another shape of the same size (one size may be -1); a view where that is possible."""
         if named:
@@ -157,6 +160,7 @@ class Shaping(Selection):
         """Reshaped to the shape of another tensor."""
         return self.reshape(other.shape)
 
+    @rearranging
     def flatten(self, start_dim: int = 0, end_dim: int = -1) -> Tensor:
         """Dimensions start_dim..end_dim joined into one."""
         start, end = dim_of(start_dim, self.ndim), dim_of(end_dim, self.ndim)
@@ -166,15 +170,18 @@ class Shaping(Selection):
             raise AttributeValueError(f"flatten: start_dim {start_dim} lies behind end_dim {end_dim}")
         return self.reshape(*self.shape[:start], prod(self.shape[start : end + 1]), *self.shape[end + 1 :])
 
+    @rearranging
     def unflatten(self, dim: int, sizes: Sequence[int]) -> Tensor:
         """One dimension split into several."""
         at, extent = extent_of(dim, self.shape, "unflatten")
         return self.reshape(*self.shape[:at], *view_shape(sizes_of((sizes,)), extent), *self.shape[at + 1 :])
 
+    @rearranging
     def ravel(self) -> Tensor:
         """One dimension."""
         return self.reshape(-1) if self.numel() else self.reshape(0)
 
+    @rearranging
     def permute(self, *args: Any, dims: Any = None) -> Tensor:
         """Dimensions in another order."""
         order = [dim_of(d, self.ndim) for d in _named("permute", args, dims)]
@@ -182,6 +189,7 @@ class Shaping(Selection):
             raise AttributeValueError(f"permute: {order} does not name each of {self.ndim} dimensions once")
         return shape.transpose(self, permutation=tuple(order))
 
+    @rearranging
     def transpose(self, dim0: int, dim1: int) -> Tensor:
         """Two dimensions exchanged."""
         rank = self.ndim
@@ -196,6 +204,7 @@ class Shaping(Selection):
         """Two dimensions exchanged."""
         return self.transpose(axis0, axis1)
 
+    @rearranging
     def t(self) -> Tensor:
         """The transpose of a matrix (vectors stay as they are)."""
         if self.ndim > 2:
@@ -203,6 +212,7 @@ class Shaping(Selection):
         return shape.transpose(self, permutation=tuple(range(self.ndim))[::-1])
 
     @property
+    @rearranging
     def T(self) -> Tensor:
         """All dimensions in reverse order."""
         return shape.transpose(self, permutation=tuple(range(self.ndim))[::-1])
@@ -226,6 +236,7 @@ class Shaping(Selection):
         """The last two dimensions exchanged."""
         return self.transpose(-2, -1)
 
+    @rearranging
     def movedim(self, source: Any, destination: Any) -> Tensor:
         """Dimensions moved to other places, the rest in order."""
         sources = [dim_of(d, self.ndim) for d in (source if isinstance(source, (tuple, list)) else (source,))]
@@ -243,6 +254,7 @@ class Shaping(Selection):
 
     moveaxis = movedim
 
+    @rearranging
     def squeeze(self, dim: Any = None) -> Tensor:
         """Without dimensions of size 1 (all of them, or those named that have size 1)."""
         if dim is None:
@@ -271,11 +283,13 @@ class Shaping(Selection):
         offset = 0 if storage_offset is None else storage_offset - self.storage_offset()
         return as_strided(self, shape=tuple(size), strides=tuple(stride), offset=offset)
 
+    @rearranging
     def unsqueeze(self, dim: int) -> Tensor:
         """With a new dimension of size 1 before ``dim``."""
         at = dim_of(dim, self.ndim + 1)
         return shape.reshape(self, shape=(*self.shape[:at], 1, *self.shape[at:]))
 
+    @rearranging
     def expand(self, *sizes: Any, size: Any = None) -> Tensor:
         """Dimensions of size 1 repeated without copying; -1 keeps a dimension."""
         if size is None and dispatch.active() is None and all([s.__class__ is int for s in sizes]):
@@ -342,6 +356,7 @@ class Shaping(Selection):
 
     # ---- splitting and joining
 
+    @rearranging
     def narrow(self, dim: int, start: int, length: int) -> Tensor:
         """``length`` entries of a dimension from ``start`` on, as a view."""
         at, extent = extent_of(dim, self.shape, "narrow")
@@ -367,10 +382,12 @@ class Shaping(Selection):
         indexing.require(places, 0, max(extent - 1, 0), "narrow: place")
         return gather(self, places, axis=at)
 
+    @rearranging
     def select(self, dim: int, index: int) -> Tensor:
         """One entry of a dimension, which disappears; a view."""
         return indexing.take(self, (slice(None),) * dim_of(dim, self.ndim) + (index,))
 
+    @rearranging
     def split(self, split_size: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
         """Views of ``split_size`` entries each (the last may be smaller), or of the sizes in a list."""
         _, extent = extent_of(dim, self.shape, "split")
@@ -390,6 +407,7 @@ class Shaping(Selection):
         parts = zip(starts, sizes, strict=False)
         return tuple([indexing.take(self, (*before, slice(start, start + size))) for start, size in parts])
 
+    @rearranging
     def chunk(self, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
         """At most ``chunks`` views of equal size (the last may be smaller)."""
         if not isinstance(chunks, int):
@@ -404,6 +422,7 @@ class Shaping(Selection):
 
     unsafe_split, unsafe_chunk, unsafe_split_with_sizes = split, chunk, Selection.split_with_sizes
 
+    @rearranging
     def unbind(self, dim: int = 0) -> tuple[Tensor, ...]:
         """The entries of a dimension as views."""
         if not self.shape:
@@ -412,8 +431,9 @@ class Shaping(Selection):
 
     def flip(self, *args: Any, dims: Any = None) -> Tensor:
         """Elements in reverse order along dimensions."""
-        axes = tuple(sorted(dim_of(d, self.ndim) for d in _named("flip", args, dims)))
-        return shape.flip(self, axes=axes if self.shape else ())
+        rank = self.ndim
+        axes = sorted([dim_of(d, rank) for d in _named("flip", args, dims)])
+        return shape.flip(self, axes=tuple(axes) if rank else ())
 
     @compiled_when_repeated
     def roll(self, shifts: Any, dims: Any = None) -> Tensor:
@@ -456,6 +476,7 @@ class Shaping(Selection):
         """The upper triangle of matrices, zero below the diagonal."""
         return self._triangle(diagonal, ew.ge)
 
+    @rearranging
     def diagonal(self, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
         """The diagonal of two dimensions, as a new last dimension; a view where the two can be viewed as one."""
         a, b = dim_of(dim1, self.ndim), dim_of(dim2, self.ndim)

@@ -78,7 +78,7 @@ class Statistics(TensorBase):
         counted = ew.cast(inside, dtype=self.dtype)
         return scatter_add(shape.filled(0, self.dtype, (bins,)), ew.cast(safe, dtype=int64), counted, axis=0)
 
-    def histogram(self, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False) -> Histogram:
+    def histogram(self, bins: Any = 100, *, range: Any = None, weight: Any = None, density: bool = False) -> Histogram:
         """(hist, bin_edges): how many elements, or what sum of ``weight``, lie in each of ``bins`` equal parts of
         ``range`` (None: from the smallest to the largest element), or between the ascending edges that ``bins`` is.
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
 
 import graphc
+from graphc.errors import DTypeError
 from tests.tensors.against_torch import numbers
 
 
@@ -43,6 +45,39 @@ def test_conversions_copies_and_pickles():
         np.testing.assert_array_equal(x.to(graphc.float64).numpy(), x.numpy().real)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(x)).numpy(), x.numpy())
     assert (x.item() if x.numel() == 1 else x.tolist()) == x.numpy().tolist()
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", ["float64", "float32", "float16", "bfloat16", "int32", "bool"])
+def test_what_becomes_real_has_the_real_part_in_eager_mode_compiled_and_folded(name):
+    torch = pytest.importorskip("torch")
+    values, dtype = [1 + 2j, 70000 - 3j, 2j, -0.25 + 0j], getattr(graphc, name)
+    x = graphc.tensor(values)
+    made = [
+        lambda: x.to(dtype),
+        lambda: graphc.compile(lambda x: x.to(dtype))(x),
+        lambda: graphc.compile(lambda y: (y, graphc.tensor(values).to(dtype)))(graphc.ones(1))[1],
+        lambda: graphc.tensor(np.array(values), dtype=dtype),
+        lambda: graphc.zeros(4, dtype=dtype).copy_(x),
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        expected = torch.tensor(values).to(getattr(torch, name)).double().tolist()
+    for make in made:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "a real tensor has no imaginary parts")
+            warnings.simplefilter("error", RuntimeWarning)  # which numpy's own ones are
+            assert make().double().tolist() == expected
+
+
+def test_complex_numbers_in_arrays_lose_their_imaginary_parts_with_a_warning_and_numbers_do_not_lose_them():
+    with pytest.warns(UserWarning, match="imaginary"):
+        assert graphc.tensor(np.array([1 + 2j]), dtype=graphc.float32).tolist() == [1]
+    for dtype in (graphc.float32, graphc.bfloat16, graphc.int32):
+        with pytest.raises(DTypeError, match="cannot be made"):
+            graphc.tensor([1 + 2j], dtype=dtype)
+        with pytest.raises(DTypeError, match="cannot be made"):
+            graphc.zeros(1, dtype=dtype).fill_(1 + 2j)
 
 
 def test_states_go_through_files(tmp_path):

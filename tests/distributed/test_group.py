@@ -42,7 +42,7 @@ def test_a_timeout_that_is_no_number_of_seconds_is_refused(timeout: float):
 
 
 def test_a_backend_that_does_not_exist_is_refused():
-    with pytest.raises(ArgumentError, match="there is no backend 'nfs'\n  try    auto, mpi, local"):
+    with pytest.raises(ArgumentError, match="there is no backend 'nfs'\n  try    auto, mpi, nccl, local"):
         distributed.init("nfs")
 
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from benchmarks.scaling_model import BucketTimes, Plan
 from graphc.distributed.communicator import Alone
-from graphc.distributed.group import Group, using
+from graphc.distributed.group import Group
 from graphc.distributed.spans import START, WAIT, timeline
 
 
@@ -32,11 +31,8 @@ class Silent(Alone):
         return [value] * self.size
 
 
-@contextmanager
-def silent(size: int) -> Iterator[None]:
-    """Inside, this process takes itself for ``size`` ones."""
-    with using(Group(Silent(size))):
-        yield
+SILENT = Group(Silent(2))
+"""Two processes, of which this one hears nothing."""
 
 
 def recorded_step(step: Callable[[], Any]) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import inf
@@ -38,13 +37,13 @@ def plans_of(measured: Measured) -> dict[str, Plan]:
     for row in sorted(rows_of(measured, "training", OWN), key=lambda r: r["ranks"]):
         if row["plan"] and row["case"] not in found:
             plan = plan_of(row["case"], row["samples"], row["plan"])
-            found[row["case"]] = slower(plan, statistics.median(row["seconds"]["silent"]) / plan.seconds)
+            found[row["case"]] = slower(plan, min(row["seconds"]["silent"]) / plan.seconds)
     return found
 
 
 @dataclass(frozen=True)
 class Training:
-    """A training step on several ranks: medians over rounds, of each the fastest call."""
+    """A training step on several ranks: the fastest call of all rounds."""
 
     case: str
     peer: str
@@ -57,10 +56,16 @@ class Training:
     parallel: float
     reduction: float
     """Of the reductions by themselves."""
-    efficiency: float
-    """Samples per second of all ranks over as many times those of one."""
-    bound: float
-    """compute / (compute + reduction), with the time of one rank alone."""
+
+    @property
+    def efficiency(self) -> float:
+        """Samples per second of all ranks over as many times those of one."""
+        return self.alone / self.parallel
+
+    @property
+    def bound(self) -> float:
+        """compute / (compute + reduction), with the time of one rank alone."""
+        return self.alone / (self.alone + self.reduction)
 
     @property
     def rate(self) -> float:
@@ -72,13 +77,9 @@ def trainings(measured: Measured) -> list[Training]:
     """All steps that were measured."""
     found = []
     for row in rows_of(measured, "training"):
-        s = row["seconds"]
-        rounds = list(zip(s["alone"], s["parallel"], s["reduction"], strict=True))
-        efficiency = statistics.median(a / p for a, p, _ in rounds)
-        bound = statistics.median(a / (a + r) for a, _, r in rounds)
-        middle = {kind: statistics.median(s[kind]) for kind in ("alone", "beside", "parallel", "reduction")}
+        best = {kind: min(row["seconds"][kind]) for kind in ("alone", "beside", "parallel", "reduction")}
         facts = row["case"], row["peer"], row["ranks"], row["samples"]
-        found.append(Training(*facts, **middle, efficiency=efficiency, bound=bound))
+        found.append(Training(*facts, **best))
     return found
 
 
@@ -159,9 +160,9 @@ def paper_as_json(paper: Paper) -> list[dict[str, Any]]:
 
 def report(measured: Measured, checks: Checks, paper: Paper) -> str:
     """All tables in Markdown."""
+    note = measured.get("note", "")
     parts = [
-        f"{measured['cpu']}, {measured['cores']} cores, each rank on one; {measured['rounds']} rounds. "
-        + measured.get("note", ""),
+        f"{measured['cpu']}, {measured['cores']} cores, each rank on one; {measured['rounds']} rounds. {note}".rstrip(),
         "## All-reduces",
         *_reductions(measured, checks),
         "## Training, measured",
@@ -210,8 +211,7 @@ def _trainings(measured: Measured) -> list[str]:
         lines.append([row.case, str(row.ranks), row.peer, *times, f"{row.rate:.4g}", *shares])
     said = (
         "A step of one rank while the others wait, of all ranks beside one another without reductions, and with them; "
-        "reductions by themselves. The fastest call of each round, medians over rounds; the shares are those of rounds "
-        "in which all of it was measured."
+        "reductions by themselves: the fastest call of all rounds, of each on the slowest rank."
     )
     return [said, "\n".join(table(heads, lines))]
 

@@ -36,7 +36,7 @@ def test_a_wrong_result_gradient_and_error_are_noticed(monkeypatch):
     for column in (operators.FORWARD, operators.GRADIENT, operators.COMPILED, operators.COMPILED_GRADIENT):
         assert judge(operators, "hypot", column, 4).failed, column
     monkeypatch.setattr(operators, "find", lambda *name: lambda *arguments, **options: None)
-    assert judge(operators, "gather", operators.ERRORS).failed
+    assert judge(operators, "signal_windows_kaiser", operators.ERRORS).failed
 
 
 def test_samples_that_are_no_calls_do_not_count_as_compared():

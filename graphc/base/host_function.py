@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,9 +16,9 @@ class HostFunction(NamedTuple):
 
     name: str
     """What messages call it."""
-    function: Callable[..., Sequence[np.ndarray]]
+    function: Callable[..., Any]
     """Takes the state of the run (a dictionary of its own for each call of compiled code, which the backward pass of
-    that call gets too) and read-only arrays, and returns arrays of the types of ``results``."""
+    that call gets too) and read-only arrays, and returns a sequence of arrays of the types of ``results``."""
     operands: tuple[Spec, ...]
     results: tuple[Spec, ...]
     takes_only: bool = False

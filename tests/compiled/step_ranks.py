@@ -2,6 +2,7 @@
 
 import copy
 import hashlib
+from typing import Any
 
 import numpy as np
 
@@ -30,7 +31,9 @@ def cnn():
     return nn.Sequential(nn.Unflatten(1, (1, 3, 4)), *layers).double()
 
 
-def trained(net, steps=3, micro=1, buckets=0.0005, wrap=DistributedDataParallel, traced=False, rule=SGD, **options):
+def trained(
+    net, steps=3, micro=1, buckets=0.0005, wrap: Any = DistributedDataParallel, traced=False, rule: Any = SGD, **options
+) -> Any:
     """A copy of the network after some steps on this process's rows of the batches, and the step; with ``traced`` the
     graph of the step."""
     net, here = copy.deepcopy(net), dist.group()
@@ -62,7 +65,7 @@ def main():
         many = weights(trained(make(), 20, 2, clip_norm=0.5, rule=AdamW)[0])
         with dist.using(Group(Alone())):
             one = weights(trained(make(), 20, 2, wrap=None, clip_norm=0.5, rule=AdamW)[0])
-        row = f"{make.__name__} {here.rank} {np.abs(many - one).max():.1e} {hashlib.sha256(many).hexdigest()}"
+        row = f"{make.__name__} {here.rank} {np.abs(many - one).max():.1e} {hashlib.sha256(many.tobytes()).hexdigest()}"
         rows = here.gather_objects(row)
         if here.rank == 0:
             print("\n".join(rows))

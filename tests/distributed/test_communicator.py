@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graphc.distributed.communicator import FOLDS, OPS, Alone, in_parts
+from graphc.distributed.communicator import OPS, Alone, folded, in_parts
 
 GIVEN = np.arange(6, dtype=np.float32).reshape(2, 3)
 
@@ -38,10 +38,9 @@ def test_an_end_has_a_status_and_a_message():
         Alone().abort("the plans differ")
 
 
-def test_every_reduction_is_a_function_of_two_arrays():
-    assert list(FOLDS) == list(OPS)
-    found = [FOLDS[op](np.float32(2), np.float32(3)) for op in OPS]
-    assert found == [5, 6, 2, 3]
+def test_arrays_are_folded_by_every_reduction():
+    given = [np.array([2.0], np.float32), np.array([3.0], np.float32)]
+    assert [folded(given, op).tolist() for op in OPS] == [[5.0], [6.0], [2.0], [3.0]]
 
 
 def test_parts_are_views_along_the_first_dimension():

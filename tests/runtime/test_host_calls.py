@@ -130,8 +130,8 @@ def served(function, operands, results):
     """What one call of a function leaves in the memory of its results, and its error."""
     places = [np.ones(1, np.float32), np.ones(1, np.float32), *operands, *results]
     addresses = np.array([p.ctypes.data if p.size else 0 for p in places], np.uintp)
-    specs = [tuple((p.shape, p.dtype) for p in part) for part in (operands, results)]
-    run = host_calls.HostRun([HostFunction("f", function, *specs)], {})
+    given, made = (tuple((p.shape, p.dtype) for p in part) for part in (operands, results))
+    run = host_calls.HostRun([HostFunction("f", function, given, made)], {})
     run.serve(0, addresses.ctypes.data)
     return run.error
 

@@ -38,9 +38,15 @@ def test_an_end_has_a_status_and_a_message():
         Alone().abort("the plans differ")
 
 
-def test_arrays_are_folded_by_every_reduction():
-    given = [np.array([2.0], np.float32), np.array([3.0], np.float32)]
-    assert [folded(given, op).tolist() for op in OPS] == [[5.0], [6.0], [2.0], [3.0]]
+def test_reductions_are_computed_in_the_order_of_ranks():
+    given = [np.float32([number, -1.0]) for number in (2, 3, 4)]
+    found = {op: folded(given, op).tolist() for op in OPS}
+    assert found == {"sum": [9, -3], "prod": [24, -1], "min": [2, -1], "max": [4, -1]}
+
+
+def test_short_floats_are_rounded_once():
+    given = [np.float16([x]) for x in (2048.0, 1.0, 1.0)]
+    assert folded(given, "sum").tolist() == [2050.0]
 
 
 def test_parts_are_views_along_the_first_dimension():

@@ -1,5 +1,7 @@
-"""The digits in several processes: ``mpiexec -n 2 python examples/digits_parallel.py``. Without ``mpiexec`` it is one
-process, which learns the same."""
+"""Trains the network on handwritten digits in several processes, each with a part of every batch.
+
+``mpiexec -n 2 python examples/digits_parallel.py``; without ``mpiexec`` it is one process, which learns the same.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kills one of several processes that train together, at a random time, and resumes: are the bits those of one run?
+"""Kills one of several processes that train together, at a random time, resumes, and compares the bits.
 
 ``python -m tools.kill_ranks --times 50 --ranks 2``. All must end within seconds of the kill, and what is trained after
 ``--resume`` must have the bytes of a training that nobody killed. tools/train_ranks.py is what is trained.

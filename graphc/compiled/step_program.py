@@ -195,7 +195,7 @@ class StepProgram:
         holders = {id(p): o for o in self.options.optimizers for group in o.param_groups for p in group["params"]}
         for argument, (_, param) in parameters.items() if self.updates else ():
             optimizer = holders[id(param)]
-            state = optimizer.state_of(param) if optimizer.owns(param) else {}
+            state = optimizer.state_of(param) if optimizer.owned([param]) else {}
             if state:
                 self.states.append((optimizer, param, state))
             for name, tensor in state.items():

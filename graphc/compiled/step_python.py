@@ -149,7 +149,7 @@ class PythonStep:
             params = [p for group in optimizer.param_groups for p in group["params"] if id(p) in gradients]
             for group in optimizer.param_groups:
                 hyper = optimizer.hyper(group)
-                for param in [p for p in group["params"] if id(p) in gradients and optimizer.owns(p)]:
+                for param in optimizer.owned([p for p in group["params"] if id(p) in gradients]):
                     state = optimizer.state_of(param)
                     value, after = optimizer.new_values(param, gradients[id(param)], state, hyper)
                     changes += [(param, value), *((state[name], after[name]) for name in state)]

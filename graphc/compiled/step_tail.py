@@ -95,7 +95,7 @@ class Tail:
             held = [p for group in optimizer.param_groups for p in group["params"] if id(p) in by_param]
             for index, group in enumerate(optimizer.param_groups):
                 rules: dict[Any, GroupRule] = {}
-                for param in [p for p in group["params"] if id(p) in by_param and optimizer.owns(p)]:
+                for param in optimizer.owned([p for p in group["params"] if id(p) in by_param]):
                     if param.dtype not in rules:
                         rule = rules[param.dtype] = GroupRule(optimizer, index, param.dtype, tracer.graph)
                         self.numbers.add(rule.inputs)

@@ -108,6 +108,7 @@ def run(size: int, function: Callable[[int], Any], patience: float = 30.0) -> li
         try:
             with using(Group(Threads(rank, size, meeting, patience))):
                 return function(rank)
+        # NOTE: whatever ends a rank, or the others would wait for it; it is raised again.
         except BaseException:
             meeting.barrier.abort()
             raise

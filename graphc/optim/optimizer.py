@@ -178,9 +178,9 @@ class Optimizer:
 
     # Several processes
 
-    def owns(self, param: Tensor) -> bool:
-        """Whether this process updates a parameter; an optimizer that processes share leaves some to others."""
-        return True
+    def owned(self, params: list[Tensor]) -> list[Tensor]:
+        """Those of some parameters that this process updates; shared optimizers leave some to other processes."""
+        return params
 
     def from_others(self, params: Sequence[Tensor], values: Mapping[int, Tensor]) -> list[tuple[Tensor, Tensor]]:
         """Pairs of a parameter that another process updates and its new value: of ``params``, which one step updates,
@@ -225,15 +225,15 @@ class Optimizer:
         if wish is None and self.step_count >= STEPS:
             wish = True
         loop = native_loop(params, wish)
-        return loop is not None and loop.update(self, [p for p in params if self.owns(p)])
+        return loop is not None and loop.update(self, self.owned(params))
 
     def _compute(self) -> list[tuple[Tensor, Tensor]]:
         """Pairs of a tensor and its new value, for all parameters with a gradient and their state."""
         changes: list[tuple[Tensor, Tensor]] = []
         for group in self.param_groups:
             hyper = self.hyper(group)
-            for param in group["params"]:
-                if param.grad is None or not self.owns(param):
+            for param in self.owned(group["params"]):
+                if param.grad is None:
                     continue
                 state = self.state_of(param)
                 value, new_state = self.new_values(param, param.grad, state, hyper)

@@ -106,7 +106,7 @@ class _Step:
         with no_grad():
             for index, group in enumerate(self.optimizer.param_groups):
                 present = [p for p in group["params"] if p.grad is not None]
-                mine = [p for p in present if self.optimizer.owns(p)]
+                mine = self.optimizer.owned(present)
                 hyper = self._hyper(index, group) if mine else {}
                 for param in mine:
                     changes += self._changes(param, hyper)

@@ -119,9 +119,9 @@ class ZeroRedundancyOptimizer(Optimizer):
             )
         return self._owners[param]
 
-    def owns(self, param: Tensor) -> bool:
-        """Whether this process updates a parameter."""
-        return self.owner(param) == group().rank
+    def owned(self, params: list[Tensor]) -> list[Tensor]:
+        """Those of some parameters that this process updates."""
+        return [p for p in params if self.owner(p) == group().rank]
 
     def _run(self, closure: Any) -> Any:
         loss = super()._run(closure)
@@ -132,7 +132,7 @@ class ZeroRedundancyOptimizer(Optimizer):
             is_mine = owner == group().rank
             for param, piece in zip(parts if is_mine else (), pieces, strict=is_mine):
                 np.copyto(piece, on_host(param._data))
-            group().communicator.broadcast(flat, owner)
+            _travel(flat, owner)
             if not is_mine:
                 self._write((p, Tensor._wrap(piece)) for p, piece in zip(parts, pieces, strict=True))
         return loss
@@ -216,7 +216,7 @@ class ZeroRedundancyOptimizer(Optimizer):
         if len(path) < 2 or path[0] != "state":
             return True
         params = [p for g in self.param_groups for p in g["params"]]
-        return path[1] >= len(params) or self.owns(params[path[1]])
+        return path[1] >= len(params) or self.owner(params[path[1]]) == group().rank
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Takes options, and the state of what this process owns, from the state of all, which any number of processes,
@@ -255,6 +255,14 @@ def _table(params: Iterable[Tensor], first: int) -> dict[str, str]:
     return {f"parameter {i}": f"{p.dtype.name}{list(p.shape)}" for i, p in enumerate(params, first)}
 
 
+def _travel(flat: np.ndarray, owner: int) -> None:
+    """Parameters go from their owner to all others; they lie one behind the other."""
+    communicator = group().communicator
+    communicator.purpose = f"parameters of rank {owner}"
+    communicator.broadcast(flat, owner)
+    communicator.purpose = ""
+
+
 class _Message:
     """A message from one process to all others, on memory that compiled code lends."""
 
@@ -262,7 +270,7 @@ class _Message:
         self._owner = owner
 
     def __call__(self, state: Any, *memory: np.ndarray) -> None:
-        group().communicator.broadcast(memory[-1], self._owner)
+        _travel(memory[-1], self._owner)
 
 
 def _send(flat: Tensor) -> None:

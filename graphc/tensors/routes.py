@@ -20,8 +20,6 @@ _KNOWN: dict[Any, Any] = {}
 _MISSING = object()
 _ATOMS = frozenset((int, str, type(None)))
 _F = TypeVar("_F", bound=Callable[..., Any])
-
-
 Make = Callable[[np.ndarray], np.ndarray]
 
 
@@ -112,8 +110,7 @@ def rearranging(function: _F) -> _F:
 
     @functools.wraps(function)
     def called(x: Any, *args: Any, **kwargs: Any) -> Any:
-        data = x._data
-        if data.__class__ is not np.ndarray or x.__class__ not in PLAIN or active() is not None:
+        if x.__class__ not in PLAIN or active() is not None or (data := x._data).__class__ is not np.ndarray:
             return function(x, *args, **kwargs)
         given = _known_by((*args, *kwargs.items()) if kwargs else args)
         if given is None:

@@ -28,6 +28,7 @@ PACKAGES = (
         "graphc",
         "graphc.autograd",
         "graphc.data",
+        "graphc.distributed",
         "graphc.errors",
         "graphc.func",
         "graphc.monitor",
@@ -36,7 +37,7 @@ PACKAGES = (
     *("graphc.distributions.constraints", "graphc.special", "graphc.nn.utils.prune"),
     *("graphc.nn", "graphc.nn.functional", "graphc.nn.init", "graphc.nn.utils", "graphc.nn.utils.parametrizations"),
     *("graphc.nn.utils.parametrize", "graphc.nn.utils.rnn", "graphc.nn.utils.stateless", "graphc.optim"),
-    *("graphc.optim.lr_scheduler", "graphc.optim.swa_utils", "graphc.serialize"),
+    *("graphc.nn.parallel", "graphc.optim.lr_scheduler", "graphc.optim.swa_utils", "graphc.serialize"),
 )
 """Import paths whose names users know."""
 SINGLE = ("graphc.hooks.RemovableHandle", "graphc.hooks.strict")

@@ -7,6 +7,7 @@ import graphc as gc
 import graphc.distributed as dist
 from graphc import nn
 from graphc.base.errors import ArgumentError, DistributedError, GradientError, IndexRangeError
+from graphc.compiled.step_entry import step_parts
 from graphc.distributed.threads import run
 from graphc.fusion.vertical import fuse
 from graphc.ir.op import Trait
@@ -193,6 +194,8 @@ def test_what_cannot_be_had_with_several_processes_is_refused():
             step(gc.ones(8, 12).double(), gc.zeros(8, dtype=gc.int64))
         with pytest.raises(ArgumentError, match="first_nan"):
             gc.compile_step(step.model, F.cross_entropy, step.optimizer, first_nan=True)
+        with pytest.raises(ArgumentError, match="has reductions over processes"):
+            step_parts(step, (gc.ones(8, 12).double(), gc.zeros(8, dtype=gc.int64)), {})
         return True
 
     assert all(run(2, stepped))

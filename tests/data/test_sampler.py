@@ -8,12 +8,14 @@ import pytest
 import graphc as gc
 from graphc.data import (
     BatchSampler,
+    DistributedSampler,
     RandomSampler,
     Sampler,
     SequentialSampler,
     SubsetRandomSampler,
     WeightedRandomSampler,
 )
+from graphc.distributed import threads
 from graphc.errors import ArgumentError
 
 DATA = range(50)
@@ -89,3 +91,27 @@ def test_batches():
 def test_a_sampler_without_an_order_says_so():
     with pytest.raises(NotImplementedError, match="__iter__"):
         iter(Sampler())
+
+
+@pytest.mark.parametrize("count, drop_last", [(10, False), (10, True), (2, False), (9, False)])
+def test_processes_deal_the_samples_among_themselves(count: int, drop_last: bool):
+    def dealt(_: int) -> list[list[int]]:
+        sampler = DistributedSampler(range(count), shuffle=False, drop_last=drop_last)
+        turned = DistributedSampler(range(count), seed=3, drop_last=drop_last)
+        assert len(sampler) == len(list(sampler)) == len(list(turned))
+        return [list(sampler), list(turned)]
+
+    found = threads.run(3, dealt)
+    whole = list(range(count))
+    for rank, (plain, _) in enumerate(found):
+        wanted = (whole * 3)[: -(-count // 3) * 3] if not drop_last else whole[: count // 3 * 3]
+        assert plain == wanted[rank::3]
+    everyone = {i for _, mixed in found for i in mixed}
+    assert everyone == set(whole) if not drop_last else len(everyone) == count // 3 * 3
+
+
+def test_one_process_reads_all_samples():
+    assert list(DistributedSampler(range(4), shuffle=False)) == [0, 1, 2, 3]
+    assert list(DistributedSampler(range(4), 2, 1, shuffle=False)) == [1, 3]
+    with pytest.raises(ArgumentError, match="rank 2 of 2 processes"):
+        DistributedSampler(range(4), 2, 2)

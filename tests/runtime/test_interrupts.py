@@ -15,7 +15,8 @@ import pytest
 
 import graphc as gc
 from graphc import nn
-from graphc.runtime import interrupts
+from graphc.base.host_function import HostFunction
+from graphc.runtime import host_calls, interrupts
 from graphc.runtime.interrupts import armed, interruptible, run_interruptibly
 
 _libc = ctypes.PyDLL(None)
@@ -109,6 +110,15 @@ def test_a_child_has_signals_of_its_own(counted: list[int]):
                 os._exit(0 if wanted and interrupts._signals.word.value == signal.SIGUSR1 else 1)
         assert os.waitpid(pid, 0)[1] == 0
         assert interrupts._signals.word.value == 0
+
+
+def test_a_program_that_lends_memory_is_not_ended_early():
+    word, seen = ctypes.c_size_t(7), []
+    lending = HostFunction("f", lambda state: None, (), (), lends=True)
+    for functions in ([lending], [lending._replace(lends=False)]):
+        with host_calls.running(functions, {}):
+            run_interruptibly(lambda: seen.append(word.value), word)
+    assert seen == [0, interrupts.ARMED]
 
 
 def test_a_call_inside_of_a_call_takes_the_other_way(counted: list[int]):

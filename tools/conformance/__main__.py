@@ -70,7 +70,7 @@ def _joined(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
     rows = {(r["suite"], r["column"], r["subject"]): r for part in parts for r in part["rows"]}
     standing = {suite: states for part in parts for suite, states in part["standing"].items()}
     rows = [r for (suite, _, subject), r in rows.items() if standing[suite].get(subject) == "mapped"]
-    commits = sorted({c for part in parts for c in part["commits"]})
+    commits = list(dict.fromkeys(c for part in parts for c in part["commits"]))
     order = list(SUITES)
     rows.sort(key=lambda r: (order.index(r["suite"]), list(SUITES[r["suite"]].COLUMNS).index(r["column"])))
     return {"standing": standing, "rows": rows, "seed": parts[0]["seed"], "commits": commits}

@@ -48,13 +48,15 @@ def _totals(found: dict[str, Any]) -> Iterator[tuple[str, str, int, str, int, in
 
 def page(found: dict[str, Any]) -> str:
     """The page docs/conformance.md of a run."""
+    first, *later = found["commits"]
+    states = first + (f", and of what was mended since at {' and '.join(later)}," if later else "")
     lines = [
         "# Conformance",
         "",
         "The front end beside PyTorch 2.13 by the tables with which PyTorch tests itself, and beside numpy's tables of",
         "correctly rounded functions. Written by `python -m tools.conformance --all --write docs/conformance.md`;",
-        f"this is a run at {' and '.join(found['commits'])} with samples of seed {found['seed']}, of each subject at",
-        "most as many as its column says. Subjects that do not count in a column have no sample there: no gradient, no",
+        f"this is a run at {states} with samples of seed {found['seed']}, of each subject at most as",
+        "many as its column says. Subjects that do not count in a column have no sample there: no gradient, no",
         "wrong call, no such element type.",
         "",
         "| table | column | subjects | of each | passed | of | share | left out |",

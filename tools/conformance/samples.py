@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -116,9 +115,10 @@ def _plain(value: Any) -> Any:
         raise NotMappedError("complex numbers")
     if isinstance(value, torch.layout):
         raise NotMappedError("layouts as arguments")
-    own = getattr(gc.nn, type(value).__name__, None) if dataclasses.is_dataclass(value) else None
+    fields = getattr(type(value), "__dataclass_fields__", None)
+    own = getattr(gc.nn, type(value).__name__, None) if fields is not None else None
     if own is not None:
-        return own(**{f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)})
+        return own(**{name: _plain(getattr(value, name)) for name in fields or ()})
     if type(value).__module__.startswith("torch") or (callable(value) and not isinstance(value, type)):
         raise NotMappedError("functions and objects of PyTorch as arguments")
     return value

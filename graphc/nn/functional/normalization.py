@@ -153,7 +153,7 @@ def _by_running_statistics(
     return ew.add(ew.mul(input, _per_channel(scale, input)), _per_channel(shift, input))
 
 
-def _mix(running: Tensor, value: Tensor, momentum: float | Tensor, factor: float = 1.0) -> None:
+def _mix(running: Tensor, value: Tensor, momentum: float | Tensor, factor: float | Tensor = 1.0) -> None:
     with no_grad():
         running.copy_(_mixed(running, value, momentum, factor))
 
@@ -164,7 +164,7 @@ def _is_empty(x: Tensor) -> bool:
 
 
 @compiled_when_repeated
-def _mixed(running: Tensor, value: Tensor, momentum: float | Tensor, factor: float) -> Tensor:
+def _mixed(running: Tensor, value: Tensor, momentum: float | Tensor, factor: float | Tensor) -> Tensor:
     value = value if type(factor) is float and factor == 1.0 else ew.mul(value, factor)
     return running * (1.0 - momentum) + value.detach().reshape(*running.shape) * momentum
 

@@ -29,9 +29,9 @@ class SyncBatchNorm(_BatchNorm):
         momentum: float | None = 0.1,
         affine: bool = True,
         track_running_stats: bool = True,
-        process_group: Any = None,
         device: Any = None,
         dtype: Any = None,
+        process_group: Any = None,
         *,
         bias: bool = True,
     ):
@@ -62,7 +62,7 @@ class SyncBatchNorm(_BatchNorm):
     @classmethod
     def _like(cls, module: _BatchNorm, process_group: Any) -> SyncBatchNorm:
         sizes = module.num_features, module.eps, module.momentum, module.affine, module.track_running_stats
-        made = cls(*sizes, process_group)
+        made = cls(*sizes, process_group=process_group)
         for name, parameter in module._parameters.items():
             made.register_parameter(name, parameter)
         for name, buffer in module._buffers.items():

@@ -203,9 +203,9 @@ def _summed_units(a: Any, b: Any, left: Sequence[int], right: Sequence[int]) -> 
     if len(left) == len(right):
         for d, e in zip(left, right, strict=True):
             if a.shape[d] == 1 != b.shape[e]:
-                b = reduce.sum(b, axes=(e,), keepdims=True)
+                b = ew.cast(reduce.sum(b, axes=(e,), keepdims=True), dtype=b.dtype)
             elif b.shape[e] == 1 != a.shape[d]:
-                a = reduce.sum(a, axes=(d,), keepdims=True)
+                a = ew.cast(reduce.sum(a, axes=(d,), keepdims=True), dtype=a.dtype)
     return a, b
 
 

@@ -72,6 +72,14 @@ def test_tensordot(dims: object):
     close(tensordot(graphc.tensor(a), graphc.tensor(b), dims), np.tensordot(a, b, dims))
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "int32", "float32"])
+def test_what_meets_a_size_of_one_in_tensordot_is_summed_in_its_own_type(dtype: str):
+    one, many = graphc.full((1, 1, 1), 2, dtype=dtype), graphc.full((2, 1, 2), 100, dtype=dtype)
+    for x, y, dims in ((one, many, ([0, 1], [2, 0])), (many, one, ([2, 0], [0, 1]))):
+        found = tensordot(x, y, dims)
+        assert found.dtype is one.dtype and found.tolist() == [[32 if dtype == "uint8" else 800]]
+
+
 def test_tensordot_refuses_sizes_that_differ():
     with pytest.raises(ShapeError, match="do not fit along"):
         tensordot(graphc.zeros(2, 3), graphc.zeros(2, 3), 1)

@@ -179,7 +179,7 @@ def report(measured: Measured, checks: Checks, paper: Paper) -> str:
 
 
 def _ms(seconds: float) -> str:
-    return f"{1e3 * seconds:.3g}"
+    return f"{1e3 * seconds:.4g}"
 
 
 def _reductions(measured: Measured, checks: Checks) -> list[str]:

@@ -8,12 +8,15 @@ from functools import reduce as fold
 from typing import Any
 
 from graphc.base.errors import AttributeValueError, ShapeError
+from graphc.base.lazy import deferred
 from graphc.nn.functional.linear import linear
 from graphc.nn.functional.loss import cross_entropy, reduced, reduction_of
 from graphc.ops import elementwise as ew
 from graphc.tensors.free_functions import cat
 from graphc.tensors.tensor import Tensor
-from graphc.tracing.checkpoint import checkpoint
+
+# Loaded when it is called: it knows graphs, which load networkx.
+_checkpoint = deferred("graphc.tracing.checkpoint:checkpoint")
 
 _POLICIES = ("auto", "accurate", "balanced", "compact")
 _BY_SHAPE = "aspect_ratio"
@@ -120,7 +123,7 @@ def _in_parts(
     def part(x: Tensor, wanted: Tensor) -> Tensor:
         return cross_entropy(linear(x, *layer), wanted, weight, None, ignore_index, None, kept)
 
-    parts = [checkpoint(part, x, t) for x, t in zip(input.split(rows), target.split(rows), strict=True)]
+    parts = [_checkpoint(part, x, t) for x, t in zip(input.split(rows), target.split(rows), strict=True)]
     if reduction == "none":
         return cat(parts)
     total = fold(ew.add, parts)

@@ -73,7 +73,9 @@ def main() -> None:
     globals()[sys.argv[1]]()
     distributed.all_reduce(gc.ones(4))
     total = distributed.group().all_reduce(np.ones(2))
-    print(f"rank {distributed.rank()} has {total.tolist()}")
+    said = distributed.group().gather_objects(f"rank {distributed.rank()} has {total.tolist()}")
+    if distributed.rank() == 0:  # lines of several processes may meet
+        print(*said, sep="\n")
 
 
 if __name__ == "__main__":

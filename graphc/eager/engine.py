@@ -80,10 +80,15 @@ class _Pass:
         self.roots: list[Node] = []
         self.reached: set[Node] | None = None
         around = _running.get()
-        self.outermost: _Pass = self if around is None else around.outermost
-        """The pass of which this one is a part: hooks and checkpoints run passes within passes."""
+        self._around: _Pass | None = None if around is None else around.outermost
         self.finishers: list[Callable[[], None]] = []
         """What is done when all gradients are there."""
+
+    @property
+    def outermost(self) -> _Pass:
+        """The pass of which this one is a part, or itself: hooks and checkpoints run passes within passes."""
+        # NOTE: kept, it would be a cycle, in which the whole graph waits for the garbage collector.
+        return self._around or self
 
     def will_run(self, node: Node) -> bool:
         """Whether a gradient will arrive at ``node`` in this pass."""

@@ -44,7 +44,7 @@ def text_of(types: Sequence[TensorType]) -> str:
     return " ".join(print_type(t.dtype, t.shape) for t in types)
 
 
-def _infer(token: TensorType, *operands: TensorType, number: int, name: str, results: str) -> Types:
+def _infer(token: TensorType, *operands: TensorType, number: int, name: str, results: str, lends: bool) -> Types:
     if token.dtype is not float32:
         raise DTypeError(f"host_call: the token is {token.dtype.name}, not f32", remedy="that of another host call")
     if token.shape:
@@ -71,7 +71,7 @@ class _Interpreting:
 
 
 def _reference(
-    token: np.ndarray, *operands: np.ndarray, number: int, name: str, results: str
+    token: np.ndarray, *operands: np.ndarray, number: int, name: str, results: str, lends: bool
 ) -> tuple[np.ndarray, ...]:
     if not _runs:
         raise ArgumentError(
@@ -120,6 +120,9 @@ host_call = define(
         Attr("number", "int", "which of the caller's functions"),
         Attr("name", "str", "what messages call it"),
         Attr("results", "str", "types of the results, such as 'f32[2,3] i64[]'", "", False),
+        Attr(
+            "lends", "bool", "whether it may begin what goes on beside other work: see HostFunction.lends", False, False
+        ),
     ],
     reference=_reference,
     vjp=_gradient,

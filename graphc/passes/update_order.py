@@ -33,13 +33,14 @@ class EarlyUpdates:
 
 @dataclass(frozen=True)
 class EarlyCalls:
-    """Moves each call of a Python function that gives something to the place where its last operand is computed.
+    """Moves each call of a Python function that is lent memory to fill to the place where its last operand is computed.
 
     Needs: any valid graph. Does: such a call, and what only such calls need, element by element, stands right behind
-    what it is made of, so that what the function begins goes on beside all that follows. Leaves: the same nodes in
-    another order.
+    what it is made of, so that what the function begins goes on beside all that follows. Other calls, whose order
+    against one another somebody may see, stay. Leaves: the same nodes in another order.
 
-        %g = ... ; %h = ... ; %t.1, %r = host_call(%t, %g)  ->  %g = ... ; %t.1, %r = host_call(%t, %g) ; %h = ...
+        %g = ... ; %h = ... ; %t.1, %r = host_call(%t, %g) {lends=true}
+        ->  %g = ... ; %t.1, %r = host_call(%t, %g) {lends=true} ; %h = ...
     """
 
     name: str = "early-calls"
@@ -47,7 +48,7 @@ class EarlyCalls:
     def run(self, graph: Graph) -> PassResult:
         """A new graph; counts the calls that moved."""
         calls = {n for n in graph.nodes() if n.op.has(Trait.HOST)}
-        giving = {n for n in calls if len(n.results) > 1}
+        giving = {n for n in calls if n.attrs["lends"] and len(n.results) > 1}
         return _early(graph, giving, calls) if giving else PassResult(graph, 0)
 
 

@@ -139,9 +139,8 @@ def lend_python(
     host.start(tracer)
     specs = [_spec(TensorType(t.dtype, tuple(t.shape))) for t in tensors]
     number = host.add(name, function, specs, [_spec(t) for t in results], lends=True)
-    found = tracer.apply(
-        host_call.op, (host.token, *tensors), {"number": number, "name": name, "results": text_of(results)}
-    )
+    attrs = {"number": number, "name": name, "results": text_of(results), "lends": True}
+    found = tracer.apply(host_call.op, (host.token, *tensors), attrs)
     found = list(found) if isinstance(found, tuple) else [found]
     host.token = found[0]
     if checked:

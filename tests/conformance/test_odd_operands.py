@@ -191,7 +191,7 @@ def test_that_much_is_compared():
 def test_special_values(name):
     for dtype in FLOATS:
         array = np.array(SPECIAL, dtype).reshape(3, 3)
-        if name == "qr":
+        if name in ("qr", "geqrf"):
             array[:2] = 0  # of NaN and infinities LAPACK gives some for numbers, and numbers for some
         for shaped in (array, array[0], array[1, 0]):
             _compare(

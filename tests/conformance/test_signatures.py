@@ -32,7 +32,6 @@ NOT_THERE = {"foreach", "fused", "capturable", "differentiable", "device_ids", "
 """Arguments about devices, about the way of computing, and about memory for results."""
 WITHOUT = {
     "Hardtanh": {"min_value", "max_value"},
-    "SyncBatchNorm": {"process_group"},
     "interpolate": {"antialias"},
     "upsample": {"antialias"},
     "gradcheck": {"check_undefined_grad", "check_grad_dtypes", "check_batched_forward_grad", "check_backward_ad"},

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
@@ -270,3 +273,15 @@ def test_batched_gradients_can_be_differentiated():
     (found,) = grad(x**3, x, graphc.eye(2), is_grads_batched=True, create_graph=True)
     found.sum().backward()
     assert x.grad.tolist() == [6, 12]
+
+
+def test_a_pass_that_has_ended_holds_nothing():
+    x = leaf(1, 2)
+    kept = weakref.ref((y := (x * x).sum()).grad_fn)
+    gc.disable()
+    try:
+        y.backward()
+        del y
+        assert kept() is None
+    finally:
+        gc.enable()

@@ -62,14 +62,14 @@ def test_a_graph_without_states_stays_as_it_is():
     assert not any(node.op.has(Trait.STATE_WRITE) for node in graph.nodes())
 
 
-def _calling(results):
+def _calling(results, lends=True):
     graph = Graph("calling")
     x = graph.add_input(_TYPE, "x")
     with use(GraphDispatcher(graph)):
         first = matmul(x, x)
         second = matmul(first, x)
         shares = [mul(first, 0.5), mul(second, 0.5)]
-        token, *_ = host_call(graph.scalar(0.0, float32), shares[0], number=0, name="f", results=results)
+        token, *_ = host_call(graph.scalar(0.0, float32), shares[0], number=0, name="f", results=results, lends=lends)
         token, last = host_call(token, shares[1], number=1, name="f", results="f64[3,3]")
         graph.set_outputs([second, last])
     return graph
@@ -83,6 +83,11 @@ def test_a_call_that_gives_something_stands_right_behind_what_it_is_given():
     result = EarlyCalls().run(_calling("f64[3,3]"))
     assert result.changed == 1
     assert _ops(result.graph) == ["matmul", "mul", "host_call", "matmul", "mul", "host_call"]
+
+
+def test_calls_that_somebody_may_see_keep_their_order():
+    graph = _calling("f64[3,3]", lends=False)
+    assert EarlyCalls().run(graph).graph is graph
 
 
 def test_a_graph_without_calls_of_python_stays_as_it_is():

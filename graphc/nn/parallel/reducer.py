@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import weakref
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -37,6 +38,10 @@ def reduced_by_graph() -> Iterator[None]:
         yield
     finally:
         _by_graph.reset(token)
+
+
+def _nothing() -> None:
+    pass
 
 
 class _Flat:
@@ -90,8 +95,9 @@ class Reducer:
         self._pending: list[Pending] = []
         self._used: set[int] = set()
         """Identities of the parameters that got a gradient since the last reduction."""
-        self._early: tuple[Any, list[Any]] = (None, [])
-        """A backward pass, and the parameters that got a gradient in it before it came to an output."""
+        self._early: tuple[Callable[[], Any], list[Any]] = (_nothing, [])
+        """What gives a backward pass while it goes on, and the parameters that got a gradient in it before it came to
+        an output."""
 
     def listen(self) -> None:
         """Is told of gradients from now on; another reducer of the same parameters no longer is."""
@@ -112,9 +118,9 @@ class Reducer:
             for flat in self._flats:
                 flat.ready.clear()
             whole.finishers.append(self._finish)
-            for parameter in self._early[1] if self._early[0] is whole else ():
+            for parameter in self._early[1] if self._early[0]() is whole else ():
                 self._take(parameter)
-            self._early = (None, [])
+            self._early = (_nothing, [])
 
     def _arrived(self, parameter: Any) -> None:
         """A backward pass has added to a parameter's gradient."""
@@ -122,10 +128,10 @@ class Reducer:
         whole = engine.current_pass().outermost if engine.is_running() else None
         if whole is self._pass and whole is not None:
             self._take(parameter)
-        elif self._early[0] is whole:
+        elif self._early[0]() is whole:
             self._early[1].append(parameter)
         else:
-            self._early = (whole, [parameter])
+            self._early = (_nothing if whole is None else weakref.ref(whole), [parameter])
 
     def _take(self, parameter: Any) -> None:
         """Writes a gradient into its bucket, and sends what is full."""

@@ -93,7 +93,7 @@ def test_rounded_fractions_are_rounded_as_pytorch_does():
 def test_parts_on_both_sides_of_pytorch_have_such_sizes():
     def function(x: Any) -> Any:
         y = torch.tanh(F.interpolate(x[None, None], scale_factor=1.7)[0, 0] + 1)
-        return torch.sin(torch.fft.rfft(y).real) * 2 + y.shape[0] / y.shape[1]
+        return torch.sin(torch.special.bessel_y0(y)) * 2 + y.shape[0] / y.shape[1]
 
     compiled = torch.compile(function, backend="graphc", dynamic=True)
     with warnings.catch_warnings(record=True) as told:

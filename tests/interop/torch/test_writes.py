@@ -180,7 +180,7 @@ def test_running_statistics_are_written_in_training(within: list[int]):
 
 def test_where_pytorch_computes_a_part_it_writes_too():
     def function(x: Any, new: Any) -> Any:
-        y = torch.fft.rfft(torch.tanh(x) * 2).real
+        y = torch.special.erfcx(torch.tanh(x) * 2)
         x.index_copy_(1, PLACES, new + y.sum() * 2)
         return torch.tanh(x) + 1
 

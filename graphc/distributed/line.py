@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hmac
 import json
+import os
 import secrets
 import socket
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 KEY_BYTES = 32
@@ -25,7 +27,7 @@ class Line:
 
     def __init__(self, status: Callable[[], Any], key: bytes, near: bool):
         """``near``: all processes are on this machine, so that nobody else need reach it. Raises OSError."""
-        self._status, self._key = status, key
+        self._status, self._key, self._process = status, key, os.getpid()
         self._socket = socket.create_server(("127.0.0.1" if near else "", 0), backlog=64)
         host = "127.0.0.1" if near else socket.gethostname()
         self.address: tuple[str, int] = (host, self._socket.getsockname()[1])
@@ -34,6 +36,9 @@ class Line:
 
     def close(self) -> None:
         """Answers no more; also in a process that was forked, to which the thread did not come."""
+        if os.getpid() == self._process:
+            with suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)  # else the thread that waits would take one more caller
         self._socket.close()
 
     def _serve(self) -> None:

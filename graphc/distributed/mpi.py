@@ -7,6 +7,7 @@ import faulthandler
 import multiprocessing
 import os
 import sys
+import time
 from collections.abc import Callable
 from functools import wraps
 from importlib import import_module
@@ -22,6 +23,8 @@ _LAUNCHERS = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK")
 """Environment variables that tell processes which an MPI launcher has started."""
 
 _STDERR = 2
+_HEARD = 0.2
+"""Seconds in which a launcher has read what a process said last."""
 
 
 def is_launched() -> bool:
@@ -166,6 +169,8 @@ class Mpi:
     def abort(self, message: str) -> None:
         """See Communicator."""
         print(message, file=sys.stderr, flush=True)
+        # NOTE: the launcher of MPICH drops what it has not yet read when it is told to end all.
+        time.sleep(_HEARD)
         self._library.COMM_WORLD.Abort(1)
 
 

@@ -58,8 +58,8 @@ def _new_engine() -> binding.LLJIT:
     machine = binding.Target.from_triple(binding.get_process_triple()).create_target_machine(
         reloc="pic", codemodel="small", jit=True
     )
-    # NOTE: with JITLink sections of an object lie side by side; the older linker maps each where there is room, and
-    # ends the process where two are farther apart than an offset of 32 bits.
+    # NOTE: JITLink reaches code at any distance; LLVM's older linker ends the process where two sections are farther
+    # apart than an offset of 32 bits, as in processes that hold gigabytes.
     return binding.create_lljit_compiler(machine, use_jit_link=True, suppress_errors=True)
 
 

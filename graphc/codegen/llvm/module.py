@@ -37,9 +37,11 @@ class Function:
 
     @property
     def declaration(self) -> str:
-        """What declares it where another module of the program defines it."""
+        """What declares it where another module of the program defines it.
+
+        NOTE: not as hidden, which would say that it is near: an address is then taken by an offset of 32 bits."""
         kinds = ", ".join(kind for kind, _ in self.parameters)
-        return f"declare hidden {self.result} @{self.name}({kinds}) {self.attributes}"
+        return f"declare {self.result} @{self.name}({kinds}) {self.attributes}"
 
 
 Item = str | Function

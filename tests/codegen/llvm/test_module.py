@@ -11,7 +11,7 @@ START = Function("start", (), "entry:\n  ret void", local=False, calls=True)
 def test_a_function_is_defined_and_declared():
     assert SUM.text == "define internal i64 @sum(ptr noalias %x, i64 %n) nounwind {\nentry:\n  ret i64 %n\n}"
     assert SUM.definition("hidden ") == SUM.text.replace("internal", "hidden")
-    assert SUM.declaration == "declare hidden i64 @sum(ptr noalias, i64) nounwind"
+    assert SUM.declaration == "declare i64 @sum(ptr noalias, i64) nounwind"
     assert START.text == "define void @start() #0 {\nentry:\n  ret void\n}"
 
 

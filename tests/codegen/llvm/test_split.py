@@ -73,3 +73,10 @@ def test_the_number_of_threads_does_not_change_the_code(monkeypatch: pytest.Monk
         monkeypatch.setenv("GRAPHC_COMPILE_THREADS", threads)
         found.add(build_object(module(12, 400), host_target()))
     assert len(found) == 1
+
+
+def test_functions_of_other_parts_may_be_far_away():
+    """Nothing says that they are near, or their addresses would be taken by offsets of 32 bits."""
+    texts = split_module(module(40, PART_LINES // 8))
+    assert len(texts) > 1 and "declare void @k" in texts[0]
+    assert not any("declare hidden" in text for text in texts)

@@ -227,7 +227,7 @@ def test_errors_of_nccl_are_told(cupy: FakeCupy):
 
 
 def test_without_nccl_the_error_says_how_to_get_it(cupy: FakeCupy, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("graphc.distributed.group._default", None)
+    monkeypatch.setattr(sys.modules["graphc.distributed.group"], "_default", None)
     cupy.cuda.nccl.available = False
     with pytest.raises(DeviceError, match="nvidia-nccl"):
         OnDevices(Pair()).of(array((4,)))

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from graphc.base.errors import ArgumentError, DTypeError, ShapeError
+from graphc.base.errors import ArgumentError, DTypeError, GradientError, ShapeError
 from graphc.distributed.communicator import OPS
+from graphc.distributed.group import check_group
 from graphc.distributed.group import group as here
 from graphc.eager.function import Function
 from graphc.tensors.free_functions import cat, stack
@@ -57,12 +58,6 @@ def _named(op: Any, x: Tensor, name: str) -> str:
     return found
 
 
-def _check_group(chosen: Any, name: str) -> None:
-    """Raises ArgumentError for other processes than those of the group."""
-    if chosen not in (None, here()):
-        raise ArgumentError(f"{name}: group={chosen!r}; all processes are one group", remedy="group=None")
-
-
 def _collective(results: Callable[..., Any]) -> Callable[..., Any]:
     """A function that compiled code calls in Python, at its place in the order of calls."""
     return lambda function: opaque(function, results=results)
@@ -71,6 +66,12 @@ def _collective(results: Callable[..., Any]) -> Callable[..., Any]:
 def _with(x: Tensor) -> Any:
     """What reduces a tensor: the group, or for one on a GPU NCCL. A process alone has its tensors on the host."""
     return here().on_devices.of(x._data) if is_on_device(x._data) else here()
+
+
+def _check_differentiable(name: str, op: str) -> None:
+    """Raises GradientError for a reduction that is no sum."""
+    if op != "sum":
+        raise GradientError(f"{name}: the reduction {op!r} has no gradient", remedy="'sum', 'mean', or tensor.detach()")
 
 
 class _AllReduce(Function):
@@ -83,10 +84,7 @@ class _AllReduce(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        if ctx.op != "sum":
-            raise ArgumentError(
-                f"all_reduce: the reduction {ctx.op!r} has no gradient", remedy="'sum', 'mean', or tensor.detach()"
-            )
+        _check_differentiable("all_reduce", ctx.op)
         return _AllReduce.apply(grads[0], "sum"), None
 
 
@@ -98,10 +96,7 @@ class _ReduceScatter(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        if ctx.op != "sum":
-            raise ArgumentError(
-                f"reduce_scatter: the reduction {ctx.op!r} has no gradient", remedy="'sum', or tensor.detach()"
-            )
+        _check_differentiable("reduce_scatter", ctx.op)
         return _AllGather.apply(grads[0]).flatten(0, 1), None
 
 
@@ -161,14 +156,14 @@ def reduced(x: Tensor, op: Any = "sum") -> Tensor:
 def all_reduce(tensor: Tensor, op: Any = "sum", group: Any = None, async_op: bool = False) -> Any:
     """``reduced``, written into the tensor, which is returned too. As any operation in place, it is recorded where
     gradients are, and refused for a leaf that requires one. With ``async_op`` returns what can be waited for."""
-    _check_group(group, "all_reduce")
+    check_group(group, "all_reduce: group")
     return _as_asked(_checked(tensor, "all_reduce").copy_(reduced(tensor, op)), async_op)
 
 
 def broadcast(tensor: Tensor, src: int = 0, group: Any = None, async_op: bool = False) -> Any:
     """Writes the tensor of process ``src`` into that of each other one, and returns it; all are of one shape and type.
     The gradient goes to that of ``src``, summed. Raises ArgumentError."""
-    _check_group(group, "broadcast")
+    check_group(group, "broadcast: group")
     here().check_rank(src)
     return _as_asked(_checked(tensor, "broadcast").copy_(_broadcast(tensor, src)), async_op)
 
@@ -177,7 +172,7 @@ def all_gather(x: Any, tensor: Any = None, group: Any = None, async_op: bool = F
     """``all_gather(x)``: the tensors of all processes, concatenated along ``dim`` in the order of ranks, with a
     gradient; scalars are stacked. ``all_gather(tensors, x)`` copies them into the tensors of a list. Raises
     ArgumentError, ShapeError."""
-    _check_group(group, "all_gather")
+    check_group(group, "all_gather: group")
     if tensor is not None:
         _fill(x, _gathered(_checked(tensor, "all_gather")), "all_gather")
         return _as_asked(None, async_op)
@@ -193,7 +188,7 @@ def reduce_scatter(
     """``reduce_scatter(x)``: part ``rank`` along ``dim`` of the sum (or ``op``) of the tensors of all processes.
     ``reduce_scatter(output, inputs)`` copies the sum of all ``inputs[rank]`` into ``output``. Raises ShapeError where
     the dimension is no multiple of the number of processes."""
-    _check_group(group, "reduce_scatter")
+    check_group(group, "reduce_scatter: group")
     _checked(x, "reduce_scatter")
     if inputs is not None:
         _check_count(inputs, "reduce_scatter", "inputs")
@@ -209,7 +204,7 @@ def all_to_all(x: Any, inputs: Any = None, group: Any = None, async_op: bool = F
     """``all_to_all(x)``: part i along the first dimension goes to process i; gives what came, in the order of senders.
     ``all_to_all(outputs, inputs)`` does so with lists of tensors of one shape. Raises ShapeError where the dimension is
     no multiple of the number of processes."""
-    _check_group(group, "all_to_all")
+    check_group(group, "all_to_all: group")
     if inputs is not None:
         _check_count(inputs, "all_to_all", "inputs")
         _fill(x, _exchanged(stack(list(inputs))), "all_to_all")
@@ -244,7 +239,7 @@ def _fill(outputs: Any, parts: Tensor, name: str) -> None:
 
 def all_gather_into_tensor(output: Tensor, input: Tensor, group: Any = None, async_op: bool = False) -> Any:
     """Copies the tensors of all processes into ``output``, along its first dimension, or along one more in front."""
-    _check_group(group, "all_gather_into_tensor")
+    check_group(group, "all_gather_into_tensor: group")
     found = _gathered(_checked(input, "all_gather_into_tensor"))
     return _as_asked(output.copy_(found.reshape(output.shape)), async_op)
 
@@ -273,12 +268,12 @@ def all_to_all_single(
 
 def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> None:
     """Fills the list with the values of all processes, which are pickled."""
-    _check_group(group, "all_gather_object")
+    check_group(group, "all_gather_object: group")
     object_list[:] = here().gather_objects(obj)
 
 
 def broadcast_object_list(object_list: list[Any], src: int = 0, group: Any = None, device: Any = None) -> None:
     """Replaces the entries of the list by those of process ``src``, which are pickled."""
-    _check_group(group, "broadcast_object_list")
+    check_group(group, "broadcast_object_list: group")
     here().check_rank(src)
     object_list[:] = here().gather_objects(list(object_list) if here().rank == src else None)[src]

@@ -153,6 +153,12 @@ def group() -> Group:
     return _here.get() or _default or _alone
 
 
+def check_group(chosen: Any, name: str) -> None:
+    """Raises ArgumentError for other processes than those of the group; ``name`` is that of the argument."""
+    if chosen not in (None, group()):
+        raise ArgumentError(f"{name}={chosen!r}: all processes are one group", remedy="None, for all processes")
+
+
 @contextmanager
 def using(chosen: Group) -> Iterator[Group]:
     """While the block runs, ``chosen`` is the group of this thread or task."""

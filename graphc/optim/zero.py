@@ -14,7 +14,7 @@ import numpy as np
 from graphc.base.dtypes import BY_NAME, DType
 from graphc.base.errors import ArgumentError, StateDictError
 from graphc.distributed.agreement import agree
-from graphc.distributed.group import group
+from graphc.distributed.group import check_group, group
 from graphc.ir.types import TensorType
 from graphc.optim.optimizer import Group, Optimizer, State
 from graphc.tensors.free_functions import cat
@@ -238,8 +238,7 @@ def _check(optimizer_class: Any, process_group: Any, overlap_with_ddp: bool) -> 
             f"ZeroRedundancyOptimizer: a step of {name} is more than its rule for each parameter, and cannot be shared",
             remedy=f"{name} itself, or an optimizer that defines update()",
         )
-    if process_group not in (None, group()):
-        raise ArgumentError("ZeroRedundancyOptimizer: process_group", remedy="None, for all processes")
+    check_group(process_group, "ZeroRedundancyOptimizer: process_group")
     if overlap_with_ddp:
         raise ArgumentError(
             "ZeroRedundancyOptimizer: overlap_with_ddp would update within the backward pass",

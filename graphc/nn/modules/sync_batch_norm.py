@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc.base.errors import ArgumentError
 from graphc.base.lazy import deferred
 from graphc.nn.functional.normalization import batch_norm_across
 from graphc.nn.module import Module
@@ -12,6 +11,7 @@ from graphc.nn.modules.normalization import _BatchNorm, _InstanceNorm
 from graphc.tensors.tensor import Tensor
 
 _group = deferred("graphc.distributed.group:group")
+_check_group = deferred("graphc.distributed.group:check_group")
 _gather = deferred("graphc.distributed.collectives:all_gather")
 
 
@@ -36,8 +36,7 @@ class SyncBatchNorm(_BatchNorm):
         bias: bool = True,
     ):
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
-        if process_group not in (None, _group()):
-            raise ArgumentError("SyncBatchNorm: all processes are one group", remedy="process_group=None")
+        _check_group(process_group, "SyncBatchNorm: process_group")
         self.process_group = None
 
     def _normalized(

@@ -32,9 +32,10 @@ class Plan:
 
     def __str__(self) -> str:
         chosen = f", {self.chosen} kernels in several versions" if self.chosen else ""
+        about = f", about {self.nanoseconds / 1000:.1f} us" if self.nanoseconds else ""
         return (
             f"{self.name}({', '.join(self.signature)}): arena {self.arena}, constants {self.constants}, prepacked "
-            f"{self.prepacked}, code {self.code} bytes{chosen}, about {self.nanoseconds / 1000:.1f} us"
+            f"{self.prepacked}, code {self.code} bytes{chosen}{about}"
         )
 
 

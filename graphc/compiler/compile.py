@@ -33,7 +33,6 @@ from graphc.passes.base import Pass
 from graphc.passes.pipeline import PIPELINE
 from graphc.runtime import arena
 from graphc.runtime.call import Executable
-from graphc.runtime.fast_call import RELEASE_FROM
 
 SUFFIXES = {
     "traced": "gc",
@@ -135,7 +134,7 @@ def describe(program: Program, target: Target) -> tuple[Manifest, np.ndarray]:
     """The manifest of a scheduled program, and its constant block."""
     expected, chosen = program_ns(program, target.roofline), sum(k.versions > 1 for k in program.kernels)
     if any(kernel.host >= 0 for kernel in program.kernels):
-        expected = max(expected, RELEASE_FROM)  # others may run meanwhile, also where all else is short
+        expected = 0  # not known: Python functions take as long as they like
     manifest, constants = manifest_of(program, ENTRY, target)
     return replace(manifest, nanoseconds=expected, chosen=chosen), constants
 

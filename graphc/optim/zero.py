@@ -130,8 +130,9 @@ class ZeroRedundancyOptimizer(Optimizer):
             flat = self._buffer(sum(sizes), parts[0].dtype)
             pieces = [v.reshape(p.shape) for v, p in zip(np.split(flat, np.cumsum(sizes)[:-1]), parts, strict=True)]
             is_mine = owner == group().rank
-            for param, piece in zip(parts if is_mine else (), pieces, strict=is_mine):
-                np.copyto(piece, on_host(param._data))
+            if is_mine:
+                for param, piece in zip(parts, pieces, strict=True):
+                    np.copyto(piece, on_host(param._data))
             _travel(flat, owner)
             if not is_mine:
                 self._write((p, Tensor._wrap(piece)) for p, piece in zip(parts, pieces, strict=True))

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import graphc as gc
 from graphc import nn
 from graphc.distributed import threads
-from graphc.distributed.optim import ZeroRedundancyOptimizer
+from graphc.optim.zero import ZeroRedundancyOptimizer
 
 WIDTH, LAYERS = 1024, 6
 

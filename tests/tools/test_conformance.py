@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+import importlib
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
@@ -10,6 +11,7 @@ pytestmark = pytest.mark.torch
 pytest.importorskip("torch")
 pytest.importorskip("expecttest")
 
+import graphc as gc  # noqa: E402
 from tools.conformance import functions, layers, operators, optimizers  # noqa: E402
 from tools.conformance.page import page, summary  # noqa: E402
 from tools.conformance.samples import NotMappedError  # noqa: E402
@@ -19,6 +21,13 @@ from tools.conformance.tally import UnequalError, judge  # noqa: E402
 @pytest.mark.parametrize("suite", [operators, layers, optimizers, functions])
 def test_every_subject_is_mapped_or_left_out_for_a_reason(suite):
     assert [name for name, state in suite.standing().items() if state == "missing"] == []
+
+
+def test_a_package_of_the_name_of_a_method_is_not_the_operator():
+    assert isinstance(importlib.import_module("graphc.view"), ModuleType)
+    found = operators.find("view")
+    assert found is not None
+    assert found(gc.ones(2, 3), (3, 2)).shape == (3, 2)
 
 
 @pytest.mark.parametrize("column", operators.COLUMNS)

@@ -110,11 +110,13 @@ def find(name: str, variant: str = "") -> Function | None:
     if name in EXCLUDED:
         return None
     named = _attribute(gc, name)
+    if not callable(named):  # A package, such as `graphc.view`.
+        named = None
     method = _attribute(gc.Tensor, name) if named is None or name in _METHODS else None
     for key in (f"{name}/{variant}", name):
         if key in WRITTEN:
             return WRITTEN[key] if named is not None or _can(name) else None
-    if name in _METHODS or not callable(named):
+    if name in _METHODS or named is None:
         return _method(name, method)
     return named
 

@@ -75,22 +75,22 @@ class Reductions:
         """Appends reductions to a graph: gives the gradients, with the means of all processes in the places of those
         that a module reduces. ``params`` are the parameters by what gradients are known by.
 
-        Each bucket is handed over as soon as it is full, and waited for behind the last one, so that nothing is updated
-        where something goes wrong. All processes call it; raises DistributedError on all of them where their reductions
-        differ."""
+        Each bucket but the last is handed over as soon as it is full. The last one, beside which there is nothing left
+        to compute, is reduced once the others are done, so that nothing is updated where something goes wrong. All
+        processes call it; raises DistributedError on all of them where their reductions differ."""
         parts = self._agreed_parts(params)
         if not parts:
             return dict(gradients)
-        memory: list[tuple[Tensor, Tensor]] = []
-        for part in parts:
+        lent: list[Tensor] = []
+        for part in parts[:-1]:
             flat = part.flat(gradients)
-            kind = TensorType(flat.dtype, tuple(flat.shape))
             start = _Start(part.title, part.channel)
-            memory.append((flat, lend_python(tracer, f"reduction of {part.title}", start, [flat], [kind])[1]))
+            lent += flat, lend_python(tracer, f"reduction of {part.title}", start, [flat], [_type(flat)])[1]
+        flat, end = parts[-1].flat(gradients), _End(parts[-1].title, parts[-1].channel)
         # Of all that it waits for, and not of the results alone: no other value may lie there before.
-        token = lend_python(tracer, "reductions", _wait, [t for both in memory for t in both], checked=True)[0]
+        token, last = lend_python(tracer, "reductions", end, [flat, *lent], [_type(flat)], checked=True)
         found = dict(gradients)
-        for part, (_, reduced) in zip(parts, memory, strict=True):
+        for part, reduced in zip(parts, [*lent[1::2], last], strict=True):
             found.update(part.taken(later(reduced, token), gradients))
         return found
 
@@ -100,7 +100,7 @@ class Reductions:
         for part in self._agreed_parts(params):
             flat = part.flat(gradients).numpy()
             reduced = np.empty_like(flat)
-            part.channel.reduce(part.title, flat, reduced).wait()
+            part.channel.reduce_now(part.title, flat, reduced)
             found.update(part.taken(Tensor._wrap(reduced), gradients))
         return found
 
@@ -166,8 +166,22 @@ class _Start:
         state.setdefault(OPEN, []).append(self.channel.reduce(self.title, flat, reduced))
 
 
-def _wait(state: dict[Any, Any], *memory: np.ndarray) -> None:
-    """Returns when all that was begun is done; raises what went wrong."""
-    for pending in state[OPEN]:
-        pending.wait()
-    del state[OPEN]
+class _End:
+    """Reduces the last bucket when all that was begun is done; raises what went wrong."""
+
+    def __init__(self, title: str, channel: Channel):
+        self.title, self.channel = title, channel
+
+    def __call__(self, state: dict[Any, Any], flat: np.ndarray, *lent: np.ndarray) -> None:
+        begun = state.get(OPEN, ())
+        for pending in begun:
+            pending.settle()
+        # Whatever has become of the others, other processes wait for this one.
+        self.channel.reduce_now(self.title, flat, lent[-1])
+        for pending in begun:
+            pending.check()
+        state.pop(OPEN, None)
+
+
+def _type(value: Tensor) -> TensorType:
+    return TensorType(value.dtype, tuple(value.shape))

@@ -6,7 +6,6 @@ import queue
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -37,16 +36,23 @@ class Pending:
 
     def wait(self) -> None:
         """Returns when the result is there; raises what went wrong."""
-        begin = time.perf_counter()
-        self._done.wait()
-        spans.note(spans.WAIT, self.name, begin, self.nbytes)
-        if self._error is not None:
-            raise DistributedError(f"the reduction of {self.name} has failed: {self._error}") from self._error
+        self.settle()
+        self.check()
 
     def settle(self) -> None:
         """Returns when nobody touches the arrays any more, whatever has become of them."""
-        with suppress(DistributedError):
-            self.wait()
+        begin = time.perf_counter()
+        self._done.wait()
+        spans.note(spans.WAIT, self.name, begin, self.nbytes)
+
+    def check(self) -> None:
+        """Raises what went wrong."""
+        if self._error is not None:
+            raise _failure(self.name, self._error) from self._error
+
+
+def _failure(name: str, error: BaseException) -> DistributedError:
+    return DistributedError(f"the reduction of {name} has failed: {error}")
 
 
 class Channel:
@@ -72,6 +78,19 @@ class Channel:
             self._thread.start()
         self._queue.put((pending, work))
         return pending
+
+    def reduce_now(self, name: str, source: np.ndarray, result: np.ndarray) -> None:
+        """The same by this thread, which has nothing left to compute; all that was begun must be done."""
+        self._communicator.purpose = name
+        begin = time.perf_counter()
+        spans.note(spans.START, name, begin, source.nbytes)
+        try:
+            self._communicator.all_reduce(source, result, "sum")
+        except Exception as error:  # NOTE: of whatever carries messages
+            raise _failure(name, error) from error
+        finally:
+            for kind in (spans.REDUCE, spans.WAIT):
+                spans.note(kind, name, begin, source.nbytes)
 
     def _serve(self) -> None:
         while True:

@@ -142,8 +142,12 @@ class Partition:
             direct = [Access(v, domain_axes(v.shape)) for v in node.operands]
         else:
             direct = operand_reads(node, domain_axes(node.results[0].shape))
+        # Numbers lie in memory for those alone that read nothing else.
         return [
-            found for access in direct for found in look_through_views(access.value, access.index, self.pinned, access)
+            found
+            for access in direct
+            for found in look_through_views(access.value, access.index, self.pinned, access)
+            if not found.value.is_scalar_constant or is_apart(node)
         ]
 
     def _awaited(self) -> dict[Node, list[Node]]:
@@ -317,6 +321,8 @@ def _pinned(graph: Graph, deep: set[Node]) -> set[Node]:
             access = look_through_views(operand, domain_axes(operand.shape), pinned)
             if is_apart(node):
                 pinned.update([operand.node] if is_virtual(operand.node) else [])
+            elif operand.is_scalar_constant:
+                continue
             elif is_virtual(operand.node) and not (
                 len(access) == 1 and access[0].plain and _takes_views(node, operand)
             ):

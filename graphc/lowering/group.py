@@ -18,6 +18,7 @@ from graphc.ir.kernel.nest import NestBuilder, Scalar
 from graphc.ir.kernel.statements import Buffer, Guard, Kernel, Loop, Stmt
 from graphc.ir.op import Halo, Trait
 from graphc.ir.types import TensorType, row_major_strides
+from graphc.lowering.group_key import lies_ready
 from graphc.lowering.horizontal_loops import fuse_loops
 from graphc.lowering.one_hot import pick_elements
 from graphc.lowering.row_cache import cached_values
@@ -272,7 +273,7 @@ class _GroupLowering:
 
     def is_loaded(self, value: Value) -> bool:
         """Whether a value lies in memory before the kernel runs."""
-        return value.node not in self.members and (value in self.stored or value in self.place)
+        return value.node not in self.members and lies_ready(value, self.stored, self.place)
 
     def _load(self, value: Value, index: tuple[Index, ...]) -> Scalar:
         return self.nest.load_at(self._buffer(value, "in"), self._offset(value, index), value.dtype)

@@ -8,6 +8,12 @@ from graphc.fusion.partition import Group
 from graphc.ir.graph.graph import Node, Value, attr_key
 
 
+def lies_ready(value: Value, stored: Collection[Value], place: Collection[Value]) -> bool:
+    """Whether a value that others compute is read from memory. Numbers are not, also those that lie there for others:
+    kernels know them."""
+    return (value in stored or value in place) and not value.is_scalar_constant
+
+
 def group_key(
     group: Group, place: Mapping[Value, str], stored: Collection[Value], strides: Mapping[str, tuple[int, ...]]
 ) -> tuple[Hashable, tuple[str, ...]]:
@@ -19,7 +25,7 @@ def group_key(
     parts: list[Hashable] = []
 
     def is_loaded(value: Value) -> bool:
-        return value.node not in members and (value in stored or value in place)
+        return value.node not in members and lies_ready(value, stored, place)
 
     def storage_of(value: Value) -> Hashable:
         name = place.get(value, "")

@@ -80,18 +80,17 @@ def _program(make, buckets):
 @pytest.mark.parametrize("make", [mlp, cnn])
 def test_a_reduction_begins_before_the_gradients_of_the_next_bucket_are_computed(make):
     program, _, calls = _program(make, 0.0001)
-    *starts, wait = calls
-    assert len(starts) > 1
-    flats = [program.calls[i].args[2] for i in starts]
-    for start, following in zip(starts, flats[1:], strict=False):
+    assert len(calls) > 1
+    flats = [program.calls[i].args[2] for i in calls]
+    for start, following in zip(calls, flats[1:], strict=False):
         assert start < min(i for i, call in enumerate(program.calls) if following in call.args)
-    assert set(flats) <= set(program.calls[wait].args)
+    assert set(flats) <= set(program.calls[calls[-1]].args)
 
 
 @pytest.mark.parametrize("make", [mlp, cnn])
 def test_gradients_are_computed_where_they_lie_in_the_bucket(make):
     program, kernels, calls = _program(make, 0.0005)
-    for start in calls[:-1]:
+    for start in calls:
         flat, written = program.calls[start].args[2], []
         for call in program.calls[:start]:
             for i, (name, buffer) in enumerate(zip(call.args, kernels[call.kernel].arguments, strict=True)):
@@ -116,6 +115,20 @@ def test_a_bucket_of_many_parameters_is_no_copy_either():
     whole = next(c.args[2] for c in program.calls if kernels[c.kernel].host >= 0)
     for call in [c for c in program.calls if whole in c.args and kernels[c.kernel].host < 0]:
         assert kernels[call.kernel].arguments[call.args.index(whole)].role == "out"
+
+
+def test_the_first_token_is_a_number_in_all_kernels():
+    def traced(rank):
+        net = nn.Sequential(nn.Linear(3, 3), nn.ReLU())
+        step = gc.compile_step(DistributedDataParallel(net), lambda y: y.sum(), gc.optim.SGD(net.parameters(), lr=0.1))
+        return step.prepare(gc.ones(2, 3)).graph
+
+    program = lower_graph(optimize(run(2, traced)[0]))
+    kernels = {k.name: k for k in program.kernels}
+    token = next(call.args[1] for call in program.calls if kernels[call.kernel].host >= 0)
+    readers = [kernels[call.kernel] for call in program.calls if token in call.args]
+    assert [k.host >= 0 for k in readers] == [False, True]
+    assert [b.role for b in readers[0].arguments] == ["out"]
 
 
 class _Half(nn.Module):
@@ -158,11 +171,14 @@ def test_processes_whose_reductions_differ_are_told_so_all_of_them():
     assert run(2, stepped) == [True, True]
 
 
-def test_a_failed_reduction_is_the_error_of_the_step_and_nothing_is_updated():
+@pytest.mark.parametrize("buckets", [25, 0.0001])
+def test_a_failed_reduction_is_the_error_of_the_step_and_nothing_is_updated(buckets):
     def stepped(rank):
-        net, step = trained(mlp(), 2)
+        net, step = trained(mlp(), 2, buckets=buckets)
         before = weights(net)
-        step.model.channel._communicator.all_reduce = _fail
+        communicator = step.model.channel._communicator
+        reduce, left = communicator.all_reduce, ["the wire is cut"]
+        communicator.all_reduce = lambda *given: _fail(left.pop()) if left else reduce(*given)
         with pytest.raises(DistributedError, match="the wire is cut"):
             step(gc.ones(8, 12).double(), gc.zeros(8, dtype=gc.int64))
         return np.array_equal(weights(net), before)
@@ -170,8 +186,8 @@ def test_a_failed_reduction_is_the_error_of_the_step_and_nothing_is_updated():
     assert run(2, stepped) == [True, True]
 
 
-def _fail(*_):
-    raise OSError("the wire is cut")
+def _fail(message):
+    raise OSError(message)
 
 
 def test_a_check_that_fails_says_what_it_says_in_one_process():

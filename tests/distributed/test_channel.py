@@ -9,6 +9,7 @@ import pytest
 
 from graphc.distributed import group, rank, threads
 from graphc.distributed.channel import Channel, Pending
+from graphc.distributed.spans import REDUCE, START, WAIT, timeline
 from graphc.errors import DistributedError
 
 
@@ -54,6 +55,25 @@ def test_one_process_has_its_result_at_once():
     result = np.empty(2)
     Channel(group()).reduce("x", np.array([1.0, 2.0]), result)
     assert result.tolist() == [1.0, 2.0]
+
+
+def test_the_caller_reduces_by_itself_what_comes_last():
+    def summed(number: int) -> list[float]:
+        channel, first, last = Channel(group()), np.empty(1), np.empty(1)
+        channel.reduce("first", np.ones(1), first).wait()
+        channel.reduce_now("last", np.full(1, 10.0**number), last)
+        return [*first.tolist(), *last.tolist()]
+
+    assert threads.run(2, summed) == [[2.0, 11.0]] * 2
+
+
+def test_what_the_caller_does_by_itself_is_recorded_and_fails_as_all_else():
+    channel = Channel(group())
+    with timeline() as spans:
+        channel.reduce_now("x", np.ones(1), np.empty(1))
+    assert [(s.kind, s.name, s.nbytes) for s in spans] == [(kind, "x", 8) for kind in (START, REDUCE, WAIT)]
+    with pytest.raises(DistributedError, match="the reduction of x has failed: "):
+        channel.reduce_now("x", np.ones(2), np.empty(3))
 
 
 def test_what_goes_wrong_is_raised_by_who_waits():

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from math import log, prod
+from typing import NamedTuple
 
 from graphc.base.named_dims import Dim, dimensions
 from graphc.base.size import UndecidedSize, always, hint, is_one, is_size
@@ -112,6 +113,34 @@ class _Loop:
         return self.extent - self.tiles * self.size
 
 
+class _Argument(NamedTuple):
+    """What a call gives to a kernel for one of its buffers."""
+
+    buffer: Buffer
+    name: str
+    """Of a storage."""
+    start: int
+    """The element of the storage with which the buffer begins."""
+
+    @property
+    def place(self) -> tuple[str, int]:
+        """Equal for buffers that lie at the same place; others do not overlap."""
+        return self.name, self.start
+
+
+def _arguments(program: Program, call: Call) -> list[_Argument]:
+    starts = [offset.constant for offset in call.offsets] or [0] * len(call.args)
+    return list(map(_Argument, program.kernel(call.kernel).arguments, call.args, starts))
+
+
+def _overlap(arguments: Sequence[_Argument]) -> bool:
+    """Whether parts of a storage that begin at different elements have some in common."""
+    divided = {argument.name for argument in arguments if argument.start}
+    parts = [a for a in arguments if a.name in divided]
+    ends = {a.place: a.start + max(b.buffer.size for b in parts if b.place == a.place) for a in parts}
+    return any(a[0] == b[0] and ends[a] > b[1] for a, b in pairwise(sorted(ends)))
+
+
 class _Sequence:
     """Neighbouring calls with the loops that are common to them."""
 
@@ -129,8 +158,7 @@ class _Sequence:
         self.facts = [facts[c.kernel] for c in calls]
         self.inner = inner
         """Temporaries that only these calls use, and of which a tile at a time is enough."""
-        pairs = zip(self.facts, calls, strict=True)
-        self.arguments = [list(zip(f.kernel.arguments, call.args, strict=True)) for f, call in pairs]
+        self.arguments = [_arguments(program, call) for call in calls]
         self.left = ""
         """Why a loop does not go around the calls, where sizes that are known at run time are the reason."""
         self.value: Callable[[int], int] = hint
@@ -138,22 +166,22 @@ class _Sequence:
         self.shared = self._shared()
         self.loops = self._common_loops()
 
-    def _shared(self) -> set[str]:
-        """Storages through which the calls depend on each other."""
-        users: dict[str, set[int]] = {}
-        written: set[str] = set()
+    def _shared(self) -> set[tuple[str, int]]:
+        """Places in storages through which the calls depend on each other."""
+        users: dict[tuple[str, int], set[int]] = {}
+        written: set[tuple[str, int]] = set()
         for number, arguments in enumerate(self.arguments):
-            for buffer, name in arguments:
-                users.setdefault(name, set()).add(number)
-                if buffer.role != "in":
-                    written.add(name)
-        return {name for name in written if len(users[name]) > 1}
+            for argument in arguments:
+                users.setdefault(argument.place, set()).add(number)
+                if argument.buffer.role != "in":
+                    written.add(argument.place)
+        return {place for place in written if len(users[place]) > 1}
 
     def _common_loops(self) -> list[_Loop]:
         """Loops in which every call moves by the same steps through what it shares with others, largest steps first."""
         found: list[tuple[int, _Loop]] = []
         for first in self.facts[0].steps:
-            moves: dict[str, int] = {}
+            moves: dict[tuple[str, int], int] = {}
             axes: list[Axis] = []
             for number, facts in enumerate(self.facts):
                 candidates = facts.steps if number else [first]
@@ -163,20 +191,20 @@ class _Sequence:
                 axes.append(axis)
                 moves.update(self._moves(number, axis))
             else:
-                found.append((max(self.ample(moves[name]) for name in self.inner), _Loop(tuple(axes))))
+                found.append((max(self.ample(moves[name, 0]) for name in self.inner), _Loop(tuple(axes))))
         return [loop for _, loop in sorted(found, key=lambda item: -item[0])]
 
-    def _moves(self, number: int, axis: Axis) -> dict[str, int]:
-        """By what steps a call goes through each storage that is shared; 0 where its buffers disagree."""
+    def _moves(self, number: int, axis: Axis) -> dict[tuple[str, int], int]:
+        """By what steps a call goes through each place that is shared; 0 where its buffers disagree."""
         steps = self.facts[number].steps[axis]
-        found: dict[str, int] = {}
-        for buffer, name in self.arguments[number]:
-            if name in self.shared:
-                step = steps.get(buffer.name, 0)
-                found[name] = step if found.get(name, step) == step else 0
+        found: dict[tuple[str, int], int] = {}
+        for argument in self.arguments[number]:
+            if argument.place in self.shared:
+                step = steps.get(argument.buffer.name, 0)
+                found[argument.place] = step if found.get(argument.place, step) == step else 0
         return found
 
-    def _fits(self, number: int, axis: Axis, first: Axis, moves: Mapping[str, int]) -> bool:
+    def _fits(self, number: int, axis: Axis, first: Axis, moves: Mapping[tuple[str, int], int]) -> bool:
         """Whether a call's axis goes through what it shares with the calls before as these do."""
         if axis.extent != first.extent:
             return False
@@ -248,19 +276,20 @@ class _Sequence:
         around = list(takewhile(lambda other: other.axes != loop.axes, self.loops))
         for number, arguments in enumerate(self.arguments):
             steps = self.facts[number].steps
-            for buffer, name in arguments:
-                if name not in self.shared and not steps[loop.axes[number]].get(buffer.name, 0):
+            for buffer, name, start in arguments:
+                if (name, start) not in self.shared and not steps[loop.axes[number]].get(buffer.name, 0):
                     parts = prod(self.value(x.extent) for x in around if steps[x.axes[number]].get(buffer.name, 0))
-                    found += self.value(self.program.storage(name).nbytes) // parts
+                    found += self.value(buffer.size * buffer.dtype.itemsize) // parts
         return found
 
     def _are_disjoint(self, loops: Sequence[_Loop]) -> bool:
         """Whether iterations that differ use different elements of all that the calls share."""
-        for name in self.shared:
+        for place in self.shared:
             width, steps = 0, []
             for number, arguments in enumerate(self.arguments):
-                for buffer, other in arguments:
-                    if other == name:
+                for argument in arguments:
+                    if argument.place == place:
+                        buffer = argument.buffer
                         axes = [loop.axes[number] for loop in loops]
                         width = max(width, self.facts[number].reach(buffer.name, axes))
                         steps = [(self.facts[number].steps[a][buffer.name], a.extent) for a in axes]
@@ -345,7 +374,10 @@ class _Tiler:
     def sequence(self, start: int, stop: int, inner: Sequence[str]) -> tuple[_Sequence, list[_Loop]] | None:
         """A sequence of calls and the loops to put around it, if there are any."""
         calls = self.program.calls[start:stop]
-        if any(c.loops or c.offsets for c in calls) or any(self.storages[a].alias for c in calls for a in c.args):
+        if any(c.loops for c in calls) or any(self.storages[a].alias for c in calls for a in c.args):
+            return None
+        arguments = [argument for call in calls for argument in _arguments(self.program, call)]
+        if _overlap(arguments) or any(a.start and a.name in inner for a in arguments):
             return None
         for call in calls:
             if call.kernel not in self.facts:
@@ -401,7 +433,7 @@ class _Tiler:
             tiles = {loop.axes[number]: loop.size for loop in loops}
             offsets: list[Index] = []
             buffers: list[Buffer] = []
-            for buffer, name in sequence.arguments[number]:
+            for buffer, name, start in sequence.arguments[number]:
                 offset, size = Index(), sizes.get(name, buffer.size)
                 if name in sizes and loops[-1].is_open:
                     size = _reach(facts, buffer.name, tiles)
@@ -410,7 +442,7 @@ class _Tiler:
                         offset = offset + place * facts.steps[loop.axes[number]].get(buffer.name, 0)
                 if offset != Index():
                     size = _reach(facts, buffer.name, tiles)
-                offsets.append(offset)
+                offsets.append(offset + start)
                 buffers.append(replace(buffer, size=size))
             kernel = self.tile_kernel(facts.kernel, tiles, buffers)
             calls.append(replace(call, kernel=kernel.name, loops=around, offsets=tuple(offsets)))
@@ -421,7 +453,7 @@ class _Tiler:
         sizes: dict[str, int] = {}
         for number, arguments in enumerate(sequence.arguments):
             tiles = {loop.axes[number]: loop.size for loop in loops}
-            for buffer, name in arguments:
+            for buffer, name, _ in arguments:
                 if name in sequence.inner:
                     sizes[name] = max(sizes.get(name, 0), _reach(sequence.facts[number], buffer.name, tiles))
         return sizes

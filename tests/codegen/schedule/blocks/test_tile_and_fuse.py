@@ -10,17 +10,26 @@ import pytest
 from hypothesis import Phase, given, settings
 
 import graphc
+from graphc.base.dtypes import float32
+from graphc.base.host_function import HostFunction
 from graphc.codegen.machine.target import host_target
 from graphc.codegen.schedule.blocks.tile_and_fuse import tile_and_fuse
 from graphc.codegen.schedule.pipeline import schedule_program
 from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.parse import parse_graph
+from graphc.ir.kernel.index import as_index
 from graphc.ir.kernel.interpret import run_program
 from graphc.ir.kernel.statements import Program
 from graphc.ir.kernel.verify import verify_program
+from graphc.ir.types import TensorType
 from graphc.lowering.program import lower_graph
 from graphc.nn import functional as F
+from graphc.ops.dispatch import GraphDispatcher, use
+from graphc.ops.host import host_call
+from graphc.ops.matrix_product import matmul
+from graphc.ops.shape import concat
 from graphc.passes.pipeline import optimize
+from graphc.runtime.host_calls import running
 from tests.end_to_end.random_graphs import random_graphs
 from tests.native import Tolerance, check_results, lowered, run_graph, run_native
 
@@ -152,3 +161,34 @@ def test_training_step_of_attention():
     verify_program(blocked)
     assert sum(1 for c in blocked.calls if c.loops) >= 4
     check_same(program, blocked)
+
+
+def in_parts() -> Graph:
+    """Rows of a large temporary become rows of two parts of what a function gets."""
+    graph = Graph("f")
+    x, w, v = (graph.add_input(TensorType(float32, (64 if name == "x" else 8, 8)), name) for name in "xwv")
+    with use(GraphDispatcher(graph)):
+        a = matmul(x, w)
+        whole = concat(matmul(a, w), matmul(a, v), axis=0)
+        _, found = host_call(graph.scalar(0.0, float32), whole, number=0, name="f", results="f32[128,8]")
+        graph.set_outputs([found])
+    return graph
+
+
+def test_calls_that_write_to_parts_of_a_storage():
+    blocked = tile_and_fuse(lowered(in_parts()), small(256))
+    verify_program(blocked)
+    assert {c.offset(i).constant for c in blocked.calls for i in range(len(c.args)) if c.loops} == {0, 512}
+    rng = np.random.default_rng(0)
+    x, w, v = (rng.standard_normal((rows, 8)).astype(np.float32) for rows in (64, 8, 8))
+    spec = (128, 8), np.dtype(np.float32)
+    with running([HostFunction("f", lambda state, array: [array], (spec,), (spec,))], {}):
+        ((found,), _) = run_native(in_parts(), [x, w, v], small(256))
+    np.testing.assert_allclose(found, np.concatenate([x @ w @ w, x @ w @ v]), rtol=1e-4, atol=1e-4)
+
+
+def test_calls_that_write_to_parts_which_overlap_stay():
+    program = lowered(in_parts())
+    moved = [replace(c, offsets=tuple(as_index(min(o.constant, 8)) for o in c.offsets)) for c in program.calls]
+    overlapping = replace(program, calls=tuple(moved))
+    assert tile_and_fuse(overlapping, small(256)) is overlapping

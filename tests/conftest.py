@@ -14,6 +14,7 @@ from unittest import mock
 
 import pytest
 
+from graphc.base.switches import use_deterministic_algorithms
 from graphc.compiled import function
 from graphc.ir.op import REGISTRY
 from graphc.runtime.devices import emulated_build
@@ -34,6 +35,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 _COMPARES = re.compile(r"""^from tests\.\S*compare import|importorskip\("torch"\)""", re.MULTILINE)
+
+
+@pytest.fixture(autouse=True)
+def no_deterministic_algorithms() -> Iterator[None]:
+    """Scripts that a test runs ask for them, which all that follows would compile each call for."""
+    yield
+    use_deterministic_algorithms(False)
 
 
 @pytest.fixture(autouse=True)

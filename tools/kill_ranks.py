@@ -37,13 +37,8 @@ _EARLY = 0.2
 """Share of the kills that come before the first checkpoint."""
 _FASTER = 0.9
 _ZERO = "the exit status is 0"
-KINDS: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
-    # NOTE: otherwise eager mode computes by numpy first, and by programs once a function was called often enough, which
-    # a process that has just begun counts anew: other bits.
-    "eager": ((), {"GRAPHC_EAGER": "reference"}),
-    "compiled": (("--compiled",), {}),
-}
-"""What is killed: options of the training, and what it has in its environment."""
+KINDS: dict[str, tuple[str, ...]] = {"eager": (), "compiled": ("--compiled",)}
+"""What is killed, with the options of the training."""
 
 
 @dataclass
@@ -66,9 +61,8 @@ class Outcome:
 def start(kind: str, folder: Path, ranks: int, *words: str) -> subprocess.Popen[str]:
     """A training that writes to a folder."""
     folder.mkdir(exist_ok=True)
-    options, variables = KINDS[kind]
-    environment = {**os.environ, "GRAPHC_CACHE": "on", "GRAPHC_CACHE_DIR": str(folder.parent / "programs"), **variables}
-    line = command(PROGRAM, ranks, str(folder), *options, *words)
+    environment = {**os.environ, "GRAPHC_CACHE": "on", "GRAPHC_CACHE_DIR": str(folder.parent / "programs")}
+    line = command(PROGRAM, ranks, str(folder), *KINDS[kind], *words)
     with open(folder / "log", "w", encoding="utf-8") as log:
         return subprocess.Popen(line, stdout=log, stderr=log, text=True, env=environment, start_new_session=True)
 

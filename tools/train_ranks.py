@@ -32,6 +32,7 @@ class Training:
     """Model, optimizer, schedule, and how far they are."""
 
     def __init__(self, compiled: bool) -> None:
+        gc.use_deterministic_algorithms(True)
         gc.manual_seed(SEED)
         self.data, self.labels = gc.randn(SAMPLES, FEATURES), gc.randint(0, CLASSES, (SAMPLES,))
         net = nn.Sequential(nn.Linear(FEATURES, WIDTH), nn.LayerNorm(WIDTH), nn.GELU(), nn.Dropout(0.2))

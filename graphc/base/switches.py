@@ -1,7 +1,8 @@
 """Switches with which PyTorch chooses among ways to compute that are one way here: what is set is kept and told again.
 
 They are taken where what is there satisfies them: products of f32 are computed in f32, which is what ``highest`` asks
-for and more than ``medium`` does; equal calls give equal bits, which deterministic algorithms are asked for.
+for and more than ``medium`` does. One does something: with deterministic algorithms eager mode gives equal calls equal
+bits from the first one on.
 """
 
 from __future__ import annotations
@@ -79,7 +80,11 @@ def get_float32_matmul_precision() -> str:
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Asks for equal bits in equal calls, which graphc gives in any case."""
+    """Asks for equal bits in equal calls, also in a process that has just begun to train where another one has ended.
+
+    Compiled code gives them in any case. Eager functions and optimizers, which otherwise become native code after some
+    calls, whose last bits are others than those of numpy, are native code from the first call on. Each new combination
+    of shapes is compiled at once then, unless it is found on disk: some milliseconds."""
     set_deterministic_debug_mode((1 if warn_only else 2) if mode else 0)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from graphc.base.errors import ArgumentError, AttributeValueError, StateDictError, TraceError
 from graphc.base.public import reduced
+from graphc.base.switches import are_deterministic_algorithms_enabled
 from graphc.optim.traced_step import step_in_trace
 from graphc.tape.grad_mode import enable_grad, no_grad
 from graphc.tape.hooks import RemovableHandle
@@ -55,7 +56,8 @@ class Optimizer:
     """Numbers of a group that may change between steps without a new trace."""
     native: bool | None = None
     """Whether ``step`` is one native call: True, False, or None: for optimizers of graphc, from the first step on in
-    which compiled code has computed a gradient, or after ``STEPS`` steps. GRAPHC_EAGER=reference switches it off."""
+    which compiled code has computed a gradient, or after ``STEPS`` steps, or with ``use_deterministic_algorithms``.
+    GRAPHC_EAGER=reference switches it off."""
     updates: Any = None
     """The native updates of this optimizer, kept by who made them."""
     is_compilable: ClassVar[bool] = True
@@ -222,7 +224,7 @@ class Optimizer:
         wish = self.native
         if wish is None and type(self).__module__.partition(".")[0] != "graphc":
             return False
-        if wish is None and self.step_count >= STEPS:
+        if wish is None and (self.step_count >= STEPS or are_deterministic_algorithms_enabled()):
             wish = True
         loop = native_loop(params, wish)
         return loop is not None and loop.update(self, self.owned(params))

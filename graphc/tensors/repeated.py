@@ -12,6 +12,7 @@ from graphc.base.autocast_state import USED as AUTOCAST
 from graphc.base.autocast_state import is_autocast_enabled
 from graphc.base.dtypes import DType
 from graphc.base.lazy import deferred
+from graphc.base.switches import are_deterministic_algorithms_enabled
 from graphc.ops.dispatch import active, default
 from graphc.tape.grad_mode import is_anomaly_enabled, is_grad_enabled, is_inference_mode_enabled
 from graphc.tape.saved import saving
@@ -97,8 +98,9 @@ def is_watched() -> bool:
 
 def compiled_when_repeated(function: _F) -> _F:
     """A function without effects, of tensors and constants, whose results have memory of their own: a program computes
-    it once it was called ``REPEATS`` times with the same signature. Not with GRAPHC_EAGER=reference, nor where each
-    operation is looked at (anomaly mode, hooks for saved tensors, forward mode, ``gc.debug``).
+    it once it was called ``REPEATS`` times with the same signature, or at once with ``use_deterministic_algorithms``.
+    Not with GRAPHC_EAGER=reference, nor where each operation is looked at (anomaly mode, hooks for saved tensors,
+    forward mode, ``gc.debug``).
 
     Results are then those of compiled code, within the same bounds."""
     known: dict[Any, Any] = {}
@@ -120,7 +122,7 @@ def compiled_when_repeated(function: _F) -> _F:
         return function(*args, **kwargs)
 
     def _counted(count: int, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if count < REPEATS or made[0] >= PROGRAMS:
+        if (count < REPEATS or made[0] >= PROGRAMS) and not are_deterministic_algorithms_enabled():
             if count == 0 and len(known) >= SIGNATURES:
                 for old in [k for k, v in known.items() if v.__class__ is int]:
                     del known[old]

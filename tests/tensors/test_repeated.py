@@ -90,6 +90,23 @@ def test_the_switch_comes_at_a_number_of_calls_for_each_signature(counted):
     assert not is_program(counted(x.double()))
 
 
+def test_with_deterministic_algorithms_all_calls_are_programs(counted):
+    x = gc.ones(3, requires_grad=True)
+    assert not is_program(counted(x))
+    gc.use_deterministic_algorithms(True)
+    assert is_program(counted(x))
+    x = gc.ones(4, requires_grad=True)
+    assert is_program(counted(x)) and is_program(counted(x))
+    gc.use_deterministic_algorithms(False)
+    assert is_program(counted(x)) and not is_program(counted(gc.ones(5, requires_grad=True)))
+
+
+def test_with_deterministic_algorithms_no_signature_is_one_too_many(counted, monkeypatch):
+    monkeypatch.setattr(repeated, "PROGRAMS", 1)
+    gc.use_deterministic_algorithms(True)
+    assert all(is_program(counted(gc.ones(n, requires_grad=True))) for n in (1, 2, 3))
+
+
 def test_zeros_of_both_signs_are_two_constants():
     assert not repeat(_signed, gc.ones(2), 0.0).signbit().any()
     assert repeat(_signed, gc.ones(2), -0.0).signbit().all()
@@ -234,3 +251,47 @@ def test_a_script_without_modules_has_programs_too():
     script = "import graphc as gc; x = gc.ones(3, requires_grad=True); print([x.sum() for _ in range(40)][-1].grad_fn)"
     found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "<TotalBackward>"
+
+
+RESUMED = """
+import sys
+import numpy as np
+import graphc as gc
+from graphc import nn
+from graphc.nn import functional as F
+
+gc.use_deterministic_algorithms(sys.argv[1] == "True")
+gc.manual_seed(0)
+net = nn.Sequential(nn.Linear(24, 96), nn.LayerNorm(96), nn.GELU(), nn.Linear(96, 5))
+optimizer = gc.optim.AdamW(net.parameters(), lr=3e-3)
+x, y = gc.randn(8, 24), gc.randint(0, 5, (8,))
+
+
+def train(steps):
+    for _ in range(steps):
+        optimizer.zero_grad()
+        F.cross_entropy(net(x), y).backward()
+        optimizer.step()
+    return np.concatenate([p.detach().numpy().ravel() for p in net.parameters()])
+
+
+start, stop = int(sys.argv[2]), int(sys.argv[3])
+if start:
+    saved = gc.load(sys.argv[4], weights_only=False)
+    net.load_state_dict(saved["net"]), optimizer.load_state_dict(saved["optimizer"])
+weights = train(stop - start)
+gc.save({"net": net.state_dict(), "optimizer": optimizer.state_dict()}, sys.argv[4])
+print(weights.tobytes().hex())
+"""
+
+
+@pytest.mark.parametrize("deterministic", [True, False])
+def test_a_process_that_resumes_has_the_bits_of_one_that_goes_on(deterministic, tmp_path):
+    def run(start, stop):
+        words = [str(deterministic), str(start), str(stop), str(tmp_path / "saved")]
+        return subprocess.run(
+            [sys.executable, "-c", RESUMED, *words], capture_output=True, text=True, check=True
+        ).stdout
+
+    whole, _ = run(0, 60), run(0, 30)
+    assert (run(30, 60) == whole) == deterministic

@@ -13,9 +13,10 @@ from graphc.compiled.bindings import DefaultType, ModuleHooks, Modules, Sharing,
 from graphc.compiler.native_call import unchanged
 from graphc.ir.graph.graph import input_class, input_path
 from graphc.runtime.host_calls import serving
+from graphc.tensors.generator import PATH as RANDOM
 from graphc.tensors.share import SameShare
 from graphc.tracing.facts import Account, ClassOf, Entry, Fact, SpecialMethods
-from graphc.tracing.trace import Traced, draws, is_module
+from graphc.tracing.trace import Traced, is_module
 
 
 class Outside:
@@ -40,11 +41,11 @@ class Outside:
             f for f in (*facts, *numbers) if hasattr(f, "now") and not isinstance(f, SpecialMethods)
         ]
         self._constants = [*traced.constants, *(traced.training.facts if traced.training else ())]
-        self._constants += [SameShare()] if draws(traced.graph) else []
         places = {**(traced.training.places if traced.training else {}), **whole.places()}
         found = [(a.tensor, input_class(a.value), input_path(a.value)) for a in traced.arguments]
         self.slots = {path: Slot(t, places.get(id(t)), f"{cls} {path!r}") for t, cls, path in found}
         """The tensors outside that the trace uses, by path."""
+        self._constants += [SameShare()] if RANDOM in self.slots else []
         self._counted += [_Same(s) for s in self.slots.values() if s.counted and self._trains(traced, s.tensor())]
         self.written = {input_path(a.value): a.written for a in traced.arguments}
 

@@ -7,6 +7,7 @@ import pytest
 
 import graphc
 from graphc import nn
+from graphc.compiled.function import Compiled
 from graphc.eager.dispatcher import references
 from graphc.tensors import native_draws, sampling
 
@@ -69,3 +70,13 @@ def test_writes_of_the_state_are_counted(at_once):
     before = generator.state._counter[0]
     graphc.rand(2, generator=generator)
     assert generator.state._counter[0] == before + 1 and generator.get_state().tolist() == [1, 1]
+
+
+def test_programs_are_called_without_looking_for_them(at_once, monkeypatch):
+    graphc.randn(3), graphc.rand(3)
+
+    def found(*_, **__):
+        raise AssertionError("a program is looked for")
+
+    monkeypatch.setattr(Compiled, "__call__", found)
+    assert graphc.randn(4).shape == graphc.rand(4).shape == (4,)

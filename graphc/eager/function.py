@@ -239,7 +239,7 @@ class _Again:
 
 
 def _attributes(cls: type) -> set[str]:
-    return {name for base in cls.__mro__ if base not in (Function, object) for name in vars(base)}
+    return {name for base in cls.__mro__ if base not in (Function, object) for name in vars(base).copy()}
 
 
 def _is_static(cls: type, name: str) -> bool:

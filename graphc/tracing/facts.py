@@ -185,7 +185,8 @@ class SpecialMethods(_Read):
         """The methods at present."""
         found: dict[str, Any] = {}
         for base in reversed(self.kind.__mro__[:-1]):
-            found |= {n: v for n, v in vars(base).items() if n[:2] == "__" and callable(v) and n not in _NOT_METHODS}
+            members = vars(base).copy()  # at once: another thread may be setting some
+            found |= {n: v for n, v in members.items() if n[:2] == "__" and callable(v) and n not in _NOT_METHODS}
         return found
 
     def holds(self) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from sys import getswitchinterval, setswitchinterval
+from threading import Event, Thread
 from typing import Any
 
 import pytest
@@ -213,3 +215,27 @@ def test_what_an_equal_object_holds_in_the_place_of_another_is_watched():
     table["items"][0] = 1.0
     table["number"] = 3.0
     assert account.holds()
+
+
+def test_special_methods_are_read_while_other_threads_give_a_class_attributes():
+    class Shared:
+        def __len__(self) -> int:
+            return 1
+
+    def change() -> None:
+        while not done.is_set():
+            for number in range(50):
+                setattr(Shared, f"a{number}", number)
+            for number in range(50):
+                delattr(Shared, f"a{number}")
+
+    done, fact = Event(), SpecialMethods(Shared)
+    thread, interval = Thread(target=change), getswitchinterval()
+    setswitchinterval(1e-6)
+    thread.start()
+    try:
+        assert all(fact.holds() for _ in range(3000))
+    finally:
+        done.set()
+        thread.join()
+        setswitchinterval(interval)

@@ -23,7 +23,7 @@ from graphc.compiler.ready import find_or_build, load_ready, target_spec
 from graphc.compiler.refusals import Refusals, checks_of
 from graphc.compiler.stages import Stages
 from graphc.files.container import align
-from graphc.files.manifest import BufferSpec, Manifest
+from graphc.files.manifest import INTERRUPTIBLE_NS, BufferSpec, Manifest
 from graphc.ir.graph import text
 from graphc.ir.graph.graph import Graph
 from graphc.ir.kernel import text as kernel_text
@@ -133,8 +133,9 @@ def load_compiled(compiled: cache.Entry) -> Executable:
 def describe(program: Program, target: Target) -> tuple[Manifest, np.ndarray]:
     """The manifest of a scheduled program, and its constant block."""
     expected, chosen = program_ns(program, target.roofline), sum(k.versions > 1 for k in program.kernels)
-    if any(kernel.host >= 0 for kernel in program.kernels):
-        expected = 0  # not known: Python functions take as long as they like
+    # Python functions take as long as they like: what is known is whether all else is long enough for Ctrl-C to end it.
+    if expected < INTERRUPTIBLE_NS and any(kernel.host >= 0 for kernel in program.kernels):
+        expected = 0
     manifest, constants = manifest_of(program, ENTRY, target)
     return replace(manifest, nanoseconds=expected, chosen=chosen), constants
 

@@ -11,12 +11,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from graphc.base.dtypes import float32
 from graphc.codegen.machine.target import host_target, target_named
-from graphc.compiler.compile import SUFFIXES, compile_graph, compile_stages, key_parts, load_compiled
+from graphc.compiler.compile import SUFFIXES, compile_graph, compile_stages, describe, key_parts, load_compiled
 from graphc.compiler.stages import STAGES, Stages
 from graphc.errors import CompileError
+from graphc.files.manifest import INTERRUPTIBLE_NS
+from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.interpret import Evaluator, evaluate
 from graphc.ir.graph.parse import parse_graph
+from graphc.ir.types import TensorType
+from graphc.ops.dispatch import GraphDispatcher, use
+from graphc.ops.host import host_call
+from graphc.ops.matrix_product import matmul
 from tests.architecture.scan import ROOT
 from tests.compiler.graphs import arguments, counter, lookup, mlp
 from tests.native import priced
@@ -136,3 +143,14 @@ def test_the_target_is_part_of_what_a_program_is_found_by():
     cheaper = priced(target, contraction={"fold": 0.0})
     keys = {key_parts(Stages(graph, target=t)) for t in (target, fewer, cheaper)}
     assert len(keys) == 3
+
+
+@pytest.mark.parametrize(("extent", "is_long"), [(4, False), (2048, True)])
+def test_of_a_program_that_calls_python_the_time_is_known_where_ctrl_c_may_end_it(extent: int, is_long: bool):
+    graph, target = Graph("f"), target_named("avx2")
+    x = graph.add_input(TensorType(float32, (extent, extent)), "x")
+    with use(GraphDispatcher(graph)):
+        _, found = host_call(graph.scalar(0.0, float32), matmul(x, x), number=0, name="f", results="f32[2]")
+        graph.set_outputs([found])
+    manifest, _ = describe(Stages(graph, target=target).scheduled, target)
+    assert manifest.nanoseconds >= INTERRUPTIBLE_NS if is_long else manifest.nanoseconds == 0

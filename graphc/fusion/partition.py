@@ -142,7 +142,7 @@ class Partition:
             direct = [Access(v, domain_axes(v.shape)) for v in node.operands]
         else:
             direct = operand_reads(node, domain_axes(node.results[0].shape))
-        # Numbers lie in memory for those alone that read nothing else.
+        # Scalar constants lie in memory for those nodes alone of which all operands do.
         return [
             found
             for access in direct

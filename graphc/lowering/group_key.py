@@ -9,8 +9,8 @@ from graphc.ir.graph.graph import Node, Value, attr_key
 
 
 def lies_ready(value: Value, stored: Collection[Value], place: Collection[Value]) -> bool:
-    """Whether a value that others compute is read from memory. Numbers are not, also those that lie there for others:
-    kernels know them."""
+    """Whether a value that others compute is read from memory. Scalar constants are not, also those that lie there for
+    nodes like host calls: they are part of a kernel's text."""
     return (value in stored or value in place) and not value.is_scalar_constant
 
 

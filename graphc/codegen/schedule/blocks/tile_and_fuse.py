@@ -133,11 +133,13 @@ def _arguments(program: Program, call: Call) -> list[_Argument]:
     return list(map(_Argument, program.kernel(call.kernel).arguments, call.args, starts))
 
 
-def _overlap(arguments: Sequence[_Argument]) -> bool:
-    """Whether parts of a storage that begin at different elements have some in common."""
-    divided = {argument.name for argument in arguments if argument.start}
-    parts = [a for a in arguments if a.name in divided]
-    ends = {a.place: a.start + max(b.buffer.size for b in parts if b.place == a.place) for a in parts}
+def _overlap(parts: Sequence[_Argument], arguments: Iterable[Sequence[_Argument]]) -> bool:
+    """Whether some of the parts, which begin behind the first element of their storages, have elements in common with
+    what begins elsewhere in these."""
+    divided = {part.name for part in parts}
+    ends: dict[tuple[str, int], int] = {}
+    for argument in (a for each in arguments for a in each if a.name in divided):
+        ends[argument.place] = max(ends.get(argument.place, 0), argument.start + argument.buffer.size)
     return any(a[0] == b[0] and ends[a] > b[1] for a, b in pairwise(sorted(ends)))
 
 
@@ -149,16 +151,18 @@ class _Sequence:
         program: Program,
         facts: Mapping[str, _Steps],
         calls: Sequence[Call],
+        arguments: Sequence[Sequence[_Argument]],
         inner: Sequence[str],
         costs: MemoryCosts,
     ):
         self.program = program
         self.costs = costs
         self.calls = calls
+        self.arguments = arguments
+        """By call of the sequence."""
         self.facts = [facts[c.kernel] for c in calls]
         self.inner = inner
         """Temporaries that only these calls use, and of which a tile at a time is enough."""
-        self.arguments = [_arguments(program, call) for call in calls]
         self.left = ""
         """Why a loop does not go around the calls, where sizes that are known at run time are the reason."""
         self.value: Callable[[int], int] = hint
@@ -276,8 +280,9 @@ class _Sequence:
         around = list(takewhile(lambda other: other.axes != loop.axes, self.loops))
         for number, arguments in enumerate(self.arguments):
             steps = self.facts[number].steps
-            for buffer, name, start in arguments:
-                if (name, start) not in self.shared and not steps[loop.axes[number]].get(buffer.name, 0):
+            for argument in arguments:
+                buffer = argument.buffer
+                if argument.place not in self.shared and not steps[loop.axes[number]].get(buffer.name, 0):
                     parts = prod(self.value(x.extent) for x in around if steps[x.axes[number]].get(buffer.name, 0))
                     found += self.value(buffer.size * buffer.dtype.itemsize) // parts
         return found
@@ -376,13 +381,14 @@ class _Tiler:
         calls = self.program.calls[start:stop]
         if any(c.loops for c in calls) or any(self.storages[a].alias for c in calls for a in c.args):
             return None
-        arguments = [argument for call in calls for argument in _arguments(self.program, call)]
-        if _overlap(arguments) or any(a.start and a.name in inner for a in arguments):
+        arguments = [_arguments(self.program, call) for call in calls]
+        parts = [argument for each in arguments for argument in each if argument.start]
+        if any(part.name in inner for part in parts) or _overlap(parts, arguments):
             return None
         for call in calls:
             if call.kernel not in self.facts:
                 self.facts[call.kernel] = _Steps(self.program.kernel(call.kernel))
-        sequence = _Sequence(self.program, self.facts, calls, inner, self.costs)
+        sequence = _Sequence(self.program, self.facts, calls, arguments, inner, self.costs)
         try:
             loops = sequence.choose(self.limit)
             self.inner_sizes(sequence, loops)

@@ -7,7 +7,7 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -108,7 +108,13 @@ def on_torch(call: Call) -> tuple[int, float]:
         start = time.perf_counter()
         call()
         seconds = time.perf_counter() - start
-    found = [e for e in watched.function_events if _is_work(e.name) and not _is_part(e)]
+    return part_of(watched.function_events, seconds)
+
+
+def part_of(events: Iterable[Any], seconds: float) -> tuple[int, float]:
+    """How many of a profiler's events are operators that compute something, none of them a part of another one, and
+    their share of so many seconds."""
+    found = [e for e in events if _is_work(e.name) and not _is_part(e)]
     return len(found), min(1.0, 1e-6 * sum(e.cpu_time_total for e in found) / seconds)
 
 

@@ -59,6 +59,16 @@ def test_what_pytorch_computes_is_counted_whoever_gave_it_back():
     assert hub_row.on_torch(lambda: x.T.detach()) == (0, 0.0)
 
 
+def test_the_share_is_that_of_operators_which_are_no_parts_of_others():
+    def event(name: str, microseconds: float, parent: Any = None) -> Any:
+        return argparse.Namespace(name=name, cpu_time_total=microseconds, cpu_parent=parent)
+
+    whole, view = event("aten::linear", 300.0), event("aten::view", 50.0)
+    events = [whole, event("aten::addmm", 250.0, whole), view, event("aten::relu", 100.0, view), event("call", 900.0)]
+    assert hub_row.part_of(events, 1e-3) == (2, pytest.approx(0.4))
+    assert hub_row.part_of(events, 1e-4) == (2, 1.0)
+
+
 def test_the_problem_of_a_backend_is_told():
     def broken(module: Any, examples: Any) -> Any:
         raise ValueError("no such thing")

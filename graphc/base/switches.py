@@ -84,7 +84,7 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
 
     Compiled code gives them in any case. Eager functions and optimizers, which otherwise become native code after some
     calls, whose last bits are others than those of numpy, are native code from the first call on. Each new combination
-    of shapes is compiled at once then, unless it is found on disk: some milliseconds."""
+    of shapes is compiled at once then, however many there are, unless it is found on disk."""
     set_deterministic_debug_mode((1 if warn_only else 2) if mode else 0)
 
 

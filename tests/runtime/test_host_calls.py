@@ -267,3 +267,15 @@ def test_a_program_that_has_lent_memory_and_was_stopped_does_not_lend_it_again(p
             program.run([X], ())
         assert run.lends
     assert len(begun) == 1 and not host_calls.is_lending()
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_call_that_was_lost_before_it_was_served_ends_the_program(program, monkeypatch):
+    def lost(*_):
+        raise KeyboardInterrupt
+
+    called = []
+    monkeypatch.setattr(host_calls.HostRun, "serve", lost)
+    with pytest.raises(GraphcError), host_calls.running(functions(called.append, called.append), {}):
+        program.run([X], ())
+    assert not called

@@ -27,7 +27,7 @@ from graphc.codegen.llvm.build import build_object
 from graphc.codegen.machine.probe import PEAK, emit_peak, flops_per_round
 from graphc.codegen.machine.target import Target, named_targets
 from graphc.compiler.profile import load_stamped
-from graphc.compiler.ready import running_target
+from graphc.compiler.ready import running_target, target_spec
 from graphc.compiler.stages import Stages
 from graphc.errors import CompileError
 from graphc.ir.graph.parse import parse_graph
@@ -66,7 +66,8 @@ class Measurements:
     def operations(self) -> float:
         """Multiply-adds of a vector in a nanosecond."""
         target = self.target
-        flops = measure_peak(build_object(emit_peak(target), target), PEAK, flops_per_round(target))
+        code = build_object(emit_peak(target), target)
+        flops = measure_peak(code, PEAK, flops_per_round(target), target_spec(target))
         return flops / 2 / target.lanes(float32) / 1e9
 
     @cached_property
@@ -150,7 +151,7 @@ class Measurements:
 
     def _round_ns(self, text: str, nbytes: int = 0) -> float:
         """Nanoseconds of a round of a probe: the best of several tries."""
-        library = load_object(build_object(text, self.target), probes.PROBE)
+        library = load_object(build_object(text, self.target), probes.PROBE, target_spec(self.target))
         rounds, spent = 1, 0.0
         while spent < _PASS:
             rounds = max(2 * rounds, int(rounds * _PASS / spent) if spent > _PASS / 100 else 8 * rounds)
@@ -169,7 +170,8 @@ def make_read(nbytes: int) -> Callable[[], None]:
     target = running_target("host")
     step = probes.STEPS * target.vector_bytes
     source = _aligned(-(-nbytes // step) * step)
-    library = load_object(build_object(probes.emit_read(target, target.vector_bytes), target), probes.PROBE)
+    code = build_object(probes.emit_read(target, target.vector_bytes), target)
+    library = load_object(code, probes.PROBE, target_spec(target))
     result = _aligned(step)
     table = (ctypes.c_int64 * 4)(1, address_of(source), address_of(result), len(source))
 

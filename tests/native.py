@@ -14,11 +14,12 @@ import pytest
 
 from graphc.codegen.llvm.build import build_object
 from graphc.codegen.llvm.entry import ENTRY, bound_storages, emit_program
-from graphc.codegen.machine.target import Target, target_named
+from graphc.codegen.machine.target import Target, architecture, target_named
 from graphc.codegen.schedule.memory.bufferize import plan_memory
 from graphc.codegen.schedule.memory.non_temporal import non_temporal_buffers
 from graphc.codegen.schedule.pipeline import plan_execution, schedule_program
 from graphc.codegen.schedule.threads.execution import Execution
+from graphc.compiler.ready import target_spec
 from graphc.files.manifest import TargetSpec
 from graphc.ir.graph.graph import Graph, Value, input_path
 from graphc.ir.graph.interpret import Evaluator, copy
@@ -47,13 +48,24 @@ def priced(target: Target, **topics: dict[str, Any]) -> Target:
     return replace(target, costs=replace(costs, **changed))
 
 
+def native_spec(target: Target) -> TargetSpec:
+    """Return the target as the loader checks it: a fixed triple of this architecture is read as this machine's."""
+    spec, here = target_spec(target), host()
+    same = architecture(target) == here.triple.partition("-")[0]
+    return replace(spec, triple=here.triple) if same else spec
+
+
+def why_not_here(target: Target) -> str:
+    """Return why native code for a target cannot run on this machine, or an empty text."""
+    return runs_here(native_spec(target))
+
+
 def target_or_skip(name: str) -> Target:
-    """The target of that name; the test is skipped where its code does not run."""
+    """Return the target of that name; skip the test where its code does not run."""
     target = target_named(name)
-    features = tuple(f[1:] for f in target.features.split(",") if f.startswith("+"))
-    reason = runs_here(TargetSpec(host().triple if name != "host" else target.triple, target.cpu, features))
-    if reason or target.triple.split("-")[0] != host().triple.split("-")[0]:
-        pytest.skip(reason or f"no {target.triple}")
+    reason = why_not_here(target)
+    if reason:
+        pytest.skip(f"code for {name} does not run here: {reason}")
     return target
 
 
@@ -92,8 +104,8 @@ class Native:
 
     @cached_property
     def library(self) -> Library:
-        """The loaded code."""
-        return load_object(build_object(self.text, self.target), ENTRY)
+        """The loaded code; raises CompileError where this machine lacks instructions of the target."""
+        return load_object(build_object(self.text, self.target), ENTRY, native_spec(self.target))
 
     def __call__(
         self,

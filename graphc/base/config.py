@@ -51,6 +51,8 @@ class Options:
     """Whether compiled code checks indices and labels."""
     winograd: bool
     """Whether convolutions may be computed by Winograd's method."""
+    max_isa: str
+    """Level of x86-64 whose instructions compiled code may use at most; empty for all of the machine's."""
     cache: bool
     """Whether compiled programs are kept on disk."""
     cache_dir: str
@@ -216,6 +218,15 @@ OPTIONS = (
         "1000",
         "For how many microseconds an idle worker looks for work before it sleeps. Waking it then takes about 60.",
         _within(0, 1_000_000),
+    ),
+    Option(
+        "max_isa",
+        "GRAPHC_MAX_ISA",
+        "`sse2`, `avx2`, `avx512`",
+        "",
+        "Hide the processor's instructions beyond this level of x86-64, as if the machine did not have them: to try "
+        "what a lesser machine compiles and computes. Read once, when graphc first looks at the processor.",
+        _one_of("", "sse2", "avx2", "avx512"),
     ),
     Option(
         "cache",

@@ -1,12 +1,17 @@
-"""What of a processor's instruction set the operating system lets this process use."""
+"""Detected instruction set: processor features that this process may use, at most those of GRAPHC_MAX_ISA."""
 
 from __future__ import annotations
 
 import ctypes
 import os
+import platform
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
+
+from graphc.base import config
+from graphc.base.errors import ArgumentError
 
 _SYSTEM_CALL = 158
 """Number of ``arch_prctl`` on x86-64."""
@@ -18,9 +23,49 @@ _TILES = "amx-"
 """How the names of the features begin that work on tiles."""
 
 
+@dataclass(frozen=True)
+class Level:
+    """One microarchitecture level of the x86-64 psABI, with LLVM's names."""
+
+    cpu: str
+    """LLVM's name of a processor with these features and no vector instructions beyond them."""
+    features: tuple[str, ...]
+
+
+_V3 = ("avx2", "avx", "fma", "bmi", "bmi2", "f16c", "lzcnt", "movbe", "popcnt", "sse4.1", "sse4.2", "ssse3")
+LEVELS = {
+    "sse2": Level("x86-64", ("sse2",)),
+    "avx2": Level("x86-64-v3", _V3),
+    "avx512": Level("x86-64-v4", ("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl", *_V3)),
+}
+"""Levels by the names of graphc's targets."""
+_EVERYWHERE = frozenset({"64bit", "cmov", "cx8", "fxsr", "mmx", "sse", "sse2", "x87"})
+"""Features of every x86-64 processor."""
+
+
+def detected(cpu: str, features: Mapping[str, bool]) -> tuple[str, tuple[str, ...]]:
+    """Return the processor name and the sorted features to compile for, given what LLVM detects.
+
+    GRAPHC_MAX_ISA hides features beyond a level, so that any machine can compile and run what a lesser one does. Raises
+    ArgumentError where that option is set and the processor is not x86-64.
+    """
+    names, limit = usable(features), config.read().max_isa
+    if not limit:
+        return cpu, names
+    if platform.machine() not in ("x86_64", "AMD64"):
+        raise ArgumentError(
+            f"GRAPHC_MAX_ISA={limit} names a level of x86-64, this machine is {platform.machine()}",
+            remedy="unset GRAPHC_MAX_ISA",
+        )
+    level = LEVELS[limit]
+    shown = tuple(name for name in names if name in _EVERYWHERE or name in level.features)
+    # NOTE: a processor's name implies features, so a level's name is right only where all of the level is present.
+    return (level.cpu if set(level.features) <= set(shown) else cpu), shown
+
+
 def usable(features: Mapping[str, bool]) -> tuple[str, ...]:
-    """Names of the features that are on and that this process may use, sorted: those that work on tiles where Linux
-    gives the permission, which all threads then have, present ones and later ones."""
+    """Return the sorted names of the features that are on and that this process may use. Features that work on tiles
+    need a permission of Linux, which this function asks for; all threads have it from then on."""
     on = sorted(name for name, is_on in features.items() if is_on)
     if any(name.startswith(_TILES) for name in on) and not tiles_allowed():
         return tuple(name for name in on if not name.startswith(_TILES))
@@ -29,7 +74,7 @@ def usable(features: Mapping[str, bool]) -> tuple[str, ...]:
 
 @cache
 def tiles_allowed() -> bool:
-    """Asks Linux, once, for the permission to use tiles."""
+    """Ask Linux, once, for the permission to use tiles."""
     if sys.platform != "linux" or os.uname().machine != "x86_64":
         return False
     return ctypes.CDLL(None).syscall(_SYSTEM_CALL, _REQUEST, _TILE_DATA) == 0

@@ -228,7 +228,8 @@ def why_not_native(code: Code) -> str:
 def _load_native(stored: Artifact, entry: StoredEntry, code: Code) -> Executable:
     spec = entry.spec
     prepare_threads(code.object)
-    program = Executable(code.manifest, load_object(code.object, code.manifest.entry), code.constants)
+    manifest = code.manifest
+    program = Executable(manifest, load_object(code.object, manifest.entry, manifest.target), code.constants)
     check_weights(stored, [(b.path, b.dtype, b.shape) for b in program.bound])
     types = [[(b.dtype, b.shape) for b in specs] for specs in (program.inputs, program.outputs)]
     known = {d.name: d for d in spec.dims}

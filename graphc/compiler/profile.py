@@ -17,6 +17,7 @@ from graphc.codegen.machine.target import Target, host_target
 from graphc.compiler.cache import Entry
 from graphc.compiler.compile import describe, load_compiled
 from graphc.compiler.explain import KernelReport, explain
+from graphc.compiler.ready import target_spec
 from graphc.compiler.stages import Stages
 from graphc.files.manifest import BufferSpec, Manifest
 from graphc.ir.kernel.statements import Program
@@ -141,5 +142,5 @@ def measure_machine(target: Target | None = None) -> Machine:
     """What one core of this machine does at best, with the instructions of a target; measured once in a process, which
     takes about a third of a second."""
     target = target or host_target()
-    peak = measure_peak(build_object(emit_peak(target), target), PEAK, flops_per_round(target))
+    peak = measure_peak(build_object(emit_peak(target), target), PEAK, flops_per_round(target), target_spec(target))
     return Machine(peak, copy_bandwidth())

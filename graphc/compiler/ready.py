@@ -68,11 +68,12 @@ def find_or_build(
 
 def load_ready(compiled: cache.Entry) -> Executable:
     """Loads the code into this process; raises CompileError when it was built for another kind of machine."""
-    reason = runs_here(compiled.manifest.target)
+    manifest = compiled.manifest
+    reason = runs_here(manifest.target)
     if reason:
-        raise CompileError(f"the code of {compiled.manifest.name} does not run here: {reason}")
+        raise CompileError(f"the code of {manifest.name} does not run here: {reason}")
     prepare_threads(compiled.object)
-    return Executable(compiled.manifest, load_object(compiled.object, compiled.manifest.entry), compiled.constants)
+    return Executable(manifest, load_object(compiled.object, manifest.entry, manifest.target), compiled.constants)
 
 
 def prepare_threads(code: bytes) -> None:

@@ -63,14 +63,17 @@ def _new_engine() -> binding.LLJIT:
     return binding.create_lljit_compiler(machine, use_jit_link=True, suppress_errors=True)
 
 
-def load_object(code: bytes, entry: str) -> Library:
-    """Links object code into this process; symbols that it lacks are taken from the process (libc),
+def load_object(code: bytes, entry: str, target: TargetSpec) -> Library:
+    """Link object code that was built for ``target`` into this process. Undefined symbols come from the process (libc),
     ``graphc_threads`` from runtime.threads, ``graphc_interrupt`` from runtime.interrupts, and ``graphc_host`` from
     runtime.host_calls.
 
     ``code`` must be trusted: built here, or read from a file whose digest and origin were checked. Raises CompileError
-    when it cannot be linked or does not define ``entry``.
+    when this machine lacks instructions of ``target``, when the code cannot be linked or does not define ``entry``.
     """
+    reason = runs_here(target)
+    if reason:
+        raise CompileError(f"native code with the entry {entry!r} cannot run here: {reason}")
     if not entry.isidentifier():
         # NOTE: LLVM ends the process when it is asked for the empty symbol.
         raise CompileError(f"native code with the entry {entry!r} could not be loaded: it is no name")
@@ -79,7 +82,8 @@ def load_object(code: bytes, entry: str) -> Library:
 
 
 def link_forever(code: bytes, names: tuple[str, ...]) -> dict[str, int]:
-    """Links trusted object code that stays in memory until the process ends; returns the addresses of these symbols."""
+    """Link trusted object code, built for this machine, that stays in memory until the process ends; return the
+    addresses of these symbols."""
     _, tracker = _link(code, names)
     addresses = {name: tracker[name] for name in names}
     tracker.detach()
@@ -106,8 +110,8 @@ def _link(code: bytes, names: tuple[str, ...]) -> tuple[binding.LLJIT, binding.R
 @cache
 def host() -> TargetSpec:
     """Triple, CPU and instruction set extensions of this machine."""
-    names = processor.usable(binding.get_host_cpu_features())
-    return TargetSpec(binding.get_process_triple(), binding.get_host_cpu_name(), names)
+    cpu, names = processor.detected(binding.get_host_cpu_name(), binding.get_host_cpu_features())
+    return TargetSpec(binding.get_process_triple(), cpu, names)
 
 
 def runs_here(target: TargetSpec) -> str:

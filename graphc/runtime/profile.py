@@ -10,6 +10,7 @@ from functools import cache
 
 import numpy as np
 
+from graphc.files.manifest import TargetSpec
 from graphc.runtime.arena import address_of
 from graphc.runtime.call import Executable
 from graphc.runtime.loader import Library, load_object
@@ -178,9 +179,10 @@ class Machine:
     """Bytes read and written per second by a copy of a large block."""
 
 
-def measure_peak(code: bytes, symbol: str, flops_per_round: int) -> float:
-    """Operations per second of the function of machine.probe in trusted object code: the best of several tries."""
-    library = load_object(code, symbol)
+def measure_peak(code: bytes, symbol: str, flops_per_round: int, target: TargetSpec) -> float:
+    """Return the operations per second of the function of machine.probe in trusted object code that was built for
+    ``target``: the best of several tries."""
+    library = load_object(code, symbol, target)
     rounds = 1 << 12
     elapsed = _run_peak(library, rounds)
     while elapsed < 4e-3:

@@ -17,7 +17,7 @@ from graphc.codegen.llvm.build import build_object, emit_assembly
 from graphc.codegen.machine import costs
 from graphc.codegen.machine.costs import DEFAULT
 from graphc.codegen.machine.target import Target, host_target, named_targets, target_named
-from graphc.runtime.loader import load_object
+from graphc.runtime.loader import host, load_object
 
 MEASURED = "Measured by ``python -m benchmarks.machine``."
 
@@ -123,7 +123,7 @@ def test_loops_have_the_instructions_that_are_timed():
 
 
 def run(text: str, source: np.ndarray, goal: np.ndarray, rounds: int, nbytes: int) -> None:
-    library = load_object(build_object(text, host_target()), probes.PROBE)
+    library = load_object(build_object(text, host_target()), probes.PROBE, host())
     table = (ctypes.c_int64 * 4)(rounds, source.ctypes.data, goal.ctypes.data, nbytes)
     library.entry(ctypes.addressof(table))
 

@@ -18,6 +18,7 @@ from graphc.codegen.schedule.threads.chunks import Chunking
 from graphc.ir.kernel.dims import dims_of_kernel
 from graphc.ir.kernel.statements import Kernel
 from graphc.runtime.loader import load_object
+from tests.native import native_spec
 
 
 def kernel_code(kernel: Kernel, chunking: Chunking | None, target: Target) -> bytes:
@@ -35,7 +36,7 @@ class Chunks:
     def __init__(self, kernel: Kernel, chunking: Chunking | None, target: Target):
         self.kernel = kernel
         self.chunking = chunking
-        self.library = load_object(kernel_code(kernel, chunking, target), "entry")
+        self.library = load_object(kernel_code(kernel, chunking, target), "entry", native_spec(target))
 
     def run(
         self,

@@ -13,7 +13,7 @@ from llvmlite import binding
 from graphc.base.dtypes import DType
 from graphc.codegen.llvm.build import build_object, emit_assembly
 from graphc.codegen.llvm.entry import ENTRY
-from graphc.codegen.machine.target import Target, host_target, target_machine, target_named
+from graphc.codegen.machine.target import Target, host_target, target_machine
 from graphc.codegen.schedule.expansion.expand import expand
 from graphc.ir.kernel.index import Axis, as_index
 from graphc.ir.kernel.nest import NestBuilder, Scalar
@@ -112,14 +112,6 @@ def evaluate(
     padded = [np.concatenate([a, np.ones(pad, a.dtype)]).astype(t.numpy) for a, t in zip(arrays, types, strict=True)]
     kernel = expanded(build, types, types[0], (size + pad) // lanes, lanes)
     return native(kernel, padded, target)[:size]
-
-
-def runnable(name: str) -> Target | None:
-    """The named target, or None when this machine cannot run its code."""
-    target = target_named(name)
-    host = host_target()
-    same = host.triple.split("-")[0] == target.triple.split("-")[0]
-    return target if same and all(host.has(f[1:]) for f in target.features.split(",") if f) else None
 
 
 def ulps(got: np.ndarray, exact: np.ndarray) -> np.ndarray:

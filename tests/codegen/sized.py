@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
-from graphc.codegen.machine.target import Target, host_target
+from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.base import Context, ProgramPass
 from graphc.codegen.schedule.forms import Forms
 from graphc.codegen.schedule.pipeline import PIPELINE, schedule
@@ -15,7 +15,7 @@ from graphc.ir.kernel.interpret import run_program
 from graphc.ir.kernel.statements import Buffer, Kernel, Program
 from graphc.ir.kernel.verify import verify_kernel, verify_program
 from tests.codegen.kernel_native import check_equivalent, random_array, single
-from tests.native import Native, Tolerance
+from tests.native import Native, Tolerance, why_not_here
 
 Sizes = Mapping[str, int]
 """A size for each dimension."""
@@ -65,12 +65,5 @@ def check_schedule(
     sizes; natively too where such code runs here. Returns that program, which is valid for all sizes."""
     program = single(given) if isinstance(given, Kernel) else given
     after = schedule(program, Context(Forms(target)), passes)[0].program
-    check_program(program, after, sizes, target if runs_here(target) else None)
+    check_program(program, after, sizes, None if why_not_here(target) else target)
     return after
-
-
-def runs_here(target: Target) -> bool:
-    """Whether code for a target runs on this machine."""
-    have = host_target().features.split(",")
-    same = target.triple.split("-")[0] == host_target().triple.split("-")[0]
-    return same and all(f in have for f in target.features.split(",") if f.startswith("+"))

@@ -19,14 +19,14 @@ from graphc.codegen.schedule.expansion.expand import expand
 from graphc.compiled.model_trace import snapshot
 from graphc.compiler.compile import compile_stages, load_compiled
 from graphc.compiler.freeze import freeze
-from graphc.compiler.ready import running_target, target_spec
+from graphc.compiler.ready import running_target
 from graphc.compiler.stages import Stages
 from graphc.errors import ArgumentError, CompileError
 from graphc.files.model_content import load as load_artifact
 from graphc.ir.graph.graph import Graph
 from graphc.ir.kernel.interpret import run_program
 from graphc.nn import functional as F
-from graphc.runtime.loader import runs_here
+from tests.native import target_or_skip
 
 FUSED = re.compile(r"\b(vfn?m(add|sub|acc|sac)\w*|fn?madd|fn?msub|fml[as])\b")
 """Instructions that round a product and a sum at once."""
@@ -112,9 +112,7 @@ def reference(name: str) -> tuple[np.ndarray, ...]:
 def run(name: str, target: str) -> tuple[np.ndarray, ...]:
     """The outputs of native code; skips where this machine lacks the instructions."""
     graph, x = frozen(name)
-    reason = runs_here(target_spec(target_named(target)))
-    if reason:
-        pytest.skip(reason)
+    target_or_skip(target)
     program = load_compiled(compile_stages(Stages(graph, target=running_target(target))))
     found = program(x)
     return tuple(found) if isinstance(found, (tuple, list)) else (found,)
@@ -184,8 +182,7 @@ def test_a_compiled_function_and_a_training_step_keep_the_order():
             out = gc.compile(net, target=target, strict_order=True)(x)
         return bits([*losses, out.numpy(), *(p.detach().numpy() for p in net.parameters())])
 
-    if runs_here(target_spec(target_named("avx2"))):
-        pytest.skip("this machine has one set of instructions only")
+    target_or_skip("avx2")
     assert trained("sse2") == trained("avx2")
 
 

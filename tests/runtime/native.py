@@ -87,5 +87,5 @@ def executable(n: int, shape: tuple[int, ...] | None = None, arena: int | None =
     """PROGRAM over ``n`` elements with the constant 0.5."""
     constants = np.zeros(17, np.float32)
     constants[16] = 0.5
-    library = load_object(build(PROGRAM.format(n=n)), "entry")
+    library = load_object(build(PROGRAM.format(n=n)), "entry", host())
     return Executable(manifest(n, shape, arena), library, constants.view(np.uint8))

@@ -75,7 +75,7 @@ def executable_of(text: str) -> Executable:
     planned = plan_memory(parse_program(text))
     manifest, constants = describe(planned, target)
     code = build_object(emit_module(planned, target, Execution()), target)
-    return Executable(manifest, load_object(code, manifest.entry), constants)
+    return Executable(manifest, load_object(code, manifest.entry, manifest.target), constants)
 
 
 def given(batch: int, time: int) -> tuple[np.ndarray, np.ndarray]:

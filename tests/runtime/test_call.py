@@ -16,7 +16,7 @@ from graphc.errors import ArgumentError, ArtifactError, DTypeError, GraphcError,
 from graphc.runtime import arena
 from graphc.runtime.arena import address_of
 from graphc.runtime.call import OWN_ARENA, Executable
-from graphc.runtime.loader import load_object
+from graphc.runtime.loader import host, load_object
 from tests.runtime.native import build, executable, manifest
 
 N = 6
@@ -255,7 +255,7 @@ def test_out_must_fit(program: Executable, x, w, s):
 
 
 def test_constants_must_have_the_declared_size():
-    library = load_object(build("define void @entry(ptr %p) { ret void }"), "entry")
+    library = load_object(build("define void @entry(ptr %p) { ret void }"), "entry", host())
     with pytest.raises(ArtifactError, match="has 3 bytes, 68 are declared"):
         Executable(manifest(4), library, np.zeros(3, np.uint8))
 

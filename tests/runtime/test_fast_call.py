@@ -93,7 +93,7 @@ def axpy() -> Axpy:
 
 
 def copy_program() -> Executable:
-    library = load_object(build(COPY), "entry")
+    library = load_object(build(COPY), "entry", host())
     buffers = [BufferSpec(n, d, s, c) for n, d, s, c in (
         ("a", "f32", (2, 3), "input"), ("b", "i64", (2,), "input"),
         ("c", "f32", (2, 3), "output"), ("d", "i64", (2,), "output"),

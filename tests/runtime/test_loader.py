@@ -29,15 +29,15 @@ def added(library: Library, start: int) -> int:
 
 
 def test_a_library_runs_and_libraries_with_one_symbol_do_not_meet():
-    libraries = [load_object(build(ADD.format(n=n)), "entry") for n in (1, 20, 300)]
+    libraries = [load_object(build(ADD.format(n=n)), "entry", host()) for n in (1, 20, 300)]
     assert [added(library, 5) for library in libraries] == [6, 25, 305]
     assert len({library.address for library in libraries}) == 3
 
 
 def test_code_stays_while_its_library_lives_and_goes_with_it():
-    keep = load_object(build(ADD.format(n=7)), "entry")
+    keep = load_object(build(ADD.format(n=7)), "entry", host())
     for n in range(50):
-        assert added(load_object(build(ADD.format(n=n)), "entry"), 1) == n + 1
+        assert added(load_object(build(ADD.format(n=n)), "entry", host()), 1) == n + 1
     gc.collect()
     assert added(keep, 1) == 8
 
@@ -49,33 +49,42 @@ declare ptr @memcpy(ptr, ptr, i64)
 define void @entry(ptr %p) { %r = call ptr @memcpy(ptr %p, ptr @source, i64 16)\n ret void }
 """
     cells = (ctypes.c_int64 * 2)()
-    load_object(build(text), "entry").entry(ctypes.addressof(cells))
+    load_object(build(text), "entry", host()).entry(ctypes.addressof(cells))
     assert list(cells) == [40, 2]
 
 
 @pytest.mark.parametrize("entry", ["missing", ""])
 def test_a_missing_entry_is_a_compile_error(entry: str):
     with pytest.raises(CompileError, match=f"entry '{entry}' could not be loaded"):
-        load_object(build(ADD.format(n=1)), entry)
+        load_object(build(ADD.format(n=1)), entry, host())
 
 
 def test_an_unknown_symbol_is_a_compile_error():
     text = "declare void @nobody_has_this()\ndefine void @entry(ptr %p) { call void @nobody_has_this()\n ret void }"
     with pytest.raises(CompileError, match="could not be loaded"):
-        load_object(build(text), "entry")
+        load_object(build(text), "entry", host())
 
 
 @pytest.mark.parametrize("code", [b"", b"not an object", b"\x7fELF"])
 def test_what_is_no_object_is_a_compile_error(code: bytes):
     with pytest.raises(CompileError, match="could not be loaded"):
-        load_object(code, "entry")
+        load_object(code, "entry", host())
+
+
+def test_code_for_instructions_that_this_machine_lacks_is_not_loaded():
+    here = host()
+    beyond = dataclasses.replace(here, features=(*here.features, "zz-tensor-cores"))
+    with pytest.raises(
+        CompileError, match="'entry' cannot run here: it needs zz-tensor-cores, which this machine lacks"
+    ):
+        load_object(build(ADD.format(n=1)), "entry", beyond)
 
 
 def test_threads_load_at_once():
     found: list[int] = []
 
     def work(n: int) -> None:
-        found.append(added(load_object(build(ADD.format(n=n)), "entry"), 0))
+        found.append(added(load_object(build(ADD.format(n=n)), "entry", host()), 0))
 
     threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
     for thread in threads:
@@ -86,13 +95,13 @@ def test_threads_load_at_once():
 
 
 def test_a_forked_child_calls_and_loads():
-    library = load_object(build(ADD.format(n=1)), "entry")
+    library = load_object(build(ADD.format(n=1)), "entry", host())
     code = build(ADD.format(n=2))
     child = os.fork()
     if child == 0:
         status = 1
         try:
-            status = 0 if (added(library, 1), added(load_object(code, "entry"), 1)) == (2, 3) else 2
+            status = 0 if (added(library, 1), added(load_object(code, "entry", host()), 1)) == (2, 3) else 2
         finally:
             os._exit(status)
     assert os.waitpid(child, 0)[1] == 0
@@ -126,7 +135,7 @@ def test_programs_that_are_dropped_leave_nothing_behind():
 
     def load(count: int) -> int:
         for _ in range(count):
-            load_object(code, "entry")
+            load_object(code, "entry", host())
         gc.collect()
         return in_use() or 0
 
@@ -150,7 +159,7 @@ def in_use() -> int | None:
 
 
 def test_programs_of_one_engine_live_as_long_as_they_are_needed():
-    libraries = [load_object(build(ADD.format(n=n)), "entry") for n in range(3 * loader.LINKED)]
+    libraries = [load_object(build(ADD.format(n=n)), "entry", host()) for n in range(3 * loader.LINKED)]
     for number in range(0, 3 * loader.LINKED, 5):
         libraries[number] = None  # type: ignore[call-overload]
     del libraries[: loader.LINKED]

@@ -204,8 +204,8 @@ def initialize() -> None:
 def host_target() -> Target:
     """The machine this process runs on."""
     initialize()
-    text = ",".join(f"+{name}" for name in processor.usable(binding.get_host_cpu_features()))
-    triple, cpu = binding.get_process_triple(), binding.get_host_cpu_name()
+    cpu, names = processor.detected(binding.get_host_cpu_name(), binding.get_host_cpu_features())
+    triple, text = binding.get_process_triple(), ",".join(f"+{name}" for name in names)
     family = _family(triple)
     return family.describe(triple, cpu, text) if family else Target(triple=triple, cpu=cpu, features=text)
 

@@ -10,15 +10,14 @@ from graphc.codegen.llvm.angle import declare_reduction
 from graphc.codegen.llvm.module import Function, Item
 from graphc.ir.kernel.large_angle import PARTS
 from graphc.ir.kernel.scalar import SCALAR_OPS
-from tests.codegen.lanes import evaluate, operation, powers_of_two, runnable
+from tests.codegen.lanes import evaluate, operation, powers_of_two
+from tests.native import target_or_skip
 
 
 @pytest.mark.parametrize("level", ["sse2", "avx2", "avx512"])
 @pytest.mark.parametrize("name", PARTS)
 def test_native_parts_are_those_of_whole_numbers(name: str, level: str):
-    target = runnable(level)
-    if target is None:
-        pytest.skip(f"this machine does not run {level}")
+    target = target_or_skip(level)
     ends = [0.0, -0.0, 2.0**47, np.nextafter(2.0**47, np.inf), 1.7976931348623157e308, 6381956970095103 * 2.0**797]
     x = np.concatenate([powers_of_two(40, 1023.99, 3000), ends])
     wanted = SCALAR_OPS[name].reference(x)

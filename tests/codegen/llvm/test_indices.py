@@ -12,7 +12,7 @@ from graphc.codegen.llvm.function import FunctionWriter
 from graphc.codegen.llvm.indices import IndexWriter, VectorAxis
 from graphc.codegen.machine.target import host_target
 from graphc.ir.kernel.index import Axis, Index, as_index
-from graphc.runtime.loader import load_object
+from graphc.runtime.loader import host, load_object
 
 N = Dim("n", 1, 30)
 ROW, LANE = Axis("i", 12), Axis("l", 8)
@@ -32,7 +32,7 @@ def native(index: Index, vector: VectorAxis | None = None):
         register = function.line(f"extractelement <8 x i64> {writer.vector_index(index, {})}, i64 7")
     declarations = "\n".join(map(str, function.declarations.values()))
     text = f"{declarations}\ndefine i64 @f(i64 %n.n, i64 %i) {{\nentry:\n{function.text()}\n  ret i64 {register}\n}}\n"
-    library = load_object(build_object(text, host_target()), "f")
+    library = load_object(build_object(text, host_target()), "f", host())
     found = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)(library.address)
     found.library = library  # type: ignore[attr-defined]
     return found

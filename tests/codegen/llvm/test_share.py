@@ -15,7 +15,7 @@ from graphc.codegen.machine.target import host_target
 from graphc.codegen.schedule.threads.chunks import Chunking, Share
 from graphc.ir.kernel.index import Axis
 from graphc.ir.kernel.statements import Kernel
-from graphc.runtime.loader import load_object
+from graphc.runtime.loader import host, load_object
 
 A, B = Axis("a", 5), Axis("b", 7)
 
@@ -33,7 +33,7 @@ def bounds_of(chunking: Chunking, axis: Axis, outer: Axis | None = None, *dims: 
     text = [*declarations.values(), f"define void @entry({parameters}, ptr %out) {{", "entry:"]
     text += [function.text(), f"  store i64 {start}, ptr %out", "  %next = getelementptr i64, ptr %out, i64 1"]
     text += [f"  store i64 {end}, ptr %next", "  ret void", "}"]
-    library = load_object(build_object("\n".join(text), host_target(), quick=True), "entry")
+    library = load_object(build_object("\n".join(text), host_target(), quick=True), "entry", host())
     native = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * (3 + len(dims)), ctypes.c_void_p)(library.address)
 
     def call(chunk: int, chunks: int, at: int = 0, *sizes: int) -> tuple[int, int]:

@@ -15,7 +15,7 @@ from graphc.codegen.llvm.sizes import SizeWriter
 from graphc.codegen.machine.target import host_target, target_named
 from graphc.ir.kernel.parse import parse_kernel
 from graphc.ir.kernel.statements import Kernel
-from graphc.runtime.loader import load_object
+from graphc.runtime.loader import host, load_object
 from tests.codegen.kernel_native import check_sizes
 from tests.native import TARGETS, target_or_skip
 
@@ -39,7 +39,7 @@ def test_a_size_is_computed_from_its_dimensions(size):
     value = writer.value(size)
     body = "\n".join([*writer.lines, f"  ret i64 {value}"])
     text = f"define i64 @f(i64 %n.n, i64 %n.m) {{\n{body}\n}}\n"
-    library = load_object(build_object(text, host_target()), "f")
+    library = load_object(build_object(text, host_target()), "f", host())
     f = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)(library.address)
     known = dimensions([N, M])
     for n in (0, 1, 5, 8, 9, 64, 299, 300):

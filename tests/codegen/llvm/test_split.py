@@ -12,7 +12,7 @@ from graphc.codegen.llvm.module import Function, Module
 from graphc.codegen.llvm.split import MOST_PARTS, PART_LINES, split_module
 from graphc.codegen.machine.target import host_target
 from graphc.files.object_archive import split_objects
-from graphc.runtime.loader import load_object
+from graphc.runtime.loader import host, load_object
 
 HEAD = f"""target triple = "{host_target().triple}"
 
@@ -63,7 +63,7 @@ def test_parts_are_linked():
     code = build_object(large, host_target())
     assert len(split_objects(code)) == len(split_module(large)) > 1
     number = ctypes.c_int64(30)
-    load_object(code, "start").entry(ctypes.addressof(number))
+    load_object(code, "start", host()).entry(ctypes.addressof(number))
     assert number.value == 30 + sum(range(12))
 
 

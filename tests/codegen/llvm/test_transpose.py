@@ -15,7 +15,7 @@ from graphc.codegen.llvm.module import Function, Module
 from graphc.codegen.llvm.scalar import memory_type
 from graphc.codegen.llvm.transpose import interleave_registers, transpose_registers, turning_function
 from graphc.codegen.machine.target import host_target
-from graphc.runtime.loader import load_object
+from graphc.runtime.loader import host, load_object
 
 
 @pytest.mark.parametrize("dtype", [float32, float64, int64, int8, bool_])
@@ -28,7 +28,7 @@ def test_columns_become_rows(lanes: int, dtype: DType):
     for place, column in zip(places, transpose_registers(f, rows, dtype), strict=True):
         f.statement(f"store {kind} {column}, ptr {place}, align 1")
     text = f"define void @{ENTRY}(ptr %b) {{\nentry:\n{f.text()}\n  ret void\n}}\n"
-    library = load_object(build_object(text, host_target()), ENTRY)
+    library = load_object(build_object(text, host_target()), ENTRY, host())
     square = (np.arange(lanes * lanes) % 100).astype(np.int8).astype(dtype.numpy).reshape(lanes, lanes)
     expected = square.T.copy()
     library.entry(ctypes.c_void_p(square.ctypes.data))
@@ -48,7 +48,7 @@ def test_elements_by_turns(copies: int, lanes: int, dtype: DType):
         mixed = interleave_registers(f, registers, i * lanes, lanes, dtype)
         f.statement(f"store {kind} {mixed}, ptr {place}, align 1")
     text = f"define void @{ENTRY}(ptr %b) {{\nentry:\n{f.text()}\n  ret void\n}}\n"
-    library = load_object(build_object(text, host_target()), ENTRY)
+    library = load_object(build_object(text, host_target()), ENTRY, host())
     rows = (np.arange(copies * lanes) % 100).astype(np.int8).astype(dtype.numpy).reshape(copies, lanes)
     expected = rows.T.reshape(copies, lanes).copy()
     library.entry(ctypes.c_void_p(rows.ctypes.data))
@@ -64,7 +64,7 @@ def test_the_turning_function_copies_between_rows_of_other_lengths(lanes: int, d
     place = f"%y = getelementptr i8, ptr %b, i64 {lanes * (lanes + 3) * size}"
     entry = Function(ENTRY, (("ptr", "%b"),), f"entry:\n  {place}\n  {call}\n  ret void", local=False, calls=True)
     library = load_object(
-        build_object(Module((turning, entry, "attributes #0 = { nounwind }\n")), host_target()), ENTRY
+        build_object(Module((turning, entry, "attributes #0 = { nounwind }\n")), host_target()), ENTRY, host()
     )
     data = (np.arange(lanes * (2 * lanes + 4)) % 100).astype(dtype.numpy)
     source = data[: lanes * (lanes + 3)].reshape(lanes, lanes + 3)

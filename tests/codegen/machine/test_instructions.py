@@ -15,11 +15,12 @@ from graphc.codegen.llvm.function import FunctionWriter
 from graphc.codegen.llvm.module import Item, text_of
 from graphc.codegen.machine.instruction import Instruction, element_of, lanes_of, of_type
 from graphc.codegen.machine.instructions import COMMON
-from graphc.codegen.machine.target import Target, families, host_target, named_targets
+from graphc.codegen.machine.target import Target, families, named_targets
 from graphc.ir.kernel.interpret import run_kernel
 from graphc.ir.kernel.statements import Buffer, Kernel
 from graphc.runtime.loader import load_object
 from tests.codegen.kernel_native import kernel_of
+from tests.native import native_spec, why_not_here
 
 DTYPES = {"float": "f32", "double": "f64", "i8": "u8", "i16": "f16", "i32": "i32", "i64": "i64"}
 KINDS = {"widen": ("float", "<4 x float>", "<8 x float>", "<16 x float>")} | {
@@ -77,9 +78,7 @@ CASES = list(cases())
 
 
 def runs_here(case: Case) -> bool:
-    host = host_target()
-    same = case.target.triple.partition("-")[0] == host.triple.partition("-")[0]
-    return same and all(map(host.has, (f[1:] for f in case.target.features.split(","))))
+    return not why_not_here(case.target)
 
 
 def text_of_case(case: Case) -> str:
@@ -122,7 +121,7 @@ def _operand(writer: FunctionWriter, how: str, pointer: str, buffer: Buffer, kin
 
 @cache
 def built(case: Case) -> object:
-    return load_object(build_object(text_of_case(case), case.target), "f")
+    return load_object(build_object(text_of_case(case), case.target), "f", native_spec(case.target))
 
 
 def contents(case: Case, buffer: Buffer, random: np.random.Generator, small: bool) -> np.ndarray:

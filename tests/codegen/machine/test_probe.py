@@ -11,7 +11,7 @@ import pytest
 from graphc.codegen.llvm.build import build_object, emit_assembly
 from graphc.codegen.machine.probe import PEAK, chains, emit_peak, flops_per_round
 from graphc.codegen.machine.target import host_target, named_targets, target_named
-from graphc.runtime.loader import load_object
+from graphc.runtime.loader import host, load_object
 
 
 @pytest.mark.parametrize("name", [name for name, target in named_targets().items() if target.gpu is None])
@@ -30,7 +30,7 @@ def test_the_loop_has_all_operations_and_spills_nothing():
 
 def test_result():
     target = host_target()
-    library = load_object(build_object(emit_peak(target), target), PEAK)
+    library = load_object(build_object(emit_peak(target), target), PEAK, host())
     rounds, result = np.array([3], np.int64), np.zeros(64, np.float32)
     table = (ctypes.c_size_t * 2)(rounds.ctypes.data, result.ctypes.data)
     library.entry(ctypes.addressof(table))

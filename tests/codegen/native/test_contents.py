@@ -10,7 +10,7 @@ from graphc.codegen.llvm.build import build_object
 from graphc.codegen.machine.target import host_target
 from graphc.codegen.native.contents import BLOCK, CHANGED, COMPARE, FLAG, SPAN_WORDS, UNCHANGED, emit_compare
 from graphc.compiler.ready import prepare_threads
-from graphc.runtime.loader import link_forever, load_object
+from graphc.runtime.loader import host, link_forever, load_object
 
 RANDOM = np.random.default_rng(0)
 
@@ -22,7 +22,7 @@ def nh(data: np.ndarray, key: np.ndarray) -> int:
 
 
 def test_sums_are_those_of_the_formula_with_zeros_behind_the_last_byte():
-    library = load_object(build_object(emit_compare(host_target()), host_target()), COMPARE)
+    library = load_object(build_object(emit_compare(host_target()), host_target()), COMPARE, host())
     keys = RANDOM.integers(0, 256, 2 * BLOCK, np.uint8)
     data = RANDOM.integers(0, 256, BLOCK + 100, np.uint8)
     sums = np.zeros((2, 2), np.uint64)

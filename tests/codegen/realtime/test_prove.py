@@ -17,11 +17,11 @@ from graphc.compiled.model_trace import snapshot
 from graphc.compiler.freeze import freeze
 from graphc.compiler.ready import running_target
 from graphc.compiler.realtime import realtime_module
-from graphc.compiler.stages import Stages, target_spec
+from graphc.compiler.stages import Stages
 from graphc.errors import RealtimeError
 from graphc.ir.graph.graph import Graph
-from graphc.runtime.loader import runs_here
 from tests.codegen.realtime.machine_runs import counted_instructions, load, needs_x86, painted_bytes
+from tests.native import target_or_skip
 
 
 class Recurrent(nn.Module):
@@ -63,9 +63,7 @@ def frozen(name: str) -> Graph:
 @pytest.mark.parametrize("name", MODELS)
 def test_stack_and_instructions_are_those_of_a_painted_stack_and_of_single_steps(name: str, target: str):
     needs_x86()
-    reason = runs_here(target_spec(target_named(target)))
-    if reason:
-        pytest.skip(reason)
+    target_or_skip(target)
     stages = Stages(frozen(name), target=running_target(target))
     facts = prove([realtime_module(stages).text], stages.target, [ENTRY]).of(ENTRY)
     program = load(stages)

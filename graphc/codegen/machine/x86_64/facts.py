@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from graphc.base.processor import LEVELS
 from graphc.codegen.machine.target import Family, Target, Waits
 from graphc.codegen.machine.tiles import SIDE
 from graphc.codegen.machine.x86_64.costs import AVX2, AVX512, SSE2
@@ -15,11 +16,6 @@ from graphc.codegen.machine.x86_64.tiles import FEATURES as TILE_FEATURES
 from graphc.codegen.machine.x86_64.tiles import TILES
 
 _TRIPLE = "x86_64-unknown-linux-gnu"
-_V3 = "+avx2,+avx,+fma,+bmi,+bmi2,+f16c,+lzcnt,+movbe,+popcnt,+sse4.1,+sse4.2,+ssse3"
-"""Features of the level x86-64-v3."""
-_V4 = f"+avx512f,+avx512bw,+avx512cd,+avx512dq,+avx512vl,{_V3}"
-"""Features of the level x86-64-v4."""
-
 
 _LEVELS: tuple[tuple[frozenset[str], dict[str, Any]], ...] = (
     (
@@ -53,9 +49,8 @@ def describe(triple: str, cpu: str, features: str) -> Target:
 FAMILY = Family(
     architectures=("x86_64",),
     named={
-        "sse2": describe(_TRIPLE, "x86-64", "+sse2"),
-        "avx2": describe(_TRIPLE, "x86-64-v3", _V3),
-        "avx512": describe(_TRIPLE, "x86-64-v4", _V4),
+        name: describe(_TRIPLE, level.cpu, ",".join(f"+{feature}" for feature in level.features))
+        for name, level in LEVELS.items()
     },
     describe=describe,
     instructions=INSTRUCTIONS,

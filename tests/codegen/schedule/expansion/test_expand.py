@@ -26,8 +26,8 @@ from tests.codegen.lanes import (
     kernel_of,
     operation,
     powers_of_two,
-    runnable,
 )
+from tests.native import target_or_skip
 
 SPECIAL = [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 1e-45, -1e-40, 3.4e38, 88.9, -103.5, 1e-310, -745.0, 1e30]
 operations = pytest.mark.parametrize(("name", "dtype"), EXPRESSIONS, ids=lambda v: str(v))
@@ -50,9 +50,7 @@ def test_every_transcendental_operation_has_an_expression(dtype: DType):
 @operations
 @pytest.mark.parametrize(("level", "count"), [("sse2", 500), ("avx2", 50_000), ("avx512", 50_000)])
 def test_levels_of_one_machine_agree(name: str, dtype: DType, level: str, count: int):
-    target = runnable(level)
-    if target is None:
-        pytest.skip(f"this machine does not run {level}")
+    target = target_or_skip(level)
     arrays = operands(name, dtype, count)
     types = [dtype] * len(arrays)
     got, want = evaluate(operation(name), types, arrays, target), evaluate(operation(name), types, arrays)

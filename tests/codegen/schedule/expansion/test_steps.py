@@ -7,7 +7,8 @@ import pytest
 
 from graphc.base.dtypes import float32, float64
 from graphc.codegen.schedule.expansion import steps
-from tests.codegen.lanes import evaluate, runnable
+from tests.codegen.lanes import evaluate
+from tests.native import target_or_skip
 
 both = pytest.mark.parametrize("dtype", [float32, float64], ids=str)
 
@@ -64,9 +65,7 @@ def test_inverse_power_of_two_ends_in_zero(dtype):
 @pytest.mark.parametrize("lanes", [2, 8, 16])
 @pytest.mark.parametrize("level", ["sse2", "avx2", "avx512"])
 def test_scale_rounds_denormal_results_once(dtype, level: str, lanes: int):
-    target = runnable(level)
-    if target is None:
-        pytest.skip(f"this machine does not run {level}")
+    target = target_or_skip(level)
     info = np.finfo(dtype.numpy)
     x = np.random.default_rng(1).uniform(0.5, 2, 400).astype(dtype.numpy)
     n = np.linspace(info.minexp - info.nmant - 3, info.maxexp + 1, 400).round().astype(dtype.numpy)

@@ -21,7 +21,7 @@ from graphc.base.locks import Lock
 from graphc.codegen.native.contents import BLOCK, CHANGED, COMPARE, FLAG, SPAN_WORDS, UNCHANGED, emit_compare
 from graphc.compiler.ready import prepare_threads, small_object
 from graphc.runtime.arena import address_of, aligned
-from graphc.runtime.loader import link_forever
+from graphc.runtime.loader import host, link_forever
 from graphc.runtime.written_pages import PAGE, WrittenPages, private_memory
 
 LARGE = 1 << 16
@@ -270,5 +270,5 @@ def _load() -> tuple[Callable[[int], Any], int, np.ndarray]:
     code = small_object("contents", emit_compare, quick=False)
     prepare_threads(code)
     keys = aligned(np.frombuffer(os.urandom(2 * BLOCK), np.uint8).copy())
-    found = link_forever(code, (COMPARE, UNCHANGED))
+    found = link_forever(code, (COMPARE, UNCHANGED), host())
     return _Compare(found[COMPARE]), found[UNCHANGED], keys

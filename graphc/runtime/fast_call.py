@@ -27,7 +27,7 @@ from graphc.runtime.arena import ALIGN_FROM, Arena
 from graphc.runtime.call import OWN_ARENA, Executable, Frame
 from graphc.runtime.call_sizes import CallSizes, table_slots
 from graphc.runtime.interrupts import interruptible
-from graphc.runtime.loader import link_forever
+from graphc.runtime.loader import host, link_forever
 from graphc.runtime.size_steps import Move, Read, SizeSteps, Solver, Step
 
 SYMBOL, SAME = "graphc_call", "graphc_same"
@@ -287,7 +287,7 @@ class Caller:
         if found is None:
             raise CompileError("native calls cannot be used in this interpreter")
         self._api = found
-        addresses = link_forever(code, (SYMBOL, SAME))
+        addresses = link_forever(code, (SYMBOL, SAME), host())
         self._record = Method(b"call", addresses[SYMBOL], _FASTCALL, inspect.cleandoc(_DOC).encode())
         self._same = Method(b"same", addresses[SAME], _FASTCALL, b"Whether no watched word differs.")
         keep(self._record, self._same)

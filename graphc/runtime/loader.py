@@ -71,26 +71,26 @@ def load_object(code: bytes, entry: str, target: TargetSpec) -> Library:
     ``code`` must be trusted: built here, or read from a file whose digest and origin were checked. Raises CompileError
     when this machine lacks instructions of ``target``, when the code cannot be linked or does not define ``entry``.
     """
-    reason = runs_here(target)
-    if reason:
-        raise CompileError(f"native code with the entry {entry!r} cannot run here: {reason}")
     if not entry.isidentifier():
         # NOTE: LLVM ends the process when it is asked for the empty symbol.
         raise CompileError(f"native code with the entry {entry!r} could not be loaded: it is no name")
-    engine, tracker = _link(code, (entry,))
+    engine, tracker = _link(code, (entry,), target)
     return Library(engine, tracker, tracker[entry], len(code))
 
 
-def link_forever(code: bytes, names: tuple[str, ...]) -> dict[str, int]:
-    """Link trusted object code, built for this machine, that stays in memory until the process ends; return the
-    addresses of these symbols."""
-    _, tracker = _link(code, names)
+def link_forever(code: bytes, names: tuple[str, ...], target: TargetSpec) -> dict[str, int]:
+    """Link trusted object code that was built for ``target`` and stays in memory until the process ends; return the
+    addresses of these symbols. Raises CompileError as ``load_object`` does."""
+    _, tracker = _link(code, names, target)
     addresses = {name: tracker[name] for name in names}
     tracker.detach()
     return addresses
 
 
-def _link(code: bytes, names: tuple[str, ...]) -> tuple[binding.LLJIT, binding.ResourceTracker]:
+def _link(code: bytes, names: tuple[str, ...], target: TargetSpec) -> tuple[binding.LLJIT, binding.ResourceTracker]:
+    reason = runs_here(target)
+    if reason:
+        raise CompileError(f"native code with the entry {names[0]!r} cannot run here: {reason}")
     with _lock:
         engine = _engine()
         builder = binding.JITLibraryBuilder().add_current_process()

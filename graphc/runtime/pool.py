@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from graphc.base.locks import Lock
 from graphc.runtime import threads
-from graphc.runtime.loader import link_forever
+from graphc.runtime.loader import host, link_forever
 
 RUN, RESET, SIZE = "graphc_pool_run", "graphc_pool_reset", "graphc_pool_size"
 """Symbols of the native pool."""
@@ -25,7 +25,7 @@ def install(build: Callable[[], bytes]) -> None:
     with _lock:
         if not _pool:
             # NOTE: workers wait inside this code until the process ends, so it must never be unloaded.
-            _pool.update(link_forever(build(), (RUN, RESET, SIZE)))
+            _pool.update(link_forever(build(), (RUN, RESET, SIZE), host()))
             threads.connect(_pool[RUN])
 
 

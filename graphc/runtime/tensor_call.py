@@ -13,7 +13,7 @@ from graphc.runtime import fast_call
 from graphc.runtime.call import Executable
 from graphc.runtime.call_sizes import CallSizes
 from graphc.runtime.fast_call import Context
-from graphc.runtime.loader import link_forever
+from graphc.runtime.loader import host, link_forever
 
 SYMBOL = "graphc_tensor_call"
 """Symbol of the native function, of the kind METH_O with a TensorCall for ``self``."""
@@ -163,7 +163,7 @@ class TensorCaller:
         if found is None:
             raise CompileError("native calls cannot be used in this interpreter")
         self._api = found
-        self._record = fast_call.Method(b"call", link_forever(code, (SYMBOL,))[SYMBOL], _ONE_ARGUMENT, None)
+        self._record = fast_call.Method(b"call", link_forever(code, (SYMBOL,), host())[SYMBOL], _ONE_ARGUMENT, None)
         fast_call.keep(self._record)
 
     def bind(

@@ -24,7 +24,7 @@ def stored(tmp_path: Path) -> Artifact:
 def test_flipped_bytes_never_reach_the_loader(tmp_path: Path, stored: Artifact, monkeypatch: pytest.MonkeyPatch):
     """Damaged object code is refused before it is linked, at whatever byte the damage is."""
     loads: list[bytes] = []
-    monkeypatch.setattr(model_programs, "load_object", lambda code, entry: loads.append(code))
+    monkeypatch.setattr(model_programs, "load_object", lambda code, entry, target: loads.append(code))
     path = tmp_path / "a.gcm"
     content = bytearray(path.read_bytes())
     rng = random.Random(0)

@@ -246,6 +246,8 @@ def test_libraries_for_other_processors_run_under_emulation(target: str, name: s
 def test_in_strict_order_all_processors_give_the_same_bits(target: str, name: str, built: Built):
     compiler, emulator, root = CROSS.get(target, ("cc", "", ""))
     cross = [tool_or_skip(emulator), "-L", root] if emulator else []
+    if not emulator:
+        target_or_skip(target)
     library = built(name, target=target, strict_order=True)
     found = run_tool(*cross, build_demo(library, compiler=tool_or_skip(compiler)), "--all")
     assert found == run_tool(build_demo(built(name, strict_order=True), compiler=tool_or_skip("cc")), "--all")

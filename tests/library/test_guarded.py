@@ -13,7 +13,7 @@ from graphc.codegen.llvm.sizes import register_of
 from graphc.codegen.machine.target import host_target
 from graphc.library.guarded import GuardedWriter
 from graphc.library.plan import CODES
-from graphc.runtime.loader import link_forever
+from graphc.runtime.loader import host, link_forever
 
 
 def built(name: str, write: Callable[[GuardedWriter], None], *registers: str) -> Callable[..., int]:
@@ -25,7 +25,7 @@ def built(name: str, write: Callable[[GuardedWriter], None], *registers: str) ->
     head, end = f'target triple = "{host_target().triple}"\n', "attributes #0 = { nounwind }\n"
     code = build_object(Module((head, *declarations.values(), function, end)), host_target())
     kind = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_int64] * len(registers))
-    return kind(link_forever(code, (name,))[name])
+    return kind(link_forever(code, (name,), host())[name])
 
 
 def test_numbers_outside_of_a_range_end_a_function():

@@ -37,12 +37,12 @@ class Linked:
     def __init__(self):
         self.link = loader._link
 
-    def __call__(self, code, names):
+    def __call__(self, code, names, target):
         found = len(split_objects(code))
         if found > 1 and not self.parts:
             self.parts = found
             scatter(found - 1)
-        return self.link(code, names)
+        return self.link(code, names, target)
 
 
 def main() -> None:

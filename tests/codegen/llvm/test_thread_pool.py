@@ -17,7 +17,7 @@ from graphc.codegen.llvm.build import build_object
 from graphc.codegen.llvm.thread_pool import RESET, RUN, SIZE, emit_pool
 from graphc.codegen.machine.target import Target, host_target, target_named
 from graphc.errors import CompileError
-from graphc.runtime.loader import link_forever
+from graphc.runtime.loader import host, link_forever
 
 Work = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
 Run = ctypes.CFUNCTYPE(
@@ -31,7 +31,7 @@ class Pool:
     """A pool of its own, whose work is Python."""
 
     def __init__(self) -> None:
-        addresses = link_forever(build_object(emit_pool(host_target()), host_target()), (RUN, RESET, SIZE))
+        addresses = link_forever(build_object(emit_pool(host_target()), host_target()), (RUN, RESET, SIZE), host())
         self.native = Run(addresses[RUN])
         self.size = ctypes.CFUNCTYPE(ctypes.c_int64)(addresses[SIZE])
 

@@ -41,7 +41,7 @@ def test_sums_are_those_of_the_formula_with_zeros_behind_the_last_byte():
 def test_what_has_changed_is_told_without_a_trace():
     code = build_object(emit_compare(host_target()), host_target())
     prepare_threads(code)
-    found = link_forever(code, (COMPARE, UNCHANGED))
+    found = link_forever(code, (COMPARE, UNCHANGED), host())
     compare = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(found[COMPARE])
     unchanged = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p)(found[UNCHANGED])
     keys = RANDOM.integers(0, 256, 2 * BLOCK, np.uint8)

@@ -22,7 +22,8 @@ from graphc.compiler.compile import describe
 from graphc.compiler.realtime import realtime_module
 from graphc.compiler.stages import Stages
 from graphc.runtime.arena import address_of, aligned
-from graphc.runtime.loader import link_forever
+from graphc.runtime.loader import host, link_forever
+from tests.native import native_spec
 
 STACK = 1 << 20
 _CHANGED = ",".join(f"~{{{name}}}" for name in ["rbx", "rdx", "rsi", "r8", "r9", "r10", "r11", "memory", "flags"])
@@ -58,7 +59,7 @@ def needs_x86() -> None:
 def load(stages: Stages) -> Loaded:
     """The program of ``realtime_module`` with random inputs."""
     code = build_object(realtime_module(stages).text, stages.target)  # in one piece, whatever its size
-    entry = link_forever(code, (ENTRY,))[ENTRY]
+    entry = link_forever(code, (ENTRY,), native_spec(stages.target))[ENTRY]
     found = read_object_code(code)
     start = entry - found.functions[ENTRY][0]
     manifest, constants = describe(stages.scheduled, stages.target)
@@ -87,7 +88,7 @@ def _switch() -> Callable[[int, int, int], None]:
     assemble("", host_target())  # inline assembly is read from here on
     text = _SWITCH.format(triple=host_target().triple, changed=f"{_CHANGED},{_VECTORS}")
     code = build_object(text, host_target())
-    address = link_forever(code, ("on_stack",))["on_stack"]
+    address = link_forever(code, ("on_stack",), host())["on_stack"]
     return ctypes.CFUNCTYPE(None, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64)(address)
 
 

@@ -11,7 +11,7 @@ from llvmlite import binding
 from graphc.codegen.llvm.build import build_object
 from graphc.codegen.machine.target import host_target, named_targets, target_named
 from graphc.codegen.machine.x86_64.detection import BITS, emit_detection
-from graphc.runtime.loader import link_forever
+from graphc.runtime.loader import host, link_forever
 
 on_x86 = pytest.mark.skipif(platform.machine() != "x86_64", reason="the code is for x86-64")
 
@@ -21,7 +21,7 @@ def answer(features: str) -> bool:
     target = host_target()
     head = f'target triple = "{target.triple}"\n'
     text = head + emit_detection(features, "detect").replace("hidden ", "")
-    address = link_forever(build_object(text, target), ("detect",))["detect"]
+    address = link_forever(build_object(text, target), ("detect",), host())["detect"]
     return ctypes.CFUNCTYPE(ctypes.c_bool)(address)()
 
 

@@ -19,6 +19,7 @@ from graphc.compiled import function
 from graphc.ir.op import REGISTRY
 from graphc.runtime.devices import emulated_build
 from tools.device_check import reason_without
+from tools.test_times import Recorder
 
 os.environ["GRAPHC_CACHE"] = "off"
 # Kernels of emulated devices run in several orders, and their accesses are watched for races.
@@ -28,8 +29,17 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add ``--times FILE``."""
+    parser.addoption("--times", type=Path, metavar="FILE", help="write the processor seconds of each test to a file")
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    """Keeps what the C++ compiler made of kernels of emulated devices from one run to the next."""
+    """Record times where asked, and keep compiled kernels of emulated devices from one run to the next."""
+    times = config.getoption("--times")
+    if times is not None:
+        worker = hasattr(config, "workerinput")
+        config.pluginmanager.register(Recorder(config, None if worker else times.resolve()))
     if config.pluginmanager.has_plugin("cacheprovider"):
         emulated_build.keep_in(Path(config.cache.mkdir("emulated")))  # type: ignore[union-attr]
 

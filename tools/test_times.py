@@ -1,0 +1,237 @@
+"""Processor time of every test: a pytest plugin that records it, and the command that writes docs/test_times.md.
+
+    python -m tools.test_times --write          # run the whole suite on all cores, then write the page
+    python -m tools.test_times tests/nn -m torch  # run part of it and print the tables
+    python -m tools.test_times --read FILE      # print the tables of an earlier ``pytest --times FILE``
+
+Processor seconds count the test's process and the child processes that it waits for, so that neighbours on the same
+machine change them little.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "test_times.md"
+SLOWEST = 100
+"""Tests that the page lists one by one."""
+LONGEST_ID = 110
+"""Characters of a test's id that the page shows."""
+_NUMBER = re.compile(r"\b0x[0-9a-f]+\b|\d+(\.\d+)?")
+
+
+def processor_seconds() -> float:
+    """Return the user and system time of this process and of the children it has waited for."""
+    spent = os.times()
+    return spent.user + spent.system + spent.children_user + spent.children_system
+
+
+class Recorder:
+    """Pytest plugin: write the processor seconds and the outcome of each test to a JSON file. Works under pytest-xdist,
+    where workers measure and the controller writes."""
+
+    def __init__(self, config: pytest.Config, path: Path | None):
+        self.config = config
+        self.path = path
+        """File of the results; None in a worker of pytest-xdist."""
+        self.tests: dict[str, list[Any]] = {}
+        """Seconds, outcome and reason of a skip by test id."""
+        self.collecting: list[float] = []
+        """Seconds from the start of each process to the end of its collection."""
+        self.start = time.perf_counter()
+
+    def pytest_collection_finish(self) -> None:
+        """Note what collecting has cost in this process."""
+        if not self.config.getoption("numprocesses", None):
+            self.collecting.append(processor_seconds())
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> Iterator[None]:
+        """Start the clock of a test."""
+        item.stash[_START] = processor_seconds()
+        return (yield)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self, item: pytest.Item) -> Iterator[pytest.TestReport]:
+        """Put the seconds since the last report of the test on this report."""
+        report = yield
+        now = processor_seconds()
+        report.processor_seconds = now - item.stash.get(_START, now)  # type: ignore[attr-defined]
+        item.stash[_START] = now
+        return report
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Add up setup, call and teardown."""
+        test = self.tests.setdefault(report.nodeid, [0.0, "passed", ""])
+        test[0] += getattr(report, "processor_seconds", 0.0)
+        if report.outcome != "passed":
+            test[1] = report.outcome
+            test[2] = _skip_reason(report)
+
+    def pytest_testnodedown(self, node: Any) -> None:
+        """Collect a worker's cost of collecting."""
+        self.collecting.extend(getattr(node, "workeroutput", {}).get("collecting", ()))
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self) -> None:
+        """Write the file, or hand this worker's figures to the controller."""
+        if self.path is None:
+            self.config.workeroutput["collecting"] = self.collecting  # type: ignore[attr-defined]
+            return
+        tests = {name: [round(seconds, 3), *rest] for name, (seconds, *rest) in self.tests.items()}
+        wall = time.perf_counter() - self.start
+        self.path.write_text(json.dumps({"wall": wall, "collecting": self.collecting, "tests": tests}), "utf-8")
+
+
+_START = pytest.StashKey[float]()
+
+
+def _skip_reason(report: pytest.TestReport) -> str:
+    if report.skipped and isinstance(report.longrepr, tuple):
+        return report.longrepr[2].removeprefix("Skipped: ")
+    return ""
+
+
+@dataclass(frozen=True)
+class Times:
+    """Result of a run of tests."""
+
+    wall: float
+    """Seconds from the start of pytest to its end."""
+    collecting: list[float]
+    """Processor seconds of collecting, for each worker."""
+    tests: dict[str, list[Any]]
+    """Processor seconds, outcome and reason of a skip by test id."""
+
+    @property
+    def processor(self) -> float:
+        """Processor seconds of everything."""
+        return sum(self.collecting) + sum(test[0] for test in self.tests.values())
+
+
+def read_times(path: Path) -> Times:
+    """Return what ``pytest --times`` wrote."""
+    return Times(**json.loads(path.read_text("utf-8")))
+
+
+def suite_of(test: str) -> str:
+    """Return the folder of a test id below tests/, two levels deep for codegen."""
+    folders = test.partition("::")[0].split("/")[1:-1]
+    depth = 2 if folders[:1] == ["codegen"] else 1
+    return "/".join(folders[:depth]) or "tests"
+
+
+def rows_by_suite(times: Times) -> list[tuple[str, int, int, float]]:
+    """Return suite, tests, skipped tests and processor seconds, the most expensive suite first."""
+    tests, skipped, seconds = Counter[str](), Counter[str](), Counter[str]()
+    for name, (spent, outcome, _) in times.tests.items():
+        suite = suite_of(name)
+        tests[suite] += 1
+        skipped[suite] += outcome == "skipped"
+        seconds[suite] += spent
+    return [(suite, tests[suite], skipped[suite], seconds[suite]) for suite in sorted(tests, key=lambda s: -seconds[s])]
+
+
+def skip_reasons(times: Times) -> list[tuple[str, int]]:
+    """Return the reasons of skipped tests with their counts; numbers in a reason count as equal."""
+    reasons = Counter(_NUMBER.sub("N", reason) for _, outcome, reason in times.tests.values() if outcome == "skipped")
+    return reasons.most_common()
+
+
+def format_page(times: Times, machine: str) -> str:
+    """Return docs/test_times.md."""
+    outcomes = Counter(outcome for _, outcome, _ in times.tests.values())
+    slowest = sorted(times.tests.items(), key=lambda item: -item[1][0])[:SLOWEST]
+    collecting = sum(times.collecting)
+    return "\n".join(
+        [
+            "# Times of the tests",
+            "",
+            "`python -m tools.test_times --write` ran every test, those that compare with PyTorch included, and wrote",
+            "this page. Seconds are processor seconds of a test with its child processes.",
+            "",
+            f"{machine}: {outcomes['passed']:,} passed,",
+            f"{outcomes['failed']:,} failed, {outcomes['skipped']:,} skipped in",
+            f"{times.wall / 60:.1f} minutes, {times.processor / 60:.1f} processor minutes; of these",
+            f"{collecting / 60:.1f} went to collecting in {len(times.collecting)} processes.",
+            "",
+            "| suite | tests | skipped | seconds |",
+            "|---|---|---|---|",
+            *(
+                f"| {name} | {tests:,} | {skipped:,} | {spent:.1f} |"
+                for name, tests, skipped, spent in rows_by_suite(times)
+            ),
+            "",
+            "## Skipped tests",
+            "",
+            "| tests | reason |",
+            "|---|---|",
+            *(f"| {count:,} | {_cell(reason)} |" for reason, count in skip_reasons(times)),
+            "",
+            f"## The {len(slowest)} slowest tests",
+            "",
+            "| seconds | test |",
+            "|---|---|",
+            *(f"| {test[0]:.1f} | `{_cell(name.removeprefix('tests/'))}` |" for name, test in slowest),
+            "",
+        ]
+    )
+
+
+def _cell(text: str) -> str:
+    shown = text if len(text) <= LONGEST_ID else text[: LONGEST_ID - 3] + "..."
+    return shown.replace("|", "\\|").replace("\n", " ").replace("`", "'")
+
+
+def machine_name() -> str:
+    """Return the processor and the number of cores for the page."""
+    lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines() if Path("/proc/cpuinfo").exists() else []
+    model = next(
+        (line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine()
+    )
+    limit = os.environ.get("GRAPHC_MAX_ISA")
+    held = f" held to {limit}" if limit else ""
+    return f"{model}{held}, {os.cpu_count()} cores, Python {platform.python_version()}"
+
+
+def run_tests(arguments: Sequence[str]) -> Times:
+    """Run pytest on all cores with these arguments and return its times; its output goes to stderr."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "times.json"
+        command = [sys.executable, "-m", "pytest", "-q", "-n", "auto", "--times", str(path), *arguments]
+        subprocess.run(command, stdout=sys.stderr, check=False)
+        return read_times(path)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; return 1 where a test failed."""
+    parser = argparse.ArgumentParser(prog="python -m tools.test_times", description=__doc__.partition("\n")[0])
+    parser.add_argument("--write", action="store_true", help="write docs/test_times.md instead of printing")
+    parser.add_argument("--read", type=Path, metavar="FILE", help="take the times of an earlier `pytest --times FILE`")
+    options, rest = parser.parse_known_args(arguments)
+    times = read_times(options.read) if options.read else run_tests(rest)
+    page = format_page(times, machine_name())
+    if options.write:
+        PAGE.write_text(page, "utf-8")
+    else:
+        print(page)
+    return int(any(outcome == "failed" for _, outcome, _ in times.tests.values()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

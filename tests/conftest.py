@@ -8,7 +8,8 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Iterable, Iterator
+import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
 
@@ -30,8 +31,10 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add ``--times FILE``."""
+    """Add ``--times FILE``, ``--sample PERCENT`` and ``--sample-seed N``."""
     parser.addoption("--times", type=Path, metavar="FILE", help="write the processor seconds of each test to a file")
+    parser.addoption("--sample", type=float, default=100, metavar="PERCENT", help="run a random share of the tests")
+    parser.addoption("--sample-seed", type=int, default=0, metavar="N", help="draw another share")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -68,9 +71,20 @@ def _compares(path: Path) -> bool:
     return bool(_COMPARES.search(path.read_text(encoding="utf-8")))
 
 
-def pytest_collection_modifyitems(items: Iterable[pytest.Item]) -> None:
-    """Marks the tests of files that compare with PyTorch: ``pytest -m torch`` runs what was skipped without it. And
-    those with a ``device``: ``pytest -m cuda`` runs on a GPU what ``pytest -m emulated`` runs without one."""
+def in_sample(test: str, percent: float, seed: int) -> bool:
+    """Whether a test id belongs to a random share of all, the same in every process and on every machine."""
+    return zlib.crc32(f"{seed} {test}".encode()) < percent / 100 * 2**32
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep the sample, and mark the tests of files that compare with PyTorch: ``pytest -m torch`` runs what was skipped
+    without it. And those with a ``device``: ``pytest -m cuda`` runs on a GPU what ``pytest -m emulated`` runs without
+    one."""
+    percent, seed = config.getoption("--sample"), config.getoption("--sample-seed")
+    left_out = [item for item in items if not in_sample(item.nodeid, percent, seed)]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if in_sample(item.nodeid, percent, seed)]
     for item in items:
         if _compares(item.path):
             item.add_marker("torch")

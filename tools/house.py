@@ -103,6 +103,11 @@ class Module:
         """Its syntax."""
         return ast.parse(self.source)
 
+    @cached_property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        """All nodes of its syntax; every figure reads them."""
+        return tuple(ast.walk(self.tree))
+
     @property
     def name(self) -> str:
         """Dotted, without ``__init__``."""
@@ -148,7 +153,7 @@ def circles(modules: Sequence[Module]) -> list[Place]:
 
 
 def _imported(module: Module, names: set[str]) -> Iterator[str]:
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in names)
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -173,7 +178,7 @@ def _outside_of_ops(modules: Sequence[Module]) -> list[Module]:
 
 
 def _named_ops(module: Module) -> Iterator[Place]:
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, ast.Compare) and _asks_for_name(node):
             yield Place(module.path, node.lineno, ast.unparse(node))
         if isinstance(node, ast.Subscript) and _looks_up_name(node):
@@ -215,8 +220,8 @@ def _identities(module: Module) -> Iterator[Place]:
             return isinstance(getattr(known.get(node.value.id), node.attr, None), OpFunction)
         return isinstance(node, ast.Name) and isinstance(known.get(node.id), OpFunction)
 
-    applied = {id(part) for node in ast.walk(module.tree) if _emits(node) for part in ast.walk(node)}
-    for node in ast.walk(module.tree):
+    applied = {id(part) for node in module.nodes if _emits(node) for part in ast.walk(node)}
+    for node in module.nodes:
         if isinstance(node, ast.Attribute) and node.attr == "op" and is_op(node.value) and id(node) not in applied:
             yield Place(module.path, node.lineno, ast.unparse(node))
         elif isinstance(node, ast.Dict | ast.Set | ast.Tuple | ast.List):
@@ -234,7 +239,7 @@ def _emits(node: ast.AST) -> bool:
 def _imported_from_ops(module: Module) -> dict[str, object]:
     """What a module has imported from the ops, by the name that it has there."""
     found: dict[str, object] = {}
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, ast.ImportFrom) and f"{node.module}.".startswith(f"{PACKAGE}.{OPS}."):
             package = importlib.import_module(str(node.module))
             found.update({a.asname or a.name: getattr(package, a.name) for a in node.names})
@@ -249,7 +254,7 @@ def loose_numbers(modules: Sequence[Module]) -> list[Place]:
 
 
 def _loose_numbers(module: Module) -> Iterator[Place]:
-    functions = (n for n in ast.walk(module.tree) if isinstance(n, ast.FunctionDef | ast.Lambda))
+    functions = (n for n in module.nodes if isinstance(n, ast.FunctionDef | ast.Lambda))
     seen: set[ast.AST] = set()
     for function in functions:
         for node in ast.walk(function):
@@ -275,7 +280,7 @@ def retired_words(modules: Sequence[Module]) -> list[Place]:
 
 
 def _retired_words(module: Module) -> Iterator[Place]:
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         name = _given_name(node).strip("_").lower()
         if name in RETIRED:
             yield Place(module.path, getattr(node, "lineno", 1), f"{name}: the field says {RETIRED[name]}")
@@ -300,8 +305,8 @@ def families_outside(modules: Sequence[Module]) -> list[Place]:
 
 
 def _families(module: Module) -> Iterator[Place]:
-    documented = {id(n.value) for n in ast.walk(module.tree) if isinstance(n, ast.Expr)}
-    for node in ast.walk(module.tree):
+    documented = {id(n.value) for n in module.nodes if isinstance(n, ast.Expr)}
+    for node in module.nodes:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documented:
             found = FAMILIES.search(node.value)
             if found:

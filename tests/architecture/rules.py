@@ -116,7 +116,7 @@ def check_broad_excepts(sources: Iterable[Source]) -> list[str]:
     found = []
     for source in _in_graphc(sources):
         lines = source.text.splitlines()
-        for handler in ast.walk(source.tree):
+        for handler in source.nodes:
             if not isinstance(handler, ast.ExceptHandler) or not _is_broad(handler.type):
                 continue
             above = takewhile(lambda line: line.lstrip().startswith("#"), reversed(lines[: handler.lineno - 1]))
@@ -194,7 +194,7 @@ def check_graph_writers(sources: Iterable[Source]) -> list[str]:
         if source.path == GRAPH_FILE:
             continue
         receivers = attributes | _networkx_names(source)
-        for node in ast.walk(source.tree):
+        for node in source.nodes:
             name = _writer_call(node)
             if name and (name not in own_methods or _last_name(node.func.value) in receivers):  # type: ignore[attr-defined]
                 found.append(f"{source.path}:{node.lineno}: {name} on a networkx graph")  # type: ignore[attr-defined]
@@ -259,7 +259,7 @@ def _only_packages(source: Source, imported: Import, modules: set[str]) -> bool:
 def _networkx_names(source: Source) -> set[str]:
     """Names and attributes that the file binds to a networkx graph made by a call such as ``nx.MultiDiGraph()``."""
     names: set[str] = set()
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         targets: Sequence[ast.expr] = ()
         if isinstance(node, ast.Assign):
             targets, value = node.targets, node.value

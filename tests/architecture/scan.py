@@ -37,6 +37,11 @@ class Source:
         return ast.parse(self.text, filename=self.path)
 
     @cached_property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        """All nodes of the tree."""
+        return tuple(ast.walk(self.tree))
+
+    @cached_property
     def module(self) -> str:
         """Dotted name, without ``__init__``."""
         parts = Path(self.path).with_suffix("").parts
@@ -53,7 +58,7 @@ class Source:
 
     @cached_property
     def functions(self) -> tuple[ast.FunctionDef | ast.AsyncFunctionDef, ...]:
-        return tuple(n for n in ast.walk(self.tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef))
+        return tuple(n for n in self.nodes if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef))
 
 
 def read_sources(root: Path = ROOT, folders: tuple[str, ...] = FOLDERS) -> list[Source]:

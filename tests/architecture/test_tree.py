@@ -9,7 +9,6 @@ import pytest
 
 from tests.architecture import rules
 from tests.architecture.scan import ROOT, Source, read_sources
-from tools import house
 from tools import map as code_map
 from tools.floors import FLOORS
 
@@ -111,7 +110,3 @@ def test_import_graphc_is_light():
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == []
-
-
-def test_no_rule_outside_of_ops_names_an_op_by_its_name():
-    expect_none([str(place) for place in house.names_of_ops(house.read_modules())])

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.architecture.scan import ROOT
+from tests.conftest import in_sample
 from tools.test_times import Times, format_page, read_times, rows_by_suite, skip_reasons, suite_of
 
 TIMES = Times(
@@ -69,3 +70,13 @@ def test_the_plugin_records_seconds_outcomes_and_reasons(workers: tuple[str, ...
     assert 0.3 <= found.tests["test_it.py::test_works"][0] < 10
     assert found.tests["test_it.py::test_skips"][1:] == ["skipped", "it rains"]
     assert len(found.collecting) == max(1, 2 * bool(workers)) and min(found.collecting) > 0
+
+
+def test_a_sample_is_a_fixed_share_of_the_tests():
+    names = [f"tests/a.py::test[{i}]" for i in range(2000)]
+    first = [name for name in names if in_sample(name, 10, 0)]
+    assert 150 <= len(first) <= 250
+    assert first == [name for name in names if in_sample(name, 10, 0)]
+    assert first != [name for name in names if in_sample(name, 10, 1)]
+    assert set(first) <= {name for name in names if in_sample(name, 20, 0)}
+    assert all(in_sample(name, 100, 3) for name in names)

@@ -83,7 +83,9 @@ def write_section(folder: Path, root: Path) -> list[str]:
         sentence = first_sentence(path.read_text(encoding="utf-8"))
         if path.name != "__init__.py":
             cell = sentence.replace("|", chr(92) + "|")
-            rows.append(f"| [{path.name}](../{path.relative_to(root).as_posix()}) | {cell} |")
+            # Markdown reads __main__ as bold.
+            name = path.name.replace("__", r"\_\_")
+            rows.append(f"| [{name}](../{path.relative_to(root).as_posix()}) | {cell} |")
         elif sentence:
             lines.append(f"{sentence}\n")
     if rows:

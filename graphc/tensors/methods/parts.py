@@ -78,7 +78,7 @@ class Parts(TensorBase):
         return ew.where(ew.lt(there, 0), math.pi, ew.where(mathematics.isnan(there), there, 0))
 
     def sgn(self) -> Tensor:
-        """x / \\|x\\|, and 0 for 0; of real numbers their sign."""
+        """Return ``x / |x|``, 0 where x is 0; for real numbers the sign."""
         return ew.sign(self) if self.dtype.is_complex else self.sign()  # type: ignore[attr-defined]
 
     def cfloat(self) -> Tensor:

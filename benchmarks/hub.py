@@ -18,6 +18,7 @@ from typing import Any
 
 from benchmarks.process import ROOT, make_environment
 from benchmarks.sweep import OWN, Result, find_library, make_parser, parse_with, restart_on_one_thread
+from graphc.base.installation import group_command
 
 COLLECTIONS = ("torchvision", "timm", "transformers")
 EAGER, INDUCTOR = "eager", "inductor"
@@ -244,7 +245,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     restart_on_one_thread("benchmarks.hub")
     hub_models = find_library("benchmarks.hub_models")
     if hub_models is None:
-        print("torch is not installed: pip install '.[hub]'", file=sys.stderr)
+        print(f"torch is not installed: {group_command('hub')}", file=sys.stderr)
         return 2
     options = parse(argv, hub_models.MODELS)
     results = run_all(options.keys, options)

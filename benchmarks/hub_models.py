@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from benchmarks.sweep import find_library
+from graphc.base.installation import group_command
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ def load_collection(name: str) -> ModuleType:
         torch.library.register_fake = register
     library = find_library(name)
     if library is None:
-        raise ImportError(f"{name} is not installed: pip install '.[hub]'")
+        raise ImportError(f"{name} is not installed: {group_command('hub')}")
     return library
 
 

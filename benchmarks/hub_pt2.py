@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from benchmarks import hub
 from benchmarks.sweep import OWN, Result, find_library, restart_on_one_thread
+from graphc.base.installation import group_command
 
 TOLERANCE = 1e-5
 """Of a result, relative to its largest magnitude."""
@@ -49,7 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     restart_on_one_thread("benchmarks.hub_pt2")
     models = find_library("benchmarks.hub_models")
     if models is None:
-        print("torch is not installed: pip install '.[hub]'", file=sys.stderr)
+        print(f"torch is not installed: {group_command('hub')}", file=sys.stderr)
         return 2
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true", help="print everything that was measured as JSON")

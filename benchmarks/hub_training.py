@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from benchmarks import hub
 from benchmarks.sweep import OWN, Result, find_library, restart_on_one_thread
+from graphc.base.installation import group_command
 
 DOUBLE_TOLERANCE = 1e-10
 """Of a loss in f64."""
@@ -53,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     restart_on_one_thread("benchmarks.hub_training")
     models = find_library("benchmarks.hub_models")
     if models is None:
-        print("torch is not installed: pip install '.[hub]'", file=sys.stderr)
+        print(f"torch is not installed: {group_command('hub')}", file=sys.stderr)
         return 2
     options = hub.parse(argv, models.TRAINED, __doc__, "benchmarks.hub_training_row")
     results = hub.run_all(options.keys, options)

@@ -37,6 +37,7 @@ from benchmarks.sweep import (
     torch_on_one_thread,
 )
 from benchmarks.workloads import WORKLOADS
+from graphc.base.installation import group_command
 
 PEERS = ("onnxruntime", "openvino")
 
@@ -142,7 +143,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Measures the files and prints the table."""
     options = parse(argv, (__doc__ or "").partition("\n")[0], list(CASES), PEERS)
     if torch_on_one_thread() is None or find_library("onnxscript") is None:
-        print("torch and onnxscript write the files: pip install 'graphc[bench]'", file=sys.stderr)
+        print(f"torch and onnxscript write the files: {group_command('bench')}", file=sys.stderr)
         return 2
     results: list[Any] = []
     for name in options.cases:

@@ -29,6 +29,7 @@ from benchmarks.scaling_report import PAGE, checked, on_paper, page, paper_as_js
 from benchmarks.scaling_row import CASES, GLOO, OWN, PEERS
 from benchmarks.scaling_trace import chrome_trace, picture
 from benchmarks.sweep import find_library
+from graphc.base.installation import install_command
 from tools.progress import progress_bar
 
 DEFAULT_CASES = ("net_b64", "mlp_b64", "gpt_b8_t128", "resnet50_b16")
@@ -156,7 +157,7 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     if not positive or min(options.bandwidth, *options.speed, options.seconds) <= 0 or not 0 <= options.overlap <= 1:
         parser.error("counts and speeds are above 0, --overlap is between 0 and 1")
     if not options.known and (launcher() is None or find_library("mpi4py") is None):
-        parser.error("several processes need mpi4py and an MPI: pip install 'graphc[mpi]'")
+        parser.error(f"several processes need mpi4py and an MPI: {install_command('mpi')}")
     if find_library("torch") is None:
         options.peers = [p for p in options.peers if p != GLOO]
     return options

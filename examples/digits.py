@@ -7,12 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
+from graphc.base.installation import install_command
 from graphc.data import read_idx
 
 try:
     from sklearn.datasets import load_digits
 except ModuleNotFoundError as error:
-    raise SystemExit(f"{error}; this example needs: pip install '.[examples]'") from None
+    raise SystemExit(f"{error}; this example needs: {install_command('examples')}") from None
 
 MEAN, DEVIATION = 0.1307, 0.3081  # of MNIST's pixels between 0 and 1
 BOX = 20  # MNIST's digits fill a box of 20x20 in the middle of 28x28

@@ -7,6 +7,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from graphc.base.lazy import exports
+from graphc.base.name_clash import warn_of_other_distributions as _warn_of_other_distributions
 from graphc.base.version import VERSION as __version__
 
 if TYPE_CHECKING:
@@ -274,6 +275,7 @@ _ALONE = ("errors", "get_num_threads", "load", "set_num_threads")
 """What programs use that run a model file: they start without all that makes and trains one."""
 
 __getattr__ = exports(__name__, globals(), _LATER, "graphc.front", alone=_ALONE, hidden=("map",))
+_warn_of_other_distributions()
 
 
 def __dir__() -> list[str]:

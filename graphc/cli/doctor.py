@@ -20,6 +20,7 @@ import numpy as np
 
 from graphc.base import config
 from graphc.base.errors import GraphcError
+from graphc.base.installation import DISTRIBUTION, install_command, installation
 from graphc.base.version import VERSION
 from graphc.cli import console
 from graphc.cli.fields import Field
@@ -36,7 +37,7 @@ from graphc.tensors.creation import from_numpy
 
 EXAMPLES = ("graphc doctor", "graphc doctor --measure", "graphc doctor --json")
 JSON = (
-    Field("machine.*", "string", "interpreter, processor, threads, native calls"),
+    Field("machine.*", "string", "version and source of graphc, interpreter, processor, threads, native calls"),
     Field("packages.*", "string", "version of each package, or that it is missing and what it is for"),
     Field("cache.*", "string", "where the cache lies, its permissions and size"),
     Field("measured.*", "string", "with --measure: peak of one core and bandwidth of a copy", optional=True),
@@ -106,6 +107,7 @@ def machine() -> dict[str, str]:
     on = [name for name in _LISTED_FEATURES if f"+{name}" in target.features.split(",")]
     return {
         "graphc": VERSION,
+        "installed": f"{DISTRIBUTION}, {installation()}; an extra: {install_command('EXTRA')}",
         "python": f"{platform.python_version()}, {platform.system()} {platform.machine()}",
         "processor": f"{target.cpu or 'unknown'}, vectors of {8 * target.vector_bytes} bits"
         + (", tiles of bf16" if target.tile_rows else ""),

@@ -78,7 +78,7 @@ def _library(name: str) -> ModuleType:
     try:
         return importlib.import_module(name)
     except ImportError:
-        raise UsageError(f"--compare {name}: it is not installed", remedy=f"pip install {name}") from None
+        raise UsageError(f"--compare {name}: it is not installed", remedy=f"install it: pip install {name}") from None
 
 
 def _onnx(case: Case, folder: str) -> Path:

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from graphc.base.errors import DistributedError
+from graphc.base.installation import install_command
 from graphc.distributed.communicator import folded, in_parts
 
-INSTALL = "pip install 'graphc[mpi]'"
 _LAUNCHERS = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK")
 """Environment variables that tell processes which an MPI launcher has started."""
 
@@ -33,6 +33,10 @@ def is_launched() -> bool:
     return multiprocessing.parent_process() is None and any(name in os.environ for name in _LAUNCHERS)
 
 
+def _install_mpi() -> str:
+    return f"install an MPI and mpi4py: {install_command('mpi')}"
+
+
 def library() -> Any:
     """The module ``mpi4py.MPI``; raises DistributedError where there is none, or no MPI for it."""
     try:
@@ -43,10 +47,10 @@ def library() -> Any:
         return import_module("mpi4py.MPI")
     except ImportError:
         raise DistributedError(
-            "several processes need MPI, through mpi4py, which is not there", remedy=INSTALL
+            "several processes need MPI, through mpi4py, which is not there", remedy=_install_mpi()
         ) from None
     except RuntimeError as error:  # mpi4py without an MPI library
-        raise DistributedError(f"mpi4py finds no MPI: {error}", remedy=INSTALL) from error
+        raise DistributedError(f"mpi4py finds no MPI: {error}", remedy=_install_mpi()) from error
 
 
 def launched(timeout: float) -> Mpi:

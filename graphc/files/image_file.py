@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from graphc.base.errors import ArgumentError, ArtifactError
+from graphc.base.installation import install_command
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".ppm", ".pgm", ".tif", ".tiff")
 MODES = {1: "L", 3: "RGB", 4: "RGBA"}
@@ -44,6 +45,6 @@ def _pillow() -> tuple[Any, Any]:
     try:
         from PIL import Image, ImageOps  # pyright: ignore[reportMissingImports]
     except ImportError:
-        remedy = "pip install 'graphc[images]', or an .npy file"
+        remedy = f"install Pillow: {install_command('images')}, or pass an .npy file"
         raise ArgumentError("images need Pillow, which is not installed", remedy=remedy) from None
     return Image, ImageOps

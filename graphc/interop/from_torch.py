@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import Any
 
+from graphc.base.installation import install_command
 from graphc.base.lazy import deferred
 
 _read = deferred("graphc.interop.torch.exported:from_torch")
@@ -28,5 +29,5 @@ def from_torch(
     element types that graphc does not have, with the line of the model.
     """
     if find_spec("torch") is None:
-        raise ModuleNotFoundError("from_torch needs PyTorch: pip install 'graphc[torch]'", name="torch")
+        raise ModuleNotFoundError(f"from_torch needs PyTorch: {install_command('torch')}", name="torch")
     return _read(source, args, kwargs, dynamic_shapes)

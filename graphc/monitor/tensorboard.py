@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from graphc.base.errors import ArgumentError
+from graphc.base.installation import install_command
 from graphc.monitor.writer import Histogram, Writer, png
 
 
@@ -61,7 +62,6 @@ def _package() -> Any:
         import tensorboardX
         import tensorboardX.proto.summary_pb2
     except ImportError:
-        raise ArgumentError(
-            "event files need the package tensorboardX", remedy="pip install 'graphc[monitor]'"
-        ) from None
+        remedy = f"install tensorboardX: {install_command('monitor')}"
+        raise ArgumentError("event files need the package tensorboardX", remedy=remedy) from None
     return tensorboardX

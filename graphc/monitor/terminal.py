@@ -6,6 +6,7 @@ from collections import deque
 from typing import Any
 
 from graphc.base.errors import ArgumentError
+from graphc.base.installation import install_command
 from graphc.monitor.writer import Histogram, Writer
 
 _BARS = "▁▂▃▄▅▆▇█"
@@ -94,5 +95,6 @@ def _package() -> Any:
         import rich.live
         import rich.table
     except ImportError:
-        raise ArgumentError("the live table needs the package rich", remedy="pip install 'graphc[monitor]'") from None
+        remedy = f"install rich: {install_command('monitor')}"
+        raise ArgumentError("the live table needs the package rich", remedy=remedy) from None
     return rich

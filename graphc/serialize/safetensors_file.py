@@ -13,6 +13,7 @@ import numpy as np
 
 from graphc.base.dtypes import layout_of
 from graphc.base.errors import ArgumentError, ArtifactError
+from graphc.base.installation import install_command
 from graphc.files.archive import fill
 from graphc.files.container import MAX_BYTES, replacing
 from graphc.serialize import foreign_types as types
@@ -133,7 +134,6 @@ def _package() -> Any:
     try:
         import safetensors
     except ImportError:
-        raise ArgumentError(
-            "safetensors files need the package safetensors", remedy="pip install 'graphc[interop]'"
-        ) from None
+        remedy = f"install safetensors: {install_command('interop')}"
+        raise ArgumentError("safetensors files need the package safetensors", remedy=remedy) from None
     return safetensors

@@ -30,6 +30,10 @@ OPTIONAL_OWNERS: dict[str, str | tuple[str, ...]] = {
     "torch": "graphc/interop/torch/",
 }
 
+INSTALL_OWNER = "graphc/base/installation.py"
+"""File that knows which pip command installs graphc: that differs between a clone and an index."""
+_INSTALL_HINT = re.compile(r"pip install.*(?:graphc|graphc-compiler|\.)\[|pip install.*--group")
+
 FORBIDDEN_WORDS = frozenset({"util", "utils", "helper", "helpers", "common", "misc", "manager", "managers"})
 # An import path that users of PyTorch know.
 KNOWN_PATHS = (
@@ -108,6 +112,17 @@ def check_third_party(sources: Iterable[Source], standard: frozenset[str]) -> li
         for imported in source.imports
         if _top(imported.module) not in known
         and not source.path.startswith(OPTIONAL_OWNERS.get(_top(imported.module), "-"))
+    ]
+
+
+def check_install_hints(sources: Iterable[Source]) -> list[str]:
+    """Messages take the pip command for an extra or a group from one file, and do not write it themselves."""
+    return [
+        f"{source.path}:{node.lineno}: writes a pip command, call install_command or group_command"
+        for source in sources
+        if source.path.startswith(("graphc/", "benchmarks/", "examples/")) and source.path != INSTALL_OWNER
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and _INSTALL_HINT.search(node.value)
     ]
 
 

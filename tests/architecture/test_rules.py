@@ -179,6 +179,22 @@ def test_words_inside_names_pass():
 
 
 @pytest.mark.parametrize(
+    ("line", "violations"),
+    [
+        ("""remedy = "pip install 'graphc[torch]'" """, 1),
+        ("""remedy = f"install {name}: pip install -e '.[images]'" """, 1),
+        ("""remedy = "pip install 'graphc-compiler[onnx]'" """, 1),
+        ("""print("pip install --group bench")""", 1),
+        ("""remedy = "pip install nvidia-nccl-cu13" """, 0),
+        ("""remedy = f"install onnx: {install_command('onnx')}" """, 0),
+    ],
+)
+def test_pip_commands_for_graphc_are_found(line: str, violations: int):
+    assert len(rules.check_install_hints([source("graphc/files/image_file.py", line)])) == violations
+    assert rules.check_install_hints([source(rules.INSTALL_OWNER, line)]) == []
+
+
+@pytest.mark.parametrize(
     "lines",
     [
         ("g.add_edge(a, b)",),

@@ -59,6 +59,10 @@ def test_imports_are_dependencies(sources: list[Source]):
     expect_none(rules.check_third_party(sources, sys.stdlib_module_names))
 
 
+def test_pip_commands_come_from_one_file(sources: list[Source]):
+    expect_none(rules.check_install_hints(sources))
+
+
 def test_what_catches_everything_says_why(sources: list[Source]):
     expect_none(rules.check_broad_excepts(sources))
 

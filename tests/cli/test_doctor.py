@@ -21,6 +21,7 @@ def test_it_says_what_is_there(graphc: Graphc):
     found = json.loads(graphc("doctor", "--json").out)
     assert list(found) == ["machine", "packages", "cache", "cuda", "check", "faults", "good"]
     assert found["machine"]["graphc"] == gc.__version__ and found["good"]
+    assert found["machine"]["installed"].startswith("graphc-compiler, ")
     assert set(doctor.NEEDED) | set(doctor.OPTIONAL) < set(found["packages"])
     assert list(found["cuda"]) == ["cupy", "driver", "devices", "NVRTC", "cublasLt", "C++ compiler", "tested"]
 

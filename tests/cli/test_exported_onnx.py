@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import graphc as gc
+from graphc.base.installation import install_command
 from graphc.cli import console, exported
 from tests.cli.conftest import Graphc
 
@@ -124,7 +125,7 @@ from graphc.cli.main import main
 sys.exit(main(["run", {str(scaled)!r}, "--input", "in.x=ones"]))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert (done.returncode, "pip install 'graphc[onnx]'" in done.stderr) == (console.COMPILE, True)
+    assert (done.returncode, install_command("onnx") in done.stderr) == (console.COMPILE, True)
 
 
 def test_files_are_told_by_their_suffix():

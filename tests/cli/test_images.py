@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from graphc.base.errors import ShapeError
+from graphc.base.installation import install_command
 from graphc.cli.console import UsageError
 from graphc.cli.images import Layout, layout_of, read_image
 from graphc.training.conversion import Scaling
@@ -75,7 +77,6 @@ def test_images_cover_the_input_and_are_cropped_around_the_middle(tmp_path: Path
 
 def test_without_pillow_it_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.setitem(__import__("sys").modules, "PIL", None)
-    with pytest.raises(
-        UsageError, match=r"images need Pillow, which is not installed\n  try    pip install 'graphc\[images\]'"
-    ):
+    remedy = re.escape(f"install Pillow: {install_command('images')}")
+    with pytest.raises(UsageError, match=rf"images need Pillow, which is not installed\n  try    {remedy}"):
         read_image(tmp_path / "a.png", layout_of((8, 9)), "f32", Scaling())

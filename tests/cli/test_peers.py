@@ -59,7 +59,7 @@ def test_peers_that_are_not_there(net: Path, monkeypatch: pytest.MonkeyPatch):
     with pytest.raises(UsageError, match="there is no such peer and no such file"):
         open_peer("tensorrt", case_of(net))
     monkeypatch.setitem(__import__("sys").modules, "onnxruntime", None)
-    with pytest.raises(UsageError, match=r"it is not installed\n  try    pip install onnxruntime"):
+    with pytest.raises(UsageError, match=r"it is not installed\n  try    install it: pip install onnxruntime"):
         open_peer("onnxruntime", case_of(net))
     assert set(peers.LIBRARIES) == {"onnxruntime", "openvino", "torch"}
 

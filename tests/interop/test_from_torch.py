@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
 import graphc
+from graphc.base.installation import install_command
 from graphc.interop import from_torch
 
 
 def test_without_pytorch_the_error_says_what_to_install(monkeypatch: Any):
     monkeypatch.setattr(from_torch, "find_spec", lambda name: None)
-    with pytest.raises(ModuleNotFoundError, match=r"pip install 'graphc\[torch\]'") as found:
+    with pytest.raises(ModuleNotFoundError, match=re.escape(install_command("torch"))) as found:
         from_torch.from_torch(object())
     assert found.value.name == "torch"
 

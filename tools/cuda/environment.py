@@ -14,11 +14,21 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from graphc.base.installation import DISTRIBUTION
 from graphc.runtime.devices import device_named
 from tools.device_check import reason_without
 
 PACKAGES = (
-    *("graphc", "numpy", "llvmlite", "networkx", "cupy-cuda13x", "cupy-cuda12x", "nvidia-cuda-nvrtc", "nvidia-cublas"),
+    *(
+        DISTRIBUTION,
+        "numpy",
+        "llvmlite",
+        "networkx",
+        "cupy-cuda13x",
+        "cupy-cuda12x",
+        "nvidia-cuda-nvrtc",
+        "nvidia-cublas",
+    ),
     *("nvidia-cuda-runtime", "nvidia-cudnn-cu13", "torch", "triton", "jax", "jaxlib"),
 )
 """Packages whose versions matter."""

@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from graphc.base.errors import CompileError
+from graphc.base.installation import install_command
 
 OPTIONS = ("--std=c++17", "--fmad=false")
 """What the compiler is told besides the architecture."""
-_REMEDY = "pip install 'graphc[cuda]', or set CUDA_HOME"
 _KERNEL = re.compile(r"Compiling entry function '(\w+)'")
 _STACK = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 _USED = re.compile(r"Used (\d+) registers(.*)")
@@ -128,7 +128,8 @@ def _library() -> Any:
     name = find_library("nvrtc")
     if name:
         return ctypes.CDLL(name)
-    raise CompileError("the CUDA compiler NVRTC is not there", remedy=_REMEDY)
+    remedy = f"install NVRTC: {install_command('cuda')}, or set CUDA_HOME"
+    raise CompileError("the CUDA compiler NVRTC is not there", remedy=remedy)
 
 
 def _loaded(path: Path, folder: Path) -> Any:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from graphc.base.errors import ArgumentError
+from graphc.base.installation import install_command
 from graphc.interop.onnx.elements import BY_TYPE
 from graphc.interop.onnx.graph import Source
 
@@ -17,7 +18,8 @@ def onnx_package() -> Any:
         import onnx
         import onnx.defs
     except ImportError:
-        raise ArgumentError("models of ONNX need the package onnx", remedy="pip install 'graphc[onnx]'") from None
+        remedy = f"install onnx: {install_command('onnx')}"
+        raise ArgumentError("models of ONNX need the package onnx", remedy=remedy) from None
     return onnx
 
 

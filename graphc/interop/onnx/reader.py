@@ -95,7 +95,7 @@ def _check_format(package: Any, proto: Any) -> None:
     if proto.ir_version > package.IR_VERSION:
         raise UnsupportedError(
             f"the format has version {proto.ir_version}, the onnx package here knows those up to {package.IR_VERSION}",
-            remedy="pip install --upgrade onnx",
+            remedy="upgrade onnx: pip install --upgrade onnx",
         )
 
 
@@ -220,7 +220,7 @@ def _versions(imports: Sequence[Any]) -> dict[str, int]:
             raise UnsupportedError(
                 f"operators of version {version} of the domain {domain!r}, the onnx package here knows those up to "
                 f"{known[domain]}",
-                remedy="pip install --upgrade onnx",
+                remedy="upgrade onnx: pip install --upgrade onnx",
             )
     return found
 

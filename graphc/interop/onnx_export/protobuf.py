@@ -11,6 +11,7 @@ import numpy as np
 
 from graphc.base.dtypes import DType, bfloat16, layout_of
 from graphc.base.errors import ArgumentError, UnsupportedError, VerifyError
+from graphc.base.installation import install_command
 from graphc.base.version import VERSION
 from graphc.files.container import align, replacing
 from graphc.interop.onnx_export.records import GraphRecord, NodeRecord, ValueRecord
@@ -145,5 +146,6 @@ def _package() -> Any:
         import onnx.helper
         import onnx.numpy_helper
     except ImportError:
-        raise ArgumentError("files of ONNX need the package onnx", remedy="pip install 'graphc[onnx]'") from None
+        remedy = f"install onnx: {install_command('onnx')}"
+        raise ArgumentError("files of ONNX need the package onnx", remedy=remedy) from None
     return onnx

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from graphc.base.errors import UnsupportedError
+from graphc.base.installation import install_command
 from graphc.base.lazy import exports
 
 __all__ = ["explain"]  # pyright: ignore[reportUnsupportedDunderAll]
@@ -19,7 +20,7 @@ def __getattr__(name: str) -> Any:
         if error.name != "torch":
             raise
         what = f"graphc.interop.torch.{name} needs PyTorch, which is not installed here"
-        raise UnsupportedError(what, remedy="pip install torch") from error
+        raise UnsupportedError(what, remedy=f"install PyTorch: {install_command('torch')}") from error
 
 
 def __dir__() -> list[str]:

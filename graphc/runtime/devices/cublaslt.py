@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from graphc.base.errors import DeviceError
+from graphc.base.installation import install_command
 from graphc.files.product_descriptor import Matrix, ProductDescriptor
 
 WORKSPACE = 32 << 20
@@ -19,7 +20,6 @@ WORKSPACE = 32 << 20
 MAX_ALIGNMENT = 256
 """Bytes beyond which the alignment of addresses makes no difference."""
 _SONAMES = ("libcublasLt.so.13", "libcublasLt.so.12")
-_REMEDY = "pip install 'graphc[cuda]'"
 
 # ---- numbers of cublasLt.h, cublas_api.h and library_types.h
 
@@ -103,7 +103,8 @@ def library() -> ctypes.CDLL:
                 except OSError as error:
                     tried.append(f"{place}: {error}")
             else:
-                raise DeviceError("libcublasLt cannot be loaded", where="; ".join(tried), remedy=_REMEDY)
+                remedy = f"install it: {install_command('cuda')}"
+                raise DeviceError("libcublasLt cannot be loaded", where="; ".join(tried), remedy=remedy)
         return _loaded[0]
 
 

@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 
 from graphc.base.errors import ArgumentError, ArtifactError, CompileError, DeviceError, MemoryLimitError
+from graphc.base.installation import install_command
 from graphc.files.product_descriptor import as_descriptor
 from graphc.runtime.devices.cublaslt import WORKSPACE, CublasLt
 from graphc.runtime.devices.interface import MemoryStats
 
 OLDEST_CUPY = 14
 """Major version of cupy whose interface this module knows."""
-INSTALL = "pip install 'graphc[cuda]'; device='cuda-emu' runs the same code slowly"
-INSTALL_NCCL = "pip install nvidia-nccl-cu13"
+INSTALL_NCCL = "install NCCL: pip install nvidia-nccl-cu13"
 TARGETS = {(8, 0): "sm_80", (9, 0): "sm_90a", (10, 0): "sm_100"}
 """What code is made for, by compute capability: it runs on GPUs of the same major and no lower minor number."""
 STAGED = 16 << 20
@@ -36,19 +36,23 @@ _NO_DEVICE, _OLD_DRIVER = 100, 35
 """cudaErrorNoDevice, cudaErrorInsufficientDriver."""
 
 
+def _install_cupy() -> str:
+    return f"install cupy: {install_command('cuda')}; device='cuda-emu' runs the same code slowly"
+
+
 def cupy() -> Any:
     """The module cupy; raises DeviceError where it is not installed, too old, or made for other GPUs."""
     try:
         import cupy as found  # pyright: ignore[reportMissingImports]
     except ImportError as error:
         if isinstance(error, ModuleNotFoundError) and error.name == "cupy":
-            raise DeviceError("GPUs are used through cupy, which is not installed", remedy=INSTALL) from None
-        raise DeviceError(f"cupy cannot be loaded: {error}", remedy=INSTALL) from error
+            raise DeviceError("GPUs are used through cupy, which is not installed", remedy=_install_cupy()) from None
+        raise DeviceError(f"cupy cannot be loaded: {error}", remedy=_install_cupy()) from error
     version = str(getattr(found, "__version__", "0"))
     if int(version.partition(".")[0]) < OLDEST_CUPY:
-        raise DeviceError(f"cupy {version} is too old, {OLDEST_CUPY} or newer is needed", remedy=INSTALL)
+        raise DeviceError(f"cupy {version} is too old, {OLDEST_CUPY} or newer is needed", remedy=_install_cupy())
     if found.cuda.runtime.is_hip:
-        raise DeviceError("this cupy is made for ROCm, GPUs that run CUDA are needed", remedy=INSTALL)
+        raise DeviceError("this cupy is made for ROCm, GPUs that run CUDA are needed", remedy=_install_cupy())
     return found
 
 
@@ -96,7 +100,7 @@ def _missing(runtime: Any, error: Any) -> DeviceError:
             )
         return DeviceError(
             f"the NVIDIA driver is too old: it knows CUDA {_version(driver)}, cupy needs CUDA {_version(needed)}",
-            remedy=f"a newer driver, or cupy for CUDA {driver // 1000}: pip install cupy-cuda{driver // 1000}x",
+            remedy=f"install a newer driver, or cupy for CUDA {driver // 1000}: pip install cupy-cuda{driver // 1000}x",
         )
     if status == _NO_DEVICE:
         visible = os.environ.get("CUDA_VISIBLE_DEVICES")

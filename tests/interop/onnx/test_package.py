@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from graphc.base.errors import ArgumentError
+from graphc.base.installation import install_command
 from graphc.interop.onnx.package import newest_versions, onnx_package, schema
 
 
@@ -14,7 +15,7 @@ def test_without_the_package_the_error_says_what_to_install(monkeypatch: pytest.
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(ArgumentError) as found:
         onnx_package()
-    assert "pip install 'graphc[onnx]'" in str(found.value)
+    assert f"install onnx: {install_command('onnx')}" in str(found.value)
 
 
 onnx = pytest.importorskip("onnx")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from graphc.base.errors import DeviceError
+from graphc.base.installation import install_command
 from graphc.files.product_descriptor import EPILOGUES, Matrix, ProductDescriptor
 from graphc.runtime.devices import cublaslt
 
@@ -65,4 +66,4 @@ def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cublaslt, "_places", lambda: iter(["/nowhere/libcublasLt.so.13"]))
     with pytest.raises(DeviceError, match="cannot be loaded") as caught:
         cublaslt.library()
-    assert "graphc[cuda]" in str(caught.value)
+    assert install_command("cuda") in str(caught.value)

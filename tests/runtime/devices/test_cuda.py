@@ -9,6 +9,7 @@ import threading
 import numpy as np
 import pytest
 
+from graphc.base.installation import install_command
 from graphc.errors import ArgumentError, ArtifactError, CompileError, DeviceError, MemoryLimitError
 from graphc.files.product_descriptor import Matrix, ProductDescriptor
 from graphc.runtime import devices
@@ -51,7 +52,7 @@ def test_without_cupy(monkeypatch):
     for name in [n for n in sys.modules if n == "cupy" or n.startswith("cupy.")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setattr(sys, "meta_path", [Finder(), *sys.meta_path])
-    refused("not installed", "pip install 'graphc")
+    refused("not installed", install_command("cuda"))
     assert devices.count() == 0
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from graphc.base.errors import ArtifactError, AttributeValueError, UnsupportedError
+from graphc.base.installation import install_command
 from graphc.interop.onnx.registry import op
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
@@ -32,7 +33,8 @@ def _decoded(data: bytes, mode: str) -> np.ndarray:
     try:
         Image: Any = import_module("PIL.Image")
     except ImportError:
-        raise UnsupportedError("ImageDecoder needs the package Pillow", remedy="pip install pillow") from None
+        remedy = f"install Pillow: {install_command('images')}"
+        raise UnsupportedError("ImageDecoder needs the package Pillow", remedy=remedy) from None
     try:
         with Image.open(io.BytesIO(data)) as image:
             return np.asarray(image.convert(mode))

@@ -1,6 +1,7 @@
 """ImageDecoder, with and without the package that decodes."""
 
 import io
+import re
 import sys
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 
 pytest.importorskip("onnx")
 import graphc as gc
+from graphc.base.installation import install_command
 from tests.interop.onnx.alike import module_of, refused
 
 TEXT = '(uint8[N] x) => (uint8 y) { y = ImageDecoder<pixel_format="FORMAT">(x) }'
@@ -42,5 +44,5 @@ def test_what_is_no_image_is_an_error() -> None:
 def test_without_pillow_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("PIL", "PIL.Image"):
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(gc.errors.UnsupportedError, match="pip install pillow"):
+    with pytest.raises(gc.errors.UnsupportedError, match=re.escape(f"install Pillow: {install_command('images')}")):
         module_of(TEXT.replace("FORMAT", "RGB"))(np.zeros(9, np.uint8))

@@ -47,8 +47,9 @@ def test_each_version_that_is_found_runs_the_subset(tmp_path: Path):
     assert done.returncode == 0, done.stderr
     assert f"python{OTHERS[0]}: not found\n" in done.stdout
     assert done.stdout.endswith(f"python{OTHERS[-1]}: passed\n")
-    install, tests = log.splitlines()
-    assert install.startswith("pip: install") and install.endswith(".[test]")
+    upgrade, install, tests = log.splitlines()
+    assert upgrade.startswith("pip: install") and upgrade.endswith("--upgrade pip")
+    assert install.startswith("pip: install") and install.endswith(". --group test")
     assert "-m pytest" in tests and "-m not slow" in tests
     named = [word for word in tests.split() if word.startswith("tests/")]
     assert "tests/compatibility/test_files.py" in named and all((ROOT / name).exists() for name in named)

@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 pytest.importorskip("torch", reason="the net compares with PyTorch")
-pytest.importorskip("nnsmith", reason="the extra fuzz is not installed")
+pytest.importorskip("nnsmith", reason="the dependency group fuzz is not installed")
 
 from tools.nets import graphs, run
 

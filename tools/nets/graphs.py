@@ -1,8 +1,7 @@
 """The net of others' graphs: models that NNSmith generates, on PyTorch and by functions of the same names on graphc.
 
-``pip install torch==2.13.0``, then ``pip install '.[fuzz]'``, then ``python -m tools.nets.graphs --seconds 600``. Each
-model is traced by torch.fx; each node of the trace becomes a statement of a program, which is compared and reduced as
-random programs are.
+``pip install --group fuzz``, then ``python -m tools.nets.graphs --seconds 600``. Each model is traced by torch.fx; each
+node of the trace becomes a statement of a program, which is compared and reduced as random programs are.
 """
 
 from __future__ import annotations

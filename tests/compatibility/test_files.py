@@ -38,8 +38,8 @@ def check(model: Any, expected: dict[str, np.ndarray]) -> None:
         np.testing.assert_allclose(model(gc.tensor(expected["x"])).numpy(), expected["y"], rtol=1e-5, atol=1e-6)
 
 
-def test_there_are_files_of_the_first_version():
-    assert "0.1.0" in VERSIONS
+def test_there_are_files_of_the_first_version_and_of_this_one():
+    assert {"0.1.0", gc.__version__} <= set(VERSIONS)
     assert {path.name for path in (FILES / "0.1.0").iterdir()} >= {"model.gcm", "module.pkl", "state.npz"}
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from llvmlite import binding
+
 from graphc.codegen.machine.instruction import NOTHING, Instruction, without_operands
 
 PAUSE = Instruction(
@@ -15,4 +17,5 @@ PAUSE = Instruction(
 GO_ON = Instruction("pause", without_operands("llvm.donothing"), NOTHING)
 """What others do there."""
 
-INSTRUCTIONS = (PAUSE, GO_ON)
+# NOTE: LLVM 20 (llvmlite 0.45 to 0.47) has no llvm.riscv.pause and would call it as a function.
+INSTRUCTIONS = (PAUSE, GO_ON) if binding.llvm_version_info[0] >= 22 else (GO_ON,)

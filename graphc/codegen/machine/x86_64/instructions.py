@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from llvmlite import binding
+
 from graphc.codegen.machine.instruction import (
     NARROW,
     NOTHING,
@@ -20,9 +22,12 @@ from graphc.codegen.machine.instruction import (
 )
 
 _SHORT_VECTORS = frozenset({"avx512f", "avx512vl"})
+_LLVM_22 = binding.llvm_version_info[0] >= 22
+"""Whether LLVM has the forms of version 22. Version 20 (llvmlite 0.45 to 0.47) takes the operands of vpdpbusd as i32
+and lowers llvm.ldexp of vectors to calls of ldexpf."""
 
 
-def _products(writer: Writer, operands: Sequence[str], kind: str, name: str, parts: int, part: str) -> str:
+def _products(writer: Writer, operands: Sequence[str], kind: str, name: str, parts: int = 1, part: str = "i32") -> str:
     """``total`` and products of the parts of each element of two others."""
     left, right, total = operands
     lanes = lanes_of(kind)
@@ -32,7 +37,8 @@ def _products(writer: Writer, operands: Sequence[str], kind: str, name: str, par
 
 
 def _vpdpbusd(writer: Writer, operands: Sequence[str], kind: str) -> str:
-    return _products(writer, operands, kind, "llvm.x86.avx512.vpdpbusd", 4, "i8")
+    name = "llvm.x86.avx512.vpdpbusd"
+    return _products(writer, operands, kind, name, 4, "i8") if _LLVM_22 else _products(writer, operands, kind, name)
 
 
 def _vdpbf16ps(writer: Writer, operands: Sequence[str], kind: str) -> str:
@@ -41,14 +47,19 @@ def _vdpbf16ps(writer: Writer, operands: Sequence[str], kind: str) -> str:
 
 def _vscalef(writer: Writer, operands: Sequence[str], kind: str) -> str:
     value, power = operands
-    lanes = lanes_of(kind)
-    name = f"llvm.x86.avx512.mask.scalef.{'ps' if lanes == 16 else 'pd'}.512"
-    given = [(kind, value), (kind, power), (kind, value), (f"i{lanes}", "-1"), ("i32", "4")]
-    return call(writer, kind, name, given)
+    lanes, single = lanes_of(kind), kind.endswith("float>")
+    width = lanes * (32 if single else 64)
+    name = f"llvm.x86.avx512.mask.scalef.{'ps' if single else 'pd'}.{width}"
+    rounding = [("i32", "4")] if width == 512 else []
+    mask = (f"i{max(lanes, 8)}", "-1")
+    return call(writer, kind, name, [(kind, value), (kind, power), (kind, value), mask, *rounding])
 
 
 def _ldexp(writer: Writer, operands: Sequence[str], kind: str) -> str:
     value, power = operands
+    if not _LLVM_22:
+        exponent = writer.line(f"sitofp {of_type(kind, 'i32')} {power} to {kind}")
+        return _vscalef(writer, (value, exponent), kind)
     name = f"llvm.ldexp.{suffix_of(kind)}.v{lanes_of(kind)}i32"
     return call(writer, kind, name, [(kind, value), (of_type(kind, "i32"), power)])
 
@@ -91,6 +102,11 @@ def _pair_product(half: str, op: str, number: int, total: str) -> tuple[str, ...
 
 _WHOLE = "%a: i32[LANES] in, %b: i32[LANES] in, %t: {0}[LANES] in, %r: {0}[LANES] out"
 _READ = "a: i32 = load %a[l]", "b: i32 = load %b[l]"
+_SCALED = (
+    *("<4 x float>", "<8 x float>", "<16 x float>"),
+    *("<2 x double>", "<4 x double>", "<8 x double>"),
+)
+"""Vectors that fill a register, which vscalef takes."""
 _POWER = "%x: TYPE[LANES] in, %p: {0}[LANES] in, %r: TYPE[LANES] out"
 
 VPDPBUSD = Instruction(
@@ -167,6 +183,7 @@ LDEXP = Instruction(
     ("vector", "vector"),
     mnemonics=("vscalef",),
     features=_SHORT_VECTORS,
+    kinds=() if _LLVM_22 else _SCALED,
     whole=("p",),
 )
 """Times a power of two, which is given as an integer."""

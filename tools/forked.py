@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import signal
 import sys
@@ -26,6 +27,8 @@ def fork(action: Callable[[], None], log: Path) -> int:
         for stream in (1, 2):
             os.dup2(file, stream)
         sys.stdout = sys.stderr = open(file, "w", encoding="utf-8")  # noqa: SIM115  # until the process ends
+        if faulthandler.is_enabled():  # by pytest, which would print a crash that is meant among its dots
+            faulthandler.enable(sys.stderr)
         action()
         code = 0
     # NOTE: nothing may come out of here, for it would run on as a second parent.

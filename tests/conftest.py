@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
+import gc
+import hashlib
 import logging
 import os
 import re
 import signal
 import sys
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
@@ -73,13 +74,18 @@ def _compares(path: Path) -> bool:
 
 def in_sample(test: str, percent: float, seed: int) -> bool:
     """Whether a test id belongs to a random share of all, the same in every process and on every machine."""
-    return zlib.crc32(f"{seed} {test}".encode()) < percent / 100 * 2**32
+    digest = hashlib.blake2b(f"{seed} {test}".encode(), digest_size=4).digest()
+    return int.from_bytes(digest) < percent / 100 * 2**32
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Keep the sample, and mark the tests of files that compare with PyTorch: ``pytest -m torch`` runs what was skipped
     without it. And those with a ``device``: ``pytest -m cuda`` runs on a GPU what ``pytest -m emulated`` runs without
     one."""
+    for item in items:
+        sampled = item.get_closest_marker("sampled")
+        if sampled is not None and not in_sample(item.nodeid, sampled.args[0], 0):
+            item.add_marker("slow")
     percent, seed = config.getoption("--sample"), config.getoption("--sample-seed")
     left_out = [item for item in items if not in_sample(item.nodeid, percent, seed)]
     if left_out:
@@ -91,6 +97,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         params = getattr(getattr(item, "callspec", None), "params", {})
         for device in {params.get("device"), params.get("device_of_module")} & _MARKS.keys():
             item.add_marker(_MARKS[device])
+
+
+def pytest_collection_finish() -> None:
+    """Keep the garbage collector from walking over all tests each time: collections in tests then cost what they do in
+    a program."""
+    gc.collect()
+    gc.freeze()
 
 
 _MARKS = {"cuda-emu": "emulated", "cuda": "cuda"}

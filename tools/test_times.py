@@ -1,8 +1,8 @@
 """Processor time of every test: a pytest plugin that records it, and the command that writes docs/test_times.md.
 
-    python -m tools.test_times --write          # run the whole suite on all cores, then write the page
-    python -m tools.test_times tests/nn -m torch  # run part of it and print the tables
-    python -m tools.test_times --read FILE      # print the tables of an earlier ``pytest --times FILE``
+    python -m tools.test_times --write             # run the whole suite on all cores, then write the page
+    python -m tools.test_times tests/nn -m torch   # run part of it and print the tables
+    python -m tools.test_times --read FILE [FILE ...]   # print the tables of earlier runs, ``pytest --times FILE``
 
 Processor seconds count the test's process and the child processes that it waits for, so that neighbours on the same
 machine change them little.
@@ -50,7 +50,7 @@ class Recorder:
         self.path = path
         """File of the results; None in a worker of pytest-xdist."""
         self.tests: dict[str, list[Any]] = {}
-        """Seconds, outcome and reason of a skip by test id."""
+        """Seconds, outcome, reason of a skip, and whether it is marked slow, by test id."""
         self.collecting: list[float] = []
         """Seconds from the start of each process to the end of its collection."""
         self.start = time.perf_counter()
@@ -77,7 +77,7 @@ class Recorder:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Add up setup, call and teardown."""
-        test = self.tests.setdefault(report.nodeid, [0.0, "passed", ""])
+        test = self.tests.setdefault(report.nodeid, [0.0, "passed", "", "slow" in report.keywords])
         test[0] += getattr(report, "processor_seconds", 0.0)
         if report.outcome != "passed":
             test[1] = report.outcome
@@ -116,7 +116,7 @@ class Times:
     collecting: list[float]
     """Processor seconds of collecting, for each worker."""
     tests: dict[str, list[Any]]
-    """Processor seconds, outcome and reason of a skip by test id."""
+    """Processor seconds, outcome, reason of a skip, and whether it is marked slow, by test id."""
 
     @property
     def processor(self) -> float:
@@ -124,9 +124,11 @@ class Times:
         return sum(self.collecting) + sum(test[0] for test in self.tests.values())
 
 
-def read_times(path: Path) -> Times:
-    """Return what ``pytest --times`` wrote."""
-    return Times(**json.loads(path.read_text("utf-8")))
+def read_times(*paths: Path) -> Times:
+    """Return what runs of ``pytest --times`` wrote, one after the other."""
+    runs = [Times(**json.loads(path.read_text("utf-8"))) for path in paths]
+    tests = {name: test for run in runs for name, test in run.tests.items()}
+    return Times(sum(run.wall for run in runs), [seconds for run in runs for seconds in run.collecting], tests)
 
 
 def suite_of(test: str) -> str:
@@ -136,45 +138,50 @@ def suite_of(test: str) -> str:
     return "/".join(folders[:depth]) or "tests"
 
 
-def rows_by_suite(times: Times) -> list[tuple[str, int, int, float]]:
-    """Return suite, tests, skipped tests and processor seconds, the most expensive suite first."""
-    tests, skipped, seconds = Counter[str](), Counter[str](), Counter[str]()
-    for name, (spent, outcome, _) in times.tests.items():
+def rows_by_suite(times: Times) -> list[tuple[str, int, int, float, float]]:
+    """Return suite, tests, skipped tests, and processor seconds of its slow tests and of the others, the most expensive
+    suite first."""
+    tests, skipped, seconds, slow = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
+    for name, (spent, outcome, _, is_slow) in times.tests.items():
         suite = suite_of(name)
         tests[suite] += 1
         skipped[suite] += outcome == "skipped"
-        seconds[suite] += spent
-    return [(suite, tests[suite], skipped[suite], seconds[suite]) for suite in sorted(tests, key=lambda s: -seconds[s])]
+        (slow if is_slow else seconds)[suite] += spent
+    suites = sorted(tests, key=lambda suite: -seconds[suite] - slow[suite])
+    return [(suite, tests[suite], skipped[suite], slow[suite], seconds[suite]) for suite in suites]
 
 
 def skip_reasons(times: Times) -> list[tuple[str, int]]:
     """Return the reasons of skipped tests with their counts; numbers in a reason count as equal."""
-    reasons = Counter(_NUMBER.sub("N", reason) for _, outcome, reason in times.tests.values() if outcome == "skipped")
+    reasons = Counter(
+        _NUMBER.sub("N", reason) for _, outcome, reason, _ in times.tests.values() if outcome == "skipped"
+    )
     return reasons.most_common()
 
 
 def format_page(times: Times, machine: str) -> str:
     """Return docs/test_times.md."""
-    outcomes = Counter(outcome for _, outcome, _ in times.tests.values())
+    outcomes = Counter(test[1] for test in times.tests.values())
     slowest = sorted(times.tests.items(), key=lambda item: -item[1][0])[:SLOWEST]
     collecting = sum(times.collecting)
     return "\n".join(
         [
             "# Times of the tests",
             "",
-            "`python -m tools.test_times --write` ran every test, those that compare with PyTorch included, and wrote",
-            "this page. Seconds are processor seconds of a test with its child processes.",
+            "`python -m tools.test_times --write` runs every test, those that compare with PyTorch included, and writes",
+            "this page. Seconds are processor seconds of a test with its child processes. `pytest -m 'not slow'` leaves out",
+            "the slow ones: long tests, and what lies outside of a random share of long tables.",
             "",
             f"{machine}: {outcomes['passed']:,} passed,",
             f"{outcomes['failed']:,} failed, {outcomes['skipped']:,} skipped in",
             f"{times.wall / 60:.1f} minutes, {times.processor / 60:.1f} processor minutes; of these",
             f"{collecting / 60:.1f} went to collecting in {len(times.collecting)} processes.",
             "",
-            "| suite | tests | skipped | seconds |",
-            "|---|---|---|---|",
+            "| suite | tests | skipped | seconds of slow tests | of others |",
+            "|---|---|---|---|---|",
             *(
-                f"| {name} | {tests:,} | {skipped:,} | {spent:.1f} |"
-                for name, tests, skipped, spent in rows_by_suite(times)
+                f"| {suite} | {tests:,} | {skipped:,} | {slow:.1f} | {spent:.1f} |"
+                for suite, tests, skipped, slow, spent in rows_by_suite(times)
             ),
             "",
             "## Skipped tests",
@@ -222,15 +229,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return 1 where a test failed."""
     parser = argparse.ArgumentParser(prog="python -m tools.test_times", description=__doc__.partition("\n")[0])
     parser.add_argument("--write", action="store_true", help="write docs/test_times.md instead of printing")
-    parser.add_argument("--read", type=Path, metavar="FILE", help="take the times of an earlier `pytest --times FILE`")
+    parser.add_argument("--read", type=Path, nargs="+", metavar="FILE", help="take the times of `pytest --times FILE`")
     options, rest = parser.parse_known_args(arguments)
-    times = read_times(options.read) if options.read else run_tests(rest)
+    times = read_times(*options.read) if options.read else run_tests(rest)
     page = format_page(times, machine_name())
     if options.write:
         PAGE.write_text(page, "utf-8")
     else:
         print(page)
-    return int(any(outcome == "failed" for _, outcome, _ in times.tests.values()))
+    return int(any(test[1] == "failed" for test in times.tests.values()))
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from typing import Any
 
 from graphc.base.errors import ArgumentError
@@ -361,9 +362,14 @@ def read(environment: Mapping[str, str] | None = None) -> Options:
     Raises ArgumentError for a value that an option does not have.
     """
     environment = os.environ if environment is None else environment
+    return _parse(tuple([environment.get(option.variable, option.default) for option in OPTIONS]))
+
+
+@lru_cache(maxsize=16)
+def _parse(texts: tuple[str, ...]) -> Options:
+    # NOTE: every compile asks for options a hundred times; the environment changes rarely.
     values = {}
-    for option in OPTIONS:
-        text = environment.get(option.variable, option.default)
+    for option, text in zip(OPTIONS, texts, strict=True):
         try:
             values[option.field] = option.parse(text)
         except (ValueError, KeyError):

@@ -21,6 +21,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.setattr(loop, name, value)
 
 
+@pytest.mark.sampled(40)
 @pytest.mark.parametrize("key", loops.LOOPS)
 def test_losses_of_one_call_and_of_an_ordinary_loop_are_eagers(key: str) -> None:
     plain = training_row.Run(key, "graphc")

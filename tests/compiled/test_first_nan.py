@@ -381,6 +381,7 @@ OPTIONS: dict[str, dict] = {
 }
 
 
+@pytest.mark.sampled(50)
 @pytest.mark.parametrize("level", [True, "all"])
 @pytest.mark.parametrize("name", OPTIONS)
 def test_armed_steps_are_the_same_and_stop(name, level):

@@ -75,6 +75,7 @@ def _trained(make, memory, steps=4):
     return step, losses, {name: np.array(value) for name, value in model.state_dict().items()}
 
 
+@pytest.mark.sampled(50)
 @pytest.mark.parametrize("name", MODELS)
 def test_training_is_the_same_within_the_budget(name):
     make, share = MODELS[name]

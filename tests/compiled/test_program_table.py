@@ -139,6 +139,7 @@ def test_bytes_of_all_functions_are_limited_and_shared_arrays_count_once(option:
     assert len(first.table) == 1 and list(second.table) == [second.table.last], "what was used last stays"
 
 
+@pytest.mark.slow
 def test_a_thousand_random_sizes_stay_within_the_limits(option: Option):
     net = model()
     fast = gc.compile(net)

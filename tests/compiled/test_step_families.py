@@ -156,6 +156,7 @@ def chosen() -> list[str]:
     return random.Random(datetime.date.today().toordinal()).sample(list(FAMILIES), SAMPLE)
 
 
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("name", chosen())
 def test_compiled_training_is_eager_training(name):
     found = figures(name)

@@ -224,6 +224,7 @@ def test_a_step_is_recorded_where_somebody_asks():
     assert all(span.end >= span.begin for span in spans)
 
 
+@pytest.mark.sampled(50)
 @needs_mpi
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_processes_have_the_same_bits_after_twenty_steps(ranks):

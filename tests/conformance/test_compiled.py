@@ -50,6 +50,7 @@ def _pull(outputs: list[Any]) -> None:
         total.backward()
 
 
+@pytest.mark.sampled(40)
 @pytest.mark.parametrize("case", _cases())
 def test_compiled(case):
     def function(*tensors: Any) -> Any:

@@ -122,6 +122,7 @@ def energy(found: list[Any], weights: list[Any]) -> Any:
     )
 
 
+@pytest.mark.sampled(50)
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
 @pytest.mark.parametrize("name", CASES)
 def test_complex_matrices_are_treated_as_pytorch_does(name: str, compiled: bool):

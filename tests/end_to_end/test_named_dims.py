@@ -208,6 +208,7 @@ def compare(found, expected, title):
         np.testing.assert_allclose(a, b.numpy(), rtol=1e-4, atol=1e-5, err_msg=title)
 
 
+@pytest.mark.sampled(50)
 @pytest.mark.parametrize("name", MODELS)
 def test_one_program_runs_for_all_sizes(name):
     make, inputs = MODELS[name]

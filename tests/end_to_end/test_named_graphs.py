@@ -16,6 +16,7 @@ BOUND = 1e-3
 """Largest difference over the largest magnitude: gradients of batch norm over few values lose most digits."""
 
 
+@pytest.mark.sampled(50)
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_one_native_program_computes_the_graph_at_every_size(path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("GRAPHC_CACHE", "off")

@@ -25,6 +25,7 @@ def layouts_of(path: Path) -> tuple[str, ...]:
     return LAYOUTS if images and not path.stem.endswith("_loss") else LAYOUTS[:1]
 
 
+@pytest.mark.sampled(50)
 @pytest.mark.parametrize(
     ("path", "layout"), [(p, x) for p in FILES for x in layouts_of(p)], ids=lambda x: str(getattr(x, "stem", x))
 )

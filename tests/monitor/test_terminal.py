@@ -66,5 +66,5 @@ def test_the_course_shows_the_last_values():
 
 def test_the_missing_package_is_named(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "rich.live", None)
-    with pytest.raises(ArgumentError, match=r"graphc\[monitor\]"):
+    with pytest.raises(ArgumentError, match=r"\[monitor\]"):
         TerminalWriter()

@@ -290,6 +290,7 @@ def sequence_of_changes(seed, compiled, steps=30):
     return log
 
 
+@pytest.mark.sampled(50)
 @pytest.mark.parametrize("seed", range(12))
 def test_random_sequences_of_adding_removing_and_calling(seed):
     assert sequence_of_changes(seed, True) == sequence_of_changes(seed, False)

@@ -164,6 +164,7 @@ def _differentiated(graph: Graph) -> Graph | None:
     return vjp_graph(graph, wrt) if wrt and any(v.dtype.kind in "fc" for v in graph.outputs) else None
 
 
+@pytest.mark.sampled(50)
 @pytest.mark.parametrize("op", [op for op in OPS if op.vjp is not None], ids=lambda op: op.name)
 def test_gradients_are_those_of_every_size_without_a_question(op: OpDef):
     for naming in every_naming(op):
@@ -175,6 +176,7 @@ def test_gradients_are_those_of_every_size_without_a_question(op: OpDef):
             assert not assumptions.found, f"{naming}: {[str(a) for a in assumptions.found.values()]}"
 
 
+@pytest.mark.sampled(50)
 @pytest.mark.parametrize("op", [op for op in OPS if op.lower or op.lower_nest], ids=lambda op: op.name)
 def test_kernels_are_right_at_every_size(op: OpDef):
     for naming in every_naming(op):

@@ -63,6 +63,7 @@ def quad_product(rows: int, columns: int, depth: int) -> tuple[Graph, list[np.nd
     return graph, [quads, random.integers(-(2**15), 2**15, start.shape).astype(np.int32)]
 
 
+@pytest.mark.sampled(50)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("size", SIZES, ids=str)
 @pytest.mark.parametrize("product", [exact_product, quad_product])

@@ -26,6 +26,7 @@ def draw(shape: tuple[int, ...], dtype: str, seed: int = 0) -> np.ndarray:
     return found
 
 
+@pytest.mark.sampled(50)
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize(("shape", "axis"), [((1,), 0), ((2,), 0), ((37,), 0), ((3, 70), 1), ((130, 2), 0)])
@@ -36,6 +37,7 @@ def test_the_order_is_that_of_numpy(dtype: str, shape: tuple[int, ...], axis: in
     np.testing.assert_array_equal(found.numpy(), order.order_of(x, axis, descending))
 
 
+@pytest.mark.sampled(50)
 @pytest.mark.parametrize("count", [1, 3, SELECTED, SELECTED + 1])
 @pytest.mark.parametrize("descending", [False, True])
 @pytest.mark.parametrize("dtype", TYPES)

@@ -117,6 +117,7 @@ def test_a_batch_may_be_empty(path: Path, tmp_path: Path):
             np.testing.assert_allclose(result, wanted, rtol=1e-3, atol=1e-3)
 
 
+@pytest.mark.sampled(50)
 @pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
 def test_every_op_and_its_gradient_mean_the_same_at_every_size(op: OpDef):
     proven = [n for n in every_naming(op) if (op.name, tuple(n.places)) not in UNPROVEN and not may_ask(n)]

@@ -168,6 +168,7 @@ def test_programs_of_one_engine_live_as_long_as_they_are_needed():
         assert library is None or added(library, 1) == n + 1
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="asks the kernel of Linux for memory")
 def test_parts_of_a_program_may_lie_gigabytes_apart():
     found = subprocess.run([sys.executable, "-m", "tests.runtime.scattered"], capture_output=True, text=True, cwd=ROOT)

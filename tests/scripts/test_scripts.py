@@ -17,6 +17,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "scripts.md"
 SAMPLE = random.Random(18).sample(names(), 5)
 
 
+@pytest.mark.sampled(40)
 @pytest.mark.parametrize("name", names())
 def test_a_script_gives_the_curve_that_pytorch_gave(name):
     assert worst(curve(name, "graphc"), recorded()[name]) <= TOLERANCE

@@ -9,6 +9,7 @@ from tests.scripts.run import TOLERANCE, curve, names, recorded, worst
 torch = pytest.importorskip("torch")
 
 
+@pytest.mark.sampled(15)
 @pytest.mark.parametrize("name", names())
 def test_the_recorded_curve_is_what_pytorch_computes(name: str, monkeypatch: pytest.MonkeyPatch):
     # NOTE: PyTorch's tables of tests, which other tests read, forbid the switches that scripts set.

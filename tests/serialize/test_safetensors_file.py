@@ -122,7 +122,7 @@ def test_places_that_are_no_files(tmp_path: Path):
 
 def test_the_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "safetensors", None)
-    with pytest.raises(ArgumentError, match=r"graphc\[interop\]"):
+    with pytest.raises(ArgumentError, match=r"\[interop\]"):
         load_safetensors(tmp_path / "a")
 
 

@@ -285,6 +285,7 @@ print(weights.tobytes().hex())
 """
 
 
+@pytest.mark.sampled(50)
 @pytest.mark.parametrize("deterministic", [True, False])
 def test_a_process_that_resumes_has_the_bits_of_one_that_goes_on(deterministic, tmp_path):
     def run(start, stop):

@@ -24,6 +24,7 @@ def run(*arguments: str, seed: str) -> digests.Digests:
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 def test_every_process_and_hash_seed_gives_the_same():
     first = run("--targets", "avx512,neon", seed="1")
     assert first == run("--targets", "avx512,neon", seed="2")

@@ -7,6 +7,7 @@ import pytest
 from tools import hooks
 
 
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("seed", range(0, 100, 10))
 def test_sequences(seed, capsys):
     assert hooks.main(["--sequences", "10", "--steps", "6", "--seed", str(seed)]) == 0

@@ -14,6 +14,7 @@ from tools import kill_ranks
 from tools.kill_ranks import Outcome, Target
 
 
+@pytest.mark.slow
 @needs_mpi
 def test_a_training_that_was_killed_and_resumed_has_the_same_bits():
     found = kill_ranks.run(2, 2, 5, ["eager"])

@@ -11,6 +11,7 @@ from tools.nets import control
 from tools.nets.run import BAD, DIFFERENT, FAILED
 
 
+@pytest.mark.sampled(25)
 @pytest.mark.parametrize("case", list(itertools.islice(control.cases(7), 18)))
 def test_programs(case):
     outcome = control.judge(case)

@@ -129,6 +129,7 @@ def test_what_is_missing_has_another_type_or_differs_is_a_difference():
     assert ways.first_difference(nan, {"x": np.array([np.nan, 0.0])}, True) == ""
 
 
+@pytest.mark.slow
 def test_a_seeded_sample_is_equal_or_refused():
     with own_cache(True):
         found = {case: mutations.judge_case(case) for case in mutations.cases(20261122)[:40]}

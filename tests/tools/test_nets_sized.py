@@ -30,6 +30,7 @@ def test_a_name_stands_for_the_same_program():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1])
 def test_no_program_of_a_sample_differs_at_some_size(seed: int):
     outcomes = {name: sized.judge(name) for name in itertools.islice(sized.NET.cases(seed), SAMPLE)}

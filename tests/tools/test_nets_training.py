@@ -13,6 +13,7 @@ from tools.nets.training_events import EVENTS
 from tools.nets.training_models import PARTS
 
 
+@pytest.mark.sampled(40)
 @pytest.mark.parametrize("case", list(itertools.islice(training.cases(7), 10)))
 def test_programs(case):
     outcome = training.judge(case)

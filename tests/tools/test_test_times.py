@@ -16,10 +16,10 @@ TIMES = Times(
     wall=120.0,
     collecting=[10.0, 12.0],
     tests={
-        "tests/nn/test_a.py::test_one[x|y]": [4.0, "passed", ""],
-        "tests/nn/test_a.py::test_two": [1.0, "skipped", "it needs 64 bytes"],
-        "tests/codegen/llvm/deep/test_b.py::test_three": [7.0, "failed", ""],
-        "tests/test_front.py::test_four": [0.5, "skipped", "it needs 128 bytes"],
+        "tests/nn/test_a.py::test_one[x|y]": [4.0, "passed", "", False],
+        "tests/nn/test_a.py::test_two": [1.0, "skipped", "it needs 64 bytes", True],
+        "tests/codegen/llvm/deep/test_b.py::test_three": [7.0, "failed", "", False],
+        "tests/test_front.py::test_four": [0.5, "skipped", "it needs 128 bytes", False],
     },
 )
 
@@ -29,7 +29,11 @@ def test_suites_are_folders_and_those_of_codegen_one_level_deeper():
 
 
 def test_rows_begin_with_the_most_expensive_suite():
-    assert rows_by_suite(TIMES) == [("codegen/llvm", 1, 0, 7.0), ("nn", 2, 1, 5.0), ("tests", 1, 1, 0.5)]
+    assert rows_by_suite(TIMES) == [
+        ("codegen/llvm", 1, 0, 0.0, 7.0),
+        ("nn", 2, 1, 1.0, 4.0),
+        ("tests", 1, 1, 0.0, 0.5),
+    ]
 
 
 def test_reasons_that_differ_in_numbers_are_counted_together():
@@ -52,6 +56,7 @@ def test_works():
     while time.process_time() < end:
         pass
 
+@pytest.mark.slow
 def test_skips():
     pytest.skip("it rains")
 """
@@ -66,9 +71,9 @@ def test_the_plugin_records_seconds_outcomes_and_reasons(workers: tuple[str, ...
     done = subprocess.run([*command, str(tmp_path)], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     found = read_times(times)
-    assert found.tests["test_it.py::test_works"][1:] == ["passed", ""]
+    assert found.tests["test_it.py::test_works"][1:] == ["passed", "", False]
     assert 0.3 <= found.tests["test_it.py::test_works"][0] < 10
-    assert found.tests["test_it.py::test_skips"][1:] == ["skipped", "it rains"]
+    assert found.tests["test_it.py::test_skips"][1:] == ["skipped", "it rains", True]
     assert len(found.collecting) == max(1, 2 * bool(workers)) and min(found.collecting) > 0
 
 

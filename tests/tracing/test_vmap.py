@@ -56,6 +56,7 @@ def test_the_same_as_a_loop(name: str, run):
     close(run(graphc.vmap(FUNCTIONS[name]))(x, y), loop(FUNCTIONS[name], x, y))
 
 
+@pytest.mark.sampled(50)
 @RUNS
 @pytest.mark.parametrize("name", [n for n in FUNCTIONS if n not in ("constant", "order")])
 def test_derivatives_inside_and_outside(name: str, run):

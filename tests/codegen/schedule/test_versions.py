@@ -114,6 +114,7 @@ def test_the_version_of_one_image_runs_for_one_image_only(name: str):
         assert loop.axis.name == (least if batch == 1 else rest).axis.name
 
 
+@pytest.mark.sampled(50)
 @pytest.mark.parametrize("target", ["avx512", "avx2", "neon"])
 @pytest.mark.parametrize("name", KERNELS)
 def test_versions_are_right_at_every_size(name: str, target: str):

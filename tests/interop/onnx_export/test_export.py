@@ -63,6 +63,7 @@ def test_a_family_runs_in_onnxruntime(name: str, opset: int, tmp_path: Path):
     assert distance(found, wanted(model, inputs)) < TOLERANCE
 
 
+@pytest.mark.sampled(50)
 @pytest.mark.parametrize("opset", OPSETS)
 @pytest.mark.parametrize("name", FAMILIES)
 def test_a_family_comes_back_as_it_was(name: str, opset: int, tmp_path: Path):

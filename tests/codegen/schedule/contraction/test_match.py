@@ -36,6 +36,7 @@ def test_products_of_any_size_natively(form: str, target: str):
         check_scheduled(kernel, machine)
 
 
+@pytest.mark.sampled(50)
 @pytest.mark.parametrize("target", [*TARGETS, "neon"])
 @pytest.mark.parametrize("stored", ["bf16", "f16", "i8"])
 @pytest.mark.parametrize("form", FORMS)

@@ -60,6 +60,7 @@ def steps_of_quads(graph: Graph, columns: int, depth: int) -> Value:
     return nibble_quad_matmul(x, start, constant(graph, words, int32), scales)
 
 
+@pytest.mark.sampled(40)
 @pytest.mark.parametrize("target", ["host", "avx2", "neon"])
 @pytest.mark.parametrize(("columns", "depth"), [(70, 40), (33, 70)])
 @pytest.mark.parametrize("product", [pairs, quads, steps_of_f32, steps_of_quads])

@@ -75,6 +75,7 @@ def sizes_for(kernel: Kernel, target: str) -> list[dict[str, int]]:
     return [{first: n, **dict.fromkeys(others, 1 + i % 3)} for i, n in enumerate(found)]
 
 
+@pytest.mark.sampled(40)
 @pytest.mark.parametrize("target", ["avx512", "avx2", "neon"])
 @pytest.mark.parametrize("name", KERNELS)
 def test_a_product_is_right_at_every_size(name: str, target: str):

@@ -90,6 +90,7 @@ def is_row_packed(kernel: Kernel, target: Target) -> bool:
     return any(b.name == "packed_rows" for b in buffers)
 
 
+@pytest.mark.sampled(50)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("rows", [64, 75])
 def test_rows_of_which_each_step_reads_another_line_are_packed(rows: int, target: str):

@@ -41,6 +41,7 @@ def test_what_has_no_tiles():
     assert tile_steps(text, text.b, text.a, text.outer[1], TILES) == 0
 
 
+@pytest.mark.sampled(57)
 @pytest.mark.parametrize(("m", "n", "k"), [(64, 64, 32), (65, 33, 16), (33, 50, 24), (20, 7, 32)])
 @pytest.mark.parametrize("after", ["", "v: f32 = abs(r)"], ids=["stored", "followed"])
 def test_blocks_of_tiles_mean_the_same(m: int, n: int, k: int, after: str):

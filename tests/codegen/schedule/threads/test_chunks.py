@@ -85,6 +85,7 @@ def storages(program: Program, given: list[np.ndarray]) -> dict[str, np.ndarray]
     return arrays
 
 
+@pytest.mark.sampled(40)
 @pytest.mark.parametrize("op,sample", SAMPLES)
 def test_parts_of_every_op(op, sample):
     graph = sample_graph(op, sample.operands, sample.attrs)

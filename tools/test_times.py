@@ -103,7 +103,7 @@ _START = pytest.StashKey[float]()
 
 def _skip_reason(report: pytest.TestReport) -> str:
     if report.skipped and isinstance(report.longrepr, tuple):
-        return report.longrepr[2].removeprefix("Skipped: ")
+        return report.longrepr[2].removeprefix("Skipped: ").partition("\n")[0]
     return ""
 
 
@@ -168,9 +168,10 @@ def format_page(times: Times, machine: str) -> str:
         [
             "# Times of the tests",
             "",
-            "`python -m tools.test_times --write` runs every test, those that compare with PyTorch included, and writes",
-            "this page. Seconds are processor seconds of a test with its child processes. `pytest -m 'not slow'` leaves out",
-            "the slow ones: long tests, and what lies outside of a random share of long tables.",
+            "`python -m tools.test_times --write` runs every test, those that compare with PyTorch included, and",
+            "writes this page. Seconds are processor seconds of a test with its child processes.",
+            "`pytest -m 'not slow'` leaves out the slow ones: long tests, and what lies outside of a random share of",
+            "long tables.",
             "",
             f"{machine}: {outcomes['passed']:,} passed,",
             f"{outcomes['failed']:,} failed, {outcomes['skipped']:,} skipped in",

@@ -35,6 +35,8 @@ from graphc.runtime.loader import Library, host, load_object, runs_here
 TARGETS = ("host", "avx2", "sse2")
 """Targets whose code this machine may be able to run."""
 
+Run = Callable[[list[np.ndarray]], list[np.ndarray]]
+"""Computes the outputs from one array per input, param and state; writes states in place."""
 Results = tuple[list[np.ndarray], dict[str, np.ndarray]]
 """Outputs, and the new content of every written state by path."""
 Place = Callable[[Storage | None, np.ndarray], np.ndarray]
@@ -150,19 +152,19 @@ def aligned_copy(array: np.ndarray) -> np.ndarray:
 def run_native(graph: Graph, arguments: Sequence[np.ndarray], target: Target) -> Results:
     """The whole way, without graph passes."""
     native = Native(scheduled(lowered(graph), target), target)
-    return _with_state(graph, native, arguments)
+    return with_state(graph, native, arguments)
 
 
 def run_lowered(graph: Graph, arguments: Sequence[np.ndarray]) -> Results:
     """The lowered program by the kernel interpreter."""
     program = lowered(graph)
-    return _with_state(graph, lambda a: list(run_program(program, a)), arguments)
+    return with_state(graph, lambda a: list(run_program(program, a)), arguments)
 
 
 def run_scheduled(graph: Graph, arguments: Sequence[np.ndarray], target: Target) -> Results:
     """The scheduled program by the kernel interpreter, in its planned arena."""
     program = scheduled(lowered(graph), target)
-    return _with_state(graph, lambda a: list(run_program(program, a)), arguments)
+    return with_state(graph, lambda a: list(run_program(program, a)), arguments)
 
 
 def run_graph(graph: Graph, arguments: Sequence[np.ndarray]) -> Results:
@@ -173,7 +175,8 @@ def run_graph(graph: Graph, arguments: Sequence[np.ndarray]) -> Results:
     return [np.asarray(o) for o in outputs], dict(evaluator.state)
 
 
-def _with_state(graph: Graph, run: Callable[[list[np.ndarray]], list[np.ndarray]], arguments) -> Results:
+def with_state(graph: Graph, run: Run, arguments: Sequence[np.ndarray]) -> Results:
+    """Run a program of a graph on copies of the arguments; check that it changes nothing but the states it writes."""
     given = [np.array(a, order="C") for a in arguments]
     outputs = run(given)
     state = {}

@@ -162,7 +162,8 @@ class Copy:
         note = self.folder.with_suffix(".failure")
         while True:
             note.unlink(missing_ok=True)
-            options = ["-x", "-q", "-m", "not slow", "-p", "no:cacheprovider", "-p", first_failure.__name__]
+            # Long tables as a whole, not the share of them that other runs take.
+            options = ["-x", "-q", "-m", "not slow or sampled", "-p", "no:cacheprovider", "-p", first_failure.__name__]
             ended = self.run(["pytest", *options, *(f"--deselect={test}" for test in deselected), *names], cpu_s, note)
             if ended.hung:
                 return "hang"

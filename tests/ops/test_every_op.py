@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +24,8 @@ from graphc.ir.graph.graph import CONSTANT
 from graphc.ir.graph.interpret import Evaluator
 from graphc.ir.graph.parse import parse_graph
 from graphc.ir.graph.text import collect_data, print_graph
+from graphc.ir.kernel.interpret import run_program
+from graphc.ir.kernel.statements import Program
 from graphc.ir.op import REGISTRY, ErrorSample, OpDef, Sample, Trait
 from tests import native
 from tests.ops.one_kernel import KernelByKernel
@@ -53,27 +55,58 @@ def run_kernels(op: OpDef, sample: Sample) -> tuple[np.ndarray, ...]:
     return KernelByKernel().run(sample_graph(op, sample.operands, sample.attrs), sample.operands)
 
 
-def run_program(op: OpDef, sample: Sample, run: Callable[..., native.Results]) -> list[np.ndarray]:
-    """The compile path up to some stage; a written state holds what its write returns."""
-    outputs, state = run(sample_graph(op, sample.operands, sample.attrs), sample.operands)
-    for array in state.values():
-        np.testing.assert_array_equal(array, outputs[0])
-    return outputs
+class Compiled:
+    """Stages of the compile path for one sample, each made once for all backends that need it."""
+
+    def __init__(self, op: OpDef, sample: Sample):
+        self.sample = sample
+        self.graph = sample_graph(op, sample.operands, sample.attrs)
+
+    @cached_property
+    def lowered(self) -> Program:
+        """Program after fusion and lowering."""
+        return native.lowered(self.graph)
+
+    @cached_property
+    def scheduled(self) -> Program:
+        """Program scheduled for this machine, its memory planned."""
+        return native.scheduled(self.lowered, host_target())
+
+    def run(self, run: native.Run) -> list[np.ndarray]:
+        """Return the outputs; a written state holds what its write returns."""
+        outputs, state = native.with_state(self.graph, run, self.sample.operands)
+        for array in state.values():
+            np.testing.assert_array_equal(array, outputs[0])
+        return outputs
+
+
+_last: list[Compiled] = []
+"""Stages of the sample that ran last: its backends run one after the other."""
+
+
+def compiled(op: OpDef, sample: Sample) -> Compiled:
+    """Return the stages of a sample."""
+    if not _last or _last[0].sample is not sample:
+        _last[:] = [Compiled(op, sample)]
+    return _last[0]
 
 
 def run_lowered(op: OpDef, sample: Sample) -> list[np.ndarray]:
     """Fusion, lowering and the kernel interpreter."""
-    return run_program(op, sample, native.run_lowered)
+    stages = compiled(op, sample)
+    return stages.run(lambda arrays: list(run_program(stages.lowered, arrays)))
 
 
 def run_scheduled(op: OpDef, sample: Sample) -> list[np.ndarray]:
     """The program scheduled for this machine, run by the kernel interpreter in the planned memory."""
-    return run_program(op, sample, partial(native.run_scheduled, target=host_target()))
+    stages = compiled(op, sample)
+    return stages.run(lambda arrays: list(run_program(stages.scheduled, arrays)))
 
 
 def run_native(op: OpDef, sample: Sample) -> list[np.ndarray]:
     """Native code for this machine."""
-    return run_program(op, sample, partial(native.run_native, target=host_target()))
+    stages = compiled(op, sample)
+    return stages.run(native.Native(stages.scheduled, host_target()))
 
 
 BACKENDS: list[tuple[str, Callable[[OpDef, Sample], Sequence[np.ndarray]]]] = [

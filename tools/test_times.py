@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -61,13 +61,13 @@ class Recorder:
             self.collecting.append(processor_seconds())
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_setup(self, item: pytest.Item) -> Iterator[None]:
+    def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, None, None]:
         """Start the clock of a test."""
         item.stash[_START] = processor_seconds()
-        return (yield)
+        yield
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_makereport(self, item: pytest.Item) -> Iterator[pytest.TestReport]:
+    def pytest_runtest_makereport(self, item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Put the seconds since the last report of the test on this report."""
         report = yield
         now = processor_seconds()
@@ -228,7 +228,7 @@ def run_tests(arguments: Sequence[str]) -> Times:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return 1 where a test failed."""
-    parser = argparse.ArgumentParser(prog="python -m tools.test_times", description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(prog="python -m tools.test_times", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--write", action="store_true", help="write docs/test_times.md instead of printing")
     parser.add_argument("--read", type=Path, nargs="+", metavar="FILE", help="take the times of `pytest --times FILE`")
     options, rest = parser.parse_known_args(arguments)

@@ -20,6 +20,7 @@ from graphc.base.switches import use_deterministic_algorithms
 from graphc.compiled import function
 from graphc.ir.op import REGISTRY
 from graphc.runtime.devices import emulated_build
+from graphc.tensors.printing import set_printoptions
 from tools.device_check import reason_without
 from tools.test_times import Recorder
 
@@ -52,10 +53,11 @@ _COMPARES = re.compile(r"""^from tests\.\S*compare import|importorskip\("torch"\
 
 
 @pytest.fixture(autouse=True)
-def no_deterministic_algorithms() -> Iterator[None]:
-    """Scripts that a test runs ask for them, which all that follows would compile each call for."""
+def default_settings() -> Iterator[None]:
+    """Undo what scripts set for the whole process: deterministic algorithms, the way tensors are printed."""
     yield
     use_deterministic_algorithms(False)
+    set_printoptions(profile="default")
 
 
 @pytest.fixture(autouse=True)

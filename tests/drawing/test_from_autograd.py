@@ -8,6 +8,13 @@ import graphc as gc
 from graphc import nn
 from graphc.drawing.from_autograd import autograd_diagram
 from graphc.errors import ArgumentError
+from graphc.tensors import repeated
+
+
+@pytest.fixture(autouse=True)
+def operations_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Functions that earlier tests have called often are programs with one operation for all that they compute."""
+    monkeypatch.setattr(repeated, "is_watched", lambda: True)
 
 
 def test_operations_and_leaves():

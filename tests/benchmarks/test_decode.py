@@ -26,6 +26,7 @@ def test_narrow_weights_are_measured_against_whole_ones():
     assert all(len(times) == 2 for times in found.rounds_ms.values())
 
 
+@pytest.mark.sampled(50)
 @SHAPES
 @pytest.mark.parametrize("frozen", [False, True])
 @pytest.mark.parametrize("named", [False, True])

@@ -78,6 +78,7 @@ def test_a_model_gives_what_it_gives_on_the_cpu(make: Any, shape: tuple[int, ...
         close(b, a)
 
 
+@pytest.mark.sampled(50)
 @pytest.mark.parametrize("where", ["host", "device"])
 @pytest.mark.parametrize("name", ["SGD", "AdamW"])
 @pytest.mark.parametrize("make,shape", [m[1:] for m in MODELS], ids=[m[0] for m in MODELS])

@@ -135,6 +135,7 @@ def _loops(make, memory, steps=3):
     return compiled, handed, {name: np.array(value) for name, value in model.state_dict().items()}
 
 
+@pytest.mark.sampled(50)
 @pytest.mark.parametrize(("name", "share"), [("mlp", 50), ("cnn", 30), ("gpt", 30), ("lstm", 50)])
 def test_what_a_compiled_model_keeps_for_backward_is_within_the_budget(name, share):
     make, _ = MODELS[name]

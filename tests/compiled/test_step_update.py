@@ -94,6 +94,7 @@ def test_hooks_of_parameters_see_the_gradient_of_each_step():
     assert seen == [[[i, i], [i, i]] for i in range(3)]
 
 
+@pytest.mark.sampled(50)
 @pytest.mark.parametrize("name", [*ALL_RULES, "Adafactor", "Muon"])
 def test_every_rule_takes_limited_sums_of_scaled_gradients(name):
     graphc.manual_seed(0)

@@ -141,6 +141,7 @@ def results(
     return found.detach().numpy(), [None if g is None else g.numpy() for g in gradients]
 
 
+@pytest.mark.sampled(50)
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
 @pytest.mark.parametrize("name", CASES)
 def test_values_and_gradients_are_those_of_pytorch(name: str, compiled: bool):

@@ -172,6 +172,7 @@ def _functions() -> list[str]:
     return found
 
 
+@pytest.mark.sampled(50)
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", _methods())
 def test_methods_without_arguments(name):
@@ -243,6 +244,7 @@ MORE: dict[str, tuple[Any, ...]] = {"narrow": (0, 1), "select": (0,), "unflatten
 BEFORE: dict[str, tuple[Any, ...]] = {"diff": (1,), "split": (2,), "chunk": (2,), "roll": (1,), "tensor_split": (2,)}
 
 
+@pytest.mark.sampled(50)
 @pytest.mark.parametrize("name", ALONG)
 @pytest.mark.parametrize("dim", [0, -1, 1, 2, (0, 1), ()], ids=str)
 def test_along_a_dimension(name, dim):

@@ -103,6 +103,7 @@ def test_compiled_draws_have_the_bits_of_eager_ones(name: str):
     np.testing.assert_array_equal(gc.compile(draw)(zero).numpy(), eager.numpy())
 
 
+@pytest.mark.sampled(50)
 @pytest.mark.parametrize("name", [n for n in CASES if n != "poisson"])
 def test_compiled_densities_and_their_gradients_are_those_of_eager_mode(name: str):
     build = CASES[name]

@@ -41,6 +41,7 @@ def check_training(net: Any, x: Any) -> None:
         np.testing.assert_allclose(value.numpy(), expected[name].numpy(), rtol=2e-3, atol=1e-5, err_msg=name)
 
 
+@pytest.mark.sampled(50)
 @pytest.mark.parametrize("before", BEFORE)
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("window", [(3, 2, 1), (3, 1, 1), (3, 2), (2, 1)], ids=str)

@@ -53,6 +53,7 @@ def assert_same_state(a: Any, b: Any) -> None:
         np.testing.assert_allclose(x.numpy(), y.numpy(), rtol=2e-4, atol=2e-6, err_msg=name)
 
 
+@pytest.mark.sampled(50)
 @pytest.mark.parametrize(("name", "options"), OPTIMIZERS)
 def test_steps_are_those_of_eager_mode(name: str, options: dict[str, Any]):
     first = network()

@@ -153,6 +153,7 @@ def train(library: Any, model: Any, family: Family) -> tuple[float, dict[str, np
     return float(loss.detach()), {k: v.detach().numpy().copy() for k, v in model.state_dict().items()}
 
 
+@pytest.mark.sampled(50)
 @pytest.mark.parametrize("name", FAMILIES)
 def test_training_step(name):
     """One step in training mode: eager, and by a compiled step."""

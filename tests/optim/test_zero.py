@@ -85,6 +85,7 @@ def same(found: list[np.ndarray], expected: list[np.ndarray]) -> None:
         np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.sampled(50)
 @pytest.mark.parametrize(("rule", "options"), [*RULES, (Halving, {})], ids=lambda v: getattr(v, "__name__", ""))
 def test_ten_steps_have_the_bits_of_the_plain_optimizer(rule: Any, options: dict[str, Any]):
     expected = values(steps(rule(parameters(), **options)))

@@ -172,6 +172,7 @@ def test_weights_are_narrow_and_results_near(name: str, precision: str, cls: str
     assert 0 < np.abs(got - expected).max() < 8 * ERROR[precision] * size
 
 
+@pytest.mark.sampled(50)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("name", MAKERS)

@@ -15,6 +15,7 @@ aten: Any = pytest.importorskip("tools.nets.aten")
 run: Any = pytest.importorskip("tools.nets.run")
 
 
+@pytest.mark.sampled(50)
 @pytest.mark.parametrize("case", list(itertools.islice(aten.cases(0), 60)) if aten else [])
 def test_rules_give_what_pytorch_gives(case: str):
     outcome = aten.judge(case)

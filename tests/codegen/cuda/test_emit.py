@@ -59,6 +59,7 @@ def test_a_thread_for_each_iteration_of_nested_loops():
     }""")
 
 
+@pytest.mark.sampled(50)
 @pytest.mark.parametrize("kind", ["f32", "f64", "i32", "i64", "i8", "u8", "bool"])
 @pytest.mark.parametrize("combine", ["add", "mul", "max", "min", "and", "or"])
 @pytest.mark.parametrize("over,spread,shared", [("block", "block", "thread"), ("warp", "warp", "lane")])

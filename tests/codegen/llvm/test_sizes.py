@@ -383,6 +383,7 @@ KERNELS = {
 }
 
 
+@pytest.mark.sampled(50)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", KERNELS)
 def test_one_kernel_at_many_sizes(name: str, target: str):

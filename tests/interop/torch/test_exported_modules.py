@@ -20,6 +20,7 @@ BOTH = ("activations", "normalization", "recurrent")
 """Families of which some compute something else in training."""
 
 
+@pytest.mark.sampled(50)
 @pytest.mark.parametrize("sample", [s for f in FAMILIES.values() for s in f], ids=lambda s: s[0])
 def test_a_module_in_training_computes_what_pytorch_does(sample: Any):
     check_module(sample, torch.float64, True, EXACT)

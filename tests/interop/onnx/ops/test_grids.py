@@ -15,6 +15,7 @@ IMAGE, GRID = floats(2, 3, 5, 4), floats(2, 3, 4, 2) * 0.8
 OPEN = {0: ("n", 3, "h", "w"), 1: ("n", "a", "b", 2)}
 
 
+@pytest.mark.sampled(50)
 @pytest.mark.parametrize("mode", ["linear", "nearest", "cubic"])
 @pytest.mark.parametrize("padding_mode", ["zeros", "border", "reflection"])
 @pytest.mark.parametrize("align_corners", [0, 1])

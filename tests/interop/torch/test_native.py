@@ -15,15 +15,13 @@ import pytest
 from graphc.errors import IndexRangeError
 from graphc.interop.aten.graph import AtenGraph, Ref, Step
 from graphc.runtime import threads
+from tests.interop.torch.packing import PRODUCT, packed_or_skip
 from tests.runtime.threaded import thread_count
 
 torch = pytest.importorskip("torch")
 native: Any = pytest.importorskip("graphc.interop.torch.native")
 program: Any = pytest.importorskip("graphc.interop.torch.program")
 TRIPLE = AtenGraph("main", ["x"], [Step("y", "aten.mul.Tensor", (Ref("x"), 3))], [None, Ref("y")])
-PRODUCT = AtenGraph(
-    "main", ["x", "w", "b"], [Step("y", "aten.addmm.default", (Ref("b"), Ref("x"), Ref("w")))], [Ref("y")]
-)
 CALLS = 3
 """After so many calls of one kind the next is native."""
 
@@ -149,6 +147,8 @@ def test_a_fake_tensor_is_left_to_python():
 @pytest.mark.parametrize("write", ["numpy", "data", "replaced", "counted"])
 @torch.no_grad()
 def test_writes_to_live_weights_are_seen(size: int, write: str):
+    if size > 8:
+        packed_or_skip(size)
     (w, b), x = weights_of(size), torch.randn(2, size)
     run = product("live", w, b)
     assert is_native(run, x, w, b)
@@ -217,6 +217,7 @@ def test_blocks_that_take_turns_are_called_natively(watch: str, monkeypatch: pyt
 
 @torch.no_grad()
 def test_native_calls_do_not_keep_what_was_made_of_weights():
+    packed_or_skip(64)
     (w, b), x = weights_of(64), torch.randn(2, 64)
     run = product("live", w, b)
     first = weakref.ref(run._weights.made()[0])
@@ -378,6 +379,7 @@ def test_a_child_after_fork_calls_natively():
 
 
 def test_an_exception_while_weights_are_looked_at_is_raised(monkeypatch: pytest.MonkeyPatch):
+    packed_or_skip(160)
     w, b = weights_of(160)
     run, x = product("live", w, b), torch.randn(2, 160)
 

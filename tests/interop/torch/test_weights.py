@@ -10,15 +10,17 @@ from typing import Any
 
 import pytest
 
-from graphc.interop.aten.graph import AtenGraph, Ref, Step
+from tests.interop.torch.packing import PRODUCT, packed_or_skip
 
 torch = pytest.importorskip("torch")
 program: Any = pytest.importorskip("graphc.interop.torch.program")
 N = 64
-PRODUCT = AtenGraph(
-    "main", ["x", "w", "b"], [Step("y", "aten.addmm.default", (Ref("b"), Ref("x"), Ref("w")))], [Ref("y")]
-)
 X = torch.randn(8, N) if torch else None
+
+
+@pytest.fixture(autouse=True)
+def packed_weights() -> None:
+    packed_or_skip(N)
 
 
 def product(watch: str, w: Any, b: Any) -> Any:

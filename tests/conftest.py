@@ -33,7 +33,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add ``--times FILE``, ``--sample PERCENT`` and ``--sample-seed N``."""
+    """Add ``--times=FILE`` (with ``=``: pytest takes a file after a space for a test), ``--sample`` and its seed."""
     parser.addoption("--times", type=Path, metavar="FILE", help="write the processor seconds of each test to a file")
     parser.addoption("--sample", type=float, default=100, metavar="PERCENT", help="run a random share of the tests")
     parser.addoption("--sample-seed", type=int, default=0, metavar="N", help="draw another share")

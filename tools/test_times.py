@@ -2,7 +2,7 @@
 
     python -m tools.test_times --write             # run the whole suite on all cores, then write the page
     python -m tools.test_times tests/nn -m torch   # run part of it and print the tables
-    python -m tools.test_times --read FILE [FILE ...]   # print the tables of earlier runs, ``pytest --times FILE``
+    python -m tools.test_times --read FILE [FILE ...]   # print the tables of earlier runs, ``pytest --times=FILE``
 
 Processor seconds count the test's process and the child processes that it waits for, so that neighbours on the same
 machine change them little.
@@ -221,7 +221,7 @@ def run_tests(arguments: Sequence[str]) -> Times:
     """Run pytest on all cores with these arguments and return its times; its output goes to stderr."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "times.json"
-        command = [sys.executable, "-m", "pytest", "-q", "-n", "auto", "--times", str(path), *arguments]
+        command = [sys.executable, "-m", "pytest", "-q", "-n", "auto", f"--times={path}", *arguments]
         subprocess.run(command, stdout=sys.stderr, check=False)
         return read_times(path)
 
@@ -230,7 +230,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return 1 where a test failed."""
     parser = argparse.ArgumentParser(prog="python -m tools.test_times", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--write", action="store_true", help="write docs/test_times.md instead of printing")
-    parser.add_argument("--read", type=Path, nargs="+", metavar="FILE", help="take the times of `pytest --times FILE`")
+    parser.add_argument("--read", type=Path, nargs="+", metavar="FILE", help="take the times of `pytest --times=FILE`")
     options, rest = parser.parse_known_args(arguments)
     times = read_times(*options.read) if options.read else run_tests(rest)
     page = format_page(times, machine_name())

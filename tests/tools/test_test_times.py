@@ -67,7 +67,7 @@ def test_the_plugin_records_seconds_outcomes_and_reasons(workers: tuple[str, ...
     (tmp_path / "test_it.py").write_text(PROGRAM, "utf-8")
     (tmp_path / "conftest.py").write_text("from tests.conftest import pytest_addoption, pytest_configure\n", "utf-8")
     times = tmp_path / "times.json"
-    command = [sys.executable, "-m", "pytest", "-q", "--rootdir", str(tmp_path), "--times", str(times), *workers]
+    command = [sys.executable, "-m", "pytest", "-q", "--rootdir", str(tmp_path), f"--times={times}", *workers]
     done = subprocess.run([*command, str(tmp_path)], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     found = read_times(times)

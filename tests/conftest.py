@@ -22,7 +22,7 @@ from graphc.ir.op import REGISTRY
 from graphc.runtime.devices import emulated_build
 from graphc.tensors.printing import set_printoptions
 from tools.device_check import reason_without
-from tools.test_times import Recorder
+from tools.test_times import TimesPlugin
 
 os.environ["GRAPHC_CACHE"] = "off"
 # Kernels of emulated devices run in several orders, and their accesses are watched for races.
@@ -44,7 +44,7 @@ def pytest_configure(config: pytest.Config) -> None:
     times = config.getoption("--times")
     if times is not None:
         worker = hasattr(config, "workerinput")
-        config.pluginmanager.register(Recorder(config, None if worker else times.resolve()))
+        config.pluginmanager.register(TimesPlugin(config, None if worker else times.resolve()))
     if config.pluginmanager.has_plugin("cacheprovider"):
         emulated_build.keep_in(Path(config.cache.mkdir("emulated")))  # type: ignore[union-attr]
 
@@ -75,7 +75,7 @@ def _compares(path: Path) -> bool:
 
 
 def in_sample(test: str, percent: float, seed: int) -> bool:
-    """Whether a test id belongs to a random share of all, the same in every process and on every machine."""
+    """Return whether a test id belongs to a random share of all, the same in every process and on every machine."""
     digest = hashlib.blake2b(f"{seed} {test}".encode(), digest_size=4).digest()
     return int.from_bytes(digest) < percent / 100 * 2**32
 

@@ -41,7 +41,7 @@ def processor_seconds() -> float:
     return spent.user + spent.system + spent.children_user + spent.children_system
 
 
-class Recorder:
+class TimesPlugin:
     """Pytest plugin: write the processor seconds and the outcome of each test to a JSON file. Works under pytest-xdist,
     where workers measure and the controller writes."""
 
@@ -108,7 +108,7 @@ def _skip_reason(report: pytest.TestReport) -> str:
 
 
 @dataclass(frozen=True)
-class Times:
+class RunTimes:
     """Result of a run of tests."""
 
     wall: float
@@ -124,11 +124,11 @@ class Times:
         return sum(self.collecting) + sum(test[0] for test in self.tests.values())
 
 
-def read_times(*paths: Path) -> Times:
+def read_times(*paths: Path) -> RunTimes:
     """Return what runs of ``pytest --times`` wrote, one after the other."""
-    runs = [Times(**json.loads(path.read_text("utf-8"))) for path in paths]
+    runs = [RunTimes(**json.loads(path.read_text("utf-8"))) for path in paths]
     tests = {name: test for run in runs for name, test in run.tests.items()}
-    return Times(sum(run.wall for run in runs), [seconds for run in runs for seconds in run.collecting], tests)
+    return RunTimes(sum(run.wall for run in runs), [seconds for run in runs for seconds in run.collecting], tests)
 
 
 def suite_of(test: str) -> str:
@@ -138,7 +138,7 @@ def suite_of(test: str) -> str:
     return "/".join(folders[:depth]) or "tests"
 
 
-def rows_by_suite(times: Times) -> list[tuple[str, int, int, float, float]]:
+def rows_by_suite(times: RunTimes) -> list[tuple[str, int, int, float, float]]:
     """Return suite, tests, skipped tests, and processor seconds of its slow tests and of the others, the most expensive
     suite first."""
     tests, skipped, seconds, slow = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
@@ -151,7 +151,7 @@ def rows_by_suite(times: Times) -> list[tuple[str, int, int, float, float]]:
     return [(suite, tests[suite], skipped[suite], slow[suite], seconds[suite]) for suite in suites]
 
 
-def skip_reasons(times: Times) -> list[tuple[str, int]]:
+def skip_reasons(times: RunTimes) -> list[tuple[str, int]]:
     """Return the reasons of skipped tests with their counts; numbers in a reason count as equal."""
     reasons = Counter(
         _NUMBER.sub("N", reason) for _, outcome, reason, _ in times.tests.values() if outcome == "skipped"
@@ -159,7 +159,7 @@ def skip_reasons(times: Times) -> list[tuple[str, int]]:
     return reasons.most_common()
 
 
-def format_page(times: Times, machine: str) -> str:
+def format_page(times: RunTimes, machine: str) -> str:
     """Return docs/test_times.md."""
     outcomes = Counter(test[1] for test in times.tests.values())
     slowest = sorted(times.tests.items(), key=lambda item: -item[1][0])[:SLOWEST]
@@ -217,7 +217,7 @@ def machine_name() -> str:
     return f"{model}{held}, {os.cpu_count()} cores, Python {platform.python_version()}"
 
 
-def run_tests(arguments: Sequence[str]) -> Times:
+def run_tests(arguments: Sequence[str]) -> RunTimes:
     """Run pytest on all cores with these arguments and return its times; its output goes to stderr."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "times.json"

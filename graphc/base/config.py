@@ -367,7 +367,7 @@ def read(environment: Mapping[str, str] | None = None) -> Options:
 
 @lru_cache(maxsize=16)
 def _parse(texts: tuple[str, ...]) -> Options:
-    # NOTE: every compile asks for options a hundred times; the environment changes rarely.
+    # NOTE: each stage of a compile reads the options; the environment changes rarely.
     values = {}
     for option, text in zip(OPTIONS, texts, strict=True):
         try:

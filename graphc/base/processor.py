@@ -24,7 +24,7 @@ _TILES = "amx-"
 
 
 @dataclass(frozen=True)
-class Level:
+class IsaLevel:
     """One microarchitecture level of the x86-64 psABI, with LLVM's names."""
 
     cpu: str
@@ -34,9 +34,9 @@ class Level:
 
 _V3 = ("avx2", "avx", "fma", "bmi", "bmi2", "f16c", "lzcnt", "movbe", "popcnt", "sse4.1", "sse4.2", "ssse3")
 LEVELS = {
-    "sse2": Level("x86-64", ("sse2",)),
-    "avx2": Level("x86-64-v3", _V3),
-    "avx512": Level("x86-64-v4", ("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl", *_V3)),
+    "sse2": IsaLevel("x86-64", ("sse2",)),
+    "avx2": IsaLevel("x86-64-v3", _V3),
+    "avx512": IsaLevel("x86-64-v4", ("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl", *_V3)),
 }
 """Levels by the names of graphc's targets."""
 _EVERYWHERE = frozenset({"64bit", "cmov", "cx8", "fxsr", "mmx", "sse", "sse2", "x87"})

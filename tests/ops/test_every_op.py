@@ -55,7 +55,7 @@ def run_kernels(op: OpDef, sample: Sample) -> tuple[np.ndarray, ...]:
     return KernelByKernel().run(sample_graph(op, sample.operands, sample.attrs), sample.operands)
 
 
-class Compiled:
+class SampleStages:
     """Stages of the compile path for one sample, each made once for all backends that need it."""
 
     def __init__(self, op: OpDef, sample: Sample):
@@ -80,32 +80,32 @@ class Compiled:
         return outputs
 
 
-_last: list[Compiled] = []
+_last: list[SampleStages] = []
 """Stages of the sample that ran last: its backends run one after the other."""
 
 
-def compiled(op: OpDef, sample: Sample) -> Compiled:
+def stages_of(op: OpDef, sample: Sample) -> SampleStages:
     """Return the stages of a sample."""
     if not _last or _last[0].sample is not sample:
-        _last[:] = [Compiled(op, sample)]
+        _last[:] = [SampleStages(op, sample)]
     return _last[0]
 
 
 def run_lowered(op: OpDef, sample: Sample) -> list[np.ndarray]:
     """Fusion, lowering and the kernel interpreter."""
-    stages = compiled(op, sample)
+    stages = stages_of(op, sample)
     return stages.run(lambda arrays: list(run_program(stages.lowered, arrays)))
 
 
 def run_scheduled(op: OpDef, sample: Sample) -> list[np.ndarray]:
     """The program scheduled for this machine, run by the kernel interpreter in the planned memory."""
-    stages = compiled(op, sample)
+    stages = stages_of(op, sample)
     return stages.run(lambda arrays: list(run_program(stages.scheduled, arrays)))
 
 
 def run_native(op: OpDef, sample: Sample) -> list[np.ndarray]:
     """Native code for this machine."""
-    stages = compiled(op, sample)
+    stages = stages_of(op, sample)
     return stages.run(native.Native(stages.scheduled, host_target()))
 
 

@@ -10,9 +10,9 @@ import pytest
 
 from tests.architecture.scan import ROOT
 from tests.conftest import in_sample
-from tools.test_times import Times, format_page, read_times, rows_by_suite, skip_reasons, suite_of
+from tools.test_times import RunTimes, format_page, read_times, rows_by_suite, skip_reasons, suite_of
 
-TIMES = Times(
+TIMES = RunTimes(
     wall=120.0,
     collecting=[10.0, 12.0],
     tests={

@@ -120,6 +120,28 @@ FLOORS: dict[str, tuple[str, ...]] = {
 }
 """Each package may import itself and those that it names, all of which stand before it. A package that is not listed
 belongs to the one that it lies in (``nn.functional``), and one at the top must be listed."""
+LATE_EDGES: dict[tuple[str, str], str] = {
+    ("base", "nn"): "the list of public names tells where each is defined",
+    ("base", "tensors"): "the list of public names tells where each is defined",
+    ("base", "optim"): "the list of public names tells where each is defined",
+    ("ops", "eager"): "an op that is applied outside of a trace is computed by the eager dispatcher",
+    ("compiler", "tracing"): "`graphc.compiler` hands on PyTorch's `torch.compiler` under its import path",
+    ("compiler", "compiled"): "`graphc.compiler` hands on PyTorch's `torch.compiler` under its import path",
+    ("tensors", "tracing"): "methods of tensors that loop as long as a condition holds",
+    ("tensors", "nn"): "methods of tensors that PyTorch has as functions of nn.functional, too",
+    ("tensors", "linalg"): "methods of tensors that PyTorch has for matrices",
+    ("tensors", "array_api"): "NumPy's protocols and the array API ask a tensor for its namespace",
+    ("tensors", "compiled"): "eager code that repeats is compiled, and so are random draws",
+    ("distributed", "optim"): "`graphc.distributed` hands on its optimizers under PyTorch's import path",
+    ("distributed", "serialize"): "`graphc.distributed` hands on its checkpoints under PyTorch's import path",
+    ("nn", "compiled"): "`Module.compile` is a method",
+    ("compiled", "interop.onnx_export"): "`export` writes ONNX where the path ends in .onnx",
+    ("interop", "interop.torch"): "`from_torch` is public where PyTorch is not installed",
+    ("cli", "interop.pt2"): "commands read files of torch.export",
+    ("cli", "interop.onnx"): "commands read ONNX files",
+}
+"""Packages that a package names in a text and imports when it needs them, against the floors, each with the reason. Any
+other such edge is an error (`tools.house`)."""
 FRONT_DOOR = frozenset(
     {
         "__init__",

@@ -24,7 +24,8 @@ import networkx as nx
 from graphc.ir.op import REGISTRY
 from graphc.ops import registry
 from graphc.ops.define import OpFunction
-from tools.floors import FRONT_DOOR, floor_of
+from tools import plain_english
+from tools.floors import FRONT_DOOR, LATE_EDGES, floor_of, imports_allowed
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = "graphc"
@@ -75,6 +76,8 @@ FAMILIES = re.compile(
     re.IGNORECASE,
 )
 """Names of families, of their features, and of their instructions."""
+_DOTTED = re.compile(r"(graphc(?:\.\w+)+)(?::[\w.]*|\.|)$")
+"""A text that names a module, and perhaps what is taken from it."""
 PLAIN = (-1, 0, 1, 2)
 """Numbers that need no name."""
 
@@ -313,6 +316,58 @@ def _families(module: Module) -> Iterator[Place]:
                 yield Place(module.path, node.lineno, found[0])
 
 
+def late_edges(modules: Sequence[Module]) -> list[Place]:
+    """Modules of a package that may not be imported here, but are named in a text that is imported at run time:
+    ``deferred("graphc.x:y")``, ``import_module("graphc.x")``. `tools.floors.LATE_EDGES` lists exceptions."""
+    return [
+        Place(module.path, line, f"{here} imports {there} at run time")
+        for module in modules
+        for line, here, there in _late_edges(module)
+        if (here, there) not in LATE_EDGES
+    ]
+
+
+def unused_late_edges(modules: Sequence[Module]) -> list[Place]:
+    """Edges that `tools.floors.LATE_EDGES` lists, and that no module makes any more."""
+    made = {(here, there) for module in modules for _, here, there in _late_edges(module)}
+    return [
+        Place("tools/floors.py", 1, f"{here} -> {there}") for here, there in LATE_EDGES if (here, there) not in made
+    ]
+
+
+def _late_edges(module: Module) -> Iterator[tuple[int, str, str]]:
+    """Line, package of the module and package that it names, for each text that names a module of a package which may
+    not be imported here."""
+    here = floor_of(module.name)
+    if here is None:
+        return
+    documented = {id(n.value) for n in module.nodes if isinstance(n, ast.Expr)}
+    for node in module.nodes:
+        if not isinstance(node, ast.Constant) or not isinstance(node.value, str) or id(node) in documented:
+            continue
+        target = _DOTTED.match(node.value)
+        if target is None:
+            continue
+        try:
+            there = floor_of(target[1])
+        except KeyError:
+            continue
+        if there is not None and not imports_allowed(here, there):
+            yield node.lineno, here, there
+
+
+def long_folders(modules: Sequence[Module]) -> list[Place]:
+    """Folders with more files than a reader can survey."""
+    counts = plain_english.long_folders([Path(m.path) for m in modules])
+    return [Place(folder.as_posix(), 1, f"{count} files") for folder, count in counts.items()]
+
+
+def shared_class_names(modules: Sequence[Module]) -> list[Place]:
+    """Class names that three or more modules define."""
+    homes = plain_english.shared_class_names({Path(m.path): m.tree for m in modules})
+    return [Place(paths[0].as_posix(), 1, f"{name}, in {len(paths)} modules") for name, paths in homes.items()]
+
+
 FIGURES = {
     "modules at the top": modules_at_the_top,
     "packages without a floor": without_floor,
@@ -322,6 +377,10 @@ FIGURES = {
     "numbers without a name": loose_numbers,
     "retired words": retired_words,
     "families of processors outside of the machine's room": families_outside,
+    "imports at run time that floors.py does not list": late_edges,
+    "imports at run time that floors.py lists in vain": unused_late_edges,
+    "folders of more than 30 files": long_folders,
+    "class names with three meanings": shared_class_names,
 }
 
 

@@ -13,7 +13,11 @@ def modules() -> list[Module]:
     return house.read_modules()
 
 
-@pytest.mark.parametrize("figure", house.FIGURES)
+PENDING = ("folders of more than 30 files", "class names with three meanings")
+"""Figures that are not at zero yet."""
+
+
+@pytest.mark.parametrize("figure", [name for name in house.FIGURES if name not in PENDING])
 def test_nothing_stands_where_it_should_not(figure: str, modules: list[Module]):
     found = house.FIGURES[figure](modules)
     assert not found, "\n".join(["", *map(str, found)])
@@ -117,3 +121,25 @@ def test_retired_words_are_found_where_they_are_given_as_names(path: str, line: 
 )
 def test_families_of_processors_are_found_outside_of_their_room(path: str, line: str, count: int):
     assert len(house.families_outside([Module(path, f"def f(x, target):\n    {line}\n")])) == count
+
+
+def test_imports_at_run_time_against_the_floors_are_found():
+    upward = Module("graphc/ir/graph/x.py", 'f = deferred("graphc.nn.module:Module")\n')
+    downward = Module("graphc/nn/x.py", 'f = deferred("graphc.ops.shape:reshape")\n')
+    documented = Module("graphc/ir/graph/x.py", '"""graphc.nn.module"""\n')
+    built = Module("graphc/ir/graph/x.py", 'f = deferred(f"graphc.nn.functional:{name}")\n')
+    assert [len(house.late_edges([m])) for m in (upward, downward, documented, built)] == [1, 0, 0, 1]
+
+
+def test_listed_imports_at_run_time_are_left_out_and_missed_when_gone():
+    listed = Module("graphc/nn/module.py", 'f = deferred("graphc.compiled.function:compile")\n')
+    assert not house.late_edges([listed])
+    assert len(house.unused_late_edges([listed])) == len(house.LATE_EDGES) - 1
+
+
+def test_long_folders_and_shared_class_names_are_counted():
+    files = [Module(f"graphc/ir/m{i}.py", "class Step:\n    pass\n" if i < 3 else "") for i in range(31)]
+    assert [str(place) for place in house.long_folders(files)] == ["graphc/ir:1: 31 files"]
+    assert not house.long_folders(files[1:])
+    assert len(house.shared_class_names(files)) == 1
+    assert not house.shared_class_names(files[1:])

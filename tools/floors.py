@@ -95,7 +95,6 @@ FLOORS: dict[str, tuple[str, ...]] = {
         *("base", "files", "ir.kernel", "ir.graph", "codegen.machine", "codegen.schedule.threads", "codegen.llvm"),
         *("codegen.native", "passes", "compiler", "runtime", "tensors", "compiled"),
     ),
-    "training": ("base", "files", "tensors", "data", "serialize", "compiled"),
     # Models and tensors of other frameworks. A table says what each ATen operator is here, whoever wrote the graph.
     "interop": ("base", "tensors", "nn"),
     "interop.aten": (
@@ -115,7 +114,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "cli": (
         *("base", "files", "ir", "ir.kernel", "ir.graph", "passes", "codegen.machine", "codegen.cuda", "compiler"),
         *("runtime", "tape", "tensors", "tracing", "nn", "serialize", "drawing", "view", "compiled"),
-        *("library", "training"),
+        *("library", "data"),
     ),
 }
 """Each package may import itself and those that it names, all of which stand before it. A package that is not listed

@@ -15,9 +15,9 @@ from graphc.base.size import is_size
 from graphc.cli import images
 from graphc.cli.arrays import of_file, read_array
 from graphc.cli.console import UsageError
+from graphc.cli.trainer.conversion import Scaling
 from graphc.files import image_file
 from graphc.files.manifest import TensorSpec
-from graphc.training.conversion import Scaling
 
 ARRAYS = (".npy", ".npz")
 

@@ -11,8 +11,8 @@ import numpy as np
 from graphc.base.dtypes import BY_NAME, elements
 from graphc.base.errors import ArgumentError, ShapeError
 from graphc.cli.console import UsageError
+from graphc.cli.trainer.conversion import Scaling
 from graphc.files.image_file import MODES, read_pixels
-from graphc.training.conversion import Scaling
 
 
 class Layout(NamedTuple):

@@ -15,9 +15,9 @@ from graphc.cli import arguments, images
 from graphc.cli.arrays import Fill, fit, read_inputs, read_value
 from graphc.cli.batches import Folder
 from graphc.cli.console import UsageError
+from graphc.cli.trainer.conversion import Scaling
 from graphc.files import image_file
 from graphc.files.manifest import TensorSpec
-from graphc.training.conversion import Scaling
 
 FILLS = ("zeros", "ones", "random")
 

@@ -17,19 +17,19 @@ from graphc.base.size import bounds, is_size
 from graphc.cli import arguments, console, targets
 from graphc.cli.fields import Field
 from graphc.cli.progress import Progress as Bar
+from graphc.cli.trainer.checkpoint import Checkpoints
+from graphc.cli.trainer.conversion import Scaling
+from graphc.cli.trainer.entry_step import EntryStep, batch_size, entry_to_train
+from graphc.cli.trainer.evaluation import Evaluation, entry_to_evaluate
+from graphc.cli.trainer.loop import Progress, Rules, Training, Watcher
+from graphc.cli.trainer.measures import MEASURES, measures_named
+from graphc.cli.trainer.metrics import MetricsFile
+from graphc.cli.trainer.named_arrays import NamedArrays
+from graphc.cli.trainer.order import Order
+from graphc.cli.trainer.source import FORMS, open_data
+from graphc.cli.trainer.trained_file import save_trained
 from graphc.compiled.model_file import LoadedModel, make_model
 from graphc.compiled.model_read import read_model
-from graphc.training.checkpoint import Checkpoints
-from graphc.training.conversion import Scaling
-from graphc.training.entry_step import EntryStep, batch_size, entry_to_train
-from graphc.training.evaluation import Evaluation, entry_to_evaluate
-from graphc.training.loop import Progress, Rules, Training, Watcher
-from graphc.training.measures import MEASURES, measures_named
-from graphc.training.metrics import MetricsFile
-from graphc.training.named_arrays import NamedArrays
-from graphc.training.order import Order
-from graphc.training.source import FORMS, open_data
-from graphc.training.trained_file import save_trained
 
 EXAMPLES = (
     "graphc train net.gcm --data train.npz --epochs 5 --shuffle -o trained.gcm",

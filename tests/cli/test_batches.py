@@ -12,7 +12,7 @@ from graphc.base.errors import ArgumentError, ShapeError
 from graphc.cli.arrays import parse_types, specs_at
 from graphc.cli.batches import Folder, count_of, run_chunks
 from graphc.cli.console import UsageError
-from graphc.training.conversion import Scaling
+from graphc.cli.trainer.conversion import Scaling
 
 
 def folder_of(path: Path, text: str, count: int, shape: tuple[int, ...] = (3,)) -> Folder:

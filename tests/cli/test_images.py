@@ -12,7 +12,7 @@ from graphc.base.errors import ShapeError
 from graphc.base.installation import install_command
 from graphc.cli.console import UsageError
 from graphc.cli.images import Layout, layout_of, read_image
-from graphc.training.conversion import Scaling
+from graphc.cli.trainer.conversion import Scaling
 
 RED = (255, 0, 51)
 

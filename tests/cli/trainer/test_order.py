@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from graphc.cli.trainer.order import Order
 from graphc.errors import ArgumentError
-from graphc.training.order import Order
 
 EXPECTED = [[[1, 2], [4, 5], [3, 0]], [[4, 2], [0, 1], [5, 3]]]
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import graphc as gc
+from graphc.cli.trainer.conversion import Scaling
+from graphc.cli.trainer.entry_step import EntryStep, entry_to_train
+from graphc.cli.trainer.evaluation import Evaluation, entry_to_evaluate
+from graphc.cli.trainer.measures import measures_named
+from graphc.cli.trainer.named_arrays import NamedArrays
 from graphc.errors import ArgumentError
-from graphc.training.conversion import Scaling
-from graphc.training.entry_step import EntryStep, entry_to_train
-from graphc.training.evaluation import Evaluation, entry_to_evaluate
-from graphc.training.measures import measures_named
-from graphc.training.named_arrays import NamedArrays
 from tests.cli.trained import make_trainable
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from graphc.cli.trainer.metrics import MetricsFile
 from graphc.errors import ArgumentError
-from graphc.training.metrics import MetricsFile
 
 FIELDS = ("event", "step", "loss", "name")
 

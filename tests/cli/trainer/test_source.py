@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from graphc.cli.trainer.conversion import Scaling
+from graphc.cli.trainer.source import open_data
 from graphc.errors import ArgumentError, ArtifactError
 from graphc.files.manifest import TensorSpec
-from graphc.training.conversion import Scaling
-from graphc.training.source import open_data
 
 INPUTS = (TensorSpec("x", "f32", (2, 2)), TensorSpec("y", "i64", (2,)))
 

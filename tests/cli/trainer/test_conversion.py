@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from graphc.base.named_dims import Dim
+from graphc.cli.trainer.conversion import Scaling, conversion
 from graphc.errors import ArgumentError, DTypeError, ShapeError
 from graphc.files.manifest import TensorSpec
-from graphc.training.conversion import Scaling, conversion
 
 NUMBERS = np.arange(24)
 

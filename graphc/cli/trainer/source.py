@@ -11,12 +11,12 @@ import numpy as np
 
 from graphc.base.errors import ArgumentError
 from graphc.base.size import is_size
+from graphc.cli.trainer.named_arrays import NamedArrays
+from graphc.cli.trainer.pictures import Pictures, list_pictures
 from graphc.data.csv_file import read_csv
 from graphc.data.idx_file import MNIST, read_idx
 from graphc.files.manifest import TensorSpec
 from graphc.files.numpy_file import read_npy, read_npz
-from graphc.training.named_arrays import NamedArrays
-from graphc.training.pictures import Pictures, list_pictures
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 FORMS = "FILE.npz, FILE.csv, FOLDER with a folder of pictures for each class, or NAME=FILE,NAME=FILE"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from graphc.cli.trainer.conversion import Scaling
+from graphc.cli.trainer.named_arrays import NamedArrays
 from graphc.errors import ArgumentError, ShapeError
 from graphc.files.manifest import TensorSpec
-from graphc.training.conversion import Scaling
-from graphc.training.named_arrays import NamedArrays
-from tests.training.linear import INPUTS, data
+from tests.cli.trainer.linear import INPUTS, data
 
 
 def test_batches_have_the_parts_by_name():

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from graphc.base.errors import ArtifactError
+from graphc.cli.trainer.conversion import Scaling
+from graphc.cli.trainer.named_arrays import NamedArrays
 from graphc.files.manifest import TensorSpec
-from graphc.training.conversion import Scaling
-from graphc.training.named_arrays import NamedArrays
 
 INPUTS = (TensorSpec("x", "f32", (4, 3)), TensorSpec("y", "f32", (4,)))
 

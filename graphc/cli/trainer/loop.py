@@ -11,9 +11,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from graphc.base.errors import ArgumentError, ArtifactError, NonFiniteError
+from graphc.cli.trainer.checkpoint import Checkpoint, Checkpoints
+from graphc.cli.trainer.order import Order
 from graphc.data.loader import THREAD, DataLoader
-from graphc.training.checkpoint import Checkpoint, Checkpoints
-from graphc.training.order import Order
 
 Batch = Mapping[str, np.ndarray]
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from graphc.cli.trainer.conversion import Scaling
+from graphc.cli.trainer.pictures import Pictures, list_pictures
+from graphc.cli.trainer.source import open_data
 from graphc.files.manifest import TensorSpec
-from graphc.training.conversion import Scaling
-from graphc.training.pictures import Pictures, list_pictures
-from graphc.training.source import open_data
 
 
 def names(tmp_path: Path) -> None:

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from graphc.cli.trainer.checkpoint import Checkpoints
+from graphc.cli.trainer.loop import Progress, Rules, Training, Watcher
+from graphc.cli.trainer.order import Order
 from graphc.errors import ArgumentError, ArtifactError, NonFiniteError
-from graphc.training.checkpoint import Checkpoints
-from graphc.training.loop import Progress, Rules, Training, Watcher
-from graphc.training.order import Order
-from tests.training.linear import Linear, data
+from tests.cli.trainer.linear import Linear, data
 
 ORDER = Order(20, 4, seed=1, shuffle=True)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from graphc.cli.trainer.measures import MEASURES, measures_named
 from graphc.errors import ArgumentError, ShapeError
-from graphc.training.measures import MEASURES, measures_named
 
 SCORES = np.random.default_rng(0).standard_normal((6, 8)).astype(np.float32)
 CLASSES = np.array([0, 3, 5, 1, 1, 7])

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from graphc.base.errors import ArgumentError, ShapeError
+from graphc.cli.trainer.conversion import Conversion, Scaling, conversion
 from graphc.data.dataset import Dataset
 from graphc.files.manifest import TensorSpec
-from graphc.training.conversion import Conversion, Scaling, conversion
 
 
 class NamedArrays(Dataset):

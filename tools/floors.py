@@ -57,15 +57,18 @@ FLOORS: dict[str, tuple[str, ...]] = {
         *("codegen.schedule.expansion", "codegen.schedule.contraction", "codegen.schedule.threads"),
     ),
     # What is proven of machine code, from its assembly and the object code that this is compared with.
-    "codegen.realtime": ("base", "codegen.machine", "codegen.llvm"),
-    "codegen.native": ("base", "codegen.machine"),
+    "codegen.proof": ("base", "codegen.machine", "codegen.llvm"),
+    # Object formats: shared libraries, archives, and what they need of others.
+    "codegen.link": ("base", "codegen.machine"),
+    # Functions through which Python and others call a program.
+    "codegen.door": ("base", "codegen.machine"),
     # Loads and calls what was compiled; needs no compiler.
     "runtime": ("base", "files"),
     "compiler": (
         *("base", "files", "ir", "ir.kernel", "ir.graph", "ops", "passes", "fusion", "lowering"),
         *("codegen.machine", "codegen.schedule", "codegen.schedule.estimate", "codegen.schedule.memory"),
-        *("codegen.schedule.contraction", "codegen.schedule.threads", "codegen.cuda", "codegen.llvm", "codegen.native"),
-        *("codegen.realtime", "runtime"),
+        *("codegen.schedule.contraction", "codegen.schedule.threads", "codegen.cuda", "codegen.llvm"),
+        *("codegen.link", "codegen.door", "codegen.proof", "runtime"),
     ),
     # What users write with.
     "tape": ("base", "ops"),
@@ -93,7 +96,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
     # Models as C libraries.
     "library": (
         *("base", "files", "ir.kernel", "ir.graph", "codegen.machine", "codegen.schedule.threads", "codegen.llvm"),
-        *("codegen.native", "passes", "compiler", "runtime", "tensors", "compiled"),
+        *("codegen.link", "codegen.door", "passes", "compiler", "runtime", "tensors", "compiled"),
     ),
     # Models and tensors of other frameworks. A table says what each ATen operator is here, whoever wrote the graph.
     "interop": ("base", "tensors", "nn"),

@@ -18,7 +18,7 @@ import numpy as np
 
 from graphc.base.errors import ArgumentError
 from graphc.base.locks import Lock
-from graphc.codegen.native.contents import BLOCK, CHANGED, COMPARE, FLAG, SPAN_WORDS, UNCHANGED, emit_compare
+from graphc.codegen.door.contents import BLOCK, CHANGED, COMPARE, FLAG, SPAN_WORDS, UNCHANGED, emit_compare
 from graphc.compiler.ready import prepare_threads, small_object
 from graphc.runtime.arena import address_of, aligned
 from graphc.runtime.loader import host, link_forever

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
 
+from graphc.codegen.link.builtins import builtin_text
+from graphc.codegen.link.relocatable import merge_objects
+from graphc.codegen.link.shared import LIBC, link_shared
 from graphc.codegen.llvm.build import build_object
 from graphc.codegen.machine.target import Target
-from graphc.codegen.native.builtins import builtin_text
-from graphc.codegen.native.elf.relocatable import merge_objects
-from graphc.codegen.native.elf.shared import LIBC, link_shared
 from graphc.files.object_archive import split_objects
 
 

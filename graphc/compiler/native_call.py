@@ -16,8 +16,8 @@ from graphc.compiler.ready import small_object
 from graphc.runtime import fast_call, tensor_call
 from graphc.runtime.call import Executable
 
-_emit_call = deferred("graphc.codegen.native.python_call:emit_call")
-_emit_tensor_call = deferred("graphc.codegen.native.tensor_call:emit_tensor_call")
+_emit_call = deferred("graphc.codegen.door.python_call:emit_call")
+_emit_tensor_call = deferred("graphc.codegen.door.tensor_call:emit_tensor_call")
 
 
 def _object(name: str, emit: Callable[..., str], layout: Mapping[str, int]) -> bytes:

@@ -12,8 +12,8 @@ from graphc.codegen.llvm.entry import ENTRY, emit_module
 from graphc.codegen.llvm.module import Module
 from graphc.codegen.machine.cuda.facts import is_gpu
 from graphc.codegen.machine.target import Target
-from graphc.codegen.realtime.leaves import LEAVES
-from graphc.codegen.realtime.prove import FunctionFacts, Proof, prove
+from graphc.codegen.proof.leaves import LEAVES
+from graphc.codegen.proof.prove import FunctionFacts, Proof, prove
 from graphc.compiler.ready import target_spec
 from graphc.compiler.stages import Stages
 from graphc.files.manifest import TargetSpec

@@ -10,16 +10,16 @@ from typing import Any
 
 from graphc.base.errors import ArgumentError, CompileError
 from graphc.base.size import is_size
+from graphc.codegen.link.archive import write_archive
+from graphc.codegen.link.layout import SectionFlag
+from graphc.codegen.link.reader import read_object
+from graphc.codegen.link.relocatable import merge_objects
+from graphc.codegen.link.shared import link_shared
 from graphc.codegen.llvm.build import build_object
 from graphc.codegen.llvm.module import Module, joined
 from graphc.codegen.llvm.thread_pool import emit_pool
 from graphc.codegen.machine.cuda.facts import is_gpu
 from graphc.codegen.machine.target import Target, target_named, without_tiles
-from graphc.codegen.native.elf.archive import write_archive
-from graphc.codegen.native.elf.layout import SectionFlag
-from graphc.codegen.native.elf.reader import read_object
-from graphc.codegen.native.elf.relocatable import merge_objects
-from graphc.codegen.native.elf.shared import link_shared
 from graphc.compiled.machine import strict_name
 from graphc.compiled.model_export import content_of, wanted_entries
 from graphc.compiled.model_read import read_model

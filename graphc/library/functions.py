@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from graphc.base.size import is_size
+from graphc.codegen.door.writer import Writer
 from graphc.codegen.llvm.module import Function, Item, Module, Parameter
 from graphc.codegen.llvm.sizes import register_of
 from graphc.codegen.llvm.thread_pool import RESET, RUN
-from graphc.codegen.native.writer import Writer
 from graphc.files.container import ALIGNMENT
 from graphc.library.guarded import CODE, GuardedWriter
 from graphc.library.plan import (

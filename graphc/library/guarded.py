@@ -8,9 +8,9 @@ from typing import Any
 
 from graphc.base.size import Size, is_size
 from graphc.base.size_terms import Atom, Dimension
+from graphc.codegen.door.writer import Writer
 from graphc.codegen.llvm.module import Function, Item
 from graphc.codegen.llvm.sizes import SizeWriter, register_of
-from graphc.codegen.native.writer import Writer
 from graphc.files.container import ALIGNMENT
 from graphc.library.plan import CODES
 

@@ -9,12 +9,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from graphc.codegen.link.builtins import NAMES
+from graphc.codegen.link.reader import read_object
 from graphc.codegen.llvm.build import build_object
 from graphc.codegen.llvm.entry import ENTRY
 from graphc.codegen.llvm.thread_pool import RESET, RUN, SIZE, emit_pool
 from graphc.codegen.machine.target import Target, named_targets, target_named
-from graphc.codegen.native.builtins import NAMES
-from graphc.codegen.native.elf.reader import read_object
 from graphc.compiler.linking import builtins_for, hide_names, link_library, link_objects
 from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.parse import parse_graph

@@ -6,7 +6,7 @@ import pytest
 
 from graphc.codegen.machine.riscv64.steps import READER
 from graphc.codegen.machine.step import Comparison, Line, Slot, Step, Sum
-from graphc.codegen.realtime.assembly import split_operands
+from graphc.codegen.proof.assembly import split_operands
 
 
 def step(text: str) -> Step:

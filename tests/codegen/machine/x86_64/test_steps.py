@@ -6,7 +6,7 @@ import pytest
 
 from graphc.codegen.machine.step import Aligned, Comparison, Line, Slot, Step, Sum
 from graphc.codegen.machine.x86_64.steps import READER
-from graphc.codegen.realtime.assembly import split_operands
+from graphc.codegen.proof.assembly import split_operands
 
 
 def step(text: str) -> Step:

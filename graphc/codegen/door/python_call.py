@@ -1,0 +1,547 @@
+"""LLVM text of the function through which Python calls a program: it checks arrays, makes outputs and calls the entry.
+
+Each function of it is written by one function here, in the order of ``_FUNCTIONS``, which gives their signatures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from graphc.codegen.door import python_watch
+from graphc.codegen.door.writer import Writer
+from graphc.codegen.machine.target import Target
+
+_DENSE, _WRITEABLE = 0x101, 0x501
+"""Flags of an ndarray: C-contiguous (1) and aligned (0x100), and writeable (0x400)."""
+_LINE = 64
+"""Bytes of a cache line, at which larger outputs begin."""
+
+
+def _accept(w: Writer) -> None:
+    """Address of the elements of %array, or null unless it is an ndarray of the declared type whose flags include
+    %need."""
+    w.need(w.equal("ptr", w.get("ptr", "%array", "Object.type"), w.get("ptr", "%api", "Api.ndarray")), "bad")
+    dtype = w.equal("ptr", w.get("ptr", "%array", "Array.dtype"), w.get("ptr", "%spec", "Tensor.dtype"))
+    rank = w.get("i32", "%array", "Array.rank")
+    ranks = w.equal("i32", rank, w.get("i32", "%spec", "Tensor.rank"))
+    flags = w.value(f"and i32 {w.get('i32', '%array', 'Array.flags')}, %need")
+    set_ = w.equal("i32", flags, "%need")
+    w.need(w.both(w.both(dtype, ranks), set_), "bad")
+    extents, declared = w.get("ptr", "%array", "Array.extents"), w.get("ptr", "%spec", "Tensor.extents")
+    with w.each(w.value(f"zext i32 {rank} to i64")) as i:
+        w.need(w.equal("i64", w.item("i64", extents, i), w.item("i64", declared, i)), "bad")
+    w.give("ptr", w.get("ptr", "%array", "Array.data"))
+    w.label("bad")
+    w.give("ptr", "null")
+
+
+def _overlaps(w: Writer) -> None:
+    """Whether the %size bytes from %start on share memory with one of %count arrays whose addresses are in the
+    table."""
+    stop = w.offset("%start", "%size")
+    w.avoid(w.equal("i64", "%size", "0"), "no")
+    with w.each("%count") as i:
+        spec = w.record("Tensor", "%specs", i)
+        other = w.load("ptr", _slot(w, "%table", spec))
+        nbytes = w.get("i64", spec, "Tensor.nbytes")
+        end = w.offset(other, nbytes)
+        some = w.differ("i64", nbytes, "0")
+        before, after = w.value(f"icmp ult ptr %start, {end}"), w.value(f"icmp ult ptr {other}, {stop}")
+        w.avoid(w.both(w.both(before, after), some), "yes")
+    w.go("no")
+    w.label("yes")
+    w.give("i1", "true")
+    w.label("no")
+    w.give("i1", "false")
+
+
+def _slot(w: Writer, table: str, spec: str) -> str:
+    """Where the address of an array stands in the table."""
+    return w.place("ptr", table, w.get("i64", spec, "Tensor.slot"))
+
+
+def _accepted(w: Writer, spec: str, array: str, flags: int) -> str:
+    """The address of an array that is as declared; else goes on at ``bad``."""
+    data = w.call("ptr", "@accept", f"ptr %api, ptr {spec}, ptr {array}, i32 {flags}")
+    w.need(w.differ("ptr", data, "null"), "bad")
+    return data
+
+
+def _read_number(w: Writer) -> None:
+    """Whether %given is an int of 64 bits, which is written to %to."""
+    overflow = w.value("alloca i32, align 4")
+    w.need(w.equal("ptr", w.get("ptr", "%given", "Object.type"), w.get("ptr", "%api", "Api.int")), "bad")
+    value = w.call("i64", w.get("ptr", "%api", "Api.number"), f"ptr %given, ptr {overflow}")
+    w.need(w.equal("i32", w.load("i32", overflow), "0"), "bad")
+    w.store("i64", value, "%to")
+    w.give("i1", "true")
+    w.label("bad")
+    w.give("i1", "false")
+
+
+def _is_number(w: Writer) -> None:
+    """Whether the input is a whole number, and %given is that."""
+    found = w.value("alloca i64, align 8")
+    w.need(w.equal("i32", w.get("i32", "%spec", "Tensor.rank"), "-1"), "bad")
+    w.need(w.call("i1", "@read_number", f"ptr %api, ptr %given, ptr {found}"), "bad")
+    w.give("i1", w.equal("i64", w.load("i64", found), w.load("i64", w.get("ptr", "%spec", "Tensor.extents"))))
+    w.label("bad")
+    w.give("i1", "false")
+
+
+def _take_inputs(w: Writer) -> None:
+    """Whether all inputs are as declared and lie apart from what the program writes; fills the table."""
+    specs, table = w.get("ptr", "%context", "Context.inputs"), w.get("ptr", "%context", "Context.table")
+    held, written = w.get("ptr", "%context", "Context.bound"), w.get("i64", "%context", "Context.written_count")
+    with w.each("%count") as i:
+        spec = w.record("Tensor", specs, i)
+        given = w.item("ptr", "%args", i)
+        data = w.call("ptr", "@accept", f"ptr %api, ptr {spec}, ptr {given}, i32 {_DENSE}")
+        w.choose(w.differ("ptr", data, "null"), "array", "number")
+        w.label("number")
+        same = w.call("i1", "@is_number", f"ptr %api, ptr {spec}, ptr {given}")
+        w.choose(same, "taken", "bad")
+        w.label("array")
+        size = w.get("i64", spec, "Tensor.nbytes")
+        w.avoid(w.call("i1", "@meets", f"ptr {table}, ptr {data}, i64 {size}, ptr {held}, i64 {written}"), "bad")
+        w.store("ptr", data, _slot(w, table, spec))
+        w.go("taken")
+        w.label("taken")
+    w.give("i1", "true")
+    w.label("bad")
+    w.give("i1", "false")
+
+
+def _resize(w: Writer) -> None:
+    """Whether the context, in which no call is, has been made fit for the sizes of these arguments."""
+    solver, specs = w.get("ptr", "%context", "Context.solver"), w.get("ptr", "%context", "Context.inputs")
+    w.need(w.differ("ptr", solver, "null"), "no")
+    with w.each("%count") as i:
+        array, spec = w.item("ptr", "%args", i), w.record("Tensor", specs, i)
+        rank = w.get("i32", spec, "Tensor.rank")
+        w.choose(w.equal("i32", rank, "-1"), "fits", "array")  # what is read of a number is looked at there
+        w.label("array")
+        w.need(w.equal("ptr", w.get("ptr", array, "Object.type"), w.get("ptr", "%api", "Api.ndarray")), "no")
+        w.choose(w.equal("i32", w.get("i32", array, "Array.rank"), rank), "fits", "no")
+        w.label("fits")
+    reads, steps, moves = (w.get("ptr", solver, f"Solver.{part}") for part in ("reads", "steps", "moves"))
+    with w.each(w.get("i64", solver, "Solver.read_count")) as i:
+        read = w.record("Read", reads, i)
+        given, to = w.item("ptr", "%args", w.get("i64", read, "Read.input")), w.get("ptr", read, "Read.to")
+        dim = w.get("i64", read, "Read.dim")
+        w.choose(w.value(f"icmp slt i64 {dim}, 0"), "number", "extent")
+        w.label("number")
+        w.choose(w.call("i1", "@read_number", f"ptr %api, ptr {given}, ptr {to}"), "known", "no")
+        w.label("extent")
+        w.store("i64", w.item("i64", w.get("ptr", given, "Array.extents"), dim), to)
+        w.go("known")
+        w.label("known")
+    with w.each(w.get("i64", solver, "Solver.step_count")) as i:
+        _step(w, w.record("Step", steps, i))
+    with w.each(w.get("i64", solver, "Solver.move_count")) as i:
+        move = w.record("Move", moves, i)
+        w.store("i64", w.load("i64", w.get("ptr", move, "Move.value")), w.get("ptr", move, "Move.to"))
+    size = w.load("i64", w.get("ptr", solver, "Solver.arena"))
+    own = w.value(f"icmp ule i64 {size}, {w.get('i64', solver, 'Solver.own_size')}")
+    w.put("i64", w.value(f"select i1 {own}, i64 0, i64 {size}"), "%context", "Context.arena")
+    w.store("ptr", w.get("ptr", solver, "Solver.own"), w.get("ptr", solver, "Solver.arena_word"))
+    w.give("i1", "true")
+    w.label("no")
+    w.give("i1", "false")
+
+
+def _step(w: Writer, step: str) -> None:
+    """One step of a Solver; goes on at ``no`` where it says that Python must look at the call."""
+    a, b = (w.load("i64", w.get("ptr", step, f"Step.{operand}")) for operand in "ab")
+    kinds = ("add", "multiply", "divide", "at_most", "differ")
+    cases = " ".join(f"i64 {kind}, label %{name}" for kind, name in enumerate(kinds))
+    w.do(f"switch i64 {w.get('i64', step, 'Step.kind')}, label %no [ {cases} ]")
+    found: list[tuple[str, str]] = []
+    for name, verb in (("add", "sadd"), ("multiply", "smul")):
+        w.label(name)
+        both = w.call("{ i64, i1 }", f"@llvm.{verb}.with.overflow.i64", f"i64 {a}, i64 {b}")
+        w.avoid(w.value(f"extractvalue {{ i64, i1 }} {both}, 1"), "no")
+        found.append((w.value(f"extractvalue {{ i64, i1 }} {both}, 0"), w.block))
+        w.go("write")
+    w.label("divide")
+    w.need(w.value(f"icmp sgt i64 {b}, 0"), "no")
+    quotient, rest = w.value(f"sdiv i64 {a}, {b}"), w.value(f"srem i64 {a}, {b}")
+    found.append((w.value(f"add i64 {quotient}, {w.value(f'ashr i64 {rest}, 63')}"), w.block))
+    w.go("write")
+    w.label("at_most")
+    w.choose(w.value(f"icmp sle i64 {a}, {b}"), "stepped", "no")
+    w.label("differ")
+    w.choose(w.differ("i64", a, b), "stepped", "no")
+    w.label("write")
+    w.store("i64", w.merge("i64", *found), w.get("ptr", step, "Step.to"))
+    w.go("stepped")
+    w.label("stepped")
+
+
+def _take_resized(w: Writer) -> None:
+    """Whether all inputs are as declared, or are once the context has been made fit for their sizes."""
+    arguments = "ptr %context, ptr %api, ptr %args, i64 %count"
+    w.choose(w.call("i1", "@take_inputs", arguments), "yes", "other")
+    w.label("other")
+    w.need(w.call("i1", "@resize", arguments), "no")
+    w.choose(w.call("i1", "@take_inputs", arguments), "yes", "no")
+    w.label("yes")
+    w.give("i1", "true")
+    w.label("no")
+    w.give("i1", "false")
+
+
+def _take_output(w: Writer) -> None:
+    """Whether %array can take output number %i and lies apart from everything else; fills the table."""
+    specs, table = w.get("ptr", "%context", "Context.outputs"), w.get("ptr", "%context", "Context.table")
+    spec = w.record("Tensor", specs, "%i")
+    data = _accepted(w, spec, "%array", _WRITEABLE)
+    size = w.get("i64", spec, "Tensor.nbytes")
+    for others, count in (("inputs", "input_count"), ("bound", "bound_count")):
+        arrays = w.get("ptr", "%context", f"Context.{others}")
+        number = w.get("i64", "%context", f"Context.{count}")
+        w.avoid(w.call("i1", "@meets", f"ptr {table}, ptr {data}, i64 {size}, ptr {arrays}, i64 {number}"), "bad")
+    w.avoid(w.call("i1", "@meets", f"ptr {table}, ptr {data}, i64 {size}, ptr {specs}, i64 %i"), "bad")
+    w.store("ptr", data, _slot(w, table, spec))
+    w.give("i1", "true")
+    w.label("bad")
+    w.give("i1", "false")
+
+
+def _refer(w: Writer, change: str, value: str) -> None:
+    """Adds a reference to an object, or takes one away."""
+    w.do(f"call void {w.get('ptr', '%api', f'Api.{change}')}(ptr {value})")
+
+
+def _new_array(w: Writer, dtype: str, shape: str, memory: str, flags: str) -> str:
+    """A new array, or null and an exception; ``shape`` is rank and extents. It takes over a reference to its type."""
+    _refer(w, "incref", dtype)
+    kind, make = w.get("ptr", "%api", "Api.ndarray"), w.get("ptr", "%api", "Api.new_array")
+    return w.call("ptr", make, f"ptr {kind}, ptr {dtype}, {shape}, ptr null, {memory}, {flags}, ptr null")
+
+
+def _block(w: Writer) -> None:
+    """A new array that owns %nbytes bytes, or null and an exception."""
+    size = w.value("alloca i64, align 8")
+    w.store("i64", w.value(f"add i64 %nbytes, {_LINE}"), size)
+    dtype = w.get("ptr", "%api", "Api.bytes_dtype")
+    w.give("ptr", _new_array(w, dtype, f"i32 1, ptr {size}", "ptr null", "i32 0"))
+
+
+def _block_for(w: Writer) -> None:
+    """A reference to a block for an output, or null and an exception: one of its two blocks that is large enough and
+    that nobody else refers to, so that nobody can reach its memory, else a new one in the place of the second."""
+    nbytes, number = w.get("i64", "%spec", "Tensor.nbytes"), w.get("i32", "%spec", "Tensor.block")
+    large = w.value(f"icmp uge i64 {nbytes}, {w.number('reuse_from')}")
+    w.choose(w.both(w.value(f"icmp sge i32 {number}, 0"), large), "look", "plain")
+    w.label("plain")
+    w.give("ptr", w.call("ptr", "@block", f"ptr %api, i64 {nbytes}"))
+    w.label("look")
+    blocks, item = w.get("ptr", "%context", "Context.blocks"), w.get("ptr", "%api", "Api.get")
+    incref, none = w.get("ptr", "%api", "Api.incref"), w.get("ptr", "%api", "Api.none")
+    first = w.value(f"zext i32 {number} to i64")
+    second = w.value(f"add i64 {first}, 1")
+    with w.each(second, first, "ule") as i:
+        kept = w.call("ptr", item, f"ptr {blocks}, i64 {i}")
+        w.choose(w.equal("ptr", kept, none), "taken", "count")
+        w.label("count")
+        alone = w.equal("i32", w.get("i32", kept, "Object.references"), "1")
+        room = w.load("i64", w.get("ptr", kept, "Array.extents"))
+        w.choose(
+            w.both(alone, w.value(f"icmp uge i64 {room}, {w.value(f'add i64 {nbytes}, {_LINE}')}")), "again", "taken"
+        )
+        w.label("again")
+        w.do(f"call void {incref}(ptr {kept})")
+        w.give("ptr", kept)
+        w.label("taken")
+    made = w.call("ptr", "@block", f"ptr %api, i64 {nbytes}")
+    w.avoid(w.equal("ptr", made, "null"), "done")
+    older, replace = w.call("ptr", item, f"ptr {blocks}, i64 {second}"), w.get("ptr", "%api", "Api.replace")
+    for place, block in ((first, older), (second, made)):
+        w.do(f"call void {incref}(ptr {block})")
+        w.call("i32", replace, f"ptr {blocks}, i64 {place}, ptr {block}")
+    w.go("done")
+    w.label("done")
+    w.give("ptr", made)
+
+
+def _make_output(w: Writer) -> None:
+    """A new array for output number %i, or null and an exception; fills the table."""
+    specs, table = w.get("ptr", "%context", "Context.outputs"), w.get("ptr", "%context", "Context.table")
+    spec = w.record("Tensor", specs, "%i")
+    nbytes = w.get("i64", spec, "Tensor.nbytes")
+    w.choose(w.value(f"icmp uge i64 {nbytes}, {w.number('align_from')}"), "reserve", "ready")
+    w.label("reserve")
+    block = w.call("ptr", "@block_for", f"ptr %context, ptr %api, ptr {spec}")
+    w.avoid(w.equal("ptr", block, "null"), "failed")
+    last = w.offset(w.get("ptr", block, "Array.data"), _LINE - 1)
+    aligned = w.call("ptr", "@llvm.ptrmask.p0.i64", f"ptr {last}, i64 {-_LINE}")
+    reserved = w.block
+    w.go("ready")
+    w.label("ready")
+    base = w.merge("ptr", ("null", "entry"), (block, reserved))
+    start = w.merge("ptr", ("null", "entry"), (aligned, reserved))
+    flags = w.merge("i32", ("0", "entry"), (str(_WRITEABLE), reserved))
+    dtype = w.get("ptr", spec, "Tensor.dtype")
+    extents, rank = w.get("ptr", spec, "Tensor.extents"), w.get("i32", spec, "Tensor.rank")
+    array = _new_array(w, dtype, f"i32 {rank}, ptr {extents}", f"ptr {start}", f"i32 {flags}")
+    w.avoid(w.equal("ptr", array, "null"), "release")
+    w.avoid(w.equal("ptr", base, "null"), "done")
+    w.call("i32", w.get("ptr", "%api", "Api.set_base"), f"ptr {array}, ptr {base}")
+    w.go("done")
+    w.label("done")
+    data = w.get("ptr", array, "Array.data")
+    w.store("ptr", data, _slot(w, table, spec))
+    w.give("ptr", array)
+    w.label("release")
+    _refer(w, "decref", base)
+    w.go("failed")
+    w.label("failed")
+    w.give("ptr", "null")
+
+
+def _idle(w: Writer) -> None:
+    """Whether no call is in the context, and none waits for it."""
+    gate = w.get("ptr", "%context", "Context.gate")
+    either = w.value(f"or i64 {w.get('i64', gate, 'Gate.busy')}, {w.get('i64', gate, 'Gate.waiting')}")
+    w.give("i1", w.equal("i64", either, "0"))
+
+
+def _has_room(w: Writer) -> None:
+    """Whether the shared arena, where the call needs it, is free and large enough."""
+    need = w.get("i64", "%context", "Context.arena")
+    w.avoid(w.equal("i64", need, "0"), "yes")
+    arena = w.get("ptr", "%api", "Api.shared")
+    taken, size = w.get("i64", arena, "Shared.busy"), w.get("i64", arena, "Shared.size")
+    w.give("i1", w.both(w.equal("i64", taken, "0"), w.value(f"icmp uge i64 {size}, {need}")))
+    w.label("yes")
+    w.give("i1", "true")
+
+
+def _execute(w: Writer) -> None:
+    """Runs the program on the table; long ones without the interpreter lock. No Python code runs in this thread
+    meanwhile."""
+    entry, table = w.get("ptr", "%context", "Context.entry"), w.get("ptr", "%context", "Context.table")
+    need, arena = w.get("i64", "%context", "Context.arena"), w.get("ptr", "%api", "Api.shared")
+    shares = w.differ("i64", need, "0")
+    w.need(shares, "choose")
+    address = w.get("ptr", arena, "Shared.address")
+    w.store("ptr", address, w.place("ptr", table, w.get("i64", "%context", "Context.arena_slot")))
+    w.go("choose")
+    w.label("choose")
+    w.need(w.equal("i64", w.get("i64", "%context", "Context.releases"), "0"), "unlocked")
+    w.do(f"call void {entry}(ptr {table})")
+    w.do("ret void")
+    w.label("unlocked")
+    gate = w.get("ptr", "%context", "Context.gate")
+    release, acquire = w.get("ptr", "%api", "Api.release"), w.get("ptr", "%api", "Api.acquire")
+    lends = w.value(f"zext i1 {shares} to i64")
+    during = w.value(f"or i64 {w.get('i64', arena, 'Shared.busy')}, {lends}")
+    w.put("i64", "1", gate, "Gate.busy")
+    w.put("i64", during, arena, "Shared.busy")
+    thread = w.call("ptr", release, "")
+    w.do(f"call void {entry}(ptr {table})")
+    w.do(f"call void {acquire}(ptr {thread})")
+    w.put("i64", "0", gate, "Gate.busy")
+    w.need(shares, "over")
+    w.put("i64", "0", arena, "Shared.busy")
+    w.go("over")
+    w.label("over")
+    w.do("ret void")
+
+
+def _stopped(w: Writer) -> None:
+    """Whether a check has stopped the call just made. The fallback makes it once more and says which one."""
+    status = w.get("ptr", "%context", "Context.status")
+    found = w.differ("i8", w.load("i8", status), "0")
+    w.need(found, "out")
+    w.store("i8", "0", status)
+    w.go("out")
+    w.label("out")
+    w.give("i1", found)
+
+
+def _take_arguments(w: Writer) -> None:
+    """Goes on at ``python`` unless nothing else runs and the inputs are as declared. What scratch memory is needed
+    depends on their sizes."""
+    w.need(w.call("i1", "@idle", "ptr %context"), "python")
+    w.need(w.call("i1", "@take_resized", "ptr %context, ptr %api, ptr %args, i64 %count"), "python")
+    w.need(w.call("i1", "@has_room", "ptr %context, ptr %api"), "python")
+
+
+def _call_one(w: Writer) -> None:
+    """The call of a program with one output that stands by itself. Null with %again set asks for the fallback."""
+    _take_arguments(w)
+    fresh = w.equal("ptr", "%out", w.get("ptr", "%api", "Api.none"))
+    w.choose(fresh, "make", "take")
+    w.label("make")
+    made = w.call("ptr", "@make_output", "ptr %context, ptr %api, i64 0")
+    w.choose(w.equal("ptr", made, "null"), "stop", "run")
+    w.label("take")
+    w.need(w.call("i1", "@take_output", "ptr %context, ptr %api, ptr %out, i64 0"), "python")
+    _refer(w, "incref", "%out")
+    own = w.block
+    w.go("run")
+    w.label("run")
+    result = w.merge("ptr", (made, "make"), ("%out", own))
+    w.do("call void @execute(ptr %context, ptr %api)")
+    w.avoid(w.call("i1", "@stopped", "ptr %context"), "drop")
+    w.give("ptr", result)
+    w.label("drop")
+    _refer(w, "decref", result)
+    w.go("python")
+    _ask_again(w)
+    w.label("stop")
+    w.give("ptr", "null")
+
+
+def _ask_again(w: Writer) -> None:
+    """The block ``python``: asks for the fallback."""
+    w.label("python")
+    w.store("i1", "true", "%again")
+    w.give("ptr", "null")
+
+
+def _container(w: Writer) -> None:
+    """The list or tuple for the outputs, or null: a new one, or a copy of %out, which is the same object when it is a
+    tuple."""
+    # NOTE: it is made before anything is looked at: making it may start the garbage collector, and so any Python code.
+    count = w.get("i64", "%context", "Context.output_count")
+    w.need(w.equal("ptr", "%out", w.get("ptr", "%api", "Api.none")), "check")
+    w.give("ptr", w.call("ptr", w.get("ptr", "%context", "Context.new"), f"i64 {count}"))
+    w.label("check")
+    kind, wanted = w.get("ptr", "%out", "Object.type"), w.get("ptr", "%context", "Context.kind")
+    w.need(w.equal("ptr", kind, wanted), "python")
+    w.need(w.equal("i64", w.get("i64", "%out", "Sized.size"), count), "python")
+    slicer = w.get("ptr", "%context", "Context.slice")
+    w.give("ptr", w.call("ptr", slicer, f"ptr %out, i64 0, i64 {count}"))
+    _ask_again(w)
+
+
+def _call_many(w: Writer) -> None:
+    """The call of a program whose outputs stand in a list or tuple."""
+    result = w.call("ptr", "@container", "ptr %context, ptr %api, ptr %out, ptr %again")
+    w.avoid(w.equal("ptr", result, "null"), "stop")
+    _take_arguments(w)
+    fresh = w.equal("ptr", "%out", w.get("ptr", "%api", "Api.none"))
+    count = w.get("i64", "%context", "Context.output_count")
+    item, put = w.get("ptr", "%context", "Context.get"), w.get("ptr", "%context", "Context.set")
+    with w.each(count) as i:
+        w.choose(fresh, "make", "take")
+        w.label("make")
+        made = w.call("ptr", "@make_output", f"ptr %context, ptr %api, i64 {i}")
+        w.avoid(w.equal("ptr", made, "null"), "drop")
+        w.call("i32", put, f"ptr {result}, i64 {i}, ptr {made}")
+        w.go("filled")
+        w.label("take")
+        array = w.call("ptr", item, f"ptr {result}, i64 {i}")
+        w.choose(w.call("i1", "@take_output", f"ptr %context, ptr %api, ptr {array}, i64 {i}"), "filled", "python")
+        w.label("filled")
+    w.do("call void @execute(ptr %context, ptr %api)")
+    w.avoid(w.call("i1", "@stopped", "ptr %context"), "python")
+    w.give("ptr", result)
+    w.label("python")
+    w.store("i1", "true", "%again")
+    w.go("drop")
+    w.label("drop")
+    _refer(w, "decref", result)
+    w.give("ptr", "null")
+    w.label("stop")
+    w.give("ptr", "null")
+
+
+def _given_out(w: Writer) -> None:
+    """The value of the keyword out, None when there are no keywords, or null when there are others."""
+    none = w.get("ptr", "%api", "Api.none")
+    w.choose(w.equal("ptr", "%names", "null"), "absent", "named")
+    w.label("absent")
+    w.give("ptr", none)
+    w.label("named")
+    size = w.get("i64", "%names", "Sized.size")
+    w.do(f"switch i64 {size}, label %other [ i64 0, label %absent i64 1, label %one ]")
+    w.label("one")
+    w.need(w.equal("ptr", w.get("ptr", "%names", "Tuple.items"), w.get("ptr", "%api", "Api.out")), "other")
+    w.give("ptr", w.item("ptr", "%args", "%count"))
+    w.label("other")
+    w.give("ptr", "null")
+
+
+def _call(w: Writer) -> None:
+    """What Python calls: tells one output from many, and goes to the fallback where anything is not as declared."""
+    again = w.value("alloca i1, align 1")
+    w.store("i1", "false", again)
+    context = w.get("ptr", "%self", "Owner.data")
+    api = w.get("ptr", context, "Context.api")
+    w.need(w.equal("i64", "%count", w.get("i64", context, "Context.input_count")), "python")
+    w.need(w.call("i1", "@same", f"ptr {w.get('ptr', context, 'Context.watch')}"), "python")
+    out = w.call("ptr", "@given_out", f"ptr {api}, ptr %args, i64 %count, ptr %names")
+    w.need(w.differ("ptr", out, "null"), "python")
+    arguments = f"ptr {context}, ptr {api}, ptr %args, i64 %count, ptr {out}, ptr {again}"
+    w.choose(w.equal("ptr", w.get("ptr", context, "Context.new"), "null"), "one", "many")
+    w.label("one")
+    first = w.call("ptr", "@call_one", arguments)
+    w.go("ask")
+    w.label("many")
+    every = w.call("ptr", "@call_many", arguments)
+    w.go("ask")
+    w.label("ask")
+    result = w.merge("ptr", (first, "one"), (every, "many"))
+    w.avoid(w.load("i1", again), "python")
+    w.give("ptr", result)
+    w.label("python")
+    fallback, call = w.get("ptr", context, "Context.fallback"), w.get("ptr", api, "Api.call")
+    w.give("ptr", w.call("ptr", call, f"ptr {fallback}, ptr %args, i64 %count, ptr %names"))
+
+
+RUNNING: dict[str, Callable[[Writer], None]] = {
+    "internal i1 @read_number(ptr %api, ptr %given, ptr %to)": _read_number,
+    "internal i1 @idle(ptr %context)": _idle,
+    "internal i1 @has_room(ptr %context, ptr %api)": _has_room,
+    "internal void @execute(ptr %context, ptr %api)": _execute,
+    "internal i1 @stopped(ptr %context)": _stopped,
+}
+"""The functions that do not depend on what arguments are."""
+_PYTHON = "ptr %self, ptr %args, i64 %count, ptr %names"
+_GIVEN = "ptr %context, ptr %api, ptr %args, i64 %count"
+_FUNCTIONS: dict[str, Callable[[Writer], None]] = {
+    **RUNNING,
+    "internal ptr @accept(ptr %api, ptr %spec, ptr %array, i32 %need)": _accept,
+    "internal i1 @meets(ptr %table, ptr %start, i64 %size, ptr %specs, i64 %count)": _overlaps,
+    "internal i1 @is_number(ptr %api, ptr %spec, ptr %given)": _is_number,
+    f"internal i1 @take_inputs({_GIVEN})": _take_inputs,
+    f"internal i1 @resize({_GIVEN})": _resize,
+    f"internal i1 @take_resized({_GIVEN})": _take_resized,
+    "internal i1 @take_output(ptr %context, ptr %api, ptr %array, i64 %i)": _take_output,
+    "internal ptr @block(ptr %api, i64 %nbytes)": _block,
+    "internal ptr @block_for(ptr %context, ptr %api, ptr %spec)": _block_for,
+    "internal ptr @make_output(ptr %context, ptr %api, i64 %i)": _make_output,
+    f"internal ptr @call_one({_GIVEN}, ptr %out, ptr %again)": _call_one,
+    "internal ptr @container(ptr %context, ptr %api, ptr %out, ptr %again)": _container,
+    f"internal ptr @call_many({_GIVEN}, ptr %out, ptr %again)": _call_many,
+    "internal i1 @same(ptr %watch)": python_watch.same,
+    f"ptr @graphc_same({_PYTHON})": python_watch.answer,
+    "internal ptr @given_out(ptr %api, ptr %args, i64 %count, ptr %names)": _given_out,
+    f"ptr @graphc_call({_PYTHON})": _call,
+}
+"""Signatures, and what writes the function."""
+
+
+def emit_call(layout: Mapping[str, int], target: Target) -> str:
+    """LLVM text of ``PyObject *graphc_call(PyObject *self, PyObject **args, Py_ssize_t count, PyObject *names)``, and
+    of ``graphc_same`` like it, which tells whether the words of a Watch are what they were.
+
+    ``layout`` gives the offset of each ``Record.field`` and the sizes that the text names. The function never fails by
+    itself: arguments that are not exactly as declared go to the context's fallback.
+    """
+    return module(_FUNCTIONS, layout, target)
+
+
+def module(functions: Mapping[str, Callable[[Writer], None]], layout: Mapping[str, int], target: Target) -> str:
+    """LLVM text of functions, by their signatures, of which each is written by a function."""
+    parts = [f'target triple = "{target.triple}"', "declare ptr @llvm.ptrmask.p0.i64(ptr, i64)"]
+    parts += [f"declare {{ i64, i1 }} @llvm.{verb}.with.overflow.i64(i64, i64)" for verb in ("sadd", "smul")]
+    for signature, write in functions.items():
+        writer = Writer(layout)
+        write(writer)
+        parts.append(f"define {signature} #0 {{\n{writer.body}\n}}")
+    return "\n\n".join([*parts, 'attributes #0 = { nounwind "frame-pointer"="none" }', ""])

@@ -1,0 +1,39 @@
+"""The functions that compare watched words of memory, for ``python_call``."""
+
+from __future__ import annotations
+
+from graphc.codegen.door.writer import Writer
+
+_PAIR = "{ ptr, i64 }"
+"""The address of a word, and what it was."""
+
+
+def same(w: Writer) -> None:
+    """Whether every watched word is what it was. They are read in order: one may tell that those behind it are gone."""
+    table = w.get("ptr", "%watch", "Watch.words")
+    words = w.offset(table, 8)
+    stop = w.place(_PAIR, words, w.load("i64", table))
+    w.go("loop")
+    w.label("loop")
+    # NOTE: a loop over addresses, not numbers, for it runs with each call, over hundreds of words of a large model.
+    pair = w.merge("ptr", (words, "entry"), ("%following", "body"))
+    w.choose(w.value(f"icmp ult ptr {pair}, {stop}"), "body", "yes")
+    w.label("body")
+    now = w.load("i64", w.load("ptr", pair))
+    then = w.load("i64", w.offset(pair, 8))
+    w.do(f"%following = getelementptr {_PAIR}, ptr {pair}, i64 1")
+    w.choose(w.equal("i64", now, then), "loop", "no")
+    w.label("yes")
+    w.give("i1", "true")
+    w.label("no")
+    w.give("i1", "false")
+
+
+def answer(w: Writer) -> None:
+    """The same for Python: True or False."""
+    watch = w.get("ptr", "%self", "Owner.data")
+    equal = w.call("i1", "@same", f"ptr {watch}")
+    yes, no = w.get("ptr", watch, "Watch.yes"), w.get("ptr", watch, "Watch.no")
+    found = w.value(f"select i1 {equal}, ptr {yes}, ptr {no}")
+    w.do(f"call void {w.get('ptr', watch, 'Watch.incref')}(ptr {found})")
+    w.give("ptr", found)

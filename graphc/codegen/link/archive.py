@@ -1,0 +1,49 @@
+"""Static libraries: files of object code in a Unix archive with an index of what they define."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+
+from graphc.codegen.link import layout
+from graphc.codegen.link.reader import Symbol, read_object
+
+_MAGIC, _END, _HEADER = b"!<arch>\n", b"`\n", 60
+_INDEX, _NAMES = "/", "//"
+_SHORT = 15
+"""Letters of a name that stands in a member's header."""
+
+
+def write_archive(members: Mapping[str, bytes]) -> bytes:
+    """The archive of files of object code by name, in order, whose index names all that they define for others. Equal
+    members give equal bytes: times, owners and permissions are none. Raises ArtifactError for damaged object code."""
+    index = [(s.name, name) for name, code in members.items() for s in read_object(code).symbols if _is_seen(s)]
+    strings = b"".join(symbol.encode() + b"\0" for symbol, _ in index)
+    table, places = bytearray(), dict[str, int]()
+    for name in members:
+        if len(name.encode()) > _SHORT:
+            places[name] = len(table)
+            table += f"{name}/\n".encode()
+    heads = {name: f"/{places[name]}" if name in places else f"{name}/" for name in members}
+    names = _member(_NAMES, bytes(table)) if table else b""
+    start = len(_MAGIC) + _HEADER + _even(4 * (1 + len(index)) + len(strings)) + len(names)
+    written, starts = [], dict[str, int]()
+    for name, code in members.items():
+        starts[name] = start
+        written.append(_member(heads[name], code))
+        start += len(written[-1])
+    offsets = struct.pack(f">{1 + len(index)}I", len(index), *(starts[name] for _, name in index))
+    return b"".join((_MAGIC, _member(_INDEX, offsets + strings), names, *written))
+
+
+def _is_seen(symbol: Symbol) -> bool:
+    return symbol.section is not None and symbol.binding != layout.LOCAL
+
+
+def _even(size: int) -> int:
+    return size + size % 2
+
+
+def _member(name: str, data: bytes) -> bytes:
+    fields = name.ljust(16), "0".ljust(12), "0".ljust(6), "0".ljust(6), "644".ljust(8), str(len(data)).ljust(10)
+    return "".join(fields).encode() + _END + data + b"\n" * (len(data) % 2)

@@ -1,0 +1,194 @@
+"""Object code as records: the sections that are needed in memory, their symbols and relocations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from struct import error as StructError
+
+from graphc.base.errors import ArtifactError, CompileError
+from graphc.codegen.link import layout
+from graphc.codegen.link.layout import SectionFlag, SectionType
+from graphc.codegen.machine.linkage import Linkage, Relocation
+from graphc.codegen.machine.target import families
+
+_NOT_LINKED = (".eh_frame", ".note.", ".riscv.attributes")
+"""Sections of object code that a library does without: how to unwind functions, which none of them does, and notes."""
+
+_MOST, _LARGEST = 1 << 16, 1 << 40
+"""Bytes to which a section can be aligned, and that it can have."""
+
+
+@dataclass(eq=False)
+class Section:
+    """A section that is needed in memory."""
+
+    name: str
+    flags: SectionFlag
+    alignment: int
+    nbytes: int
+    data: bytes
+    """Its contents; empty where it holds zeros."""
+    relocations: list[Place] = field(default_factory=list)
+    address: int = 0
+    """Where it lies in memory, once that is known."""
+
+    @property
+    def end(self) -> int:
+        """The address behind it."""
+        return self.address + self.nbytes
+
+
+@dataclass(eq=False)
+class Symbol:
+    """A name with the place that it stands for."""
+
+    name: str
+    binding: int
+    kind: int
+    section: Section | None
+    """Where it is defined; None where it is not."""
+    value: int
+    """Bytes from the start of its section."""
+    nbytes: int
+    hidden: bool = False
+    """Whether no other library may see it."""
+
+    @property
+    def address(self) -> int:
+        """Where it lies in memory; 0 where it is not defined."""
+        return self.section.address + self.value if self.section else 0
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """What is to be written at an offset of a section."""
+
+    offset: int
+    how: Relocation
+    kind: int
+    """Number of the type of the relocation."""
+    symbol: Symbol
+    addend: int
+
+
+@dataclass(frozen=True, eq=False)
+class Object:
+    """One file of object code."""
+
+    linkage: Linkage
+    flags: int
+    """Those of the processor, such as how numbers are passed."""
+    sections: list[Section]
+    symbols: list[Symbol]
+
+
+@dataclass(frozen=True)
+class _Header:
+    name: str
+    kind: int
+    flags: int
+    offset: int
+    nbytes: int
+    link: int
+    info: int
+    alignment: int
+
+
+def read_object(data: bytes) -> Object:
+    """The records of a file of object code; raises ArtifactError where it is none or damaged, CompileError where it
+    holds what this linker does not know."""
+    try:
+        return _Reader(data).read()
+    except (StructError, IndexError, UnicodeDecodeError) as error:
+        raise ArtifactError(f"the object code is damaged: {error}") from error
+
+
+class _Reader:
+    def __init__(self, data: bytes):
+        self.data = data
+        if not data.startswith(layout.IDENTIFICATION[:6]):
+            raise ArtifactError("the object code is no ELF file with 64 bits and the lowest byte first")
+        _, kind, machine, *_, table, self.flags, _, _, _, entry, count, names = layout.HEADER.unpack_from(data)
+        if kind != layout.RELOCATABLE or entry != layout.SECTION.size:
+            raise ArtifactError(f"an ELF file of type {kind} is no object code")
+        self.linkage = _linkage(machine)
+        rows = [self._record(layout.SECTION, table + i * entry) for i in range(count)]
+        self._headers = [_Header("", *row[1:3], *row[4:9]) for row in rows]
+        self.headers = [_Header(self._name(names, row[0]), *row[1:3], *row[4:9]) for row in rows]
+
+    def _record(self, record: layout.Struct, offset: int) -> tuple:
+        if offset + record.size > len(self.data):
+            raise ArtifactError(f"the object code ends within a record at byte {offset}")
+        return record.unpack_from(self.data, offset)
+
+    def _bytes(self, header: _Header) -> bytes:
+        if header.offset + header.nbytes > len(self.data):
+            raise ArtifactError(f"the object code ends within its section {header.name}")
+        return self.data[header.offset : header.offset + header.nbytes]
+
+    def _name(self, table: int, offset: int) -> str:
+        header = self._headers[table]
+        start = header.offset + offset
+        end = self.data.find(b"\0", start, header.offset + header.nbytes)
+        if end < 0:
+            raise ArtifactError(f"the object code has no name at byte {start}")
+        return self.data[start:end].decode()
+
+    def read(self) -> Object:
+        sections = [self._section(header) for header in self.headers]
+        symbols: list[Symbol] = []
+        for header in self.headers:
+            if header.kind == SectionType.SYMBOLS:
+                records = layout.SYMBOL.iter_unpack(self._bytes(header))
+                symbols = [self._symbol(record, sections, header.link) for record in records]
+        for header in self.headers:
+            target = sections[header.info] if header.kind == SectionType.RELOCATIONS else None
+            if target is not None:
+                target.relocations = list(self._places(header, target, symbols))
+        return Object(self.linkage, self.flags, [s for s in sections if s is not None], symbols)
+
+    def _section(self, header: _Header) -> Section | None:
+        flags = SectionFlag(header.flags)
+        if SectionFlag.IN_MEMORY not in flags or header.name.startswith(_NOT_LINKED):
+            return None
+        if header.kind not in (SectionType.CONTENTS, SectionType.ZEROS) or SectionFlag.PER_THREAD in flags:
+            raise CompileError(f"the section {header.name} of type {header.kind:#x} cannot be linked")
+        if header.alignment & (header.alignment - 1) or header.alignment > _MOST or header.nbytes > _LARGEST:
+            raise ArtifactError(f"the section {header.name} has a size or an alignment that none can have")
+        data = b"" if header.kind == SectionType.ZEROS else self._bytes(header)
+        return Section(header.name, flags, max(1, header.alignment), header.nbytes, data)
+
+    def _symbol(self, record: tuple, sections: list[Section | None], names: int) -> Symbol:
+        name, info, other, place, value, nbytes = record
+        text, kind = self._name(names, name), info & 15
+        if kind == layout.PER_THREAD_OBJECT or (kind != layout.OF_FILE and place >= layout.RESERVED):
+            raise CompileError(f"the symbol {text} of type {kind} in section {place:#x} cannot be linked")
+        section = sections[place] if 0 < place < layout.RESERVED else None
+        if section is not None and value > section.nbytes:
+            raise ArtifactError(f"the symbol {text} lies beyond the end of {section.name}")
+        return Symbol(text, info >> 4, kind, section, value, nbytes, bool(other & 3))
+
+    def _places(self, header: _Header, section: Section, symbols: list[Symbol]) -> Iterator[Place]:
+        for offset, info, addend in layout.RELOCATION.iter_unpack(self._bytes(header)):
+            kind = info & layout.TYPE_MASK
+            how = self.linkage.relocations.get(kind)
+            symbol = symbols[info >> layout.SYMBOL_SHIFT]
+            if how is None:
+                raise CompileError(
+                    f"the relocation {kind} of {symbol.name or section.name} in {section.name} has no meaning here",
+                    remedy="object code that is independent of its position, as graphc emits it",
+                )
+            if offset + how.nbytes > len(section.data):
+                raise ArtifactError(f"the relocation {how.name} lies beyond the end of {section.name}")
+            nowhere = symbol.section is None and (symbol.binding == layout.LOCAL or not symbol.name)
+            if nowhere and how.value != "nothing":
+                raise CompileError(f"the relocation {how.name} in {section.name} needs a section that is not linked")
+            yield Place(offset, how, kind, symbol, addend)
+
+
+def _linkage(machine: int) -> Linkage:
+    for family in families():
+        if family.linkage is not None and family.linkage.machine == machine:
+            return family.linkage
+    raise CompileError(f"object code of the machine {machine} cannot be linked")

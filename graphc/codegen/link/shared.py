@@ -1,0 +1,282 @@
+"""Object code to a shared library of Linux: sections laid out, relocations applied, tables for the loader."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+from graphc.base.errors import CompileError
+from graphc.codegen.link import dynamic, layout
+from graphc.codegen.link.image import BLANK_NOTE, Image
+from graphc.codegen.link.layout import SectionFlag, SectionType, Strings, Tag
+from graphc.codegen.link.parts import Part, Segment, segments_of, sort_sections
+from graphc.codegen.link.reader import Place, Section, Symbol
+from graphc.codegen.link.resolve import Program, resolve
+from graphc.codegen.machine.linkage import PAGE, WORD, Relocation
+
+LIBC = frozenset(
+    (
+        *("memcpy", "memmove", "memset", "memcmp", "strcmp", "strlen"),
+        *("syscall", "clock_gettime", "sched_yield", "aligned_alloc", "malloc", "calloc", "free"),
+        *("pthread_create", "pthread_join", "pthread_detach", "pthread_sigmask"),
+        *("open", "close", "read", "pread", "fstat", "lseek", "mmap", "munmap", "getenv", "__errno_location"),
+    )
+)
+"""Functions that a library may take from libc.so.6: those of memory, files and threads, none of them of mathematics,
+which lie in another library there."""
+_IN_MEMORY, _WRITE = SectionFlag.IN_MEMORY, SectionFlag.WRITE
+
+
+def link_shared(
+    objects: Sequence[bytes],
+    exports: Collection[str],
+    *,
+    data: Mapping[str, bytes] = {},
+    soname: str = "",
+    needed: Sequence[str] = ("libc.so.6",),
+    supply: Callable[[str], bytes | None] = lambda name: None,
+    allowed: Collection[str] = LIBC,
+    symbols: bool = True,
+) -> bytes:
+    """A shared library of files of object code, equal for equal operands.
+
+    ``exports`` are the names that programs see. Code finds each block of ``data`` by its name, at the start of a page
+    that is only read. What the objects do not define comes from ``supply`` (the object code of a function, or None),
+    else from the libraries ``needed``, of which ``allowed`` names what may be used. ``symbols`` keeps the names of
+    functions for debuggers and profilers.
+
+    Raises CompileError for a name that is defined twice or nowhere, for code that depends on its position, for a
+    distance that is too long, and for relocations that are not known; ArtifactError for damaged object code.
+    """
+    program = resolve(objects, data, supply)
+    for name in program.missing:
+        if name not in allowed:
+            raise CompileError(
+                f"the symbol {name} is not defined",
+                remedy="pass the object code that defines it, or name it among those of the libraries that are needed",
+            )
+    for name in exports:
+        if name not in program.defined:
+            raise CompileError(f"the export {name} is not defined")
+    return _Linker(program, exports, needed, soname).link(symbols)
+
+
+class _Linker:
+    def __init__(self, program: Program, exports: Collection[str], needed: Sequence[str], soname: str):
+        self.program, self.linkage = program, program.linkage
+        self.imports = list(program.missing)
+        self.exports = dynamic.by_bucket(sorted(set(exports)))
+        self.names = Strings()
+        """Strings of the loader's symbols."""
+        self.tags = [(Tag.NEEDED, self.names.offset(name)) for name in needed]
+        if soname:
+            self.tags.append((Tag.NAME, self.names.offset(soname)))
+        self.table: dict[str | Symbol, int] = {}
+        """Words of the GOT, by the symbol or, where another library has it, by its name."""
+        self.stubs: dict[str, int] = {}
+        """Stubs, by name."""
+        self.completed = 0
+        """Words outside of the GOT that the loader completes."""
+        self._scan()
+        self._make_sections()
+
+    # ---- what is needed
+
+    def _scan(self) -> None:
+        for section in self.program.sections:
+            for place in section.relocations:
+                self._count(section, place)
+
+    def _count(self, section: Section, place: Place) -> None:
+        symbol, value = self.program.definition(place.symbol), place.how.value
+        key = symbol or place.symbol.name
+        if value.startswith("got"):
+            self.table.setdefault(key, len(self.table))
+        elif value == "address":
+            self.completed += 1
+            if _WRITE not in section.flags:
+                raise CompileError(f"{place.how.name} in {section.name}, which is only read, depends on its position")
+        elif isinstance(key, str) and value != "nothing":
+            self.table.setdefault(key, len(self.table))
+            self.stubs.setdefault(key, len(self.stubs))
+
+    def _made(self, name: str, nbytes: int, alignment: int = WORD, flags: SectionFlag = _IN_MEMORY) -> Section:
+        return Section(name, flags, alignment, nbytes, bytes(nbytes))
+
+    def _make_sections(self) -> None:
+        """Those that the linker makes, of known sizes; what depends on addresses is filled in later."""
+        count = 1 + len(self.imports) + len(self.exports)
+        for name in (*self.imports, *self.exports):
+            self.names.offset(name)
+        self.note = self._filled(".note.gnu.build-id", BLANK_NOTE, 4)
+        self.hash = self._filled(".hash", dynamic.system_v_table(["", *self.imports, *self.exports]))
+        self.gnu_hash = self._filled(".gnu.hash", dynamic.gnu_table(self.exports, 1 + len(self.imports)))
+        self.symbols = self._made(".dynsym", count * layout.SYMBOL.size)
+        self.strings = self._filled(".dynstr", self.names.data, 1)
+        self.relocations = self._made(".rela.dyn", (self.completed + len(self.table)) * layout.RELOCATION.size)
+        self.plt = self._made(".plt", len(self.stubs) * self.linkage.stub_bytes, 16, _IN_MEMORY | SectionFlag.EXECUTE)
+        self.dynamic = self._made(".dynamic", (len(self._tags()) + 1) * layout.DYNAMIC.size, WORD, _IN_MEMORY | _WRITE)
+        self.got = self._made(".got", len(self.table) * WORD, WORD, _IN_MEMORY | _WRITE)
+
+    def _filled(self, name: str, data: bytes, alignment: int = WORD) -> Section:
+        return Section(name, _IN_MEMORY, alignment, len(data), data)
+
+    def _tags(self) -> list[tuple[int, int]]:
+        tags: list[tuple[int, int]] = [
+            *self.tags,
+            (Tag.HASH, self.hash.address),
+            (Tag.GNU_HASH, self.gnu_hash.address),
+            (Tag.STRINGS, self.strings.address),
+            (Tag.SYMBOLS, self.symbols.address),
+            (Tag.STRING_BYTES, self.strings.nbytes),
+            (Tag.SYMBOL_ENTRY, layout.SYMBOL.size),
+            (Tag.FLAGS, layout.BIND_NOW),
+            (Tag.FLAGS_1, layout.NOW),
+        ]
+        if self.relocations.nbytes:
+            relative = sum(self._is_own(key) for key in self.table) + self._own_words()
+            tags += [
+                (Tag.RELOCATIONS, self.relocations.address),
+                (Tag.RELOCATION_BYTES, self.relocations.nbytes),
+                (Tag.RELOCATION_ENTRY, layout.RELOCATION.size),
+                (Tag.RELATIVE_COUNT, relative),
+            ]
+        return tags
+
+    def _is_own(self, key: str | Symbol) -> bool:
+        return not isinstance(key, str)
+
+    def _own_words(self) -> int:
+        words = (place for _, place in self._words())
+        return sum(self.program.definition(place.symbol) is not None for place in words)
+
+    def _words(self) -> Iterator[tuple[Section, Place]]:
+        """The places that the loader completes."""
+        for section in self.program.sections:
+            for place in section.relocations:
+                if place.how.value == "address":
+                    yield section, place
+
+    # ---- where everything lies
+
+    def _arrange(self) -> list[Segment]:
+        sorting = sort_sections(self.program.sections)
+        hashed = [self._part(s, kind, link=".dynsym") for s, kind in self._hashes()]
+        sorting.read[:0] = [
+            self._part(self.note, SectionType.NOTE),
+            *hashed,
+            self._part(self.symbols, SectionType.DYNAMIC_SYMBOLS, layout.SYMBOL.size, ".dynstr", 1),
+            self._part(self.strings, SectionType.STRINGS),
+            *self._unless_empty(self.relocations, SectionType.RELOCATIONS, layout.RELOCATION.size, ".dynsym"),
+        ]
+        sorting.execute += self._unless_empty(self.plt, SectionType.CONTENTS, self.linkage.stub_bytes)
+        sorting.sealed += [
+            self._part(self.dynamic, SectionType.DYNAMIC, layout.DYNAMIC.size, ".dynstr"),
+            *self._unless_empty(self.got, SectionType.CONTENTS, WORD),
+        ]
+        return segments_of(sorting, [self._part(s, SectionType.CONTENTS) for s in self.program.data])
+
+    def _hashes(self) -> tuple[tuple[Section, int], ...]:
+        return (self.gnu_hash, SectionType.GNU_HASH), (self.hash, SectionType.HASH)
+
+    def _part(self, section: Section, kind: int, entry: int = 0, link: str = "", info: int = 0) -> Part:
+        return Part(section.name, kind, section.flags, [section], entry, link, info)
+
+    def _unless_empty(self, section: Section, kind: int, entry: int, link: str = "") -> list[Part]:
+        return [self._part(section, kind, entry, link)] if section.nbytes else []
+
+    # ---- contents
+
+    def link(self, with_symbols: bool) -> bytes:
+        """The bytes of the library."""
+        segments = self._arrange()
+        image = Image(self.linkage, self.program.flags, segments, self.note, self.dynamic)
+        image.place()
+        self._fill(image.parts)
+        if with_symbols:
+            image.add_symbols(self.program.symbols, [self.program.defined[name] for name in self.exports])
+        return image.data
+
+    def _fill(self, parts: Sequence[Part]) -> None:
+        for section in self.program.sections:
+            if section.relocations:
+                section.data = self._applied(section)
+        first, nbytes = self.plt.address, self.linkage.stub_bytes
+        words = [self._word(name) for name in self.stubs]
+        self.plt.data = b"".join(self.linkage.stub(first + i * nbytes, word) for i, word in enumerate(words))
+        tags = [*self._tags(), (Tag.END, 0)]
+        self.dynamic.data = b"".join(layout.DYNAMIC.pack(*tag) for tag in tags)
+        self.relocations.data = self._dynamic_relocations()
+        self.symbols.data = self._dynamic_symbols(parts)
+
+    def _word(self, key: str | Symbol) -> int:
+        """The address of a word of the GOT."""
+        return self.got.address + self.table[key] * WORD
+
+    def _address(self, symbol: Symbol) -> int:
+        found = self.program.definition(symbol)
+        if found is not None:
+            return found.address
+        return self.plt.address + self.stubs[symbol.name] * self.linkage.stub_bytes
+
+    def _applied(self, section: Section) -> bytes:
+        data, upper = bytearray(section.data), dict[int, int]()
+        for place in section.relocations:
+            if place.how.value not in ("pair", "address", "nothing"):
+                value = upper[section.address + place.offset] = self._value(section, place)
+                _write(data, section, place, value)
+        for place in section.relocations:
+            if place.how.value == "pair":
+                value = upper.get(self._address(place.symbol))
+                if value is None:
+                    raise CompileError(f"{place.how.name} in {section.name} has no other part")
+                _write(data, section, place, value)
+        return bytes(data)
+
+    def _value(self, section: Section, place: Place) -> int:
+        here, value = section.address + place.offset, place.how.value
+        if value.startswith("got"):
+            there = self._word(self.program.definition(place.symbol) or place.symbol.name) + place.addend
+        else:
+            there = self._address(place.symbol) + place.addend
+        if value.endswith("absolute"):
+            return there
+        return there - here if value in ("relative", "got") else (there // PAGE - here // PAGE) * PAGE
+
+    def _dynamic_relocations(self) -> bytes:
+        numbers = {name: 1 + i for i, name in enumerate(self.imports)}
+        found: list[tuple[int, int, int, int]] = []
+        for section, place in self._words():
+            symbol, at = self.program.definition(place.symbol), section.address + place.offset
+            if symbol is None:
+                found.append((numbers[place.symbol.name], at, self.linkage.absolute, place.addend))
+            else:
+                found.append((0, at, self.linkage.relative, symbol.address + place.addend))
+        for key in self.table:
+            if isinstance(key, str):
+                found.append((numbers[key], self._word(key), self.linkage.slot, 0))
+            else:
+                found.append((0, self._word(key), self.linkage.relative, key.address))
+        return b"".join(layout.relocation_record(at, number, *rest) for number, at, *rest in sorted(found))
+
+    def _dynamic_symbols(self, parts: Sequence[Part]) -> bytes:
+        sections = {id(s): i + 1 for i, part in enumerate(parts) for s in part.sections}
+        records = [bytes(layout.SYMBOL.size)]
+        for name in self.imports:
+            records.append(layout.symbol_record(self.names.offset(name), layout.NO_TYPE, layout.NOWHERE, 0, 0))
+        for name in self.exports:
+            s = self.program.defined[name]
+            place = sections[id(s.section)]
+            records.append(layout.symbol_record(self.names.offset(name), s.kind, place, s.address, s.nbytes))
+        return b"".join(records)
+
+
+def _write(data: bytearray, section: Section, place: Place, value: int) -> None:
+    how: Relocation = place.how
+    if not how.fits(value):
+        raise CompileError(
+            f"{how.name} of {place.symbol.name or section.name} is too far away: {value} bytes",
+            remedy="a smaller library: constants in a file beside it",
+        )
+    where = slice(place.offset, place.offset + how.nbytes)
+    new = how.patch(int.from_bytes(data[where], "little"), value)
+    data[where] = (new % (1 << 8 * how.nbytes)).to_bytes(how.nbytes, "little")

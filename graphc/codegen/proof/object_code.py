@@ -1,0 +1,174 @@
+"""Whether assembly says what object code holds: the same bytes, or the same functions of the same length."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from struct import Struct
+from struct import error as StructError
+
+from graphc.base.errors import ArtifactError, RealtimeError
+from graphc.codegen.machine.step import Reader
+from graphc.codegen.proof.assembly import ALIGNED, LABEL, TYPE, Function
+
+_HEADER = Struct("<16sHHIQQQIHHHHHH")
+_SECTION = Struct("<IIQQQQIIQQ")
+_SYMBOL = Struct("<IBBHQQ")
+_RELOCATION = Struct("<QQq")
+_CONTENTS, _SYMBOLS, _RELOCATIONS = 1, 2, 4
+_IN_MEMORY, _FUNCTION = 2, 2
+
+
+@dataclass(frozen=True)
+class ObjectCode:
+    """What is compared of a file of object code."""
+
+    sections: dict[str, tuple[bytes, tuple[tuple, ...]]]
+    """Contents and relocations (offset, type, symbol, addend) of what is needed in memory, by name and number."""
+    functions: dict[str, tuple[int, int]]
+    """Where each function begins in its section, and its bytes."""
+    undefined: frozenset[str]
+    """Symbols that it has from elsewhere."""
+
+    @property
+    def code_bytes(self) -> int:
+        """Bytes of all its functions."""
+        return sum(size for _, size in self.functions.values())
+
+
+def read_object_code(data: bytes) -> ObjectCode:
+    """Reads a file of object code (ELF, 64 bits, the lowest byte first); raises ArtifactError where it is none."""
+    try:
+        return _read(data)
+    except (StructError, IndexError, ValueError) as error:
+        raise ArtifactError(f"the object code is damaged: {error}") from error
+
+
+def _read(data: bytes) -> ObjectCode:
+    if not data.startswith(b"\x7fELF\x02\x01"):
+        raise ArtifactError("the object code is no ELF file with 64 bits and the lowest byte first")
+    *_, table, _, _, _, _, entry, count, names = _HEADER.unpack_from(data)
+    rows = [_SECTION.unpack_from(data, table + i * entry) for i in range(count)]
+    bodies = [data[row[4] : row[4] + row[5]] for row in rows]
+    titles = [f"{_text(bodies[names], row[0])} {i}" for i, row in enumerate(rows)]
+    symbols: list[tuple[str, tuple]] = []
+    for row, body in zip(rows, bodies, strict=True):
+        if row[1] == _SYMBOLS:
+            symbols = [(_text(bodies[row[6]], s[0]), s) for s in _SYMBOL.iter_unpack(body)]
+    numbers = {i: n for n, i in enumerate(i for i, row in enumerate(rows) if _is_loaded(row))}
+    places: dict[int, list[tuple]] = {}
+    for row, body in zip(rows, bodies, strict=True):
+        if row[1] == _RELOCATIONS:
+            for offset, info, addend in _RELOCATION.iter_unpack(body):
+                name, symbol = symbols[info >> 32]
+                meant = name or titles[symbol[3]].split()[0]
+                places.setdefault(row[7], []).append((offset, info & 0xFFFFFFFF, meant, addend))
+    sections = {
+        f"{titles[i].split()[0]} {n}": (bodies[i] if rows[i][1] == _CONTENTS else b"", tuple(places.get(i, ())))
+        for i, n in numbers.items()
+    }
+    functions = {name: (s[4], s[5]) for name, s in symbols if s[1] & 15 == _FUNCTION and s[3]}
+    return ObjectCode(sections, functions, frozenset(name for name, s in symbols if name and not s[3]))
+
+
+def _text(body: bytes, offset: int) -> str:
+    return body[offset : body.index(b"\0", offset)].decode()
+
+
+def _is_loaded(row: tuple) -> bool:
+    return bool(row[2] & _IN_MEMORY) and row[1] == _CONTENTS
+
+
+def check_same(code: ObjectCode, again: ObjectCode, machine: Reader) -> None:
+    """Raises RealtimeError unless two files hold the same bytes, to be linked in the same way. How room is filled
+    before aligned places, by many short instructions that do nothing or by few long ones, may differ."""
+    for name in sorted(code.sections.keys() | again.sections.keys()):
+        first, second = (x.sections.get(name, (b"", None)) for x in (code, again))
+        if _plain(first[0], machine) != _plain(second[0], machine) or first[1] != second[1]:
+            raise RealtimeError(f"the assembly that was looked at gives other bytes in {name.split()[0]}")
+
+
+def _plain(code: bytes, machine: Reader) -> bytes:
+    """Code with zeros for what fills room."""
+    if machine.filler is None:
+        return code
+    return re.sub(b"(?:" + machine.filler.pattern + b")+", lambda x: bytes(len(x[0])), code, flags=re.DOTALL)
+
+
+def check_layout(code: ObjectCode, functions: Sequence[Function], machine: Reader) -> None:
+    """Raises RealtimeError unless each function of the code begins where the assembly says, and is as long, for a
+    machine whose instructions have one length; for others unless both have the same functions. Notes what fills the
+    room before aligned places."""
+    if code.functions.keys() != {f.name for f in functions}:
+        raise RealtimeError("the assembly that was looked at has other functions than the object code")
+    place = 0
+    for function in functions:
+        start = None
+        for number in range(len(function.lines)):
+            if number in function.aligned:
+                added = _padding(place, *function.aligned[number], machine)
+                place += added
+                function.filling[number] = -(-added // machine.filling_bytes)
+            start = place if start is None else start
+            place += machine.instruction_bytes
+        if machine.instruction_bytes and code.functions[function.name] != (start, place - (start or 0)):
+            raise RealtimeError(
+                f"@{function.name} of the assembly that was looked at is no function of the object code"
+            )
+
+
+def _padding(place: int, power: int, most: int, machine: Reader) -> int:
+    """Bytes before an aligned place; the most that there may be where places are not known."""
+    if not machine.instruction_bytes:
+        return min(most, (1 << power) - 1)
+    needed = -place % (1 << power)
+    return needed if needed <= most else 0
+
+
+# ---- what fills the room before aligned places, found by labels around it
+
+_MARKS = ".graphc_marks"
+_RECORD = Struct("<II")
+
+
+def marked(assembly: str) -> str:
+    """Assembly with labels around each aligned place in a function, and a section that says how far from the start of
+    the function it begins and how many bytes fill it. The code stays as it is."""
+    lines: list[str] = []
+    records: list[str] = []
+    names = {found[1] for line in assembly.splitlines() if (found := TYPE.match(line))}
+    function = ""
+    for line in assembly.splitlines():
+        label = LABEL.match(line)
+        function = label[1] if label and label[1] in names else "" if line.startswith("\t.size") else function
+        if function and ALIGNED.match(line):
+            start, end = (f".Lgraphc_{side}{len(records)}" for side in ("from", "to"))
+            records.append(f"\t.long\t{start}-{function}, {end}-{start}")
+            lines += [f"{start}:", line, f"{end}:"]
+        else:
+            lines.append(line)
+    return "\n".join([*lines, f'\t.section\t{_MARKS},"",@progbits', *records, ""])
+
+
+def note_filling(code: ObjectCode, marks: bytes, functions: Sequence[Function], machine: Reader) -> None:
+    """Notes in functions what fills the room before aligned places; ``marks`` is object code of ``marked`` assembly."""
+    records = _RECORD.iter_unpack(section_of(marks, _MARKS))
+    text = next((body for name, (body, _) in code.sections.items() if name.startswith(".text")), b"")
+    for function in functions:
+        start = code.functions[function.name][0]
+        # NOTE: what stands before its first instruction, or behind its last one, never runs.
+        for number in sorted(n for n in function.aligned if 0 < n < len(function.lines)):
+            offset, size = next(records)
+            filling = text[start + offset : start + offset + size]
+            function.filling[number] = (
+                len(machine.filler.findall(filling)) if machine.filler else -(-size // machine.filling_bytes)
+            )
+
+
+def section_of(data: bytes, name: str) -> bytes:
+    """The contents of a section of object code by its name; nothing where there is none."""
+    *_, table, _, _, _, _, entry, count, names = _HEADER.unpack_from(data)
+    rows = [_SECTION.unpack_from(data, table + i * entry) for i in range(count)]
+    titles = data[rows[names][4] : rows[names][4] + rows[names][5]]
+    return next((data[row[4] : row[4] + row[5]] for row in rows if _text(titles, row[0]) == name), b"")

@@ -1,0 +1,123 @@
+"""The proof for modules: every number of it is what runs show."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import pytest
+
+import graphc as gc
+from graphc import nn
+from graphc.codegen.llvm.entry import ENTRY
+from graphc.codegen.machine.target import target_named
+from graphc.codegen.proof.prove import SAME_BYTES, SAME_LAYOUT, SAME_NAMES, prove
+from graphc.compiled.model_trace import snapshot
+from graphc.compiler.freeze import freeze
+from graphc.compiler.ready import running_target
+from graphc.compiler.realtime import realtime_module
+from graphc.compiler.stages import Stages
+from graphc.errors import RealtimeError
+from graphc.ir.graph.graph import Graph
+from tests.codegen.proof.machine_runs import counted_instructions, load, needs_x86, painted_bytes
+from tests.native import target_or_skip
+
+
+class Recurrent(nn.Module):
+    """An LSTM whose states nobody asks for: calls in a loop."""
+
+    def __init__(self):
+        super().__init__()
+        self.cell = nn.LSTM(9, 13)
+
+    def forward(self, x: Any) -> Any:
+        """All outputs."""
+        return self.cell(x)[0]
+
+
+def policy() -> tuple[nn.Module, Any]:
+    return nn.Sequential(nn.Linear(17, 64), nn.Tanh(), nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 6)), gc.randn(1, 17)
+
+
+def convolutions() -> tuple[nn.Module, Any]:
+    net = nn.Sequential(
+        *(nn.Conv2d(1, 4, 3, padding=1), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2)),
+        *(nn.Conv2d(4, 8, 3), nn.ReLU(), nn.Flatten(), nn.Linear(32, 5), nn.Softmax(-1)),
+    )
+    return net, gc.randn(1, 1, 8, 8)
+
+
+MODELS = {"policy": policy, "cnn": convolutions, "lstm": lambda: (Recurrent(), gc.randn(4, 1, 9))}
+
+
+@cache
+def frozen(name: str) -> Graph:
+    gc.manual_seed(1)
+    model, x = MODELS[name]()
+    traced = snapshot(model.eval(), (x,))
+    return freeze(traced.graph, traced.state())
+
+
+@pytest.mark.parametrize("target", ["sse2", "avx2", "avx512"])
+@pytest.mark.parametrize("name", MODELS)
+def test_stack_and_instructions_are_those_of_a_painted_stack_and_of_single_steps(name: str, target: str):
+    needs_x86()
+    target_or_skip(target)
+    stages = Stages(frozen(name), target=running_target(target))
+    facts = prove([realtime_module(stages).text], stages.target, [ENTRY]).of(ENTRY)
+    program = load(stages)
+    assert painted_bytes(program) == facts.touched_bytes <= facts.stack_bytes
+    counted, branches = counted_instructions(program), (name, target) == ("cnn", "sse2")
+    assert facts.instructions is not None and counted <= facts.instructions
+    assert branches or counted == facts.instructions, "no other code goes one way or another"
+
+
+@pytest.mark.parametrize("target", ["neon", "rv64gc", "rv64gcv"])
+@pytest.mark.parametrize("name", MODELS)
+def test_code_for_other_architectures_is_proven_too(name: str, target: str):
+    stages = Stages(frozen(name), target=target_named(target))
+    proof = prove([realtime_module(stages)], stages.target, [ENTRY])
+    assert proof.compared in (SAME_LAYOUT, SAME_NAMES, SAME_BYTES)
+    assert proof.of(ENTRY).instructions and not proof.outside
+    assert proof.stack_path[0] == ENTRY and set(proof.stack_path) <= {f.name for f in proof.functions}
+
+
+def test_a_large_module_is_proven_in_the_parts_that_it_is_built_in():
+    stages = Stages(frozen("policy"), target=target_named("sse2"))
+    parts = prove([realtime_module(stages)], stages.target, [ENTRY])
+    whole = prove([realtime_module(stages).text], stages.target, [ENTRY])
+    assert parts.of(ENTRY).stack_bytes == whole.of(ENTRY).stack_bytes
+
+
+def test_an_allocation_is_found_behind_others():
+    text = """
+    declare ptr @malloc(i64)
+    define internal ptr @make() noinline { %p = call ptr @malloc(i64 8)  ret ptr %p }
+    define void @run(ptr %t) { %p = call ptr @make()  store ptr %p, ptr %t  ret void }
+    define void @other(ptr %t) { ret void }
+    """
+    with pytest.raises(RealtimeError, match="@malloc is reached") as error:
+        prove([text], target_named("sse2"), ["run"])
+    assert error.value.where == "@run -> @make -> @malloc"
+    assert prove([text], target_named("sse2"), ["other"]).of("other").instructions == 1
+
+
+def test_a_stack_of_unknown_size_is_refused():
+    text = """
+    declare void @memset(ptr, i32, i64)
+    define void @run(i64 %n) { %p = alloca i8, i64 %n  call void @memset(ptr %p, i32 0, i64 %n)  ret void }
+    """
+    with pytest.raises(RealtimeError, match="moved by a number of bytes that is not known"):
+        prove([text], target_named("sse2"), ["run"])
+
+
+def test_a_function_that_is_not_there_is_refused():
+    with pytest.raises(RealtimeError, match="there is no function @run"):
+        prove(["define void @k() { ret void }"], target_named("sse2"), ["run"])
+
+
+def test_of_architectures_that_are_not_known_nothing_is_proven():
+    target = replace(target_named("sse2"), triple="mips64-unknown-linux-gnu")
+    with pytest.raises(RealtimeError, match="nothing is proven of code for mips64"):
+        prove([], target, ["run"])

@@ -24,7 +24,7 @@ import numpy as np
 
 import graphc
 from graphc import nn
-from graphc.library.build import build_library
+from graphc.c_library.build import build_library
 from graphc.nn import functional as F
 
 CALLS, ROUNDS = 20_000, 5

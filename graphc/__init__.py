@@ -40,6 +40,10 @@ if TYPE_CHECKING:
     )
     from graphc.autograd.jacobian import hessian, jacfwd, jacrev
     from graphc.autograd.transforms import grad, jvp, value_and_grad, vjp
+    from graphc.c_library.build import build_library
+    from graphc.checkpoints.pt_write import save
+    from graphc.checkpoints.state_file import load_state, save_state
+    from graphc.checkpoints.weights import load_weights
     from graphc.compiled.check_case import load_case
     from graphc.compiled.function import compile
     from graphc.compiled.model_check import check
@@ -74,7 +78,6 @@ if TYPE_CHECKING:
     from graphc.interop.from_torch import from_torch
     from graphc.interop.onnx.module import from_onnx
     from graphc.interop.pt2.program import from_pt2
-    from graphc.library.build import build_library
     from graphc.linalg.methods import chain_matmul, lu_unpack, pca_lowrank, svd_lowrank
     from graphc.monitor.compare import compare
     from graphc.monitor.debug import debug
@@ -148,9 +151,6 @@ if TYPE_CHECKING:
         set_num_interop_threads,
         set_num_threads,
     )
-    from graphc.serialize.pt_write import save
-    from graphc.serialize.state_file import load_state, save_state
-    from graphc.serialize.weights import load_weights
     from graphc.tape.grad_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled
     from graphc.tape.grad_mode import set_detect_anomaly as set_anomaly_enabled
     from graphc.tracing.associative_scan import associative_scan
@@ -170,7 +170,7 @@ _LATER = {
     "array_api": "graphc.array_api",
     "autograd": "graphc.autograd",
     "backends": "graphc.backends",
-    "build_library": "graphc.library.build:build_library",
+    "build_library": "graphc.c_library.build:build_library",
     "check": "graphc.compiled.model_check:check",
     "check_op": "graphc.compiled.op_check:check_op",
     "checkpoint": "graphc.tracing.checkpoint:checkpoint",
@@ -207,8 +207,8 @@ _LATER = {
     "jvp": "graphc.autograd.transforms:jvp",
     "load": "graphc.compiled.saved_file:load",
     "load_case": "graphc.compiled.check_case:load_case",
-    "load_state": "graphc.serialize.state_file:load_state",
-    "load_weights": "graphc.serialize.weights:load_weights",
+    "load_state": "graphc.checkpoints.state_file:load_state",
+    "load_weights": "graphc.checkpoints.weights:load_weights",
     "monitor": "graphc.monitor",
     "nn": "graphc.nn",
     "opaque": "graphc.tracing.host:opaque",
@@ -216,8 +216,8 @@ _LATER = {
     "picture": "graphc.drawing.show:picture",
     "random": "graphc.random",
     "replay": "graphc.monitor.replay:replay",
-    "save": "graphc.serialize.pt_write:save",
-    "save_state": "graphc.serialize.state_file:save_state",
+    "save": "graphc.checkpoints.pt_write:save",
+    "save_state": "graphc.checkpoints.state_file:save_state",
     "associative_scan": "graphc.tracing.associative_scan:associative_scan",
     "cond": "graphc.tracing.branch:cond",
     "fori_loop": "graphc.tracing.while_loop:fori_loop",

@@ -86,15 +86,15 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "distributions": ("base", "ops", "tape", "tensors", "linalg"),
     "signal": ("base", "tensors"),
     "data": ("base", "files", "tensors", "distributed"),
-    "serialize": ("base", "files", "tape", "tensors", "distributed", "nn"),
-    "monitor": ("base", "files", "ir", "ops", "tape", "tensors", "eager", "tracing", "nn", "optim", "serialize"),
+    "checkpoints": ("base", "files", "tape", "tensors", "distributed", "nn"),
+    "monitor": ("base", "files", "ir", "ops", "tape", "tensors", "eager", "tracing", "nn", "optim", "checkpoints"),
     "drawing": ("base", "files", "ir", "ir.graph", "tape", "tensors", "eager"),
     "compiled": (
         *("base", "files", "ir", "ir.graph", "ops", "codegen.machine", "passes", "compiler", "runtime"),
-        *("tape", "tensors", "eager", "tracing", "distributed", "nn", "optim", "serialize"),
+        *("tape", "tensors", "eager", "tracing", "distributed", "nn", "optim", "checkpoints"),
     ),
     # Models as C libraries.
-    "library": (
+    "c_library": (
         *("base", "files", "ir.kernel", "ir.graph", "codegen.machine", "codegen.schedule.threads", "codegen.llvm"),
         *("codegen.link", "codegen.door", "passes", "compiler", "runtime", "tensors", "compiled"),
     ),
@@ -116,8 +116,8 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "view": (*("base", "files", "ir", "ir.kernel", "ir.graph", "passes", "codegen.machine", "compiler", "drawing"),),
     "cli": (
         *("base", "files", "ir", "ir.kernel", "ir.graph", "passes", "codegen.machine", "codegen.cuda", "compiler"),
-        *("runtime", "tape", "tensors", "tracing", "nn", "serialize", "drawing", "view", "compiled"),
-        *("library", "data"),
+        *("runtime", "tape", "tensors", "tracing", "nn", "checkpoints", "drawing", "view", "compiled"),
+        *("c_library", "data"),
     ),
 }
 """Each package may import itself and those that it names, all of which stand before it. A package that is not listed
@@ -135,7 +135,7 @@ LATE_EDGES: dict[tuple[str, str], str] = {
     ("tensors", "array_api"): "NumPy's protocols and the array API ask a tensor for its namespace",
     ("tensors", "compiled"): "eager code that repeats is compiled, and so are random draws",
     ("distributed", "optim"): "`graphc.distributed` hands on its optimizers under PyTorch's import path",
-    ("distributed", "serialize"): "`graphc.distributed` hands on its checkpoints under PyTorch's import path",
+    ("distributed", "checkpoints"): "`graphc.distributed` hands on its checkpoints under PyTorch's import path",
     ("nn", "compiled"): "`Module.compile` is a method",
     ("compiled", "interop.onnx_export"): "`export` writes ONNX where the path ends in .onnx",
     ("interop", "interop.torch"): "`from_torch` is public where PyTorch is not installed",
@@ -160,7 +160,7 @@ FRONT_DOOR = frozenset(
         "public",
         "random",
     }
-    | {"special", "testing", "utils", "version"}
+    | {"serialize", "special", "testing", "utils", "version"}
 )
 """Modules at the top of the package: import paths that users and pickles know, which only hand on what lies below."""
 

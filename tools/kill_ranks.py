@@ -22,7 +22,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from graphc.serialize import sharded
+from graphc.checkpoints import sharded
 from tests.distributed.processes import command, end
 from tools.progress import progress_bar
 from tools.train_ranks import CHECKPOINT, TRAINED

@@ -13,12 +13,12 @@ from typing import Any
 
 import graphc as gc
 from graphc import distributed, nn
+from graphc.checkpoints import save_safetensors, sharded
 from graphc.data import BatchSampler, DistributedSampler
 from graphc.nn import functional as F
 from graphc.nn.parallel import DistributedDataParallel
 from graphc.optim.lr_scheduler import CosineAnnealingLR
 from graphc.optim.zero import ZeroRedundancyOptimizer
-from graphc.serialize import save_safetensors, sharded
 
 SAMPLES, FEATURES, WIDTH, CLASSES = 384, 24, 96, 5
 BATCH = 8

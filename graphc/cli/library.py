@@ -15,7 +15,7 @@ from graphc.passes.pipeline import Arranged
 
 KINDS = ("so", "a", "o", "h", "c", "py")
 """Suffixes that ask for a library."""
-build_library = deferred("graphc.library.build:build_library")
+build_library = deferred("graphc.c_library.build:build_library")
 Prepared = tuple[Any, list[Any], Any, Arranged]
 """A model, examples, their named dimensions, and passes of a user."""
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from graphc.checkpoints.weight_file import read_weights
 from graphc.cli import console, targets
 from graphc.compiled.formats import GCM, format_of
 from graphc.compiled.model_export import machines_of, save_graph, with_code
@@ -20,7 +21,6 @@ from graphc.files.numpy_file import read_npz
 from graphc.ir.graph.graph import Graph, input_class, input_path
 from graphc.ir.graph.interpret import settle
 from graphc.ir.graph.parse import parse_graph
-from graphc.serialize.weight_file import read_weights
 
 GRAPH = ".gc"
 _OF_TARGETS = ("input", "precision", "passes", "train", "opset", "golden", "device", "no_strict", "weights_entry")

@@ -22,6 +22,7 @@ import numpy as np
 from graphc.base.dims import has_sizes
 from graphc.base.dtypes import BY_NAME
 from graphc.base.errors import ArgumentError, ArtifactError, GraphcError, RealtimeError, StateDictError, TargetError
+from graphc.checkpoints.weights import weights_for
 from graphc.cli.arrays import parse_types, specs_at
 from graphc.cli.console import CompileFailure, UsageError, UserCodeError, say
 from graphc.codegen.machine.costs import DEFAULT, Costs
@@ -30,7 +31,6 @@ from graphc.ir.graph.graph import Graph
 from graphc.nn.module import Module
 from graphc.passes.base import Pass, PassResult, with_costs
 from graphc.passes.pipeline import Arranged, arrange
-from graphc.serialize.weights import weights_for
 from graphc.tensors.creation import from_numpy
 
 _LISTED = 8

@@ -26,7 +26,7 @@ from graphc.files.model_content import Artifact, StoredEntry
 if TYPE_CHECKING:
     from graphc.tensors.tensor import Tensor
 
-_read_weights = deferred("graphc.serialize.weight_file:read_weights")
+_read_weights = deferred("graphc.checkpoints.weight_file:read_weights")
 recorded_calls = deferred("graphc.compiled.model_gradient:RecordedCalls")
 """Imported when gradients are asked for."""
 

@@ -24,7 +24,7 @@ def _is_host(map_location: Any) -> bool:
     return map_location is None or str(map_location) == "cpu"
 
 
-_read_weights = deferred("graphc.serialize.weight_file:read_weights")
+_read_weights = deferred("graphc.checkpoints.weight_file:read_weights")
 
 
 def load(

@@ -69,4 +69,4 @@ __all__ = [
 ]
 
 known_as(f"{__name__}.optim", "graphc.optim.zero")
-known_as(f"{__name__}.checkpoint", "graphc.serialize.sharded")
+known_as(f"{__name__}.checkpoint", "graphc.checkpoints.sharded")

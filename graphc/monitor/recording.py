@@ -14,12 +14,12 @@ import numpy as np
 
 from graphc.base.errors import ArgumentError, ArtifactError, GraphcError
 from graphc.base.version import VERSION
+from graphc.checkpoints.tree import join, split
 from graphc.files.numpy_file import read_npz, write_npz
 from graphc.monitor.call_log import OP, Event
 from graphc.monitor.contents import contents_of
 from graphc.monitor.holders import TENSOR, Holder, holders_of
 from graphc.monitor.packing import Packer, Unpacker, arrays_in
-from graphc.serialize.tree import join, split
 from graphc.tape.grad_mode import no_grad
 from graphc.tensors.generator import default_generator
 from graphc.tensors.placement import on_host

@@ -25,7 +25,7 @@ OPTIONAL_OWNERS: dict[str, str | tuple[str, ...]] = {
     "cupy": "graphc/runtime/devices/cuda.py",
     "rich": "graphc/monitor/terminal.py",
     "onnx": ("graphc/interop/onnx/package.py", "graphc/interop/onnx_export/protobuf.py"),
-    "safetensors": "graphc/serialize/safetensors_file.py",
+    "safetensors": "graphc/checkpoints/safetensors_file.py",
     "tensorboardX": "graphc/monitor/tensorboard.py",
     "torch": "graphc/interop/torch/",
 }

@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from graphc.checkpoints import save, save_state
 from graphc.cli import targets
 from graphc.cli.console import CompileFailure, UsageError, UserCodeError
 from graphc.compiled.model_export import export
 from graphc.errors import ArtifactError, ShapeError, StateDictError, TargetError
 from graphc.nn.module import Module
-from graphc.serialize import save, save_state
 
 
 @pytest.mark.parametrize("name", ["Net", "net", "make", "Nested.Net"])

@@ -14,7 +14,7 @@ import graphc as gc
 from graphc import nn
 from graphc.compiled.model_file import LoadedModel
 from graphc.errors import ArgumentError, ArtifactError
-from tests.serialize.test_pt_file import Trap, archive
+from tests.checkpoints.test_pt_file import Trap, archive
 
 
 def test_the_content_of_a_file_decides(tmp_path: Path):

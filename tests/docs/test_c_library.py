@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.c_library.conftest import run_tool, tool_or_skip
 from tests.docs.test_docs import Page
-from tests.library.conftest import run_tool, tool_or_skip
 
 
 def test_the_program_in_c_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

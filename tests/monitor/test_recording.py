@@ -10,9 +10,9 @@ import pytest
 import graphc as gc
 from graphc import nn
 from graphc.base.errors import ArgumentError, ArtifactError, GraphcError
+from graphc.checkpoints.tree import join, split
 from graphc.files.numpy_file import read_npz, write_npz
 from graphc.monitor.recording import random_state, read, set_random_state, versions
-from graphc.serialize.tree import join, split
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from graphc.base.errors import ArgumentError, ArtifactError
+from graphc.checkpoints.tree import TREE, join, split
 from graphc.files.numpy_file import read_npz, write_npz
-from graphc.serialize.tree import TREE, join, split
 
 _NAME = re.compile(r"step-(\d{9})\.npz")
 _LEFT = re.compile(r"\.step-\d{9}\.npz\.[0-9a-f]+\.(tmp|linked)")

@@ -1,0 +1,250 @@
+"""The C header of a library."""
+
+from __future__ import annotations
+
+import textwrap
+
+from graphc.base.size import is_size
+from graphc.c_library.plan import (
+    HEADER_BYTES,
+    STATUSES,
+    TYPE_NUMBERS,
+    Argument,
+    EntryPlan,
+    LibraryPlan,
+    shape_text,
+)
+from graphc.files.container import ALIGNMENT
+from graphc.runtime.threads import MAX_THREADS
+
+_WIDTH = 100
+"""Columns of the text of comments."""
+
+
+def c_header(plan: LibraryPlan) -> str:
+    """Its text: C99 and C++."""
+    guard = f"{plan.upper}_H"
+    parts = [
+        _title(plan),
+        f"#ifndef {guard}\n#define {guard}\n\n#include <stddef.h>\n#include <stdint.h>\n",
+        '#ifdef __cplusplus\nextern "C" {\n#endif\n',
+        _constants(plan),
+        _types(plan),
+        _library(plan),
+        *(_entry(plan, entry) for entry in plan.entries),
+        _states(plan),
+        _threads(plan) if plan.threads else "",
+        f"#ifdef __cplusplus\n}}\n#endif\n\n#endif /* {guard} */",
+    ]
+    return "\n".join(part for part in parts if part) + "\n"
+
+
+def _comment(*lines: str) -> str:
+    """Lines of text as one comment."""
+    safe = [line.replace("*/", "* /") for line in lines]
+    if len(safe) == 1:
+        return f"/* {safe[0]} */\n"
+    return "\n".join([f"/* {safe[0]}", *(f" * {line}".rstrip() for line in safe[1:])]) + " */\n"
+
+
+def signature(entry: EntryPlan) -> str:
+    """An entry as messages write types: ``run(x: f32[1,4]) -> (output: f32[1,2])``."""
+    given, filled = (", ".join(str(a.spec) for a in part) for part in (entry.inputs, entry.outputs))
+    return f"{entry.name}({given}) -> ({filled})"
+
+
+def _title(plan: LibraryPlan) -> str:
+    return _comment(
+        f"{plan.name}: a neural network as a C library, made by graphc {plan.version} for {plan.target_name}.",
+        "",
+        *(signature(entry) for entry in plan.entries),
+        "",
+        *textwrap.wrap(
+            f"A context holds {_held(plan)}. The caller gives its memory, and that of an arena, which holds what a "
+            f"call needs while it runs. No function allocates memory or writes to a global{_globals(plan)}. Arrays "
+            "are dense and in C order, aligned as their types, and apart from each other, the context and the arena. "
+            f"Threads may call at the same time, {_sharing(plan)}.",
+            _WIDTH,
+        ),
+        "",
+        f"Digest: {plan.digest.hex()}",
+    )
+
+
+def _held(plan: LibraryPlan) -> str:
+    return "the states of the model, which calls write" if plan.states else "no states, for the model has none"
+
+
+def _globals(plan: LibraryPlan) -> str:
+    return ", but for the threads that calls share" if plan.threads else ""
+
+
+def _sharing(plan: LibraryPlan) -> str:
+    if plan.states:
+        return "each with a context and an arena of its own"
+    return "with one context, each with an arena of its own"
+
+
+def _constants(plan: LibraryPlan) -> str:
+    p = plan.upper
+    codes = [f"    {p}_{s.name} = {code}, /* {s.text} */\n" for code, s in enumerate(STATUSES)]
+    codes[-1] = codes[-1].replace(",", "", 1)
+    lines = [
+        _comment(f"What functions return; {plan.symbol('error_text')} has it in words."),
+        "enum {\n",
+        *codes,
+        "};\n\n",
+    ]
+    types = [f"    {p}_{name.upper()} = {number},\n" for name, number in TYPE_NUMBERS.items()]
+    types[-1] = types[-1].replace(",", "", 1)
+    told = "Types of elements; a bool is a byte that is 0 or 1, f16 and bf16 are their bits."
+    lines += [_comment(told), "enum {\n", *types, "};\n\n"]
+    lines += [
+        _comment("Bytes of a context and of a saved state, and alignment of contexts and arenas."),
+        f"#define {p}_CONTEXT_SIZE {plan.context_bytes}\n",
+        f"#define {p}_STATE_SIZE {HEADER_BYTES + plan.state_bytes}\n",
+        f"#define {p}_ALIGNMENT {ALIGNMENT}\n",
+    ]
+    return "".join(lines)
+
+
+def _types(plan: LibraryPlan) -> str:
+    n = plan.name
+    return (
+        _comment(f"A context, in memory of the caller: at least {n}_context_size() bytes, aligned to {ALIGNMENT}.")
+        + f"typedef struct {n}_t {n}_t;\n\n"
+        + _comment("An input or output. Tables of them end with one whose name is NULL.")
+        + "typedef struct {\n"
+        + "    const char *name;\n"
+        + "    const char *shape;    /* its sizes as text, such as batch,28 */\n"
+        + "    const int64_t *sizes; /* -1 for one that depends on named dimensions */\n"
+        + "    int32_t type;\n"
+        + "    int32_t rank;\n"
+        + f"}} {n}_tensor_t;\n"
+    )
+
+
+def _library(plan: LibraryPlan) -> str:
+    n = plan.name
+    parts = [
+        _comment("Version of graphc, digest of code and weights, and the machine that the code is for."),
+        f"const char *{n}_version(void);\nconst char *{n}_digest(void);\nconst char *{n}_target(void);\n\n",
+        _comment("A code in words; never NULL."),
+        f"const char *{n}_error_text(int code);\n\n",
+        f"size_t {n}_context_size(void);\n\n",
+    ]
+    if not plan.is_beside:
+        parts += [
+            _comment(
+                "Makes a context in so many bytes of memory, with the states that the model has at first.",
+                "It holds no resource: its memory may be freed, and copied while no call uses it.",
+            ),
+            f"int {n}_init({n}_t *net, size_t size);\n",
+        ]
+        return "".join(parts)
+    size = HEADER_BYTES + plan.weight_bytes
+    parts += [
+        f"#define {plan.upper}_WEIGHTS_SIZE {size}\n\n",
+        _comment(
+            "Makes a context in so many bytes of memory, with the states that the model has at first.",
+            f"The file of weights lies in memory at weights, aligned to {ALIGNMENT}, as long as the context is used.",
+            "It holds no resource: its memory may be freed, and copied while no call uses it.",
+        ),
+        f"int {n}_init({n}_t *net, size_t size, const void *weights, size_t weights_size);\n\n",
+        _comment("Maps a file into memory (open, mmap), and undoes that."),
+        f"int {n}_open_weights(const char *path, const void **weights, size_t *size);\n",
+        f"int {n}_close_weights(const void *weights, size_t size);\n",
+    ]
+    return "".join(parts)
+
+
+def macro(plan: LibraryPlan, entry: EntryPlan, *parts: str) -> str:
+    """Name of a macro of an entry."""
+    return "_".join([plan.name, entry.name, *parts]).upper()
+
+
+def _entry(plan: LibraryPlan, entry: EntryPlan) -> str:
+    n = plan.symbol(entry.name)
+    lines = [f"{entry.name}: inputs and outputs.", ""]
+    lines += [f"  {_told(a)}" for a in entry.inputs]
+    lines += [f"  {_told(a)}, written" for a in entry.outputs]
+    if entry.dims:
+        lines += ["", "Sizes that each call says:"]
+        lines += [
+            f"  {identifier}: {d.low} to {d.high}"
+            for identifier, d in zip(entry.dim_identifiers, entry.dims, strict=True)
+        ]
+        lines += [f"  where {assumed}" for assumed in entry.assumptions]
+    dims = ", ".join(f"int64_t {d}" for d in entry.dim_identifiers)
+    writes = any(b.written for b in entry.manifest.of_class("param", "state"))
+    lines += ["", "Writes states of the context." if writes else "Writes nothing of the context."]
+    parts = [_comment(*lines)]
+    for argument in entry.arguments:
+        if argument.is_fixed:
+            parts.append(_macros(plan, entry, argument))
+    if not is_size(entry.arena):
+        parts.append(f"#define {macro(plan, entry, 'ARENA_SIZE')} {entry.arena}\n")
+    parts += ["\n", f"extern const {plan.name}_tensor_t {n}_inputs[{len(entry.inputs) + 1}];\n"]
+    parts += [f"extern const {plan.name}_tensor_t {n}_outputs[{len(entry.outputs) + 1}];\n\n"]
+    unfit = "; SIZE_MAX where sizes are out of range" if entry.dims else ""
+    parts += [_comment(f"Bytes of the arena of a call, aligned to {ALIGNMENT}{unfit}.")]
+    parts += [f"size_t {n}_arena_size({dims or 'void'});\n\n"]
+    parts.append(f"int {n}({', '.join(parameters(plan, entry))});\n")
+    return "".join(parts)
+
+
+def _told(argument: Argument) -> str:
+    """``x: f32[1,28]``, with the name that the model has for it where C cannot call it so."""
+    spec = argument.spec
+    same = argument.identifier == spec.name
+    return f"{argument.identifier}: {spec.dtype}[{shape_text(spec)}]{'' if same else f' ({spec.name})'}"
+
+
+def parameters(plan: LibraryPlan, entry: EntryPlan) -> list[str]:
+    """Those of the function of an entry."""
+    writes = any(b.written for b in entry.manifest.of_class("param", "state"))
+    return [
+        f"{'' if writes else 'const '}{plan.name}_t *net",
+        *(f"int64_t {d}" for d in entry.dim_identifiers),
+        *(f"const {a.ctype} *{a.identifier}" for a in entry.inputs),
+        *(f"{a.ctype} *{a.identifier}" for a in entry.outputs),
+        "void *arena",
+        "size_t arena_size",
+    ]
+
+
+def _macros(plan: LibraryPlan, entry: EntryPlan, argument: Argument) -> str:
+    name = macro(plan, entry, argument.identifier)
+    sizes = shape_text(argument.spec).replace(",", ", ")
+    shape = f"#define {name}_SHAPE {{{sizes}}}\n" if sizes else ""
+    return f"#define {name}_COUNT {argument.count}\n#define {name}_RANK {len(argument.spec.shape)}\n{shape}"
+
+
+def _states(plan: LibraryPlan) -> str:
+    n = plan.name
+    lines = [f"  {s.spec}" for s in plan.states] or ["  (none)"]
+    return (
+        _comment(
+            "States of a context, which can be kept outside of it and put back, also by another build",
+            "of the same model:",
+            *lines,
+        )
+        + f"size_t {n}_state_size(void);\n"
+        + f"int {n}_save_state(const {n}_t *net, void *buffer, size_t size);\n"
+        + f"int {n}_load_state({n}_t *net, const void *buffer, size_t size);\n"
+        + f"int {n}_reset_state({n}_t *net); /* as after init */\n"
+    )
+
+
+def _threads(plan: LibraryPlan) -> str:
+    n = plan.name
+    return (
+        _comment(
+            f"How many threads calls with this context share, 1 to {MAX_THREADS}; 1 after init. Workers are",
+            "started by the first calls that need them, which allocates memory; they belong to the library, and",
+            "stay. While one call has them others run on their own threads. In the child of a fork there are none:",
+            "forget_threads before the first call there.",
+        )
+        + f"int {n}_set_threads({n}_t *net, int64_t count);\n"
+        + f"int {n}_forget_threads(void);\n"
+    )

@@ -1,0 +1,333 @@
+"""LLVM text of the functions of a library: those of its entries, its contexts and its states."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from graphc.base.size import is_size
+from graphc.c_library.guarded import CODE, GuardedWriter
+from graphc.c_library.plan import (
+    CONTEXT_BYTES,
+    HEADER_BYTES,
+    MACHINE,
+    STATUSES,
+    EntryPlan,
+    LibraryPlan,
+)
+from graphc.c_library.sections import data_of
+from graphc.codegen.door.writer import Writer
+from graphc.codegen.llvm.module import Function, Item, Module, Parameter
+from graphc.codegen.llvm.sizes import register_of
+from graphc.codegen.llvm.thread_pool import RESET, RUN
+from graphc.files.container import ALIGNMENT
+from graphc.runtime.threads import MAX_THREADS
+
+WEIGHTS, RECORD, COUNT, SPIN = 8, 16, 24, 32
+"""Offsets in a context, behind its first word: address of the weights, then the record that entry.THREADS describes."""
+SPIN_NS = 1_000_000
+"""How long workers look for work before they sleep, as in Python."""
+_O_RDONLY_CLOEXEC, _SEEK_END, _PROT_READ, _MAP_PRIVATE = 0o2000000, 2, 1, 2
+"""As Linux numbers them on x86-64, aarch64 and riscv64."""
+_NET: Parameter = ("ptr", "%net")
+_MEMCPY = "declare ptr @memcpy(ptr, ptr, i64)"
+Declarations = dict[str, Item]
+
+
+def emit_functions(plan: LibraryPlan) -> Module:
+    """The functions that the caller sees, and those that only they call."""
+    declarations: Declarations = {}
+    functions = [_text(plan, name) for name in ("version", "digest", "target")]
+    functions += [_number(plan, "context_size", plan.context_bytes), _number(plan, "state_size", _saved_bytes(plan))]
+    functions.append(_error_text(plan))
+    functions += [write(plan, declarations) for write in _ALWAYS]
+    if plan.is_beside:
+        functions += [write(plan, declarations) for write in _BESIDE]
+    if plan.threads:
+        functions += [write(plan, declarations) for write in _THREADED]
+    for entry in plan.entries:
+        functions += _entry_functions(plan, entry, declarations)
+    head = f'target triple = "{plan.target.triple}"\n'
+    return Module((head, *declarations.values(), "", *functions))
+
+
+def declared_data(plan: LibraryPlan) -> Module:
+    """What the functions need where another module defines the constants."""
+    return Module(tuple(d.declaration for d in data_of(plan)))
+
+
+def _saved_bytes(plan: LibraryPlan) -> int:
+    return HEADER_BYTES + plan.state_bytes
+
+
+# ---- what is the same for all entries
+
+
+def _text(plan: LibraryPlan, name: str) -> Function:
+    return Function(plan.symbol(name), (), f"  ret ptr @{plan.inner(f'text_{name}')}", "ptr", local=False, calls=True)
+
+
+def _number(plan: LibraryPlan, name: str, number: int) -> Function:
+    return Function(plan.symbol(name), (), f"  ret i64 {number}", "i64", local=False, calls=True)
+
+
+def _error_text(plan: LibraryPlan) -> Function:
+    w = Writer({})
+    w.need(w.value(f"icmp ult i32 %code, {len(STATUSES)}"), "unknown")
+    number = w.value("zext i32 %code to i64")
+    w.give("ptr", w.item("ptr", f"@{plan.inner('texts')}", number))
+    w.label("unknown")
+    w.give("ptr", f"@{plan.inner('text_unknown')}")
+    return Function(plan.symbol("error_text"), (("i32 signext", "%code"),), w.body, "ptr", local=False, calls=True)
+
+
+def _init(plan: LibraryPlan, declarations: Declarations) -> Function:
+    w = GuardedWriter(declarations)
+    if plan.detected:
+        w.declare("machine", f"declare hidden i1 @{plan.inner(MACHINE)}()")
+        w.require(w.value(f"call i1 @{plan.inner(MACHINE)}()"), "ERROR_MACHINE")
+    parameters: list[Parameter] = [_NET, ("i64", "%size")]
+    w.require_pointers([("%net", ALIGNMENT)])
+    w.require(w.value(f"icmp uge i64 %size, {plan.context_bytes}"), "ERROR_MEMORY")
+    weights = f"@{plan.inner('weights')}"
+    if plan.is_beside:
+        parameters += [("ptr", "%weights"), ("i64", "%weights_size")]
+        w.require_pointers([("%weights", ALIGNMENT)])
+        size = HEADER_BYTES + plan.weight_bytes
+        w.require(w.equal("i64", "%weights_size", str(size)), "ERROR_WEIGHTS")
+        _require_header(w, plan, "%weights", "weights_header", "ERROR_WEIGHTS")
+        weights = w.offset("%weights", HEADER_BYTES)
+    w.store("ptr", weights, w.offset("%net", WEIGHTS))
+    run = f"@{plan.inner(RUN)}" if plan.threads else "null"
+    w.store("ptr", run, w.offset("%net", RECORD))
+    for value, offset in ((1, COUNT), (SPIN_NS, SPIN)):
+        w.store("i64", str(value), w.offset("%net", offset))
+    _copy_initial(w, plan, weights)
+    signed = plan.magic - (1 << 64) if plan.magic >> 63 else plan.magic
+    w.store("i64", str(signed), "%net")
+    if plan.threads:
+        w.declare("run", f"declare hidden i64 @{plan.inner(RUN)}(ptr, ptr, i64, i64, i64)")
+    return w.function(plan.symbol("init"), parameters)
+
+
+def _copy_initial(w: GuardedWriter, plan: LibraryPlan, weights: str) -> None:
+    """States become what they are at first."""
+    if plan.state_bytes:
+        w.declare("memcpy", _MEMCPY)
+        source, states = w.offset(weights, plan.initial), w.offset("%net", CONTEXT_BYTES)
+        w.do(f"call ptr @memcpy(ptr {states}, ptr {source}, i64 {plan.state_bytes})")
+
+
+def _require_header(w: GuardedWriter, plan: LibraryPlan, place: str, name: str, status: str) -> None:
+    """Returns a code unless the bytes at a place are a header of this library; they lie anywhere."""
+    differing = "0"
+    for offset in range(0, HEADER_BYTES, 8):
+        mine, given = w.offset(f"@{plan.inner(name)}", offset), w.offset(place, offset)
+        both = w.value(f"load i64, ptr {mine}, align 8"), w.value(f"load i64, ptr {given}, align 1")
+        differing = w.value(f"or i64 {differing}, {w.value(f'xor i64 {both[0]}, {both[1]}')}")
+    w.require(w.equal("i64", differing, "0"), status)
+
+
+def _reset_state(plan: LibraryPlan, declarations: Declarations) -> Function:
+    w = GuardedWriter(declarations)
+    w.require_context(plan.magic)
+    _copy_initial(w, plan, w.load("ptr", w.offset("%net", WEIGHTS)))
+    return w.function(plan.symbol("reset_state"), [_NET])
+
+
+_BUFFER: list[Parameter] = [_NET, ("ptr", "%buffer"), ("i64", "%size")]
+
+
+def _save_state(plan: LibraryPlan, declarations: Declarations) -> Function:
+    w = GuardedWriter(declarations)
+    _check_buffer(w, plan)
+    parts = [("%buffer", f"@{plan.inner('state_header')}", HEADER_BYTES)]
+    if plan.state_bytes:
+        parts.append((w.offset("%buffer", HEADER_BYTES), w.offset("%net", CONTEXT_BYTES), plan.state_bytes))
+    for to, source, nbytes in parts:
+        w.do(f"call ptr @memcpy(ptr {to}, ptr {source}, i64 {nbytes})")
+    return w.function(plan.symbol("save_state"), _BUFFER)
+
+
+def _check_buffer(w: GuardedWriter, plan: LibraryPlan) -> None:
+    w.declare("memcpy", _MEMCPY)
+    w.require_context(plan.magic)
+    w.require_pointers([("%buffer", 1)])
+    w.require(w.value(f"icmp uge i64 %size, {_saved_bytes(plan)}"), "ERROR_MEMORY")
+
+
+def _load_state(plan: LibraryPlan, declarations: Declarations) -> Function:
+    w = GuardedWriter(declarations)
+    _check_buffer(w, plan)
+    _require_header(w, plan, "%buffer", "state_header", "ERROR_STATE")
+    if plan.state_bytes:
+        source, states = w.offset("%buffer", HEADER_BYTES), w.offset("%net", CONTEXT_BYTES)
+        w.do(f"call ptr @memcpy(ptr {states}, ptr {source}, i64 {plan.state_bytes})")
+    return w.function(plan.symbol("load_state"), _BUFFER)
+
+
+def _open_weights(plan: LibraryPlan, declarations: Declarations) -> Function:
+    w = GuardedWriter(declarations)
+    w.declare("open", "declare i32 @open(ptr, i32, ...)")
+    w.declare("lseek", "declare i64 @lseek(i32, i64, i32)")
+    w.declare("mmap", "declare ptr @mmap(ptr, i64, i32, i32, i32, i64)")
+    w.declare("close", "declare i32 @close(i32)")
+    w.require_pointers([("%path", 1), ("%weights", 8), ("%size", 8)])
+    file = w.value(f"call i32 (ptr, i32, ...) @open(ptr %path, i32 {_O_RDONLY_CLOEXEC})")
+    w.require(w.value(f"icmp sge i32 {file}, 0"), "ERROR_FILE")
+    size = w.value(f"call i64 @lseek(i32 {file}, i64 0, i32 {_SEEK_END})")
+    place = w.value(f"call ptr @mmap(ptr null, i64 {size}, i32 {_PROT_READ}, i32 {_MAP_PRIVATE}, i32 {file}, i64 0)")
+    w.value(f"call i32 @close(i32 {file})")
+    w.require(w.differ("ptr", place, "inttoptr (i64 -1 to ptr)"), "ERROR_FILE")
+    w.store("ptr", place, "%weights")
+    w.store("i64", size, "%size")
+    return w.function(plan.symbol("open_weights"), [("ptr", "%path"), ("ptr", "%weights"), ("ptr", "%size")])
+
+
+def _close_weights(plan: LibraryPlan, declarations: Declarations) -> Function:
+    w = GuardedWriter(declarations)
+    w.declare("munmap", "declare i32 @munmap(ptr, i64)")
+    w.require_pointers([("%weights", ALIGNMENT)])
+    w.require(w.equal("i32", w.value("call i32 @munmap(ptr %weights, i64 %size)"), "0"), "ERROR_FILE")
+    return w.function(plan.symbol("close_weights"), [("ptr", "%weights"), ("i64", "%size")])
+
+
+def _set_threads(plan: LibraryPlan, declarations: Declarations) -> Function:
+    w = GuardedWriter(declarations)
+    w.require_context(plan.magic)
+    w.within("%count", 1, MAX_THREADS, "ERROR_THREADS")
+    w.store("i64", "%count", w.offset("%net", COUNT))
+    return w.function(plan.symbol("set_threads"), [_NET, ("i64", "%count")])
+
+
+def _forget_threads(plan: LibraryPlan, declarations: Declarations) -> Function:
+    w = GuardedWriter(declarations)
+    w.declare("reset", f"declare hidden void @{plan.inner(RESET)}()")
+    w.do(f"call void @{plan.inner(RESET)}()")
+    return w.function(plan.symbol("forget_threads"), [])
+
+
+_Write = Callable[[LibraryPlan, Declarations], Function]
+_ALWAYS: tuple[_Write, ...] = (_init, _reset_state, _save_state, _load_state)
+_BESIDE: tuple[_Write, ...] = (_open_weights, _close_weights)
+_THREADED: tuple[_Write, ...] = (_set_threads, _forget_threads)
+
+
+# ---- entries
+
+
+def _sizes_name(plan: LibraryPlan, entry: EntryPlan) -> str:
+    return plan.inner(f"{entry.name}_sizes")
+
+
+def _dim_parameters(entry: EntryPlan) -> list[Parameter]:
+    return [("i64", register_of(d)) for d in entry.dims]
+
+
+def _entry_functions(plan: LibraryPlan, entry: EntryPlan, declarations: Declarations) -> list[Function]:
+    sized = [_sizes(plan, entry, declarations)] if entry.dims else []
+    return [*sized, _arena_size(plan, entry), _run(plan, entry, declarations)]
+
+
+def _sizes(plan: LibraryPlan, entry: EntryPlan, declarations: Declarations) -> Function:
+    """Checks the sizes of a call; writes those of the dimensions of the program, and the bytes of its arena."""
+    w = GuardedWriter(declarations)
+    for dimension in entry.dims:
+        w.within(register_of(dimension), dimension.low, dimension.high, "ERROR_SIZE")
+    for assumed in entry.assumptions:
+        w.safe(assumed.a)
+        w.safe(assumed.b)
+        relation = {"==": "eq", "<=": "sle"}[assumed.relation]
+        holds = w.value(f"icmp {relation} i64 {w.size(assumed.a)}, {w.size(assumed.b)}")
+        w.require(w.equal("i1", holds, "true" if assumed.answer else "false"), "ERROR_SIZE")
+    given = {d.name for d in entry.dims}
+    for step in entry.solved:
+        register = register_of(step.dimension)
+        if step.dimension.name not in given:
+            rest = w.value(f"sub i64 {w.size(step.size)}, {w.size(step.rest)}")
+            left = w.value(f"srem i64 {rest}, {step.factor}")
+            w.require(w.equal("i64", left, "0"), "ERROR_SIZE")
+            w.do(f"{register} = sdiv i64 {rest}, {step.factor}")
+        w.within(register, step.dimension.low, step.dimension.high, "ERROR_SIZE")
+    for pair in entry.equal:
+        w.require(w.equal("i64", w.size(pair.of_model), w.size(pair.of_program)), "ERROR_SIZE")
+    w.safe(entry.arena)
+    dims = entry.manifest.dims
+    for number, value in enumerate([*map(register_of, dims), w.size(entry.arena)]):
+        w.store("i64", value, w.offset("%words", 8 * number))
+    return w.function(_sizes_name(plan, entry), [*_dim_parameters(entry), ("ptr", "%words")], local=True)
+
+
+def _call_sizes(w: GuardedWriter, plan: LibraryPlan, entry: EntryPlan) -> tuple[str, str]:
+    """The code of ``_sizes`` and where it has written."""
+    words = w.room(f"[{len(entry.manifest.dims) + 1} x i64]", 8)
+    given = ", ".join([*(f"i64 {register_of(d)}" for d in entry.dims), f"ptr {words}"])
+    return w.call(CODE, f"@{_sizes_name(plan, entry)}", given), words
+
+
+def _arena_size(plan: LibraryPlan, entry: EntryPlan) -> Function:
+    w = GuardedWriter({})
+    if not entry.dims:
+        w.give("i64", str(entry.arena))
+    else:
+        code, words = _call_sizes(w, plan, entry)
+        w.need(w.equal("i32", code, "0"), "bad")
+        w.give("i64", w.load("i64", w.offset(words, 8 * len(entry.manifest.dims))))
+        w.label("bad")
+        w.give("i64", "-1")
+    name = plan.symbol(f"{entry.name}_arena_size")
+    return Function(name, tuple(_dim_parameters(entry)), w.body, "i64", local=False, calls=True)
+
+
+def _run(plan: LibraryPlan, entry: EntryPlan, declarations: Declarations) -> Function:
+    """The function that runs a model: it checks what it is given, fills the table and calls the native entry."""
+    w = GuardedWriter(declarations)
+    w.require_context(plan.magic)
+    arena, words = str(entry.arena), ""
+    if entry.dims:
+        code, words = _call_sizes(w, plan, entry)
+        w.require_none(code)
+        arena = w.load("i64", w.offset(words, 8 * len(entry.manifest.dims)))
+    registers = [f"%a{number}" for number in range(len(entry.arguments))]
+    pointers = [(r, a.itemsize) for r, a in zip(registers, entry.arguments, strict=True)]
+    scratch = [("%arena", ALIGNMENT)] if is_size(entry.arena) or entry.arena else []
+    w.require_pointers([*pointers, *scratch])
+    w.require(w.value(f"icmp uge i64 %arena_size, {arena}"), "ERROR_MEMORY")
+    filled = {a.slot: r for r, a in zip(registers, entry.arguments, strict=True)} | {entry.arena_slot: "%arena"}
+    _fill(w, plan, entry, filled, words)
+    w.do(f"call void @{entry.symbol}(ptr %table)")
+    if entry.status_slot >= 0:
+        w.require(w.equal("i8", w.load("i8", "%status"), "0"), "ERROR_INDEX")
+    parameters: Sequence[Parameter] = [
+        _NET,
+        *_dim_parameters(entry),
+        *(("ptr", r) for r in registers),
+        ("ptr", "%arena"),
+        ("i64", "%arena_size"),
+    ]
+    return w.function(plan.symbol(entry.name), parameters)
+
+
+def _fill(w: GuardedWriter, plan: LibraryPlan, entry: EntryPlan, filled: dict[int, str], words: str) -> None:
+    """Fills the table of the native entry; ``filled`` has addresses by word."""
+    w.room(f"[{entry.words} x ptr]", 16, "%table")
+    weights = f"@{plan.inner('weights')}"
+    if plan.is_beside and entry.constants:
+        weights = w.load("ptr", w.offset("%net", WEIGHTS))
+    for slot, offset in entry.constants:
+        filled[slot] = w.offset(weights, offset)
+    for slot, offset in entry.states:
+        filled[slot] = w.offset("%net", offset)
+    for argument in entry.numbers:
+        place = filled[argument.slot] = w.room("i64", 8)
+        w.store("i64", w.size(argument.spec.equals), place)
+    if entry.status_slot >= 0:
+        w.room("i8", 1, "%status")
+        w.store("i8", "0", "%status")
+        filled[entry.status_slot] = "%status"
+    if entry.threaded:
+        filled[entry.words - 1] = w.offset("%net", RECORD)
+    for slot, address in sorted(filled.items()):
+        w.store("ptr", address, w.offset("%table", 8 * slot))
+    for number in range(len(entry.manifest.dims)):
+        size = w.load("i64", w.offset(words, 8 * number))
+        w.store("i64", size, w.offset("%table", 8 * (entry.arena_slot + 1 + number)))

@@ -1,0 +1,54 @@
+"""State dictionaries and nested checkpoints in files: the suffix says what is written, the content what is read."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from graphc.base.errors import ArgumentError
+from graphc.checkpoints.matching import detached, only_state
+from graphc.checkpoints.safetensors_file import array_of, save_safetensors
+from graphc.checkpoints.tree import TREE, split
+from graphc.checkpoints.weight_file import TORCH, read_weights
+from graphc.files.numpy_file import write_npz
+
+
+def save_state(state: Any, path: str | os.PathLike[str]) -> None:
+    """Writes a state dictionary, or a nested checkpoint, to a ``.safetensors`` or ``.npz`` file, atomically.
+
+    A checkpoint nests dictionaries, lists, tuples, numbers, texts, bools and None around tensors, e.g. ``{"model":
+    model.state_dict(), "optimizer": optimizer.state_dict(), "epoch": 3}``. Raises ArgumentError for other values and
+    other suffixes; OSError.
+    """
+    tensors, tree = split(state)
+    arrays = {name: array_of(name, value) for name, value in tensors.items()}
+    suffix = Path(path).suffix
+    if suffix == ".safetensors":
+        save_safetensors(arrays, path, {TREE: tree} if tree else None)
+    elif suffix == ".npz":
+        if TREE in arrays:
+            raise ArgumentError(f"the name {TREE!r} is taken")
+        write_npz(path, arrays | ({TREE: np.frombuffer(tree.encode(), np.uint8)} if tree else {}))
+    else:
+        raise ArgumentError(
+            f"{os.fspath(path)}: there is no format for {suffix!r}",
+            remedy=".safetensors or .npz; graphc.save writes files of PyTorch",
+        )
+
+
+def load_state(path: str | os.PathLike[str]) -> Any:
+    """The state dictionary in a file of weights, or what ``save_state`` wrote, nested as it was.
+
+    The content of the file says what it is: safetensors, the index of shards (``model.safetensors.index.json``,
+    ``pytorch_model.bin.index.json``), a file of ``torch.save``, ``.npz``, a model file of graphc, or a folder that
+    holds one of these. Of a checkpoint of PyTorch it is the one dictionary of names and tensors in it, or the one of
+    these that is named state_dict, model_state_dict or model. Element types stay as they are. Nothing in the file is
+    executed. Raises ArtifactError for a damaged file, and for a checkpoint with no such dictionary or several; OSError.
+    """
+    found = read_weights(path)
+    if found.format != TORCH:
+        return found.tree
+    return detached(only_state(found.tree, found.path))

@@ -1,0 +1,253 @@
+"""build_library: from models and files to libraries that give what Python gives, bit for bit."""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graphc
+from graphc import nn
+from graphc.base.errors import ArgumentError, CompileError, TraceError
+from graphc.c_library.build import build_library
+from tests.c_library.conftest import (
+    Built,
+    build_demo,
+    call_alone,
+    demo_inputs,
+    expected,
+    printed,
+    run_tool,
+    tool_or_skip,
+)
+from tests.c_library.nets import NETS
+from tests.native import target_or_skip
+
+
+def same(found: list[list[np.ndarray]], wanted: list[list[np.ndarray]]) -> bool:
+    pairs = [(a, b) for x, y in zip(found, wanted, strict=True) for a, b in zip(x, y, strict=True)]
+    return all(a.dtype == b.dtype and np.array_equal(a, b) for a, b in pairs)
+
+
+@pytest.mark.parametrize("name", NETS)
+def test_the_loader_gives_what_python_gives_and_needs_numpy_alone(name: str, built: Built, tmp_path: Path):
+    found = call_alone(built(name), NETS[name].calls, tmp_path)
+    assert same(found, expected(NETS[name], tmp_path))
+
+
+@pytest.mark.parametrize("name", NETS)
+def test_the_demo_in_c_gives_what_python_gives(name: str, built: Built, tmp_path: Path):
+    library, net = built(name), NETS[name]
+    program = build_demo(library, compiler=tool_or_skip("cc"))
+    sizes = ["--batch=2", "--time=12"] if net.dims else []
+    found = printed(run_tool(program, "--seed=3", "--all", *sizes))
+    graphc.export(net.model(), *net.calls[0], path=tmp_path / "net.gcm", dims=net.dims)
+    model = graphc.load(tmp_path / "net.gcm")
+    wanted = [np.asarray(a).ravel() for a in model.run(demo_inputs(library, net, 3))]
+    assert [np.float32(v).tolist() for v in found.values()] == [a.tolist() for a in wanted]
+
+
+class Doubled(nn.Module):
+    """Each input added to itself."""
+
+    def forward(self, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any) -> Any:
+        return a + a, b + b, c + c, d + d, e + e, f + f
+
+
+def test_elements_of_each_size_go_in_and_out(tmp_path: Path):
+    integers = [np.array([3, np.iinfo(d).max // 2], d) for d in ("int16", "uint16", "uint32", "uint64")]
+    given = [*map(graphc.tensor, integers), graphc.tensor([1.5, -2.0]).half(), graphc.tensor([1.5, -2.0]).bfloat16()]
+    library = build_library(Doubled(), *given, path=tmp_path / "doubled.so", emit=("so", "h", "c", "py"))
+    halves = np.array([1.5, -2.0], np.float16), np.array([0x3FC0, 0xC000], np.uint16)
+    (found,) = call_alone(library, [[*integers, *halves]], tmp_path)
+    wanted = [*(a + a for a in integers), halves[0] + halves[0], np.array([0x4040, 0xC080], np.uint16)]
+    assert same([found], [wanted])
+    text = run_tool(build_demo(library, compiler=tool_or_skip("cc")), "--seed=3")
+    ones = {line.split()[-1] for line in text.splitlines()}
+    assert ones <= {"0", "2", "0x0000", "0x4000"} and len(text.splitlines()) == 6
+
+
+def test_the_demo_measures_calls(built: Built):
+    program = build_demo(built("policy"), compiler=tool_or_skip("cc"))
+    line = run_tool(program, "--bench=50").splitlines()[-1]
+    assert line.startswith("run: min ") and "p50" in line and "p99.9" in line and line.endswith("50 calls")
+
+
+def test_header_and_demo_are_c_plus_plus_as_well(built: Built):
+    program = build_demo(built("sizes"), compiler=tool_or_skip("c++", "g++"), standard="c++11")
+    assert run_tool(program, "--batch=1", "--time=1").startswith("output_0:")
+
+
+@pytest.mark.parametrize("target", ["sse2", "avx2"])
+def test_libraries_for_a_named_machine_give_what_python_gives_there(target: str, built: Built, tmp_path: Path):
+    target_or_skip(target)
+    found = call_alone(built("digits", target=target), NETS["digits"].calls, tmp_path)
+    assert same(found, expected(NETS["digits"], tmp_path, target))
+
+
+def test_weights_lie_in_a_file_beside(built: Built, tmp_path: Path):
+    library = built("decoder", weights="beside")
+    weights = library.files["weights"]
+    assert weights.stat().st_size == library.weight_bytes + 64
+    assert library.files["so"].stat().st_size < weights.stat().st_size + 16384
+    found = call_alone(library, NETS["decoder"].calls, tmp_path)
+    assert same(found, expected(NETS["decoder"], tmp_path))
+    program = build_demo(library, compiler=tool_or_skip("cc"))
+    assert run_tool(program, cwd=weights.parent).startswith("output:")
+
+
+def test_a_library_needs_libc_alone_and_shows_its_functions_alone(built: Built):
+    tools = tool_or_skip("readelf"), tool_or_skip("nm")
+    library = built("decoder")
+    needed = [x for x in run_tool(tools[0], "-dW", library.files["so"]).splitlines() if "NEEDED" in x]
+    assert len(needed) == 1 and "[libc.so.6]" in needed[0]
+    names = [x.split()[-1] for x in run_tool(tools[1], "-D", "--defined-only", library.files["so"]).splitlines()]
+    assert names and all(name.startswith("decoder_") and "__" not in name for name in names)
+    wanted = [x.split()[-1] for x in run_tool(tools[1], "-D", "--undefined-only", library.files["so"]).splitlines()]
+    assert wanted == ["memcpy"]
+
+
+def test_no_memory_of_a_library_is_written(built: Built):
+    tool = tool_or_skip("readelf")
+    for name in NETS:
+        text = run_tool(tool, "-lW", built(name).files["so"])
+        loaded = [x.split() for x in text.splitlines() if x.split()[:1] == ["LOAD"]]
+        protected = [x.split() for x in text.splitlines() if x.split()[:1] == ["GNU_RELRO"]]
+        writable = [int(x[5], 16) for x in loaded if "W" in x[6:-1]]
+        assert sum(writable) <= sum(-(-int(x[5], 16) // 4096) * 4096 for x in protected)
+
+
+def test_equal_models_give_equal_files(built: Built, tmp_path: Path):
+    first, net = built("policy"), NETS["policy"]
+    again = build_library(net.model(), *net.calls[0], path=tmp_path / "policy.so", emit=("so", "h", "c", "py"))
+    for kind, path in first.files.items():
+        assert path.read_bytes() == again.files[kind].read_bytes(), kind
+    other = build_library(NETS["policy"].make().eval(), *net.calls[0], path=tmp_path / "other.so")
+    assert other.digest != first.digest
+
+
+def test_a_library_is_made_of_a_model_file(built: Built, tmp_path: Path):
+    net = NETS["lstm"]
+    graphc.export(net.model(), *net.calls[0], path=tmp_path / "net.gcm")
+    library = build_library(tmp_path / "net.gcm", path=tmp_path / "lstm.so", emit=("so", "py"))
+    assert set(library.files) == {"so", "py"} and set(library.entries) == {"run"}
+    assert same(call_alone(library, net.calls, tmp_path), expected(net, tmp_path))
+    with pytest.raises(ArgumentError, match="holds a graph"):
+        build_library(tmp_path / "net.gcm", *net.calls[0], path=tmp_path / "lstm.so")
+    with pytest.raises(ArgumentError, match="no entry 'decode'"):
+        build_library(tmp_path / "net.gcm", path=tmp_path / "lstm.so", entries=["decode"])
+
+
+@pytest.mark.parametrize("kind", ["o", "a"])
+def test_code_is_linked_into_a_program(kind: str, built: Built):
+    net = NETS["digits"]
+    library = built("digits", emit=("o", "a", "h", "c", "so"))
+    program = library.files["c"].with_suffix(f".{kind}.program")
+    run_tool(tool_or_skip("cc"), library.files["c"], library.files[kind], "-o", program)
+    shared = build_demo(library, compiler="cc")
+    assert run_tool(program, "--all") == run_tool(shared, "--all")
+    assert printed(run_tool(program))["output"] and net.calls
+
+
+def test_threads_call_with_contexts_of_their_own(built: Built, tmp_path: Path):
+    net = NETS["decoder"]
+    wanted = expected(net, tmp_path)
+    loader = load(built("decoder"))
+    results: list[Any] = [None] * 4
+
+    def work(number: int) -> None:
+        good = True
+        for _ in range(25):
+            model = loader.Model()
+            good &= all(np.array_equal(model.run(*call), w[0]) for call, w in zip(net.calls, wanted, strict=True))
+        results[number] = good
+
+    workers = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert results == [True] * 4
+
+
+def load(library: Any) -> Any:
+    """The loader of a library as a module of this process."""
+    namespace: dict[str, Any] = {"__file__": str(library.files["py"]), "__name__": "loader"}
+    exec(library.files["py"].read_text(), namespace)
+    return type("Loader", (), namespace)
+
+
+def test_models_that_a_library_cannot_hold_are_refused_by_name(tmp_path: Path):
+    @graphc.opaque
+    def measure(x: Any) -> Any:
+        return x
+
+    class Calls(nn.Module):
+        def forward(self, x: Any) -> Any:
+            return measure(x)
+
+    with pytest.raises(TraceError, match="measure"):
+        build_library(Calls(), graphc.rand(3), path=tmp_path / "calls.so")
+    with pytest.raises(CompileError, match="no code for"):
+        build_library(NETS["policy"].model(), graphc.rand(1, 17), path=tmp_path / "p.so", target="sm_90")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"emit": ("dll",)}, "no file of the kind 'dll'"),
+        ({"emit": ()}, "nothing is to be written"),
+        ({"weights": "elsewhere"}, "inside"),
+        ({"name": "int"}, "cannot begin with 'int'"),
+        ({"name": "two words"}, "cannot begin with 'two words'"),
+        ({"precision": "f8"}, "f8"),
+    ],
+)
+def test_wrong_choices_are_refused(options: dict[str, Any], message: str, tmp_path: Path):
+    with pytest.raises(ArgumentError, match=message):
+        build_library(NETS["policy"].model(), graphc.rand(1, 17), path=tmp_path / "p.so", **options)
+
+
+def test_a_processor_without_the_instructions_is_told_from_the_others(built: Built):
+    emulator = tool_or_skip("qemu-x86_64")
+    program = build_demo(built("policy", target="avx2"), compiler=tool_or_skip("cc"))
+    refused = subprocess.run([emulator, "-cpu", "Nehalem", program], capture_output=True, text=True)
+    assert refused.returncode == 1
+    assert refused.stderr == "init: this processor lacks instructions that the library was built for\n"
+    assert run_tool(emulator, "-cpu", "max", program).startswith("output:")
+
+
+CROSS = {
+    "neon": ("aarch64-linux-gnu-gcc", "qemu-aarch64", "/usr/aarch64-linux-gnu"),
+    "rv64gc": ("riscv64-linux-gnu-gcc", "qemu-riscv64", "/usr/riscv64-linux-gnu"),
+}
+
+
+@pytest.mark.parametrize("name", ["policy", "digits", "sizes", "decoder"])
+@pytest.mark.parametrize("target", CROSS)
+def test_libraries_for_other_processors_run_under_emulation(target: str, name: str, built: Built):
+    compiler, emulator, root = (tool_or_skip(CROSS[target][0]), tool_or_skip(CROSS[target][1]), CROSS[target][2])
+    net = NETS[name]
+    library = built(name, target=target)
+    program = build_demo(library, compiler=compiler)
+    sizes = ["--batch=2", "--time=12"] if net.dims else []
+    found = printed(run_tool(emulator, "-L", root, program, "--all", *sizes))
+    wanted = printed(run_tool(build_demo(built(name), compiler=tool_or_skip("cc")), "--all", *sizes))
+    for output, values in wanted.items():
+        np.testing.assert_allclose(found[output], values, rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["policy", "digits", "lstm", "decoder"])
+@pytest.mark.parametrize("target", ["sse2", "avx2", *CROSS])
+def test_in_strict_order_all_processors_give_the_same_bits(target: str, name: str, built: Built):
+    compiler, emulator, root = CROSS.get(target, ("cc", "", ""))
+    cross = [tool_or_skip(emulator), "-L", root] if emulator else []
+    if not emulator:
+        target_or_skip(target)
+    library = built(name, target=target, strict_order=True)
+    found = run_tool(*cross, build_demo(library, compiler=tool_or_skip(compiler)), "--all")
+    assert found == run_tool(build_demo(built(name, strict_order=True), compiler=tool_or_skip("cc")), "--all")

@@ -54,6 +54,12 @@ if TYPE_CHECKING:
     from graphc.compiled.saved_file import load
     from graphc.compiled.self_test import selftest
     from graphc.compiled.step import compile_step
+    from graphc.control.associative_scan import associative_scan
+    from graphc.control.branch import cond, switch
+    from graphc.control.checkpoint import checkpoint, checkpoint_sequential
+    from graphc.control.scan import scan
+    from graphc.control.vmap import vmap
+    from graphc.control.while_loop import fori_loop, map, while_loop
     from graphc.drawing.show import picture
     from graphc.errors import MemoryLimitError as OutOfMemoryError
     from graphc.front import *  # noqa: F403
@@ -153,14 +159,8 @@ if TYPE_CHECKING:
     )
     from graphc.tape.grad_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled
     from graphc.tape.grad_mode import set_detect_anomaly as set_anomaly_enabled
-    from graphc.tracing.associative_scan import associative_scan
-    from graphc.tracing.branch import cond, switch
-    from graphc.tracing.checkpoint import checkpoint, checkpoint_sequential
     from graphc.tracing.host import opaque
-    from graphc.tracing.scan import scan
     from graphc.tracing.trace import is_tracing, trace
-    from graphc.tracing.vmap import vmap
-    from graphc.tracing.while_loop import fori_loop, map, while_loop
 
 _LATER = {
     "Entry": "graphc.compiled.model_entries:Entry",
@@ -173,8 +173,8 @@ _LATER = {
     "build_library": "graphc.c_library.build:build_library",
     "check": "graphc.compiled.model_check:check",
     "check_op": "graphc.compiled.op_check:check_op",
-    "checkpoint": "graphc.tracing.checkpoint:checkpoint",
-    "checkpoint_sequential": "graphc.tracing.checkpoint:checkpoint_sequential",
+    "checkpoint": "graphc.control.checkpoint:checkpoint",
+    "checkpoint_sequential": "graphc.control.checkpoint:checkpoint_sequential",
     "compiler": "graphc.compiler",
     "compile": "graphc.compiled.function:compile",
     "compile_step": "graphc.compiled.step:compile_step",
@@ -218,13 +218,13 @@ _LATER = {
     "replay": "graphc.monitor.replay:replay",
     "save": "graphc.checkpoints.pt_write:save",
     "save_state": "graphc.checkpoints.state_file:save_state",
-    "associative_scan": "graphc.tracing.associative_scan:associative_scan",
-    "cond": "graphc.tracing.branch:cond",
-    "fori_loop": "graphc.tracing.while_loop:fori_loop",
-    "map": "graphc.tracing.while_loop:map",
-    "scan": "graphc.tracing.scan:scan",
-    "switch": "graphc.tracing.branch:switch",
-    "while_loop": "graphc.tracing.while_loop:while_loop",
+    "associative_scan": "graphc.control.associative_scan:associative_scan",
+    "cond": "graphc.control.branch:cond",
+    "fori_loop": "graphc.control.while_loop:fori_loop",
+    "map": "graphc.control.while_loop:map",
+    "scan": "graphc.control.scan:scan",
+    "switch": "graphc.control.branch:switch",
+    "while_loop": "graphc.control.while_loop:while_loop",
     "serialize": "graphc.serialize",
     "signal": "graphc.signal",
     "special": "graphc.special",
@@ -237,7 +237,7 @@ _LATER = {
     "vjp": "graphc.autograd.transforms:vjp",
     "utils": "graphc.utils",
     "version": "graphc.version",
-    "vmap": "graphc.tracing.vmap:vmap",
+    "vmap": "graphc.control.vmap:vmap",
 }
 _FUNCTIONAL = (
     *("adaptive_avg_pool1d", "avg_pool1d", "bilinear", "celu", "celu_", "channel_shuffle", "conv1d", "conv2d"),

@@ -2,8 +2,8 @@
 
 from graphc.autograd.jacobian import hessian, jacfwd, jacrev
 from graphc.autograd.transforms import grad, grad_and_value, jvp, linearize, vjp
+from graphc.control.vmap import vmap
 from graphc.nn.utils.stateless import functional_call, stack_module_state
-from graphc.tracing.vmap import vmap
 
 __all__ = [
     "functional_call",

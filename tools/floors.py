@@ -17,6 +17,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
     # From a graph to kernels.
     "passes": ("base", "ir", "ir.kernel", "ir.graph", "ops", "codegen.machine"),
     "fusion": ("base", "ir", "ir.kernel", "ir.graph", "ops", "codegen.machine", "passes"),
+    "recompute": ("base", "ir", "ir.graph", "ops", "codegen.machine", "passes", "fusion"),
     "lowering": ("base", "ir", "ir.kernel", "ir.graph", "ops", "codegen.machine", "passes", "fusion"),
     # From kernels to native code: knows loop nests and targets, no op, no graph.
     "codegen.schedule.loops": ("base", "ir.kernel", "codegen.machine"),
@@ -65,7 +66,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
     # Loads and calls what was compiled; needs no compiler.
     "runtime": ("base", "files"),
     "compiler": (
-        *("base", "files", "ir", "ir.kernel", "ir.graph", "ops", "passes", "fusion", "lowering"),
+        *("base", "files", "ir", "ir.kernel", "ir.graph", "ops", "passes", "fusion", "recompute", "lowering"),
         *("codegen.machine", "codegen.schedule", "codegen.schedule.estimate", "codegen.schedule.memory"),
         *("codegen.schedule.contraction", "codegen.schedule.threads", "codegen.cuda", "codegen.llvm"),
         *("codegen.link", "codegen.door", "codegen.proof", "runtime"),
@@ -75,7 +76,8 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "tensors": ("base", "ir", "ops", "tape"),
     "eager": ("base", "ir", "ir.graph", "ops", "tape", "tensors"),
     "tracing": ("base", "ir", "ir.graph", "ops", "passes", "tape", "tensors", "eager"),
-    "autograd": ("base", "ir", "ops", "tape", "tensors", "eager", "tracing"),
+    "control": ("base", "ir", "ir.graph", "ops", "passes", "tape", "tensors", "eager", "tracing"),
+    "autograd": ("base", "ir", "ops", "tape", "tensors", "eager", "tracing", "control"),
     # Several processes: collectives on arrays, and on tensors.
     "distributed": ("base", "tensors", "eager", "tracing", "runtime"),
     # Matrices: native code for small ones, calls of numpy for large ones.
@@ -101,14 +103,15 @@ FLOORS: dict[str, tuple[str, ...]] = {
     # Models and tensors of other frameworks. A table says what each ATen operator is here, whoever wrote the graph.
     "interop": ("base", "tensors", "nn"),
     "interop.aten": (
-        *("base", "ir", "compiler", "ops", "tape", "tensors", "tracing", "linalg", "autograd", "nn", "interop"),
+        *("base", "ir", "compiler", "ops", "tape", "tensors", "tracing", "control", "linalg", "autograd"),
+        *("nn", "interop"),
     ),
     "interop.pt2": ("base", "files", "tensors", "nn", "interop", "interop.aten"),
     "interop.torch": (
         *("base", "files", "ir", "ir.graph", "compiler", "runtime", "tensors", "tracing", "nn", "compiled"),
         *("interop", "interop.aten", "ops"),
     ),
-    "interop.onnx": ("base", "files", "ops", "tensors", "tape", "eager", "tracing", "nn", "interop"),
+    "interop.onnx": ("base", "files", "ops", "tensors", "tape", "eager", "tracing", "control", "nn", "interop"),
     "interop.onnx_export": (
         *("base", "files", "ir", "ir.graph", "ops", "tensors", "tracing", "nn", "compiled", "interop"),
     ),
@@ -129,7 +132,7 @@ LATE_EDGES: dict[tuple[str, str], str] = {
     ("ops", "eager"): "an op that is applied outside of a trace is computed by the eager dispatcher",
     ("compiler", "tracing"): "`graphc.compiler` hands on PyTorch's `torch.compiler` under its import path",
     ("compiler", "compiled"): "`graphc.compiler` hands on PyTorch's `torch.compiler` under its import path",
-    ("tensors", "tracing"): "methods of tensors that loop as long as a condition holds",
+    ("tensors", "control"): "methods of tensors that loop as long as a condition holds",
     ("tensors", "nn"): "methods of tensors that PyTorch has as functions of nn.functional, too",
     ("tensors", "linalg"): "methods of tensors that PyTorch has for matrices",
     ("tensors", "array_api"): "NumPy's protocols and the array API ask a tensor for its namespace",

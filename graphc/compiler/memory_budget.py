@@ -12,15 +12,15 @@ from graphc.base.size import hint
 from graphc.codegen.machine.target import Target
 from graphc.compiler.memory_report import MemoryReport, report_of
 from graphc.compiler.stages import Stages
-from graphc.fusion.lifetimes import Lifetimes, profile
-from graphc.fusion.recomputation_cut import Choice, Recomputation, Second
 from graphc.ir.graph.graph import Graph
 from graphc.passes.base import Pass
 from graphc.passes.dce import DeadCodeElimination
 from graphc.passes.operand_access import written_value
 from graphc.passes.pipeline import PIPELINE, optimize
-from graphc.passes.recomputation import recompute
 from graphc.passes.update_order import EarlyUpdates
+from graphc.recompute.cut import Choice, Recomputation, Second
+from graphc.recompute.lifetimes import Lifetimes, profile
+from graphc.recompute.rewrite import recompute
 
 _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
 _TEXT = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-z]*|%)\s*", re.IGNORECASE)

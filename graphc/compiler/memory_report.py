@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from graphc.base.size import hint
-from graphc.fusion.recomputation_cut import Choice, Recomputation
 from graphc.ir.graph.graph import Node
 from graphc.passes.operand_access import is_virtual
+from graphc.recompute.cut import Choice, Recomputation
 
 _LINES = 40
 """Modules that the text shows; all are in the record."""

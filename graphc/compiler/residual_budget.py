@@ -10,8 +10,6 @@ from graphc.base.size import hint
 from graphc.codegen.machine.target import Target
 from graphc.compiler.memory_budget import Budget
 from graphc.compiler.memory_report import MemoryReport, report_of
-from graphc.fusion.recomputation_cut import Choice, Second
-from graphc.fusion.residuals import ResidualRecomputation, TwoParts
 from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.interpret import live_nodes
 from graphc.ir.op import Trait
@@ -19,7 +17,9 @@ from graphc.ops.autodiff import Split, split_forward_backward
 from graphc.passes.base import Pass
 from graphc.passes.dce import DeadCodeElimination
 from graphc.passes.pipeline import PIPELINE, optimize
-from graphc.passes.recomputation import recompute
+from graphc.recompute.cut import Choice, Second
+from graphc.recompute.residuals import ResidualRecomputation, TwoParts
+from graphc.recompute.rewrite import recompute
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,5 @@
 """The import path of PyTorch for checkpoints."""
 
-from graphc.tracing.checkpoint import checkpoint, checkpoint_sequential
+from graphc.control.checkpoint import checkpoint, checkpoint_sequential
 
 __all__ = ["checkpoint", "checkpoint_sequential"]

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from graphc.base.errors import UnsupportedError
+from graphc.control.scan import scan
 from graphc.interop.aten.registry import TABLE
 from graphc.tape.grad_mode import is_grad_enabled, set_grad_enabled
 from graphc.tensors import free_functions as free
 from graphc.tensors.tensor import Tensor
-from graphc.tracing.scan import scan
 from graphc.tracing.trace import is_tracing
 
 

@@ -20,7 +20,7 @@ from graphc.tensors.placement import beside
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
 
-scan = deferred("graphc.tracing.scan:scan")
+scan = deferred("graphc.control.scan:scan")
 
 _NEVER = -1e30
 """The logarithm of a probability of 0, finite so that gradients are numbers."""

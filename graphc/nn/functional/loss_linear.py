@@ -16,7 +16,7 @@ from graphc.tensors.free_functions import cat
 from graphc.tensors.tensor import Tensor
 
 # Loaded when it is called: it knows graphs, which load networkx.
-_checkpoint = deferred("graphc.tracing.checkpoint:checkpoint")
+_checkpoint = deferred("graphc.control.checkpoint:checkpoint")
 
 _POLICIES = ("auto", "accurate", "balanced", "compact")
 _BY_SHAPE = "aspect_ratio"

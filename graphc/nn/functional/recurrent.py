@@ -15,7 +15,7 @@ from graphc.tensors import composite
 from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.tensor import Tensor
 
-scan = deferred("graphc.tracing.scan:scan")
+scan = deferred("graphc.control.scan:scan")
 
 State = tuple[Tensor, ...]
 """The hidden state, and for an LSTM the cell state: [batch, hidden] each."""

@@ -21,7 +21,7 @@ from graphc.tensors.tensor_base import TensorBase
 if TYPE_CHECKING:
     from graphc.tensors.tensor import Tensor
 
-_while_loop = deferred("graphc.tracing.while_loop:while_loop")
+_while_loop = deferred("graphc.control.while_loop:while_loop")
 
 
 class Parts(NamedTuple):

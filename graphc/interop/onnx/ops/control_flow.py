@@ -9,6 +9,9 @@ import numpy as np
 
 from graphc.base.errors import UnsupportedError, ValueNeededError
 from graphc.base.size import is_size
+from graphc.control.branch import cond as branch
+from graphc.control.scan import scan as scan_steps
+from graphc.control.while_loop import while_loop
 from graphc.interop.onnx.call import Call
 from graphc.interop.onnx.elements import BOOL, INT64, Element
 from graphc.interop.onnx.graph import OnnxGraph, Port
@@ -19,10 +22,7 @@ from graphc.tensors.free_functions import stack
 from graphc.tensors.generator import own_step
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
-from graphc.tracing.branch import cond as branch
-from graphc.tracing.scan import scan as scan_steps
 from graphc.tracing.tracer import Tracer
-from graphc.tracing.while_loop import while_loop
 
 MOST_UNROLLED = 1000
 """Operators of all steps of a loop whose number of steps a trace knows: longer ones are loops of the program."""

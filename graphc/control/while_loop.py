@@ -7,16 +7,9 @@ from typing import Any
 
 from graphc.base.dtypes import bool_, int64
 from graphc.base.errors import ArgumentError, DTypeError, ShapeError, TraceError
-from graphc.ir.op import Trait
-from graphc.ops.index import iota
-from graphc.ops.while_loop import while_loop as while_op
-from graphc.tensors.generator import own_step
-from graphc.tensors.structure import flatten, unflatten
-from graphc.tensors.tensor import Tensor
-from graphc.tensors.tensor_base import front
-from graphc.tracing.branch import cond
-from graphc.tracing.scan import scan
-from graphc.tracing.sub_graphs import (
+from graphc.control.branch import cond
+from graphc.control.scan import scan
+from graphc.control.sub_graphs import (
     as_they_were,
     generator_states,
     held,
@@ -26,6 +19,13 @@ from graphc.tracing.sub_graphs import (
     sub_trace,
     unshared,
 )
+from graphc.ir.op import Trait
+from graphc.ops.index import iota
+from graphc.ops.while_loop import while_loop as while_op
+from graphc.tensors.generator import own_step
+from graphc.tensors.structure import flatten, unflatten
+from graphc.tensors.tensor import Tensor
+from graphc.tensors.tensor_base import front
 from graphc.tracing.tracer import Tracer
 
 

@@ -10,11 +10,11 @@ import networkx
 
 from graphc.base.size import hint
 from graphc.codegen.machine.roofline import Roofline
-from graphc.fusion.lifetimes import Lifetimes, Span, profile
 from graphc.fusion.price import weight
 from graphc.ir.graph.graph import CONSTANT, INPUT, Node, Value
 from graphc.ir.op import Trait
 from graphc.passes.operand_access import is_virtual
+from graphc.recompute.lifetimes import Lifetimes, Span, profile
 
 _NEVER = 1e18
 """The capacity of an edge that no cut may go through."""

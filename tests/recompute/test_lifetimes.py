@@ -2,7 +2,6 @@
 
 from graphc.base.dtypes import float32
 from graphc.codegen.schedule.memory.liveness import intervals, peak
-from graphc.fusion.lifetimes import Lifetimes, Span, profile
 from graphc.ir.graph.graph import Graph
 from graphc.ir.types import TensorType
 from graphc.lowering.program import lower_graph
@@ -11,6 +10,7 @@ from graphc.ops.elementwise import add
 from graphc.ops.math import tanh
 from graphc.ops.matrix_product import matmul
 from graphc.ops.shape import transpose
+from graphc.recompute.lifetimes import Lifetimes, Span, profile
 
 
 def _graph():

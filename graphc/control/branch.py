@@ -7,6 +7,16 @@ from typing import Any
 
 from graphc.base.dtypes import bool_
 from graphc.base.errors import ArgumentError, DTypeError, ShapeError
+from graphc.control.sub_graphs import (
+    argument,
+    as_they_were,
+    changed_arguments,
+    check_names,
+    join_arguments,
+    put_back,
+    unshared,
+    written_states,
+)
 from graphc.ir.graph.graph import Graph, Value
 from graphc.ir.op import Trait
 from graphc.ops import dispatch
@@ -18,16 +28,6 @@ from graphc.tensors.generator import own_step
 from graphc.tensors.structure import Structure, flatten, unflatten
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front, refresh
-from graphc.tracing.sub_graphs import (
-    argument,
-    as_they_were,
-    changed_arguments,
-    check_names,
-    join_arguments,
-    put_back,
-    unshared,
-    written_states,
-)
 from graphc.tracing.tracer import Tracer
 
 Function = Callable[..., Any]

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from graphc.base.size import hint
 from graphc.codegen.machine.costs import DEFAULT, FusionCosts
 from graphc.codegen.machine.roofline import Roofline
-from graphc.fusion.lifetimes import Lifetimes
-from graphc.fusion.recomputation_cut import Choice, Recomputation, Second
 from graphc.ir.graph.graph import CONSTANT, INPUT, Graph, Node, Value
 from graphc.passes.operand_access import is_virtual
+from graphc.recompute.cut import Choice, Recomputation, Second
+from graphc.recompute.lifetimes import Lifetimes
 
 
 class TwoParts(Lifetimes):

@@ -15,7 +15,7 @@ from graphc.ops.matrix_product import matmul
 from graphc.ops.shape import transpose
 from graphc.passes.dce import DeadCodeElimination
 from graphc.passes.pipeline import optimize
-from graphc.passes.recomputation import recompute
+from graphc.recompute.rewrite import recompute
 
 _TYPE = TensorType(float64, (32, 32))
 

@@ -11,9 +11,9 @@ import graphc
 import graphc.nn.functional as F
 from graphc import nn, optim
 from graphc.compiler.stages import Stages
+from graphc.control.scan import scan
 from graphc.errors import ArgumentError, ShapeError, TraceError
 from graphc.ops.loop import scan as scan_op
-from graphc.tracing.scan import scan
 
 
 def tensor(*shape: int, seed: int = 0, grad: bool = False) -> graphc.Tensor:

@@ -2,8 +2,6 @@
 
 from graphc.base.dtypes import float32
 from graphc.codegen.machine.target import host_target
-from graphc.fusion.recomputation_cut import LEVELS, Second
-from graphc.fusion.residuals import ResidualRecomputation, TwoParts
 from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.interpret import live_nodes
 from graphc.ir.types import TensorType
@@ -12,6 +10,8 @@ from graphc.ops.dispatch import GraphDispatcher, use
 from graphc.ops.math import sin, tanh
 from graphc.ops.matrix_product import matmul
 from graphc.passes.pipeline import optimize
+from graphc.recompute.cut import LEVELS, Second
+from graphc.recompute.residuals import ResidualRecomputation, TwoParts
 
 
 def _found():

@@ -4,8 +4,6 @@ import pytest
 
 from graphc.base.dtypes import float32
 from graphc.codegen.machine.target import host_target
-from graphc.fusion.lifetimes import Lifetimes
-from graphc.fusion.recomputation_cut import LEVELS, Recomputation, Second, _thin_places
 from graphc.ir.graph.graph import Graph
 from graphc.ir.types import TensorType
 from graphc.ops.dispatch import GraphDispatcher, use
@@ -14,6 +12,8 @@ from graphc.ops.math import exp, sin, tanh
 from graphc.ops.matrix_product import matmul
 from graphc.ops.reduce import sum as add_up
 from graphc.passes.cse import CommonSubexpressionElimination
+from graphc.recompute.cut import LEVELS, Recomputation, Second, _thin_places
+from graphc.recompute.lifetimes import Lifetimes
 
 
 def _training(layers=6, size=64):

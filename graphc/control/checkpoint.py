@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from graphc.base.errors import ArgumentError
+from graphc.control.sub_graphs import as_they_were, taken_checks
 from graphc.eager import checkpoint as eager
 from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import Graph
@@ -17,7 +18,6 @@ from graphc.tape.grad_mode import is_grad_enabled, no_grad
 from graphc.tensors.structure import flatten, unflatten
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front, refresh
-from graphc.tracing.sub_graphs import as_they_were, taken_checks
 from graphc.tracing.tracer import Tracer
 
 

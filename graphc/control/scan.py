@@ -6,6 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from graphc.base.errors import ArgumentError, ShapeError
+from graphc.control.sub_graphs import (
+    as_they_were,
+    carry_states,
+    generator_states,
+    refuse_changed,
+    taken_checks,
+    unshared,
+)
 from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import Graph
 from graphc.ir.types import TensorType
@@ -18,14 +26,6 @@ from graphc.tensors.generator import own_step
 from graphc.tensors.structure import Structure, flatten, unflatten
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front, refresh
-from graphc.tracing.sub_graphs import (
-    as_they_were,
-    carry_states,
-    generator_states,
-    refuse_changed,
-    taken_checks,
-    unshared,
-)
 from graphc.tracing.tracer import Tracer
 
 Step = Callable[[Any, Any], tuple[Any, Any]]

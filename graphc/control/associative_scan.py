@@ -8,11 +8,11 @@ from typing import Any
 
 from graphc.base.errors import ArgumentError, DTypeError, ShapeError
 from graphc.base.size import is_size
+from graphc.control.scan import scan
 from graphc.ops.shape import concat
 from graphc.tensors.structure import flatten, unflatten
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
-from graphc.tracing.scan import scan
 from graphc.tracing.tracer import Tracer
 
 Combine = Callable[[Sequence[Tensor], Sequence[Tensor]], list[Tensor]]

@@ -60,7 +60,6 @@ if TYPE_CHECKING:
     from graphc.control.scan import scan
     from graphc.control.vmap import vmap
     from graphc.control.while_loop import fori_loop, map, while_loop
-    from graphc.drawing.show import picture
     from graphc.errors import MemoryLimitError as OutOfMemoryError
     from graphc.front import *  # noqa: F403
     from graphc.front import (
@@ -151,6 +150,7 @@ if TYPE_CHECKING:
     from graphc.nn.functional.reordered import grid_sampler as grid_sampler_2d
     from graphc.ops.define_op import define_op
     from graphc.optim.loss_scale import DynamicScale
+    from graphc.pages.show import picture
     from graphc.runtime.threads import (
         get_num_interop_threads,
         get_num_threads,
@@ -213,7 +213,7 @@ _LATER = {
     "nn": "graphc.nn",
     "opaque": "graphc.tracing.host:opaque",
     "optim": "graphc.optim",
-    "picture": "graphc.drawing.show:picture",
+    "picture": "graphc.pages.show:picture",
     "random": "graphc.random",
     "replay": "graphc.monitor.replay:replay",
     "save": "graphc.checkpoints.pt_write:save",

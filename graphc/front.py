@@ -133,4 +133,4 @@ inf, nan, pi, e = math.inf, math.nan, math.pi, math.e
 newaxis = None
 range = sources.range
 
-set_html_printer(deferred("graphc.drawing.show:notebook"))
+set_html_printer(deferred("graphc.pages.show:notebook"))

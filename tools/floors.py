@@ -90,7 +90,6 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "data": ("base", "files", "tensors", "distributed"),
     "checkpoints": ("base", "files", "tape", "tensors", "distributed", "nn"),
     "monitor": ("base", "files", "ir", "ops", "tape", "tensors", "eager", "tracing", "nn", "optim", "checkpoints"),
-    "drawing": ("base", "files", "ir", "ir.graph", "tape", "tensors", "eager"),
     "compiled": (
         *("base", "files", "ir", "ir.graph", "ops", "codegen.machine", "passes", "compiler", "runtime"),
         *("tape", "tensors", "eager", "tracing", "distributed", "nn", "optim", "checkpoints"),
@@ -115,11 +114,14 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "interop.onnx_export": (
         *("base", "files", "ir", "ir.graph", "ops", "tensors", "tracing", "nn", "compiled", "interop"),
     ),
-    # A page that shows what became of a graph on its way to kernels.
-    "view": (*("base", "files", "ir", "ir.kernel", "ir.graph", "passes", "codegen.machine", "compiler", "drawing"),),
+    # Pictures of graphs, and pages that show what became of a graph on its way to kernels.
+    "pages": (
+        *("base", "files", "ir", "ir.kernel", "ir.graph", "passes", "codegen.machine", "compiler"),
+        *("tape", "tensors", "eager"),
+    ),
     "cli": (
         *("base", "files", "ir", "ir.kernel", "ir.graph", "passes", "codegen.machine", "codegen.cuda", "compiler"),
-        *("runtime", "tape", "tensors", "tracing", "nn", "checkpoints", "drawing", "view", "compiled"),
+        *("runtime", "tape", "tensors", "tracing", "nn", "checkpoints", "pages", "compiled"),
         *("c_library", "data"),
     ),
 }
@@ -163,7 +165,7 @@ FRONT_DOOR = frozenset(
         "public",
         "random",
     }
-    | {"serialize", "special", "testing", "utils", "version"}
+    | {"serialize", "special", "testing", "utils", "version", "view"}
 )
 """Modules at the top of the package: import paths that users and pickles know, which only hand on what lies below."""
 

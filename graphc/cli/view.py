@@ -15,10 +15,12 @@ from graphc.codegen.machine.target import Target
 from graphc.compiler.profile import Profile, profile
 from graphc.compiler.ready import running_target
 from graphc.compiler.stages import Stages
-from graphc.drawing.from_graph import class_names
 from graphc.files.container import replacing
 from graphc.ir.graph.graph import Graph
-from graphc.view import page, view_data
+from graphc.pages import model_page as page
+from graphc.pages.from_graph import class_names
+from graphc.pages.model_data import view_data
+from graphc.pages.model_page import page
 
 EXAMPLES = (
     "graphc view net.gcm -o net.html",

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from graphc.base.location import Location
-from graphc.drawing.diagram import SINK, SOURCE, Box, Builder, Diagram
 from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value, input_class, input_path
 from graphc.ir.op import OpDef, Trait
+from graphc.pages.diagram import SINK, SOURCE, Box, Builder, Diagram
 
 _LONGEST = 200
 

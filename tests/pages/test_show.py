@@ -12,8 +12,8 @@ import pytest
 
 import graphc as gc
 from graphc import nn
-from graphc.drawing import notebook, picture
 from graphc.errors import ArgumentError
+from graphc.pages import notebook, picture
 
 
 def test_files(tmp_path: Path):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree
 
-from graphc.drawing.diagram import Box, Builder, Diagram
-from graphc.drawing.layout import arrange
-from graphc.drawing.svg import CLOSED, COLOURS, ONE_LINE, box_height, draw, draw_box, heights_of
+from graphc.pages.diagram import Box, Builder, Diagram
+from graphc.pages.layout import arrange
+from graphc.pages.svg import CLOSED, COLOURS, ONE_LINE, box_height, draw, draw_box, heights_of
 
 NAMESPACE = "{http://www.w3.org/2000/svg}"
 

@@ -6,8 +6,8 @@ from collections.abc import Container
 from dataclasses import dataclass
 from html import escape
 
-from graphc.drawing.diagram import Box, Diagram, Group
-from graphc.drawing.layout import Level, arrange
+from graphc.pages.diagram import Box, Diagram, Group
+from graphc.pages.layout import Level, arrange
 
 GAP = 30.0
 """Between ranks."""

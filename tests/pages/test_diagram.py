@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graphc.drawing.diagram import SINK, SOURCE, Box, Builder, Diagram, Group
+from graphc.pages.diagram import SINK, SOURCE, Box, Builder, Diagram, Group
 
 
 def labels(diagram: Diagram, group: Group | None = None) -> list[object]:

@@ -6,8 +6,8 @@ import pytest
 
 import graphc as gc
 from graphc import nn
-from graphc.drawing.from_autograd import autograd_diagram
 from graphc.errors import ArgumentError
+from graphc.pages.from_autograd import autograd_diagram
 from graphc.tensors import repeated
 
 

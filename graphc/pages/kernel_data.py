@@ -11,8 +11,8 @@ from graphc.ir.graph.graph import Graph, Node
 from graphc.ir.kernel.statements import Call
 from graphc.ir.kernel.text import kernel_lines
 from graphc.ir.op import Trait
+from graphc.pages.graph_data import inside_of, node_key
 from graphc.passes.base import held_graphs
-from graphc.view.graphs import inside_of, node_key
 
 
 def kernels_data(stages: Stages, times: Profile | None) -> dict[str, Any]:

@@ -20,7 +20,7 @@ class Box:
     detail: str = ""
     """A second line."""
     kind: str = "op"
-    """Decides the colour: one of ``graphc.drawing.svg.COLOURS``."""
+    """Decides the colour: one of ``graphc.pages.svg.COLOURS``."""
     tip: str = ""
     """More about it, shown under the pointer."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import graphc as gc
 from graphc import nn
 from graphc.ir.graph.parse import parse_graph
-from graphc.view.graphs import Recorder, groups_of, inside_of, node_key
+from graphc.pages.graph_data import Recorder, groups_of, inside_of, node_key
 
 TEXT = """
 graph @f(%x: f32[2,3], %w: f32[4,3] param "fc.weight") -> (f32[2,4]) {

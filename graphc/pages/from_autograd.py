@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from graphc.base.errors import ArgumentError
-from graphc.drawing.diagram import SOURCE, Box, Builder, Diagram
-from graphc.drawing.from_graph import class_names, kind_of
 from graphc.eager.record import OpNode
+from graphc.pages.diagram import SOURCE, Box, Builder, Diagram
+from graphc.pages.from_graph import class_names, kind_of
 from graphc.tape.node import AccumulateGrad, Node
 from graphc.tensors.tensor import Tensor
 

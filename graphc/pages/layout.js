@@ -1,4 +1,4 @@
-// Layered layout of nested groups, as graphc/drawing/layout.py does it: a group is laid out as soon as those inside of
+// Layered layout of nested groups, as graphc/pages/layout.py does it: a group is laid out as soon as those inside of
 // it are, and counts as one wide item then; lines cross the border of a group at ports, which lines from one box share.
 
 const GAP = 20, PADDING = 16, HEADER = 30, FOOTER = 14, RANK = 26, LABEL = 19, SWEEPS = 8;

@@ -16,9 +16,9 @@ import graphc as gc
 from graphc import nn
 from graphc.codegen.machine.target import host_target
 from graphc.compiled.model_trace import snapshot
-from graphc.drawing.from_graph import class_names
-from graphc.view.model import view_data
-from graphc.view.page import page
+from graphc.pages.from_graph import class_names
+from graphc.pages.model_data import view_data
+from graphc.pages.model_page import page
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
 VOID = {"meta", "input", "br", "link"}

@@ -14,10 +14,10 @@ from graphc import nn
 from graphc.codegen.machine.target import host_target
 from graphc.compiled.model_trace import snapshot
 from graphc.compiler.profile import profile
-from graphc.drawing.from_graph import class_names
+from graphc.pages.from_graph import class_names
+from graphc.pages.model_data import view_data
 from graphc.passes.base import PassResult
 from graphc.passes.pipeline import PIPELINE, arrange
-from graphc.view.model import view_data
 
 
 class Net(nn.Module):

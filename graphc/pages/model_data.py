@@ -15,10 +15,10 @@ from graphc.compiler.freeze import freeze
 from graphc.compiler.profile import Profile
 from graphc.compiler.stages import Stages
 from graphc.ir.graph.graph import Graph
+from graphc.pages.graph_data import Recorder
+from graphc.pages.kernel_data import kernels_data
 from graphc.passes.base import Pass, PassResult
 from graphc.passes.pipeline import PIPELINE
-from graphc.view.graphs import Recorder
-from graphc.view.kernels import kernels_data
 
 FORMAT = 1
 """Version of the data."""

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphc.drawing.diagram import SOURCE, Box, Builder, Diagram
-from graphc.drawing.layout import GAP, Level, arrange
+from graphc.pages.diagram import SOURCE, Box, Builder, Diagram
+from graphc.pages.layout import GAP, Level, arrange
 
 
 def grouped(paths: list[str], lines: list[tuple[int, int]]) -> Diagram:

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from graphc.base.errors import ArgumentError
-from graphc.drawing import page, svg
-from graphc.drawing.diagram import Diagram
-from graphc.drawing.from_autograd import autograd_diagram
-from graphc.drawing.from_graph import graph_diagram
 from graphc.files.container import replacing
 from graphc.ir.graph.graph import Graph
+from graphc.pages import diagram_page as page
+from graphc.pages import svg
+from graphc.pages.diagram import Diagram
+from graphc.pages.from_autograd import autograd_diagram
+from graphc.pages.from_graph import graph_diagram
 from graphc.tensors.tensor import Tensor
 
 

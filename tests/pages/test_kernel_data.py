@@ -11,7 +11,7 @@ from graphc.compiler.freeze import freeze
 from graphc.compiler.profile import profile
 from graphc.compiler.stages import Stages
 from graphc.nn import functional as F
-from graphc.view.kernels import kernels_data
+from graphc.pages.kernel_data import kernels_data
 
 
 class Net(nn.Module):

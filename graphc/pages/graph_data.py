@@ -7,9 +7,9 @@ import linecache
 from typing import Any
 
 from graphc.base.location import Location
-from graphc.drawing.from_graph import kind_of
 from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value, input_class, input_path
 from graphc.ir.graph.text import print_attrs, print_operand
+from graphc.pages.from_graph import kind_of
 from graphc.passes.base import held_graphs
 
 Record = dict[str, Any]

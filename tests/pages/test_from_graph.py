@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import graphc as gc
 from graphc import nn
-from graphc.drawing.from_graph import graph_diagram
 from graphc.nn import functional as F
+from graphc.pages.from_graph import graph_diagram
 
 
 def make() -> nn.Module:

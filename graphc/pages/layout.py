@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from graphc.drawing.diagram import Diagram, Group
+from graphc.pages.diagram import Diagram, Group
 
 CHARACTER = 6.7
 GAP = 16.0

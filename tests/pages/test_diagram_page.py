@@ -12,11 +12,11 @@ import pytest
 
 import graphc as gc
 from graphc import nn
-from graphc.drawing.diagram import Box, Builder
-from graphc.drawing.from_graph import graph_diagram
-from graphc.drawing.layout import arrange
-from graphc.drawing.page import MOST_BOXES, first_closed, fragment, page
-from graphc.drawing.svg import heights_of
+from graphc.pages.diagram import Box, Builder
+from graphc.pages.diagram_page import MOST_BOXES, first_closed, fragment, page
+from graphc.pages.from_graph import graph_diagram
+from graphc.pages.layout import arrange
+from graphc.pages.svg import heights_of
 
 
 def deep(count: int):

@@ -6,9 +6,9 @@ import json
 from html import escape
 from typing import Any
 
-from graphc.drawing import svg
-from graphc.drawing.diagram import Diagram, Group
-from graphc.drawing.layout import arrange
+from graphc.pages import svg
+from graphc.pages.diagram import Diagram, Group
+from graphc.pages.layout import arrange
 
 MOST_BOXES = 60
 """As many boxes are visible at first, if closing groups can achieve it."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 FLOORS: dict[str, tuple[str, ...]] = {
     "base": (),
     "files": ("base",),
+    # What compiled code relies on, recorded by traces, looked at before calls.
+    "guards": ("base",),
     # Two intermediate representations, with what they share.
     "ir": ("base",),
     "ir.kernel": ("base", "ir"),
@@ -16,7 +18,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "codegen.machine": ("base",),
     # From a graph to kernels.
     "passes": ("base", "ir", "ir.kernel", "ir.graph", "ops", "codegen.machine"),
-    "fusion": ("base", "ir", "ir.kernel", "ir.graph", "ops", "codegen.machine", "passes"),
+    "fusion": ("base", "ir", "ir.kernel", "ir.graph", "codegen.machine", "passes"),
     "recompute": ("base", "ir", "ir.graph", "ops", "codegen.machine", "passes", "fusion"),
     "lowering": ("base", "ir", "ir.kernel", "ir.graph", "ops", "codegen.machine", "passes", "fusion"),
     # From kernels to native code: knows loop nests and targets, no op, no graph.
@@ -24,26 +26,21 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "codegen.schedule.memory": ("base", "files", "ir.kernel", "codegen.machine"),
     "codegen.schedule.expansion": ("base", "ir.kernel"),
     "codegen.schedule.lanes": ("base", "ir.kernel", "codegen.machine", "codegen.schedule.loops"),
-    "codegen.schedule.contraction": (
-        *("base", "files", "ir.kernel", "codegen.machine"),
-        *("codegen.schedule.loops", "codegen.schedule.memory", "codegen.schedule.lanes"),
-    ),
+    "codegen.schedule.contraction": ("base", "files", "ir.kernel", "codegen.machine", "codegen.schedule.loops"),
     "codegen.schedule.reduce": (
-        *("base", "ir.kernel", "codegen.machine", "codegen.schedule.loops"),
-        *("codegen.schedule.memory", "codegen.schedule.lanes", "codegen.schedule.contraction"),
+        *("base", "ir.kernel", "codegen.machine", "codegen.schedule.loops", "codegen.schedule.memory"),
+        *("codegen.schedule.contraction",),
     ),
     "codegen.schedule.estimate": ("base", "ir.kernel", "codegen.machine"),
     "codegen.schedule.threads": (
-        *("base", "files", "ir.kernel", "codegen.machine"),
-        *("codegen.schedule.contraction", "codegen.schedule.estimate"),
+        *("base", "files", "ir.kernel", "codegen.machine", "codegen.schedule.contraction"),
+        *("codegen.schedule.estimate",),
     ),
     "codegen.schedule.blocks": (
-        *("base", "ir.kernel", "codegen.machine"),
-        *("codegen.schedule.loops", "codegen.schedule.memory"),
+        *("base", "ir.kernel", "codegen.machine", "codegen.schedule.loops", "codegen.schedule.memory"),
     ),
     "codegen.schedule.gpu": (
-        *("base", "ir.kernel", "codegen.machine"),
-        *("codegen.schedule.loops", "codegen.schedule.memory", "codegen.schedule.contraction"),
+        *("base", "ir.kernel", "codegen.machine", "codegen.schedule.loops", "codegen.schedule.contraction"),
     ),
     "codegen.schedule": (
         *("base", "ir.kernel", "codegen.machine", "codegen.schedule.loops", "codegen.schedule.memory"),
@@ -54,75 +51,71 @@ FLOORS: dict[str, tuple[str, ...]] = {
     # The text of the other target: the same loop nests for the threads of a GPU.
     "codegen.cuda": ("base", "ir.kernel", "codegen.machine", "codegen.schedule.expansion"),
     "codegen.llvm": (
-        *("base", "files", "ir.kernel", "codegen.machine", "codegen.schedule.memory"),
-        *("codegen.schedule.expansion", "codegen.schedule.contraction", "codegen.schedule.threads"),
+        *("base", "files", "ir.kernel", "codegen.machine", "codegen.schedule.expansion"),
+        *("codegen.schedule.contraction", "codegen.schedule.threads"),
     ),
     # What is proven of machine code, from its assembly and the object code that this is compared with.
     "codegen.proof": ("base", "codegen.machine", "codegen.llvm"),
     # Object formats: shared libraries, archives, and what they need of others.
     "codegen.link": ("base", "codegen.machine"),
     # Functions through which Python and others call a program.
-    "codegen.door": ("base", "codegen.machine"),
+    "codegen.door": ("codegen.machine",),
     # Loads and calls what was compiled; needs no compiler.
-    "runtime": ("base", "files"),
+    "runtime": ("base", "files", "guards"),
     "compiler": (
-        *("base", "files", "ir", "ir.kernel", "ir.graph", "ops", "passes", "fusion", "recompute", "lowering"),
-        *("codegen.machine", "codegen.schedule", "codegen.schedule.estimate", "codegen.schedule.memory"),
-        *("codegen.schedule.contraction", "codegen.schedule.threads", "codegen.cuda", "codegen.llvm"),
-        *("codegen.link", "codegen.door", "codegen.proof", "runtime"),
+        *("base", "files", "guards", "ir", "ir.kernel", "ir.graph", "ops", "codegen.machine", "passes", "fusion"),
+        *("recompute", "lowering", "codegen.schedule.memory", "codegen.schedule.contraction"),
+        *("codegen.schedule.estimate", "codegen.schedule.threads", "codegen.schedule", "codegen.cuda"),
+        *("codegen.llvm", "codegen.proof", "codegen.link", "codegen.door", "runtime"),
     ),
     # What users write with.
     "tape": ("base", "ops"),
     "tensors": ("base", "ir", "ops", "tape"),
     "eager": ("base", "ir", "ir.graph", "ops", "tape", "tensors"),
-    "tracing": ("base", "ir", "ir.graph", "ops", "passes", "tape", "tensors", "eager"),
+    "tracing": ("base", "guards", "ir", "ir.graph", "ops", "tape", "tensors", "eager"),
     "control": ("base", "ir", "ir.graph", "ops", "passes", "tape", "tensors", "eager", "tracing"),
-    "autograd": ("base", "ir", "ops", "tape", "tensors", "eager", "tracing", "control"),
+    "autograd": ("base", "ops", "tape", "tensors", "eager", "tracing", "control"),
     # Several processes: collectives on arrays, and on tensors.
-    "distributed": ("base", "tensors", "eager", "tracing", "runtime"),
+    "distributed": ("base", "runtime", "tensors", "eager", "tracing"),
     # Matrices: native code for small ones, calls of numpy for large ones.
     "linalg": ("base", "ops", "tensors", "eager", "tracing"),
-    "array_api": ("base", "ops", "tensors", "eager", "tracing", "linalg"),
-    "nn": ("base", "ir", "ops", "tape", "tensors", "eager", "tracing", "distributed", "linalg", "autograd"),
-    "optim": ("base", "ir", "ops", "tape", "tensors", "tracing", "distributed", "nn"),
+    "array_api": ("base", "ops", "tensors", "tracing", "linalg"),
+    "nn": ("base", "guards", "ir", "ops", "tape", "tensors", "eager", "tracing", "distributed", "linalg"),
+    "optim": ("base", "guards", "ir", "ops", "tape", "tensors", "tracing", "distributed", "nn"),
     "distributions": ("base", "ops", "tape", "tensors", "linalg"),
     "signal": ("base", "tensors"),
     "data": ("base", "files", "tensors", "distributed"),
     "checkpoints": ("base", "files", "tape", "tensors", "distributed", "nn"),
     "monitor": ("base", "files", "ir", "ops", "tape", "tensors", "eager", "tracing", "nn", "optim", "checkpoints"),
     "compiled": (
-        *("base", "files", "ir", "ir.graph", "ops", "codegen.machine", "passes", "compiler", "runtime"),
-        *("tape", "tensors", "eager", "tracing", "distributed", "nn", "optim", "checkpoints"),
+        *("base", "files", "guards", "ir", "ir.graph", "ops", "codegen.machine", "passes", "runtime", "compiler"),
+        *("tape", "tensors", "eager", "tracing", "distributed", "nn", "optim"),
     ),
     # Models as C libraries.
     "c_library": (
-        *("base", "files", "ir.kernel", "ir.graph", "codegen.machine", "codegen.schedule.threads", "codegen.llvm"),
-        *("codegen.link", "codegen.door", "passes", "compiler", "runtime", "tensors", "compiled"),
+        *("base", "files", "ir.kernel", "ir.graph", "codegen.machine", "passes", "codegen.llvm", "codegen.link"),
+        *("codegen.door", "runtime", "compiler", "compiled"),
     ),
     # Models and tensors of other frameworks. A table says what each ATen operator is here, whoever wrote the graph.
     "interop": ("base", "tensors", "nn"),
     "interop.aten": (
-        *("base", "ir", "compiler", "ops", "tape", "tensors", "tracing", "control", "linalg", "autograd"),
-        *("nn", "interop"),
+        *("base", "compiler", "tape", "tensors", "tracing", "control", "autograd", "linalg", "nn", "interop"),
     ),
     "interop.pt2": ("base", "files", "tensors", "nn", "interop", "interop.aten"),
     "interop.torch": (
-        *("base", "files", "ir", "ir.graph", "compiler", "runtime", "tensors", "tracing", "nn", "compiled"),
-        *("interop", "interop.aten", "ops"),
+        *("base", "files", "ir.graph", "ops", "runtime", "compiler", "tensors", "tracing", "nn", "compiled"),
+        *("interop", "interop.aten"),
     ),
-    "interop.onnx": ("base", "files", "ops", "tensors", "tape", "eager", "tracing", "control", "nn", "interop"),
-    "interop.onnx_export": (
-        *("base", "files", "ir", "ir.graph", "ops", "tensors", "tracing", "nn", "compiled", "interop"),
-    ),
+    "interop.onnx": ("base", "ops", "tape", "tensors", "eager", "tracing", "control", "nn", "interop"),
+    "interop.onnx_export": ("base", "files", "ir", "ir.graph", "ops", "tensors", "tracing", "nn", "compiled"),
     # Pictures of graphs, and pages that show what became of a graph on its way to kernels.
     "pages": (
-        *("base", "files", "ir", "ir.kernel", "ir.graph", "passes", "codegen.machine", "compiler"),
-        *("tape", "tensors", "eager"),
+        *("base", "files", "ir", "ir.kernel", "ir.graph", "codegen.machine", "passes", "compiler", "tape", "tensors"),
+        *("eager",),
     ),
     "cli": (
-        *("base", "files", "ir", "ir.kernel", "ir.graph", "passes", "codegen.machine", "codegen.cuda", "compiler"),
-        *("runtime", "tape", "tensors", "tracing", "nn", "checkpoints", "pages", "compiled"),
-        *("c_library", "data"),
+        *("base", "files", "ir.kernel", "ir.graph", "codegen.machine", "passes", "codegen.cuda", "runtime"),
+        *("compiler", "tensors", "tracing", "nn", "data", "checkpoints", "compiled", "pages"),
     ),
 }
 """Each package may import itself and those that it names, all of which stand before it. A package that is not listed

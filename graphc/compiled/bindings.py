@@ -12,15 +12,15 @@ import numpy as np
 from graphc.base.autocast_state import autocast_dtype
 from graphc.base.locks import Lock
 from graphc.base.mutation_epoch import COMMON_HOOKS, EPOCH, Members
-from graphc.base.watch_words import Words
 from graphc.compiled import prepacked_store
 from graphc.compiled.prepacked_store import Prepacked
+from graphc.guards.facts import Table, broken
+from graphc.guards.watch_words import Words
 from graphc.runtime.arena import aligned
 from graphc.tensors.creation import get_default_device, get_default_dtype
 from graphc.tensors.generator import PATH as RANDOM
 from graphc.tensors.journal import note_write
 from graphc.tensors.tensor import Tensor
-from graphc.tracing.facts import Table, broken
 
 _VALUES = methodcaller("values")
 Maker = Callable[[np.ndarray], np.ndarray]

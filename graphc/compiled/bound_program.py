@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from graphc.base.watch_words import Watch
 from graphc.compiled.bindings import Binding, Slot
 from graphc.compiled.device_binding import DeviceBinding, DeviceProgram
 from graphc.compiled.machine import HOST, compile_on, load_on
 from graphc.compiler.native_call import native
+from graphc.guards.watch_words import Watch
 from graphc.ir.graph.graph import Graph, Value, input_class
 from graphc.passes.base import Pass
 from graphc.passes.pipeline import PIPELINE

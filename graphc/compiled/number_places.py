@@ -8,12 +8,12 @@ from typing import Any, Protocol
 from graphc.base.errors import ArgumentError
 from graphc.base.location import raised_at
 from graphc.base.symbolic import Number, NumberRecord
+from graphc.guards.facts import Entry
+from graphc.guards.number_reads import NumberRead, ReadPlace, TraceNumbers, changed_numbers
 from graphc.ops import dispatch
 from graphc.ops.define import element
 from graphc.tensors.structure import Branch, Open, Static, Structure, numbers, with_numbers
 from graphc.tensors.tensor import Tensor
-from graphc.tracing.facts import Entry
-from graphc.tracing.number_reads import NumberRead, ReadPlace, TraceNumbers, changed_numbers
 from graphc.tracing.trace import Traced
 
 Given = list[tuple[str, Number]]

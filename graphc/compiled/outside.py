@@ -11,11 +11,11 @@ from graphc.base.host_function import HostFunction
 from graphc.base.values import key_of
 from graphc.compiled.bindings import DefaultType, ModuleHooks, Modules, Sharing, Slot, TensorHooks
 from graphc.compiler.native_call import unchanged
+from graphc.guards.facts import Account, ClassOf, Entry, Fact, SpecialMethods
 from graphc.ir.graph.graph import input_class, input_path
 from graphc.runtime.host_calls import serving
 from graphc.tensors.generator import PATH as RANDOM
 from graphc.tensors.share import SameShare
-from graphc.tracing.facts import Account, ClassOf, Entry, Fact, SpecialMethods
 from graphc.tracing.trace import Traced, is_module
 
 

@@ -32,6 +32,7 @@ from graphc.compiled.step_tail import Tail
 from graphc.compiled.step_update import UpdatedParameters, state_path
 from graphc.compiled.user_passes import passed
 from graphc.compiled.variant import no_hooks
+from graphc.guards.attributes import set_again
 from graphc.ir.graph.graph import Graph, Value, input_class, input_path
 from graphc.ir.op import Trait
 from graphc.ops.autodiff import leads_to, vjp_graph
@@ -41,7 +42,6 @@ from graphc.runtime.host_calls import current
 from graphc.tensors.placement import on_host
 from graphc.tensors.structure import Branch, Leaf, given_for, unflatten
 from graphc.tensors.tensor import Tensor
-from graphc.tracing.attributes import set_again
 from graphc.tracing.identity import check_apart
 from graphc.tracing.trace import Argument, Traced, graph_name
 

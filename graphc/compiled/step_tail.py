@@ -13,12 +13,12 @@ from graphc.compiled.step_gradients import Gradients
 from graphc.compiled.step_options import StepOptions
 from graphc.compiled.step_state import StepState
 from graphc.compiled.step_update import append_update, taken_writes
+from graphc.guards.attributes import recording
 from graphc.ir.graph.graph import INPUT, Graph, Value, input_path
 from graphc.ops import dispatch
 from graphc.optim.settings import GivenNumbers, GroupRule
 from graphc.tape.grad_mode import no_grad
 from graphc.tensors.tensor import Tensor
-from graphc.tracing.attributes import recording
 from graphc.tracing.host import HostCalls
 from graphc.tracing.taps import deliver
 from graphc.tracing.trace import Traced, modules_of, settled

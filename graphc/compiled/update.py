@@ -16,6 +16,8 @@ from graphc.compiled.bindings import Binding, Slot
 from graphc.compiled.bound_program import BoundProgram, bound_values, build
 from graphc.compiled.in_place import can_be_written
 from graphc.compiler.native_call import unchanged
+from graphc.guards.attributes import recording
+from graphc.guards.facts import Account
 from graphc.ir.graph.graph import Graph, Value
 from graphc.ir.op import Trait
 from graphc.ir.types import TensorType
@@ -23,8 +25,6 @@ from graphc.ops import dispatch
 from graphc.optim.settings import GivenNumbers, GroupRule, OptimizerSettings
 from graphc.tape.grad_mode import no_grad
 from graphc.tensors.tensor import Tensor
-from graphc.tracing.attributes import recording
-from graphc.tracing.facts import Account
 from graphc.tracing.trace import draws, no_collector, settled
 from graphc.tracing.tracer import Tracer
 

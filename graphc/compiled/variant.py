@@ -36,6 +36,7 @@ from graphc.compiler.memory_report import MemoryReport
 from graphc.compiler.residual_budget import split_within
 from graphc.eager.record import Snapshot
 from graphc.files.manifest import PREPACKED, Recipe
+from graphc.guards.attributes import set_again
 from graphc.ir.graph.graph import Graph, input_path
 from graphc.ops.autodiff import Split, read_before_written, split_forward_backward, vjp_graph
 from graphc.passes.base import Pass
@@ -50,7 +51,6 @@ from graphc.tensors.placement import is_on_device, on_host
 from graphc.tensors.structure import Leaf, given_for, shape_of, unflatten
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import edge_of, is_counted
-from graphc.tracing.attributes import set_again
 from graphc.tracing.host import lead_to
 from graphc.tracing.identity import check_apart
 from graphc.tracing.trace import Traced

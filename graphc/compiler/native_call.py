@@ -11,8 +11,8 @@ import numpy as np
 from graphc.base import config
 from graphc.base.errors import CompileError
 from graphc.base.lazy import deferred
-from graphc.base.watch_words import Watch
 from graphc.compiler.ready import small_object
+from graphc.guards.watch_words import Watch
 from graphc.runtime import fast_call, tensor_call
 from graphc.runtime.call import Executable
 

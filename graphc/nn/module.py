@@ -14,6 +14,7 @@ from graphc.base.lazy import deferred
 from graphc.base.mutation_epoch import Members
 from graphc.base.public import reduced
 from graphc.base.symbolic import KINDS
+from graphc.guards import attributes
 from graphc.nn.module_hooks import ModuleHooks, call_with_hooks, run_registration_hooks
 from graphc.nn.module_state import ModuleState
 from graphc.nn.module_tree import check_member_name
@@ -24,7 +25,6 @@ from graphc.tape.grad_mode import no_grad
 from graphc.tensors.creation import empty_like
 from graphc.tensors.placement import placement
 from graphc.tensors.tensor import Tensor
-from graphc.tracing import attributes
 from graphc.tracing.trace import runs_as_python
 
 compile_module = deferred("graphc.compiled.function:compile")

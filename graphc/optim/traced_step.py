@@ -8,12 +8,12 @@ import numpy as np
 
 from graphc.base.errors import TraceError
 from graphc.base.values import key_of
+from graphc.guards.number_reads import NumberRead, ReadPlace
 from graphc.ops import dispatch
 from graphc.optim.settings import OptimizerSettings, is_argument
 from graphc.tape.grad_mode import no_grad
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front
-from graphc.tracing.number_reads import NumberRead, ReadPlace
 from graphc.tracing.tracer import Tracer
 from graphc.tracing.training import Training
 

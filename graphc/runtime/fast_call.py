@@ -21,8 +21,8 @@ from graphc.base.dtypes import BY_NAME
 from graphc.base.errors import ArgumentError, CompileError, ShapeError
 from graphc.base.named_dims import size_of as dimension_size
 from graphc.base.size import bounds, is_size
-from graphc.base.watch_words import Watch
 from graphc.files.manifest import BufferSpec
+from graphc.guards.watch_words import Watch
 from graphc.runtime.arena import ALIGN_FROM, Arena
 from graphc.runtime.call import OWN_ARENA, Executable, Frame
 from graphc.runtime.call_sizes import CallSizes, table_slots

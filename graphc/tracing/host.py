@@ -18,6 +18,7 @@ from graphc.base.host_function import HostFunction, Spec
 from graphc.base.location import capture
 from graphc.base.size import is_size
 from graphc.eager import engine
+from graphc.guards.attributes import not_recording, recorder
 from graphc.ir.graph.graph import Graph, Value
 from graphc.ir.types import TensorType
 from graphc.ops import dispatch
@@ -32,7 +33,6 @@ from graphc.tape.node import AccumulateGrad, Node, nodes_behind
 from graphc.tensors.structure import flatten, unflatten
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import edge_of, refresh
-from graphc.tracing.attributes import not_recording, recorder
 
 Run = Callable[..., Sequence[Any]]
 """Takes tensors and gives tensors, in eager mode."""

@@ -21,6 +21,8 @@ from graphc.base.foreign import no_foreign_module
 from graphc.base.host_function import HostFunction
 from graphc.base.interruptions import kept_outside
 from graphc.base.shape_patterns import ShapePatterns
+from graphc.guards.attributes import Effect, Reads, recording
+from graphc.guards.number_reads import TraceNumbers
 from graphc.ir.graph.graph import INPUT, Graph, Value, input_path
 from graphc.ir.graph.interpret import settle
 from graphc.ir.graph.verify import sub_graphs
@@ -43,11 +45,9 @@ from graphc.tensors.structure import (
 )
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import edge_of, is_counted, refresh
-from graphc.tracing.attributes import Effect, Reads, recording
 from graphc.tracing.dims import Dims
 from graphc.tracing.host import HostCalls
 from graphc.tracing.identity import repeats
-from graphc.tracing.number_reads import TraceNumbers
 from graphc.tracing.taps import deliver
 from graphc.tracing.tracer import Tracer, named_tensors
 from graphc.tracing.training import Training

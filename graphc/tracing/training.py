@@ -11,10 +11,10 @@ import numpy as np
 from graphc.base import module_path
 from graphc.base.errors import TraceError
 from graphc.base.location import capture
+from graphc.guards.number_reads import TraceNumbers
 from graphc.ir.graph.graph import INPUT
 from graphc.tape.grad_mode import no_grad
 from graphc.tensors.tensor import Tensor
-from graphc.tracing.number_reads import TraceNumbers
 
 
 class GradientOf:

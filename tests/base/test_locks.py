@@ -16,7 +16,7 @@ import graphc
 from graphc import nn
 from graphc.base import locks
 from graphc.base.locks import Lock, cached_property, section
-from graphc.tracing import attributes
+from graphc.guards import attributes
 
 ROOT = Path(__file__).parent.parent
 

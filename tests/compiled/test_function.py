@@ -13,9 +13,9 @@ import graphc
 import graphc.nn.functional as F
 from graphc import nn
 from graphc.autograd import Function
-from graphc.base.watch_words import layout
 from graphc.codegen.machine.target import host_target
 from graphc.errors import ArgumentError, CompileError, GradientError, ShapeError, TraceError
+from graphc.guards.watch_words import layout
 from tests.compiled.narrow import MOST, NARROW
 
 

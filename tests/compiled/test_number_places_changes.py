@@ -16,7 +16,7 @@ from graphc import nn
 from graphc.compiled.bound_program import not_native
 from graphc.eager.dispatcher import references
 from graphc.errors import HookError
-from graphc.tracing.facts import Account
+from graphc.guards.facts import Account
 from tests.compiled.scaled import Options, Scaled, floats, same
 
 

@@ -11,9 +11,9 @@ import pytest
 import graphc
 import graphc.nn.functional as F
 from graphc import nn, optim
-from graphc.base.watch_words import layout
 from graphc.errors import ArgumentError, GradientError, HookError, ShapeError
-from graphc.tracing.facts import Account
+from graphc.guards.facts import Account
+from graphc.guards.watch_words import layout
 from tests.native import target_or_skip
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from graphc.base.watch_words import Watch, Words
 from graphc.compiler.native_call import unchanged
+from graphc.guards.watch_words import Watch, Words
 
 
 def test_words_that_differ_are_told():

@@ -14,8 +14,8 @@ from graphc.base.location import capture
 from graphc.base.locks import Lock
 from graphc.base.mutation_epoch import Members
 from graphc.base.values import is_immutable, key_of, parts_of
-from graphc.tracing import code_reads
-from graphc.tracing.facts import (
+from graphc.guards import code_reads
+from graphc.guards.facts import (
     MISSING,
     Cell,
     ClassAttribute,
@@ -27,7 +27,7 @@ from graphc.tracing.facts import (
     SpecialMethods,
     class_entry,
 )
-from graphc.tracing.number_reads import ReadPlace, TraceNumbers
+from graphc.guards.number_reads import ReadPlace, TraceNumbers
 
 _NEVER = frozenset({"__dict__", "__class__", "_is_full_backward_hook", "_compiled", "_has_hooks"})
 """Attributes that are no facts of their own."""

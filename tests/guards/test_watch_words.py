@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from graphc.base import watch_words
-from graphc.base.watch_words import NOTHING, Watch, Words, layout
+from graphc.guards import watch_words
+from graphc.guards.watch_words import NOTHING, Watch, Words, layout
 
 
 class Base:
@@ -193,7 +193,7 @@ def test_nothing_is_watched_where_the_places_are_not_known(monkeypatch: pytest.M
 def test_compiled_functions_see_changes_without_words():
     program = """
 import graphc as gc
-from graphc.base import watch_words
+from graphc.guards import watch_words
 watch_words.layout.cache_clear()
 watch_words.layout = lambda: watch_words.NOTHING
 SCALE = 2.0

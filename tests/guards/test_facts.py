@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from graphc.base.mutation_epoch import EPOCH, note
-from graphc.tracing.facts import (
+from graphc.guards.facts import (
     Account,
     Cell,
     ClassAttribute,

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from graphc.base.symbolic import is_symbolic, plain
-from graphc.tracing.attributes import recording
-from graphc.tracing.number_reads import ReadPlace, TraceNumbers, changed_numbers
+from graphc.guards.attributes import recording
+from graphc.guards.number_reads import ReadPlace, TraceNumbers, changed_numbers
 
 
 class Settings:

@@ -12,9 +12,9 @@ import pytest
 
 import graphc
 from graphc import nn
+from graphc.guards import attributes
+from graphc.guards.attributes import recording
 from graphc.nn import functional as F
-from graphc.tracing import attributes
-from graphc.tracing.attributes import recording
 
 
 class Net(nn.Module):
@@ -96,7 +96,7 @@ def test_only_the_recording_thread_records():
     assert "__getattribute__" not in vars(nn.Module)
     net.number, net.unread = 1.0, 2
     (first,), (second,) = reads.changed(), outer.changed()
-    assert first.startswith("attribute 'number' of Net: 3.0 -> 1.0 (read at tests/tracing/test_attributes.py:")
+    assert first.startswith("attribute 'number' of Net: 3.0 -> 1.0 (read at tests/guards/test_attributes.py:")
     assert second.startswith("attribute 'unread' of Net: 1 -> 2")
 
 

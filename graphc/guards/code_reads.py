@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from graphc.base.interruptions import OUTSIDE
-from graphc.base.watch_words import word_at
+from graphc.guards.watch_words import word_at
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _STANDARD = os.path.dirname(os.path.realpath(os.__file__)) + os.sep

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import graphc
-from graphc.tracing import code_reads
-from graphc.tracing.code_reads import codes_within, functions_of, is_library, variables_of, watching
+from graphc.guards import code_reads
+from graphc.guards.code_reads import codes_within, functions_of, is_library, variables_of, watching
 
 VALUE = 1
 

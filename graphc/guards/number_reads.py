@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from graphc.base.symbolic import KINDS, NumberRecord, value
-from graphc.tracing.facts import Entry, Fact, Slot, class_entry
+from graphc.guards.facts import Entry, Fact, Slot, class_entry
 
 
 class ReadPlace(NamedTuple):

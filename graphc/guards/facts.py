@@ -11,7 +11,7 @@ import numpy as np
 
 from graphc.base.mutation_epoch import EPOCH
 from graphc.base.values import CONTAINERS, DEEPEST, is_immutable, key_of, parts_of
-from graphc.base.watch_words import Watch, Words, word_at
+from graphc.guards.watch_words import Watch, Words, word_at
 
 MISSING = type("missing", (), {"__repr__": lambda self: "none"})()
 

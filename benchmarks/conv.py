@@ -27,9 +27,9 @@ from benchmarks.sweep import (
     tell,
     torch_on_one_thread,
 )
-from graphc.compiled.model_trace import snapshot
 from graphc.compiler.freeze import freeze
 from graphc.compiler.stages import Stages
+from graphc.models.model_trace import snapshot
 
 PEERS = ("torch", "onnxruntime")
 

@@ -41,19 +41,14 @@ if TYPE_CHECKING:
     from graphc.autograd.jacobian import hessian, jacfwd, jacrev
     from graphc.autograd.transforms import grad, jvp, value_and_grad, vjp
     from graphc.c_library.build import build_library
+    from graphc.calls.function import compile
     from graphc.checkpoints.pt_write import save
     from graphc.checkpoints.state_file import load_state, save_state
     from graphc.checkpoints.weights import load_weights
-    from graphc.compiled.check_case import load_case
-    from graphc.compiled.function import compile
-    from graphc.compiled.model_check import check
-    from graphc.compiled.model_entries import Entry
-    from graphc.compiled.model_export import export
-    from graphc.compiled.model_summary import summary
-    from graphc.compiled.op_check import check_op
-    from graphc.compiled.saved_file import load
-    from graphc.compiled.self_test import selftest
-    from graphc.compiled.step import compile_step
+    from graphc.checks.check_case import load_case
+    from graphc.checks.model_check import check
+    from graphc.checks.op_check import check_op
+    from graphc.checks.self_test import selftest
     from graphc.control.associative_scan import associative_scan
     from graphc.control.branch import cond, switch
     from graphc.control.checkpoint import checkpoint, checkpoint_sequential
@@ -84,6 +79,10 @@ if TYPE_CHECKING:
     from graphc.interop.onnx.module import from_onnx
     from graphc.interop.pt2.program import from_pt2
     from graphc.linalg.methods import chain_matmul, lu_unpack, pca_lowrank, svd_lowrank
+    from graphc.models.model_entries import Entry
+    from graphc.models.model_export import export
+    from graphc.models.model_summary import summary
+    from graphc.models.saved_file import load
     from graphc.monitor.compare import compare
     from graphc.monitor.debug import debug
     from graphc.monitor.replay import replay
@@ -157,13 +156,14 @@ if TYPE_CHECKING:
         set_num_interop_threads,
         set_num_threads,
     )
+    from graphc.steps.step import compile_step
     from graphc.tape.grad_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled
     from graphc.tape.grad_mode import set_detect_anomaly as set_anomaly_enabled
     from graphc.tracing.host import opaque
     from graphc.tracing.trace import is_tracing, trace
 
 _LATER = {
-    "Entry": "graphc.compiled.model_entries:Entry",
+    "Entry": "graphc.models.model_entries:Entry",
     "DynamicScale": "graphc.optim.loss_scale:DynamicScale",
     "accelerator": "graphc.accelerator",
     "amp": "graphc.amp",
@@ -171,13 +171,13 @@ _LATER = {
     "autograd": "graphc.autograd",
     "backends": "graphc.backends",
     "build_library": "graphc.c_library.build:build_library",
-    "check": "graphc.compiled.model_check:check",
-    "check_op": "graphc.compiled.op_check:check_op",
+    "check": "graphc.checks.model_check:check",
+    "check_op": "graphc.checks.op_check:check_op",
     "checkpoint": "graphc.control.checkpoint:checkpoint",
     "checkpoint_sequential": "graphc.control.checkpoint:checkpoint_sequential",
     "compiler": "graphc.compiler",
-    "compile": "graphc.compiled.function:compile",
-    "compile_step": "graphc.compiled.step:compile_step",
+    "compile": "graphc.calls.function:compile",
+    "compile_step": "graphc.steps.step:compile_step",
     "cuda": "graphc.cuda",
     "compare": "graphc.monitor.compare:compare",
     "data": "graphc.data",
@@ -186,7 +186,7 @@ _LATER = {
     "distributed": "graphc.distributed",
     "distributions": "graphc.distributions",
     "errors": "graphc.errors",
-    "export": "graphc.compiled.model_export:export",
+    "export": "graphc.models.model_export:export",
     "from_onnx": "graphc.interop.onnx.module:from_onnx",
     "from_pt2": "graphc.interop.pt2.program:from_pt2",
     "from_torch": "graphc.interop.from_torch:from_torch",
@@ -205,8 +205,8 @@ _LATER = {
     "jacfwd": "graphc.autograd.jacobian:jacfwd",
     "jacrev": "graphc.autograd.jacobian:jacrev",
     "jvp": "graphc.autograd.transforms:jvp",
-    "load": "graphc.compiled.saved_file:load",
-    "load_case": "graphc.compiled.check_case:load_case",
+    "load": "graphc.models.saved_file:load",
+    "load_case": "graphc.checks.check_case:load_case",
     "load_state": "graphc.checkpoints.state_file:load_state",
     "load_weights": "graphc.checkpoints.weights:load_weights",
     "monitor": "graphc.monitor",
@@ -228,9 +228,9 @@ _LATER = {
     "serialize": "graphc.serialize",
     "signal": "graphc.signal",
     "special": "graphc.special",
-    "selftest": "graphc.compiled.self_test:selftest",
+    "selftest": "graphc.checks.self_test:selftest",
     "set_num_threads": "graphc.runtime.threads:set_num_threads",
-    "summary": "graphc.compiled.model_summary:summary",
+    "summary": "graphc.models.model_summary:summary",
     "testing": "graphc.testing",
     "trace": "graphc.tracing.trace:trace",
     "value_and_grad": "graphc.autograd.transforms:value_and_grad",

@@ -1,6 +1,6 @@
 """The import path of PyTorch for whichever kind of device there is besides the CPU: here GPUs."""
 
-from graphc.compiled.gpus import (
+from graphc.calls.gpus import (
     current_accelerator,
     current_device_index,
     current_stream,

@@ -1,6 +1,6 @@
 """The import path that users know for what concerns GPUs: which there are, their memory, waiting for them."""
 
-from graphc.compiled.gpus import (
+from graphc.calls.gpus import (
     Event,
     OutOfMemoryError,
     Stream,

@@ -17,7 +17,7 @@ from unittest import mock
 import pytest
 
 from graphc.base.switches import use_deterministic_algorithms
-from graphc.compiled import function
+from graphc.calls import function
 from graphc.ir.op import REGISTRY
 from graphc.runtime.devices import emulated_build
 from graphc.tensors.printing import set_printoptions

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import graphc
-from graphc.compiled import gpus
+from graphc.calls import gpus
 
 
 def test_names_are_those_of_the_module_that_holds_them():

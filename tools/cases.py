@@ -12,10 +12,10 @@ import graphc
 from benchmarks import framework as fw
 from benchmarks.workloads import WORKLOADS, Workload
 from examples import custom_optimizer, mlp, net
-from graphc.compiled import bound_program
-from graphc.compiled.model_trace import snapshot
+from graphc.calls import bound_program
 from graphc.compiler.freeze import freeze, freeze_narrow, watch
 from graphc.ir.graph.graph import Graph
+from graphc.models.model_trace import snapshot
 from graphc.nn import functional as F
 from graphc.ops.autodiff import split_forward_backward, vjp_graph
 from graphc.passes.precision import PRECISIONS

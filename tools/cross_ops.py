@@ -23,8 +23,8 @@ import numpy as np
 
 import graphc.ops.registry as registry
 from graphc.base.dtypes import BY_NAME
+from graphc.checks.op_check import sample_graph
 from graphc.codegen.machine.target import Target, architecture, host_target, named_targets, target_named
-from graphc.compiled.op_check import sample_graph
 from graphc.compiler.compile import manifest_of
 from graphc.compiler.linking import hide_names, link_library
 from graphc.compiler.stages import Stages

@@ -33,12 +33,12 @@ import graphc as gc
 from graphc import nn
 from graphc.base.errors import GraphcError
 from graphc.cli.arrays import random_array
-from graphc.compiled.file_report import report_of
-from graphc.compiled.model_file import load
 from graphc.compiler import cache
 from graphc.compiler.compile import compile_graph, load_compiled
 from graphc.files import container
 from graphc.ir.graph.parse import parse_graph
+from graphc.models.file_report import report_of
+from graphc.models.model_file import load
 from graphc.nn.functional import cross_entropy
 from tools.forked import finish, fork
 from tools.progress import progress_bar

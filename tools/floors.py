@@ -87,27 +87,39 @@ FLOORS: dict[str, tuple[str, ...]] = {
     "data": ("base", "files", "tensors", "distributed"),
     "checkpoints": ("base", "files", "tape", "tensors", "distributed", "nn"),
     "monitor": ("base", "files", "ir", "ops", "tape", "tensors", "eager", "tracing", "nn", "optim", "checkpoints"),
-    "compiled": (
+    # Functions that are compiled when they are called, training steps, model files.
+    "calls": (
         *("base", "files", "guards", "ir", "ir.graph", "ops", "codegen.machine", "passes", "runtime", "compiler"),
-        *("tape", "tensors", "eager", "tracing", "distributed", "nn", "optim"),
+        *("tape", "tensors", "eager", "tracing", "nn", "optim"),
+    ),
+    "steps": (
+        *("base", "guards", "ir", "ir.graph", "ops", "passes", "runtime", "compiler", "tape", "tensors", "eager"),
+        *("tracing", "distributed", "nn", "optim", "calls"),
+    ),
+    "models": (
+        *("base", "files", "ir", "ir.graph", "ops", "codegen.machine", "passes", "runtime", "compiler", "tape"),
+        *("tensors", "eager", "tracing", "nn", "calls", "steps"),
+    ),
+    # The same computation in two ways: what compiles knows nothing of it.
+    "checks": (
+        *("base", "files", "ir", "ir.kernel", "ir.graph", "ops", "codegen.machine", "passes", "compiler", "tape"),
+        *("tensors", "tracing", "calls", "steps", "models"),
     ),
     # Models as C libraries.
     "c_library": (
         *("base", "files", "ir.kernel", "ir.graph", "codegen.machine", "passes", "codegen.llvm", "codegen.link"),
-        *("codegen.door", "runtime", "compiler", "compiled"),
+        *("codegen.door", "runtime", "compiler", "calls", "models"),
     ),
     # Models and tensors of other frameworks. A table says what each ATen operator is here, whoever wrote the graph.
     "interop": ("base", "tensors", "nn"),
-    "interop.aten": (
-        *("base", "compiler", "tape", "tensors", "tracing", "control", "autograd", "linalg", "nn", "interop"),
-    ),
+    "interop.aten": ("base", "tape", "tensors", "tracing", "control", "autograd", "linalg", "nn", "checks", "interop"),
     "interop.pt2": ("base", "files", "tensors", "nn", "interop", "interop.aten"),
     "interop.torch": (
-        *("base", "files", "ir.graph", "ops", "runtime", "compiler", "tensors", "tracing", "nn", "compiled"),
+        *("base", "files", "ir.graph", "ops", "runtime", "compiler", "tensors", "tracing", "nn", "calls", "checks"),
         *("interop", "interop.aten"),
     ),
     "interop.onnx": ("base", "ops", "tape", "tensors", "eager", "tracing", "control", "nn", "interop"),
-    "interop.onnx_export": ("base", "files", "ir", "ir.graph", "ops", "tensors", "tracing", "nn", "compiled"),
+    "interop.onnx_export": ("base", "files", "ir", "ir.graph", "ops", "tensors", "tracing", "nn", "calls", "models"),
     # Pictures of graphs, and pages that show what became of a graph on its way to kernels.
     "pages": (
         *("base", "files", "ir", "ir.kernel", "ir.graph", "codegen.machine", "passes", "compiler", "tape", "tensors"),
@@ -115,7 +127,7 @@ FLOORS: dict[str, tuple[str, ...]] = {
     ),
     "cli": (
         *("base", "files", "ir.kernel", "ir.graph", "codegen.machine", "passes", "codegen.cuda", "runtime"),
-        *("compiler", "tensors", "tracing", "nn", "data", "checkpoints", "compiled", "pages"),
+        *("compiler", "tensors", "tracing", "nn", "data", "checkpoints", "calls", "models", "checks", "pages"),
     ),
 }
 """Each package may import itself and those that it names, all of which stand before it. A package that is not listed
@@ -126,16 +138,16 @@ LATE_EDGES: dict[tuple[str, str], str] = {
     ("base", "optim"): "the list of public names tells where each is defined",
     ("ops", "eager"): "an op that is applied outside of a trace is computed by the eager dispatcher",
     ("compiler", "tracing"): "`graphc.compiler` hands on PyTorch's `torch.compiler` under its import path",
-    ("compiler", "compiled"): "`graphc.compiler` hands on PyTorch's `torch.compiler` under its import path",
+    ("compiler", "calls"): "`graphc.compiler` hands on PyTorch's `torch.compiler` under its import path",
     ("tensors", "control"): "methods of tensors that loop as long as a condition holds",
     ("tensors", "nn"): "methods of tensors that PyTorch has as functions of nn.functional, too",
     ("tensors", "linalg"): "methods of tensors that PyTorch has for matrices",
     ("tensors", "array_api"): "NumPy's protocols and the array API ask a tensor for its namespace",
-    ("tensors", "compiled"): "eager code that repeats is compiled, and so are random draws",
+    ("tensors", "calls"): "eager code that repeats is compiled, and so are random draws",
     ("distributed", "optim"): "`graphc.distributed` hands on its optimizers under PyTorch's import path",
     ("distributed", "checkpoints"): "`graphc.distributed` hands on its checkpoints under PyTorch's import path",
-    ("nn", "compiled"): "`Module.compile` is a method",
-    ("compiled", "interop.onnx_export"): "`export` writes ONNX where the path ends in .onnx",
+    ("nn", "calls"): "`Module.compile` is a method",
+    ("models", "interop.onnx_export"): "`export` writes ONNX where the path ends in .onnx",
     ("interop", "interop.torch"): "`from_torch` is public where PyTorch is not installed",
     ("cli", "interop.pt2"): "commands read files of torch.export",
     ("cli", "interop.onnx"): "commands read ONNX files",

@@ -32,7 +32,7 @@ PACKAGE = "graphc"
 assert registry.FAMILIES, "the names of all ops"
 
 SEE_OPS = (
-    *("passes", "fusion", "lowering", "compiler", "eager", "tracing", "compiled", "pages"),
+    *("passes", "fusion", "lowering", "compiler", "eager", "tracing", "calls", "pages"),
     *("tape", "cli", "ir/graph"),
 )
 """Packages that see graphs: what they do with an op follows from its definition, not from its name. In all others,

@@ -32,13 +32,13 @@ from graphc.base.errors import ArtifactError
 from graphc.cli.main import load_command
 from graphc.cli.main import main as run_command
 from graphc.cli.trainer.checkpoint import read_checkpoint
-from graphc.compiled.step import compile_step
 from graphc.compiler import cache
 from graphc.compiler.compile import compile_graph, load_compiled
 from graphc.files.container import read_sections
 from graphc.files.numpy_file import write_npz
 from graphc.ir.graph.parse import parse_graph
 from graphc.nn.functional import cross_entropy
+from graphc.steps.step import compile_step
 from tools.forked import MOST_SECONDS, finish, fork
 from tools.progress import progress_bar
 

@@ -28,7 +28,7 @@ SUBSET = (
     "tests/codegen/link",
     "tests/runtime",
     "tests/library",
-    "tests/compiled/test_function.py",
+    "tests/calls/test_function.py",
     "tests/end_to_end/test_random_graphs.py",
 )
 _PROBE = "import llvmlite, llvmlite.binding as b; print(llvmlite.__version__, '.'.join(map(str, b.llvm_version_info)))"

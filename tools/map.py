@@ -46,7 +46,7 @@ READING = (
     ("graphc/codegen/schedule/pipeline.py", "How kernels get register blocks, lanes, threads and memory."),
     ("graphc/codegen/llvm/emit.py", "How a scheduled kernel becomes LLVM text, without another decision."),
     ("graphc/compiler/stages.py", "All of that in a row: each stage by name, as `graphc ir --stage` prints it."),
-    ("graphc/compiled/function.py", "What a call of a compiled function does: its key, its guards, its program."),
+    ("graphc/calls/function.py", "What a call of a compiled function does: its key, its guards, its program."),
 )
 """Files of a first hour with the code, in order, each with what to look for."""
 

@@ -42,7 +42,7 @@ WALL_S = 4 * 3600
 MEMORY = 16 << 30
 """Bytes of address space that a process may take."""
 GOAL = 0.95
-WHOLE_PROGRAMS = ("tests/end_to_end", "tests/ops/test_every_op.py", "tests/compiler", "tests/compiled/test_function.py")
+WHOLE_PROGRAMS = ("tests/end_to_end", "tests/ops/test_every_op.py", "tests/compiler", "tests/calls/test_function.py")
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from graphc.c_library.plan import BESIDE, INSIDE, MACHINE, EntryPlan, LibraryPla
 from graphc.c_library.python_loader import python_loader
 from graphc.c_library.sections import WEIGHTS_MAGIC, data_of, emit_data, fill, header, weights_section
 from graphc.c_library.sources import changing, sources_of
+from graphc.calls.machine import strict_name
 from graphc.codegen.link.archive import write_archive
 from graphc.codegen.link.layout import SectionFlag
 from graphc.codegen.link.reader import read_object
@@ -29,14 +30,13 @@ from graphc.codegen.llvm.module import Module, joined
 from graphc.codegen.llvm.thread_pool import emit_pool
 from graphc.codegen.machine.cuda.facts import is_gpu
 from graphc.codegen.machine.target import Target, target_named, without_tiles
-from graphc.compiled.machine import strict_name
-from graphc.compiled.model_export import content_of, wanted_entries
-from graphc.compiled.model_read import read_model
 from graphc.compiler.linking import builtins_for
 from graphc.compiler.realtime import RealtimeReport, prove_modules
 from graphc.files.container import replacing
 from graphc.files.model_content import Artifact
 from graphc.files.object_archive import split_objects
+from graphc.models.model_export import content_of, wanted_entries
+from graphc.models.model_read import read_model
 from graphc.passes.base import Pass
 from graphc.passes.pipeline import Arranged, arrange
 from graphc.passes.precision import check_precision

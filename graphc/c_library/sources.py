@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphc.base.errors import ArgumentError
-from graphc.compiled.model_graph import read_graph
 from graphc.compiler.freeze import freeze
 from graphc.files.first_format import ENTRY
 from graphc.files.model_content import Artifact
 from graphc.files.model_manifest import EntrySpec
 from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.interpret import settle
+from graphc.models.model_graph import read_graph
 
 RUN = "run"
 """What the entry of a model with one is called."""

@@ -9,9 +9,9 @@ from typing import TypeVar
 
 from graphc.base.device import device as device_of
 from graphc.base.errors import ArgumentError, DeviceError
+from graphc.calls.machine import target_for
 from graphc.cli.console import UsageError
 from graphc.codegen.machine.target import STRICT, Target, named_targets, target_named
-from graphc.compiled.machine import target_for
 from graphc.runtime.threads import MAX_THREADS, set_num_threads
 
 Found = TypeVar("Found")

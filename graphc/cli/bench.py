@@ -24,7 +24,7 @@ from graphc.cli.entry import add_entry, entry_of
 from graphc.cli.fields import Field, below
 from graphc.cli.latency import Pace, Samples, clock_cost, measure_round, rounds_of, warm_up
 from graphc.cli.progress import Progress
-from graphc.compiled.model_file import LoadedModel
+from graphc.models.model_file import LoadedModel
 from graphc.runtime.devices import device_named
 from graphc.runtime.devices.array import from_host
 

@@ -15,21 +15,21 @@ import numpy as np
 
 from graphc.base.errors import ArgumentError, GraphcError
 from graphc.base.size import Dimension
+from graphc.calls.machine import HOST, compile_on, machine_named, strict_name
 from graphc.cli import arguments, console, exported, library, recompile, targets
 from graphc.cli.fields import Field, below, spec_fields
 from graphc.codegen.machine.target import Target, named_targets, target_named
-from graphc.compiled.formats import GCM, ONNX, check_options, format_of
-from graphc.compiled.golden import sample_calls
-from graphc.compiled.machine import HOST, compile_on, machine_named, strict_name
-from graphc.compiled.model_export import check_native, export, extended, save_graph
-from graphc.compiled.model_tensors import array_of
-from graphc.compiled.model_trace import nesting, snapshot
-from graphc.compiled.sized_model import for_all_sizes
 from graphc.compiler.compile import CompiledGraph, compile_graph
 from graphc.compiler.freeze import freeze
 from graphc.files.model_manifest import EntrySpec, ModelManifest
 from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.interpret import bind, settle
+from graphc.models.formats import GCM, ONNX, check_options, format_of
+from graphc.models.golden import sample_calls
+from graphc.models.model_export import check_native, export, extended, save_graph
+from graphc.models.model_tensors import array_of
+from graphc.models.model_trace import nesting, snapshot
+from graphc.models.sized_model import for_all_sizes
 from graphc.nn.module import Module
 from graphc.passes.pipeline import Arranged
 from graphc.passes.precision import PRECISIONS

@@ -9,10 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.cli import arguments, console, exported, targets
-from graphc.cli.arrays import random_array
-from graphc.cli.fields import Field
-from graphc.compiled.model_diff import (
+from graphc.checks.model_diff import (
     ArrayDifference,
     EntryDifference,
     ModelDifference,
@@ -21,6 +18,9 @@ from graphc.compiled.model_diff import (
     compare_outputs,
     why_other_calls,
 )
+from graphc.cli import arguments, console, exported, targets
+from graphc.cli.arrays import random_array
+from graphc.cli.fields import Field
 from graphc.files import model_content
 from graphc.files.model_content import Artifact
 

@@ -22,11 +22,11 @@ from graphc.base import config
 from graphc.base.errors import GraphcError
 from graphc.base.installation import DISTRIBUTION, install_command, installation
 from graphc.base.version import VERSION
+from graphc.calls.function import compile
 from graphc.cli import console
 from graphc.cli.fields import Field
 from graphc.codegen.cuda import nvrtc
 from graphc.codegen.machine.target import host_target
-from graphc.compiled.function import compile
 from graphc.compiler.cache import Cache, versions
 from graphc.compiler.native_call import caller
 from graphc.compiler.profile import measure_machine

@@ -9,17 +9,17 @@ from typing import Any
 from graphc.base.errors import ArgumentError
 from graphc.base.lazy import deferred
 from graphc.cli import console, targets
-from graphc.compiled.model_file import LoadedModel, load
 from graphc.files.model_content import Artifact
+from graphc.models.model_file import LoadedModel, load
 
 READERS = {
     ".pt2": deferred("graphc.interop.pt2.program:from_pt2"),
     ".onnx": deferred("graphc.interop.onnx.module:from_onnx"),
 }
 """By suffix; imported with their first call, as most commands read no such file."""
-in_memory = deferred("graphc.compiled.model_export:in_memory")
-load_traced = deferred("graphc.compiled.model_export:load_traced")
-snapshot = deferred("graphc.compiled.model_trace:snapshot")
+in_memory = deferred("graphc.models.model_export:in_memory")
+load_traced = deferred("graphc.models.model_export:load_traced")
+snapshot = deferred("graphc.models.model_trace:snapshot")
 
 
 def is_exported(text: str) -> bool:

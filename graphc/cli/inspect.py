@@ -12,11 +12,11 @@ from graphc.base.size import hint
 from graphc.cli import console, exported
 from graphc.cli.compile import MODEL, describe
 from graphc.cli.fields import Field
-from graphc.compiled.model_graph import read_graph
 from graphc.files import model_content
 from graphc.files.model_content import Artifact, Code
 from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.verify import sub_graphs
+from graphc.models.model_graph import read_graph
 
 
 def _native_fields(prefix: str) -> tuple[Field, ...]:

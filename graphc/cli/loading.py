@@ -9,12 +9,12 @@ from graphc.base.errors import GraphcError
 from graphc.base.lazy import deferred
 
 if TYPE_CHECKING:
-    from graphc.compiled.model_file import LoadedModel
+    from graphc.models.model_file import LoadedModel
 
 FOREIGN = (".pt2", ".onnx")
 """Suffixes of files of other frameworks, which ``graphc/cli/exported.py`` reads."""
 
-load = deferred("graphc.compiled.model_file:load")
+load = deferred("graphc.models.model_file:load")
 load_foreign = deferred("graphc.cli.exported:load_model")
 compiling = deferred("graphc.cli.targets:compiling")
 

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from graphc.base.errors import ArtifactError
+from graphc.calls.graph_module import GraphModule
 from graphc.cli import exported, sources, targets
 from graphc.cli.console import UsageError
-from graphc.compiled.graph_module import GraphModule
-from graphc.compiled.model_export import export
+from graphc.models.model_export import export
 from graphc.runtime.threads import get_num_threads
 from graphc.tensors.creation import from_numpy
 

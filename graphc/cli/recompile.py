@@ -9,9 +9,6 @@ import numpy as np
 
 from graphc.checkpoints.weight_file import read_weights
 from graphc.cli import console, targets
-from graphc.compiled.formats import GCM, format_of
-from graphc.compiled.model_export import machines_of, save_graph, with_code
-from graphc.compiled.model_read import read_model
 from graphc.compiler.compile import compile_graph
 from graphc.compiler.freeze import freeze
 from graphc.files import model_content
@@ -21,6 +18,9 @@ from graphc.files.numpy_file import read_npz
 from graphc.ir.graph.graph import Graph, input_class, input_path
 from graphc.ir.graph.interpret import settle
 from graphc.ir.graph.parse import parse_graph
+from graphc.models.formats import GCM, format_of
+from graphc.models.model_export import machines_of, save_graph, with_code
+from graphc.models.model_read import read_model
 
 GRAPH = ".gc"
 _OF_TARGETS = ("input", "precision", "passes", "train", "opset", "golden", "device", "no_strict", "weights_entry")

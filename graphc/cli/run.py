@@ -29,7 +29,7 @@ from graphc.files.manifest import TensorSpec
 from graphc.files.numpy_file import read_npz
 
 if TYPE_CHECKING:
-    from graphc.compiled.model_file import LoadedModel
+    from graphc.models.model_file import LoadedModel
 
 asked, open_source = deferred("graphc.cli.sources:asked"), deferred("graphc.cli.sources:open_source")
 SHOWN = 16

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
+from graphc.checks.self_test import SelfTestCase, selftest
 from graphc.cli import arguments, console, targets
 from graphc.cli.fields import Field
-from graphc.compiled.self_test import SelfTestCase, selftest
 
 EXAMPLES = (
     "graphc selftest net.gcm",

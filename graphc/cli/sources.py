@@ -14,9 +14,6 @@ from graphc.cli import compile, console, exported, targets
 from graphc.cli.arrays import random_array
 from graphc.cli.entry import check_entry
 from graphc.codegen.machine.target import Target, host_target
-from graphc.compiled.model_graph import read_graph
-from graphc.compiled.model_read import read_model
-from graphc.compiled.model_trace import snapshot
 from graphc.compiler.freeze import freeze
 from graphc.compiler.stages import Stages
 from graphc.files.manifest import TensorSpec
@@ -26,6 +23,9 @@ from graphc.ir.graph.interpret import settle
 from graphc.ir.graph.parse import parse_graph
 from graphc.ir.kernel.parse import parse_program
 from graphc.ir.kernel.statements import Program
+from graphc.models.model_graph import read_graph
+from graphc.models.model_read import read_model
+from graphc.models.model_trace import snapshot
 from graphc.nn.module import Module
 from graphc.passes.base import Pass
 from graphc.passes.pipeline import PIPELINE, Arranged, optimize

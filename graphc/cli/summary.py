@@ -7,7 +7,7 @@ import argparse
 from graphc.cli import console, exported, targets
 from graphc.cli.compile import add_model_arguments, prepare
 from graphc.cli.fields import Field
-from graphc.compiled.model_summary import summary
+from graphc.models.model_summary import summary
 from graphc.nn.module import Module
 
 EXAMPLES = ("graphc summary net.py:Net --input x:f32[1,1,28,28]",)

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 # Most runs have none: what computes them is loaded when they are asked for.
 compiling = deferred("graphc.cli.targets:compiling")
-compile = deferred("graphc.compiled.function:compile")
-graph_module = deferred("graphc.compiled.graph_module:GraphModule")
+compile = deferred("graphc.calls.function:compile")
+graph_module = deferred("graphc.calls.graph_module:GraphModule")
 from_numpy = deferred("graphc.tensors.creation:from_numpy")
 no_grad = deferred("graphc.tape.grad_mode:no_grad")
 

@@ -28,8 +28,8 @@ from graphc.cli.trainer.named_arrays import NamedArrays
 from graphc.cli.trainer.order import Order
 from graphc.cli.trainer.source import FORMS, open_data
 from graphc.cli.trainer.trained_file import save_trained
-from graphc.compiled.model_file import LoadedModel, make_model
-from graphc.compiled.model_read import read_model
+from graphc.models.model_file import LoadedModel, make_model
+from graphc.models.model_read import read_model
 
 EXAMPLES = (
     "graphc train net.gcm --data train.npz --epochs 5 --shuffle -o trained.gcm",

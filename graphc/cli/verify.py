@@ -9,7 +9,7 @@ from typing import Any
 
 from graphc.cli import console
 from graphc.cli.fields import Field
-from graphc.compiled.file_report import FileReport, report_of
+from graphc.models.file_report import FileReport, report_of
 
 EXAMPLES = (
     "graphc verify net.gcm",

@@ -8,12 +8,12 @@ from typing import Any
 
 from graphc.cli import console, exported, targets
 from graphc.cli.compile import add_model_arguments, prepare
-from graphc.compiled.model_graph import read_graph
-from graphc.compiled.model_trace import snapshot
 from graphc.files import model_content
 from graphc.files.numpy_file import read_npz
 from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.parse import parse_graph
+from graphc.models.model_graph import read_graph
+from graphc.models.model_trace import snapshot
 from graphc.nn.module import Module
 from graphc.pages.show import picture
 

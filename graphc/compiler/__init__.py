@@ -5,10 +5,7 @@ from graphc.base.lazy import exports
 __getattr__ = exports(
     __name__,
     globals(),
-    {
-        name: f"graphc.compiled.torch_arguments:{name}"
-        for name in ("cudagraph_mark_step_begin", "list_backends", "reset")
-    }
+    {name: f"graphc.calls.torch_arguments:{name}" for name in ("cudagraph_mark_step_begin", "list_backends", "reset")}
     | {
         "disable": "graphc.tracing.host:disable",
         "is_compiling": "graphc.tracing.trace:is_tracing",

@@ -72,3 +72,9 @@ class _Watcher(Reemitter):
         if input_class(value) == "input" or value in self.written or input_path(value) not in self.paths:
             return super().copy_input(value)
         return self.target.add_input(value.type, value.name, "weight", input_path(value))
+
+
+def graph_arguments(graph: Graph, state: Mapping[str, np.ndarray], inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Return the arguments of a graph in order: inputs one after the other, params and states by path."""
+    remaining = iter(inputs)
+    return [next(remaining) if input_class(v) == "input" else state[input_path(v)] for v in graph.inputs]

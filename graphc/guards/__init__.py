@@ -1,1 +1,1 @@
-"""Guards: what compiled code has seen of the world outside, each with its place, and how a change is noticed cheaply."""
+"""Guards: records of state outside that compiled code relies on, and words of memory that show a change cheaply."""

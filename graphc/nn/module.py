@@ -27,7 +27,7 @@ from graphc.tensors.placement import placement
 from graphc.tensors.tensor import Tensor
 from graphc.tracing.trace import runs_as_python
 
-compile_module = deferred("graphc.compiled.function:compile")
+compile_module = deferred("graphc.calls.function:compile")
 
 _HOOK_TABLES = (
     "_backward_pre_hooks",

@@ -12,7 +12,7 @@ from graphc.tape.grad_mode import is_anomaly_enabled
 from graphc.tape.node import Node
 from graphc.tensors.tensor_base import TensorBase, front
 
-_KNOWS_COMPILER = "graphc.compiled.loop"
+_KNOWS_COMPILER = "graphc.calls.loop"
 """The module that registers itself by ``use_native_loop`` when it is imported."""
 
 

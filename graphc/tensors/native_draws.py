@@ -23,7 +23,7 @@ ENOUGH = 1 << 18
 CALL = 1 << 13
 """Elements that numpy draws in the time that it takes to begin."""
 
-_program = deferred("graphc.compiled.repeated:sized_program")
+_program = deferred("graphc.calls.repeated:sized_program")
 _D = TypeVar("_D", bound=Callable[..., Any])
 
 

@@ -14,7 +14,7 @@ from graphc.base.device import CPU, device
 from graphc.ir.op import OpDef
 from graphc.tensors.tensor_base import front
 
-_KNOWS_DEVICES = "graphc.compiled.placement"
+_KNOWS_DEVICES = "graphc.calls.placement"
 """The module that registers itself by ``use_placement`` when it is imported: at the first tensor on a device."""
 
 

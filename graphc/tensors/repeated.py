@@ -31,7 +31,7 @@ PLAIN: set[type] = set()
 """Classes of tensors that programs take; others may want to see each operation."""
 
 _STATIC = frozenset((int, float, bool, str, type(None), DType))
-_program = deferred("graphc.compiled.repeated:program")
+_program = deferred("graphc.calls.repeated:program")
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 

@@ -132,7 +132,7 @@ def test_imports_at_run_time_against_the_floors_are_found():
 
 
 def test_listed_imports_at_run_time_are_left_out_and_missed_when_gone():
-    listed = Module("graphc/nn/module.py", 'f = deferred("graphc.compiled.function:compile")\n')
+    listed = Module("graphc/nn/module.py", 'f = deferred("graphc.calls.function:compile")\n')
     assert not house.late_edges([listed])
     assert len(house.unused_late_edges([listed])) == len(house.LATE_EDGES) - 1
 

@@ -50,7 +50,7 @@ def test_an_import_of_graphc_loads_nothing():
     assert run("import sys, graphc; graphc.__version__; print('numpy' in sys.modules)") == "False"
 
 
-@pytest.mark.parametrize("module", ["graphc.nn", "graphc.tensors.creation", "graphc.compiled.model_file"])
+@pytest.mark.parametrize("module", ["graphc.nn", "graphc.tensors.creation", "graphc.models.model_file"])
 def test_modules_work_that_are_imported_before_any_name_of_graphc_is_used(module: str):
     code = f"""
 import {module}
@@ -84,7 +84,7 @@ print([m for m in ("networkx", "llvmlite", "graphc.codegen", "graphc.passes") if
 def test_public_names_do_not_depend_on_the_order_of_imports():
     code = """
 import graphc.tensors.tensor, graphc.tracing.trace
-import graphc.compiled.function, graphc.eager.engine, graphc.compiled.model_summary, graphc.pages.show
+import graphc.calls.function, graphc.eager.engine, graphc.models.model_summary, graphc.pages.show
 import graphc
 print(callable(graphc.tensor), callable(graphc.trace), callable(graphc.compile), graphc.autograd.Function.__name__)
 print(callable(graphc.summary), callable(graphc.picture))

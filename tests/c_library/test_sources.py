@@ -9,7 +9,7 @@ import pytest
 import graphc
 from graphc.base.errors import ArgumentError
 from graphc.c_library.sources import RUN, changing, sources_of
-from graphc.compiled.model_read import read_model
+from graphc.models.model_read import read_model
 from tests.c_library.nets import NETS, Bag
 
 

@@ -13,8 +13,8 @@ from graphc.cli import arguments as cli_arguments
 from graphc.cli import console, profile
 from graphc.cli.arguments import count, seconds, threads
 from graphc.codegen.machine.target import host_target, named_targets, target_named
-from graphc.compiled import model_programs
 from graphc.compiler import stages
+from graphc.models import model_programs
 from graphc.runtime.threads import MAX_THREADS, get_num_threads, set_num_threads
 from tests.cli.conftest import Graphc
 from tests.native import priced, target_or_skip

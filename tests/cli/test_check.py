@@ -9,9 +9,9 @@ import pytest
 
 from graphc.cli import console
 from graphc.passes.canonicalize import Canonicalize
+from tests.checks.test_check_case import CASES
+from tests.checks.test_check_parts import wrong_lowering
 from tests.cli.conftest import Graphc
-from tests.compiled.test_check_case import CASES
-from tests.compiled.test_check_parts import wrong_lowering
 
 
 def test_a_model_that_is_right(models: Path, graphc: Graphc, tmp_path: Path):

@@ -10,8 +10,8 @@ import pytest
 
 from graphc.base.errors import CompileError
 from graphc.cli import compile, console, targets
-from graphc.compiled.model_file import load
 from graphc.files import model_content
+from graphc.models.model_file import load
 from tests.cli.conftest import Graphc
 
 

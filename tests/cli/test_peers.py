@@ -14,7 +14,7 @@ from graphc.base.errors import ArtifactError
 from graphc.cli import peers
 from graphc.cli.console import UsageError
 from graphc.cli.peers import Case, largest_difference, open_peer, stored_figures
-from graphc.compiled.model_file import load
+from graphc.models.model_file import load
 
 X = np.random.default_rng(0).standard_normal((2, 6)).astype(np.float32)
 

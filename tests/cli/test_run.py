@@ -13,7 +13,7 @@ import graphc as gc
 from graphc import nn
 from graphc.cli import console
 from graphc.cli.run import top
-from graphc.compiled.model_file import load
+from graphc.models.model_file import load
 from tests.cli.conftest import Graphc
 
 

@@ -12,8 +12,8 @@ import pytest
 from graphc.checkpoints import save, save_state
 from graphc.cli import targets
 from graphc.cli.console import CompileFailure, UsageError, UserCodeError
-from graphc.compiled.model_export import export
 from graphc.errors import ArtifactError, ShapeError, StateDictError, TargetError
+from graphc.models.model_export import export
 from graphc.nn.module import Module
 
 

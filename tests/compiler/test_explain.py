@@ -15,13 +15,13 @@ from graphc import nn
 from graphc.base.dtypes import float32
 from graphc.codegen.machine.target import target_named
 from graphc.codegen.schedule.steps import STEPS
-from graphc.compiled.model_trace import snapshot
 from graphc.compiler.explain import Explanation, explain, memory_of
 from graphc.compiler.freeze import freeze
 from graphc.compiler.stages import PROGRAM_PASSES, Stages
 from graphc.errors import CompileError
 from graphc.ir.graph.graph import Graph
 from graphc.ir.types import TensorType
+from graphc.models.model_trace import snapshot
 from graphc.nn import functional as F
 from graphc.ops import dispatch
 from graphc.ops.dispatch import GraphDispatcher

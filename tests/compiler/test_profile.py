@@ -15,13 +15,13 @@ from graphc.codegen.llvm.entry import emit_stamped
 from graphc.codegen.llvm.stamps import LEAD, stamp_count
 from graphc.codegen.machine.target import target_named
 from graphc.codegen.schedule.threads.execution import Execution
-from graphc.compiled.model_trace import snapshot
 from graphc.compiler import profile as compiler_profile
 from graphc.compiler.compile import compile_stages, load_compiled
 from graphc.compiler.freeze import freeze
 from graphc.compiler.profile import load_stamped, profile
 from graphc.compiler.stages import Stages
 from graphc.errors import ArgumentError, CompileError
+from graphc.models.model_trace import snapshot
 from graphc.nn import functional as F
 from graphc.runtime.profile import Times
 

@@ -13,11 +13,11 @@ from graphc import nn
 from graphc.cli.main import main
 from graphc.codegen.llvm.entry import ENTRY
 from graphc.codegen.machine.target import target_named
-from graphc.compiled.model_trace import snapshot
 from graphc.compiler.freeze import freeze
 from graphc.compiler.realtime import prove_modules, prove_realtime
 from graphc.compiler.stages import Stages
 from graphc.errors import RealtimeError
+from graphc.models.model_trace import snapshot
 
 
 def stages_of(model: Any, *examples: Any, target: str = "avx2", dims: Any = None) -> Stages:

@@ -8,8 +8,8 @@ import pytest
 import graphc as gc
 import graphc.nn.functional as F
 from graphc import nn
-from graphc.compiled.model_file import load
 from graphc.errors import IndexRangeError
+from graphc.models.model_file import load
 
 x = gc.tensor
 WHERE = r"out of range[\s\S]*test_refusals.py:\d+"

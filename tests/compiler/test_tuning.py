@@ -10,7 +10,6 @@ import pytest
 import graphc as gc
 from graphc import nn
 from graphc.codegen.schedule.pipeline import find_blocks
-from graphc.compiled.model_trace import snapshot
 from graphc.compiler import tuning as module
 from graphc.compiler.cache import Cache, current
 from graphc.compiler.compile import compile_stages, load_compiled
@@ -19,6 +18,7 @@ from graphc.compiler.freeze import freeze
 from graphc.compiler.ready import target_spec
 from graphc.compiler.stages import Stages
 from graphc.compiler.tuning import GAIN, Tuning, tune
+from graphc.models.model_trace import snapshot
 from graphc.nn import functional as F
 from graphc.runtime.profile import Times
 

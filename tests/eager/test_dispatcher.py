@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import graphc
-from graphc.compiled.op_derivatives import array_type
+from graphc.checks.op_derivatives import array_type
 from graphc.eager import dispatcher as eager
 from graphc.errors import ArgumentError, GradientError, GraphcError, ShapeError, TraceError
 from graphc.ir.graph.graph import Graph

@@ -12,7 +12,7 @@ import pytest
 import graphc as gc
 from graphc import nn
 from graphc.base.named_dims import LOOP
-from graphc.compiled.plan import plan_of
+from graphc.calls.plan import plan_of
 from graphc.compiler.compile import compile_graph, load_compiled
 from graphc.compiler.explain import explain
 from graphc.compiler.stages import Stages

@@ -16,7 +16,6 @@ from graphc import nn
 from graphc.cli.main import main
 from graphc.codegen.machine.target import in_strict_order, target_named
 from graphc.codegen.schedule.expansion.expand import expand
-from graphc.compiled.model_trace import snapshot
 from graphc.compiler.compile import compile_stages, load_compiled
 from graphc.compiler.freeze import freeze
 from graphc.compiler.ready import running_target
@@ -25,6 +24,7 @@ from graphc.errors import ArgumentError, CompileError
 from graphc.files.model_content import load as load_artifact
 from graphc.ir.graph.graph import Graph
 from graphc.ir.kernel.interpret import run_program
+from graphc.models.model_trace import snapshot
 from graphc.nn import functional as F
 from tests.native import target_or_skip
 

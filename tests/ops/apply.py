@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from graphc.base.dtypes import dtype_of
-from graphc.compiled.op_derivatives import differentiate
+from graphc.checks.op_derivatives import differentiate
 from graphc.ir.graph.build import constant
 from graphc.ir.graph.graph import Graph, Value
 from graphc.ir.graph.interpret import evaluate

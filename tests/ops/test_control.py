@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from graphc.base.dtypes import float64, int64
-from graphc.compiled.op_derivatives import check_derivatives
+from graphc.checks.op_derivatives import check_derivatives
 from graphc.errors import GradientError, ShapeError
 from graphc.ir.graph.graph import Graph
 from graphc.ir.types import TensorType

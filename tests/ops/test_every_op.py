@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 import graphc.ops.registry
-from graphc.codegen.machine.target import host_target
-from graphc.compiled.op_check import (
+from graphc.checks.op_check import (
     check_error,
     check_gradients,
     check_reference,
@@ -20,6 +19,7 @@ from graphc.compiled.op_check import (
     is_differentiable,
     sample_graph,
 )
+from graphc.codegen.machine.target import host_target
 from graphc.ir.graph.graph import CONSTANT
 from graphc.ir.graph.interpret import Evaluator
 from graphc.ir.graph.parse import parse_graph

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from graphc.base.dtypes import int8
-from graphc.compiled.op_derivatives import array_type
+from graphc.checks.op_derivatives import array_type
 from graphc.errors import IndexRangeError
 from graphc.ir.kernel.interpret import run_kernel
 from graphc.ir.op import REGISTRY

@@ -7,7 +7,7 @@ import pytest
 
 import graphc.ops.registry  # noqa: F401  (fills REGISTRY)
 from graphc.base.dtypes import float64, int64
-from graphc.compiled.op_derivatives import check_derivatives
+from graphc.checks.op_derivatives import check_derivatives
 from graphc.errors import AttributeValueError
 from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import Graph

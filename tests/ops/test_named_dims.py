@@ -14,7 +14,7 @@ from graphc.base.dtypes import bfloat16x2, bits_of, numbers
 from graphc.base.errors import GraphcError
 from graphc.base.named_dims import Dim
 from graphc.base.size import UndecidedSize
-from graphc.compiled.op_check import sample_graph
+from graphc.checks.op_check import sample_graph
 from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.interpret import bind, evaluate
 from graphc.ir.graph.parse import parse_graph

@@ -6,10 +6,10 @@ import numpy as np
 
 import graphc as gc
 from graphc import nn
-from graphc.compiled.model_trace import snapshot
 from graphc.compiler.freeze import freeze
 from graphc.compiler.profile import profile
 from graphc.compiler.stages import Stages
+from graphc.models.model_trace import snapshot
 from graphc.nn import functional as F
 from graphc.pages.kernel_data import kernels_data
 

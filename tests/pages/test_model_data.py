@@ -12,8 +12,8 @@ import pytest
 import graphc as gc
 from graphc import nn
 from graphc.codegen.machine.target import host_target
-from graphc.compiled.model_trace import snapshot
 from graphc.compiler.profile import profile
+from graphc.models.model_trace import snapshot
 from graphc.pages.from_graph import class_names
 from graphc.pages.model_data import view_data
 from graphc.passes.base import PassResult

@@ -15,7 +15,7 @@ import pytest
 import graphc as gc
 from graphc import nn
 from graphc.codegen.machine.target import host_target
-from graphc.compiled.model_trace import snapshot
+from graphc.models.model_trace import snapshot
 from graphc.pages.from_graph import class_names
 from graphc.pages.model_data import view_data
 from graphc.pages.model_page import page

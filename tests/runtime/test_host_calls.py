@@ -10,7 +10,7 @@ import pytest
 from graphc.base.dtypes import float32
 from graphc.base.errors import GraphcError
 from graphc.base.host_function import HostFunction
-from graphc.compiled.bound_program import build
+from graphc.calls.bound_program import build
 from graphc.ir.graph.graph import Graph
 from graphc.ir.types import TensorType
 from graphc.ops import dispatch

@@ -7,7 +7,7 @@ import pytest
 
 import graphc
 from graphc import nn
-from graphc.compiled.function import Compiled
+from graphc.calls.function import Compiled
 from graphc.eager.dispatcher import references
 from graphc.tensors import native_draws, sampling
 

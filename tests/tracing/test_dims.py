@@ -4,7 +4,7 @@ import pytest
 
 import graphc as gc
 from graphc.errors import ArgumentError, ShapeError
-from tests.compiled.sized import BATCH, TIME, ones, same
+from tests.calls.sized import BATCH, TIME, ones, same
 
 
 @pytest.mark.parametrize(

@@ -14,13 +14,13 @@ import numpy as np
 import graphc
 from benchmarks.workloads import WORKLOADS
 from graphc.base.errors import GraphcError
-from graphc.compiled.model_trace import snapshot
-from graphc.compiled.op_check import array_type, is_differentiable, sample_graph
-from graphc.compiled.op_derivatives import differentiate, random_like
+from graphc.checks.op_check import array_type, is_differentiable, sample_graph
+from graphc.checks.op_derivatives import differentiate, random_like
 from graphc.ir.graph.build import constant, emit
 from graphc.ir.graph.graph import Graph, Value, input_class, input_path
 from graphc.ir.graph.interpret import bind
 from graphc.ir.op import REGISTRY, OpDef, Sample, Trait
+from graphc.models.model_trace import snapshot
 from tests.end_to_end.seeded_graphs import seeded_call
 from tests.families.test_families import FAMILIES, Family
 from tests.passes import test_named_dims as named

@@ -11,10 +11,10 @@ from benchmarks import framework as fw
 from benchmarks.workloads import WORKLOADS, Workload
 from graphc.codegen.cuda.emit import CudaSource
 from graphc.codegen.machine.target import target_named
-from graphc.compiled.model_trace import snapshot
 from graphc.compiler.stages import Stages
 from graphc.ir.graph.graph import Graph
 from graphc.ir.kernel.statements import Program
+from graphc.models.model_trace import snapshot
 from tools.cases import step_graph
 
 QUICK = ("policy_b1", "net_b1", "pointwise_64K", "rownorm_4096x1024", "train_policy_b256")

@@ -11,8 +11,8 @@ import numpy as np
 from graphc.base.errors import ArgumentError, ArtifactError, StateDictError
 from graphc.base.size import bounds, hint, is_size
 from graphc.cli.trainer.loop import Batch
-from graphc.compiled.model_file import LoadedEntry, LoadedModel
 from graphc.files.manifest import TensorSpec
+from graphc.models.model_file import LoadedEntry, LoadedModel
 
 USUAL = "train_step"
 """What an entry that trains is called where nobody says otherwise."""

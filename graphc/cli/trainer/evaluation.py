@@ -12,8 +12,8 @@ from graphc.base.size import bounds, is_size
 from graphc.cli.trainer.entry_step import batch_of, batch_size, with_short_names
 from graphc.cli.trainer.measures import MEASURES, Measure
 from graphc.cli.trainer.named_arrays import NamedArrays
-from graphc.compiled.model_file import LoadedEntry, LoadedModel
 from graphc.files.manifest import TensorSpec
+from graphc.models.model_file import LoadedEntry, LoadedModel
 
 LARGEST = 256
 """Samples in a batch of open size."""

@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from graphc.compiled.golden import sample_calls
-from graphc.compiled.model_graph import read_graph
 from graphc.files import model_content
 from graphc.files.model_content import Artifact, StoredEntry
+from graphc.models.golden import sample_calls
+from graphc.models.model_graph import read_graph
 
 
 def save_trained(stored: Artifact, state: Mapping[str, np.ndarray], path: str | os.PathLike[str]) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.compiler.check import are_close
+from graphc.checks.check import are_close
 from graphc.interop.aten.graph import AtenGraph, Ref, Step, refs
 from graphc.interop.aten.run import Runner
 from graphc.tape.grad_mode import no_grad

@@ -12,9 +12,7 @@ from graphc.base.named_dims import size_of
 from graphc.base.size import is_size, terms
 from graphc.base.size_limits import limits
 from graphc.base.size_terms import Dimension
-from graphc.compiled.graph_module import GraphModule
-from graphc.compiled.model_export import manifest_of
-from graphc.compiled.model_trace import nesting, snapshot
+from graphc.calls.graph_module import GraphModule
 from graphc.files.model_manifest import ModelManifest
 from graphc.interop.onnx_export.calls import Call, observed
 from graphc.interop.onnx_export.protobuf import check_opset, write
@@ -24,6 +22,8 @@ from graphc.interop.onnx_export.table import RULES, call_rules
 from graphc.interop.onnx_export.writer import Model, Writer, unsupported
 from graphc.ir.graph.graph import Graph, input_class, input_equals, input_path
 from graphc.ir.op import Trait
+from graphc.models.model_export import manifest_of
+from graphc.models.model_trace import nesting, snapshot
 from graphc.tensors.placement import on_host
 
 CallsOf = Callable[[Graph], Sequence[Call]]

@@ -12,7 +12,7 @@ from torch import fx
 
 from graphc.base.errors import CompileError, FallbackWarning
 from graphc.base.location import Location
-from graphc.compiler import reduce
+from graphc.checks import reduce
 from graphc.interop.aten import sample
 from graphc.interop.aten.graph import refs
 from graphc.interop.torch.fallback import ERROR

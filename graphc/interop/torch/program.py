@@ -20,9 +20,9 @@ from graphc.base.location import at as located
 from graphc.base.locks import Lock
 from graphc.base.shape_patterns import Number, ShapePatterns
 from graphc.base.size import SizeNumber, at
+from graphc.checks.reduce import compile_reported
 from graphc.compiler.compile import load_compiled
 from graphc.compiler.contents import changes
-from graphc.compiler.reduce import compile_reported
 from graphc.files.manifest import PREPACKED
 from graphc.interop.aten.graph import AtenGraph, Ref
 from graphc.interop.aten.run import Runner

@@ -18,8 +18,8 @@ import numpy as np
 import torch
 
 from graphc.base.locks import Lock
-from graphc.compiled import prepacked_store
-from graphc.compiled.prepacked_store import Prepacked
+from graphc.calls import prepacked_store
+from graphc.calls.prepacked_store import Prepacked
 from graphc.compiler.contents import Comparison, Content
 from graphc.files.manifest import Recipe
 from graphc.interop.torch.layout import Layout

@@ -8,10 +8,10 @@ import numpy as np
 
 import graphc as gc
 from graphc import nn
+from graphc.checks.self_test import selftest
 from graphc.cli.trainer.trained_file import save_trained
-from graphc.compiled.model_read import read_model
-from graphc.compiled.self_test import selftest
 from graphc.files import model_content
+from graphc.models.model_read import read_model
 
 
 def make(path: Path) -> None:

@@ -13,13 +13,13 @@ from graphc import nn
 from graphc.codegen.llvm.entry import ENTRY
 from graphc.codegen.machine.target import target_named
 from graphc.codegen.proof.prove import SAME_BYTES, SAME_LAYOUT, SAME_NAMES, prove
-from graphc.compiled.model_trace import snapshot
 from graphc.compiler.freeze import freeze
 from graphc.compiler.ready import running_target
 from graphc.compiler.realtime import realtime_module
 from graphc.compiler.stages import Stages
 from graphc.errors import RealtimeError
 from graphc.ir.graph.graph import Graph
+from graphc.models.model_trace import snapshot
 from tests.codegen.proof.machine_runs import counted_instructions, load, needs_x86, painted_bytes
 from tests.native import target_or_skip
 

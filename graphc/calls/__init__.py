@@ -1,0 +1,1 @@
+"""Compiled functions: keys and guards of calls, bindings to live tensors, programs that are found again."""

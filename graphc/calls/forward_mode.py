@@ -1,0 +1,93 @@
+"""Forward mode through compiled functions: the tangents of a call's results are computed by a program, too."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from graphc.base.errors import GradientError
+from graphc.calls.backward import CompiledNode
+from graphc.calls.derivative import Derivative, Operand, push_through
+from graphc.ir.graph.graph import INPUT, Node
+from graphc.ir.graph.interpret import live_nodes
+from graphc.ir.op import Trait
+from graphc.ops.autodiff import stops_gradient
+from graphc.ops.control import has_all_tangents
+from graphc.tape.grad_mode import is_grad_enabled
+from graphc.tape.tangents import has_tangents
+from graphc.tensors.structure import flatten, unflatten
+from graphc.tensors.tensor import Tensor
+from graphc.tensors.tensor_base import edge_of
+from graphc.tracing.trace import Traced
+
+
+def pushes(traced: Traced) -> bool:
+    """Whether the derivative of a graph takes tangents along as the Python code does that was traced."""
+    plain = not traced.host and traced.training is None and not traced.written
+    return plain and has_all_tangents(traced.graph) and _keeps_states_apart(traced)
+
+
+def _keeps_states_apart(traced: Traced) -> bool:
+    """Whether floats that a call writes to, such as running statistics, get no tangents with gradients, and are no part
+    of results: then it does not matter that programs write them without tangents."""
+    writes = [n for n in traced.graph.nodes() if n.op.has(Trait.STATE_WRITE) and n.operands[0].dtype.is_differentiable]
+    shown = live_nodes(traced.graph, traced.graph.outputs) if writes else set()
+    return all(n.operands[0].node not in shown and not _moves(n) for n in writes)
+
+
+def _moves(write: Node) -> bool:
+    """Whether what is written depends on more than what was there and what is kept from gradients."""
+    seen, stack = {write.operands[0].node}, [write.operands[1].node]
+    while stack:
+        node = stack.pop()
+        if node not in seen and not stops_gradient(node):
+            seen.add(node)
+            if node.op is INPUT and node.results[0].dtype.is_differentiable:
+                return True
+            stack.extend(v.node for v in node.operands)
+    return False
+
+
+class Along:
+    """A call of a compiled function that takes tangents along."""
+
+    def __init__(
+        self, derivative: Derivative, tensors: Sequence[Any], written: Sequence[bool], sizes: Mapping[str, int] | None
+    ):
+        """``tensors`` are what stands for the inputs of the graph, some of which the call writes to."""
+        self.derivative, self.tensors, self.sizes = derivative, tensors, sizes
+        self._written = written
+        self._operands: list[Operand] = []
+
+    @property
+    def moves(self) -> bool:
+        """Whether a tensor has a tangent."""
+        return has_tangents(self.tensors)
+
+    def prepare(self) -> bool:
+        """Looks for a program for the tangents, and keeps what the call writes over; False where there is none."""
+        moving = tuple(i for i, tensor in enumerate(self.tensors) if has_tangents([tensor]))
+        try:
+            self.derivative.pushed(moving).made  # noqa: B018
+        except GradientError:
+            return False
+        for tensor, written in zip(self.tensors, self._written, strict=True):
+            if written:
+                self._operands.append(Operand(tensor._data.copy()))
+            else:
+                edge = edge_of(tensor) if tensor._requires_grad else None
+                self._operands.append(Operand.of(tensor, edge, f"an argument of the compiled {self.derivative.name}"))
+        return True
+
+    def give(self, result: Any) -> Any:
+        """What the call has returned, with tangents; without a history where none is recorded."""
+        results, structure = flatten(result)
+        if not is_grad_enabled():
+            results = [Tensor._wrap(r._data) for r in results]
+        tangents = [operand.tangents for operand in self._operands]
+        for result in results:
+            node = result._node
+            if isinstance(node, CompiledNode) and node.call is not None and node.backward.higher is not None:
+                node.call.tangents = dict(zip(node.backward.higher.order, tangents, strict=True))
+        push_through(self.derivative, self._operands, results, self.sizes)
+        return unflatten(structure, results)

@@ -1,0 +1,452 @@
+"""Compiled functions: traced and built at the first call of each signature, part of eager autograd after that."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from graphc.base import config, module_path
+from graphc.base.autocast_state import autocast_dtype, is_autocast_enabled
+from graphc.base.dtypes import DType, float32
+from graphc.base.errors import ArgumentError, GraphcError
+from graphc.base.foreign import no_foreign_module
+from graphc.base.locks import Lock
+from graphc.base.mutation_epoch import EPOCH
+from graphc.calls.bindings import Modules
+from graphc.calls.bound_program import not_native
+from graphc.calls.graph_module import as_callable
+from graphc.calls.guards import Recompiles
+from graphc.calls.machine import HOST, machine_named, machine_of
+from graphc.calls.memory import Budget
+from graphc.calls.number_places import MOST_ANSWERS, Fresh, Given, NumberPlaces
+from graphc.calls.outside import Outside
+from graphc.calls.plan import Plan
+from graphc.calls.program_table import ProgramTable, trim
+from graphc.calls.recompile_warning import RecompileCount, argument_names
+from graphc.calls.sized_traces import DimsOfCalls, SizedCall, SizedTrace, SizedTraces, keys_of, program_for
+from graphc.calls.torch_arguments import without_torch_arguments
+from graphc.calls.user_passes import passed
+from graphc.calls.variant import Variant, Weights
+from graphc.compiler.memory_report import MemoryReport
+from graphc.ops import dispatch
+from graphc.passes.base import Pass
+from graphc.passes.pipeline import arrange
+from graphc.passes.precision import check_precision
+from graphc.tape.grad_mode import enable_grad, is_grad_enabled
+from graphc.tape.tangents import only
+from graphc.tensors.generator import UNCERTAIN, drawn
+from graphc.tensors.structure import Structure, check_static, flatten, shape_of
+from graphc.tensors.tensor import Tensor
+from graphc.tensors.tensor_base import refresh
+from graphc.tracing.identity import repeats
+from graphc.tracing.trace import (
+    Traced,
+    draws,
+    graph_name,
+    is_module,
+    is_tracing,
+    modules_of,
+    runs_as_python,
+    trace_function,
+)
+
+
+class _Shortcut(NamedTuple):
+    """The last call of a compiled function, when it may be the next one too."""
+
+    epoch: int
+    """The mutation epoch then."""
+    inputs: int
+    grad_enabled: bool
+    call: Callable[..., Any]
+    dtype: DType
+    """Of the result."""
+    counters: list[list[int]]
+    versions: list[list[int]]
+    """What the counters are while it may be."""
+    numbers: bool = False
+    """Whether some arguments are whole numbers that are sizes."""
+
+
+def _with_numbers(args: tuple[Any, ...], grad_enabled: bool) -> list[Any]:
+    """What a native call takes: arrays of tensors that have no history, and ints; others are left out."""
+    return [
+        t if t.__class__ is int else t._data
+        for t in args
+        if t.__class__ is int
+        or (t.__class__ is Tensor and not (grad_enabled and (t._requires_grad or t._view is not None)))
+    ]
+
+
+_NO_SHORTCUT = _Shortcut(-1, 0, False, not_native, float32, [], [])
+
+
+def no_class(doing: str, value: Any) -> None:
+    """Raises ArgumentError for a class in the place of an object of it."""
+    if isinstance(value, type):
+        raise ArgumentError(f"{doing}: {value.__name__} is a class", remedy=f"{value.__name__}(...), an object of it")
+
+
+_Found = tuple[Variant, Any, list[Tensor]]
+"""A variant, the key that it is known by, and the numbers that a call gives it."""
+
+
+class Compiled:
+    """A module or function that runs as native code. Attributes are those of what was compiled.
+
+    A copy or a pickle is that of what was compiled, compiled again at its first call."""
+
+    is_compiled = True
+
+    def __init__(
+        self,
+        target: Callable[..., Any],
+        precision: str | None = None,
+        freeze: bool = False,
+        passes: Sequence[Pass] = (),
+        machine: str = HOST,
+        dims: Any = None,
+        memory: int | str | None = None,
+    ):
+        if not callable(target):
+            raise ArgumentError(f"a module or a function can be compiled, not {type(target).__name__}")
+        no_class("compile", target)
+        no_foreign_module("compile", target)
+        check_precision(precision)
+        self._target = target
+        self._memory = memory
+        self._weights = Weights(precision, freeze, memory=None if memory is None else Budget.parse(memory))
+        self._passes = tuple(passes)
+        self._machine = machine
+        self._first, self._pipeline = arrange(self._passes)
+        self._variants: ProgramTable[Variant] = ProgramTable(self._forget)
+        self._modules: Modules | None = None
+        self._dims = dims
+        self._calls = DimsOfCalls(dims, target)
+        self._traces = SizedTraces()
+        self._numbers = NumberPlaces()
+        self._shortcut = _NO_SHORTCUT
+        self._draws = False
+        """Whether a variant draws random numbers, and was called inside of another module's call."""
+        self._lock = Lock()
+        self._log = config.logger("compile")
+        self._recompiles = Recompiles(graph_name(target))
+        self._count = RecompileCount(graph_name(target), functools.partial(argument_names, target))
+        if not is_module(target):
+            functools.update_wrapper(self, target, updated=())
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs the variant of this signature, which is traced and built when it is the first time."""
+        epoch, inputs, grad_enabled, call, dtype, counters, versions, numbers = self._shortcut
+        current = epoch == EPOCH[0] and counters == versions and not kwargs
+        if current and is_grad_enabled() is grad_enabled and not (runs_as_python() or is_autocast_enabled()):
+            given = (
+                _with_numbers(args, grad_enabled)
+                if numbers
+                else [
+                    t._data
+                    for t in args
+                    if t.__class__ is Tensor and not (grad_enabled and (t._requires_grad or t._view is not None))
+                ]
+            )
+            # NOTE: the native call itself compares element types, shapes and number of the arrays.
+            if len(given) == len(args) == inputs:
+                array = call(*given)
+                if array is not None:
+                    result = object.__new__(Tensor)
+                    result._data, result.dtype, result._counter = array, dtype, [0]
+                    return result
+        return self._find_and_run(args, kwargs)
+
+    def _find_and_run(self, args: tuple[Any, ...], kwargs: dict[str, Any], only_find: bool = False) -> Any:
+        epoch = EPOCH[0]
+        if runs_as_python() or dispatch.runs_python():
+            return self._along(args, kwargs)
+        structure: Structure | int
+        if not kwargs and all([isinstance(a, Tensor) for a in args]):
+            leaves: Sequence[Any] = args
+            structure = len(args)
+        else:
+            args, kwargs, leaves, structure = self._opened(args, kwargs)
+        modules = self._modules
+        if modules is None or not modules.holds():
+            modules = self._modules = Modules(m for _, m in modules_of(self._target))
+            self._variants.clear()
+            self._traces.clear()
+        grad_enabled = is_grad_enabled()
+        signature = [(t.dtype, shape_of(t), grad_enabled and refresh(t)._requires_grad) for t in leaves]
+        scope = module_path.scope() if self._draws else None
+        place = scope and self._place(scope)
+        shape, given = self._numbers.opened(structure)
+        where = machine_of(self._machine, leaves)
+        flags = modules.training(), grad_enabled
+        key = (shape, tuple(signature), *flags, repeats(leaves), where, autocast_dtype(), place)
+        call = self._calls.of(structure, leaves)
+        found, made = self._fitting(key, given, call), None
+        if found is None:
+            found = made = self._new_variant(key, structure, modules, args, kwargs, call)
+        variant, key, numbers = found
+        if made is None and variant is not self._variants.last:
+            self._variants.use(variant)
+        if only_find:
+            return variant, [*leaves, *numbers]
+        result = variant.run([*leaves, *numbers] if numbers else leaves, call and call.sizes)
+        if variant.drawn and (scope := module_path.scope()):
+            scope.memory.update({generator: dict(counts) for generator, counts in variant.drawn.items()})
+        if leaves is args and not is_autocast_enabled() and (call := variant.shortcut()):
+            numbers, versions = not isinstance(structure, int), variant.versions()
+            self._shortcut = _Shortcut(epoch, len(args), grad_enabled, call, result.dtype, *versions, numbers)
+        if made is not None:
+            trim()
+            self._count.note(key, 3)
+        return result
+
+    def _along(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What a call gives where tangents are taken along: by programs, or by the Python code where they cannot. In
+        a trace, and where functions are to run as Python, that is what runs."""
+        if is_tracing() or dispatch.runs_python():
+            return self._target(*args, **kwargs)
+        with only(()):
+            try:
+                # NOTE: what is computed without gradients has tangents all the same, so all of it has to be traced.
+                with enable_grad():
+                    variant, leaves = self._find_and_run(args, kwargs, only_find=True)
+            except GraphcError:
+                # NOTE: Python code may do what cannot be traced; what is wrong with the call it says itself.
+                variant, leaves = None, []
+        if variant is None:
+            return self._target(*args, **kwargs)
+        along = variant.along(leaves)
+        if not along.moves:
+            with only(()):
+                return self._find_and_run(args, kwargs)
+        if not variant.pushes or not along.prepare():
+            return self._target(*args, **kwargs)
+        with only(()), enable_grad():
+            result = self._find_and_run(args, kwargs)
+        return along.give(result)
+
+    def _opened(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any], Sequence[Tensor], Structure]:
+        """The arguments of a call with tensors for whole numbers that are sizes, all their tensors, and how these are
+        nested."""
+        args, kwargs = self._calls.with_numbers(args, kwargs)
+        leaves, structure = flatten((args, kwargs))
+        plain = not kwargs and all([isinstance(a, Tensor) for a in args])
+        return args, kwargs, args if plain else leaves, structure
+
+    def _forget(self) -> None:
+        """Drops what refers to a program that has gone from the table."""
+        self._shortcut = _NO_SHORTCUT
+
+    def _fitting(self, key: Any, given: Given, call: SizedCall | None) -> _Found | None:
+        """The variant for a call, its key, and the numbers that the call gives as tensors. With named dimensions there
+        is one for all their sizes, or for the very ones of the call where that cannot be made."""
+        for known in keys_of(call, key):
+            for variant in self._variants.find(known):
+                fits = call is None or variant.assumptions.broken(call.sizes) is None
+                if fits and variant.holds() and (numbers := variant.numbers.tensors(given)) is not None:
+                    return variant, known, numbers
+        return None
+
+    def _new_variant(
+        self,
+        key: Any,
+        structure: Structure | int,
+        modules: Modules,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        call: SizedCall | None,
+    ) -> _Found:
+        with self._lock:
+            shape, given = self._numbers.learned(structure, self._variants)
+            key = (shape, *key[1:])
+            if found := self._fitting(key, given, call):
+                return found
+            leaves = flatten((args, kwargs))[0]
+            known = call and self._traces.find(call.key(key), call.sizes, given)
+            if known is None:
+                before = self._variants.items() if call is None else self._traces.items()
+                self._recompiles.tell(call.key(key) if call else key, dict(before), modules, self._numbers.remarks)
+                check_static(structure)
+                shape, given, trace, place = self._traced(structure, args, kwargs, modules, call)
+                key = (shape, *key[1:-1], key[-1] if place is None else place)
+                if trace.numbers.is_none and (found := self._fitting(key, given, call)):
+                    return found
+                if call is not None:
+                    self._traces.add(call.key(key), trace)
+                known = trace, trace.numbers.of_trace()
+            trace, numbers = known
+            taken, name = trace.numbers, graph_name(self._target)
+            leaves += numbers
+            variant, key = self._variant(key, trace, call, modules, leaves)
+            others = self._variants.find(key)
+            # Other constants will not come back; where some hold, there are several programs for different numbers.
+            alone = self._weights.freeze and not any(v.holds() for v in others)
+            self._variants.add(key, variant, alone)
+            if len([v for v in self._variants.find(key) if v.numbers.asks]) > MOST_ANSWERS:
+                self._numbers.fix(taken.asks)
+            self._log.info("%s: variant %d", name, len(self._variants))
+            return variant, key, numbers
+
+    def _variant(
+        self, key: Any, trace: SizedTrace, call: SizedCall | None, modules: Modules, leaves: Sequence[Tensor]
+    ) -> tuple[Variant, Any]:
+        """A program, and the key that it is known by: for all sizes of the named dimensions that have no common size,
+        or for those of the call where that cannot be made."""
+        name = graph_name(self._target)
+
+        def make(key: Any, found: Traced) -> Variant:
+            weights = self._weights._replace(live=any(v.is_thrashing for v in self._variants.find(key)))
+            traced = passed(found, self._first, self._machine)
+            variant = Variant(name, traced, modules, leaves, weights, self._pipeline, self._machine, trace.outside)
+            variant.drawn, variant.numbers = trace.drawn, trace.numbers
+            variant.holds()
+            return variant
+
+        return program_for(trace, call, key, make, name)
+
+    def _traced(
+        self,
+        structure: Structure | int,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        modules: Modules,
+        call: SizedCall | None,
+    ) -> tuple[Any, Given, SizedTrace, Any]:
+        """Structure and open numbers of the call, its trace, and where random numbers are drawn in the middle of a
+        module's call the place (else None)."""
+        scope, place, after = module_path.scope(), None, {}
+        first = None if scope is None else module_path.Scope(None, explicit=True)
+
+        def trace(fresh: Fresh, inside: Any = first) -> Traced:
+            sized = call.arguments() if call else {}
+            return trace_function(self._target, args, kwargs, guarded=True, scope=inside, numbers=fresh(), **sized)
+
+        def trace_inside(fresh: Fresh) -> Traced:
+            nonlocal after
+            assert scope is not None
+            inside = scope.continued()
+            traced = trace(fresh, inside)
+            after = drawn(inside)
+            return traced
+
+        found = self._numbers.traced(structure, trace)
+        if scope is not None and first is not None and (draws(found[2].graph) or UNCERTAIN in first.memory):
+            self._draws, place = True, self._place(scope)
+            found = self._numbers.traced(structure, trace_inside)
+        shape, given, traced, taken = found
+        return shape, given, SizedTrace(traced, Outside(traced, modules), taken, after), place
+
+    def _place(self, scope: module_path.Scope) -> tuple[Any, ...]:
+        """What random numbers depend on that are drawn in the middle of a module's call."""
+        counts = [(id(key[0]), *sorted(found.items())) for key, found in drawn(scope).items()]
+        module: Any = self._target if is_module(self._target) else None
+        return (*scope.place_of(module), *sorted(counts))
+
+    def plan(self, *args: Any, **kwargs: Any) -> Plan:
+        """What a call on these arguments takes: bytes of arena, constants, prepacked weights and code, and the
+        estimated time. The program is made where there is none; nothing is called. Raises what a call raises before it
+        runs, and ArgumentError inside of a trace."""
+        if runs_as_python():
+            raise ArgumentError("plan: inside of a trace there is no program", remedy="call it outside")
+        variant, _ = self._find_and_run(args, kwargs, only_find=True)
+        trim()
+        return variant.plan(flatten(self._calls.with_numbers(args, kwargs))[0])
+
+    @property
+    def programs(self) -> list[Plan]:
+        """The plans of the programs that are kept in memory, the one that was used last at the end."""
+        return [v.plan() for v in sorted(self._variants, key=lambda v: (v is self._variants.last, v.used))]
+
+    def memory_report(self) -> list[MemoryReport]:
+        """What the memory budget has led to in each program with gradients; empty without a budget."""
+        return [v.memory_report for v in self._variants if v.memory_report is not None]
+
+    @property
+    def variants(self) -> list[Variant]:
+        """The programs that are kept, by signature and by what is outside."""
+        return list(self._variants)
+
+    def __getattr__(self, name: str) -> Any:
+        target = self.__dict__.get("_target")
+        if target is None or name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(target, name)
+
+    def __reduce__(self) -> Any:
+        # NOTE: a decorated function is found under its name, where this object took its place.
+        owner = sys.modules.get(getattr(self._target, "__module__", ""))
+        name = getattr(self._target, "__qualname__", "")
+        if functools.reduce(lambda found, part: getattr(found, part, None), name.split("."), owner) is self:
+            return name
+        weights = self._weights.precision, self._weights.freeze
+        return Compiled, (self._target, *weights, self._passes, self._machine, self._dims, self._memory)
+
+    def __repr__(self) -> str:
+        return f"compiled({self._target!r})"
+
+
+def compile(
+    model: Any = None,
+    *,
+    precision: str | None = None,
+    freeze: bool = False,
+    passes: Sequence[Pass] = (),
+    tensors: Mapping[str, Tensor] | None = None,
+    target: str = HOST,
+    device: Any = None,
+    dims: Any = None,
+    memory: int | str | None = None,
+    strict_order: bool = False,
+    **torch: Any,
+) -> Any:
+    """A callable that computes what ``model``, a module, function or graph, does, as native code.
+
+    It traces at the first call of each signature: shapes and element types of tensors, values of all other arguments,
+    training flags of modules, what requires gradients. Parameters and buffers are those of the live model, results part
+    of eager autograd. A function may train (see docs/training.md). Without a model it is a decorator.
+
+    ``precision`` is what large weights are stored as: ``bf16``, ``f16``, ``int8``, ``int4``, or ``bf16_dot``,
+    ``int8_dot`` and ``int4_dot``, which also round what they are multiplied by (see docs/precision.md); in copies, made
+    anew after writes by operations; no gradients. In a function that trains ``bf16`` rounds factors of large products.
+    Without gradients, what is folded, packed and transformed of parameters and buffers is kept, and made again after
+    one was replaced or written to. Memory that others can write to (``numpy()``, ``from_numpy``) is read at each call.
+    ``freeze`` makes constants of parameters and buffers that are only read, as ``export`` does; a write to one by an
+    operation compiles again. Gradients are not available. It and ``precision`` do not see a write through
+    ``parameter.numpy()``. Raises ArgumentError for another precision.
+    ``memory`` is the most that a call may keep for its backward pass, as ``"200MB"`` or ``"70%"`` (see docs/memory.md).
+    ``passes`` are graph passes of one's own (docs/extending.md). They run first on the traced graph, in order, before
+    it is differentiated and goes through the standard ones; one with ``after`` runs behind the standard pass of that
+    name, forward and backward. What each leaves is verified, with the same inputs, outputs and states: else PassError.
+
+    ``target`` is what the code is made for: ``host``, this machine as it was found, or one with fixed facts, of which
+    this one must have the instructions: ``sse2``, ``avx2``, ``avx512``, ``neon``, ``rv64gc``, ``rv64gcv``; CompileError
+    otherwise. ``strict_order`` keeps sums as they are written: the same bits on every CPU (see docs/precision.md).
+    ``torch`` are arguments of ``torch.compile`` by name: see ``calls.torch_arguments``.
+    ``device`` is where it runs instead: ``cuda``, ``cuda:1``, ``cuda-emu`` (code for GPUs, which the CPU executes);
+    without it where tensors of model and call lie. Those of the host are copied there, arguments in each call, others
+    after writes, and results come back where all are of the host. DeviceError where there is no such device.
+
+    ``dims`` names sizes that differ from call to call, so that one trace serves all: ``dims={"x": (batch, time)}`` with
+    ``batch = gc.Dim("batch", max=64)`` says what the first dimensions of argument ``x`` are. Arguments are meant by
+    name or position (or a list of all in order), nested ones as they are nested; instead of a dimension there may be a
+    size made of some (``16 * side``), a number, or None for one fixed at what each call has. An int among the arguments
+    may be a dimension itself: ``dims={"pos": gc.Dim("pos", 0, 511)}`` gives the function a size, and ``keys[:, :pos +
+    1]`` reads so much of the keys. Sizes that are read inside are symbolic; where code branches on one, calls that go
+    the other way get a trace of their own. ``dims="auto"`` names each size that takes a second value. Raises
+    ArgumentError where the arguments do not have what is named, at the call ShapeError for sizes that are not equal or
+    out of range, and ArgumentError for such numbers.
+
+    A graph (from ``graphc.trace``, parsed, or edited) is called on one tensor or array per input, in order, each of the
+    type that it states; one output is given by itself, several as a tuple. Its params and states are the tensors of
+    ``tensors``, by path; without it those that were traced (``graph.bound``): the very tensors of that module, which
+    are read and written as they are at each call. Raises ArgumentError where the graph has a param that is in neither.
+    """
+    freeze, dims, off = without_torch_arguments(freeze, dims, torch)
+    options = (precision, freeze, passes, machine_named(target, device, strict_order), dims, memory)
+    make = (lambda f: f) if off else lambda f: Compiled(as_callable(f, tensors), *options)
+    return make if model is None else make(model)

@@ -1,0 +1,97 @@
+"""Programs on tensors that each call names: their norm, and changes in place, without outputs or copies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.lib.array_utils import byte_bounds
+
+from graphc.base.dtypes import DType, dtype_of
+from graphc.calls.bound_program import build
+from graphc.ir.graph.build import emit
+from graphc.ir.graph.graph import Graph
+from graphc.ir.types import TensorType
+from graphc.ops.define import as_type
+from graphc.ops.dispatch import GraphDispatcher, use
+from graphc.ops.state import state_write
+from graphc.runtime.arena import address_of
+
+Type = tuple[DType, tuple[int, ...]]
+_DENSE = 0x501
+"""C-contiguous, aligned and writeable, in ``ndarray.flags.num``."""
+
+
+def addresses(tensors: Sequence[Any]) -> list[int] | None:
+    """Where dense tensors of the host lie that can be written to and share no memory; None for others."""
+    found = []
+    for tensor in tensors:
+        data = tensor._data
+        if data.__class__ is not np.ndarray or tensor._view is not None or data.flags.num & _DENSE != _DENSE:
+            return None
+        found.append(address_of(data))
+    spans = [(start, start + t._data.nbytes) for start, t in zip(found, tensors, strict=True)]
+    return found if _are_apart(spans) else None
+
+
+def can_be_written(arrays: Sequence[np.ndarray]) -> bool:
+    """Whether all of them may be written to, and share no memory."""
+    return all([a.flags.writeable for a in arrays]) and _are_apart([byte_bounds(a) for a in arrays if a.size])
+
+
+def _are_apart(spans: list[tuple[int, int]]) -> bool:
+    end = 0
+    for start, stop in sorted(spans):
+        if start < end:
+            return False
+        end = stop
+    return True
+
+
+class InPlace:
+    """A change of each of some tensors by a number, in place."""
+
+    def __init__(self, name: str, types: Sequence[Type], number: DType, change: Callable[[Any, Any], Any]):
+        """``change`` gives what a tensor holds afterwards, of what it held and the number."""
+        graph = Graph(name)
+        factor = graph.add_input(TensorType(number), "number")
+        paths = [str(i) for i in range(len(types))]
+        with use(GraphDispatcher(graph)):
+            for path, (dtype, shape) in zip(paths, types, strict=True):
+                tensor = graph.add_input(TensorType(dtype, shape), f"tensor.{path}", "state", path)
+                changed = as_type(change(tensor, factor), dtype)
+                emit(graph, state_write.op, (tensor, changed), {}, name=f"tensor.{path}.next")
+        graph.set_outputs([])
+        self._program = build(graph)
+        self._program.give_at(paths)
+        self._dtype = number.numpy
+
+    def run(self, tensors: Sequence[Any], places: Sequence[int], number: Any) -> None:
+        """Changes tensors that lie at these places; each counts a write."""
+        given = np.array(number, self._dtype)
+        program = self._program
+        arrays = [given, *[t._data for t in tensors]]
+        program.run_at([address_of(given), *places], program.sizes.fixed, (), lambda: arrays)
+        for tensor in tensors:
+            if tensor._counter is not None:
+                tensor._counter[0] += 1
+
+
+class Norm:
+    """One number of the elements of some tensors."""
+
+    def __init__(self, name: str, types: Sequence[Type], measure: Callable[[Sequence[Any]], Any]):
+        graph = Graph(name)
+        with use(GraphDispatcher(graph)):
+            tensors = [graph.add_input(TensorType(d, s), f"tensor.{i}") for i, (d, s) in enumerate(types)]
+            graph.set_outputs([measure(tensors)])
+        self._program = build(graph)
+        self._dtype = dtype_of(graph.outputs[0].dtype.name)
+
+    def run(self, tensors: Sequence[Any], places: Sequence[int]) -> np.ndarray:
+        """That number for tensors that lie at these places."""
+        found = np.empty((), self._dtype.numpy)
+        program = self._program
+        program.run_at([*places, address_of(found)], program.sizes.fixed, (), lambda: [t._data for t in tensors])
+        return found

@@ -1,0 +1,31 @@
+"""Memory budgets of compiled steps: the graph that is compiled where one is given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from graphc.calls.machine import target_for
+from graphc.compiler.memory_budget import Budget, fit_memory
+from graphc.compiler.memory_report import MemoryReport
+from graphc.ir.graph.graph import Graph
+from graphc.passes.base import Pass
+from graphc.passes.pipeline import PIPELINE
+
+__all__ = ["Budget", "Within", "within_memory"]
+
+
+class Within(NamedTuple):
+    """What is compiled."""
+
+    graph: Graph
+    passes: Sequence[Pass]
+    report: MemoryReport | None
+
+
+def within_memory(graph: Graph, budget: Budget | None, machine: str, passes: Sequence[Pass]) -> Within:
+    """The graph and its passes; under a budget a graph that fits it, to which passes of the user were applied."""
+    if budget is None:
+        return Within(graph, passes, None)
+    fitted = fit_memory(graph, budget, target_for(machine), passes)
+    return Within(fitted.graph, passes if fitted.graph is graph else PIPELINE, fitted.report)

@@ -1,0 +1,27 @@
+"""Passes of a user on what was traced, before it is differentiated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from graphc.calls.machine import target_for
+from graphc.passes.base import Pass
+from graphc.passes.pipeline import optimize
+from graphc.tracing.trace import Traced
+
+
+def passed(traced: Traced, passes: Sequence[Pass], target: str = "host") -> Traced:
+    """The trace after passes of a user that run before everything else; those that choose by costs do so by the costs
+    of ``target``."""
+    if not passes:
+        return traced
+    graph = optimize(traced.graph, passes, target_for(target).costs)
+    now = dict(zip(traced.graph.inputs, graph.inputs, strict=True))
+    return replace(
+        traced,
+        graph=graph,
+        inputs=tuple(now[v] for v in traced.inputs),
+        arguments=tuple(replace(a, value=now[a.value]) for a in traced.arguments),
+        reached={now[v]: number for v, number in traced.reached.items()},
+    )

@@ -1,0 +1,220 @@
+"""check_op: what an op does in each of the ways to run it against its reference, its gradients against differences."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from graphc.base.dtypes import DType
+from graphc.base.errors import ArgumentError, DTypeError, GraphcError, VerifyError
+from graphc.checks.check import check_graph, difference
+from graphc.checks.op_derivatives import array_type, check_derivatives
+from graphc.ir.graph.build import emit
+from graphc.ir.graph.graph import Graph, Value
+from graphc.ir.op import ErrorSample, OpDef, Sample, Trait
+from graphc.ops.complex import view_as_complex, view_as_real
+from graphc.ops.define import OpFunction
+from graphc.ops.dispatch import GraphDispatcher, use
+from graphc.ops.elementwise import cast
+from graphc.ops.rules import show
+from graphc.tensors.tensor import Tensor
+
+
+@dataclass(frozen=True)
+class OpReport:
+    """What was compared."""
+
+    name: str
+    samples: int
+    """Applications whose results are the same by the reference, the graph, the kernels and native code."""
+    differentiated: int
+    """Those of them at which first and second derivatives agree with finite differences."""
+    refused: int
+    """Wrong applications that raise what they should."""
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.samples} samples, {self.differentiated} with derivatives, {self.refused} errors"
+
+
+def check_op(op: OpFunction, *samples: Sample | Sequence[Any]) -> OpReport:
+    """Proves an op, one of ``define_op`` for example, on the samples of its definition and on those given: operands as
+    arrays, ``check_op(f, (x,), (x, y))``, or a ``graphc.ir.op.Sample`` with attributes.
+
+    For each sample its type rule must say what the reference gives, which must not write to its operands; what traits
+    and fields state must hold; the optimized graph, the lowered and scheduled kernels and the native code must give
+    what the reference does; and at differentiable samples first and second derivatives, in f64, must agree with finite
+    differences. Error samples must raise what they name.
+
+    Raises ArgumentError for what is no op and where there is nothing to check; else VerifyError or GradientError,
+    which name what differs, and the sample.
+    """
+    if not isinstance(op, OpFunction):
+        raise ArgumentError(f"check_op: {op!r} is no op", remedy="what graphc.define_op has returned")
+    given = [s if isinstance(s, Sample) else Sample(tuple(map(np.asarray, s))) for s in samples]
+    every = [*(op.op.samples() if op.op.samples else ()), *given]
+    if not every:
+        raise ArgumentError(f"check_op: {op.op.name} has no samples", remedy="check_op(f, (np.ones((2, 3)),))")
+    for number, sample in enumerate(every):
+        try:
+            check_sample(op.op, sample)
+        except GraphcError as error:
+            error.what = f"{op.op.name}, sample {number}: {error.what}"
+            error.where = error.where or _application(op.op, sample)
+            raise
+    for wrong in op.op.error_samples:
+        check_error(op.op, wrong)
+    points = sum(is_differentiable(op.op, s) for s in every)
+    return OpReport(op.op.name, len(every), points, len(op.op.error_samples))
+
+
+def _application(op: OpDef, sample: Sample) -> str:
+    attrs = ", ".join(f"{name}={value}" for name, value in sample.attrs.items())
+    return f"{op.name}({', '.join(str(array_type(a)) for a in sample.operands)})" + (f" {{{attrs}}}" if attrs else "")
+
+
+def check_sample(op: OpDef, sample: Sample) -> None:
+    """All that holds of one application."""
+    check_reference(op, sample)
+    check_statements(op, sample)
+    report = check_graph(sample_graph(op, sample.operands, sample.attrs), sample.operands)
+    bad = [stage for stage in report.stages if not stage.good]
+    if bad:
+        what = f"the {bad[0].stage} program differs from the reference by up to {bad[0].max_absolute:.3g}"
+        raise VerifyError(what, remedy="compare lower, lower_nest or decompose with reference")
+    if is_differentiable(op, sample):
+        check_gradients(op, sample)
+
+
+def sample_graph(op: OpDef, operands: Sequence[np.ndarray], attrs: dict[str, Any]) -> Graph:
+    """One application of the op to arguments of the graph; a written state is a state argument."""
+    graph = Graph(op.name)
+    for i, array in enumerate(operands):
+        written = i == 0 and op.has(Trait.STATE_WRITE)
+        name = op.operands[min(i, len(op.operands) - 1)].lstrip("*")
+        graph.add_input(array_type(array), name, *(("state", "the.state") if written else ("input", "")))
+    graph.set_outputs(emit(graph, op, graph.inputs, attrs))
+    return graph
+
+
+def check_reference(op: OpDef, sample: Sample) -> tuple[np.ndarray, ...]:
+    """What the reference gives. Raises VerifyError unless it is what the type rule says, without a warning, and no
+    operand was written to; only the result of a view may share memory with one."""
+    attrs = op.normalize(sample.attrs)
+    types = op.result_types(tuple(array_type(a) for a in sample.operands), attrs)
+    operands = [a.copy() for a in sample.operands]
+    for array in operands:
+        array.flags.writeable = False
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            results = op.evaluate(operands, attrs)
+        except (ValueError, Warning) as error:
+            raise VerifyError(f"the reference raises {type(error).__name__}: {error}") from error
+    found = [array_type(a) for a in results]
+    if found != list(types):
+        what = f"the reference gives {', '.join(map(str, found))}, the type rule {', '.join(map(str, types))}"
+        raise VerifyError(what, remedy="the reference keeps element types: (...).astype(x.dtype)")
+    if not op.has(Trait.VIEW) and op.alias is None and any(np.shares_memory(a, r) for a in operands for r in results):
+        raise VerifyError("the reference gives memory of an operand, and the op is no VIEW", remedy="a copy")
+    return results
+
+
+def check_statements(op: OpDef, sample: Sample) -> None:
+    """What the definition says of the result beside its rules. Raises VerifyError where that does not hold."""
+    attrs = op.normalize(sample.attrs)
+    results = op.evaluate(sample.operands, attrs)
+    if op.has(Trait.IDENTITY):
+        for result, operand in zip(results, sample.operands, strict=True):
+            _expect(result, operand, "Trait.IDENTITY")
+    if op.has(Trait.CONVERSION):
+        _check_conversion(results[0], sample.operands[0], attrs.get("dtype"))
+    if op.permutes is not None:
+        _expect(results[0], np.transpose(sample.operands[0], op.permutes(attrs)), "permutes")
+    halo = None if op.halo is None else op.halo(attrs)
+    if halo is not None:
+        widths = list(zip(halo.low, halo.high, strict=True))
+        _expect(results[0], np.pad(sample.operands[0], widths or 0, constant_values=halo.value), "halo")
+    if op.parts is not None:
+        _expect(results[0], _joined(op, sample, results[0]), "parts")
+
+
+def _check_conversion(result: np.ndarray, operand: np.ndarray, dtype: Any) -> None:
+    if not isinstance(dtype, DType):
+        raise VerifyError("Trait.CONVERSION does not hold: no attribute 'dtype' names the element type")
+    wanted = cast(Tensor._wrap(operand), dtype=dtype)._data
+    if result.dtype != wanted.dtype:
+        raise VerifyError(f"Trait.CONVERSION does not hold: the result is {result.dtype}, not {dtype.name}")
+    _expect(result, wanted, "Trait.CONVERSION")
+
+
+def _joined(op: OpDef, sample: Sample, result: np.ndarray) -> np.ndarray:
+    """The operands at their places; where there is none, something else than the result."""
+    assert op.parts is not None
+    found = np.where(result == 0, 1, 0).astype(result.dtype)
+    places = op.parts(tuple(map(array_type, sample.operands)), op.normalize(sample.attrs))
+    for operand, first in zip(sample.operands, places, strict=True):
+        found[tuple(np.s_[i : i + n] for i, n in zip(first, operand.shape, strict=True))] = operand
+    return found
+
+
+def _expect(found: np.ndarray, wanted: np.ndarray, statement: str) -> None:
+    if found.shape != wanted.shape:
+        raise VerifyError(f"{statement} does not hold: it says {show(wanted.shape)}, the result is {show(found.shape)}")
+    if not np.array_equal(found, wanted, equal_nan=found.dtype.kind == "f"):
+        raise VerifyError(f"{statement} does not hold: the result differs by up to {difference(found, wanted)[0]:.3g}")
+
+
+def is_differentiable(op: OpDef, sample: Sample) -> bool:
+    """Whether a sample is a point for finite differences."""
+    return sample.differentiable and op.vjp is not None and any(a.dtype.kind in "fc" for a in sample.operands)
+
+
+def check_gradients(op: OpDef, sample: Sample) -> None:
+    """First and second derivatives at a sample, in f64. Raises GradientError where they differ from finite differences,
+    DTypeError for an op that takes no f64."""
+    arrays = [_wide_parts(a) for a in sample.operands]
+
+    def function(graph: Graph) -> Sequence[Value]:
+        pairs = zip(graph.inputs, sample.operands, strict=True)
+        with use(GraphDispatcher(graph)):
+            results = emit(
+                graph, op, [view_as_complex(v) if a.dtype.kind == "c" else v for v, a in pairs], sample.attrs
+            )
+            results = results[: sample.attrs.get("results", len(results))]
+            return [view_as_real(v) if v.dtype.is_complex else v for v in results]
+
+    try:
+        check_derivatives(function, arrays)
+    except DTypeError as error:
+        raise DTypeError(
+            f"finite differences need f64: {error.what}", remedy="Sample(..., differentiable=False), or take f64"
+        ) from error
+
+
+def _wide_parts(array: np.ndarray) -> np.ndarray:
+    """Floats as f64; complex numbers as pairs of these, each of which is differentiated."""
+    if array.dtype.kind == "c":
+        return np.stack([np.real(array), np.imag(array)], -1).astype(np.float64)
+    return array.astype(np.float64) if array.dtype.kind == "f" else array
+
+
+def check_error(op: OpDef, sample: ErrorSample) -> None:
+    """Applies an op wrongly. Raises VerifyError unless that raises what the sample names, and says so first."""
+    graph = Graph("wrong")
+    operands = [graph.add_input(t, f"x{i}") for i, t in enumerate(sample.types)]
+    where = f"{op.name}({', '.join(map(str, sample.types))})"
+    try:
+        emit(graph, op, operands, sample.attrs)
+    except sample.error as error:
+        said = error.what.startswith(op.name) or "attribute" in error.what
+        if sample.message not in error.what or not said:
+            what = f"{op.name}: an error says {error.what!r}, not {sample.message!r} behind the name of the op"
+            raise VerifyError(what, where=where) from error
+        if error.where is None or not error.where.startswith(f"{op.name}("):
+            raise VerifyError(f"{op.name}: an error does not say where it was: {error.where}", where=where) from error
+        return
+    raise VerifyError(f"{op.name}: {sample.error.__name__} was to be raised, and nothing was", where=where)

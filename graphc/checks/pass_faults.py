@@ -1,0 +1,206 @@
+"""The first fault of a compile made small: few nodes, small sizes, and the node or kernel whose value differs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphc.checks.pass_check import Fault, Reference, is_allowed
+from graphc.checks.reduce import reduced
+from graphc.checks.smaller_shapes import with_smaller_shapes
+from graphc.codegen.machine.target import Target, host_target
+from graphc.compiler.pass_points import (
+    GRAPH,
+    NATIVE,
+    Point,
+    after_graph_pass,
+    evaluated,
+    failure,
+    program_runner,
+    program_stops,
+    run_native,
+)
+from graphc.compiler.stages import Stages
+from graphc.ir.graph.graph import Graph, Node
+from graphc.ir.graph.interpret import Evaluator, Reemitter, solved_sizes
+from graphc.ir.graph.text import print_node
+from graphc.ir.kernel.statements import Program
+from graphc.ir.op import Trait
+from graphc.passes.base import Pass
+from graphc.passes.pipeline import PIPELINE
+
+BUDGET = 20.0
+"""Seconds that are spent on making one fault small."""
+Fails = Callable[[Graph, Sequence[np.ndarray]], bool]
+Wrong = Callable[[Graph, Sequence[np.ndarray]], str]
+"""How a pass is wrong on a graph and arguments; empty where it is right."""
+
+
+def named_pass(point: Point, passes: Sequence[Pass]) -> Pass:
+    """The graph pass of a point: the one at its place if it has that name, or the first of that name."""
+    if point.number < len(passes) and passes[point.number].name == point.name:
+        return passes[point.number]
+    return next(p for p in passes if p.name == point.name)
+
+
+def wrong_at(point: Point, passes: Sequence[Pass] = PIPELINE, target: Target | None = None) -> Wrong:
+    """How the pass at a point is wrong on a graph that it is given, or that is lowered and gets there."""
+    machine = target or host_target()
+    if point.kind == GRAPH:
+        return lambda graph, arguments: _graph_wrong(named_pass(point, passes), graph, arguments, machine)
+    return lambda graph, arguments: _program_wrong(point, graph, arguments, machine)
+
+
+def _graph_wrong(step: Pass, graph: Graph, arguments: Sequence[np.ndarray], target: Target) -> str:
+    reference = Reference(graph, arguments)
+    return _caught(lambda: reference.wrong(evaluated(after_graph_pass(step, graph, target)[0], arguments)))
+
+
+def _program_wrong(point: Point, graph: Graph, arguments: Sequence[np.ndarray], target: Target) -> str:
+    """Empty, too, where another pass before it is wrong."""
+    reference = Reference(graph, arguments)
+    stages = Stages(graph, target=target, passes=())
+    sizes = {d.name: n for d, n in solved_sizes(graph, arguments).items()}
+    run = program_runner(stages, sizes)
+    for stop in program_stops(stages):
+        if stop.program is None:
+            return stop.text if stop.point.name == point.name else ""
+        if stop.point.name == point.name:
+            return _caught(lambda program=stop.program: reference.wrong(run(program, arguments)))
+    return _caught(lambda: reference.wrong(run_native(stages, arguments))) if point.kind == NATIVE else ""
+
+
+def _caught(run: Callable[[], str]) -> str:
+    try:
+        return run()
+    # NOTE: whatever a pass, or a program that it has made, raises is how it is wrong.
+    except Exception as error:
+        return failure(error)
+
+
+def made_small(
+    part: str, point: Point, graph: Graph, arguments: Sequence[np.ndarray], wrong: Wrong, budget: float = BUDGET
+) -> Fault:
+    """The fault on as few nodes, and sizes as small, as are found in so many seconds."""
+    end = time.monotonic() + budget
+
+    def fails(candidate: Graph, given: Sequence[np.ndarray] | None) -> bool:
+        try:
+            return given is not None and bool(wrong(candidate, given))
+        # NOTE: whatever a graph without some of its nodes raises where nothing is wrong: it shows nothing.
+        except Exception:
+            return False
+
+    found, given = reduced(graph, list(arguments), fails, budget)
+    found, given = _without_links(found, given or [], fails, end)
+    small, taken = with_smaller_shapes(found, given, fails, end)
+    small, taken = _with_round_numbers(small, taken, fails)
+    what = wrong(small, taken) or wrong(graph, arguments)
+    return Fault(part, point, what, "", small, tuple(map(np.asarray, taken)), count_nodes(small))
+
+
+class _Without(Reemitter):
+    """Copies a graph without one node, whose result becomes one of its operands."""
+
+    def __init__(self, node: Node, operand: int):
+        super().__init__()
+        self.node, self.operand = node, operand
+
+    def apply(self, node: Node, operands: list[Any]) -> Sequence[Any]:
+        """Re-emits every other node."""
+        return [operands[self.operand]] if node is self.node else self.copy_node(node, operands)
+
+
+def _without_links(
+    graph: Graph, arguments: Sequence[np.ndarray], fails: Fails, end: float
+) -> tuple[Graph, Sequence[np.ndarray]]:
+    """The graph without nodes between others that do not matter: where one is left out, its operand is read."""
+    tried = list(_links(graph))
+    while tried and time.monotonic() < end:
+        shorter = _Without(*tried.pop()).transform(graph)
+        if fails(shorter, arguments):
+            graph = shorter
+            tried = list(_links(graph))
+    return graph, arguments
+
+
+def _links(graph: Graph) -> Iterator[tuple[Node, int]]:
+    """Nodes with one result that has the type of one of their operands."""
+    for node in graph.nodes():
+        if len(node.results) == 1 and node.op.has(Trait.PURE):
+            same = [i for i, v in enumerate(node.operands) if v.type == node.results[0].type]
+            yield from ((node, i) for i in same if not node.operands[i].is_scalar_constant)
+
+
+def _with_round_numbers(
+    graph: Graph, arguments: Sequence[np.ndarray], fails: Fails
+) -> tuple[Graph, Sequence[np.ndarray]]:
+    """Arguments with two digits where that shows it, too."""
+    rounded = [np.round(a, 2) if np.asarray(a).dtype.kind == "f" else a for a in arguments]
+    return (graph, rounded) if fails(graph, rounded) else (graph, arguments)
+
+
+def count_nodes(graph: Graph) -> int:
+    """How many nodes a graph has, without constants of one element."""
+    return sum(not (n.results and n.results[0].is_scalar_constant) for n in graph.nodes())
+
+
+def place_of(fault: Fault, passes: Sequence[Pass] = PIPELINE, target: Target | None = None) -> str:
+    """The first node whose value differs behind the pass, or the kernels of the program that does."""
+    assert fault.graph is not None
+    machine = target or host_target()
+    if fault.point.kind == GRAPH:
+        step = named_pass(fault.point, passes)
+        try:
+            after = after_graph_pass(step, fault.graph, machine)[0]
+        # NOTE: whatever the pass raises is the fault, as its text says; it has left no graph with a wrong node.
+        except Exception:
+            return described(last_node(fault.graph))
+        return described(_first_difference(fault.graph, after, fault.arguments) or last_node(fault.graph))
+    kernels = _kernels(fault.point, fault.graph, machine)
+    return described(last_node(fault.graph)) + (f"\nkernel {', '.join(kernels)}" if kernels else "")
+
+
+def _first_difference(before: Graph, after: Graph, arguments: Sequence[np.ndarray]) -> Node | None:
+    """The first node of the graph behind the pass whose value is not that of the same name before it."""
+    first, second = Evaluator(), Evaluator()
+    first.run(before, list(arguments))
+    second.run(after, list(arguments))
+    known = {v.name: (v, a) for v, a in first.values.items()}
+    for node in after.nodes():
+        for value in node.results:
+            old = known.get(value.name)
+            if old and old[0].type == value.type:
+                array = np.asarray(old[1])
+                if not is_allowed(np.asarray(second.values[value]), array, array):
+                    return node
+    return None
+
+
+def _kernels(point: Point, graph: Graph, target: Target) -> list[str]:
+    """The kernels that the pass wrote anew; all where it is the lowering."""
+    before: Program | None = None
+    for stop in program_stops(Stages(graph, target=target, passes=())):
+        if stop.program is None:
+            break
+        if stop.point.name == point.name:
+            known = {id(k) for k in before.kernels} if before else set()
+            return [f"@{k.name}" for k in stop.program.kernels if id(k) not in known]
+        before = stop.program
+    return [f"@{k.name}" for k in before.kernels] if before else []
+
+
+def last_node(graph: Graph) -> Node | None:
+    """The node that computes the first output."""
+    return next((v.node for v in graph.outputs), None) or next(reversed(list(graph.nodes())), None)
+
+
+def described(node: Node | None) -> str:
+    """A node as text, and the line of the user."""
+    if node is None:
+        return ""
+    origin = node.location.describe()
+    return f"where  {print_node(node)}" + (f"\nfrom   {origin}" if origin else "")

@@ -1,1 +1,0 @@
-"""Compiled functions and training steps: guards, bindings to live tensors, model files, checks."""

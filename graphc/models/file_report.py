@@ -1,0 +1,97 @@
+"""Whether a model file is whole, and what in it deserves a second look; nothing of it is run."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from graphc.base.errors import ArtifactError
+from graphc.files import model_content
+from graphc.files.model_content import Artifact, Code, StoredEntry
+from graphc.models.model_graph import read_graph
+from graphc.models.model_programs import why_not_native
+
+
+@dataclass
+class FileReport:
+    """What was found in a file."""
+
+    path: str
+    problem: str = ""
+    """What is wrong; empty where the file is whole."""
+    warnings: list[str] = field(default_factory=list)
+    """What is allowed, and may not be what was meant."""
+    entries: list[dict[str, Any]] = field(default_factory=list)
+    """Of each entry its name, how many nodes its graph has, its sample calls, and its native codes."""
+    weights: int = 0
+    weight_bytes: int = 0
+
+    @property
+    def good(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.problem
+
+
+def report_of(path: str | os.PathLike[str]) -> FileReport:
+    """Checks a model file: digests, limits, manifest, the graph of each entry by parser and verifier, and weights
+    against graphs. Weights and constants that are not finite, native code that cannot run here, and entries without a
+    sample call are warnings. Raises OSError where it cannot be read."""
+    report = FileReport(os.fspath(path))
+    try:
+        stored = model_content.load(path)
+        for entry in stored.entries:
+            report.entries.append(_entry_facts(stored, entry))
+    except ArtifactError as error:
+        report.problem = str(error).removeprefix(f"{report.path}: ")
+        return report
+    report.weights = len(stored.weights)
+    report.weight_bytes = sum(a.nbytes for a in stored.weights.values())
+    report.warnings = [*_not_finite(stored), *_of_entries(stored)]
+    return report
+
+
+def _entry_facts(stored: Artifact, entry: StoredEntry) -> dict[str, Any]:
+    try:
+        graph = read_graph(stored, entry.spec.name)
+    except ArtifactError as error:
+        error.what = f"entry {entry.spec.name}: {error.what}"
+        raise
+    codes = [_code_facts(code) for code in entry.natives]
+    return {
+        "name": entry.spec.name,
+        "nodes": sum(1 for _ in graph.nodes()),
+        "samples": len(entry.golden),
+        "natives": codes,
+    }
+
+
+def _code_facts(code: Code) -> dict[str, Any]:
+    target, why_not = code.manifest.target, why_not_native(code)
+    facts = {"triple": target.triple, "cpu": target.cpu, "features": list(target.features)}
+    return {**facts, "runs_here": not why_not, "why_not": why_not}
+
+
+def _not_finite(stored: Artifact) -> list[str]:
+    arrays = dict(stored.weights)
+    for entry in stored.entries:
+        arrays |= {f"{entry.spec.name}: constant {key}": array for key, array in entry.data.items()}
+    found = []
+    for name, array in arrays.items():
+        count = 0 if array.dtype.kind != "f" else int(array.size - np.isfinite(array).sum())
+        if count:
+            found.append(f"{name}: {count} of {array.size} numbers are not finite")
+    return found
+
+
+def _of_entries(stored: Artifact) -> list[str]:
+    found = []
+    for entry in stored.entries:
+        reasons = [why_not_native(code) for code in entry.natives]
+        if reasons and all(reasons):
+            found.append(f"{entry.spec.name}: no native code in it runs here: {reasons[0]}")
+        if not entry.golden and not entry.spec.of:
+            found.append(f"{entry.spec.name}: no sample call, so that there is nothing for a self test")
+    return found

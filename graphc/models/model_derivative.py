@@ -1,0 +1,67 @@
+"""The derivative of an entry of a model file: the two graphs that gradients go through, and one for who wants both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from graphc.files.model_manifest import BACKWARD, FORWARD, DerivativeSpec
+from graphc.files.structure import Structure
+from graphc.ir.graph.graph import Graph, Value, input_class, input_path
+from graphc.ir.graph.interpret import assumed
+from graphc.models.model_entries import TracedEntry
+from graphc.ops.autodiff import split_forward_backward, vjp_graph
+from graphc.passes.scans import MergeScans
+
+VJP = "vjp"
+"""What the entry is called that gives outputs and gradients, behind the name of the entry where there are several."""
+
+
+class Part(NamedTuple):
+    """A graph that becomes an entry of its own."""
+
+    name: str
+    graph: Graph
+    structure: Structure = None
+
+
+class Derived(NamedTuple):
+    """What the derivative of an entry adds to a file."""
+
+    spec: DerivativeSpec
+    parts: tuple[Part, ...]
+
+
+def derive(entry: TracedEntry, alone: bool) -> Derived | None:
+    """The derivative of an entry, None where none is asked for; ``alone`` says whether it is the only entry."""
+    wanted = entry.differentiated
+    if wanted is None:
+        return None
+    graph = entry.graph
+    plain = [v for v in graph.inputs if input_class(v) == "input"]
+    params = {input_path(v): v for v in graph.inputs}
+    sources = [*(plain[i] for i in wanted.inputs), *(params[path] for path in wanted.params)]
+    with assumed(graph):
+        joint = MergeScans().run(vjp_graph(graph, sources, wanted.outputs)).graph
+        split = split_forward_backward(joint, len(graph.inputs), len(graph.outputs))
+    for found in (joint, split.forward, split.backward):
+        found.assumptions = graph.assumptions
+    position = {v: i for i, v in enumerate(plain)}
+    kept = tuple(position[graph.inputs[i]] for i in split.kept if graph.inputs[i] in position)
+    spec = DerivativeSpec(split.residuals, kept, wanted.outputs, wanted.inputs, wanted.params)
+    parts = [
+        Part(VJP if alone else f"{entry.name}_{VJP}", joint, _structure(entry, sources)),
+        Part(f"{entry.name}.{FORWARD}", split.forward),
+        Part(f"{entry.name}.{BACKWARD}", split.backward),
+    ]
+    return Derived(spec, tuple(parts))
+
+
+def _structure(entry: TracedEntry, sources: Sequence[Value]) -> Structure:
+    """Outputs, and gradients by the names of inputs and params."""
+    count = len(entry.graph.outputs)
+    outputs = entry.structure
+    if outputs is None:
+        outputs = 0 if count == 1 else {"tuple": list(range(count))}
+    gradients = [[input_path(v) or v.name, count + i] for i, v in enumerate(sources)]
+    return {"dict": [["outputs", outputs], ["gradients", {"dict": gradients}]]}

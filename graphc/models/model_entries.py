@@ -1,0 +1,231 @@
+"""Entries of a model file before it is written: their traces, and one name for each tensor that they share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from graphc.base.errors import ArgumentError
+from graphc.calls.graph_module import GraphModule
+from graphc.files.structure import Structure
+from graphc.ir.graph.graph import Graph, Value, input_class, input_path
+from graphc.ir.graph.interpret import Reemitter, assumed
+from graphc.models.model_trace import nesting, snapshot
+from graphc.models.step_entry import step_parts
+from graphc.steps.step import CompiledStep
+from graphc.tape.grad_mode import enable_grad
+from graphc.tensors.placement import on_host
+from graphc.tensors.structure import flatten, unflatten
+from graphc.tensors.tensor import Tensor
+from graphc.tracing.trace import Traced, is_module, modules_of, trace_sized
+from graphc.tracing.tracer import named_tensors
+
+
+class Entry:
+    """What an entry of a model file is made of: ``gc.export({"encode": gc.Entry(model.encode, x), ...}, path=...)``.
+
+    ``target`` is a module, a method of one, a function of tensors, a graph, or a step of ``compile_step``; examples are
+    tensors or arrays, or whatever else it takes, which is part of the entry then. ``dims`` names sizes as for
+    ``compile``. ``train`` is the mode that the module is in during the trace; None is that which it is in.
+    ``derivative``: gradients go through the entry of a loaded model. Raises ArgumentError.
+    """
+
+    def __init__(
+        self,
+        target: Any,
+        *examples: Any,
+        dims: Any = None,
+        train: bool | None = None,
+        derivative: bool = False,
+        **keyword_examples: Any,
+    ):
+        self.target, self.examples, self.keyword_examples = target, examples, keyword_examples
+        self.dims, self.train, self.derivative = dims, train, derivative
+        if isinstance(target, Graph):
+            if examples or keyword_examples or dims is not None:
+                raise ArgumentError(f"@{target.name} is a graph, which has its types", remedy="export(graph, path=...)")
+        elif not callable(target) or isinstance(target, type):
+            raise ArgumentError(
+                f"an entry is a module, a method or a function with its examples, got {target!r}",
+                remedy="gc.Entry(model.encode, x)",
+            )
+        if train is not None and not is_module(self.module):
+            raise ArgumentError(f"train={train} is the mode of a module, and {target!r} belongs to none")
+        if derivative and isinstance(target, (Graph, CompiledStep)):
+            raise ArgumentError(f"a {type(target).__name__} as an entry has no derivative", remedy="derivative=False")
+        if isinstance(target, CompiledStep) and dims is not None:
+            raise ArgumentError("the dimensions of a step are given where it is made", remedy="compile_step(dims=...)")
+
+    @property
+    def module(self) -> Any:
+        """The module that the target is, or is a method of; None for others."""
+        return self.target if is_module(self.target) else getattr(self.target, "__self__", None)
+
+    def __repr__(self) -> str:
+        name = getattr(self.target, "__qualname__", type(self.target).__name__)
+        return f"Entry({name}, {len(self.examples) + len(self.keyword_examples)} examples)"
+
+
+class Held(NamedTuple):
+    """What an argument of a graph holds."""
+
+    key: Any
+    """Equal for the same tensor."""
+    array: np.ndarray
+    owner: Any = None
+    """Lives as long as the key is used."""
+
+
+class Differentiated(NamedTuple):
+    """What the derivative of an entry is of: inputs and outputs by number, params by path."""
+
+    inputs: tuple[int, ...]
+    params: tuple[str, ...]
+    outputs: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class TracedEntry:
+    """An entry as a graph."""
+
+    name: str
+    graph: Graph
+    structure: Structure
+    held: Mapping[str, Held]
+    """What its params and states hold, by path."""
+    modules: Sequence[Any] = field(default=(), compare=False)
+    """Those whose names of tensors are right for all entries."""
+    free: frozenset[str] = frozenset()
+    """Paths of numbers that schedules change."""
+    differentiated: Differentiated | None = None
+
+
+def trace_entry(name: str, entry: Entry) -> TracedEntry:
+    """The graph of an entry. Raises what tracing raises; ArgumentError where outputs are no tensors."""
+    target = entry.target
+    if isinstance(target, Graph):
+        bound = GraphModule(target).graph
+        return TracedEntry(name, bound, None, {p: _held(t) for p, t in bound.bound.items()})
+    if isinstance(target, CompiledStep):
+        found = step_parts(target, entry.examples, entry.keyword_examples)
+        held = {path: _held(tensor) for path, tensor in found.tensors.items()}
+        held |= {path: Held(key, array) for path, (key, array) in found.numbers.items()}
+        roots = [m for _, m in modules_of(target.model)]
+        return TracedEntry(name, found.graph, found.structure, held, roots, frozenset(found.numbers))
+    with _mode(entry):
+        traced = _traced(entry)
+    held = {input_path(a.value): _held(a.tensor) for a in traced.arguments}
+    roots = [module for prefix, module in modules_of(target) if not prefix]
+    found = TracedEntry(name, traced.graph, nesting(traced.structure), held, roots)
+    return replace(found, differentiated=_differentiated(traced)) if entry.derivative else found
+
+
+def _held(tensor: Tensor) -> Held:
+    return Held(id(tensor), on_host(tensor._data), tensor)
+
+
+@contextmanager
+def _mode(entry: Entry) -> Iterator[None]:
+    """Inside, the module of an entry is in its mode."""
+    if entry.train is None:
+        yield
+        return
+    modes = [(module, module.training) for module in entry.module.modules()]
+    entry.module.train(entry.train)
+    try:
+        yield
+    finally:
+        for module, mode in modes:
+            module.training = mode
+
+
+def _traced(entry: Entry) -> Traced:
+    if not entry.derivative:
+        return snapshot(entry.target, entry.examples, entry.keyword_examples, entry.dims)
+    leaves, structure = flatten((entry.examples, entry.keyword_examples))
+    given = [t.detach().requires_grad_(True) if t.dtype.is_floating_point else t for t in leaves]
+    examples, named = unflatten(structure, given)
+    with enable_grad():
+        traced = trace_sized(entry.target, examples, named, entry.dims)
+    traced.graph.assumptions = tuple(traced.assumptions.found.values())
+    return traced
+
+
+def _differentiated(traced: Traced) -> Differentiated:
+    inputs = tuple(i for i, v in enumerate(traced.inputs) if v in traced.reached)
+    params = tuple(
+        input_path(a.value) for a in traced.arguments if a.tensor._requires_grad and a.value in traced.reached
+    )
+    outputs = tuple(i for i, is_one in enumerate(traced.differentiable) if is_one)
+    if not outputs or not (inputs or params):
+        raise ArgumentError(f"no output of {traced.graph.name} has a gradient", remedy="derivative=False")
+    return Differentiated(inputs, params, outputs)
+
+
+# ---- names
+
+
+def with_shared_names(entries: Sequence[TracedEntry], root: Any = None) -> list[TracedEntry]:
+    """The entries with one path for each tensor that several take: that of ``root``, or of the largest module that
+    holds it; else that of its trace. Where two tensors would have one name, that of an entry stands before it."""
+    roots = [m for entry in entries for m in entry.modules]
+    tables = [named_tensors(m) for m in roots]
+    tables.sort(key=len, reverse=True)
+    names: dict[Any, str] = {}
+    for table in ([named_tensors(root)] if root is not None else []) + tables:
+        for tensor, _, path in table:
+            names.setdefault(id(tensor), path)
+    wanted: dict[str, dict[Any, str]] = {}
+    for entry in entries:
+        for path, held in entry.held.items():
+            wanted.setdefault(_name(entry, path, names), {}).setdefault(held.key, entry.name)
+    unique = {
+        key: name if len(keys) == 1 else f"{owner}.{name}"
+        for name, keys in wanted.items()
+        for key, owner in keys.items()
+    }
+    if len(set(unique.values())) < len(unique):
+        raise ArgumentError("tensors of several modules have the same names", remedy="export(..., root=model)")
+    return [_renamed(entry, {path: unique[held.key] for path, held in entry.held.items()}) for entry in entries]
+
+
+def _name(entry: TracedEntry, path: str, names: Mapping[Any, str]) -> str:
+    """The name that a tensor of an entry should have: states of an optimizer are called after the parameter."""
+    key = entry.held[path].key
+    if key in names:
+        return names[key]
+    kind, _, rest = path.partition(".")
+    param, _, slot = rest.rpartition(".")
+    if kind == "optimizer" and param in entry.held and entry.held[param].key in names:
+        return f"{kind}.{names[entry.held[param].key]}.{slot}"
+    return path
+
+
+def _renamed(entry: TracedEntry, names: Mapping[str, str]) -> TracedEntry:
+    if all(path == name for path, name in names.items()):
+        return entry
+    with assumed(entry.graph):
+        graph = _Renamer(names).transform(entry.graph)
+    graph.assumptions = entry.graph.assumptions
+    found = entry.differentiated
+    if found is not None:
+        found = found._replace(params=tuple(names[path] for path in found.params))
+    held = {names[path]: held for path, held in entry.held.items()}
+    free = frozenset(names[path] for path in entry.free)
+    return replace(entry, graph=graph, held=held, free=free, differentiated=found)
+
+
+class _Renamer(Reemitter):
+    def __init__(self, names: Mapping[str, str]):
+        super().__init__()
+        self._names = names
+
+    def copy_input(self, value: Value) -> Value:
+        if input_class(value) == "input":
+            return super().copy_input(value)
+        path = self._names[input_path(value)]
+        return self.target.add_input(value.type, value.name, input_class(value), path)

@@ -1,0 +1,313 @@
+"""Models as files: export traces entries and writes their graphs with the weights that they share."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from graphc.base.errors import ArgumentError
+from graphc.calls.machine import HOST, machine_named, strict_name
+from graphc.codegen.machine.costs import Costs
+from graphc.codegen.machine.cuda.facts import is_gpu
+from graphc.codegen.machine.target import Target, target_named
+from graphc.compiler import cache
+from graphc.compiler.compile import CompiledGraph, compile_graph
+from graphc.compiler.freeze import freeze, freeze_narrow, written_states
+from graphc.files import model_content
+from graphc.files.first_format import ENTRY
+from graphc.files.model_content import Artifact, Code, Sample, StoredEntry
+from graphc.files.model_manifest import ModelManifest
+from graphc.files.structure import Structure
+from graphc.ir.graph.graph import Graph, input_class, input_path
+from graphc.ir.graph.interpret import assumed, settle
+from graphc.models.formats import GCM, ONNX, check_options, format_of, write_onnx
+from graphc.models.golden import sample_calls
+from graphc.models.model_derivative import derive
+from graphc.models.model_entries import Entry, TracedEntry, trace_entry, with_shared_names
+from graphc.models.model_file import LoadedModel, make_model
+from graphc.models.model_graph import read_graph
+from graphc.models.model_trace import nesting, stored_entry
+from graphc.passes.base import Pass
+from graphc.passes.pipeline import PIPELINE, Arranged, arrange, optimize
+from graphc.passes.precision import check_precision
+from graphc.steps.step import CompiledStep
+from graphc.tensors.placement import on_host
+from graphc.tensors.structure import flatten
+from graphc.tracing.trace import Traced
+
+TRAIN_STEP = "train_step"
+"""What the entry of a step is called that is exported by itself."""
+
+
+def export(
+    model: Any,
+    *examples: Any,
+    path: str | os.PathLike[str],
+    native: bool = False,
+    precision: str | None = None,
+    passes: Sequence[Pass] = (),
+    target: str | Sequence[str] = "host",
+    dims: Any = None,
+    opset: int | None = None,
+    strict_order: bool = False,
+    derivative: bool = False,
+    root: Any = None,
+    golden: bool | int = False,
+    **keyword_examples: Any,
+) -> ModelManifest:
+    """Traces a module or function on example tensors or arrays, in the mode it is in, and writes it to one file.
+
+    The suffix says of which format: ``.gcm`` (as without one), or ``.onnx``, in whose ``opset`` from 18 on functional
+    calls are operators as far as it has them; docs/onnx_out.md says more. What else can be asked for is for ``.gcm``.
+
+    The file holds the graph and the present weights, and with ``native`` object code for ``target``: this machine, or
+    one by name, which need not run here (``avx2``, ``neon``, ``rv64gc`` ...), or several, of which the best that runs
+    is used where the file is loaded; ``strict_order`` as for ``compile``. With a ``precision`` (``bf16``, ``f16``,
+    ``int8``, ``int4``, ``bf16_dot``, ``int8_dot``, ``int4_dot``) it holds large weights in that form, as constants of
+    the optimized graph. It is replaced atomically. Raises what tracing raises; ArgumentError when an output is neither
+    a tensor nor None, for an unknown precision, suffix or opset, and for options of the other format; OSError.
+
+    ``dims`` names sizes of the inputs, as for ``compile``: the loaded model takes any of their range. Where the model
+    branches on a size, the file holds for the sizes for which that goes as for the hints.
+
+    ``passes`` as for ``compile``: the file holds the graph after them, with those that have an ``after`` the optimized
+    one, its weights constants. A graph takes no examples, and is written with what ``graph.bound`` holds now.
+
+    ``{"encode": gc.Entry(model.encode, x), "decode": gc.Entry(model.decode, z)}`` in the place of a module are several
+    entries over the same parameters and states, named as in the module that all belong to, or as in ``root``. A step
+    of ``compile_step`` with its batch is the entry ``train_step``. ``derivative=True``: gradients go through the loaded
+    model, and there is an entry ``vjp``. ``golden``: so many sample calls of each entry, one for True, for
+    ``selftest``: seeded inputs like the examples, and what the reference interpreter computes of them.
+    """
+    check_precision(precision)
+    names = [target] if isinstance(target, str) else list(target)
+    own = {"native": native, "precision": precision, "passes": passes, "target": names != ["host"]}
+    own |= {"strict_order": strict_order, "derivative": derivative, "root": root is not None, "golden": golden}
+    own["a dictionary of entries"] = isinstance(model, Mapping)
+    check_options(path, GCM, own)
+    check_options(path, ONNX, {"opset": opset})
+    if format_of(path) == ONNX:
+        return write_onnx(model, examples, keyword_examples, path, dims, opset)
+    machines = machines_of(names, strict_order, native)
+    wanted = wanted_entries(model, examples, keyword_examples, dims)
+    if derivative:
+        wanted = {name: _with_derivative(entry) for name, entry in wanted.items()}
+    used = machines if native else ()
+    found = content_of(wanted, root, arrange(passes), precision, machines[0].costs, used, golden)
+    return model_content.save(path, found)
+
+
+def content_of(
+    entries: Mapping[str, Entry],
+    root: Any,
+    passes: Arranged,
+    precision: str | None,
+    costs: Costs,
+    native: Sequence[Target] = (),
+    golden: int = 0,
+) -> Artifact:
+    """What ``export`` would write of these entries."""
+    if any(e.derivative for e in entries.values()) and (precision is not None or passes.pipeline is not PIPELINE):
+        raise ArgumentError("weights that are constants of the graph have no derivative", remedy="derivative=False")
+    traced = with_shared_names([trace_entry(name, entry) for name, entry in entries.items()], root)
+    calls = {name: _sampled(entry, golden) for name, entry in entries.items()}
+    return _assembled(traced, passes, precision, native, costs, calls)
+
+
+def _sampled(entry: Entry, count: int) -> Callable[[Graph, Mapping[str, np.ndarray]], tuple[Sample, ...]]:
+    """What makes sample calls of an entry, of its graph and what its params and states hold."""
+    if not count:
+        return lambda graph, state: ()
+    leaves, _ = flatten((entry.examples, entry.keyword_examples))
+    examples = [on_host(tensor._data) for tensor in leaves]
+    return lambda graph, state: sample_calls(graph, state, examples, count)
+
+
+def wanted_entries(model: Any, examples: Sequence[Any], named: Mapping[str, Any], dims: Any) -> dict[str, Entry]:
+    """The entries that are asked for; raises ArgumentError."""
+    if not isinstance(model, Mapping):
+        return {TRAIN_STEP if isinstance(model, CompiledStep) else ENTRY: Entry(model, *examples, dims=dims, **named)}
+    if examples or named or dims is not None:
+        raise ArgumentError("examples and dims of entries are given to gc.Entry", remedy="gc.Entry(model, x, dims=...)")
+    for name, entry in model.items():
+        if not isinstance(name, str) or not name.isidentifier():
+            raise ArgumentError(f"an entry is called {name!r}, which is no identifier", remedy="'encode'")
+        if not isinstance(entry, Entry):
+            raise ArgumentError(f"the entry {name!r} is {type(entry).__name__}", remedy="gc.Entry(model.encode, x)")
+    if not model:
+        raise ArgumentError("a file has at least one entry", remedy="{'encode': gc.Entry(model.encode, x)}")
+    return dict(model)
+
+
+def _with_derivative(entry: Entry) -> Entry:
+    if isinstance(entry.target, CompiledStep):
+        return entry
+    return Entry(
+        entry.target,
+        *entry.examples,
+        dims=entry.dims,
+        train=entry.train,
+        derivative=True,
+        **entry.keyword_examples,
+    )
+
+
+def _assembled(
+    entries: Sequence[TracedEntry],
+    passes: Arranged,
+    precision: str | None,
+    native: Sequence[Target],
+    costs: Costs,
+    calls: Mapping[str, Callable[[Graph, Mapping[str, np.ndarray]], tuple[Sample, ...]]],
+) -> Artifact:
+    """The content of a file with these entries, with code for ``native``, and with the sample calls that ``calls``
+    makes."""
+    weights = {path: held.array for entry in entries for path, held in entry.held.items()}
+    changing = {input_path(v) for entry in entries for v in written_states(entry.graph)}
+    free = {path for entry in entries for path in entry.free}
+    constants = {path: array for path, array in weights.items() if path not in changing | free}
+    found: list[StoredEntry] = []
+    for entry in entries:
+        derived = derive(entry, len(entries) == 1)
+        graph = extended(entry.graph, constants, passes, precision, costs)
+        spec = None if derived is None else derived.spec
+        codes, golden = _codes(graph, constants, native), calls[entry.name](graph, weights)
+        found.append(stored_entry(entry.name, graph, entry.structure, codes, spec, golden))
+        for part in () if derived is None else derived.parts:
+            codes = _codes(part.graph, constants, native)
+            found.append(stored_entry(part.name, part.graph, part.structure, codes))
+    return _artifact(found, [e.graph for e in entries], weights, free)
+
+
+def with_code(stored: Artifact, native: Sequence[Target]) -> Artifact:
+    """The content of a file with code for these machines in the place of what it has. Raises CompileError."""
+    free = {tensor.name for tensor in stored.manifest.weights if tensor.free}
+    constants = {path: array for path, array in stored.weights.items() if path not in free}
+
+    def built(entry: StoredEntry) -> StoredEntry:
+        return replace(entry, natives=tuple(_codes(read_graph(stored, entry.spec.name), constants, native)))
+
+    return replace(stored, entries=tuple(map(built, stored.entries)))
+
+
+def machines_of(names: Sequence[str], strict_order: bool, native: bool) -> list[Target]:
+    """The machines that a file is made for, each once. Raises ArgumentError where there is none, one is a device, or a
+    file without native code is made for one; CompileError for an unknown name."""
+    if not names:
+        raise ArgumentError("a file with native code is made for some target", remedy="target=('avx2', 'avx512')")
+    found = list({strict_name(name) if strict_order else name: None for name in names})
+    machines = [target_named(name) for name in found]
+    if not native and (len(machines) > 1 or machines[0] is not target_named(HOST)):
+        order = ", in strict order" if strict_order else ""
+        what = f"a file without native code is made for no target, here {', '.join(names)}{order}"
+        raise ArgumentError(what, remedy="native=True")
+    for machine in machines if native else ():
+        check_native(machine)
+    return machines
+
+
+def _codes(graph: Graph, constants: Mapping[str, np.ndarray], native: Sequence[Target]) -> list[Code]:
+    if not native:
+        return []
+    frozen = freeze(settle(graph), constants)
+    return [_code(compile_graph(frozen, target=machine)) for machine in native]
+
+
+def _code(compiled: CompiledGraph) -> Code:
+    return Code(compiled.manifest, compiled.object, compiled.constants)
+
+
+def _artifact(
+    entries: Sequence[StoredEntry], graphs: Sequence[Graph], weights: Mapping[str, np.ndarray], free: set[str]
+) -> Artifact:
+    used = {path for entry in entries for path in entry.spec.uses}
+    params = {input_path(v) for graph in graphs for v in graph.inputs if input_class(v) == "param"}
+    kept = {path: np.asarray(array) for path, array in weights.items() if path in used}
+    return model_content.assemble(entries, kept, cache.versions(), params=params, free=free)
+
+
+def extended(
+    graph: Graph, state: Mapping[str, np.ndarray], passes: Arranged, precision: str | None, costs: Costs
+) -> Graph:
+    """A traced graph as a file holds it: after passes of a user, and with narrow weights where that is asked for. It
+    relies on what the trace assumed."""
+    found = graph
+    with assumed(graph):
+        if passes.first:
+            found = optimize(found, passes.first, costs)
+        if precision is not None:
+            found = freeze_narrow(found, state, precision, passes.pipeline, costs).graph
+        elif passes.pipeline is not PIPELINE:
+            found = optimize(freeze(found, state), passes.pipeline, costs)
+    found.assumptions = graph.assumptions
+    return found
+
+
+def check_native(target: Target | None) -> None:
+    """Raises ArgumentError where code for a target is no object code that a file can hold."""
+    if target is not None and is_gpu(target):
+        raise ArgumentError(
+            f"a model file holds no code for {target.cpu}: it is made where the file is loaded, and kept in the cache",
+            remedy="no native code; graphc.load(path, device='cuda')",
+        )
+
+
+# ---- graphs
+
+
+def save_graph(
+    graph: Graph,
+    weights: Mapping[str, np.ndarray],
+    path: str | os.PathLike[str],
+    *,
+    structure: Structure = None,
+    native: bool | CompiledGraph | Sequence[CompiledGraph] = False,
+    golden: Sequence[Sample] = (),
+) -> ModelManifest:
+    """Writes a graph with the arrays of its params and states (by path) to one file, atomically.
+
+    ``structure`` says how a call nests the outputs; without it one output stands by itself and several are a tuple.
+    ``native`` adds object code: True for that of this machine, or what has been compiled from the frozen graph already,
+    for one machine or several; ``golden`` adds sample calls.
+    Raises ArgumentError when an array is missing, or for another suffix than ``.gcm``.
+    """
+    check_options(path, GCM, {"a graph with its weights": True})
+    return model_content.save(path, _of_graph(graph, weights, structure, native, golden))
+
+
+def _of_graph(
+    graph: Graph,
+    weights: Mapping[str, np.ndarray],
+    structure: Structure,
+    native: bool | CompiledGraph | Sequence[CompiledGraph],
+    golden: Sequence[Sample] = (),
+) -> Artifact:
+    """What a file of the graph holds; see ``save_graph``."""
+    paths = [input_path(v) for v in graph.inputs if input_class(v) != "input"]
+    missing = [p for p in paths if p not in weights]
+    if missing:
+        raise ArgumentError(f"the model needs arrays for {', '.join(missing)}")
+    if native is True:
+        native = compile_graph(freeze(settle(graph), weights))
+    compiled = [native] if isinstance(native, CompiledGraph) else native or ()
+    entry = stored_entry(ENTRY, graph, structure, list(map(_code, compiled)), golden=golden)
+    return _artifact([entry], [graph], {path: weights[path] for path in paths}, set())
+
+
+def manifest_of(graph: Graph, weights: Mapping[str, np.ndarray], structure: Structure = None) -> ModelManifest:
+    """What a file with this graph would say; see ``save_graph``."""
+    return _of_graph(graph, weights, structure, False).manifest
+
+
+def load_traced(traced: Traced, *, target: str = HOST, device: Any = None) -> LoadedModel:
+    """The model that ``export`` and ``load`` would make of a trace, without a file in between."""
+    return make_model(in_memory(traced), machine_named(target, device))
+
+
+def in_memory(traced: Traced) -> Artifact:
+    """What ``export`` would write of a trace, without a file."""
+    return _of_graph(traced.graph, traced.state(), nesting(traced.structure), False)

@@ -1,0 +1,321 @@
+"""Models from files: load makes their entries callable on numpy arrays and tensors."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from graphc.base.errors import ArtifactError, GradientError
+from graphc.base.lazy import deferred
+from graphc.base.locks import Lock
+from graphc.base.size import at
+from graphc.calls.machine import HOST, is_device, machine_named, strict_name
+from graphc.calls.plan import Plan, plan_of
+from graphc.files.manifest import TensorSpec, signature
+from graphc.files.model_content import Artifact, StoredEntry
+from graphc.models.model_call import ModelCall
+from graphc.models.model_programs import Programs
+from graphc.models.model_read import entry_name, read_model
+from graphc.models.model_state import ModelState
+from graphc.models.sized_model import ProgramsBySizes, SizesOfModel
+
+if TYPE_CHECKING:
+    from graphc.tensors.tensor import Tensor
+
+_read_weights = deferred("graphc.checkpoints.weight_file:read_weights")
+recorded_calls = deferred("graphc.models.model_gradient:RecordedCalls")
+"""Imported when gradients are asked for."""
+
+
+class LoadedEntry:
+    """One entry of a model from a file: numpy arrays in, numpy arrays out, or tensors in, tensors out. Several threads
+    may call it at once. Its program is made with the first call.
+
+    Where the file holds its derivative, gradients go through it to the tensors that it is called with, and to the
+    parameters of a model that was loaded with ``trainable``."""
+
+    # NOTE: an instance is called through what stands in this slot, so that a call runs no Python at all.
+    __slots__ = ("__call__", "__dict__", "__weakref__")
+
+    __call__: Callable[..., Any]
+    """``entry(*arrays, out=None, **named)``: the outputs for arrays in order or by name, nested as the model nests
+    them. Tensors of other libraries (``__dlpack__``) are arrays, and arguments may be nested as in the export.
+    ``out`` is the array, or the list or tuple of arrays, to write them to. For tensors the outputs are tensors.
+
+    Raises ArgumentError (count, name, kind, sharing of memory), ShapeError and DTypeError."""
+
+    def __init__(self, stored: StoredEntry, programs: Programs):
+        self.spec = stored.spec
+        """What the file says of it."""
+        self.text = stored.text
+        """The graph."""
+        self._stored, self._programs = stored, programs
+        self._lock = Lock()
+        self._recorded: Any = None
+        self.forget()
+
+    def forget(self) -> None:
+        """Has the program made anew with the next call."""
+        self._made: tuple[ModelCall, Mapping[str, float] | None] | None = None
+        self._recorded = None
+        self.__call__ = lambda *args, **named: self._prepared("__call__")(*args, **named)
+        self._run: Callable[..., list[Any]] = lambda *args, **named: self._prepared("_run")(*args, **named)
+
+    def _prepared(self, name: str) -> Callable[..., Any]:
+        self.prepare()
+        return getattr(self, name)
+
+    def prepare(self) -> tuple[ModelCall, Mapping[str, float] | None]:
+        """The calls of the program, which is made when it is the first time. Raises ArtifactError and CompileError."""
+        with self._lock:
+            if self._made is None:
+                program, seconds, held = self._programs.of(self._stored)
+                recorder = None if self.spec.derivative is None else self._recorder
+                calls = ModelCall(self.spec, program, self._programs.state, recorder, held)
+                self._made = calls, seconds
+                self.__call__, self._run = calls.native(), calls.native_list()
+            return self._made
+
+    def _recorder(self) -> Any:
+        with self._lock:
+            if self._recorded is None:
+                self._recorded = recorded_calls(self._stored, self._programs)
+            return self._recorded
+
+    @property
+    def name(self) -> str:
+        """Name of the entry."""
+        return self.spec.name
+
+    @property
+    def inputs(self) -> tuple[TensorSpec, ...]:
+        """Names, element types and shapes of the inputs, in order."""
+        return self.spec.inputs
+
+    @property
+    def outputs(self) -> tuple[TensorSpec, ...]:
+        """Names, element types and shapes of the outputs, in order."""
+        return self.spec.outputs
+
+    @property
+    def program(self) -> Any:
+        """The program that calls run: an Executable, a DeviceExecutable or ProgramsBySizes."""
+        return self.prepare()[0].program
+
+    @property
+    def seconds(self) -> Mapping[str, float] | None:
+        """How long each stage of the compile took; None when object code from the file runs."""
+        return self.prepare()[1]
+
+    def plan(self, **sizes: int) -> Plan:
+        """Bytes of arena, constants and code, and the estimated time, known without a call; for ``sizes`` of named
+        dimensions by name, those not given being the expected ones. Raises ArgumentError for an unknown name, and for
+        a size outside of its range."""
+        program = self.program
+        if isinstance(program, ProgramsBySizes):
+            return plan_of(program.of(program.sizes.named(sizes)))
+        # NOTE: the program has other dimensions where the file's are limited, as 4*time_4 for a time.
+        known = SizesOfModel(self.spec).named(sizes)
+        shapes = tuple([tuple([at(n, known) for n in spec.pattern]) for spec in self.inputs])
+        return plan_of(program, sizes=program.sizes.named(shapes) if known else {})
+
+    def run(self, arrays: Sequence[np.ndarray], out: Sequence[np.ndarray] | None = None) -> list[np.ndarray]:
+        """The outputs in order, for one array per input; written into the arrays of ``out`` when they are given."""
+        return self._run(*arrays, out=out)
+
+    def __repr__(self) -> str:
+        return f"<LoadedEntry {signature(self.name, self.inputs, self.outputs)}>"
+
+
+class LoadedModel:
+    """A model from a file: a call of it is one of its first entry, the others are in ``entries``.
+
+    Parameters and states are its own and live as long as it does; all entries share them. Those that no entry writes
+    are constants of its programs, unless it was loaded with ``trainable``. Calls that write states run one at a time,
+    and no call that takes such a state runs meanwhile.
+    """
+
+    __slots__ = ("__call__", "__dict__", "__weakref__")
+
+    __call__: Callable[..., Any]
+    """As that of a LoadedEntry."""
+
+    def __init__(self, stored: Artifact, programs: Programs):
+        self.manifest = stored.manifest
+        self._state = programs.state
+        found = {e.spec.name: LoadedEntry(e, programs) for e in stored.entries if not e.spec.of}
+        self.entries: Mapping[str, LoadedEntry] = MappingProxyType(found)
+        """The entries by name, in the order of the file."""
+        self._stored = stored
+        self._first = next(iter(found.values()))
+        self._first.prepare()
+        self.__call__ = self._first.__call__
+
+    def entry(self, name: str) -> LoadedEntry:
+        """The entry of a name; raises ArgumentError."""
+        return self.entries[entry_name(self._stored, name)]
+
+    # ---- params and states
+
+    @property
+    def states(self) -> dict[str, np.ndarray]:
+        """Params and states that calls are given, by qualified name; all others are constants of the code."""
+        return self._state.values()
+
+    def parameters(self) -> Iterator[Tensor]:
+        """The parameters, as tensors that require gradients; none without ``trainable``."""
+        return iter(self._state.parameters().values())
+
+    def named_parameters(self) -> Iterator[tuple[str, Tensor]]:
+        """The same with their names."""
+        return iter(self._state.parameters().items())
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """Copies of all parameters and states by name: weights, buffers, states of optimizers and of the random
+        numbers. ``graphc.save`` writes them."""
+        return self._state.state_dict()
+
+    def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> None:
+        """Takes tensors or arrays by name, all or nothing; the names must be those of ``state_dict()``, but for
+        ``strict=False``, which takes what there is.
+
+        What entries write is written in place. Weights that no entry writes are constants of the programs: where one is
+        another one now, programs that take it are replaced with their next call by such that hold no weight, see
+        ``swap_weights``. Raises StateDictError."""
+        self._renew(self._state.load(state, strict))
+
+    def swap_weights(self, weights: str | os.PathLike[str] | Mapping[str, Any]) -> None:
+        """Takes other weights, all or nothing: a file that ``graphc.load_weights`` reads (safetensors, its index of
+        shards, ``.npz``, a checkpoint), or tensors or arrays by name. There must be one for each weight, of its shape
+        and element type; there may be some for what calls change. Names that the model does not have are passed over.
+
+        The first time, programs that hold no weight take the place of those whose constants are weights: they are
+        compiled, or found in the cache, which knows them by the file and not by its weights. From then on weights are
+        packed anew with the next call and nothing is compiled. Entries with named dimensions, parts of derivatives and
+        programs for devices are compiled anew. Calls that run meanwhile end with the weights that they began with.
+        Raises StateDictError, and what reading the file raises."""
+        self._renew(self._state.swap(weights_by_name(weights)))
+
+    def _renew(self, changed: set[str]) -> None:
+        """Has the programs made anew that take one of these weights."""
+        for entry in self.entries.values():
+            if changed.intersection(entry.spec.uses):
+                entry.forget()
+        if changed.intersection(self._first.spec.uses):
+            self.__call__ = self._renewed
+
+    def _renewed(self, *args: Any, **named: Any) -> Any:
+        self._first.prepare()
+        self.__call__ = self._first.__call__
+        return self.__call__(*args, **named)
+
+    def reset_state(self) -> None:
+        """Everything that calls change is as in the file again."""
+        self._state.reset()
+
+    # ---- the first entry
+
+    @property
+    def name(self) -> str:
+        """Name of the model."""
+        return self._first.spec.title
+
+    @property
+    def text(self) -> str:
+        """The graph of the first entry."""
+        return self._first.text
+
+    @property
+    def spec(self) -> Any:
+        """What the file says of the first entry."""
+        return self._first.spec
+
+    @property
+    def inputs(self) -> tuple[TensorSpec, ...]:
+        """Names, element types and shapes of the inputs of the first entry, in order."""
+        return self._first.inputs
+
+    @property
+    def outputs(self) -> tuple[TensorSpec, ...]:
+        """Names, element types and shapes of the outputs of the first entry, in order."""
+        return self._first.outputs
+
+    @property
+    def program(self) -> Any:
+        """The program that calls of the first entry run."""
+        return self._first.program
+
+    @property
+    def seconds(self) -> Mapping[str, float] | None:
+        """How long each stage of the compile took; None when object code from the file runs."""
+        return self._first.seconds
+
+    def plan(self, **sizes: int) -> Plan:
+        """Of the first entry, see ``LoadedEntry.plan``."""
+        return self._first.plan(**sizes)
+
+    def run(self, arrays: Sequence[np.ndarray], out: Sequence[np.ndarray] | None = None) -> list[np.ndarray]:
+        """The outputs of the first entry in order, for one array per input; written into the arrays of ``out`` when
+        they are given."""
+        return self._first.run(arrays, out)
+
+    def __repr__(self) -> str:
+        return f"<LoadedModel {signature(self.name, self.inputs, self.outputs)}>"
+
+
+def load(
+    path: str | os.PathLike[str],
+    trust: bool = False,
+    *,
+    target: str = HOST,
+    device: Any = None,
+    strict_order: bool = False,
+    trainable: bool = False,
+    weights: str | os.PathLike[str] | Mapping[str, Any] | None = None,
+    map: bool | None = None,
+) -> LoadedModel:
+    """Reads a model file and makes it callable.
+
+    The graphs are compiled for this machine, or for what ``target`` names of it, as ``compile`` takes it; or for
+    a ``device``, of which no file holds code. ``strict_order`` as for ``compile``; on CPUs a file whose native code is
+    in strict order is always compiled in it. There arrays of the host are taken and given as well. Object code in the
+    file is native code of whoever wrote it: it runs only with ``trust``, and only where this machine and this
+    version of graphc fit, and where it is for the ``target`` if one is named. With ``trainable`` its parameters are
+    tensors that get gradients, where the file holds a derivative. ``weights`` are taken in the place of the file's, as
+    ``swap_weights`` takes them. ``map`` and its dangers are those of ``files.container.read_with_digest``: weights are
+    the pages of the file itself, which processes share. Raises ArtifactError for a damaged, foreign or newer
+    file; GradientError for ``trainable`` without a derivative; OSError when it cannot be read; CompileError.
+    """
+    machine = machine_named(target, device, strict_order)
+    stored = read_model(path, map)
+    if not is_device(machine) and any(n.manifest.target.strict_order for e in stored.entries for n in e.natives):
+        machine = strict_name(machine)
+    try:
+        return make_model(stored, machine, trust, trainable, weights)
+    except ArtifactError as error:
+        error.what = f"{os.fspath(path)}: {error.what}"
+        raise
+
+
+def make_model(
+    stored: Artifact, machine: str, trust: bool = False, trainable: bool = False, weights: Any = None
+) -> LoadedModel:
+    """A model that can be called; ``machine`` is where it runs (see compiled.machine)."""
+    if trainable and all(e.spec.derivative is None for e in stored.entries):
+        raise GradientError(
+            f"the file of {stored.manifest.name} holds no derivative, without which its parameters get no gradients",
+            remedy="export(..., derivative=True)",
+        )
+    state = ModelState(stored, trainable)
+    if weights is not None:
+        state.swap(weights_by_name(weights))
+    return LoadedModel(stored, Programs(stored, state, machine, trust))
+
+
+def weights_by_name(weights: str | os.PathLike[str] | Mapping[str, Any]) -> Mapping[str, Any]:
+    """What a file of weights holds, or what is given by name."""
+    return weights if isinstance(weights, Mapping) else _read_weights(weights).tree

@@ -1,0 +1,79 @@
+"""Graphs out of model files: read, verified, and compared with what the file says of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from graphc.base.assumptions import holding
+from graphc.base.errors import ArtifactError, GraphcError
+from graphc.base.named_dims import chosen_sizes
+from graphc.base.size import bounds
+from graphc.compiler.freeze import written_states
+from graphc.files import model_content
+from graphc.files.container import MAX_BYTES
+from graphc.files.model_content import Artifact
+from graphc.files.model_manifest import EntrySpec
+from graphc.ir.graph.graph import Graph, input_class, input_path
+from graphc.ir.graph.parse import parse_graph
+from graphc.ir.graph.verify import verify_graph
+from graphc.ir.op import REGISTRY
+from graphc.models.model_read import check_weights
+from graphc.models.model_trace import tensor_spec
+from graphc.ops import registry
+
+assert registry.FAMILIES, "reading a graph needs every op to be defined"
+
+
+def completed(stored: Artifact) -> Artifact:
+    """A file of the first format with what its graph says of its weights. Raises ArtifactError."""
+    graph = read_graph(stored)
+    own = [v for v in graph.inputs if input_class(v) != "input"]
+    spec = replace(stored.first.spec, uses=tuple(map(input_path, own)), writes=_writes(graph))
+    params = [input_path(v) for v in own if input_class(v) == "param"]
+    entry = replace(stored.first, spec=spec)
+    found = model_content.assemble([entry], stored.weights, stored.manifest.versions, params=params)
+    return replace(found, digest=stored.digest)
+
+
+def read_graph(stored: Artifact, name: str | None = None) -> Graph:
+    """The graph of an entry of a model file, of the first one without a name, verified and compared with the manifest;
+    raises ArtifactError."""
+    entry = stored.first if name is None else stored.entry(name)
+    spec = entry.spec
+    unknown = sorted(set(spec.ops) - set(REGISTRY))
+    if unknown:
+        raise ArtifactError(
+            f"the graph uses {', '.join(unknown)}, which this graphc does not know",
+            remedy="import the module that defines it with graphc.define_op; a newer graphc",
+        )
+    assumptions = [known.known() for known in spec.assumptions]
+    try:
+        with holding(assumptions, chosen_sizes({d.name: d for d in spec.dims}, {})):
+            graph = parse_graph(entry.text, entry.data)
+            verify_graph(graph)
+    except RecursionError:
+        raise ArtifactError("the graph is nested too deeply") from None
+    except GraphcError as error:
+        raise ArtifactError(f"the graph is not valid: {error.what}", where=error.where, remedy=error.remedy) from error
+    for value in (v for node in graph.nodes() for v in node.results):
+        if bounds(value.type.nbytes)[0] > MAX_BYTES:
+            raise ArtifactError(f"%{value.name} takes {value.type.nbytes} bytes, at most {MAX_BYTES} are allowed")
+    _compare(stored, spec, graph)
+    graph.assumptions = assumptions
+    return graph
+
+
+def _compare(stored: Artifact, spec: EntrySpec, graph: Graph) -> None:
+    """Raises ArtifactError unless the manifest says of the graph what it is."""
+    own = [v for v in graph.inputs if input_class(v) != "input"]
+    check_weights(stored, [(input_path(v), v.dtype.name, v.shape) for v in own])
+    inputs = tuple(tensor_spec(v.name, v) for v in graph.inputs if input_class(v) == "input")
+    outputs = [(v.dtype.name, v.shape) for v in graph.outputs]
+    if inputs != spec.inputs or outputs != [(s.dtype, s.shape) for s in spec.outputs]:
+        raise ArtifactError("the graph has other inputs or outputs than the manifest")
+    if not stored.is_old and (tuple(map(input_path, own)), _writes(graph)) != (spec.uses, spec.writes):
+        raise ArtifactError("the graph takes or writes other params and states than the manifest says")
+
+
+def _writes(graph: Graph) -> tuple[str, ...]:
+    return tuple(sorted(map(input_path, written_states(graph))))

@@ -1,0 +1,430 @@
+"""Compiled training steps: forward, loss, gradients and the optimizer's update rule in one native call."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from graphc.base import config
+from graphc.base.errors import GradientError, HookError
+from graphc.base.locks import Lock
+from graphc.calls.bindings import Modules
+from graphc.calls.graph_module import as_callable
+from graphc.calls.guards import Recompiles
+from graphc.calls.machine import HOST, machine_named, machine_of
+from graphc.calls.memory import Budget
+from graphc.calls.number_places import MOST_ANSWERS, Fresh, Given, NumberPlaces
+from graphc.calls.outside import Outside
+from graphc.calls.plan import Plan, plan_of
+from graphc.calls.program_table import ProgramTable, trim
+from graphc.calls.recompile_warning import RecompileCount, argument_names
+from graphc.calls.sized_traces import (
+    DimsOfCalls,
+    SizedCall,
+    SizedTrace,
+    SizedTraces,
+    keys_of,
+    program_for,
+)
+from graphc.compiler.memory_report import MemoryReport
+from graphc.ir.graph.graph import Graph
+from graphc.nn.parallel.reducer import reduced_by_graph
+from graphc.ops import dispatch
+from graphc.passes.base import Pass
+from graphc.steps.step_forward import Inputs, forward_and_loss
+from graphc.steps.step_options import DynamicScale, StepOptions
+from graphc.steps.step_program import StepProgram
+from graphc.steps.step_python import PythonStep
+from graphc.steps.step_state import StepState
+from graphc.tape.grad_mode import enable_grad, is_grad_enabled, is_inference_mode_enabled
+from graphc.tensors.structure import (
+    LEAF,
+    Branch,
+    Structure,
+    check_static,
+    flatten,
+    shape_of,
+)
+from graphc.tensors.tensor import Tensor
+from graphc.tracing.identity import repeats
+from graphc.tracing.trace import Traced, modules_of, trace_function
+
+
+class _Batch(NamedTuple):
+    """The arguments of a call."""
+
+    x: tuple[Any, ...]
+    """Those of the model by position."""
+    y: tuple[Any, ...]
+    """Those of the loss, after the model's output; without a loss those of the model that follow."""
+    more: dict[str, Any]
+    """Those of the model by name."""
+
+    def by_position(self) -> tuple[Structure, list[Tensor]]:
+        """The structure of a call with ``x`` and ``y`` by position, and its tensors."""
+        leaves, structure = flatten(((*self.x, *self.y), self.more))
+        return structure, leaves
+
+    def parts(self) -> tuple[Any, ...]:
+        """What is traced with; without keyword arguments there is no place for them."""
+        return (self.x, self.y, self.more) if self.more else (self.x, self.y)
+
+
+class CompiledStep:
+    """One training step as one native call; ``compile_step`` makes them.
+
+    In ``step(x, *y)`` ``x`` is the model's input: a tuple for several, a dictionary for keyword arguments (where its
+    keys are parameters of ``forward``, and among them all that have no default; else it is one argument).
+    ``step(x, y, mask=mask)`` gives the model keyword arguments, too. All that follows ``x`` goes to the loss. Without a
+    loss ``step(*args, **kwargs)`` are the arguments of the model, and the loss is what that returns, the entry or
+    attribute ``loss`` of it, or the only number with a gradient in a tuple, as in ``(logits, loss)``. Numbers are taken
+    as ``compile`` takes them.
+
+    Parameters, buffers, random state and optimizer state are updated in place. Numbers that schedules change are
+    arguments of the program, in the precision of the parameters, so a change needs no new trace. With a dictionary of
+    optimizers the loss returns a dictionary of losses by the same names, or a tuple that begins with one, and each
+    optimizer follows its own loss, all from the same weights; no two hold the same parameter. Where steps follow one
+    another, as in a GAN, ``compile`` takes the whole training function.
+
+    Inside ``no_grad`` and ``inference_mode``, and of tensors made in the latter, a step raises GradientError, as
+    ``backward`` does."""
+
+    def __init__(self, options: StepOptions):
+        self.options = options
+        self.model, self.loss, self.optimizer = options.model, options.loss, options.optimizer
+        self._optimizers = options.optimizers
+        self._state = StepState(options)
+        self._inputs = Inputs(options.model)
+        self.target, self.name = options.target, options.name
+        self._recompiles = Recompiles(self.name)
+        self.last_output: Any = None
+        """What the model gave in the last step."""
+        self.last_grad_norm: Any = None
+        """The norm of the gradients in the last update before they were limited, with ``clip_norm`` or ``grad_norm``;
+        None after a call that only adds up gradients."""
+        self._programs: ProgramTable[StepProgram] = ProgramTable(self._forget)
+        self._count = RecompileCount(self.name, self._argument_names)
+        self._modules: Modules | None = None
+        self._numbers = NumberPlaces()
+        self._calls = DimsOfCalls(options.dims, options.model, self._argument_names())
+        self._traces = SizedTraces()
+        self._lock = Lock()
+        self._log = config.logger("compile")
+
+    def __call__(self, *args: Any, **more: Any) -> Any:
+        """Trains on one batch, ``step(x, *y)``, and returns what the loss returned; see ``compile_step``."""
+        leaves, plain, program, numbers, call = self._found(args, more)
+        if program is None:
+            return self._run_apart(leaves, plain)
+        return self._run(program, [*leaves, *numbers] if numbers else leaves, call)
+
+    def __repr__(self) -> str:
+        optimizers = ", ".join(type(o).__name__ for o in self._optimizers)
+        return f"compile_step({self.name}, {optimizers}; {len(self._programs)} programs)"
+
+    def prepare(self, *args: Any, **more: Any) -> StepProgram:
+        """The program for a batch, which is made where there is none yet; nothing is run. Raises what a call raises."""
+        leaves, _, program, _, _ = self._found(args, more)
+        if program is None:
+            raise self._refusal(leaves)
+        return program
+
+    def _found(self, args: tuple[Any, ...], more: dict[str, Any]) -> tuple[Any, ...]:
+        """The tensors of a call, the batch as it was given, and the program for it with the numbers that it is given
+        and the sizes of its dimensions; None in its place where no program is for it."""
+        x, y = args[:1], args[1:]
+        if x and isinstance(x[0], tuple):
+            x = x[0]
+        elif x and not more and self._inputs.are_keywords(x[0]):
+            x, more = (), x[0]
+        structure: Any = (len(x), len(y))
+        leaves: Sequence[Any] = (*x, *y)
+        batch = _Batch(x, y, more)
+        # NOTE: loops, not comprehensions: each of those is a call of a function before Python 3.12.
+        is_plain = not more
+        for leaf in leaves:
+            if not isinstance(leaf, Tensor):
+                is_plain = False
+        plain = batch
+        if not is_plain:
+            batch = self._opened(batch)
+            leaves, structure = flatten(batch.parts())
+        shape, given = (structure, []) if type(structure) is tuple else self._numbers.opened(structure)
+        modules = self._modules
+        if modules is None or not modules.holds():
+            found = [m for t in (self.model, self.loss) if t is not None for _, m in modules_of(t)]
+            modules = self._modules = Modules(found)
+            self._programs.clear()
+            self._traces.clear()
+        types = tuple([(t.dtype, shape_of(t)) for t in leaves])
+        key = (shape, types, modules.training(), True, repeats(leaves), machine_of(self.target, leaves))
+        is_apart = not is_grad_enabled() or is_inference_mode_enabled() or dispatch.runs_python()
+        for leaf in leaves:
+            if leaf._counter is None or (leaf._node is not None and leaf._requires_grad):
+                is_apart = True
+        if is_apart:
+            return leaves, plain, None, None, None
+        call = self._calls.of(*batch.by_position()) if self._calls.is_any else None
+        program, numbers = self._find(key, given, call) or self._new(key, structure, modules, batch, call)
+        return leaves, plain, program, numbers, call
+
+    def _opened(self, batch: _Batch) -> _Batch:
+        """A batch with tensors in the places of whole numbers that are sizes."""
+        by_position, more = self._calls.with_numbers((*batch.x, *batch.y), batch.more)
+        return _Batch(by_position[: len(batch.x)], by_position[len(batch.x) :], more)
+
+    def _run(self, program: StepProgram | PythonStep, leaves: Sequence[Any], call: SizedCall | None) -> Any:
+        """One call of a program, with the hooks of the optimizers that it steps, and what is counted."""
+        if self._state.reductions.modules:
+            self._state.reductions.check()
+        if self.options.accumulate > 1:
+            self._state.meet(program.params, program.updates)
+        if not program.updates:
+            result = program.run(leaves, call and call.sizes)
+        else:
+            for optimizer in self._optimizers:
+                if getattr(optimizer, "_step_pre_hooks", None):
+                    self._run_pre_hooks(optimizer, program)
+            result = program.run(leaves, call and call.sizes)
+            for optimizer in self._optimizers:
+                optimizer.step_count += 1
+                for hook in list(getattr(optimizer, "_step_post_hooks", {}).values()):
+                    hook(optimizer, (), {})
+        self._state.advance(program.params)
+        self.last_output, self.last_grad_norm = result.output, result.norm
+        return result.loss
+
+    def _run_apart(self, leaves: Sequence[Any], batch: _Batch) -> Any:
+        """A call that no program is for: it raises, or runs as Python for who wants to see it."""
+        has_history = any([t._counter is None or (t._node is not None and t._requires_grad) for t in leaves])
+        if has_history or not is_grad_enabled() or is_inference_mode_enabled():
+            raise self._refusal(leaves)
+        return self._run(PythonStep(self.options, self._state, batch), leaves, None)
+
+    def _refusal(self, leaves: Sequence[Any]) -> GradientError:
+        """Why there is no step, as eager mode has no gradient then."""
+        if not is_grad_enabled() or is_inference_mode_enabled():
+            mode = "inference_mode" if is_inference_mode_enabled() else "no_grad"
+            return GradientError(
+                f"{self.name}: a training step inside of {mode}(), where operations are not recorded for gradients",
+                remedy="call the step outside of it; with enable_grad() around the call if it is only no_grad()",
+            )
+        if any([leaf._counter is None for leaf in leaves]):
+            return GradientError(
+                f"{self.name}: an input was made in inference mode and cannot be saved for a backward pass",
+                remedy="input.clone() outside of inference mode, or no_grad instead of it",
+            )
+        return GradientError(
+            f"{self.name}: an input is the result of an operation with gradients, which the step would not reach",
+            remedy="input.detach(), or make the operation part of the model",
+        )
+
+    def __reduce__(self) -> Any:
+        return _copied, (self.options, self._state.copied())
+
+    def _forget(self) -> None:
+        """Nothing but the table refers to a program."""
+
+    def _argument_names(self) -> list[str]:
+        names = argument_names(self.model)
+        return names if self.loss is None else [*names, *argument_names(self.loss)[1:]]
+
+    def _find(self, key: Any, given: Given, call: SizedCall | None) -> tuple[StepProgram, list[Tensor]] | None:
+        """The program for a call, and the numbers that the call gives as tensors."""
+        for program in (p for known in keys_of(call, key) for p in self._programs.find(known)):
+            fits = call is None or program.traced.assumptions.broken(call.sizes) is None
+            if program.updates is not self._state.is_update:
+                continue
+            if fits and program.holds() and (numbers := program.given.tensors(given)) is not None:
+                if program is not self._programs.last:
+                    self._programs.use(program)
+                return program, numbers
+        return None
+
+    def _new(
+        self, key: Any, structure: Any, modules: Modules, batch: _Batch, call: SizedCall | None
+    ) -> tuple[StepProgram, list[Tensor]]:
+        with self._lock:
+            shape, given = self._numbers.learned(structure, self._programs)
+            key = (shape, *key[1:])
+            if found := self._find(key, given, call):
+                return found
+            known = call and self._traces.find(call.key(key), call.sizes, given)
+            known = known or self._sibling(key, given, call)
+            is_first = known is None
+            if known is None:
+                check_static(structure if isinstance(structure, Branch) else LEAF)
+                before = self._programs.items() if call is None else self._traces.items()
+                self._recompiles.tell(call.key(key) if call else key, dict(before), modules, self._numbers.remarks)
+                shape, given, traced, taken = self._numbers.traced(
+                    structure, lambda fresh: self._trace(batch, fresh, call)
+                )
+                key = (shape, *key[1:])
+                if taken.is_none and (found := self._find(key, given, call)):
+                    return found
+                trace = SizedTrace(traced, Outside(traced, modules), taken)
+                if call is not None:
+                    self._traces.add(call.key(key), trace)
+                known = trace, taken.of_trace()
+            trace, numbers = known
+            leaves, updates = batch.by_position()[1], self._state.is_update
+
+            def make(_: Any, found: Traced) -> StepProgram:
+                return StepProgram(self.options, self._state, updates, trace, found, leaves)
+
+            program, key = program_for(trace, call, key, make, self.name)
+            program.holds()
+            self._programs.add(key, program)
+            if len([p for p in self._programs.find(key) if p.given.asks]) > MOST_ANSWERS:
+                self._numbers.fix(trace.numbers.asks)
+            self._log.info("%s: variant %d", self.name, len(self._programs))
+            trim()
+            if is_first:
+                self._count.note(key, 4)
+            return program, numbers
+
+    def _sibling(self, key: Any, given: Given, call: SizedCall | None) -> tuple[SizedTrace, list[Tensor]] | None:
+        """The trace of the other program for the same call: of the two for accumulation."""
+        if call is not None or self.options.accumulate == 1:
+            return None
+        for program in self._programs.find(key):
+            if program.updates is not self._state.is_update and program.holds():
+                numbers = program.given.tensors(given)
+                if numbers is not None:
+                    return program.trace, numbers
+        return None
+
+    def _trace(self, batch: _Batch, fresh: Fresh, call: SizedCall | None) -> Traced:
+        forward = functools.partial(forward_and_loss, self.model, self.loss, self.options.losses)
+        named = list(modules_of(self.model))
+        if self.loss is not None:
+            named += [(f"loss.{prefix}", m) for prefix, m in modules_of(self.loss)]
+        sized = call.arguments() if call else {}
+        with enable_grad(), reduced_by_graph():
+            return trace_function(forward, batch.parts(), {}, self.name, named, True, numbers=fresh(), **sized)
+
+    def _run_pre_hooks(self, optimizer: Any, program: StepProgram | PythonStep) -> None:
+        """Hooks that run before the update may look, but not write: forward and update are one here."""
+        before = [(t._data, t._version) for t in program.binding.tensors()]
+        for hook in list(optimizer._step_pre_hooks.values()):
+            hook(optimizer, (), {})
+        after = [(t._data, t._version) for t in program.binding.tensors()]
+        if any([a[0] is not b[0] or a[1] != b[1] for a, b in zip(before, after, strict=True)]):
+            raise HookError(
+                f"{self.name}: a hook before the optimizer's step wrote to a tensor of the model, which would change "
+                "the forward pass too: that is one with the update",
+                remedy="write in a hook after the step, or between steps",
+            )
+
+    def plan(self) -> list[Plan]:
+        """What the programs of all signatures so far take: memory, code, the estimated time."""
+        return [plan_of(p.program) for p in self._programs]
+
+    def memory_report(self) -> list[MemoryReport]:
+        """What the memory budget has led to, for each signature so far; empty without a budget."""
+        return [p.memory_report for p in self._programs if p.memory_report is not None]
+
+    @property
+    def ema(self) -> Any:
+        """The AveragedModel of ``ema=``; None without."""
+        return self._state.average
+
+    @property
+    def loss_scale(self) -> float:
+        """What the loss is multiplied by in the next update."""
+        scale = self.options.loss_scale
+        return self._state.scaling["scale"].item() if self._state.scaling else 1.0 if scale is None else float(scale)
+
+    def state_dict(self) -> dict[str, Any]:
+        """All that training needs to go on besides the model's own ``state_dict``: state and options of the optimizers,
+        their counts of steps, the random state, sums of gradients and how many micro-batches are in them, averaged
+        weights, and the loss scale. Tensors are not copied; ``graphc.save_state`` takes it."""
+        return self._state.state_dict()
+
+    def sharded_state_dict(self) -> dict[str, Any]:
+        """What this process has of ``state_dict``, for ``graphc.distributed.checkpoint``: all of it, unless processes
+        share the state of an optimizer."""
+        return self._state.state_dict(sharded=True)
+
+    def needs_entry(self, path: Sequence[Any]) -> bool:
+        """Whether ``load_state_dict`` reads, in this process, what stands at a path of keys in ``state_dict``."""
+        return self._state.needs_entry(path)
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Goes on where ``state_dict`` was made: for a model with the weights of then every step gives the same bits.
+        The random state of the process is set. Raises StateDictError, and nothing has changed, where it is the state of
+        another kind of step."""
+        self._state.load_state_dict(state_dict)
+
+    @property
+    def graphs(self) -> list[Graph]:
+        """The graphs of all signatures so far, before optimization."""
+        return [p.graph for p in self._programs]
+
+
+def _copied(options: StepOptions, begun: Mapping[str, Any]) -> CompiledStep:
+    step = CompiledStep(options)
+    step._state.begin(begun)
+    return step
+
+
+def compile_step(
+    model: Any,
+    loss: Callable[..., Any] | None = None,
+    optimizer: Any = None,
+    *,
+    passes: Sequence[Pass] = (),
+    target: str = HOST,
+    device: Any = None,
+    dims: Any = None,
+    memory: int | str | None = None,
+    clip_norm: float | None = None,
+    clip_value: float | None = None,
+    norm_type: float = 2.0,
+    accumulate: int = 1,
+    ema: Any = None,
+    loss_scale: Any = None,
+    grad_norm: bool = False,
+    grads: bool = False,
+    precision: str | None = None,
+    first_nan: bool | str = False,
+    strict_order: bool = False,
+) -> CompiledStep:
+    """A callable ``step(x, y)`` that runs forward, ``loss(output, y)``, backward and the optimizer's update as one
+    native call and returns what the loss returned: the loss, or a tuple or list that begins with it, with metrics.
+    CompiledStep says how batches reach the model, docs/training.md shows all of this.
+
+    ``loss=None``: the model computes the loss. ``optimizer``: any of graphc.optim or of one's own with any groups and
+    schedules, but for L-BFGS; a list of them, which share the loss; or a dictionary of them by names of losses. The
+    model may be a graph, bound to the tensors that were traced. Raises ArgumentError.
+
+    ``passes``: graph passes as ``compile`` takes them; those without ``after`` see forward pass and loss, before
+    gradients, others the whole step. ``target`` and ``strict_order`` as for ``compile``. ``device``: where it runs;
+    nothing but the results comes to the host. ``dims``: sizes of ``x`` and ``y`` with names, by the names that model
+    and loss have for these: one trace serves the shorter last batch, too. ``memory``: the most temporary memory that a
+    step may plan for: bytes, ``"200MB"``, or ``"70%"`` of what it plans for without; values are then computed twice
+    until it fits, and ``step.memory_report()`` says which. Raises MemoryLimitError, with the least that was reached,
+    where none fits.
+
+    ``clip_value`` limits each element of the gradients, then ``clip_norm`` the ``norm_type``-norm of all together, as
+    ``nn.utils.clip_grad_value_`` and ``clip_grad_norm_`` do. ``grad_norm=True``: ``step.last_grad_norm`` is the norm
+    before, as with ``clip_norm``. ``grads=True``: each update leaves what the optimizers saw in ``grad``.
+    ``accumulate=N``: N - 1 calls add gradients up, each N-th also updates, by the gradient of the mean of the N losses,
+    as of ``(loss / N).backward()`` N times; each call returns its own loss, not divided. ``ema``: the share that moving
+    means of the weights keep at each update, or an ``optim.swa_utils.AveragedModel`` of the model; ``step.ema`` is the
+    AveragedModel. ``loss_scale`` multiplies the loss for the backward pass, and is taken out of the gradients before
+    all else: a number, "dynamic" or a ``DynamicScale``: then updates with gradients that are not finite are left out,
+    and the scale follows as with torch.amp.GradScaler. ``precision="bf16"`` rounds what large products multiply to
+    bf16; sums, weights, gradients and slots stay as they are (see docs/precision.md).
+
+    ``first_nan=True``: a step whose loss, gradients or buffers are not finite raises NonFiniteError, which names the
+    first node that made such a number, with its module, line and operands, and leaves everything as before the step. An
+    update that overflows is found within 128 steps; with ``first_nan="all"`` before it is written. docs/debugging.md
+    says what counts.
+    """
+    scale = DynamicScale() if loss_scale == "dynamic" else loss_scale
+    parts = as_callable(model), loss, optimizer, tuple(passes), machine_named(target, device, strict_order), dims
+    budget = None if memory is None else Budget.parse(memory)
+    more = clip_norm, clip_value, norm_type, accumulate, ema, scale, grad_norm, grads, precision, first_nan
+    return CompiledStep(StepOptions(*parts, budget, *more))

@@ -1,0 +1,74 @@
+"""The update rule of an optimizer as a part of a training step's graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from graphc.base.mutation_epoch import EPOCH
+from graphc.calls.bindings import Slot
+from graphc.ir.graph.graph import Graph, Value
+from graphc.ir.op import Trait
+from graphc.ir.types import TensorType
+from graphc.ops import elementwise as ew
+from graphc.optim.settings import GroupRule
+from graphc.tensors.tensor import Tensor
+from graphc.tracing.tracer import Tracer
+
+
+class UpdatedParameters:
+    """That what stands in the place of each parameter which a program updates is the parameter of the optimizer."""
+
+    def __init__(self, pairs: Sequence[tuple[Slot, Tensor]]):
+        self._pairs = pairs
+        self._counted = all(slot.counted for slot, _ in pairs)
+        self._seen = -1
+        """The mutation epoch when ``holds`` looked last and was true."""
+
+    def holds(self) -> bool:
+        """Whether no parameter was replaced in the model."""
+        epoch = EPOCH[0]
+        if self._seen == epoch and self._counted:
+            return True
+        if not all([slot.tensor() is parameter for slot, parameter in self._pairs]):
+            return False
+        self._seen = epoch
+        return True
+
+
+def state_path(argument: Value, name: str) -> str:
+    """The path of a state of the optimizer in graphs."""
+    return f"optimizer.{argument.node.attrs['path']}.{name}"
+
+
+def taken_writes(graph: Graph, parameters: Iterable[Value], updates: bool) -> dict[Value, Value]:
+    """What arguments hold after the forward pass; writes of parameters go where the update writes them, once."""
+    contents = {parameter: parameter for parameter in parameters}
+    for node in list(graph.nodes()):
+        if node.op.has(Trait.STATE_WRITE):
+            if node.operands[0] in contents and updates:
+                graph.erase(node)
+            contents[node.operands[0]] = node.operands[1]
+    return contents
+
+
+def append_update(
+    tracer: Tracer, optimizer: Any, param: Any, values: tuple[Value, Value, Any], rule: GroupRule, finite: Any = None
+) -> Value:
+    """Appends the update of one parameter, from what it holds then, and its state; returns what it holds after it.
+
+    ``finite`` says, where it is given, whether anything is updated at all."""
+    argument, content, gradient = values
+    state = {}
+    for name, tensor in optimizer.state_of(param).items():
+        path = state_path(argument, name)
+        state[name] = tracer.graph.add_input(TensorType(tensor.dtype, tensor.shape), path, "state", path)
+    images = {name: Tensor._wrap(value) for name, value in state.items()}
+    new, new_state = optimizer.new_values(Tensor._wrap(content), gradient, images, rule.values)
+    if finite is not None:
+        new = ew.where(finite, new, Tensor._wrap(content))
+        new_state = {name: ew.where(finite, new_state[name], image) for name, image in images.items()}
+    after = tracer.write(argument, new)
+    for name, value in state.items():
+        tracer.write(value, new_state[name])
+    return after

@@ -1,0 +1,197 @@
+"""Compiled functions with named dimensions: one trace for all sizes, checked sizes, assumptions with their lines."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+import graphc as gc
+from graphc import nn
+from graphc.base.size import UndecidedSize
+from graphc.compiler.compile import compile_graph
+from graphc.errors import ShapeError
+from tests.calls.sized import BATCH, TIME, ones, same
+
+
+def test_one_trace_serves_all_sizes(traces):
+    model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4), nn.Softmax(-1))
+    compiled = gc.compile(model, dims={"input": (BATCH,)})
+    for size in (1, 3, 5, 17, 3, 64):
+        x = gc.rand(size, 8)
+        same(compiled(x), model(x))
+    assert len(traces) == 1
+
+
+def test_gradients_flow_for_every_size(traces):
+    model = nn.Linear(8, 4)
+    compiled = gc.compile(model, dims=[(BATCH,)])
+    for size in (1, 6, 9):
+        x = gc.rand(size, 8, requires_grad=True)
+        y = gc.tensor(x.detach().numpy().copy(), requires_grad=True)
+        (compiled(x) ** 2).sum().backward()
+        (model(y) ** 2).sum().backward()
+        same(x.grad, y.grad)
+    assert len(traces) == 1
+
+
+def test_a_branch_on_a_size_leads_to_a_second_trace_that_names_its_line(traces, told_reasons):
+    @gc.compile(dims={"x": (BATCH, TIME)})
+    def f(x):
+        if x.shape[1] > 10:
+            return x * 2
+        return x + 1
+
+    for time in (3, 10, 11, 100, 4):
+        x = gc.rand(2, time)
+        same(f(x), x * 2 if time > 10 else x + 1)
+    assert len(traces) == 2
+    (message,) = told_reasons()
+    assert "sizes: it was traced for time <= 10 (asked at" in message and "test_sized_traces.py" in message
+    assert "now batch = 2, time = 11" in message
+
+
+def test_sizes_that_code_returns_or_keeps_are_those_of_the_call(traces):
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.seen = None
+
+        def forward(self, x):
+            self.seen = x.shape[0]
+            return x + 1, x.shape, {"half": x.shape[1] / 2, "count": x.numel()}, x.size(1) - 1
+
+    model = Net()
+    compiled = gc.compile(model, dims={"x": (BATCH, TIME)})
+    for batch, time in ((2, 3), (4, 6), (1, 1)):
+        y, shape, numbers, less = compiled(ones(batch, time))
+        assert shape == (batch, time) == y.shape and all(type(n) is int for n in shape)
+        assert numbers == {"half": time / 2, "count": batch * time} and less == time - 1
+        assert type(numbers["half"]) is float and model.seen == batch
+    assert len(traces) == 1
+
+
+def test_numbers_and_sizes_are_open_together(traces):
+    @gc.compile(dims={"x": (BATCH,)})
+    def f(x, scale):
+        return x * scale
+
+    for batch, scale in ((2, 0.5), (3, 0.25), (4, 0.75), (2, 1.5)):
+        same(f(ones(batch, 3), scale), ones(batch, 3) * scale)
+    assert len(traces) <= 2
+
+
+def test_a_copy_has_the_dimensions():
+    model = nn.Linear(3, 3)
+    again = pickle.loads(pickle.dumps(gc.compile(model, dims=[(BATCH,)])))
+    with pytest.raises(ShapeError, match="batch is 65"):
+        again(ones(65, 3))
+    assert again(ones(64, 3)).shape == (64, 3)
+
+
+def test_a_trace_is_a_graph_with_dimensions():
+    graph = gc.trace(nn.Linear(3, 2), ones(4, 3), dims=[(BATCH,)])
+    assert [str(v.type) for v in graph.outputs] == ["f32[batch,2]"] and not graph.assumptions
+    compiled = gc.compile(graph)
+    for size in (1, 5):
+        assert compiled(ones(size, 3)).shape == (size, 2)
+    with pytest.raises(ShapeError, match="batch is 65"):
+        compiled(ones(65, 3))
+
+
+def signatures(compiled) -> list[str]:
+    return sorted(v.program.signature for v in compiled.variants)
+
+
+def test_one_program_serves_all_sizes_forward_and_backward():
+    model = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 4))
+    compiled = gc.compile(model, dims=[(BATCH,)])
+    for size in (3, 1, 64, 17):
+        x = gc.randn(size, 8)
+        gradients = []
+        for function in (compiled, model):
+            model.zero_grad()
+            (function(x) ** 2).mean().backward()
+            gradients.append([p.grad.clone() for p in model.parameters()])
+        for a, b in zip(*gradients, strict=True):
+            same(a, b)
+    (forward,) = signatures(compiled)
+    assert forward.startswith("Sequential.forward(input: f32[batch,8])")
+
+
+def test_common_sizes_have_programs_of_their_own():
+    model = nn.Linear(8, 4)
+    compiled = gc.compile(model, dims=[(gc.Dim("batch", 1, 64, common=(1, 32)),)])
+    with gc.no_grad():
+        for size in (3, 1, 32, 17, 1):
+            x = gc.randn(size, 8)
+            same(compiled(x), model(x))
+    assert [s.partition("[")[2].partition(",")[0] for s in signatures(compiled)] == ["1", "32", "batch"]
+
+
+def test_sizes_that_vary_take_two_programs_at_most():
+    compiled = gc.compile(lambda x: (x.mean(0), x.shape[0], x.sum() / x.shape[0]), dims="auto")
+    for size in (3, 1, 17, 5, 3):
+        mean, count, total = compiled(gc.ones(size, 8))
+        assert count == size and total.item() == 8.0 and mean.tolist() == [1.0] * 8
+    assert len(compiled.variants) == 2
+
+
+def test_what_has_no_program_for_all_sizes_gets_one_for_each_and_says_so(monkeypatch, caplog):
+    tried = []
+
+    def refuse(graph, *args, **kwargs):
+        if graph.dims:
+            tried.append(graph)
+            raise UndecidedSize("batch <= 7 depends on the sizes of a call")
+        return compile_graph(graph, *args, **kwargs)
+
+    monkeypatch.setattr("graphc.calls.machine._compile_graph", refuse)
+    model = nn.Linear(8, 4)
+    compiled = gc.compile(model, dims=[(BATCH,)])
+    with gc.no_grad():
+        for size in (3, 5, 3):
+            x = gc.randn(size, 8)
+            same(compiled(x), model(x))
+    assert len(compiled.variants) == 2 and len(tried) == 1
+    assert "Linear is compiled for each size of its dimensions: batch <= 7 depends" in caplog.text
+
+
+@pytest.mark.parametrize("dims", ["auto", [(1, gc.Dim("time", 1, 512))]])
+def test_what_is_assumed_of_a_dimension_limits_it_in_the_program(dims):
+    class Places(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.places = nn.Embedding(128, 4)
+
+        def forward(self, x):
+            return x + self.places.weight[: x.shape[1]]
+
+    model = Places()
+    compiled = gc.compile(model, dims=dims)
+    with gc.no_grad():
+        for time in (5, 9, 128, 3):
+            x = gc.randn(1, time, 4)
+            same(compiled(x), model(x))
+    assert len(compiled.variants) == (2 if dims == "auto" else 1)
+
+
+def _gradient_of_a_row_that_meets_all(x):
+    x = x.clone().requires_grad_()
+    (x * x[:1]).sum().backward()
+    return x.grad
+
+
+@pytest.mark.parametrize(
+    ("function", "least"),
+    [
+        (lambda x: gc.arange(x.shape[0] - 1, -1, -1) * x[:, 0], 1),
+        (lambda x: 1 / gc.full((x.shape[0],), -1.0).sum() + x.sum(), 0),
+        (_gradient_of_a_row_that_meets_all, 1),
+    ],
+    ids=["counted down", "sum of no negative numbers", "gradient of a row that meets all"],
+)
+@pytest.mark.parametrize("size", [0, 1, 2, 7])
+def test_ends_of_ranges_are_as_eager(function, least, size):
+    x = gc.arange(3.0 * max(size, least)).reshape(-1, 3)
+    same(gc.compile(function, dims={0: (gc.Dim("n", least, 64),)})(x), function(x))

@@ -1,0 +1,210 @@
+"""Model files whose inputs have named dimensions."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+import graphc as gc
+from graphc import nn
+from graphc.errors import ArgumentError, CompileError, IndexRangeError, ShapeError
+from graphc.files import model_content
+from graphc.models import model_programs, sized_model
+
+BATCH, TIME = gc.Dim("batch", 1, 64, hint=4), gc.Dim("time", 1, 100, hint=8)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "model.gcm"
+
+
+class Counting(nn.Module):
+    """Writes to a state and returns what several outputs are made of."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(8, 4)
+        self.register_buffer("seen", gc.zeros(()))
+
+    def forward(self, x, mask):
+        self.seen += x.shape[0]
+        return {"y": self.fc(x) * mask.unsqueeze(-1), "mean": x.mean(1), "seen": self.seen.clone()}
+
+
+def check(loaded, model):
+    for batch, time in ((1, 1), (2, 5), (64, 3), (3, 100)):
+        x, mask = np.random.rand(batch, time, 8).astype(np.float32), np.ones((batch, time), np.float32)
+        found = loaded(x, mask=mask)
+        with gc.no_grad():
+            expected = model(gc.tensor(x), gc.tensor(mask))
+        assert found.keys() == expected.keys()
+        for name, value in expected.items():
+            np.testing.assert_allclose(found[name], value.numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_a_loaded_model_takes_all_sizes(path):
+    model = Counting().eval()
+    made = gc.export(
+        model, gc.ones(2, 3, 8), gc.ones(2, 3), path=path, dims={"x": (BATCH, TIME), "mask": (BATCH, TIME)}
+    )
+    assert [str(s) for s in made.inputs] == ["x: f32[batch,time,8]", "mask: f32[batch,time]"]
+    assert [d.name for d in made.dims] == ["batch", "time"] and not made.assumptions
+    assert model_content.load(path).manifest == made
+    loaded = gc.load(path)
+    check(loaded, model)
+    assert loaded.plan(batch=2, time=3).arena <= loaded.plan(batch=64, time=100).arena
+    with pytest.raises(ArgumentError, match="no dimension rows"):
+        loaded.plan(rows=2)
+
+
+def test_where_there_is_no_program_for_all_sizes_each_has_its_own(path, monkeypatch):
+    monkeypatch.setattr(model_programs, "for_all_sizes", lambda *_: CompileError("not for all"))
+    monkeypatch.setenv("GRAPHC_PROGRAMS", "2")
+    model = Counting().eval()
+    gc.export(model, gc.ones(2, 3, 8), gc.ones(2, 3), path=path, dims=[(BATCH, TIME), (BATCH, TIME)])
+    loaded = gc.load(path)
+    check(loaded, model)
+    check(loaded, model)
+    assert loaded.seconds and loaded.plan(batch=2, time=3).signature[0] == "x: f32[2,3,8]"
+
+
+def test_sizes_that_do_not_fit_are_told_by_name(path):
+    gc.export(nn.Linear(8, 4), gc.ones(2, 8), path=path, dims=[(BATCH,)])
+    loaded = gc.load(path)
+    with pytest.raises(ShapeError, match=r"batch is 65, outside of 1\.\.64"):
+        loaded(np.ones((65, 8), np.float32))
+    with pytest.raises(ShapeError):
+        loaded(np.ones((5, 7), np.float32))
+    with pytest.raises(ArgumentError):
+        loaded(np.ones((5, 8), np.float32), np.ones(3, np.float32))
+
+
+def test_what_a_trace_assumed_is_kept_and_checked(path):
+    def f(x):
+        return x * 2 if x.shape[0] > 10 else x + 1
+
+    made = gc.export(f, gc.ones(3), path=path, dims=[(BATCH,)])
+    assert [str(a).partition(" (asked at")[0] for a in made.assumptions] == ["batch <= 10"]
+    assert "test_sized_model.py" in made.assumptions[0].place
+    loaded = gc.load(path)
+    assert loaded(np.ones(10, np.float32)).tolist() == [2.0] * 10
+    with pytest.raises(ShapeError, match=r"f was traced for batch <= 10 .*and is called with batch = 11"):
+        loaded(np.ones(11, np.float32))
+
+
+def test_a_file_without_dimensions_says_nothing_of_them(path):
+    gc.export(nn.Linear(8, 4), gc.ones(2, 8), path=path)
+    assert b'"dims"' not in path.read_bytes() and b'"assumptions"' not in path.read_bytes()
+
+
+def test_a_graph_is_written_with_its_dimensions(path):
+    graph = gc.trace(lambda x: x * 2 if x.shape[0] > 2 else x, gc.ones(4), dims=[(BATCH,)])
+    made = gc.export(graph, path=path)
+    assert [(d.low, d.high) for d in made.dims] == [(3, 64)] and not made.assumptions
+    loaded = gc.load(path)
+    assert loaded(np.ones(3, np.float32)).tolist() == [2.0] * 3
+    with pytest.raises(ShapeError, match="batch is 2"):
+        loaded(np.ones(2, np.float32))
+
+
+class Cache(nn.Module):
+    """Writes at a place, and gives the sum of what was written up to it."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("kept", gc.zeros(20, 4))
+
+    def forward(self, x, pos: int):
+        self.kept[pos] = x
+        return self.kept[: pos + 1].sum(0)
+
+
+@pytest.mark.parametrize("native", [False, True])
+def test_a_model_file_takes_numbers(path, native):
+    manifest_ = gc.export(Cache(), gc.zeros(4), 3, path=path, native=native, dims={"pos": gc.Dim("pos", 0, 19)})
+    assert [str(spec) for spec in manifest_.inputs] == ["x: f32[4]", "pos: int = pos"]
+    loaded, model = gc.load(path, trust=native), Cache()
+    for pos in (0, np.int64(1), 19, np.array(7), 0):
+        x = np.random.rand(4).astype(np.float32)
+        np.testing.assert_allclose(loaded(x, pos), model(gc.tensor(x), int(pos)).numpy(), rtol=1e-5)
+    np.testing.assert_allclose(loaded(pos=3, x=x), model(gc.tensor(x), 3).numpy(), rtol=1e-5)
+    np.testing.assert_allclose(loaded(gc.tensor(x), 4).numpy(), model(gc.tensor(x), 4).numpy(), rtol=1e-5)
+    for wrong, message in {20: "pos is 20, outside of 0..19", True: "pos is a whole number, not bool True"}.items():
+        with pytest.raises(ArgumentError, match=message):
+            loaded(x, wrong)
+    with pytest.raises(ArgumentError, match=r"not float 2\.0"):
+        loaded(x, 2.0)
+
+
+def test_where_there_is_no_program_for_all_numbers_each_has_its_own(path, monkeypatch):
+    gc.export(Cache(), gc.zeros(4), 3, path=path, dims={"pos": gc.Dim("pos", 0, 19)})
+    monkeypatch.setattr(sized_model, "compile_on", refusing(sized_model.compile_on))
+    monkeypatch.setattr("graphc.models.model_programs.for_all_sizes", lambda *_: CompileError("no"))
+    loaded, model = gc.load(path), Cache()
+    for pos in (0, 4, 19, 0):
+        x = np.random.rand(4).astype(np.float32)
+        np.testing.assert_allclose(loaded(x, pos), model(gc.tensor(x), pos).numpy(), rtol=1e-5)
+
+
+def refusing(compile_on):
+    """A compiler without programs for all sizes."""
+
+    def compile_fixed(graph, *more):
+        assert not graph.dims
+        return compile_on(graph, *more)
+
+    return compile_fixed
+
+
+def per_size(path, monkeypatch, function, *examples, dims):
+    """A loaded model of which each size has a program."""
+    gc.export(function, *examples, path=path, dims=dims)
+    monkeypatch.setattr(sized_model, "for_all_sizes", None)
+    monkeypatch.setattr(model_programs, "for_all_sizes", lambda *_: CompileError("not for all"))
+    return gc.load(path)
+
+
+def test_programs_of_one_size_say_what_is_wrong_in_a_call(path, monkeypatch):
+    table = gc.rand(7, 4)
+    loaded = per_size(path, monkeypatch, lambda i: table[i] * 2, gc.tensor([1, 2, 3, 4]), dims=[(BATCH,)])
+    assert loaded(np.array([0, 6])).shape == (2, 4)
+    with pytest.raises(IndexRangeError, match=r"index 7 .* is out of range"):
+        loaded(np.array([0, 7, 1]))
+
+
+def test_sizes_are_looked_at_once_in_a_call(path, monkeypatch):
+    loaded = per_size(path, monkeypatch, lambda x: x[:2] * 2, gc.ones(4), dims=[(BATCH,)])
+    assert loaded.manifest.assumptions
+    looked = []
+    solve = sized_model.SizesOfModel.of
+    monkeypatch.setattr(sized_model.SizesOfModel, "of", lambda self, arrays: looked.append(1) or solve(self, arrays))
+    assert loaded(np.ones(5, np.float32)).tolist() == [2.0, 2.0] and looked == [1]
+    with pytest.raises(ShapeError, match="was traced for"):
+        loaded(np.ones(1, np.float32))
+
+
+def test_calls_go_on_while_a_program_for_other_sizes_is_made(path, monkeypatch):
+    loaded = per_size(path, monkeypatch, lambda x: x * 2, gc.ones(4), dims=[(BATCH,)])
+    assert loaded(np.ones(3, np.float32)).tolist() == [2.0] * 3
+    begun, go_on = threading.Event(), threading.Event()
+    compile_on = sized_model.compile_on
+
+    def slow(graph, machine):
+        begun.set()
+        assert go_on.wait(60)
+        return compile_on(graph, machine)
+
+    monkeypatch.setattr(sized_model, "compile_on", slow)
+    found = []
+    threads = [threading.Thread(target=lambda: found.append(loaded(np.ones(5, np.float32)).tolist())) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    assert begun.wait(60)
+    assert loaded(np.ones(3, np.float32)).tolist() == [2.0] * 3
+    go_on.set()
+    for thread in threads:
+        thread.join()
+    assert found == [[2.0] * 5] * 2

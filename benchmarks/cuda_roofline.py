@@ -16,7 +16,7 @@ from math import prod
 from typing import Any
 
 from benchmarks.workloads import WORKLOADS
-from graphc.base.size import hint
+from graphc.base.sizes.size import hint
 from graphc.codegen.schedule.estimate.kernel_facts import kernel_facts
 from graphc.ir.kernel.statements import Call, Kernel, Let, Store, Update, walk
 from tools.cuda.programs import DeviceProgram, workload_programs

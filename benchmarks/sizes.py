@@ -37,7 +37,7 @@ from benchmarks.sweep import (
     torch_on_one_thread,
 )
 from benchmarks.worker import first_line
-from graphc.base.size import hint
+from graphc.base.sizes.size import hint
 
 Array = np.ndarray[Any, Any]
 Run = Callable[[Array], Any]

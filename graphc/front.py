@@ -26,10 +26,10 @@ from graphc.base.dtypes import (
     uint64,
 )
 from graphc.base.dtypes import promote as promote_types
-from graphc.base.extents import Size
 from graphc.base.lazy import deferred
 from graphc.base.memory_format import *  # noqa: F403
-from graphc.base.named_dims import Dim
+from graphc.base.sizes.extents import Size
+from graphc.base.sizes.named_dims import Dim
 from graphc.base.switches import *  # noqa: F403
 from graphc.eager import dispatcher
 from graphc.ir.graph.graph import Graph, set_html_printer

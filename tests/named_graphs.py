@@ -9,7 +9,7 @@ import numpy as np
 
 import graphc as gc
 from graphc import nn
-from graphc.base.named_dims import Dim
+from graphc.base.sizes.named_dims import Dim
 from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value, input_class, input_path
 from graphc.ir.graph.interpret import Reemitter
 from graphc.ir.types import TensorType

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from graphc.array_api import promotion
-from graphc.base.dims import common_shape
 from graphc.base.errors import AttributeValueError, IndexRangeError
+from graphc.base.sizes.dims import common_shape
 from graphc.ops import elementary, shape
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics

@@ -8,8 +8,8 @@ import numpy as np
 
 from graphc.array_api import promotion
 from graphc.array_api.array import standard
-from graphc.base.dims import dim_of
 from graphc.base.errors import ArgumentError, AttributeValueError
+from graphc.base.sizes.dims import dim_of
 from graphc.ops import elementwise as ew
 from graphc.tensors import indexing
 from graphc.tensors.tensor import Tensor

@@ -7,9 +7,9 @@ from typing import Any
 
 from graphc.array_api import promotion
 from graphc.array_api.array import standard
-from graphc.base.dims import dim_of, dims_of
 from graphc.base.dtypes import uint64
 from graphc.base.errors import ArgumentError
+from graphc.base.sizes.dims import dim_of, dims_of
 from graphc.ops import reduce, shape
 from graphc.tensors import composite
 from graphc.tensors.methods.shaping import concatenate

@@ -11,8 +11,8 @@ import numpy as np
 
 from graphc.base.errors import AttributeValueError, DTypeError
 from graphc.base.public import call
-from graphc.base.size import is_size
-from graphc.base.symbolic import is_symbolic
+from graphc.base.sizes.size import is_size
+from graphc.base.sizes.symbolic import is_symbolic
 
 
 @dataclass(frozen=True, eq=False)

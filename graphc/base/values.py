@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.base.size import Size, SizeNumber
+from graphc.base.sizes.size import Size, SizeNumber
 
 _PLAIN = frozenset({bool, int, str, bytes, type(None), type(...), type(NotImplemented), range})
 _SEQUENCES = frozenset({tuple, list, deque})

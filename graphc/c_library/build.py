@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from graphc.base.errors import ArgumentError, CompileError
-from graphc.base.size import is_size
+from graphc.base.sizes.size import is_size
 from graphc.c_library.c_demo import c_demo
 from graphc.c_library.c_header import c_header
 from graphc.c_library.entries import Built, Choices, build

@@ -6,8 +6,8 @@ from string import Template
 from typing import Any
 
 from graphc.base.dtypes import BY_NAME, bits_of, element
-from graphc.base.size import Size, bounds, is_size
-from graphc.base.size_terms import Atom, Dimension
+from graphc.base.sizes.size import Size, bounds, is_size
+from graphc.base.sizes.size_terms import Atom, Dimension
 from graphc.c_library.plan import Argument, EntryPlan, LibraryPlan
 from graphc.files.container import ALIGNMENT
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
-from graphc.base.size import is_size
+from graphc.base.sizes.size import is_size
 from graphc.c_library.plan import (
     HEADER_BYTES,
     STATUSES,

@@ -10,7 +10,7 @@ import numpy as np
 
 from graphc.base.dtypes import BY_NAME
 from graphc.base.errors import ArgumentError, CompileError, GraphcError
-from graphc.base.size import is_size, terms
+from graphc.base.sizes.size import is_size, terms
 from graphc.base.version import VERSION
 from graphc.c_library.identifiers import distinct
 from graphc.c_library.plan import (

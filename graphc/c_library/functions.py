@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from graphc.base.size import is_size
+from graphc.base.sizes.size import is_size
 from graphc.c_library.guarded import CODE, GuardedWriter
 from graphc.c_library.plan import (
     CONTEXT_BYTES,

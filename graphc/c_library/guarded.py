@@ -6,8 +6,8 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
-from graphc.base.size import Size, is_size
-from graphc.base.size_terms import Atom, Dimension
+from graphc.base.sizes.size import Size, is_size
+from graphc.base.sizes.size_terms import Atom, Dimension
 from graphc.c_library.plan import CODES
 from graphc.codegen.door.writer import Writer
 from graphc.codegen.llvm.module import Function, Item

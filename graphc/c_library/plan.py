@@ -9,7 +9,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 from graphc.base.dtypes import BY_NAME
-from graphc.base.size import Dimension, is_size
+from graphc.base.sizes.size import Dimension, is_size
 from graphc.files.manifest import Manifest, TargetSpec, TensorSpec
 from graphc.files.model_manifest import AssumptionSpec
 from graphc.runtime.threads import MAX_THREADS

@@ -6,7 +6,7 @@ from string import Template
 from typing import Any
 
 from graphc.base.dtypes import BY_NAME, bfloat16
-from graphc.base.shape_patterns import Number, ShapePatterns
+from graphc.base.sizes.shape_patterns import Number, ShapePatterns
 from graphc.c_library.plan import CODES, HEADER_BYTES, Argument, EntryPlan, LibraryPlan
 from graphc.files.container import ALIGNMENT
 

@@ -10,8 +10,8 @@ from typing import Any
 from graphc.base import config
 from graphc.base.dtypes import DType
 from graphc.base.errors import ShapeError
-from graphc.base.named_dims import LOOP, Dim
-from graphc.base.shape_patterns import ShapePatterns
+from graphc.base.sizes.named_dims import LOOP, Dim
+from graphc.base.sizes.shape_patterns import ShapePatterns
 from graphc.tensors.structure import Structure
 from graphc.tracing.dims import Dims
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from graphc.base.assumptions import holding
 from graphc.base.errors import ArgumentError, DTypeError, GraphcError, ShapeError
 from graphc.base.location import at
-from graphc.base.named_dims import chosen_sizes, dimensions
-from graphc.base.shape_patterns import ShapePatterns, as_pattern
-from graphc.base.size_limits import in_terms_of
+from graphc.base.sizes.assumptions import holding
+from graphc.base.sizes.named_dims import chosen_sizes, dimensions
+from graphc.base.sizes.shape_patterns import ShapePatterns, as_pattern
+from graphc.base.sizes.size_limits import in_terms_of
 from graphc.ir.graph.graph import INPUT, Graph, Node, Value, input_class, input_path, input_pattern
 from graphc.ir.graph.interpret import Interpreter, assumed, bind, copy
 from graphc.ir.graph.parse import parse_graph

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from graphc.base.errors import ArgumentError
 from graphc.base.location import raised_at
-from graphc.base.symbolic import Number, NumberRecord
+from graphc.base.sizes.symbolic import Number, NumberRecord
 from graphc.guards.facts import Entry
 from graphc.guards.number_reads import NumberRead, ReadPlace, TraceNumbers, changed_numbers
 from graphc.ops import dispatch

@@ -12,8 +12,8 @@ import numpy as np
 from graphc.base import config
 from graphc.base.dtypes import dtype_of
 from graphc.base.errors import GraphcError
-from graphc.base.named_dims import Dim
-from graphc.base.size import LARGEST
+from graphc.base.sizes.named_dims import Dim
+from graphc.base.sizes.size import LARGEST
 from graphc.calls.backward import Call, CompiledNode
 from graphc.calls.bound_program import BoundProgram, not_native
 from graphc.calls.function import Compiled

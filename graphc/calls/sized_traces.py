@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
 from graphc.base import config
-from graphc.base.assumptions import Assumptions
 from graphc.base.errors import ArgumentError, GraphcError
 from graphc.base.locks import Lock
-from graphc.base.named_dims import chosen_sizes
-from graphc.base.shape_patterns import ShapePatterns
-from graphc.base.size import Dimension, SizeNumber, at
-from graphc.base.size_limits import limits
+from graphc.base.sizes.assumptions import Assumptions
+from graphc.base.sizes.named_dims import chosen_sizes
+from graphc.base.sizes.shape_patterns import ShapePatterns
+from graphc.base.sizes.size import Dimension, SizeNumber, at
+from graphc.base.sizes.size_limits import limits
 from graphc.calls.auto_dims import AutoDims
 from graphc.calls.number_places import Given, GivenNumbers
 from graphc.calls.outside import Outside

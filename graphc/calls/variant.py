@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from graphc.base.errors import GradientError, TraceError
-from graphc.base.size import hint
+from graphc.base.sizes.size import hint
 from graphc.calls.backward import Backward, Call, CompiledNode, Higher
 from graphc.calls.bindings import (
     Binding,

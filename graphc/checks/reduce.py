@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from graphc.base.errors import CompileError, GraphcError, PassError, TraceError, UnsupportedError
-from graphc.base.named_dims import size_of
-from graphc.base.size import hint
+from graphc.base.sizes.named_dims import size_of
+from graphc.base.sizes.size import hint
 from graphc.checks.check import check_native
 from graphc.codegen.machine.target import host_target
 from graphc.compiler.cache import versions

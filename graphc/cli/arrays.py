@@ -13,8 +13,8 @@ import numpy as np
 
 from graphc.base.dtypes import ALL, BY_NAME, DType, bfloat16, elements, numbers
 from graphc.base.errors import ArgumentError, DTypeError, ShapeError
-from graphc.base.named_dims import Dim, dimensions, parse_size
-from graphc.base.size import Dimension, at, bounds, hint, is_size
+from graphc.base.sizes.named_dims import Dim, dimensions, parse_size
+from graphc.base.sizes.size import Dimension, at, bounds, hint, is_size
 from graphc.cli.console import UsageError
 from graphc.files.container import MAX_BYTES
 from graphc.files.manifest import MAX_RANK, TensorSpec

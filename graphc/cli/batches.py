@@ -11,7 +11,7 @@ import numpy as np
 
 from graphc.base.dtypes import BY_NAME
 from graphc.base.errors import ArgumentError, ShapeError
-from graphc.base.size import is_size
+from graphc.base.sizes.size import is_size
 from graphc.cli import images
 from graphc.cli.arrays import of_file, read_array
 from graphc.cli.console import UsageError

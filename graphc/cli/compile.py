@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from graphc.base.errors import ArgumentError, GraphcError
-from graphc.base.size import Dimension
+from graphc.base.sizes.size import Dimension
 from graphc.calls.machine import HOST, compile_on, machine_named, strict_name
 from graphc.cli import arguments, console, exported, library, recompile, targets
 from graphc.cli.fields import Field, below, spec_fields

@@ -14,7 +14,7 @@ from graphc.base.lazy import deferred
 if TYPE_CHECKING:
     from graphc.files.manifest import TensorSpec
 
-is_size, json_text = deferred("graphc.base.size:is_size"), deferred("json:dumps")
+is_size, json_text = deferred("graphc.base.sizes.size:is_size"), deferred("json:dumps")
 
 OK = 0
 INTERNAL = 1

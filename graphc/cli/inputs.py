@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.base.size import is_size
+from graphc.base.sizes.size import is_size
 from graphc.cli import arguments, images
 from graphc.cli.arrays import Fill, fit, read_inputs, read_value
 from graphc.cli.batches import Folder

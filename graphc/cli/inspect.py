@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from graphc.base.size import hint
+from graphc.base.sizes.size import hint
 from graphc.cli import console, exported
 from graphc.cli.compile import MODEL, describe
 from graphc.cli.fields import Field

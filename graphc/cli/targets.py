@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from graphc.base.dims import has_sizes
 from graphc.base.dtypes import BY_NAME
 from graphc.base.errors import ArgumentError, ArtifactError, GraphcError, RealtimeError, StateDictError, TargetError
+from graphc.base.sizes.dims import has_sizes
 from graphc.checkpoints.weights import weights_for
 from graphc.cli.arrays import parse_types, specs_at
 from graphc.cli.console import CompileFailure, UsageError, UserCodeError, say

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from graphc.base.errors import NonFiniteError
-from graphc.base.size import bounds, is_size
+from graphc.base.sizes.size import bounds, is_size
 from graphc.cli import arguments, console, targets
 from graphc.cli.fields import Field
 from graphc.cli.progress import Progress as Bar

@@ -9,8 +9,8 @@ from typing import Any
 
 from graphc.base import config
 from graphc.base.errors import CompileError
-from graphc.base.named_dims import size_of
-from graphc.base.size import is_size
+from graphc.base.sizes.named_dims import size_of
+from graphc.base.sizes.size import is_size
 from graphc.codegen.cuda import nvrtc
 from graphc.codegen.cuda.emit import CudaSource
 from graphc.codegen.machine.cuda.facts import is_gpu

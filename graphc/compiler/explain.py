@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from graphc.base.pass_runner import PassRun
-from graphc.base.size import hint, is_size
+from graphc.base.sizes.size import hint, is_size
 from graphc.codegen.machine.cuda.facts import is_gpu
 from graphc.codegen.schedule.estimate.kernel_facts import KernelFacts, Vectorization, kernel_facts
 from graphc.codegen.schedule.memory.liveness import intervals, peak

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from graphc.base.size import hint
+from graphc.base.sizes.size import hint
 from graphc.compiler.stages import Stages
 from graphc.ir.kernel.statements import Call, Kernel, Loop, Read, walk
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from graphc.base import config
 from graphc.base.errors import ArgumentError, MemoryLimitError
-from graphc.base.size import hint
+from graphc.base.sizes.size import hint
 from graphc.codegen.machine.target import Target
 from graphc.compiler.memory_report import MemoryReport, report_of
 from graphc.compiler.stages import Stages

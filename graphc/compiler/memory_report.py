@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from graphc.base.size import hint
+from graphc.base.sizes.size import hint
 from graphc.ir.graph.graph import Node
 from graphc.passes.operand_access import is_virtual
 from graphc.recompute.cut import Choice, Recomputation

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 
 from graphc.base.errors import RealtimeError
-from graphc.base.size import is_size
+from graphc.base.sizes.size import is_size
 from graphc.codegen.llvm.entry import ENTRY, emit_module
 from graphc.codegen.llvm.module import Module
 from graphc.codegen.machine.cuda.facts import is_gpu

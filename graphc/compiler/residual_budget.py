@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from graphc.base.errors import MemoryLimitError
-from graphc.base.size import hint
+from graphc.base.sizes.size import hint
 from graphc.codegen.machine.target import Target
 from graphc.compiler.memory_budget import Budget
 from graphc.compiler.memory_report import MemoryReport, report_of

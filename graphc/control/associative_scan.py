@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from graphc.base.errors import ArgumentError, DTypeError, ShapeError
-from graphc.base.size import is_size
+from graphc.base.sizes.size import is_size
 from graphc.control.scan import scan
 from graphc.ops.shape import concat
 from graphc.tensors.structure import flatten, unflatten

@@ -6,9 +6,9 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from graphc.base.dims import dim_of
 from graphc.base.errors import AttributeValueError, ShapeError, TraceError
 from graphc.base.interruptions import kept_outside
+from graphc.base.sizes.dims import dim_of
 from graphc.ir.graph.graph import Graph
 from graphc.ir.op import Trait
 from graphc.ir.types import TensorType

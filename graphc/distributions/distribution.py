@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from graphc.base.dims import common_shape, new_shape
 from graphc.base.errors import ArgumentError, AttributeValueError, ShapeError, UnsupportedError
+from graphc.base.sizes.dims import common_shape, new_shape
 from graphc.distributions import constraints
 from graphc.distributions.constraints import Constraint
 from graphc.tape.grad_mode import no_grad

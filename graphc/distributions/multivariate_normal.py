@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
-from graphc.base.dims import common_shape
 from graphc.base.errors import ArgumentError, ShapeError
+from graphc.base.sizes.dims import common_shape
 from graphc.distributions import constraints
 from graphc.distributions.constraints import Constraint
 from graphc.distributions.distribution import LOG_2_PI, Distribution, either

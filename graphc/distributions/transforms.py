@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from graphc.base.dims import common_shape
 from graphc.base.errors import ShapeError, UnsupportedError
+from graphc.base.sizes.dims import common_shape
 from graphc.distributions import constraints
 from graphc.distributions.constraints import Constraint
 from graphc.distributions.distribution import summed

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from graphc.base.errors import ArtifactError
-from graphc.base.size import Dimension, at
+from graphc.base.sizes.size import Dimension, at
 from graphc.files.manifest import MAX_ENTRIES, Extent, Manifest
 
 MAX_THREADS = 1024

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from graphc.base.size import Dimension
+from graphc.base.sizes.size import Dimension
 from graphc.files.manifest import Manifest, TensorSpec, require
 from graphc.files.model_manifest import IR_VERSION, AssumptionSpec, EntrySpec, Stored
 from graphc.files.structure import Structure, check_structure

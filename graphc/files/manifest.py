@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 from graphc.base.dtypes import BY_NAME
 from graphc.base.errors import ArgumentError, ArtifactError
-from graphc.base.named_dims import dimensions, parse_size
-from graphc.base.shape_patterns import Number
-from graphc.base.size import LARGEST, Dimension, bounds, is_size
+from graphc.base.sizes.named_dims import dimensions, parse_size
+from graphc.base.sizes.shape_patterns import Number
+from graphc.base.sizes.size import LARGEST, Dimension, bounds, is_size
 from graphc.files.container import ALIGNMENT, MAX_BYTES
 
 MAX_RANK = 64

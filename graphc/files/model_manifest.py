@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from math import prod
 
-from graphc.base.assumptions import Assumption, is_so, told
 from graphc.base.dtypes import BY_NAME
-from graphc.base.size import Dimension
+from graphc.base.sizes.assumptions import Assumption, is_so, told
+from graphc.base.sizes.size import Dimension
 from graphc.files.container import ALIGNMENT
 from graphc.files.manifest import (
     MAX_ENTRIES,

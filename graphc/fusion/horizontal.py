@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from graphc.base.size import hint
+from graphc.base.sizes.size import hint
 from graphc.codegen.machine.costs import FusionCosts
 from graphc.fusion.partition import Group, Partition
 from graphc.fusion.price import weight

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graphc.base.size import hint
+from graphc.base.sizes.size import hint
 from graphc.codegen.machine.costs import DEFAULT, FusionCosts
 from graphc.ir.graph.graph import Graph, Node, Value
 from graphc.ir.op import Dims

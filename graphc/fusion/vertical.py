@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from math import prod
 
-from graphc.base.size import hint
+from graphc.base.sizes.size import hint
 from graphc.codegen.machine.costs import DEFAULT, FusionCosts
 from graphc.fusion.group_order import in_order
 from graphc.fusion.horizontal import duplicate_producers, fuse_horizontally

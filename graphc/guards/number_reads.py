@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from graphc.base.symbolic import KINDS, NumberRecord, value
+from graphc.base.sizes.symbolic import KINDS, NumberRecord, value
 from graphc.guards.facts import Entry, Fact, Slot, class_entry
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from graphc.base.dtypes import BY_NAME, DType
 from graphc.base.errors import ArgumentError, ParseError
-from graphc.base.named_dims import Dim
+from graphc.base.sizes.named_dims import Dim
 from graphc.ir.literal import digest, parse_number
 from graphc.ir.types import TensorType
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from graphc.base.dtypes import DType, bfloat16, element, float32, layout_of, narrow, number_of
-from graphc.base.size import Dimension
+from graphc.base.sizes.size import Dimension
 
 INLINE_LIMIT = 16
 """Arrays with more elements than this print as a digest, with their data beside the text."""

@@ -12,7 +12,7 @@ import numpy as np
 from graphc.base import own_ops
 from graphc.base.dtypes import DType, dtype_of
 from graphc.base.errors import ArgumentError, AttributeValueError, GraphcError, VerifyError
-from graphc.base.size import SizeNumber, is_size
+from graphc.base.sizes.size import SizeNumber, is_size
 from graphc.ir.types import TensorType
 
 Attrs = dict[str, Any]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from graphc.base.dims import Dims, dim_of, dims_of
 from graphc.base.dtypes import DType
 from graphc.base.errors import AttributeValueError, DTypeError, ShapeError
+from graphc.base.sizes.dims import Dims, dim_of, dims_of
 from graphc.linalg.checks import need_matrix, need_square
 from graphc.linalg.spectra import svdvals
 from graphc.linalg.systems import inv_ex

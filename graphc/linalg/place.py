@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc.base.size import is_size
+from graphc.base.sizes.size import is_size
 from graphc.ops import dispatch
 from graphc.ops.define import OpFunction
 from graphc.ops.shape import filled

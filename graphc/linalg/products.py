@@ -8,9 +8,9 @@ from itertools import pairwise
 from math import factorial, prod
 from typing import Any
 
-from graphc.base.dims import common_shape, dim_of
 from graphc.base.dtypes import complex128, float64
 from graphc.base.errors import ArgumentError, AttributeValueError, ShapeError
+from graphc.base.sizes.dims import common_shape, dim_of
 from graphc.linalg.checks import expanded, identity, need_square
 from graphc.linalg.systems import inv, solve
 from graphc.ops import dispatch, reduce, shape

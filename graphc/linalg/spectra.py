@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from graphc.base.dims import common_shape
 from graphc.base.dtypes import int64
 from graphc.base.errors import ArgumentError, AttributeValueError, ShapeError
+from graphc.base.sizes.dims import common_shape
 from graphc.linalg import decompositions, place
 from graphc.linalg.checks import expanded, need_float, need_matrix, need_square
 from graphc.linalg.results import EighResult, EigResult, LstsqResult, QRResult, SVDResult

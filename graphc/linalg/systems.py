@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from graphc.base.dims import common_shape
 from graphc.base.dtypes import int32, int64
 from graphc.base.errors import ShapeError, UnsupportedError
+from graphc.base.sizes.dims import common_shape
 from graphc.linalg import place
 from graphc.linalg.checks import expanded, identity, need_float, need_matrix, need_square, require
 from graphc.linalg.results import (

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from graphc.base.size import bounds as size_bounds
-from graphc.base.size import hint
-from graphc.base.size_relations import at_most, quotient_and_rest
+from graphc.base.sizes.size import bounds as size_bounds
+from graphc.base.sizes.size import hint
+from graphc.base.sizes.size_relations import at_most, quotient_and_rest
 from graphc.ir.kernel.index import Axis, Index, as_index
 from graphc.ir.kernel.statements import Kernel, Load, Loop, Stmt, Store, walk
 

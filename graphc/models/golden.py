@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from graphc.base.errors import ArgumentError
-from graphc.base.shape_patterns import ShapePatterns, as_pattern
-from graphc.base.size import hint
+from graphc.base.sizes.shape_patterns import ShapePatterns, as_pattern
+from graphc.base.sizes.size import hint
 from graphc.compiler.freeze import graph_arguments
 from graphc.files.model_content import Sample
 from graphc.ir.graph.graph import Graph, Value, input_class, input_equals, input_pattern

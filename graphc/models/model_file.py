@@ -12,7 +12,7 @@ import numpy as np
 from graphc.base.errors import ArtifactError, GradientError
 from graphc.base.lazy import deferred
 from graphc.base.locks import Lock
-from graphc.base.size import at
+from graphc.base.sizes.size import at
 from graphc.calls.machine import HOST, is_device, machine_named, strict_name
 from graphc.calls.plan import Plan, plan_of
 from graphc.files.manifest import TensorSpec, signature

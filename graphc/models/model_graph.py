@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from graphc.base.assumptions import holding
 from graphc.base.errors import ArtifactError, GraphcError
-from graphc.base.named_dims import chosen_sizes
-from graphc.base.size import bounds
+from graphc.base.sizes.assumptions import holding
+from graphc.base.sizes.named_dims import chosen_sizes
+from graphc.base.sizes.size import bounds
 from graphc.compiler.freeze import written_states
 from graphc.files import model_content
 from graphc.files.container import MAX_BYTES

@@ -12,9 +12,9 @@ import numpy as np
 from graphc.base import config, own_ops
 from graphc.base.errors import ArtifactError, GraphcError
 from graphc.base.lazy import deferred
-from graphc.base.named_dims import chosen_sizes
-from graphc.base.size import at
-from graphc.base.size_limits import limits
+from graphc.base.sizes.named_dims import chosen_sizes
+from graphc.base.sizes.size import at
+from graphc.base.sizes.size_limits import limits
 from graphc.calls.machine import HOST, compile_on, is_device, load_on, strict_name
 from graphc.compiler import cache
 from graphc.compiler.ready import find_or_build, load_ready, prepare_threads, running_target, target_spec

@@ -12,9 +12,9 @@ from graphc.base import config
 from graphc.base.errors import ArgumentError, GraphcError, ShapeError
 from graphc.base.lazy import deferred
 from graphc.base.locks import Lock
-from graphc.base.named_dims import chosen_sizes
-from graphc.base.shape_patterns import ShapePatterns, as_pattern
-from graphc.base.size import Dimension
+from graphc.base.sizes.named_dims import chosen_sizes
+from graphc.base.sizes.shape_patterns import ShapePatterns, as_pattern
+from graphc.base.sizes.size import Dimension
 from graphc.calls.machine import compile_on, load_on
 from graphc.files.model_manifest import EntrySpec
 from graphc.models.model_state import ModelState

@@ -13,7 +13,7 @@ from graphc.base.errors import ArgumentError, AttributeValueError, DTypeError, G
 from graphc.base.lazy import deferred
 from graphc.base.mutation_epoch import Members
 from graphc.base.public import reduced
-from graphc.base.symbolic import KINDS
+from graphc.base.sizes.symbolic import KINDS
 from graphc.guards import attributes
 from graphc.nn.module_hooks import ModuleHooks, call_with_hooks, run_registration_hooks
 from graphc.nn.module_state import ModuleState

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphc.base.errors import ArgumentError, GradientError, GraphcError
-from graphc.base.size import hint
+from graphc.base.sizes.size import hint
 from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import CONSTANT, INPUT, Graph, Node, Value, input_class, input_equals, input_path, input_role
 from graphc.ir.graph.interpret import Reemitter, live_nodes

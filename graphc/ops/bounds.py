@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from graphc.base.size import always, is_size
-from graphc.base.size import bounds as size_bounds
+from graphc.base.sizes.size import always, is_size
+from graphc.base.sizes.size import bounds as size_bounds
 from graphc.ir.op import Attrs, Bounds
 from graphc.ir.types import TensorType
 

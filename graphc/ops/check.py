@@ -10,8 +10,8 @@ import numpy as np
 
 from graphc.base.dtypes import bool_, float32, int32, int64
 from graphc.base.errors import AttributeValueError, ConditionError, DTypeError, IndexRangeError
-from graphc.base.size import is_size
-from graphc.base.size_relations import at_most
+from graphc.base.sizes.size import is_size
+from graphc.base.sizes.size_relations import at_most
 from graphc.ir.kernel.lowering import LowerContext, OperandRef
 from graphc.ir.kernel.nest import Scalar
 from graphc.ir.op import Attr, Attrs, ErrorSample, Sample, Trait

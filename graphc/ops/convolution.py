@@ -10,7 +10,7 @@ import numpy as np
 
 from graphc.base.dtypes import float32, float64
 from graphc.base.errors import AttributeValueError, DTypeError, ShapeError
-from graphc.base.size import always, is_one
+from graphc.base.sizes.size import always, is_one
 from graphc.ir.kernel.index import Index
 from graphc.ir.kernel.lowering import LowerContext, OperandRef
 from graphc.ir.kernel.nest import Scalar

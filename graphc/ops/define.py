@@ -10,7 +10,7 @@ import numpy as np
 from graphc.base.autocast_state import USED
 from graphc.base.dtypes import BY_NAME, DType, float32, promote, python_scalar_type, scalar_type, uint64
 from graphc.base.errors import ArgumentError, DTypeError, ShapeError, VerifyError
-from graphc.base.symbolic import is_symbolic
+from graphc.base.sizes.symbolic import is_symbolic
 from graphc.ir.op import (
     REGISTRY,
     Attr,

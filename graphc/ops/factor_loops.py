@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 
 from graphc.base.dtypes import DType, int32, int64
-from graphc.base.size import is_size
+from graphc.base.sizes.size import is_size
 from graphc.ir.kernel.index import Index, IndexLike, as_index
 from graphc.ir.kernel.lowering import LowerContext, OperandRef
 from graphc.ir.kernel.nest import NestBuilder, Scalar

@@ -16,7 +16,7 @@ import numpy as np
 
 from graphc.base.dtypes import float32, float64, int64
 from graphc.base.errors import DTypeError, ShapeError
-from graphc.base.size import is_size
+from graphc.base.sizes.size import is_size
 from graphc.ir.kernel.lowering import LowerContext, OperandRef
 from graphc.ir.kernel.nest import NestBuilder, Scalar
 from graphc.ir.op import Attr, ErrorSample, Sample, Trait

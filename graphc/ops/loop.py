@@ -9,7 +9,7 @@ import numpy as np
 
 from graphc.base.dtypes import float32, float64, int64
 from graphc.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
-from graphc.base.size import is_size
+from graphc.base.sizes.size import is_size
 from graphc.ir.graph.graph import Graph, Value
 from graphc.ir.graph.interpret import Evaluator, Reemitter
 from graphc.ir.op import Attr, Attrs, ErrorSample, OpDef, Sample, Trait, Types

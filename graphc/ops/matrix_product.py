@@ -10,7 +10,7 @@ import numpy as np
 
 from graphc.base.dtypes import DType, bfloat16x2, float32, float64, halves, int8, int32, pair
 from graphc.base.errors import DTypeError, IndexRangeError, ShapeError
-from graphc.base.size import is_one
+from graphc.base.sizes.size import is_one
 from graphc.ir.kernel import scalar
 from graphc.ir.kernel.index import Index
 from graphc.ir.kernel.lowering import LowerContext, OperandRef

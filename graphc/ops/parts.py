@@ -6,7 +6,7 @@ import numpy as np
 
 from graphc.base.dtypes import bool_, float32
 from graphc.base.errors import AttributeValueError, DTypeError, IndexRangeError
-from graphc.base.size_relations import exact_quotient
+from graphc.base.sizes.size_relations import exact_quotient
 from graphc.ir.kernel.index import Index
 from graphc.ir.kernel.lowering import LowerContext, OperandRef
 from graphc.ir.kernel.nest import Scalar

@@ -8,9 +8,9 @@ from typing import Any, cast
 
 import numpy as np
 
-from graphc.base.dims import common_shape
 from graphc.base.dtypes import DType
 from graphc.base.errors import UnsupportedError
+from graphc.base.sizes.dims import common_shape
 from graphc.ir.graph.graph import Value
 from graphc.ir.op import REGISTRY, OnParts, OpDef, Trait
 from graphc.ir.types import TensorType

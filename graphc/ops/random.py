@@ -17,7 +17,7 @@ import numpy as np
 
 from graphc.base.dtypes import float32, int32, int64
 from graphc.base.errors import DTypeError, ShapeError
-from graphc.base.size_relations import at_most
+from graphc.base.sizes.size_relations import at_most
 from graphc.ir.kernel.index import Index, flatten
 from graphc.ir.kernel.lowering import LowerContext, OperandRef
 from graphc.ir.kernel.nest import Scalar

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from graphc.base.dims import same_sizes
 from graphc.base.dtypes import DType, bool_, float32, int32, int64, limits
 from graphc.base.errors import AttributeValueError, DTypeError, IndexRangeError, ShapeError
-from graphc.base.size import always, is_one
-from graphc.base.size import bounds as bounds_of
+from graphc.base.sizes.dims import same_sizes
+from graphc.base.sizes.size import always, is_one
+from graphc.base.sizes.size import bounds as bounds_of
 from graphc.ir.kernel.index import Index
 from graphc.ir.kernel.lowering import LowerContext, OperandRef
 from graphc.ir.kernel.nest import Scalar

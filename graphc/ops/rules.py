@@ -7,7 +7,7 @@ from typing import NoReturn
 
 from graphc.base.dtypes import ALL, DType
 from graphc.base.errors import AttributeValueError, DTypeError, IndexRangeError, ShapeError
-from graphc.base.size import is_one
+from graphc.base.sizes.size import is_one
 from graphc.ir.types import TensorType
 
 KIND_NAMES = {

@@ -13,8 +13,8 @@ import numpy as np
 
 from graphc.base.dtypes import DType, bool_, float32, int64
 from graphc.base.errors import AttributeValueError, DTypeError, GradientError, GraphcError, IndexRangeError, ShapeError
-from graphc.base.size import is_one, is_size
-from graphc.base.size_relations import at_most
+from graphc.base.sizes.size import is_one, is_size
+from graphc.base.sizes.size_relations import at_most
 from graphc.ir.kernel.index import Index, flatten, unflatten
 from graphc.ir.kernel.lowering import LowerContext, OperandRef
 from graphc.ir.kernel.nest import Scalar

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from graphc.base import size as sizes
 from graphc.base.dtypes import int64
 from graphc.base.errors import AttributeValueError
+from graphc.base.sizes import size as sizes
 from graphc.ir.op import Attr, ErrorSample, Trait
 from graphc.ir.types import TensorType
 from graphc.ops.define import define

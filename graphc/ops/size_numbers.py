@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any
 
 from graphc.base.dtypes import DType, float64
-from graphc.base.size import SizeNumber, is_size
+from graphc.base.sizes.size import SizeNumber, is_size
 from graphc.ir.op import REGISTRY
 from graphc.ops import dispatch
 

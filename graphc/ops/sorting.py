@@ -10,7 +10,7 @@ import numpy as np
 
 from graphc.base.dtypes import float32, int32, int64, uint32, uint64
 from graphc.base.errors import AttributeValueError, DTypeError, IndexRangeError
-from graphc.base.size import is_size
+from graphc.base.sizes.size import is_size
 from graphc.ir.kernel.index import Index, as_index
 from graphc.ir.kernel.lowering import LowerContext, OperandRef
 from graphc.ir.kernel.nest import Scalar

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from graphc.base.dims import same_sizes
 from graphc.base.dtypes import float32, float64
 from graphc.base.errors import DTypeError, ShapeError
+from graphc.base.sizes.dims import same_sizes
 from graphc.ir.op import ErrorSample, Sample, Trait
 from graphc.ir.types import TensorType
 from graphc.ops import bounds

@@ -10,7 +10,7 @@ import numpy as np
 
 from graphc.base.dtypes import float32, float64, int32, int64
 from graphc.base.errors import AttributeValueError
-from graphc.base.size import always
+from graphc.base.sizes.size import always
 from graphc.ir.kernel.lowering import LowerContext, OperandRef
 from graphc.ir.kernel.nest import NestBuilder, Scalar
 from graphc.ir.op import Attr, ErrorSample, Trait, Types

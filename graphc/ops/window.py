@@ -10,7 +10,7 @@ import numpy as np
 
 from graphc.base.dtypes import DType, bool_, float32, int32, int64
 from graphc.base.errors import AttributeValueError, DTypeError, ShapeError
-from graphc.base.size import always, hint, is_one, is_size
+from graphc.base.sizes.size import always, hint, is_one, is_size
 from graphc.ir.kernel.index import Index, flatten, unflatten
 from graphc.ir.kernel.lowering import LowerContext, OperandRef
 from graphc.ir.kernel.nest import Scalar, simplify

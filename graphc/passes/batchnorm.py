@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from graphc.base.size import hint, is_one
+from graphc.base.sizes.size import hint, is_one
 from graphc.codegen.machine.costs import DEFAULT, Costs, RewriteCosts
 from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value
 from graphc.ir.graph.rewrite import Rule, apply_rules

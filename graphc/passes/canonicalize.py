@@ -11,8 +11,8 @@ import numpy as np
 
 import graphc.ops.registry  # noqa: F401  (fills REGISTRY)
 from graphc.base.dtypes import DType, bool_, holds_all, int64, number_of
-from graphc.base.size import always, bounds, is_size
-from graphc.base.size_relations import at_most
+from graphc.base.sizes.size import always, bounds, is_size
+from graphc.base.sizes.size_relations import at_most
 from graphc.codegen.machine.costs import DEFAULT, Costs
 from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value
 from graphc.ir.graph.rewrite import Rule, apply_rules

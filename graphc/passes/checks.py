@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from graphc.base import config
-from graphc.base.size import always, bounds, is_size
+from graphc.base.sizes.size import always, bounds, is_size
 from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value
 from graphc.ir.graph.interpret import Reemitter
 from graphc.ir.op import Bounds, Trait

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graphc.base.size import is_size
+from graphc.base.sizes.size import is_size
 from graphc.ir.graph.graph import Graph, Node, Value
 from graphc.ir.op import Trait
 from graphc.ir.types import row_major_strides

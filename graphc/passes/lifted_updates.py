@@ -7,7 +7,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 from graphc.base.dtypes import int64
-from graphc.base.size import always, is_size
+from graphc.base.sizes.size import always, is_size
 from graphc.ir.graph.graph import Graph, Node, Value
 from graphc.ir.types import row_major_strides
 from graphc.ops import dispatch, shape

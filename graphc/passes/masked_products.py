@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from graphc.base.size import is_one
+from graphc.base.sizes.size import is_one
 from graphc.ir.graph.graph import CONSTANT, Graph, Value
 from graphc.ops import elementwise as e
 from graphc.ops import math, shape

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphc.base.dtypes import float32
-from graphc.base.size import is_size
+from graphc.base.sizes.size import is_size
 from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import Graph, Node, Value
 from graphc.ir.graph.rewrite import Rule, apply_rules

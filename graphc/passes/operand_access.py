@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from graphc.base.dtypes import int8
-from graphc.base.size import hint
+from graphc.base.sizes.size import hint
 from graphc.ir.graph.graph import CONSTANT, INPUT, Node, Value, has_sizes
 from graphc.ir.kernel.index import Axis, Dynamic, Index, IndexLike, as_index, atoms
 from graphc.ir.kernel.lowering import OperandRef

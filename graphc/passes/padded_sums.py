@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from graphc.base.size import always, is_size
+from graphc.base.sizes.size import always, is_size
 from graphc.codegen.machine.costs import DEFAULT, Costs
 from graphc.ir.graph.graph import Graph, Node, Value
 from graphc.ir.types import TensorType

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from graphc.base.size_relations import at_most
+from graphc.base.sizes.size_relations import at_most
 from graphc.codegen.machine.costs import DEFAULT, FusionCosts
 from graphc.ir.kernel.index import bounds
 from graphc.ir.kernel.map import map_statements

@@ -10,7 +10,7 @@ from math import prod
 import numpy as np
 
 from graphc.base import config
-from graphc.base.size import always, hint, is_size
+from graphc.base.sizes.size import always, hint, is_size
 from graphc.codegen.machine.costs import DEFAULT, Costs, RewriteCosts
 from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value

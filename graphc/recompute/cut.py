@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import networkx
 
-from graphc.base.size import hint
+from graphc.base.sizes.size import hint
 from graphc.codegen.machine.roofline import Roofline
 from graphc.fusion.price import weight
 from graphc.ir.graph.graph import CONSTANT, INPUT, Node, Value

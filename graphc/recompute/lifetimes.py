@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from graphc.base.size import hint
+from graphc.base.sizes.size import hint
 from graphc.codegen.machine.costs import DEFAULT, FusionCosts
 from graphc.fusion.vertical import FusionPlan, fuse
 from graphc.ir.graph.graph import CONSTANT, INPUT, Graph, Node, Value

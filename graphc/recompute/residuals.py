@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from graphc.base.size import hint
+from graphc.base.sizes.size import hint
 from graphc.codegen.machine.costs import DEFAULT, FusionCosts
 from graphc.codegen.machine.roofline import Roofline
 from graphc.ir.graph.graph import CONSTANT, INPUT, Graph, Node, Value

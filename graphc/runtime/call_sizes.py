@@ -10,9 +10,9 @@ import numpy as np
 
 from graphc.base.dtypes import BY_NAME
 from graphc.base.errors import ArgumentError
-from graphc.base.named_dims import chosen_sizes, dimensions
-from graphc.base.shape_patterns import ShapePatterns, as_pattern
-from graphc.base.size import Dimension, at, is_size
+from graphc.base.sizes.named_dims import chosen_sizes, dimensions
+from graphc.base.sizes.shape_patterns import ShapePatterns, as_pattern
+from graphc.base.sizes.size import Dimension, at, is_size
 from graphc.files.manifest import BufferSpec, Manifest
 
 REMEMBERED = 1024

@@ -19,8 +19,8 @@ import numpy as np
 
 from graphc.base.dtypes import BY_NAME
 from graphc.base.errors import ArgumentError, CompileError, ShapeError
-from graphc.base.named_dims import size_of as dimension_size
-from graphc.base.size import bounds, is_size
+from graphc.base.sizes.named_dims import size_of as dimension_size
+from graphc.base.sizes.size import bounds, is_size
 from graphc.files.manifest import BufferSpec
 from graphc.guards.watch_words import Watch
 from graphc.runtime.arena import ALIGN_FROM, Arena

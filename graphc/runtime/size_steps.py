@@ -5,9 +5,9 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-from graphc.base.shape_patterns import ShapePatterns
-from graphc.base.size import Size
-from graphc.base.size_terms import Atom, Dimension, Monomial
+from graphc.base.sizes.shape_patterns import ShapePatterns
+from graphc.base.sizes.size import Size
+from graphc.base.sizes.size_terms import Atom, Dimension, Monomial
 
 ADD, MULTIPLY, DIVIDE, AT_MOST, DIFFER = range(5)
 """Kinds of steps: a + b, a * b, floor(a / b), and two that leave the call to Python unless a <= b, or a != b. So do

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from graphc.base.dtypes import bool_, float32, float64
 from graphc.base.interruptions import kept_outside
-from graphc.base.size import hint
+from graphc.base.sizes.size import hint
 from graphc.ir.graph.graph import Graph, Node, Value
 from graphc.ir.graph.interpret import live_nodes
 from graphc.ir.op import Trait

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from graphc.base.dims import Dims, dim_of, dims_of
 from graphc.base.dtypes import DType, float32, int64, limits
 from graphc.base.errors import ArgumentError, DTypeError
-from graphc.base.size import is_size
+from graphc.base.sizes.dims import Dims, dim_of, dims_of
+from graphc.base.sizes.size import is_size
 from graphc.ops import complex as parts
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics

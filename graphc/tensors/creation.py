@@ -11,7 +11,6 @@ import numpy as np
 from graphc.base import mutation_epoch
 from graphc.base.device import CPU, OF_PROCESS, default_device, device_of
 from graphc.base.device import device as device_type
-from graphc.base.dims import common_shape, has_sizes, new_shape
 from graphc.base.dtypes import (
     DType,
     bfloat16,
@@ -25,7 +24,8 @@ from graphc.base.dtypes import (
     python_scalar_type,
 )
 from graphc.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
-from graphc.base.size import is_size
+from graphc.base.sizes.dims import common_shape, has_sizes, new_shape
+from graphc.base.sizes.size import is_size
 from graphc.ops import dispatch
 from graphc.ops import elementwise as ew
 from graphc.ops.index import iota

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from graphc.base.dims import dim_of
 from graphc.base.dtypes import DType
 from graphc.base.errors import ArgumentError, AttributeValueError, DTypeError, IndexRangeError
+from graphc.base.sizes.dims import dim_of
 from graphc.ops import elementwise as ew
 from graphc.ops import shape
 from graphc.ops.fourier import bins_of, dft, irdft, rdft

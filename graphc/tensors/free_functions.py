@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from graphc.base.dims import common_shape, new_shape, numpy_names
 from graphc.base.dtypes import bool_, dtype_of, int64
 from graphc.base.errors import ArgumentError, AttributeValueError, DTypeError, ShapeError
+from graphc.base.sizes.dims import common_shape, new_shape, numpy_names
 from graphc.ops import elementwise as ew
 from graphc.ops import exact
 from graphc.ops.check import check_true

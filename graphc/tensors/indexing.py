@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from graphc.base.dims import common_shape, dim_of, same_sizes
 from graphc.base.dtypes import bool_, fitted, int64, uint8
 from graphc.base.errors import ArgumentError, AttributeValueError, DTypeError, IndexRangeError, ShapeError
-from graphc.base.size import is_one, is_size
+from graphc.base.sizes.dims import common_shape, dim_of, same_sizes
+from graphc.base.sizes.size import is_one, is_size
 from graphc.ir.types import row_major_strides
 from graphc.ops import dispatch, shape
 from graphc.ops import elementwise as ew

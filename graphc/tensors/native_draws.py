@@ -11,7 +11,7 @@ import numpy as np
 
 from graphc.base.dtypes import DType, float32
 from graphc.base.lazy import deferred
-from graphc.base.size import LARGEST
+from graphc.base.sizes.size import LARGEST
 from graphc.ops import dispatch
 from graphc.tensors.generator import default_generator
 from graphc.tensors.placement import is_on_device

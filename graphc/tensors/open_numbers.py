@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from graphc.base.dtypes import DType, dtype_of, fitted, float64, int64, python_scalar_type
-from graphc.base.symbolic import is_symbolic
+from graphc.base.sizes.symbolic import is_symbolic
 from graphc.base.values import is_open
 from graphc.ops import elementwise as ew
 from graphc.ops.index import iota

@@ -11,8 +11,8 @@ import numpy as np
 
 from graphc.base.errors import ArgumentError
 from graphc.base.foreign import is_foreign_tensor
-from graphc.base.symbolic import KINDS, is_symbolic
-from graphc.base.symbolic import value as value_of
+from graphc.base.sizes.symbolic import KINDS, is_symbolic
+from graphc.base.sizes.symbolic import value as value_of
 from graphc.base.values import is_immutable, key_of, unknown_part
 from graphc.tensors.creation import from_dlpack
 from graphc.tensors.tensor import Tensor

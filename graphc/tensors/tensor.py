@@ -12,7 +12,6 @@ from graphc.base import mutation_epoch
 from graphc.base.absent import TENSOR, missing
 from graphc.base.device import CPU, device
 from graphc.base.device import device as device_of
-from graphc.base.dims import has_sizes, new_shape, numpy_names
 from graphc.base.dtypes import (
     BY_NAME,
     bfloat16,
@@ -29,6 +28,7 @@ from graphc.base.dtypes import (
 from graphc.base.errors import ArgumentError, DTypeError, GradientError
 from graphc.base.memory_format import channels_last, channels_last_3d, check_format, layout, strided
 from graphc.base.public import call, path_of, resolve
+from graphc.base.sizes.dims import has_sizes, new_shape, numpy_names
 from graphc.ops import elementwise as ew
 from graphc.ops import shape
 from graphc.ops.state import stop_gradient

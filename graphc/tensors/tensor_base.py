@@ -14,8 +14,8 @@ from graphc.base import mutation_epoch
 from graphc.base.device import device
 from graphc.base.dtypes import ALL, DType, bfloat16, bool_, elements, rounded, zero_dimensional
 from graphc.base.errors import DeviceError, DTypeError, GradientError, MemoryLimitError
-from graphc.base.extents import SIZES, Size, traced_size
 from graphc.base.mutation_epoch import Members
+from graphc.base.sizes.extents import SIZES, Size, traced_size
 from graphc.ir.op import OpDef
 from graphc.ops import dispatch
 from graphc.ops.define import no_tensor

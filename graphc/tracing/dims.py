@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from graphc.base.errors import ArgumentError, ShapeError
-from graphc.base.named_dims import dimensions
-from graphc.base.shape_patterns import Number, ShapePatterns
-from graphc.base.size import is_size
+from graphc.base.sizes.named_dims import dimensions
+from graphc.base.sizes.shape_patterns import Number, ShapePatterns
+from graphc.base.sizes.size import is_size
 from graphc.tensors.structure import (
     Branch,
     Leaf,

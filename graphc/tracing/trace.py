@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from graphc.base import module_path
-from graphc.base.assumptions import Assumptions, assuming
 from graphc.base.dtypes import int64
 from graphc.base.errors import ArgumentError, GraphcError, TraceError
 from graphc.base.foreign import no_foreign_module
 from graphc.base.host_function import HostFunction
 from graphc.base.interruptions import kept_outside
-from graphc.base.shape_patterns import ShapePatterns
+from graphc.base.sizes.assumptions import Assumptions, assuming
+from graphc.base.sizes.shape_patterns import ShapePatterns
 from graphc.guards.attributes import Effect, Reads, recording
 from graphc.guards.number_reads import TraceNumbers
 from graphc.ir.graph.graph import INPUT, Graph, Value, input_path

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from graphc.base import module_path
-from graphc.base.assumptions import expected
 from graphc.base.dtypes import DType
 from graphc.base.errors import TraceError, ValueNeededError
 from graphc.base.location import Location, capture
-from graphc.base.size import is_size
-from graphc.base.symbolic import NumberRecord, is_symbolic, place_of
-from graphc.base.symbolic import value as value_of
+from graphc.base.sizes.assumptions import expected
+from graphc.base.sizes.size import is_size
+from graphc.base.sizes.symbolic import NumberRecord, is_symbolic, place_of
+from graphc.base.sizes.symbolic import value as value_of
 from graphc.base.values import is_open
 from graphc.eager import engine
 from graphc.eager.dispatcher import check_tensors, escaped

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import graphc as gc
-from graphc.base.named_dims import Dim
+from graphc.base.sizes.named_dims import Dim
 from graphc.base.values import LARGEST, Same, is_immutable, key_of, unknown_part
 
 

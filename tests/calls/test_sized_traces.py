@@ -8,7 +8,7 @@ import pytest
 
 import graphc as gc
 from graphc import nn
-from graphc.base.size import UndecidedSize
+from graphc.base.sizes.size import UndecidedSize
 from graphc.compiler.compile import compile_graph
 from graphc.errors import ShapeError
 from tests.calls.sized import BATCH, TIME, ones, same

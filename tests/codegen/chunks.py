@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from graphc.base.size import at as size_at
+from graphc.base.sizes.size import at as size_at
 from graphc.codegen.llvm.build import build_object
 from graphc.codegen.llvm.emit import emit_kernel
 from graphc.codegen.llvm.module import Item, Module

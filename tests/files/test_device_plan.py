@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from graphc.base.errors import ArtifactError
-from graphc.base.named_dims import Dim, dimensions
+from graphc.base.sizes.named_dims import Dim, dimensions
 from graphc.files.device_plan import DevicePlan, LaunchSpec, LoopSpec, Place, StepSpec
 from graphc.files.manifest import BufferSpec, Manifest, TargetSpec, from_json, to_json
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphc.base.named_dims import Dim, dimensions
+from graphc.base.sizes.named_dims import Dim, dimensions
 from graphc.errors import ArtifactError
 from graphc.files import manifest as artifact
 from graphc.files.manifest import BufferSpec, Manifest, TargetSpec

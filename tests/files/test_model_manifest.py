@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphc.base.named_dims import Dim, dimensions
+from graphc.base.sizes.named_dims import Dim, dimensions
 from graphc.errors import ArtifactError
 from graphc.files.manifest import TensorSpec, from_json, to_json
 from graphc.files.model_manifest import (

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from graphc.base.symbolic import is_symbolic, plain
+from graphc.base.sizes.symbolic import is_symbolic, plain
 from graphc.guards.attributes import recording
 from graphc.guards.number_reads import ReadPlace, TraceNumbers, changed_numbers
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from graphc.base.dtypes import dtype_of
 from graphc.base.errors import GraphcError
-from graphc.base.named_dims import Dim
+from graphc.base.sizes.named_dims import Dim
 from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import Graph
 from graphc.ir.op import OpDef, Sample, Trait

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from graphc.base.dtypes import DType
-from graphc.base.size import is_one
+from graphc.base.sizes.size import is_one
 from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import CONSTANT, Graph, Node
 from graphc.ir.graph.interpret import Interpreter

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import graphc.ops.registry
-from graphc.base.named_dims import Dim
+from graphc.base.sizes.named_dims import Dim
 from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import CONSTANT, Graph
 from graphc.ir.op import REGISTRY, OpDef, Trait

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import graphc.ops.registry  # noqa: F401  (fills the registry)
-from graphc.base.assumptions import Assumptions, assuming
 from graphc.base.dtypes import bfloat16x2, bits_of, numbers
 from graphc.base.errors import GraphcError
-from graphc.base.named_dims import Dim
-from graphc.base.size import UndecidedSize
+from graphc.base.sizes.assumptions import Assumptions, assuming
+from graphc.base.sizes.named_dims import Dim
+from graphc.base.sizes.size import UndecidedSize
 from graphc.checks.op_check import sample_graph
 from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.interpret import bind, evaluate

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphc.base.assumptions import Assumptions, assuming
 from graphc.base.dtypes import STORED, DType, bfloat16x2, bool_, float32, float64, int8, layout_of
-from graphc.base.named_dims import Dim
+from graphc.base.sizes.assumptions import Assumptions, assuming
+from graphc.base.sizes.named_dims import Dim
 from graphc.errors import AttributeValueError, DTypeError, GraphcError, IndexRangeError, ShapeError
 from graphc.ir.op import REGISTRY, Trait
 from graphc.ir.types import TensorType

@@ -7,9 +7,9 @@ import itertools
 import numpy as np
 import pytest
 
-from graphc.base.assumptions import Assumptions, assuming
 from graphc.base.dtypes import float32, int32
-from graphc.base.named_dims import Dim
+from graphc.base.sizes.assumptions import Assumptions, assuming
+from graphc.base.sizes.named_dims import Dim
 from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.interpret import evaluate
 from graphc.ir.op import REGISTRY

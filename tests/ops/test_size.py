@@ -3,7 +3,7 @@
 import numpy as np
 
 from graphc.base.dtypes import int64
-from graphc.base.named_dims import Dim
+from graphc.base.sizes.named_dims import Dim
 from graphc.ir.graph.parse import parse_graph
 from graphc.ir.op import REGISTRY
 from graphc.ir.types import TensorType

@@ -8,10 +8,10 @@ import operator
 import numpy as np
 import pytest
 
-from graphc.base.assumptions import Assumptions, assuming
 from graphc.base.dtypes import DType, bool_, float32, float64, int8, int64
-from graphc.base.named_dims import Dim
-from graphc.base.size import UndecidedSize, root
+from graphc.base.sizes.assumptions import Assumptions, assuming
+from graphc.base.sizes.named_dims import Dim
+from graphc.base.sizes.size import UndecidedSize, root
 from graphc.ir.graph.graph import Graph
 from graphc.ir.graph.interpret import bind, evaluate
 from graphc.ir.types import TensorType

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from graphc.base.size import Dimension
+from graphc.base.sizes.size import Dimension
 from graphc.ir.graph.graph import Graph, input_class
 from graphc.ir.graph.interpret import Evaluator, bind
 from graphc.ir.graph.parse import parse_graph

@@ -11,7 +11,7 @@ import pytest
 import graphc as gc
 from graphc import nn
 from graphc.base.dtypes import float32
-from graphc.base.named_dims import Dim
+from graphc.base.sizes.named_dims import Dim
 from graphc.codegen.machine.costs import DEFAULT
 from graphc.codegen.machine.target import target_named
 from graphc.compiler.stages import Stages

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from benchmarks.sizes import resident
-from graphc.base.named_dims import size_of
-from graphc.base.size import at
+from graphc.base.sizes.named_dims import size_of
+from graphc.base.sizes.size import at
 from graphc.compiler.native_call import caller
 from graphc.errors import ArgumentError, DTypeError, ShapeError
 from graphc.runtime import call_sizes, fast_call

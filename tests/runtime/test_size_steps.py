@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from graphc.base.named_dims import Dim, dimensions
-from graphc.base.shape_patterns import ShapePatterns
-from graphc.base.size import at
+from graphc.base.sizes.named_dims import Dim, dimensions
+from graphc.base.sizes.shape_patterns import ShapePatterns
+from graphc.base.sizes.size import at
 from graphc.runtime.size_steps import ADD, AT_MOST, DIFFER, DIVIDE, MULTIPLY, Move, Read, SizeSteps, Solver, Step
 
 BATCH, TIME = Dim("batch", 1, 64, common=(5,)), Dim("time", 2, 512)

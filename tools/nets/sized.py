@@ -20,7 +20,7 @@ import numpy as np
 import torch
 
 import graphc
-from graphc.base.named_dims import dimensions
+from graphc.base.sizes.named_dims import dimensions
 from graphc.ir.graph.graph import input_class, input_path
 from graphc.ir.graph.interpret import bind, evaluate
 from tools.nets import compare, run

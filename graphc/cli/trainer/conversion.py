@@ -11,7 +11,7 @@ import numpy as np
 
 from graphc.base.dtypes import BY_NAME
 from graphc.base.errors import ArgumentError, DTypeError, ShapeError
-from graphc.base.size import bounds, is_size
+from graphc.base.sizes.size import bounds, is_size
 from graphc.files.manifest import TensorSpec
 
 BYTE_SCALE = 1 / 255

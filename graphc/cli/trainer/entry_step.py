@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from graphc.base.errors import ArgumentError, ArtifactError, StateDictError
-from graphc.base.size import bounds, hint, is_size
+from graphc.base.sizes.size import bounds, hint, is_size
 from graphc.cli.trainer.loop import Batch
 from graphc.files.manifest import TensorSpec
 from graphc.models.model_file import LoadedEntry, LoadedModel

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from graphc.base.errors import ArgumentError
-from graphc.base.size import bounds, is_size
+from graphc.base.sizes.size import bounds, is_size
 from graphc.cli.trainer.entry_step import batch_of, batch_size, with_short_names
 from graphc.cli.trainer.measures import MEASURES, Measure
 from graphc.cli.trainer.named_arrays import NamedArrays

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from graphc.base.errors import ArgumentError
-from graphc.base.size import is_size
+from graphc.base.sizes.size import is_size
 from graphc.cli.trainer.named_arrays import NamedArrays
 from graphc.cli.trainer.pictures import Pictures, list_pictures
 from graphc.data.csv_file import read_csv

@@ -10,8 +10,8 @@ from typing import Any
 
 from graphc.base.dtypes import DType
 from graphc.base.errors import CompileError
-from graphc.base.size import bounds as size_bounds
-from graphc.base.size import is_size
+from graphc.base.sizes.size import bounds as size_bounds
+from graphc.base.sizes.size import is_size
 from graphc.codegen.cuda.angle import angle_text
 from graphc.codegen.cuda.index import IndexWriter, parameter_of, reach, size_text
 from graphc.codegen.cuda.prelude import PRELUDE

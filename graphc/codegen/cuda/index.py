@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from graphc.base.size import bounds as size_bounds
-from graphc.base.size import is_size
-from graphc.base.size_terms import Atom, Dimension, Monomial
+from graphc.base.sizes.size import bounds as size_bounds
+from graphc.base.sizes.size import is_size
+from graphc.base.sizes.size_terms import Atom, Dimension, Monomial
 from graphc.codegen.cuda.types import integer
 from graphc.ir.kernel.index import Axis, Div, Dynamic, Index, Mod, bounds
 from graphc.ir.kernel.statements import Guard

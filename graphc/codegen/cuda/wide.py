@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from graphc.base.size import is_size
+from graphc.base.sizes.size import is_size
 from graphc.codegen.cuda.types import memory_type
 from graphc.ir.kernel.index import Axis, Index, axes_of
 from graphc.ir.kernel.statements import Load, Loop, Store, walk

@@ -8,7 +8,7 @@ from math import prod
 
 from graphc.base.dtypes import DType
 from graphc.base.errors import CompileError
-from graphc.base.size import bounds
+from graphc.base.sizes.size import bounds
 from graphc.codegen.llvm.function import FunctionWriter
 from graphc.codegen.llvm.scalar import ScalarEmitter, register_type, splat_literal
 from graphc.ir.kernel.index import Axis

@@ -9,7 +9,7 @@ from typing import Any
 
 from graphc.base.dtypes import int64
 from graphc.base.errors import CompileError
-from graphc.base.size import bounds, is_size
+from graphc.base.sizes.size import bounds, is_size
 from graphc.codegen.llvm.accumulator import Accumulator, AccumulatorWriter, Key, analyse, sums_in_order
 from graphc.codegen.llvm.function import Coordinates, FunctionWriter, LaneValue
 from graphc.codegen.llvm.indices import VectorAxis

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from graphc.base.errors import CompileError
-from graphc.base.size import bounds, is_size
+from graphc.base.sizes.size import bounds, is_size
 from graphc.codegen.llvm.emit import HOST, emit_kernel, non_temporal_name
 from graphc.codegen.llvm.module import Function, Item, Module, Parameter, text_of
 from graphc.codegen.llvm.sizes import SizeWriter, register_of

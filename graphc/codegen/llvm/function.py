@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from graphc.base.dtypes import DType
 from graphc.base.errors import CompileError
-from graphc.base.size import bounds
+from graphc.base.sizes.size import bounds
 from graphc.codegen.llvm.module import Function, Item
 from graphc.codegen.llvm.scalar import register_type, splat_literal
 from graphc.codegen.llvm.sizes import SizeWriter

@@ -8,8 +8,8 @@ from typing import Any
 
 from graphc.base.dtypes import DType, int8, int32, int64
 from graphc.base.errors import CompileError
-from graphc.base.size import bounds as size_bounds
-from graphc.base.size import is_size
+from graphc.base.sizes.size import bounds as size_bounds
+from graphc.base.sizes.size import is_size
 from graphc.codegen.llvm.function import Coordinates, FunctionWriter, LaneValue
 from graphc.codegen.llvm.scalar import register_type, splat_literal
 from graphc.ir.kernel.access import Access, access

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from graphc.base.dtypes import DType, int32, int64
-from graphc.base.size import bounds as size_bounds
-from graphc.base.size import is_size, terms
+from graphc.base.sizes.size import bounds as size_bounds
+from graphc.base.sizes.size import is_size, terms
 from graphc.codegen.llvm.function import Coordinates, FunctionWriter, LaneValue
 from graphc.codegen.llvm.indices import IndexWriter
 from graphc.codegen.llvm.scalar import literal, memory_type, register_type, splat_literal

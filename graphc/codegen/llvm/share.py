@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc.base.size import is_one
+from graphc.base.sizes.size import is_one
 from graphc.codegen.llvm.function import FunctionWriter
 from graphc.codegen.schedule.threads.chunks import Chunking, Share
 from graphc.ir.kernel.index import Axis

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from graphc.base.size import Size, bounds, is_size
-from graphc.base.size_terms import Atom, Dimension, Monomial
+from graphc.base.sizes.size import Size, bounds, is_size
+from graphc.base.sizes.size_terms import Atom, Dimension, Monomial
 
 _MAX, _SIGNED_MAX = "llvm.umax.i64", "llvm.smax.i64"
 

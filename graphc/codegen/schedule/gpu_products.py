@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from graphc.base.size import hint
+from graphc.base.sizes.size import hint
 from graphc.codegen.machine.cuda.costs import GPU, GpuCosts
 from graphc.codegen.schedule.base import Context, PassResult, Scheduled, count_changes
 from graphc.codegen.schedule.contraction.product import Product

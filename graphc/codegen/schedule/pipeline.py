@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from graphc.base.pass_runner import Outcome, PassRun, Runner
-from graphc.base.size import hint
+from graphc.base.sizes.size import hint
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.base import Context, ProgramPass, Scheduled
 from graphc.codegen.schedule.contraction.register_block import rank_tiles

@@ -8,8 +8,8 @@ from typing import Any
 
 from graphc.base.dtypes import float32
 from graphc.base.errors import VerifyError
-from graphc.base.named_dims import dimensions, size_of
-from graphc.base.size import LARGEST, Dimension, at, hint
+from graphc.base.sizes.named_dims import dimensions, size_of
+from graphc.base.sizes.size import LARGEST, Dimension, at, hint
 from graphc.codegen.schedule.base import Context, Nest
 from graphc.codegen.schedule.contraction.for_sizes import cycles_at
 from graphc.codegen.schedule.contraction.pack import Packing

@@ -8,8 +8,8 @@ from typing import Any
 
 from graphc.base.dtypes import DType
 from graphc.base.errors import ArgumentError, DTypeError
-from graphc.base.shape_patterns import Number, ShapePatterns, as_pattern
-from graphc.base.size import hint, is_size
+from graphc.base.sizes.shape_patterns import Number, ShapePatterns, as_pattern
+from graphc.base.sizes.size import hint, is_size
 from graphc.interop.aten.graph import AtenGraph
 from graphc.interop.aten.guards import Guards
 from graphc.tensors.creation import as_tensor, zeros

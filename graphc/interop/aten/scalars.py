@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from graphc.base.errors import AttributeValueError, UnsupportedError
-from graphc.base.size import SizeNumber, is_size, root
+from graphc.base.sizes.size import SizeNumber, is_size, root
 from graphc.interop.aten.registry import TABLE, rule
 from graphc.tensors.tensor import Tensor
 from graphc.tracing.trace import is_tracing

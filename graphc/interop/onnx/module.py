@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from graphc.base.errors import ArgumentError, ArtifactError, DTypeError, GraphcError
-from graphc.base.named_dims import Dim
-from graphc.base.shape_patterns import ShapePatterns
-from graphc.base.size import hint, is_size
+from graphc.base.sizes.named_dims import Dim
+from graphc.base.sizes.shape_patterns import ShapePatterns
+from graphc.base.sizes.size import hint, is_size
 from graphc.interop.onnx.elements import Element, element_of
 from graphc.interop.onnx.graph import OnnxGraph, Port, TensorAttribute
 from graphc.interop.onnx.protos import MOST_NAME, Names

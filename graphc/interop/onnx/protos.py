@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from graphc.base.errors import ArtifactError, UnsupportedError
-from graphc.base.named_dims import LOOP, Dim
-from graphc.base.size import LARGEST
+from graphc.base.sizes.named_dims import LOOP, Dim
+from graphc.base.sizes.size import LARGEST
 from graphc.interop.onnx.elements import STRING, Element, element_of_code
 from graphc.interop.onnx.external import External
 from graphc.interop.onnx.graph import Port, TensorAttribute

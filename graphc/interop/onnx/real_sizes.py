@@ -6,7 +6,7 @@ import math
 import operator
 from typing import Any
 
-from graphc.base.size import Size, SizeNumber
+from graphc.base.sizes.size import Size, SizeNumber
 
 _LARGEST_DENOMINATOR = 1 << 20
 """Of numbers that count as fractions: 0.5 and 1.75 do, 0.1 in binary does not."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from graphc.base.dtypes import int64
-from graphc.base.size import Size, SizeNumber
+from graphc.base.sizes.size import Size, SizeNumber
 from graphc.interop.onnx.elements import INT64, Element, carried, delivered, element_of, element_of_array
 from graphc.tensors.creation import from_numpy, full
 from graphc.tensors.free_functions import stack

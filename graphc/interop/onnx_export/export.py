@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from graphc.base.named_dims import size_of
-from graphc.base.size import is_size, terms
-from graphc.base.size_limits import limits
-from graphc.base.size_terms import Dimension
+from graphc.base.sizes.named_dims import size_of
+from graphc.base.sizes.size import is_size, terms
+from graphc.base.sizes.size_limits import limits
+from graphc.base.sizes.size_terms import Dimension
 from graphc.calls.graph_module import GraphModule
 from graphc.files.model_manifest import ModelManifest
 from graphc.interop.onnx_export.calls import Call, observed

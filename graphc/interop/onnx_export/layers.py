@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from graphc.base.dtypes import float32, int64, uint8
-from graphc.base.size import is_size
+from graphc.base.sizes.size import is_size
 from graphc.interop.onnx_export.calls import Call
 from graphc.interop.onnx_export.products import top
 from graphc.interop.onnx_export.shaping import reshaped

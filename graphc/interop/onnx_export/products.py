@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from graphc.base.dtypes import DType, bool_, float32, float64, int32, int64
-from graphc.base.size import is_size
+from graphc.base.sizes.size import is_size
 from graphc.interop.onnx_export.shaping import expanded, reshaped
 from graphc.interop.onnx_export.writer import Rule, Writer, is_small, unsupported
 from graphc.ir.graph.graph import Node

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from graphc.base.dtypes import int32, int64
-from graphc.base.size import bounds, is_size
+from graphc.base.sizes.size import bounds, is_size
 from graphc.interop.onnx_export.sizes import same
 from graphc.interop.onnx_export.writer import Rule, Writer, unsupported
 from graphc.ir.graph.graph import Node

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from graphc.base.errors import UnsupportedError
-from graphc.base.size import Dimension, bounds, is_size, terms
-from graphc.base.size_terms import Quotient
+from graphc.base.sizes.size import Dimension, bounds, is_size, terms
+from graphc.base.sizes.size_terms import Quotient
 
 Add = Callable[..., str]
 """``add(op, *inputs, **attrs)``: appends an operator to the model's own graph, and names its result."""

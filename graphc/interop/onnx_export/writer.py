@@ -10,7 +10,7 @@ import numpy as np
 
 from graphc.base.dtypes import DType
 from graphc.base.errors import UnsupportedError
-from graphc.base.size import is_size
+from graphc.base.sizes.size import is_size
 from graphc.interop.onnx_export.calls import Call
 from graphc.interop.onnx_export.records import GraphRecord, NodeRecord, ValueRecord
 from graphc.interop.onnx_export.sizes import Sizes, stated

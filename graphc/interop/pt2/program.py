@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from graphc.base.errors import ArtifactError, GraphcError, UnsupportedError
-from graphc.base.shape_patterns import Number
+from graphc.base.sizes.shape_patterns import Number
 from graphc.interop.aten.exported import Exported, Fixed, Given, Held, Write, overlapping
 from graphc.interop.aten.module import ImportedModule
 from graphc.interop.parts import Member

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from graphc.base.errors import ArtifactError, GraphcError
-from graphc.base.named_dims import Dim
-from graphc.base.size import LARGEST, bounds, is_size, terms
+from graphc.base.sizes.named_dims import Dim
+from graphc.base.sizes.size import LARGEST, bounds, is_size, terms
 from graphc.interop.pt2.fields import Field
 
 MOST_CHARACTERS = 1000

@@ -13,8 +13,8 @@ from torch._guards import TracingContext
 from torch._inductor import list_mode_options
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
-from graphc.base.assumptions import Assumptions
 from graphc.base.errors import ArgumentError
+from graphc.base.sizes.assumptions import Assumptions
 from graphc.interop.torch.aliases import Aliases, without_views
 from graphc.interop.torch.call_numbers import Numbered, with_call_numbers
 from graphc.interop.torch.checked import CheckedProgram

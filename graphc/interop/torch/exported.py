@@ -13,7 +13,7 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import ConstantArgument, InputKind, InputSpec, OutputKind
 
 from graphc.base.errors import ArgumentError, GraphcError, UnsupportedError
-from graphc.base.shape_patterns import Number
+from graphc.base.sizes.shape_patterns import Number
 from graphc.interop.aten.exported import Exported, Fixed, Given, Held, Write, overlapping
 from graphc.interop.aten.module import ImportedModule, Modes
 from graphc.interop.parts import Member

@@ -12,14 +12,14 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.autograd import forward_ad
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from graphc.base.assumptions import Assumptions
 from graphc.base.dtypes import DType
 from graphc.base.errors import CompileError, UnsupportedError
 from graphc.base.location import UNKNOWN
 from graphc.base.location import at as located
 from graphc.base.locks import Lock
-from graphc.base.shape_patterns import Number, ShapePatterns
-from graphc.base.size import SizeNumber, at
+from graphc.base.sizes.assumptions import Assumptions
+from graphc.base.sizes.shape_patterns import Number, ShapePatterns
+from graphc.base.sizes.size import SizeNumber, at
 from graphc.checks.reduce import compile_reported
 from graphc.compiler.compile import load_compiled
 from graphc.compiler.contents import changes

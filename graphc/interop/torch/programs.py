@@ -8,11 +8,11 @@ from typing import Any
 import torch
 
 from graphc.base import config
-from graphc.base.assumptions import Assumptions
 from graphc.base.errors import GraphcError
 from graphc.base.locks import Lock
-from graphc.base.shape_patterns import Number, ShapePatterns
-from graphc.base.size import Dimension, at, hint
+from graphc.base.sizes.assumptions import Assumptions
+from graphc.base.sizes.shape_patterns import Number, ShapePatterns
+from graphc.base.sizes.size import Dimension, at, hint
 from graphc.interop.torch.program import Program
 from graphc.interop.torch.sizes import Sizes
 

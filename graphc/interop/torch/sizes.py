@@ -10,8 +10,8 @@ from typing import Any
 import torch
 
 from graphc.base.errors import UnsupportedError
-from graphc.base.named_dims import Dim
-from graphc.base.size import LARGEST
+from graphc.base.sizes.named_dims import Dim
+from graphc.base.sizes.size import LARGEST
 
 _KINDS = frozenset({"Add", "Mul", "FloorDiv", "CleanDiv", "Mod", "PythonMod", "Pow"})
 """Expressions that sizes of graphc have, too."""

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphc.base.assumptions import Assumption
 from graphc.base.dtypes import DType, elements, layout_of
 from graphc.base.errors import VerifyError
 from graphc.base.lazy import deferred
 from graphc.base.location import UNKNOWN, Location
-from graphc.base.named_dims import dimensions
-from graphc.base.shape_patterns import Number
-from graphc.base.size import Dimension, is_size
+from graphc.base.sizes.assumptions import Assumption
+from graphc.base.sizes.named_dims import dimensions
+from graphc.base.sizes.shape_patterns import Number
+from graphc.base.sizes.size import Dimension, is_size
 from graphc.ir.graph.text import print_graph
 from graphc.ir.literal import print_scalar
 from graphc.ir.op import INPUT_CLASSES, Attr, Attrs, Bounds, OpDef, Sample, Trait, Types, register

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from graphc.base.assumptions import holding
 from graphc.base.errors import ArgumentError, GraphcError
-from graphc.base.named_dims import chosen_sizes, dimensions, size_of
-from graphc.base.shape_patterns import Number, ShapePatterns, as_pattern
-from graphc.base.size import Dimension, at, is_size
-from graphc.base.size_limits import limits
+from graphc.base.sizes.assumptions import holding
+from graphc.base.sizes.named_dims import chosen_sizes, dimensions, size_of
+from graphc.base.sizes.shape_patterns import Number, ShapePatterns, as_pattern
+from graphc.base.sizes.size import Dimension, at, is_size
+from graphc.base.sizes.size_limits import limits
 from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import CONSTANT, Graph, Node, Value, input_path, input_pattern, input_role
 from graphc.ir.op import Attrs, Trait

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from graphc.base.named_dims import chosen_sizes, dimensions
-from graphc.base.size import Dimension, at, is_size
+from graphc.base.sizes.named_dims import chosen_sizes, dimensions
+from graphc.base.sizes.size import Dimension, at, is_size
 from graphc.ir.kernel.index import Axis, Div, Dynamic, Index, as_index, sizes_of, total
 from graphc.ir.kernel.map import indices_of, map_statements
 from graphc.ir.kernel.statements import Bound, Call, Guard, Kernel, Load, Loop, Program, Stmt, Storage, Store, walk

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from graphc.base.named_dims import dimensions
-from graphc.base.size import Dimension, at, hint, is_size
+from graphc.base.sizes.named_dims import dimensions
+from graphc.base.sizes.size import Dimension, at, hint, is_size
 from graphc.ir.kernel.dims import bind_kernel, dims_of_kernel
 from graphc.ir.kernel.index import Atom, Axis, Div, Dynamic, Index, Mod, total
 from graphc.ir.kernel.map import map_indices

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from graphc.base.size import Size
-from graphc.base.size import bounds as size_bounds
-from graphc.base.size_relations import as_factor, exact_quotient, quotient_and_rest, sign
-from graphc.base.size_text import as_operand
+from graphc.base.sizes.size import Size
+from graphc.base.sizes.size import bounds as size_bounds
+from graphc.base.sizes.size_relations import as_factor, exact_quotient, quotient_and_rest, sign
+from graphc.base.sizes.size_text import as_operand
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from graphc.base.size import Quotient, is_size
-from graphc.base.size import terms as terms_of
-from graphc.base.size_relations import at_most, exact_quotient, sign, tighter
+from graphc.base.sizes.size import Quotient, is_size
+from graphc.base.sizes.size import terms as terms_of
+from graphc.base.sizes.size_relations import at_most, exact_quotient, sign, tighter
 from graphc.ir.kernel.index import Atom, Axis, Div, Dynamic, Index, Mod, atoms, bounds, scaled, sizes_of
 from graphc.ir.kernel.statements import Bound, Guard
 

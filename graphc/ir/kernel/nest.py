@@ -11,8 +11,8 @@ import numpy as np
 
 from graphc.base.dtypes import DType, bool_, element, float64, int32, int64, number_of
 from graphc.base.errors import ArgumentError
-from graphc.base.size import SizeNumber, is_size
-from graphc.base.size_relations import at_most
+from graphc.base.sizes.size import SizeNumber, is_size
+from graphc.base.sizes.size_relations import at_most
 from graphc.ir.kernel.index import Axis, Dynamic, Index, IndexLike, as_index, bounds
 from graphc.ir.kernel.scalar import SCALAR_OPS, result_type
 from graphc.ir.kernel.statements import (

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from graphc.base.dtypes import DType, number_of
-from graphc.base.named_dims import dimensions
-from graphc.base.size import Dimension, is_size
-from graphc.base.size_relations import at_most
+from graphc.base.sizes.named_dims import dimensions
+from graphc.base.sizes.size import Dimension, is_size
+from graphc.base.sizes.size_relations import at_most
 from graphc.ir.kernel.index import Axis, Div, Dynamic, Index, Mod, as_index
 from graphc.ir.kernel.scalar import SCALAR_OPS
 from graphc.ir.kernel.statements import (

@@ -9,8 +9,8 @@ from typing import Any
 
 from graphc.base.dtypes import DType
 from graphc.base.locks import cached_property
-from graphc.base.named_dims import chosen_sizes, dimensions
-from graphc.base.size import Dimension, at, is_size
+from graphc.base.sizes.named_dims import chosen_sizes, dimensions
+from graphc.base.sizes.size import Dimension, at, is_size
 from graphc.ir.kernel.index import Axis, Index
 from graphc.ir.types import TensorType
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from graphc.base.errors import VerifyError
-from graphc.base.size_relations import at_most
+from graphc.base.sizes.size_relations import at_most
 from graphc.ir.kernel.index import Axis, Index, bounds
 from graphc.ir.kernel.index_range import touches
 from graphc.ir.kernel.map import substitute_axes

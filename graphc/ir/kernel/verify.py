@@ -10,9 +10,9 @@ from typing import Any
 
 from graphc.base.dtypes import DType, element, int64, number_of
 from graphc.base.errors import GraphcError, VerifyError
-from graphc.base.size import hint, is_one, is_size
-from graphc.base.size_relations import at_most
-from graphc.base.size_terms import REMEMBERED
+from graphc.base.sizes.size import hint, is_one, is_size
+from graphc.base.sizes.size_relations import at_most
+from graphc.base.sizes.size_terms import REMEMBERED
 from graphc.ir.excerpt import excerpt
 from graphc.ir.kernel.dims import dims_of_calls, dims_of_kernel
 from graphc.ir.kernel.index import Axis, Dynamic, Index, atoms, bounds

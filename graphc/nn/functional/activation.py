@@ -6,8 +6,8 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from graphc.base.dims import extent_of
 from graphc.base.errors import AttributeValueError, ShapeError
+from graphc.base.sizes.dims import extent_of
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.tensors import composite

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from graphc.base.dtypes import int32
 from graphc.base.errors import AttributeValueError, ShapeError
-from graphc.base.size import is_size, root
+from graphc.base.sizes.size import is_size, root
 from graphc.nn.functional.dropout import dropout
 from graphc.ops import elementwise as ew
 from graphc.ops import index, matrix_product

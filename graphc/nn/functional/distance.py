@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graphc.base.dims import dims_of
+from graphc.base.sizes.dims import dims_of
 from graphc.ops import elementwise as ew
 from graphc.ops import reduce
 from graphc.ops.shape import broadcast_to, concat

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from graphc.base.errors import AttributeValueError, ShapeError
-from graphc.base.size import root
+from graphc.base.sizes.size import root
 from graphc.nn.functional.dropout import dropout
 from graphc.nn.functional.linear import linear
 from graphc.ops import elementwise as ew

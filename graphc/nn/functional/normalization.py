@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from math import prod
 
 from graphc.base.errors import AttributeValueError, ShapeError
-from graphc.base.size import is_size
+from graphc.base.sizes.size import is_size
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.ops import reduce

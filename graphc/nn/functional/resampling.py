@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from graphc.base.dims import has_sizes
 from graphc.base.dtypes import DType, float32, float64, int32, int64, uint8
 from graphc.base.errors import DTypeError
+from graphc.base.sizes.dims import has_sizes
 from graphc.ops import dispatch, index, reduce
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics

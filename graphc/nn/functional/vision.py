@@ -10,7 +10,7 @@ import numpy as np
 
 from graphc.base.dtypes import int64, uint8
 from graphc.base.errors import AttributeValueError, ShapeError
-from graphc.base.size import always, bounds, is_size
+from graphc.base.sizes.size import always, bounds, is_size
 from graphc.nn.functional.pooling import adaptive_avg_pool1d, adaptive_avg_pool2d
 from graphc.nn.functional.resampling import nearest, weighted
 from graphc.nn.functional.spatial import per_dimension

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphc.base.dims import Dims, dim_of, dims_of
 from graphc.base.dtypes import DType, int64
 from graphc.base.errors import ArgumentError, AttributeValueError, ShapeError
 from graphc.base.lazy import deferred
+from graphc.base.sizes.dims import Dims, dim_of, dims_of
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.ops import reduce, shape

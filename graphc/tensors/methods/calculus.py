@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from graphc.base.dims import common_shape, dim_of, dims_of
 from graphc.base.errors import ArgumentError, AttributeValueError, IndexRangeError, ShapeError
+from graphc.base.sizes.dims import common_shape, dim_of, dims_of
 from graphc.ops import elementwise as ew
 from graphc.ops import shape
 from graphc.tensors import composite

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from graphc.base.dims import common_shape
 from graphc.base.dtypes import float32, int32, int64
 from graphc.base.errors import DTypeError
 from graphc.base.lazy import deferred
+from graphc.base.sizes.dims import common_shape
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.ops import reduce

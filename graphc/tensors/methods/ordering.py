@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from graphc.base.dims import Dims, dim_of, dims_of, extent_of
 from graphc.base.dtypes import DType, int32, int64, limits
 from graphc.base.errors import ArgumentError, AttributeValueError, DTypeError, IndexRangeError, ShapeError
+from graphc.base.sizes.dims import Dims, dim_of, dims_of, extent_of
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.ops import order, reduce, shape

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphc.base.dtypes import elements, numbers
-from graphc.base.extents import Size
 from graphc.base.lazy import deferred
+from graphc.base.sizes.extents import Size
 from graphc.tensors.tensor_base import TensorBase, front, need_tensor
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphc.base.device import device as device_of
-from graphc.base.dims import common_shape, dim_of, extent_of, new_shape, sizes_of
 from graphc.base.dtypes import dtype_of, int64, uint8
 from graphc.base.errors import ArgumentError, AttributeValueError, DTypeError, IndexRangeError, ShapeError
+from graphc.base.sizes.dims import common_shape, dim_of, extent_of, new_shape, sizes_of
 from graphc.ops import elementwise as ew
 from graphc.ops import shape
 from graphc.ops.define import as_type, common_type

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from graphc.base.dims import common_shape, dim_of, extent_of, same_sizes, sizes_of, view_shape
 from graphc.base.dtypes import DType, fitted, int64
 from graphc.base.errors import ArgumentError, AttributeValueError, IndexRangeError, RecompileWarning, ShapeError
-from graphc.base.size import always, is_size
+from graphc.base.sizes.dims import common_shape, dim_of, extent_of, same_sizes, sizes_of, view_shape
+from graphc.base.sizes.size import always, is_size
 from graphc.ops import bits, dispatch, shape
 from graphc.ops import elementwise as ew
 from graphc.ops.define import as_type, common_type

@@ -6,9 +6,9 @@ import builtins
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from graphc.base.dims import dim_of
 from graphc.base.dtypes import elements, int64, limits
 from graphc.base.errors import AttributeValueError, DTypeError, ShapeError
+from graphc.base.sizes.dims import dim_of
 from graphc.ops import elementwise as ew
 from graphc.ops import math as mathematics
 from graphc.ops import reduce, shape

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphc.base.named_dims import Dim
+from graphc.base.sizes.named_dims import Dim
 from graphc.cli.trainer.conversion import Scaling, conversion
 from graphc.errors import ArgumentError, DTypeError, ShapeError
 from graphc.files.manifest import TensorSpec

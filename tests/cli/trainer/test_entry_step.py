@@ -9,7 +9,7 @@ import pytest
 
 import graphc as gc
 from graphc import nn
-from graphc.base.named_dims import Dim
+from graphc.base.sizes.named_dims import Dim
 from graphc.cli.trainer.entry_step import EntryStep, batch_of, batch_size, entry_to_train, with_short_names
 from graphc.errors import ArgumentError, ArtifactError
 from graphc.files.manifest import TensorSpec

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.base.size import at
+from graphc.base.sizes.size import at
 from graphc.codegen.cuda.angle import angle_text
 from graphc.codegen.cuda.emit import CudaSource, emit_kernel
 from graphc.codegen.cuda.prelude import PRELUDE

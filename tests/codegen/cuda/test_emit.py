@@ -7,7 +7,7 @@ import pytest
 
 from graphc.base.dtypes import BY_NAME
 from graphc.base.errors import CompileError
-from graphc.base.size import at
+from graphc.base.sizes.size import at
 from graphc.codegen.cuda.emit import emit_kernel
 from graphc.codegen.cuda.nvrtc import compile_cubin
 from graphc.codegen.cuda.prelude import PRELUDE

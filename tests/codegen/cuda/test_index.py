@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from graphc.base.dtypes import int64
-from graphc.base.named_dims import Dim, dimensions
-from graphc.base.size import at
+from graphc.base.sizes.named_dims import Dim, dimensions
+from graphc.base.sizes.size import at
 from graphc.codegen.cuda.index import IndexWriter, parameter_of, reach, size_text
 from graphc.ir.kernel.index import Axis, Div, Index, Mod, as_index
 from graphc.ir.kernel.statements import Bound, Buffer, IndexLet, Kernel, Loop, Store

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from graphc.base.dtypes import float32
-from graphc.base.size import at
+from graphc.base.sizes.size import at
 from graphc.codegen.llvm.entry import ENTRY, bound_storages, emit_program
 from graphc.codegen.machine.target import target_named
 from graphc.codegen.schedule.memory.bufferize import plan_memory

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from graphc.base.named_dims import Dim
+from graphc.base.sizes.named_dims import Dim
 from graphc.codegen.llvm.build import build_object
 from graphc.codegen.llvm.function import FunctionWriter
 from graphc.codegen.llvm.share import ShareWriter

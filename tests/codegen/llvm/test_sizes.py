@@ -6,8 +6,8 @@ import ctypes
 
 import pytest
 
-from graphc.base.named_dims import Dim, dimensions
-from graphc.base.size import at
+from graphc.base.sizes.named_dims import Dim, dimensions
+from graphc.base.sizes.size import at
 from graphc.codegen.llvm.build import build_object, emit_assembly
 from graphc.codegen.llvm.emit import emit_kernel
 from graphc.codegen.llvm.module import text_of

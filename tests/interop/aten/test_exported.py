@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import graphc
-from graphc.base.shape_patterns import Number
+from graphc.base.sizes.shape_patterns import Number
 from graphc.errors import ArgumentError, DTypeError, ShapeError
 from graphc.interop.aten.exported import Exported, Fixed, Given, Held, leaves_of, overlapping
 from graphc.interop.aten.graph import AtenGraph, Ref

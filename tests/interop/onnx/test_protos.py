@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from graphc.base.errors import ArtifactError, UnsupportedError
-from graphc.base.size import is_size
+from graphc.base.sizes.size import is_size
 
 onnx = pytest.importorskip("onnx")
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402

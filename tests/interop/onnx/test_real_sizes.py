@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from graphc.base.named_dims import Dim, dimensions
-from graphc.base.size import UndecidedSize, at, is_size
+from graphc.base.sizes.named_dims import Dim, dimensions
+from graphc.base.sizes.size import UndecidedSize, at, is_size
 from graphc.interop.onnx.real_sizes import as_real, whole_below, whole_part
 
 

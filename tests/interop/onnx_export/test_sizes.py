@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import graphc as gc
-from graphc.base.size import at, terms
+from graphc.base.sizes.size import at, terms
 from graphc.errors import UnsupportedError
 from graphc.interop.onnx_export.sizes import Sizes, same, stated
 

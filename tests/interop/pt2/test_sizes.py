@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from graphc.base.size import LARGEST, bounds, hint
+from graphc.base.sizes.size import LARGEST, bounds, hint
 from graphc.errors import ArtifactError, GraphcError, UnsupportedError
 from graphc.interop.pt2.sizes import Sizes
 from tests.interop.pt2.kept import field

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from graphc.base.size import is_size
+from graphc.base.sizes.size import is_size
 
 torch = pytest.importorskip("torch")
 sizes: Any = pytest.importorskip("graphc.interop.torch.sizes")

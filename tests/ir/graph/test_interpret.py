@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from graphc.base.assumptions import Assumptions, assuming
+from graphc.base.sizes.assumptions import Assumptions, assuming
 from graphc.errors import ArgumentError, GraphcError, ShapeError
 from graphc.ir.graph.build import emit
 from graphc.ir.graph.graph import Graph, Node

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 
 from graphc.base.dtypes import float32
 from graphc.base.location import Location
-from graphc.base.named_dims import Dim
+from graphc.base.sizes.named_dims import Dim
 from graphc.errors import ParseError, VerifyError
 from graphc.ir.graph.graph import Graph, input_class, input_path
 from graphc.ir.graph.interpret import evaluate

@@ -9,8 +9,8 @@ import pytest
 
 from graphc.base.dtypes import float32
 from graphc.base.errors import ArgumentError, ParseError, VerifyError
-from graphc.base.named_dims import Dim
-from graphc.base.size import at, is_size
+from graphc.base.sizes.named_dims import Dim
+from graphc.base.sizes.size import at, is_size
 from graphc.ir.kernel.dims import bind, bind_kernel, dims_of_kernel, dims_of_program
 from graphc.ir.kernel.index import Axis, Dynamic, Index, as_index, bounds, substitute, unflatten
 from graphc.ir.kernel.index_range import stays_within

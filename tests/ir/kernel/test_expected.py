@@ -1,7 +1,7 @@
 """Kernels for the sizes that are expected."""
 
 from graphc.base.dtypes import float32
-from graphc.base.named_dims import Dim
+from graphc.base.sizes.named_dims import Dim
 from graphc.ir.kernel.expected import expected_axis, expected_body, expected_index, holds_sizes
 from graphc.ir.kernel.index import Axis, as_index
 from graphc.ir.kernel.statements import Const, Loop, Store

@@ -8,8 +8,8 @@ from itertools import pairwise, takewhile
 from math import log, prod
 from typing import NamedTuple
 
-from graphc.base.named_dims import Dim, dimensions
-from graphc.base.size import UndecidedSize, always, hint, is_one, is_size
+from graphc.base.sizes.named_dims import Dim, dimensions
+from graphc.base.sizes.size import UndecidedSize, always, hint, is_one, is_size
 from graphc.codegen.machine.costs import MemoryCosts
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.loops.transform import wrap

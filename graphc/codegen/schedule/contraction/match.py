@@ -8,7 +8,7 @@ from math import prod
 
 from graphc.base.dtypes import DType
 from graphc.base.locks import cached_property
-from graphc.base.size import hint, terms
+from graphc.base.sizes.size import hint, terms
 from graphc.ir.kernel.expected import expected_axis, expected_body, expected_index, holds_sizes
 from graphc.ir.kernel.index import Axis, Dynamic, Index, as_index, atoms, axes_of
 from graphc.ir.kernel.map import map_indices, substitute_axes

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from graphc.base.dtypes import element, number_of
-from graphc.base.size import bounds as size_bounds
-from graphc.base.size import hint, is_one, is_size
+from graphc.base.sizes.size import bounds as size_bounds
+from graphc.base.sizes.size import hint, is_one, is_size
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.contraction.match import Contraction
 from graphc.codegen.schedule.contraction.pack import Packed, Packing

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from math import gcd, prod
 from typing import NamedTuple
 
-from graphc.base.size import is_size
+from graphc.base.sizes.size import is_size
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.contraction.match import Contraction
 from graphc.codegen.schedule.contraction.product_of_tiles import rows_are_packed

@@ -7,8 +7,8 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from graphc.base.dtypes import DType
-from graphc.base.size import Dimension, at
-from graphc.base.size_relations import at_most
+from graphc.base.sizes.size import Dimension, at
+from graphc.base.sizes.size_relations import at_most
 from graphc.files.product_descriptor import Matrix, ProductDescriptor
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from graphc.base.dtypes import bfloat16x2, float32
-from graphc.base.size import is_size
+from graphc.base.sizes.size import is_size
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.contraction.match import Contraction
 from graphc.codegen.schedule.loops.transform import block_index, is_leaf, wrap

@@ -10,7 +10,7 @@ from math import prod
 from typing import Any
 
 from graphc.base.locks import cached_property
-from graphc.base.size import bounds, is_size
+from graphc.base.sizes.size import bounds, is_size
 from graphc.codegen.machine.costs import ContractionCosts
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.contraction.match import Contraction

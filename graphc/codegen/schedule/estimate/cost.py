@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from graphc.base.size import hint
+from graphc.base.sizes.size import hint
 from graphc.codegen.machine.roofline import Roofline
 from graphc.ir.kernel.access import access
 from graphc.ir.kernel.index import Axis

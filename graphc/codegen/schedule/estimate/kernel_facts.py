@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from math import prod
 
-from graphc.base.size import bounds, hint
+from graphc.base.sizes.size import bounds, hint
 from graphc.ir.kernel.access import access
 from graphc.ir.kernel.index import Axis, Dynamic, Index, atoms, axes_of
 from graphc.ir.kernel.statements import Acc, IndexLet, Kernel, Let, Load, Loop, Read, Stmt, Store, Update, walk

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from math import gcd, prod
 
 from graphc.base.dtypes import DType, bool_, int64
-from graphc.base.size import is_size
+from graphc.base.sizes.size import is_size
 from graphc.codegen.machine.cuda.costs import TILES as COSTS
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.gpu.split_epilogue import nest_of, part_of, row_major

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import replace
 
-from graphc.base.size import is_size
+from graphc.base.sizes.size import is_size
 from graphc.ir.kernel.index import Axis, Index, axes_of, bounds
 from graphc.ir.kernel.statements import OWN_ROLES, IndexLet, Kernel, Let, Load, Loop, Stmt, Store, walk
 

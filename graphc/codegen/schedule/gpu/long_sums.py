@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import prod
 
-from graphc.base.size import hint
+from graphc.base.sizes.size import hint
 from graphc.codegen.machine.costs import DEFAULT, ReductionCosts
 from graphc.codegen.machine.cuda.costs import GpuCosts
 from graphc.codegen.schedule.gpu.threads import has_single_threads, outer_band

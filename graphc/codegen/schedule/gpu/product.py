@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import prod
 
 from graphc.base.dtypes import DType, bfloat16
-from graphc.base.size import hint, is_size
+from graphc.base.sizes.size import hint, is_size
 from graphc.codegen.schedule.contraction.product import Operand, Product
 from graphc.codegen.schedule.gpu.product_epilogue import Epilogue, match_epilogue
 from graphc.codegen.schedule.gpu.sum_of_products import Factor, SumOfProducts, find_sum_of_products

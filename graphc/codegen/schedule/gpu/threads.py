@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
 
-from graphc.base.size import bounds as size_bounds
-from graphc.base.size import hint, is_size
+from graphc.base.sizes.size import bounds as size_bounds
+from graphc.base.sizes.size import hint, is_size
 from graphc.codegen.machine.cuda.costs import GpuCosts
 from graphc.codegen.machine.cuda.facts import SHARED_BYTES
 from graphc.codegen.schedule.gpu.barriers import put_barriers

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from graphc.base.size import hint
+from graphc.base.sizes.size import hint
 from graphc.codegen.machine.cuda.costs import TileCosts
 from graphc.codegen.schedule.gpu.sum_of_products import SumOfProducts
 

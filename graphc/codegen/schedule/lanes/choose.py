@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from graphc.base.size import bounds, hint, is_one, is_size
+from graphc.base.sizes.size import bounds, hint, is_one, is_size
 from graphc.codegen.machine.costs import Costs, LaneCosts
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.loops.transform import block_index, depends, is_short, whole_blocks, wrap, write_out

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graphc.base.size import hint, is_size
+from graphc.base.sizes.size import hint, is_size
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.lanes.choose import lanes_of, split_lanes, tail
 from graphc.codegen.schedule.loops.transform import block_index, wrap

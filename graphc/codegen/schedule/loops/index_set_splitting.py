@@ -7,8 +7,8 @@ from dataclasses import replace
 from itertools import pairwise
 from math import prod
 
-from graphc.base.size import always, hint, is_size
-from graphc.base.size import bounds as size_bounds
+from graphc.base.sizes.size import always, hint, is_size
+from graphc.base.sizes.size import bounds as size_bounds
 from graphc.codegen.machine.costs import LoopCosts
 from graphc.codegen.schedule.loops.transform import drop_trivial, write_out
 from graphc.ir.kernel.index import Dynamic, Index, as_index, atoms, bounds

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graphc.base.size import always, hint, is_one, is_size
+from graphc.base.sizes.size import always, hint, is_one, is_size
 from graphc.codegen.machine.costs import LoopCosts
 from graphc.ir.kernel.index import Axis, Div, Dynamic, Index, Mod, as_index, atoms, axes_of
 from graphc.ir.kernel.map import BodyCopier, Names, indices_of, is_leaf, map_statements, names_given

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.base.size import hint, is_size
+from graphc.base.sizes.size import hint, is_size
 from graphc.codegen.machine.costs import DEFAULT, MemoryCosts
 from graphc.codegen.schedule.memory.liveness import Interval, intervals, peak
 from graphc.codegen.schedule.memory.sized import Placement, bound_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graphc.base.size import hint
+from graphc.base.sizes.size import hint
 from graphc.codegen.machine.target import Target
 from graphc.ir.kernel.index import Axis, Index
 from graphc.ir.kernel.statements import Buffer, Call, Kernel, Load, Program, Store, walk

@@ -9,7 +9,7 @@ from functools import cache
 
 import numpy as np
 
-from graphc.base.size import is_size
+from graphc.base.sizes.size import is_size
 from graphc.files.manifest import PREPACKED, Recipe
 from graphc.ir.kernel.dims import dims_of_kernel
 from graphc.ir.kernel.index import sizes_of

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from operator import add, attrgetter, mul, sub
 from typing import Any, NamedTuple
 
-from graphc.base.named_dims import dimensions
-from graphc.base.size import Dimension, Monomial, Size, always, at, bounds, hint, terms
+from graphc.base.sizes.named_dims import dimensions
+from graphc.base.sizes.size import Dimension, Monomial, Size, always, at, bounds, hint, terms
 from graphc.codegen.machine.costs import MemoryCosts
 from graphc.codegen.schedule.memory.liveness import Interval
 

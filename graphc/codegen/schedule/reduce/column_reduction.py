@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from graphc.base.locks import cached_property
-from graphc.base.size import bounds, hint, is_size
+from graphc.base.sizes.size import bounds, hint, is_size
 from graphc.codegen.machine.costs import ReductionCosts
 from graphc.codegen.schedule.contraction.match import PRODUCTS
 from graphc.codegen.schedule.loops.transform import block_index, blocks, wrap

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from graphc.base.size import always, hint
+from graphc.base.sizes.size import always, hint
 from graphc.codegen.schedule.loops.transform import block_index, merge_loops, wrap
 from graphc.codegen.schedule.reduce.column_reduction import Ahead, ColumnSums
 from graphc.ir.kernel.access import access

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from graphc.base.dtypes import bool_, float32, int32, int64
-from graphc.base.size import hint, is_size
+from graphc.base.sizes.size import hint, is_size
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.contraction.runs import column_runs
 from graphc.codegen.schedule.loops.transform import block_index, wrap

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from graphc.base.size import hint, is_one
+from graphc.base.sizes.size import hint, is_one
 from graphc.codegen.machine.costs import ReductionCosts
 from graphc.codegen.schedule.loops.transform import block_index, blocks, merge_loops, wrap
 from graphc.codegen.schedule.memory.prepacking import call_invariant_storages

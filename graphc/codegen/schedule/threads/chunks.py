@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from math import gcd
 from typing import Any
 
-from graphc.base.size import always, hint, is_one
+from graphc.base.sizes.size import always, hint, is_one
 from graphc.codegen.machine.costs import ThreadCosts
 from graphc.codegen.schedule.estimate.cost import StatementCounts
 from graphc.ir.kernel.access import GATHERED, access

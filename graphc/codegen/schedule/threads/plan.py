@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from math import prod
 from typing import Any
 
-from graphc.base.size import always, bounds, hint, is_size
+from graphc.base.sizes.size import always, bounds, hint, is_size
 from graphc.codegen.machine.costs import ThreadCosts
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.estimate.cost import StatementCounts, kernel_ns

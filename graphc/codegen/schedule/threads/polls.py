@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graphc.base.size import hint
+from graphc.base.sizes.size import hint
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.estimate.cost import StatementCounts, kernel_ns
 from graphc.codegen.schedule.threads.plan import ThreadPlan, owners

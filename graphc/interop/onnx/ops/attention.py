@@ -8,7 +8,7 @@ from typing import Any
 
 from graphc.base.dtypes import float32, float64
 from graphc.base.errors import AttributeValueError
-from graphc.base.size import always, root
+from graphc.base.sizes.size import always, root
 from graphc.interop.onnx.elements import element_of_code
 from graphc.interop.onnx.ops.windows import padded
 from graphc.interop.onnx.registry import op

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from graphc.base.errors import UnsupportedError, ValueNeededError
-from graphc.base.size import is_size
+from graphc.base.sizes.size import is_size
 from graphc.control.branch import cond as branch
 from graphc.control.scan import scan as scan_steps
 from graphc.control.while_loop import while_loop

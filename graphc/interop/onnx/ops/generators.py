@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.base.size import is_size
+from graphc.base.sizes.size import is_size
 from graphc.interop.onnx.call import Call
 from graphc.interop.onnx.elements import FLOAT, Element, element_of_code
 from graphc.interop.onnx.graph import TensorAttribute

@@ -11,7 +11,7 @@ from math import prod
 from typing import Any
 
 from graphc.base.dtypes import DType, float32, float64, int32
-from graphc.base.size import is_size
+from graphc.base.sizes.size import is_size
 from graphc.interop.onnx.elements import FLOAT, INT32, UINT8, Element
 from graphc.interop.onnx.ops.quantization import along, dynamic_steps, real, stepped
 from graphc.interop.onnx.ops.windows import padded, window_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from graphc.base.dtypes import float32, int32
-from graphc.base.size import is_size
+from graphc.base.sizes.size import is_size
 from graphc.interop.onnx.elements import FLOAT, UINT8, Element, element_of_code
 from graphc.interop.onnx.registry import MICROSOFT, op
 from graphc.interop.onnx.rounding import rounded, rounds

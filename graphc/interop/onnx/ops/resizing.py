@@ -11,7 +11,7 @@ import numpy as np
 
 from graphc.base.dtypes import DType, float32, float64, int64
 from graphc.base.errors import AttributeValueError, ShapeError
-from graphc.base.size import always, is_size
+from graphc.base.sizes.size import always, is_size
 from graphc.interop.onnx.registry import op
 from graphc.nn.functional.resampling import of_sizes
 from graphc.nn.functional.vision import pad

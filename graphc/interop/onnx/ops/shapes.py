@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from graphc.base.dims import common_shape
 from graphc.base.errors import AttributeValueError, ShapeError
-from graphc.base.size import is_size
+from graphc.base.sizes.dims import common_shape
+from graphc.base.sizes.size import is_size
 from graphc.interop.onnx.call import Call
 from graphc.interop.onnx.registry import host, op
 from graphc.interop.onnx.values import MOST_KNOWN, Value, array_of_sizes

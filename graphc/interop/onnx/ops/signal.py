@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from graphc.base.dtypes import DType, float64, int64
-from graphc.base.size import is_size
+from graphc.base.sizes.size import is_size
 from graphc.interop.onnx.elements import FLOAT, element_of_code
 from graphc.interop.onnx.ops.conversions import as_element
 from graphc.interop.onnx.registry import op

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from graphc.base.size import always, is_size, root
+from graphc.base.sizes.size import always, is_size, root
 from graphc.interop.onnx.real_sizes import whole_below
 from graphc.interop.onnx.registry import host
 

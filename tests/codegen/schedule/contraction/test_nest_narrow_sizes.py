@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from graphc.base.dtypes import bfloat16, bfloat16x2, bits_of, float32, int32, pair
-from graphc.base.named_dims import Dim
+from graphc.base.sizes.named_dims import Dim
 from graphc.codegen.machine.target import target_named
 from graphc.codegen.schedule.contraction.match import find_contraction
 from graphc.codegen.schedule.forms import canonical

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from graphc.base.dtypes import float32
-from graphc.base.named_dims import Dim
+from graphc.base.sizes.named_dims import Dim
 from graphc.codegen.machine.target import target_named
 from graphc.ir.graph.graph import Graph
 from graphc.ir.types import TensorType

@@ -2,8 +2,8 @@
 
 import pytest
 
-from graphc.base.named_dims import Dim, dimensions
-from graphc.base.size import Size, always, at
+from graphc.base.sizes.named_dims import Dim, dimensions
+from graphc.base.sizes.size import Size, always, at
 from graphc.codegen.schedule.contraction.runs import (
     LeftOver,
     column_runs,

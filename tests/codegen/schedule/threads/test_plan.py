@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from graphc.base.dtypes import float32
-from graphc.base.named_dims import Dim
+from graphc.base.sizes.named_dims import Dim
 from graphc.codegen.llvm.entry import ENTRY, THREADS, emit_program
 from graphc.codegen.machine.target import host_target
 from graphc.codegen.schedule.threads.execution import Execution

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import graphc
-from graphc.base.named_dims import Dim, dimensions
-from graphc.base.size import at
+from graphc.base.sizes.named_dims import Dim, dimensions
+from graphc.base.sizes.size import at
 from graphc.interop.onnx.module import from_onnx
 from graphc.interop.onnx.registry import HOST
 from graphc.interop.onnx.table import FAMILIES

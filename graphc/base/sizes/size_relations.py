@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphc.base.size import Size, always, bounds, divided, hint
+from graphc.base.sizes.size import Size, always, bounds, divided, hint
 
 
 def at_most(a: Any, b: Any) -> bool:

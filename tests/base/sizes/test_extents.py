@@ -8,7 +8,7 @@ import pickle
 import pytest
 
 import graphc
-from graphc.base.extents import SIZES, Size
+from graphc.base.sizes.extents import SIZES, Size
 
 
 def test_a_shape_is_a_tuple_and_more():
@@ -25,7 +25,7 @@ def test_what_is_kept_of_it_is_a_tuple():
 
 
 def test_equal_shapes_are_one_object_until_there_are_too_many(monkeypatch):
-    monkeypatch.setattr("graphc.base.extents._MOST", len(SIZES) + 2)
+    monkeypatch.setattr("graphc.base.sizes.extents._MOST", len(SIZES) + 2)
     assert type(SIZES[5, 7]) is Size and SIZES[5, 7] is SIZES[5, 7]
     for extent in range(3):
         assert SIZES[10**9, extent] == (10**9, extent)

@@ -10,7 +10,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from graphc.base.locks import Lock
-from graphc.base.size_text import as_operand
+from graphc.base.sizes.size_text import as_operand
 
 REMEMBERED = 1024
 """Results of each operation on terms that are kept: a program has few different sizes, and asks often."""

@@ -6,10 +6,10 @@ import random
 
 import pytest
 
-from graphc.base.assumptions import Assumptions, assuming
-from graphc.base.named_dims import Dim, dimensions
-from graphc.base.size import at, bounds
-from graphc.base.size_limits import in_terms_of, limits
+from graphc.base.sizes.assumptions import Assumptions, assuming
+from graphc.base.sizes.named_dims import Dim, dimensions
+from graphc.base.sizes.size import at, bounds
+from graphc.base.sizes.size_limits import in_terms_of, limits
 
 N, M = Dim("n", 1, 512, hint=32, common=(8, 300)), Dim("m", 2, 64, hint=32)
 KNOWN = dimensions([N, M])

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from graphc.base.named_dims import Dim
-from graphc.base.shape_patterns import Number, ShapePatterns, as_pattern
+from graphc.base.sizes.named_dims import Dim
+from graphc.base.sizes.shape_patterns import Number, ShapePatterns, as_pattern
 from graphc.errors import ArgumentError, ShapeError
 
 BATCH, TIME, SIDE = Dim("batch", 1, 64), Dim("time", 1, 512), Dim("side", 1, 40)

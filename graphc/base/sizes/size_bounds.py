@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from functools import lru_cache
 
-from graphc.base.size_terms import (
+from graphc.base.sizes.size_terms import (
     REMEMBERED,
     Atom,
     Dimension,

@@ -9,9 +9,9 @@ from functools import lru_cache
 from typing import Any
 
 from graphc.base.errors import ArgumentError, TraceError
-from graphc.base.size_bounds import bounds_of, never_positive
-from graphc.base.size_questions import asker
-from graphc.base.size_terms import (
+from graphc.base.sizes.size_bounds import bounds_of, never_positive
+from graphc.base.sizes.size_questions import asker
+from graphc.base.sizes.size_terms import (
     REMEMBERED,
     Dimension,
     Monomial,
@@ -28,7 +28,7 @@ from graphc.base.size_terms import (
     terms_of,
     total,
 )
-from graphc.base.size_text import is_atom, text_of
+from graphc.base.sizes.size_text import is_atom, text_of
 
 LARGEST = 2**31 - 1
 """The largest size of a dimension of which nothing else is said."""

@@ -1,7 +1,7 @@
 """What a trace assumes of sizes."""
 
-from graphc.base.assumptions import Assumptions, assuming
-from graphc.base.named_dims import Dim, dimensions
+from graphc.base.sizes.assumptions import Assumptions, assuming
+from graphc.base.sizes.named_dims import Dim, dimensions
 
 BATCH, TIME = Dim("batch", 1, 64), Dim("time", 1, 512, hint=128)
 

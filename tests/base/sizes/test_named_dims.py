@@ -3,8 +3,8 @@
 import pytest
 
 from graphc.base.errors import ArgumentError
-from graphc.base.named_dims import Dim, chosen_sizes, dimensions, parse_size
-from graphc.base.size import LARGEST, at, bounds
+from graphc.base.sizes.named_dims import Dim, chosen_sizes, dimensions, parse_size
+from graphc.base.sizes.size import LARGEST, at, bounds
 
 
 def test_wrong_dimensions_are_refused():

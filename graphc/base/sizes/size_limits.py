@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from graphc.base.assumptions import Assumption
-from graphc.base.named_dims import LOOP, Dim, dimensions, size_of
-from graphc.base.size import Dimension, Quotient, always, at, is_size, terms
+from graphc.base.sizes.assumptions import Assumption
+from graphc.base.sizes.named_dims import LOOP, Dim, dimensions, size_of
+from graphc.base.sizes.size import Dimension, Quotient, always, at, is_size, terms
 
 
 def limits(assumptions: Iterable[Assumption], known: Mapping[str, Dimension]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Questions about sizes go to whoever answers them at present."""
 
-from graphc.base.named_dims import Dim
-from graphc.base.size_questions import asker
+from graphc.base.sizes.named_dims import Dim
+from graphc.base.sizes.size_questions import asker
 
 
 class _Always:

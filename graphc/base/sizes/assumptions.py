@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from graphc.base.location import Location, capture
-from graphc.base.size import Dimension, UndecidedSize, at, hint
-from graphc.base.size_questions import asker
+from graphc.base.sizes.size import Dimension, UndecidedSize, at, hint
+from graphc.base.sizes.size_questions import asker
 
 _RELATIONS = {"==": operator.eq, "<=": operator.le}
 _OPPOSITE = {"==": "!=", "<=": ">"}

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from graphc.base.errors import ArgumentError, GraphcError, ShapeError
-from graphc.base.named_dims import dimensions, size_of
-from graphc.base.size import Dimension, at, is_size, terms
+from graphc.base.sizes.named_dims import dimensions, size_of
+from graphc.base.sizes.size import Dimension, at, is_size, terms
 
 
 class Number(tuple[Any, ...]):

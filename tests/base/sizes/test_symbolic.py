@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphc.base.symbolic import NumberRecord, is_symbolic, plain, value
+from graphc.base.sizes.symbolic import NumberRecord, is_symbolic, plain, value
 from graphc.base.values import key_of
 
 

@@ -6,10 +6,10 @@ import random
 
 import pytest
 
-from graphc.base import size_terms
-from graphc.base.named_dims import Dim, dimensions
-from graphc.base.size import always, at, bounds
-from graphc.base.size_terms import (
+from graphc.base.sizes import size_terms
+from graphc.base.sizes.named_dims import Dim, dimensions
+from graphc.base.sizes.size import always, at, bounds
+from graphc.base.sizes.size_terms import (
     Dimension,
     Quotient,
     constant,

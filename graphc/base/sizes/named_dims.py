@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from graphc.base.errors import ArgumentError
-from graphc.base.size import LARGEST, Dimension, Size, always, is_size, terms
-from graphc.base.size_terms import dimensions_of
+from graphc.base.sizes.size import LARGEST, Dimension, Size, always, is_size, terms
+from graphc.base.sizes.size_terms import dimensions_of
 
 LOOP = re.compile(r"[a-z](r|c|j|y|moved)?_?[0-9]+(_some)?|once_[0-9]+")
 """What loops of kernels are called: dimensions are called otherwise, so that texts of kernels say one thing."""

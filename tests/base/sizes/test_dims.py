@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from graphc.base.assumptions import Assumptions, assuming
-from graphc.base.dims import common_shape, dim_of, dims_of, same_sizes, sizes_of, view_shape
-from graphc.base.named_dims import Dim
+from graphc.base.sizes.assumptions import Assumptions, assuming
+from graphc.base.sizes.dims import common_shape, dim_of, dims_of, same_sizes, sizes_of, view_shape
+from graphc.base.sizes.named_dims import Dim
 from graphc.errors import ArgumentError, AttributeValueError, IndexRangeError, ShapeError
 
 

@@ -1,7 +1,7 @@
 """Sizes as text; what these texts are is tested with the normal form of sizes, too."""
 
-from graphc.base.named_dims import Dim
-from graphc.base.size_text import as_operand, text_of
+from graphc.base.sizes.named_dims import Dim
+from graphc.base.sizes.size_text import as_operand, text_of
 
 TIME = Dim("time", 1, 512)
 

@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from graphc.base.assumptions import Assumptions, assuming
-from graphc.base.named_dims import Dim, dimensions
-from graphc.base.size import (
+from graphc.base.sizes.assumptions import Assumptions, assuming
+from graphc.base.sizes.named_dims import Dim, dimensions
+from graphc.base.sizes.size import (
     UndecidedSize,
     always,
     at,

@@ -5,10 +5,10 @@ import random
 
 import pytest
 
-from graphc.base.named_dims import Dim, dimensions
-from graphc.base.size import always, at, is_size
-from graphc.base.size_bounds import bounds_of, greatest, never_positive
-from graphc.base.size_terms import constant, terms_of
+from graphc.base.sizes.named_dims import Dim, dimensions
+from graphc.base.sizes.size import always, at, is_size
+from graphc.base.sizes.size_bounds import bounds_of, greatest, never_positive
+from graphc.base.sizes.size_terms import constant, terms_of
 
 N, M = Dim("n", 1, 19, hint=16), Dim("m", 0, 6, hint=3)
 ALL = [

@@ -2,8 +2,8 @@
 
 import pytest
 
-from graphc.base.named_dims import Dim
-from graphc.base.size_relations import as_factor, at_most, exact_quotient, quotient_and_rest, sign, tighter
+from graphc.base.sizes.named_dims import Dim
+from graphc.base.sizes.size_relations import as_factor, at_most, exact_quotient, quotient_and_rest, sign, tighter
 
 BATCH, TIME = Dim("batch", 1, 64, hint=4), Dim("time", 1, 512, hint=128)
 

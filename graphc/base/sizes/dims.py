@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from graphc.base.errors import ArgumentError, AttributeValueError, IndexRangeError, ShapeError
-from graphc.base.size import always, is_one, is_size
+from graphc.base.sizes.size import always, is_one, is_size
 
 Dims = int | Sequence[int] | None
 _MOST = 1 << 59

@@ -1,0 +1,1 @@
+"""Symbolic sizes: named dimensions, their polynomials and ranges, and what a trace assumed of them."""

@@ -1,4 +1,4 @@
-"""Every stage of a compile against the numpy meaning of the graph, with the first bad node named."""
+"""Comparison of every stage of a compilation with the reference interpreter, which names the first wrong node."""
 
 from __future__ import annotations
 
@@ -25,13 +25,14 @@ from graphc.ir.kernel.statements import Loop, Program, walk
 from graphc.ir.op import Trait
 
 KERNEL_LIMIT = 20_000_000
-"""Most statements that the kernel interpreter runs; it is skipped for larger programs."""
+"""Limit on statements for the kernel interpreter; larger programs are skipped."""
 TOLERANCE = {"f64": (1e-9, 1e-11), "f32": (1e-4, 1e-5), "f16": (4e-3, 1e-6), "bf16": (3e-2, 1e-6)}
-"""(relative, absolute) differences that are allowed by default, of narrow floats four steps; none for integers."""
+"""Default (relative, absolute) tolerances; about four ulps for narrow floats, none for integers."""
 
 ROUNDED = {"bf16_dot": 4e-3, "int8_dot": 2e-2, "int4_dot": 2e-2}
-"""Relative and absolute differences that are allowed where what products multiply is rounded in every stage: sums that
-differ in their last bits may go to neighbouring steps."""
+"""Relative and absolute tolerance where every stage rounds factors of products: sums with other last bits may round to
+neighbouring quantized values.
+"""
 
 Results = tuple[list[np.ndarray], dict[str, np.ndarray]]
 """Outputs, and the new content of each written param and state by path."""
@@ -39,7 +40,7 @@ Results = tuple[list[np.ndarray], dict[str, np.ndarray]]
 
 @dataclass(frozen=True)
 class StageReport:
-    """One stage compared with the meaning of the traced graph."""
+    """Comparison of one stage with the traced graph."""
 
     stage: str
     max_absolute: float
@@ -47,9 +48,9 @@ class StageReport:
     """Largest difference divided by the magnitude of the expected element (not counting those near zero)."""
     good: bool
     bad: str = ""
-    """Where it is not good: the first node whose value differs, and the user's line."""
+    """For a wrong stage: the first node with another value, and the user's line."""
     skipped: str = ""
-    """Why the stage was not compared, or empty."""
+    """Reason why the stage was not compared, or empty."""
 
     def __str__(self) -> str:
         if self.skipped:
@@ -61,17 +62,17 @@ class StageReport:
 
 @dataclass(frozen=True)
 class PrecisionReport:
-    """What narrow weights cost."""
+    """The error of narrow weights."""
 
     precision: str
     weights: int
-    """How many are stored narrow."""
+    """Number of narrow weights."""
     saved: int
-    """By how many bytes they are smaller."""
+    """Bytes saved by narrow storage."""
     max_absolute: float
-    """The largest difference of an output from that with the weights as they were."""
+    """The largest difference of an output from that with full weights."""
     max_relative: float
-    """The same in units of the largest magnitude of that output."""
+    """The same relative to the largest magnitude of that output."""
 
     def __str__(self) -> str:
         size = f"{self.weights} weights, {self.saved:,} bytes less"
@@ -82,11 +83,11 @@ class PrecisionReport:
 
 @dataclass(frozen=True)
 class Report:
-    """What ``check_graph`` found, one entry per stage."""
+    """The results of ``check_graph``, one entry per stage."""
 
     stages: tuple[StageReport, ...]
     precision: PrecisionReport | None = None
-    """How far a model with narrow weights is from the one that was given; no part of ``good``."""
+    """Error of a model with narrow weights; does not affect ``good``."""
 
     @property
     def good(self) -> bool:
@@ -105,29 +106,30 @@ def check_graph(
     atol: float | None = None,
     target: Target | None = None,
 ) -> Report:
-    """Runs the optimized graph, the lowered and scheduled kernels (when they are small) and the native code on
-    ``arguments``, one array per input of the graph, which are not changed, and compares outputs and written states with
-    those of the traced graph. Raises ArgumentError for arguments that do not fit.
+    """Compare outputs and written states of each stage with the traced graph.
+
+    The stages are the optimized graph, the lowered and scheduled kernels (if small) and the native code. They run on
+    ``arguments``, one array per input of the graph, which are not changed. Raise ArgumentError for wrong arguments.
     """
     _check_arguments(graph, arguments)
     return _Checker(graph, arguments, rtol, atol, target).run()
 
 
 def check_native(graph: Graph, arguments: Sequence[np.ndarray]) -> StageReport:
-    """``check_graph`` for the native code alone, without a search for the node. Raises ArgumentError."""
+    """Check only the native code, without a search for the wrong node; see ``check_graph``. Raise ArgumentError."""
     _check_arguments(graph, arguments)
     checker = _Checker(graph, arguments, None, None, None)
     return checker.compare("native", checker.run_native(checker.stages, ""), lambda: "")
 
 
 def _check_arguments(graph: Graph, arguments: Sequence[np.ndarray]) -> None:
-    given = [(a.dtype, a.shape) for a in map(np.asarray, arguments)]
+    actual = [(a.dtype, a.shape) for a in map(np.asarray, arguments)]
     sizes = solved_sizes(graph, arguments)
-    wanted = [(v.dtype.numpy, bound_sizes(v.shape, sizes)) for v in graph.inputs]
-    if given != wanted:
+    expected = [(v.dtype.numpy, bound_sizes(v.shape, sizes)) for v in graph.inputs]
+    if actual != expected:
         raise ArgumentError(
             f"@{graph.name} takes {', '.join(str(v.type) for v in graph.inputs)}",
-            remedy=f"not {', '.join(f'{d}{list(s)}' for d, s in given)}",
+            remedy=f"pass arrays of these types, not {', '.join(f'{d}{list(s)}' for d, s in actual)}",
         )
 
 
@@ -140,14 +142,16 @@ def check_narrow(
     rtol: float | None = None,
     atol: float | None = None,
 ) -> Report:
-    """``check_graph`` for a graph with its params and states (by path) frozen and its weights stored narrow, and how
-    far its outputs are from those with the weights as they are. Raises ArgumentError."""
+    """Check a graph with frozen params and states (by path) and narrow weights, and measure the error of its outputs.
+
+    See ``check_graph``. Raise ArgumentError.
+    """
     narrowed = freeze_narrow(graph, state, precision, costs=host_target().costs)
-    expected, found = (_outputs(g, state, inputs) for g in (graph, narrowed.graph))
+    expected, narrow_outputs = (_outputs(g, state, inputs) for g in (graph, narrowed.graph))
     allowed = ROUNDED.get(precision)
-    rtol, atol = (allowed if given is None else given for given in (rtol, atol))
+    rtol, atol = (allowed if override is None else override for override in (rtol, atol))
     report = check_graph(narrowed.graph, graph_arguments(narrowed.graph, state, inputs), rtol=rtol, atol=atol)
-    absolute = [difference(a, b)[0] for a, b in zip(found, expected, strict=True)]
+    absolute = [difference(a, b)[0] for a, b in zip(narrow_outputs, expected, strict=True)]
     relative = [a / (_scale(b) or 1.0) for a, b in zip(absolute, expected, strict=True)]
     worst = (max(errors, default=0.0) for errors in (absolute, relative))
     return replace(report, precision=PrecisionReport(precision, narrowed.count, narrowed.saved, *worst))
@@ -165,7 +169,7 @@ class _Checker:
         self.atol = atol
         self.expected = _interpret(graph, self.arguments)
         self.sizes = {d.name: n for d, n in solved_sizes(graph, arguments).items()}
-        """Those of named dimensions in this call."""
+        """Sizes of named dimensions in this call."""
 
     def run(self) -> Report:
         stages = self.stages
@@ -183,19 +187,19 @@ class _Checker:
     # ---- running
 
     def run_kernels(self, stages: Stages, stage: str) -> Results:
-        """A program by the kernel interpreter."""
+        """Run a program by the kernel interpreter."""
         arguments = [a.copy() for a in self.arguments]
         outputs = run_program(self.program_at(stages, stage), arguments)
         return list(outputs), _changed(stages.optimized, arguments)
 
     def program_at(self, stages: Stages, stage: str) -> Program:
-        """The program of a stage for the sizes of this call."""
+        """Return the program of a stage for the sizes of this call."""
         program = getattr(stages, stage)
         names = dims_of_program(program)
         return bind_program(program, {n: self.sizes[n] for n in names}) if names else program
 
     def run_native(self, stages: Stages, _: str) -> Results:
-        """Native code."""
+        """Run native code."""
         program = load_compiled(compile_stages(stages))
         arguments = dict(zip(stages.optimized.inputs, (a.copy() for a in self.arguments), strict=True))
         inputs = [a for v, a in arguments.items() if input_class(v) == "input"]
@@ -204,14 +208,14 @@ class _Checker:
 
     # ---- comparing
 
-    def close(self, found: np.ndarray, expected: np.ndarray) -> bool:
-        """Whether no element differs by more than is allowed."""
-        return found.shape == expected.shape and bool(are_close(found, expected, self.rtol, self.atol).all())
+    def close(self, actual: np.ndarray, expected: np.ndarray) -> bool:
+        """Return whether no element differs by more than the tolerance."""
+        return actual.shape == expected.shape and bool(are_close(actual, expected, self.rtol, self.atol).all())
 
-    def compare(self, stage: str, found: Results, name_bad: Callable[[], str]) -> StageReport:
-        """The report of one stage; ``name_bad`` is asked where to look when it differs."""
-        pairs = list(zip(found[0], self.expected[0], strict=True))
-        pairs += [(found[1][path], array) for path, array in self.expected[1].items()]
+    def compare(self, stage: str, results: Results, name_bad: Callable[[], str]) -> StageReport:
+        """Return the report of one stage. If it differs, call ``name_bad`` to locate the fault."""
+        pairs = list(zip(results[0], self.expected[0], strict=True))
+        pairs += [(results[1][path], array) for path, array in self.expected[1].items()]
         differences = [difference(*pair) for pair in pairs]
         good = all(self.close(*pair) for pair in pairs)
         absolute, relative = (max((d[i] for d in differences), default=0.0) for i in range(2))
@@ -220,37 +224,39 @@ class _Checker:
     # ---- finding the first bad node
 
     def bad_by_name(self) -> str:
-        """The first value of the optimized graph that differs from that of the same name in the traced one."""
+        """Describe the first value of the optimized graph that differs from the traced value of the same name."""
         traced, optimized = Evaluator(), Evaluator()
         traced.run(self.stages.traced, self.arguments)
         optimized.run(self.stages.optimized, self.arguments)
-        known = {v.name: (v, a) for v, a in traced.values.items()}
+        traced_values = {v.name: (v, a) for v, a in traced.values.items()}
         for node in self.stages.optimized.nodes():
             for value in node.results:
-                before = known.get(value.name)
+                before = traced_values.get(value.name)
                 if before and before[0].type == value.type and not self.close(optimized.values[value], before[1]):
                     return _describe(node)
-        return "no node that kept its name differs"
+        return "no node with an unchanged name differs"
 
     def probe(self, run: Callable[[Stages, str], Results], stage: str) -> Callable[[], str]:
-        """Runs the optimized graph with every value as an output; names the first that differs."""
+        """Return a function that runs the optimized graph with every value as an output, and describes the first wrong
+        one.
+        """
 
         def find() -> str:
             every = _EveryValue()
             graph = every.transform(self.stages.optimized)
             values = Evaluator()
             values.run(self.stages.optimized, self.arguments)
-            found = run(Stages(graph, target=self.stages.target), stage)[0]
-            for value, array in zip(every.computed, found, strict=True):
+            arrays = run(Stages(graph, target=self.stages.target), stage)[0]
+            for value, array in zip(every.computed, arrays, strict=True):
                 if not self.close(array, np.asarray(values.values[value])):
                     return _describe(value.node)
-            return "every node by itself is right: the fault lies in how they are fused"
+            return "every node by itself is right: the fault is in their fusion"
 
         return find
 
 
 class _EveryValue(Reemitter):
-    """Copies a graph and returns every value that a node computes."""
+    """Copies a graph and returns every computed value."""
 
     def transform(self, graph: Graph) -> Graph:
         result = super().transform(graph)
@@ -282,18 +288,20 @@ def _scale(array: np.ndarray) -> float:
 
 
 def are_close(
-    found: np.ndarray, expected: np.ndarray, rtol: float | None = None, atol: float | None = None
+    actual: np.ndarray, expected: np.ndarray, rtol: float | None = None, atol: float | None = None
 ) -> np.ndarray:
-    """Which elements differ by no more than is allowed, TOLERANCE by default; the absolute difference in units of the
-    largest element beyond 1."""
+    """Return a mask of the elements within the tolerance, TOLERANCE by default.
+
+    The absolute tolerance scales with the largest element beyond 1.
+    """
     relative, absolute = TOLERANCE.get(_real_name(expected), (0.0, 0.0))
     rtol, atol = relative if rtol is None else rtol, absolute if atol is None else atol
-    found, expected = numbers(found), numbers(expected)
-    return np.isclose(found, expected, rtol=rtol, atol=atol * max(1.0, _scale(expected)), equal_nan=True)
+    actual, expected = numbers(actual), numbers(expected)
+    return np.isclose(actual, expected, rtol=rtol, atol=atol * max(1.0, _scale(expected)), equal_nan=True)
 
 
 def allowed_difference(expected: np.ndarray, rtol: float | None = None, atol: float | None = None) -> np.ndarray:
-    """By how much each element may differ, as ``are_close`` sees it."""
+    """Return the tolerance of each element; see ``are_close``."""
     relative, absolute = TOLERANCE.get(_real_name(expected), (0.0, 0.0))
     rtol, atol = relative if rtol is None else rtol, absolute if atol is None else atol
     expected = numbers(expected)
@@ -301,27 +309,27 @@ def allowed_difference(expected: np.ndarray, rtol: float | None = None, atol: fl
 
 
 def _real_name(array: np.ndarray) -> str:
-    """The element type, of complex numbers that of their parts."""
+    """Return the name of the element type; for complex numbers, of their components."""
     return layout_of(array.dtype).real.name
 
 
-def difference(found: np.ndarray, expected: np.ndarray) -> tuple[float, float]:
-    """(largest absolute, largest relative) difference of two arrays; infinite where one is NaN and the other not."""
-    if found.shape != expected.shape:
+def difference(actual: np.ndarray, expected: np.ndarray) -> tuple[float, float]:
+    """Return the (largest absolute, largest relative) difference of two arrays; infinite where only one is NaN."""
+    if actual.shape != expected.shape:
         return inf, inf
-    found, expected = numbers(found), numbers(expected)
-    wide = np.complex128 if "c" in (found.dtype.kind, expected.dtype.kind) else np.float64
-    a, b = found.astype(wide), expected.astype(wide)
+    actual, expected = numbers(actual), numbers(expected)
+    wide = np.complex128 if "c" in (actual.dtype.kind, expected.dtype.kind) else np.float64
+    a, b = actual.astype(wide), expected.astype(wide)
     with np.errstate(all="ignore"):
-        apart = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, np.abs(a - b))
-        apart = np.where(np.isnan(apart), inf, apart)
+        distances = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, np.abs(a - b))
+        distances = np.where(np.isnan(distances), inf, distances)
         floor = max(1e-6 * _scale(b), np.finfo(np.float64).tiny)
-        relative = np.where(apart == 0, 0.0, apart / np.maximum(np.abs(b), floor))
-    return float(apart.max(initial=0.0)), float(np.where(np.isnan(relative), inf, relative).max(initial=0.0))
+        relative = np.where(distances == 0, 0.0, distances / np.maximum(np.abs(b), floor))
+    return float(distances.max(initial=0.0)), float(np.where(np.isnan(relative), inf, relative).max(initial=0.0))
 
 
 def statements(program: Program) -> int:
-    """About how many statements a run of a program executes."""
+    """Estimate the number of statements executed by a run of a program."""
     kernels = {k.name: k for k in program.kernels}
     return sum(c.runs * _kernel_statements(kernels[c.kernel].body) for c in program.calls)
 

@@ -1,4 +1,4 @@
-"""A compile checked pass by pass: what each one leaves is interpreted and compared with what the graph means."""
+"""Check of a compilation pass by pass: interpret the result of each and compare it with the original graph."""
 
 from __future__ import annotations
 
@@ -34,69 +34,69 @@ from graphc.passes.base import Pass
 from graphc.passes.pipeline import PIPELINE
 
 MOST_STATEMENTS = 2_000_000
-"""Most statements that the kernel interpreter runs behind one program pass; larger programs are left out."""
+"""Limit on statements for the kernel interpreter after one program pass; larger programs are skipped."""
 ROUNDINGS = 8.0
-"""How many times farther than the graph itself, in its own types, what a pass leaves may be from the graph in f64."""
+"""Limit on a result's distance from the graph in f64, as a multiple of the graph's own rounding error."""
 
 Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Fault:
-    """Where a compile goes wrong first."""
+    """The first fault of a compilation."""
 
     part: str
-    """Of what is compiled: ``forward``, ``gradients``, ``step`` and so on."""
+    """The compiled graph: ``forward``, ``gradients``, ``step`` and so on."""
     point: Point
     what: str
-    """How it is wrong."""
+    """Description of the error."""
     node: str = ""
-    """The first node, or kernel, whose value differs, with the line of the user."""
+    """The first node, or kernel, with another value, and the user's line."""
     graph: Graph | None = field(default=None, repr=False)
-    """The graph on which the pass is wrong, and its arguments; few nodes where it was made small."""
+    """A graph on which the pass is wrong; a small one after reduction. Its arguments follow."""
     arguments: tuple[np.ndarray, ...] = field(default=(), repr=False)
     nodes: int = 0
-    """How many nodes that graph has, without constants of one element."""
+    """Number of nodes of that graph, without constants of one element."""
     path: Path | None = None
-    """The file that shows it."""
+    """The file that reproduces it."""
 
     def __str__(self) -> str:
         lines = [f"{self.part}: {self.point.kind} pass {self.point.name}: {self.what}", *self.node.splitlines()]
         if self.path:
-            lines.append(f"shown  {self.path} ({self.nodes} node{'s' if self.nodes != 1 else ''}): graphc check FILE")
+            lines.append(f"file   {self.path} ({self.nodes} node{'s' if self.nodes != 1 else ''}): graphc check FILE")
         return "\n  ".join(lines)
 
 
 @dataclass(frozen=True)
 class PassLine:
-    """One pass, compared with what the graph means."""
+    """One pass, compared with the original graph."""
 
     part: str
     point: Point
     changed: int
-    """How many nodes, kernels or calls the pass says it changed."""
+    """Number of changed nodes, kernels or calls, as reported by the pass."""
     difference: float = 0.0
     """The largest absolute difference from the graph in f64."""
     good: bool = True
     note: str = ""
-    """Why it was not compared, that it only inherits a difference, or how it failed."""
+    """Reason why it was not compared, a note that it only inherits a difference, or its error."""
     compared: bool = True
 
     @property
     def is_idle(self) -> bool:
-        """Whether it is a pass that found nothing to do, and changed no value either."""
+        """Whether the pass had nothing to do, and changed no value either."""
         return self.good and self.compared and not self.changed and self.point.kind in (GRAPH, PROGRAM)
 
     @property
     def verdict(self) -> str:
-        """One word, with the reason where there is one."""
+        """One word, with the reason where one exists."""
         word = ("ok" if self.compared else "skipped") if self.good else "BAD"
         return f"{word}: {self.note}" if self.note else word
 
 
 @dataclass(frozen=True)
 class PassReport:
-    """What ``check(passes=True)`` found: a line for each pass, and the first fault of each part."""
+    """The results of ``check(passes=True)``: a line for each pass, and the first fault of each part."""
 
     lines: tuple[PassLine, ...]
     faults: tuple[Fault, ...] = ()
@@ -108,19 +108,19 @@ class PassReport:
 
     def __str__(self) -> str:
         rows = [("part", "pass", "changed", "difference", "verdict")]
-        shown = [x for x in self.lines if not x.is_idle]
-        rows += [(x.part, x.point.name, str(x.changed), _number(x), x.verdict) for x in shown]
+        active = [x for x in self.lines if not x.is_idle]
+        rows += [(x.part, x.point.name, str(x.changed), _number(x), x.verdict) for x in active]
         widths = [max(len(row[i]) for row in rows) for i in range(4)]
         table = [
-            f"{part:{widths[0]}}  {name:{widths[1]}}  {changed:>{widths[2]}}  {far:>{widths[3]}}  {verdict}".rstrip()
-            for part, name, changed, far, verdict in rows
+            f"{label:{widths[0]}}  {name:{widths[1]}}  {changed:>{widths[2]}}  {far:>{widths[3]}}  {verdict}".rstrip()
+            for label, name, changed, far, verdict in rows
         ]
-        idle = len(self.lines) - len(shown)
+        idle = len(self.lines) - len(active)
         rest = [f"{idle} passes changed nothing"] if idle else []
         return "\n".join([*table, *rest, *map(str, self.faults)])
 
     def as_json(self) -> dict[str, Any]:
-        """As plain values."""
+        """Return plain values."""
         lines = [
             {
                 "part": x.part,
@@ -153,7 +153,7 @@ def _number(line: PassLine) -> str:
 
 
 class Reference:
-    """What a graph means for some arguments, and how far from that a result may be."""
+    """The expected results of a graph for some arguments, with tolerances."""
 
     def __init__(self, graph: Graph, arguments: Sequence[np.ndarray]):
         evaluator = Evaluator()
@@ -164,44 +164,49 @@ class Reference:
         outputs = wide.run(graph, list(arguments))
         self.wide: Results = [np.array(o) for o in outputs], dict(wide.state)
 
-    def difference(self, found: Results) -> float:
-        """The largest absolute difference from the graph in f64."""
-        pairs = [*zip(found[0], self.wide[0], strict=True), *((found[1][p], a) for p, a in self.wide[1].items())]
+    def difference(self, results: Results) -> float:
+        """Return the largest absolute difference from the graph in f64."""
+        pairs = [*zip(results[0], self.wide[0], strict=True), *((results[1][p], a) for p, a in self.wide[1].items())]
         return max((difference(a, b)[0] for a, b in pairs), default=0.0)
 
-    def wrong(self, found: Results) -> str:
-        """The first output or state that is farther away than rounding allows; empty where none is. What is no float
-        is the same bit for bit."""
+    def wrong(self, results: Results) -> str:
+        """Describe the first output or state with an error beyond rounding; empty where all are right.
+
+        Values other than floats must match bit for bit.
+        """
         names = [f"output {i}" for i in range(len(self.results[0]))]
-        for name, *arrays in zip(names, found[0], self.results[0], self.wide[0], strict=True):
+        for name, *arrays in zip(names, results[0], self.results[0], self.wide[0], strict=True):
             if not is_allowed(*arrays):
                 return f"{name} differs by {difference(arrays[0], arrays[1])[0]:.3g}"
         for path, narrow in self.results[1].items():
-            if not is_allowed(found[1][path], narrow, self.wide[1][path]):
-                return f"the new {path!r} differs by {difference(found[1][path], narrow)[0]:.3g}"
+            if not is_allowed(results[1][path], narrow, self.wide[1][path]):
+                return f"the new {path!r} differs by {difference(results[1][path], narrow)[0]:.3g}"
         return ""
 
 
-def is_allowed(found: np.ndarray, narrow: np.ndarray, wide: np.ndarray) -> bool:
-    """Whether a result is as near to what the graph means in its own types as the usual tolerance asks, or to what it
-    means in f64 as ROUNDINGS times the roundings of the graph itself."""
-    if found.shape != narrow.shape or found.dtype != narrow.dtype:
+def is_allowed(actual: np.ndarray, narrow: np.ndarray, wide: np.ndarray) -> bool:
+    """Return whether a result is within tolerance.
+
+    It may be near the graph in its own types by the usual tolerance, or near the graph in f64 by ROUNDINGS times the
+    graph's own rounding error.
+    """
+    if actual.shape != narrow.shape or actual.dtype != narrow.dtype:
         return False
     if narrow.dtype.kind != "f":
-        return bool(np.array_equal(found, narrow))
-    near = are_close(found, narrow)
+        return bool(np.array_equal(actual, narrow))
+    near = are_close(actual, narrow)
     if near.all():
         return True
     finite = np.isfinite(narrow) & np.isfinite(wide)
     own = float(np.abs(narrow[finite].astype(np.float64) - wide[finite]).max(initial=0.0))
     with np.errstate(all="ignore"):
-        apart = np.abs(found.astype(np.float64) - wide)
-    return bool((near | (apart <= ROUNDINGS * own)).all())
+        distances = np.abs(actual.astype(np.float64) - wide)
+    return bool((near | (distances <= ROUNDINGS * own)).all())
 
 
 @dataclass(frozen=True)
 class Part:
-    """One graph that is compiled, with the arguments of a call."""
+    """One compiled graph, with the arguments of a call."""
 
     name: str
     graph: Graph
@@ -209,23 +214,25 @@ class Part:
     passes: Sequence[Pass] = PIPELINE
 
 
-def check_part(part: Part, target: Target | None = None, tell: Tell = lambda text: None) -> tuple[PassReport, Any]:
-    """The lines of one part; with them the first fault as (point, graph before, what is wrong) or None."""
-    checker = _PassChecker(part, target or host_target(), tell)
+def check_part(
+    checked_part: Part, target: Target | None = None, tell: Tell = lambda text: None
+) -> tuple[PassReport, Any]:
+    """Return the lines of one part and its first fault, as (point, graph before, description) or None."""
+    checker = _PassChecker(checked_part, target or host_target(), tell)
     checker.run()
     return PassReport(tuple(checker.lines)), checker.first
 
 
 class _PassChecker:
-    def __init__(self, part: Part, target: Target, tell: Tell):
-        self.part, self.target, self.tell = part, target, tell
-        self.arguments = [np.ascontiguousarray(a).reshape(np.shape(a)) for a in part.arguments]
-        self.reference = Reference(part.graph, self.arguments)
+    def __init__(self, checked_part: Part, target: Target, tell: Tell):
+        self.part, self.target, self.tell = checked_part, target, tell
+        self.arguments = [np.ascontiguousarray(a).reshape(np.shape(a)) for a in checked_part.arguments]
+        self.reference = Reference(checked_part.graph, self.arguments)
         self.lines: list[PassLine] = []
         self.first: tuple[Point, Graph, str] | None = None
-        """The first point at which it is wrong, the graph that its pass was given, and what is wrong."""
+        """The first wrong point, the graph before its pass, and a description."""
         self._last: tuple[str, float, str] = ("", 0.0, "")
-        """Text, difference and fault of what was compared last."""
+        """Text, difference and fault of the last comparison."""
 
     def run(self) -> None:
         optimized = self._graph_passes()
@@ -243,14 +250,14 @@ class _PassChecker:
             point = Point(GRAPH, number, step.name)
             self.tell(f"after {point}")
             try:
-                found, changed = after_graph_pass(step, present, self.target)
-            # NOTE: whatever a pass raises is how it fails.
+                result, changed = after_graph_pass(step, present, self.target)
+            # NOTE: any exception of a pass is its failure.
             except Exception as error:
                 self._failed(point, present, failure(error))
                 return None
-            text = graph_key(found)
-            self._take(point, changed, present, text, lambda found=found: evaluated(found, self.arguments))
-            present = found
+            text = graph_key(result)
+            self._take(point, changed, present, text, lambda result=result: evaluated(result, self.arguments))
+            present = result
         return present
 
     def _program_passes(self, stages: Stages, optimized: Graph) -> bool:
@@ -271,16 +278,16 @@ class _PassChecker:
         return True
 
     def _take(self, point: Point, changed: int, before: Graph, text: str, run: Callable[[], Results]) -> None:
-        """Compares what a pass leaves, unless it is what was compared last."""
-        known, far, wrong = self._last
-        if text != known:
+        """Compare the result of a pass, unless it equals the last compared one."""
+        last_text, far, wrong = self._last
+        if text != last_text:
             try:
-                found = run()
-            # NOTE: so is whatever a program that it has made raises.
+                results = run()
+            # NOTE: any exception of the resulting program is a failure too.
             except Exception as error:
                 self._failed(point, before, failure(error))
                 return
-            far, wrong = self.reference.difference(found), self.reference.wrong(found)
+            far, wrong = self.reference.difference(results), self.reference.wrong(results)
             self._last = text, far, wrong
         note = ""
         if wrong:
@@ -294,12 +301,12 @@ class _PassChecker:
 
 
 def graph_key(graph: Graph) -> str:
-    """A text that equal graphs have in common, and no others."""
+    """Return a text with which exactly equal graphs agree."""
     return print_graph(graph) + "".join(sorted(collect_data(graph)))
 
 
 def joined(reports: Iterable[PassReport]) -> PassReport:
-    """The report of several parts."""
-    known = list(reports)
-    lines = tuple(line for report in known for line in report.lines)
-    return PassReport(lines, tuple(fault for report in known for fault in report.faults))
+    """Return the report of several parts."""
+    report_list = list(reports)
+    lines = tuple(line for report in report_list for line in report.lines)
+    return PassReport(lines, tuple(fault for report in report_list for fault in report.faults))

@@ -1,4 +1,4 @@
-"""The first fault of a compile made small: few nodes, small sizes, and the node or kernel whose value differs."""
+"""Reduction of a compilation's first fault: few nodes, small sizes, and the node or kernel with another value."""
 
 from __future__ import annotations
 
@@ -33,21 +33,21 @@ from graphc.passes.base import Pass
 from graphc.passes.pipeline import PIPELINE
 
 BUDGET = 20.0
-"""Seconds that are spent on making one fault small."""
+"""Time limit in seconds for reducing one fault."""
 Fails = Callable[[Graph, Sequence[np.ndarray]], bool]
 Wrong = Callable[[Graph, Sequence[np.ndarray]], str]
-"""How a pass is wrong on a graph and arguments; empty where it is right."""
+"""Describes how a pass is wrong on a graph and arguments; empty where it is right."""
 
 
 def named_pass(point: Point, passes: Sequence[Pass]) -> Pass:
-    """The graph pass of a point: the one at its place if it has that name, or the first of that name."""
+    """Return the graph pass of a point: by index if it has that name, else the first with that name."""
     if point.number < len(passes) and passes[point.number].name == point.name:
         return passes[point.number]
     return next(p for p in passes if p.name == point.name)
 
 
 def wrong_at(point: Point, passes: Sequence[Pass] = PIPELINE, target: Target | None = None) -> Wrong:
-    """How the pass at a point is wrong on a graph that it is given, or that is lowered and gets there."""
+    """Return a test that describes how the pass at a point is wrong on a graph, lowered as far as needed."""
     machine = target or host_target()
     if point.kind == GRAPH:
         return lambda graph, arguments: _graph_wrong(named_pass(point, passes), graph, arguments, machine)
@@ -60,7 +60,7 @@ def _graph_wrong(step: Pass, graph: Graph, arguments: Sequence[np.ndarray], targ
 
 
 def _program_wrong(point: Point, graph: Graph, arguments: Sequence[np.ndarray], target: Target) -> str:
-    """Empty, too, where another pass before it is wrong."""
+    """Describe how a program pass is wrong. Return an empty text also where an earlier pass fails."""
     reference = Reference(graph, arguments)
     stages = Stages(graph, target=target, passes=())
     sizes = {d.name: n for d, n in solved_sizes(graph, arguments).items()}
@@ -76,7 +76,7 @@ def _program_wrong(point: Point, graph: Graph, arguments: Sequence[np.ndarray], 
 def _caught(run: Callable[[], str]) -> str:
     try:
         return run()
-    # NOTE: whatever a pass, or a program that it has made, raises is how it is wrong.
+    # NOTE: any exception of a pass, or of the resulting program, is its error.
     except Exception as error:
         return failure(error)
 
@@ -84,22 +84,22 @@ def _caught(run: Callable[[], str]) -> str:
 def made_small(
     part: str, point: Point, graph: Graph, arguments: Sequence[np.ndarray], wrong: Wrong, budget: float = BUDGET
 ) -> Fault:
-    """The fault on as few nodes, and sizes as small, as are found in so many seconds."""
+    """Reduce a fault to few nodes and small sizes within a time limit."""
     end = time.monotonic() + budget
 
-    def fails(candidate: Graph, given: Sequence[np.ndarray] | None) -> bool:
+    def fails(candidate: Graph, current: Sequence[np.ndarray] | None) -> bool:
         try:
-            return given is not None and bool(wrong(candidate, given))
-        # NOTE: whatever a graph without some of its nodes raises where nothing is wrong: it shows nothing.
+            return current is not None and bool(wrong(candidate, current))
+        # NOTE: a graph without some nodes may raise anything; it does not show the fault then.
         except Exception:
             return False
 
-    found, given = reduced(graph, list(arguments), fails, budget)
-    found, given = _without_links(found, given or [], fails, end)
-    small, taken = with_smaller_shapes(found, given, fails, end)
-    small, taken = _with_round_numbers(small, taken, fails)
-    what = wrong(small, taken) or wrong(graph, arguments)
-    return Fault(part, point, what, "", small, tuple(map(np.asarray, taken)), count_nodes(small))
+    candidate_graph, current = reduced(graph, list(arguments), fails, budget)
+    candidate_graph, current = _without_links(candidate_graph, current or [], fails, end)
+    small, small_arguments = with_smaller_shapes(candidate_graph, current, fails, end)
+    small, small_arguments = _with_round_numbers(small, small_arguments, fails)
+    what = wrong(small, small_arguments) or wrong(graph, arguments)
+    return Fault(part, point, what, "", small, tuple(map(np.asarray, small_arguments)), count_nodes(small))
 
 
 class _Without(Reemitter):
@@ -110,14 +110,14 @@ class _Without(Reemitter):
         self.node, self.operand = node, operand
 
     def apply(self, node: Node, operands: list[Any]) -> Sequence[Any]:
-        """Re-emits every other node."""
+        """Re-emit every other node."""
         return [operands[self.operand]] if node is self.node else self.copy_node(node, operands)
 
 
 def _without_links(
     graph: Graph, arguments: Sequence[np.ndarray], fails: Fails, end: float
 ) -> tuple[Graph, Sequence[np.ndarray]]:
-    """The graph without nodes between others that do not matter: where one is left out, its operand is read."""
+    """Remove irrelevant nodes between others: their readers read their operand instead."""
     tried = list(_links(graph))
     while tried and time.monotonic() < end:
         shorter = _Without(*tried.pop()).transform(graph)
@@ -128,7 +128,7 @@ def _without_links(
 
 
 def _links(graph: Graph) -> Iterator[tuple[Node, int]]:
-    """Nodes with one result that has the type of one of their operands."""
+    """Yield nodes with one result of the type of one of their operands, and the index of that operand."""
     for node in graph.nodes():
         if len(node.results) == 1 and node.op.has(Trait.PURE):
             same = [i for i, v in enumerate(node.operands) if v.type == node.results[0].type]
@@ -138,25 +138,25 @@ def _links(graph: Graph) -> Iterator[tuple[Node, int]]:
 def _with_round_numbers(
     graph: Graph, arguments: Sequence[np.ndarray], fails: Fails
 ) -> tuple[Graph, Sequence[np.ndarray]]:
-    """Arguments with two digits where that shows it, too."""
+    """Round arguments to two digits where the fault persists."""
     rounded = [np.round(a, 2) if np.asarray(a).dtype.kind == "f" else a for a in arguments]
     return (graph, rounded) if fails(graph, rounded) else (graph, arguments)
 
 
 def count_nodes(graph: Graph) -> int:
-    """How many nodes a graph has, without constants of one element."""
+    """Return the number of nodes of a graph, without constants of one element."""
     return sum(not (n.results and n.results[0].is_scalar_constant) for n in graph.nodes())
 
 
 def place_of(fault: Fault, passes: Sequence[Pass] = PIPELINE, target: Target | None = None) -> str:
-    """The first node whose value differs behind the pass, or the kernels of the program that does."""
+    """Describe the first node whose value differs after the pass, or the kernels of a wrong program."""
     assert fault.graph is not None
     machine = target or host_target()
     if fault.point.kind == GRAPH:
         step = named_pass(fault.point, passes)
         try:
             after = after_graph_pass(step, fault.graph, machine)[0]
-        # NOTE: whatever the pass raises is the fault, as its text says; it has left no graph with a wrong node.
+        # NOTE: an exception of the pass is the fault; there is no graph with a wrong node then.
         except Exception:
             return described(last_node(fault.graph))
         return described(_first_difference(fault.graph, after, fault.arguments) or last_node(fault.graph))
@@ -165,14 +165,14 @@ def place_of(fault: Fault, passes: Sequence[Pass] = PIPELINE, target: Target | N
 
 
 def _first_difference(before: Graph, after: Graph, arguments: Sequence[np.ndarray]) -> Node | None:
-    """The first node of the graph behind the pass whose value is not that of the same name before it."""
+    """Return the first node after the pass whose value differs from the value of the same name before it."""
     first, second = Evaluator(), Evaluator()
     first.run(before, list(arguments))
     second.run(after, list(arguments))
-    known = {v.name: (v, a) for v, a in first.values.items()}
+    values = {v.name: (v, a) for v, a in first.values.items()}
     for node in after.nodes():
         for value in node.results:
-            old = known.get(value.name)
+            old = values.get(value.name)
             if old and old[0].type == value.type:
                 array = np.asarray(old[1])
                 if not is_allowed(np.asarray(second.values[value]), array, array):
@@ -181,25 +181,25 @@ def _first_difference(before: Graph, after: Graph, arguments: Sequence[np.ndarra
 
 
 def _kernels(point: Point, graph: Graph, target: Target) -> list[str]:
-    """The kernels that the pass wrote anew; all where it is the lowering."""
+    """Return the names of the kernels rewritten by the pass; all kernels for the lowering."""
     before: Program | None = None
     for stop in program_stops(Stages(graph, target=target, passes=())):
         if stop.program is None:
             break
         if stop.point.name == point.name:
-            known = {id(k) for k in before.kernels} if before else set()
-            return [f"@{k.name}" for k in stop.program.kernels if id(k) not in known]
+            unchanged = {id(k) for k in before.kernels} if before else set()
+            return [f"@{k.name}" for k in stop.program.kernels if id(k) not in unchanged]
         before = stop.program
     return [f"@{k.name}" for k in before.kernels] if before else []
 
 
 def last_node(graph: Graph) -> Node | None:
-    """The node that computes the first output."""
+    """Return the node that computes the first output."""
     return next((v.node for v in graph.outputs), None) or next(reversed(list(graph.nodes())), None)
 
 
 def described(node: Node | None) -> str:
-    """A node as text, and the line of the user."""
+    """Return a node as text, and the user's line."""
     if node is None:
         return ""
     origin = node.location.describe()

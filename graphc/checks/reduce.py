@@ -1,4 +1,4 @@
-"""Makes graphs small on which a compile fails or native code is wrong, and writes them as programs that show it."""
+"""Reduction of graphs on which compilation fails or native code is wrong, and scripts that reproduce the fault."""
 
 from __future__ import annotations
 
@@ -26,30 +26,30 @@ from graphc.ir.graph.parse import parse_graph
 from graphc.ir.graph.text import collect_data, print_graph
 
 BUDGET = 20.0
-"""Seconds that are spent on making a graph small."""
+"""Time limit in seconds for reducing a graph."""
 Arguments = Sequence[np.ndarray] | None
 Test = Callable[[Graph, Arguments], bool]
-"""Whether a graph, with these arguments where they matter, fails in the same way."""
+"""Checks whether a graph, with these arguments where they matter, fails in the same way."""
 
 
 @dataclass(frozen=True)
 class Fault:
-    """A graph on which the compiler fails."""
+    """A fault of the compiler on a graph."""
 
     what: str
-    """An exception with its message, or how far native code is from the meaning of the graph."""
+    """An exception with its message, or the error of native code."""
     kind: str
-    """What stays the same while the graph becomes smaller: the class of the exception, or ``wrong``."""
+    """The invariant of the reduction: the class of the exception, or ``wrong``."""
 
 
 def fault_of(graph: Graph, arguments: Arguments = None) -> Fault | None:
-    """How the compile of a graph fails; or, for arguments, how its native code is wrong; None where all is well."""
+    """Return the fault of compiling a graph or, with arguments, of its native code; None without a fault."""
     try:
         if arguments is None:
             compile_stages(Stages(graph))
             return None
         report = check_native(graph, arguments)
-    # NOTE: whatever a compile, or what it has made, raises is the fault.
+    # NOTE: any exception of the compilation, or of the compiled code, is the fault.
     except Exception as error:
         return Fault(f"{type(error).__name__}: {error}", _kind(error))
     return None if report.good else Fault(f"native code is wrong: {str(report).strip()}", "wrong")
@@ -61,32 +61,34 @@ def _kind(error: Exception) -> str:
 
 
 def reduced(graph: Graph, arguments: Arguments, fails: Test, budget: float = BUDGET) -> tuple[Graph, Arguments]:
-    """A graph of fewer nodes that fails, too; what it reads of the others are arguments, with the values that they
-    have. The sizes of named dimensions become those of the arguments where it still fails then."""
+    """Return a graph of fewer nodes that still fails. Values of removed nodes become arguments.
+
+    Named dimensions become the sizes of the arguments where the graph still fails then.
+    """
     end = time.monotonic() + budget
     graph = _with_numbers(graph, arguments, fails)
     values = _values(graph, arguments)
-    kept = [n for n in graph.nodes() if not n.results or not n.results[0].is_scalar_constant]
+    remaining = [n for n in graph.nodes() if not n.results or not n.results[0].is_scalar_constant]
     best: tuple[Graph, Arguments] = graph, arguments
     pieces = 2
-    while len(kept) > 1 and time.monotonic() < end:
-        for candidate in _candidates(kept, pieces):
+    while len(remaining) > 1 and time.monotonic() < end:
+        for candidate in _candidates(remaining, pieces):
             if time.monotonic() > end:
                 return best
-            part = _extracted(graph, candidate, values)
-            if part is not None and fails(*part):
-                kept, best = candidate, part
+            subgraph = _extracted(graph, candidate, values)
+            if subgraph is not None and fails(*subgraph):
+                remaining, best = candidate, subgraph
                 pieces = max(pieces - 1, 2)
                 break
         else:
-            if pieces >= len(kept):
+            if pieces >= len(remaining):
                 break
-            pieces = min(2 * pieces, len(kept))
+            pieces = min(2 * pieces, len(remaining))
     return best
 
 
 def _with_numbers(graph: Graph, arguments: Arguments, fails: Test) -> Graph:
-    """The graph for the sizes of the arguments, or those that are expected, where it fails for these, too."""
+    """Return the graph for the sizes of the arguments, or the expected sizes, where it still fails for these."""
     if not graph.dims:
         return graph
     sizes = solved_sizes(graph, arguments) if arguments is not None else {}
@@ -101,20 +103,20 @@ def _with_numbers(graph: Graph, arguments: Arguments, fails: Test) -> Graph:
 def _extracted(
     graph: Graph, nodes: Sequence[Node], values: Mapping[Value, np.ndarray] | None
 ) -> tuple[Graph, Arguments] | None:
-    """``extracted``; None where type rules ask more of the sizes of named dimensions than the part knows."""
+    """Return ``extracted``, or None where type rules need more facts about named dimensions than remain."""
     try:
         return extracted(graph, nodes, values)
     except GraphcError:
         return None
 
 
-def _candidates(kept: list[Node], pieces: int) -> Iterator[list[Node]]:
-    """One of so many pieces of what is kept, and then all but one (Zeller and Hildebrandt's ddmin, 2002)."""
-    edges = [len(kept) * i // pieces for i in range(pieces + 1)]
-    parts = [kept[a:b] for a, b in pairwise(edges) if a < b]
-    yield from parts
+def _candidates(nodes: list[Node], pieces: int) -> Iterator[list[Node]]:
+    """Yield each of several pieces of the nodes, then all but each piece (Zeller and Hildebrandt's ddmin, 2002)."""
+    edges = [len(nodes) * i // pieces for i in range(pieces + 1)]
+    chunks = [nodes[a:b] for a, b in pairwise(edges) if a < b]
+    yield from chunks
     if pieces > 2:
-        yield from ([n for part in parts if part is not left for n in part] for left in parts)
+        yield from ([n for chunk in chunks if chunk is not omitted for n in chunk] for omitted in chunks)
 
 
 def _values(graph: Graph, arguments: Arguments) -> Mapping[Value, np.ndarray] | None:
@@ -128,28 +130,31 @@ def _values(graph: Graph, arguments: Arguments) -> Mapping[Value, np.ndarray] | 
 def extracted(
     graph: Graph, nodes: Sequence[Node], values: Mapping[Value, np.ndarray] | None = None
 ) -> tuple[Graph, Arguments]:
-    """The graph of some nodes of another one: what they read of others are inputs, and what others or nobody reads of
-    them are outputs. With the ``values`` of the whole graph there are arguments, too."""
+    """Return the graph of some nodes of another graph.
+
+    Values from other nodes become inputs. Values for other nodes, and unused values, become outputs. With the
+    ``values`` of the original graph, return arguments too.
+    """
     own, arguments = set(nodes), list[np.ndarray]()
     emitter = Reemitter()
     target = emitter.target = Graph(graph.name)
-    images: dict[Value, Value] = {}
+    copies: dict[Value, Value] = {}
     inputs = set(graph.inputs)
 
-    def image(value: Value) -> Value:
-        if value not in images and value.is_scalar_constant:
-            images[value] = emitter.copy_node(value.node, [])[0]
-        elif value not in images:
+    def copy_of(value: Value) -> Value:
+        if value not in copies and value.is_scalar_constant:
+            copies[value] = emitter.copy_node(value.node, [])[0]
+        elif value not in copies:
             role = input_role(value) if value in inputs else ("input", "", None)
-            images[value] = target.add_input(value.type, value.name, *role)
+            copies[value] = target.add_input(value.type, value.name, *role)
             if values is not None:
                 arguments.append(np.asarray(values[value]))
-        return images[value]
+        return copies[value]
 
     for node in nodes:
-        images.update(zip(node.results, emitter.copy_node(node, [image(v) for v in node.operands]), strict=True))
+        copies.update(zip(node.results, emitter.copy_node(node, [copy_of(v) for v in node.operands]), strict=True))
     results = [v for n in nodes for v in n.results if _is_wanted(graph, v, own)]
-    target.set_outputs([images[v] for v in results])
+    target.set_outputs([copies[v] for v in results])
     return target, None if values is None else arguments
 
 
@@ -159,8 +164,10 @@ def _is_wanted(graph: Graph, value: Value, own: set[Node]) -> bool:
 
 
 def written(graph: Graph, arguments: Arguments, what: str, folder: Path | None = None) -> Path:
-    """Writes a graph, and arguments where they matter, as a program that shows what is wrong with it; returns its path,
-    in a new folder for temporary files unless ``folder`` is given. Arrays stand in a file beside it."""
+    """Write a graph, and arguments where they matter, as a script that reproduces the fault. Return its path.
+
+    It goes to ``folder``, or to a new temporary folder. Arrays go to a file next to it.
+    """
     folder = folder or Path(tempfile.mkdtemp(prefix="graphc_report_"))
     path = folder / f"{''.join(c if c.isalnum() else '_' for c in graph.name)[:60]}.py"
     data = dict(collect_data(graph))
@@ -175,7 +182,7 @@ def written(graph: Graph, arguments: Arguments, what: str, folder: Path | None =
 
 _PROGRAM = '''"""{head}
 
-``python {{this file}}`` shows it; the arrays that it needs stand in the file .npz beside it. It needs graphc alone.
+Reproduce it by ``python {{this file}}``, which needs only graphc. Arrays are in the .npz file next to it.
 """
 
 import sys
@@ -191,44 +198,45 @@ if __name__ == "__main__":
 
 
 def replay(text: str, file: str, count: int) -> int:
-    """What a written program does: compiles its graph, and runs it with its so many arguments, which stand beside its
-    file. Prints what is wrong; returns 1, or 0 where nothing is."""
-    beside = Path(file).with_suffix(".npz")
+    """Run a reproduction script: compile its graph, and run it on its ``count`` arguments from the file next to it.
+
+    Print the fault. Return 1, or 0 without a fault.
+    """
+    array_file = Path(file).with_suffix(".npz")
     data: dict[str, Any] = {}
-    if beside.exists():
-        with np.load(beside) as arrays:
+    if array_file.exists():
+        with np.load(array_file) as arrays:
             data = dict(arrays)
     arguments = [data.pop(f"argument_{i}") for i in range(count)]
-    found = fault_of(parse_graph(text, data), arguments or None)
-    print(found.what if found else "nothing is wrong")
-    return int(found is not None)
+    fault = fault_of(parse_graph(text, data), arguments or None)
+    print(fault.what if fault else "no fault")
+    return int(fault is not None)
 
 
 def report(graph: Graph, arguments: Arguments, fault: Fault) -> Path:
-    """Reduces a graph that fails so, and writes the program."""
+    """Reduce a failing graph, and write the reproduction script."""
 
-    def fails(candidate: Graph, given: Arguments) -> bool:
-        found = fault_of(candidate, given)
-        return found is not None and found.kind == fault.kind
+    def fails(candidate: Graph, arguments_now: Arguments) -> bool:
+        candidate_fault = fault_of(candidate, arguments_now)
+        return candidate_fault is not None and candidate_fault.kind == fault.kind
 
-    small, given = reduced(graph, arguments, fails)
-    again = fault_of(small, given) or fault
-    return written(small, given, again.what)
+    small, arguments_now = reduced(graph, arguments, fails)
+    final = fault_of(small, arguments_now) or fault
+    return written(small, arguments_now, final.what)
 
 
 def compile_reported(graph: Graph) -> CompiledGraph:
-    """``compile_graph``; where that fails for a reason that lies in the compiler, the error names a program that shows
-    it. Raises CompileError then."""
+    """Compile a graph. On a compiler fault, write a reproduction script and raise CompileError, which names it."""
     try:
         return compile_graph(graph)
     except (TraceError, UnsupportedError, MemoryError):
         raise
-    # NOTE: whatever is not the user's fault is the compiler's, and is reported.
+    # NOTE: any other exception is a fault of the compiler, and is reported.
     except Exception as error:
         what = error.what if isinstance(error, GraphcError) else f"{type(error).__name__}: {error}"
         path = report(graph, None, Fault(what, _kind(error)))
         raise CompileError(
-            f"{what}; {path} shows it",
+            f"{what}; {path} reproduces it",
             where=getattr(error, "where", None),
             origin=getattr(error, "origin", None),
             remedy="please report it with that file",

@@ -1,4 +1,4 @@
-"""Makes the sizes in a graph that shows a fault small, one number at a time."""
+"""Reduction of the sizes in a failing graph, one number at a time."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from graphc.ir.op import Attrs
 from graphc.ir.types import TensorType
 
 _NO_SIZES = frozenset({"axis", "axes", "dim", "dims", "permutation", "perm", "seed", "value"})
-"""Attributes whose numbers are no sizes."""
+"""Attributes whose numbers are not sizes."""
 Arguments = Sequence[np.ndarray]
 
 
 def with_smaller_shapes(
     graph: Graph, arguments: Arguments, fails: Callable[[Graph, Arguments], bool], end: float
 ) -> tuple[Graph, Arguments]:
-    """The graph with sizes as small as they can be while it ``fails``, with the first elements of its arguments.
+    """Return the graph with sizes as small as possible while it ``fails``, with the first elements of its arguments.
 
-    Each size is replaced wherever that number stands in the type of an input or among the attributes of a node; what
-    has no types then, or does not fail, is not taken. Tries nothing new once ``time.monotonic()`` is past ``end``.
+    Each size is replaced wherever its number occurs in the type of an input or in the attributes of a node. A
+    replacement without valid types, or without the fault, is discarded. Start no new attempt once ``time.monotonic()``
+    is past ``end``.
     """
     if graph.dims:
         return graph, arguments
@@ -33,9 +34,9 @@ def with_smaller_shapes(
         for new in _smaller(old):
             if time.monotonic() > end:
                 return graph, arguments
-            found = _resized(graph, arguments, old, new)
-            if found is not None and _still(fails, found):
-                graph, arguments = found
+            smaller = _resized(graph, arguments, old, new)
+            if smaller is not None and _still(fails, smaller):
+                graph, arguments = smaller
                 break
     return graph, arguments
 
@@ -46,10 +47,10 @@ def _smaller(size: int) -> Iterator[int]:
         yield size // 2
 
 
-def _still(fails: Callable[[Graph, Arguments], bool], found: tuple[Graph, Arguments]) -> bool:
+def _still(fails: Callable[[Graph, Arguments], bool], candidate: tuple[Graph, Arguments]) -> bool:
     try:
-        return fails(*found)
-    # NOTE: whatever is raised where sizes have no meaning: they show nothing.
+        return fails(*candidate)
+    # NOTE: meaningless sizes may raise anything; they do not show the fault then.
     except Exception:
         return False
 
@@ -57,7 +58,7 @@ def _still(fails: Callable[[Graph, Arguments], bool], found: tuple[Graph, Argume
 def _resized(graph: Graph, arguments: Arguments, old: int, new: int) -> tuple[Graph, Arguments] | None:
     try:
         resized = _Resizer(old, new).transform(graph)
-    # NOTE: whatever a type rule raises of numbers that need not be sizes: these are not taken.
+    # NOTE: a type rule may raise anything where the number was not a size. Discard it then.
     except Exception:
         return None
     return resized, [_first(a, old, new) for a in arguments]

@@ -1,4 +1,4 @@
-"""Joins passes, code generation and runtime: from a graph to something that can be called."""
+"""Compilation of graphs to callable programs: joins passes, code generation and runtime."""
 
 from graphc.base.lazy import exports
 
@@ -12,4 +12,4 @@ __getattr__ = exports(
         "is_dynamo_compiling": "graphc.tracing.trace:is_tracing",
     },
 )
-"""What users of PyTorch ask of ``torch.compiler``."""
+"""Names of ``torch.compiler`` for users of PyTorch."""

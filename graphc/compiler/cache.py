@@ -1,8 +1,7 @@
-"""The disk cache of compiled programs: one file per program, found by a digest of all that its code depends on.
+"""The disk cache of compiled programs: one file per program, keyed by a digest of everything its code depends on.
 
-An entry is trusted because of where it lies: in a folder that belongs to the user and that nobody else can write to.
-Every byte is checked against its digest before it is used. Whatever goes wrong, programs are compiled as if there were
-no cache, and one warning says so.
+Trust rests on location: the folder belongs to the user and nobody else can write to it. Every byte is checked against
+its digest before use. On any error, programs are compiled as without a cache, and one warning reports it.
 """
 
 from __future__ import annotations
@@ -36,53 +35,53 @@ from graphc.files.manifest import Manifest, TargetSpec, from_json, to_json
 SUFFIX, TUNED = ".program", ".tuned"
 _CHOICES = "choices"
 LOCKS = ".locks"
-"""Folder with the lock files, of which there are at most 256."""
+"""Folder of the lock files, at most 256."""
 LOCK_SECONDS = 120.0
-"""How long to wait for another process that compiles the same program, before compiling it here too."""
+"""Timeout for another process that compiles the same program; then compile it here too."""
 STALE_SECONDS = 3600.0
-"""Age of a temporary file from which its writer is taken to be dead."""
+"""Age from which the writer of a temporary file counts as dead."""
 KEEP = 0.9
-"""Part of the limit that is kept when the oldest entries are removed."""
+"""Fraction of the limit that remains after removing the oldest entries."""
 _MODE = 0o700
 _OTHERS_WRITE = 0o022
 _PAUSE = 0.01
 _KEY = "key"
-"""Section with the key of an entry, which says so under any name."""
+"""Section with the key of an entry, so that a renamed file is noticed."""
 _SECTIONS = ["manifest", "constants", "object"]
 _ON_DEVICE = ["plan", "text"]
-"""Sections that follow in programs for devices."""
+"""Further sections in programs for devices."""
 _FIRST = "first_"
-"""How the names of a prepacking's sections begin."""
+"""Prefix of the sections of a prepacking."""
 
 
 @dataclass(frozen=True)
 class OnDevice:
-    """What a program for a device has besides."""
+    """The additional parts of a program for a device."""
 
     plan: DevicePlan
-    """What runs it."""
+    """The plan of launches."""
     text: str
     """CUDA C of its kernels."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A compiled program as the cache holds it."""
+    """A compiled program in the cache."""
 
     manifest: Manifest
     object: bytes
-    """Object code; a cubin for a GPU, nothing for a device that takes text."""
+    """Object code; a cubin for a GPU, empty for a device that compiles the text."""
     constants: np.ndarray
     """The constant block, as bytes."""
     prepacking: Entry | None = field(default=None, kw_only=True)
-    """What runs once for many calls: its outputs are params of the program whose paths begin with PREPACKED."""
+    """Program that runs once for many calls: its outputs are params of this one, whose paths begin with PREPACKED."""
     on_device: OnDevice | None = field(default=None, kw_only=True)
-    """Where it was made for a device."""
+    """Set for programs of a device."""
 
 
 @dataclass(frozen=True)
 class Usage:
-    """What lies in a cache."""
+    """The size of a cache."""
 
     folder: str
     entries: int
@@ -91,30 +90,32 @@ class Usage:
 
 
 class Cache:
-    """A folder of compiled programs. Where the file system fails, ``get``, ``load`` and ``store`` warn and go on."""
+    """A folder of compiled programs. On errors of the file system, ``get``, ``load`` and ``store`` warn and go on."""
 
     def __init__(self, folder: Path, limit: int):
         self.folder = folder
         self.limit = limit
-        """Bytes that the entries may take together."""
+        """Limit on the bytes of all entries together."""
         self._usable: bool | None = None
 
     def get(self, key: str, target: TargetSpec, build: Callable[[], Entry]) -> tuple[Entry, bool]:
-        """The entry of a key and True, or what ``build`` returns, which is stored, and False. Of several threads and
-        processes that ask for one key at the same time, one builds."""
-        found = self.load(key, target)
-        if found is not None:
-            return found, True
+        """Return the entry of a key and True, or build and store one, and return it and False.
+
+        Of several threads and processes with the same key at the same time, one builds.
+        """
+        entry = self.load(key, target)
+        if entry is not None:
+            return entry, True
         with self._lock(key):
-            found = self.load(key, target)
-            if found is not None:
-                return found, True
-            made = build()
-            self.store(key, made)
-            return made, False
+            entry = self.load(key, target)
+            if entry is not None:
+                return entry, True
+            built = build()
+            self.store(key, built)
+            return built, False
 
     def load(self, key: str, target: TargetSpec) -> Entry | None:
-        """The entry of a key; None when there is none or it cannot be trusted, in which case it is removed."""
+        """Return the entry of a key, or None. Remove an entry that cannot be trusted."""
         path = self.path(key)
         try:
             if not path.exists() or not self._is_usable():
@@ -122,7 +123,7 @@ class Cache:
             _check_owner(path, stat.S_ISREG)
             entry = _read(path, key)
             if any(e.manifest.target != target for e in (entry, entry.prepacking) if e is not None):
-                raise ArtifactError(f"{path}: it was built for another machine")
+                raise ArtifactError(f"{path}: built for another machine")
         except (OSError, ArtifactError) as error:
             _warn(error)
             _remove(path)
@@ -132,24 +133,24 @@ class Cache:
         return entry
 
     def store(self, key: str, entry: Entry) -> None:
-        """Keeps an entry; the least recently used ones go when there is too much."""
-        parts = {_KEY: key.encode(), **_sections(entry)}
-        size = sum(len(part) for part in parts.values())
+        """Store an entry. Remove the least recently used ones beyond the limit."""
+        sections_of_entry = {_KEY: key.encode(), **_sections(entry)}
+        size = sum(len(content) for content in sections_of_entry.values())
         if size > self.limit or not self._is_usable():
             return
         try:
-            sections = {name: [part] for name, part in parts.items()}
+            sections = {name: [content] for name, content in sections_of_entry.items()}
             write_sections(self.path(key), sections, durable=False)  # Damaged entries are found and removed.
             self.evict()
         except (OSError, ArtifactError) as error:
             _warn(error)
 
     def path(self, key: str) -> Path:
-        """The file of a key."""
+        """Return the file of a key."""
         return self.folder / f"{key}{SUFFIX}"
 
     def evict(self) -> None:
-        """Removes what dead writers left, and the least recently used entries when all together take too much."""
+        """Remove temporary files of dead writers, and the least recently used entries beyond the limit."""
         files = self._files()
         total = sum(size for _, size, _ in files)
         if total <= self.limit:
@@ -161,8 +162,8 @@ class Cache:
             total -= size
 
     def _files(self) -> list[tuple[float, int, Path]]:
-        """(time of last use, bytes, path) of every entry; stale temporary files are removed."""
-        found = []
+        """Return (time of last use, bytes, path) of every entry. Remove stale temporary files."""
+        entries = []
         oldest = time.time() - STALE_SECONDS
         with os.scandir(self.folder) as items:
             for item in items:
@@ -171,32 +172,32 @@ class Cache:
                 except FileNotFoundError:
                     continue
                 if item.name.endswith(SUFFIX):
-                    found.append((status.st_mtime, status.st_size, Path(item.path)))
+                    entries.append((status.st_mtime, status.st_size, Path(item.path)))
                 elif item.name.endswith(".tmp") and status.st_mtime < oldest:
                     _remove(Path(item.path))
-        return found
+        return entries
 
     def choices(self, target: TargetSpec) -> dict[str, str]:
-        """What was measured to be faster than the schedule's own choice, by the keys of codegen.schedule.pipeline."""
+        """Return the schedule choices that tuning measured as faster, by the keys of codegen.schedule.pipeline."""
         path = self._choices_path(target)
         try:
             if not path.exists() or not self._is_usable():
                 return {}
             _check_owner(path, stat.S_ISREG)
-            found = json.loads(read_sections(path)[_CHOICES].tobytes())
-            return {str(key): str(label) for key, label in found.items()}
+            stored = json.loads(read_sections(path)[_CHOICES].tobytes())
+            return {str(key): str(label) for key, label in stored.items()}
         except (OSError, ArtifactError, ValueError, KeyError, AttributeError) as error:
             _warn(error)
             _remove(path)
             return {}
 
-    def choose(self, target: TargetSpec, found: Mapping[str, str | None]) -> None:
-        """Keeps choices from now on, and drops those that are None."""
+    def choose(self, target: TargetSpec, measured: Mapping[str, str | None]) -> None:
+        """Store choices, and drop choices of None."""
         if not self._is_usable():
             return
         with self._lock("00"):
-            kept = {**self.choices(target), **found}
-            text = json.dumps({key: label for key, label in sorted(kept.items()) if label is not None})
+            merged = {**self.choices(target), **measured}
+            text = json.dumps({key: label for key, label in sorted(merged.items()) if label is not None})
             try:
                 write_sections(self._choices_path(target), {_CHOICES: [text.encode()]})
             except (OSError, ArtifactError) as error:
@@ -206,8 +207,11 @@ class Cache:
         return self.folder / f"{hashlib.sha256(repr(target).encode()).hexdigest()}{TUNED}"
 
     def clear(self, unused: float = 0.0) -> int:
-        """Removes the entries that were not used for so many seconds, or all of them and the choices; returns how many
-        entries. Raises OSError."""
+        """Remove the entries unused for this many seconds, or all of them and the choices. Return the number of
+        entries.
+
+        Raise OSError.
+        """
         if not self.folder.exists():
             return 0
         last = time.time() - unused
@@ -219,12 +223,12 @@ class Cache:
         return len(files)
 
     def entries(self) -> list[tuple[str, int, float]]:
-        """(key, bytes, time of last use) of every entry, the last used one first. Raises OSError."""
+        """Return (key, bytes, time of last use) of every entry, most recently used first. Raise OSError."""
         files = self._files() if self.folder.exists() else []
         return [(path.name.removesuffix(SUFFIX), size, used) for used, size, path in sorted(files, reverse=True)]
 
     def fault(self) -> str:
-        """Why the folder, if it exists, is not one that only this user writes to; an empty text where it is."""
+        """Explain why the folder, if it exists, is not private to this user. Return an empty text where it is."""
         try:
             if self.folder.exists():
                 _check_owner(self.folder, stat.S_ISDIR)
@@ -236,12 +240,12 @@ class Cache:
             return error.what
 
     def usage(self) -> Usage:
-        """What lies in the cache now. Raises OSError."""
+        """Return the present size of the cache. Raise OSError."""
         files = self._files() if self.folder.exists() else []
         return Usage(str(self.folder), len(files), sum(size for _, size, _ in files), self.limit)
 
     def _is_usable(self) -> bool:
-        """Whether the folder exists (it is made) and only its owner, who is this user, can write to it."""
+        """Create the folder. Return whether only its owner, this user, can write to it."""
         if self._usable is None:
             try:
                 self.folder.mkdir(mode=_MODE, parents=True, exist_ok=True)
@@ -255,7 +259,7 @@ class Cache:
 
     @contextmanager
     def _lock(self, key: str) -> Iterator[None]:
-        """Keeps other threads and processes away from a key, for LOCK_SECONDS at most."""
+        """Lock a key against other threads and processes, for at most LOCK_SECONDS."""
         file = self._open_lock(key)
         if file < 0:
             yield
@@ -264,13 +268,13 @@ class Cache:
             _acquire(file)
             yield
         finally:
-            # NOTE: a child forked meanwhile has the file open too; unlocking, unlike closing, does not wait for it.
+            # NOTE: a child forked meanwhile has the file open too, so closing alone would not release the lock.
             with suppress(OSError):
                 fcntl.flock(file, fcntl.LOCK_UN)
             os.close(file)
 
     def _open_lock(self, key: str) -> int:
-        """A file descriptor, or -1 where there can be no locks."""
+        """Return a file descriptor, or -1 where locks are impossible."""
         if not self._is_usable():
             return -1
         try:
@@ -284,7 +288,7 @@ class Cache:
 
 
 def _acquire(file: int) -> None:
-    """Locks a file, or gives up after LOCK_SECONDS and where files cannot be locked."""
+    """Lock a file. Give up after LOCK_SECONDS, or where the file system has no locks."""
     end = time.monotonic() + LOCK_SECONDS
     while time.monotonic() < end:
         try:
@@ -299,7 +303,7 @@ def _acquire(file: int) -> None:
 def _check_owner(path: Path, is_kind: Callable[[int], bool]) -> None:
     status = os.lstat(path)
     if not is_kind(status.st_mode):
-        raise ArtifactError(f"{path} is a link or of another kind")
+        raise ArtifactError(f"{path} is a link or another kind of file")
     if status.st_uid != os.geteuid():
         raise ArtifactError(f"{path} belongs to another user")
     if status.st_mode & _OTHERS_WRITE:
@@ -307,33 +311,33 @@ def _check_owner(path: Path, is_kind: Callable[[int], bool]) -> None:
 
 
 def _check_parents(folder: Path) -> None:
-    """Raises ArtifactError when others could put a folder of their own in the place of one that leads to ``folder``."""
+    """Raise ArtifactError when others could replace a parent folder of ``folder``."""
     for parent in Path(os.path.realpath(folder)).parents:
         status = os.stat(parent)
         if status.st_mode & stat.S_IWOTH and not status.st_mode & stat.S_ISVTX:
-            raise ArtifactError(f"{parent}, in which {folder} lies, can be written by all users and is not sticky")
+            raise ArtifactError(f"{parent}, which contains {folder}, can be written by all users and is not sticky")
         if status.st_uid not in (0, os.geteuid()):
-            raise ArtifactError(f"{parent}, in which {folder} lies, belongs to another user")
+            raise ArtifactError(f"{parent}, which contains {folder}, belongs to another user")
 
 
 def _sections(entry: Entry) -> dict[str, Any]:
-    """An entry as named bytes."""
-    found = {"manifest": to_json(entry.manifest), "constants": entry.constants, "object": entry.object}
+    """Return an entry as named bytes."""
+    sections = {"manifest": to_json(entry.manifest), "constants": entry.constants, "object": entry.object}
     if entry.on_device is not None:
-        found |= {"plan": to_json(entry.on_device.plan), "text": entry.on_device.text.encode()}
+        sections |= {"plan": to_json(entry.on_device.plan), "text": entry.on_device.text.encode()}
     if entry.prepacking is not None:
-        found |= {_FIRST + name: part for name, part in _sections(entry.prepacking).items()}
-    return found
+        sections |= {_FIRST + name: content for name, content in _sections(entry.prepacking).items()}
+    return sections
 
 
 def _read(path: Path, key: str) -> Entry:
     sections = read_sections(path)
     if sections.pop(_KEY, np.empty(0, np.uint8)).tobytes() != key.encode():
-        raise ArtifactError(f"{path}: it is the entry of another key")
+        raise ArtifactError(f"{path}: the entry belongs to another key")
     names = list(sections)
     first, on_device = [*_SECTIONS, *(_FIRST + name for name in _SECTIONS)], [*_SECTIONS, *_ON_DEVICE]
     if names not in (_SECTIONS, first, on_device):
-        raise ArtifactError(f"{path}: it has the sections {', '.join(sections)}")
+        raise ArtifactError(f"{path}: unexpected sections {', '.join(sections)}")
     entry = _entry(path, sections)
     if names == on_device:
         plan: DevicePlan = from_json(DevicePlan, sections["plan"].tobytes())
@@ -366,12 +370,12 @@ _warned = threading.Event()
 
 
 def _warn(error: Exception) -> None:
-    """Warns, the first time in this process."""
+    """Warn, only once in this process."""
     if not _warned.is_set():
         _warned.set()
         what = error.what if isinstance(error, ArtifactError) else str(error)
         warnings.warn(
-            f"the cache of compiled programs cannot be used as it should: {what} (GRAPHC_CACHE=off turns it off)",
+            f"the cache of compiled programs does not work: {what} (GRAPHC_CACHE=off turns it off)",
             RuntimeWarning,
             stacklevel=2,
         )
@@ -386,28 +390,28 @@ _NO_CODE = frozenset(
         *("progress", "explain_recompiles", "debug", "emulator", "cache", "cache_dir", "cache_size"),
     }
 )
-"""Options that do not change the code of a program; all others are part of its key."""
+"""Options that do not change the code of a program. All others are part of its key."""
 
 
-def key_of(target: TargetSpec, parts: Iterable[str | bytes | np.ndarray]) -> str:
-    """The key of a program for a target that depends on ``parts`` besides the options and the compiler itself."""
+def key_of(target: TargetSpec, inputs: Iterable[str | bytes | np.ndarray]) -> str:
+    """Return the key of a program for a target. ``parts`` is its input apart from options and the compiler itself."""
     options = {name: value for name, value in asdict(config.read()).items() if name not in _NO_CODE}
     state = hashlib.sha256(_LOADED)
-    for part in (repr(target), repr(sorted(options.items())), *parts):
-        data = _bytes(part)
+    for content in (repr(target), repr(sorted(options.items())), *inputs):
+        data = _bytes(content)
         state.update(len(data).to_bytes(8, "little"))
         state.update(data)
     return state.hexdigest()
 
 
-def _bytes(part: str | bytes | np.ndarray) -> Any:
-    if isinstance(part, np.ndarray):
-        return np.ascontiguousarray(part).reshape(-1).view(np.uint8)
-    return part.encode() if isinstance(part, str) else part
+def _bytes(content: str | bytes | np.ndarray) -> Any:
+    if isinstance(content, np.ndarray):
+        return np.ascontiguousarray(content).reshape(-1).view(np.uint8)
+    return content.encode() if isinstance(content, str) else content
 
 
 def _compiler() -> bytes:
-    """A digest of versions, and of names, sizes and times of all source files, which change more often."""
+    """Return a digest of versions and of names, sizes and times of all source files, which change more often."""
     state = hashlib.sha256(repr(sorted(versions().items())).encode())
     stack = [os.path.dirname(os.path.dirname(config.__file__))]
     while stack:
@@ -422,12 +426,12 @@ def _compiler() -> bytes:
 
 
 def versions() -> dict[str, str]:
-    """Versions of what builds native code."""
+    """Return the versions of the software that builds native code."""
     llvm = ".".join(map(str, binding.llvm_version_info))
     return {"graphc": VERSION, "llvmlite": llvmlite.__version__, "llvm": llvm}
 
 
-# NOTE: taken when this module is loaded, because the code that runs is the one that was there then.
+# NOTE: computed at import, because the running code is the source of that time.
 _LOADED = _compiler()
 
 
@@ -435,7 +439,7 @@ _LOADED = _compiler()
 
 
 def current() -> Cache | None:
-    """The cache that the options ask for; None when it is off, or when somebody wants to see each step of a compile."""
+    """Return the cache selected by the options; None when it is off, or when options print steps of a compilation."""
     options = config.read()
     if not options.cache or options.dump or options.print_after or options.verify == "pass":
         return None
@@ -448,6 +452,6 @@ def _open(folder: str, limit: int) -> Cache:
 
 
 def choices(target: TargetSpec) -> dict[str, str]:
-    """The choices of the cache of this process; none where there is no cache."""
+    """Return the choices in the cache of this process; empty without a cache."""
     disk = current()
     return {} if disk is None else disk.choices(target)

@@ -1,4 +1,4 @@
-"""From a graph to native code with its manifest, and from there to something that can be called."""
+"""Compilation of a graph to native code with its manifest, and loading of the result."""
 
 from __future__ import annotations
 
@@ -43,35 +43,38 @@ SUFFIXES = {
     "asm": "s",
     "cuda": "cu",
 }
-"""Stages that GRAPHC_DUMP writes, with the suffixes of their files: those that a target has."""
+"""Stages that GRAPHC_DUMP writes, with the suffixes of their files. Each target has some of them."""
 _GRAPHS = ("traced", "optimized")
 
 
 @dataclass(frozen=True)
 class CompiledGraph(cache.Entry):
-    """Native code for a graph, all that is needed to call it, and where it comes from."""
+    """Native code for a graph, all data for calling it, and the stages of its compilation."""
 
     stages: Stages
-    """What lies between the graph and the code."""
+    """The stages from the graph to the code."""
 
 
 def compile_graph(graph: Graph, target: Target | None = None, passes: Sequence[Pass] = PIPELINE) -> CompiledGraph:
-    """Native code for a graph, which is not changed; for this machine unless another target is given."""
+    """Compile a graph to native code, for this machine or another target. The graph is not changed."""
     stages = Stages(graph, target=target, passes=passes)
     disk = cache.current()
     start = time.perf_counter()
-    parts = key_parts(stages) if disk else ()
-    entry, found = find_or_build(disk, stages.target, parts, lambda: compile_stages(stages))
-    if found:
+    key = key_parts(stages) if disk else ()
+    entry, is_cached = find_or_build(disk, stages.target, key, lambda: compile_stages(stages))
+    if is_cached:
         stages.seconds["cache"] = time.perf_counter() - start
         config.logger("compile").info("%s: found in the cache", graph.name)
     return CompiledGraph(entry.manifest, entry.object, entry.constants, stages, prepacking=entry.prepacking)
 
 
 def key_parts(stages: Stages) -> tuple[str | np.ndarray, ...]:
-    """What the code depends on besides options and compiler: the target, and the graph; or, where code of a user takes
-    part, the kernels that it has led to, which say more than any digest of that code."""
-    target = repr(stages.target)  # more than its name says: facts and costs may have been replaced
+    """Return the inputs of the code besides options and compiler: the target and the graph.
+
+    Where a user's code takes part in the compilation, the lowered kernels replace the graph: they say more than any
+    digest of that code.
+    """
+    target = repr(stages.target)  # not only its name: facts and costs may have been replaced
     if stages.is_extended:
         program = stages.lowered
         return ("kernels", target, kernel_text.print_program(program), *kernel_text.collect_data(program).values())
@@ -82,7 +85,7 @@ _numbers = itertools.count()
 
 
 def compile_stages(stages: Stages) -> CompiledGraph:
-    """The rest of a compile that may have been looked at on its way."""
+    """Run the remaining stages of a compilation. Some may have been computed already."""
     with watched(stages):
         first = None if stages.prepacking is None else _prepacking(stages.prepacking)
         manifest, constants = describe(stages.scheduled, stages.target)
@@ -91,7 +94,7 @@ def compile_stages(stages: Stages) -> CompiledGraph:
 
 @contextmanager
 def watched(stages: Stages) -> Iterator[None]:
-    """What a whole compile has around it: its stages are told and, where options ask for it, dumped."""
+    """Surround a compilation: report progress, dump stages where options request it, pause the garbage collector."""
     folder = config.read().dump
     with _without_collector(), shown(stages.name) as progress:
         stages.watch = progress.tell
@@ -102,16 +105,17 @@ def watched(stages: Stages) -> Iterator[None]:
 
 def _prepacking(stages: Stages) -> cache.Entry:
     manifest, constants = describe(stages.scheduled, stages.target)
-    known = recipes(stages.scheduled)
+    recipe_of = recipes(stages.scheduled)
     buffers = [
-        replace(b, path=str(known[b.name])) if b.cls == "output" and b.name in known else b for b in manifest.buffers
+        replace(b, path=str(recipe_of[b.name])) if b.cls == "output" and b.name in recipe_of else b
+        for b in manifest.buffers
     ]
     return cache.Entry(replace(manifest, buffers=tuple(buffers)), stages.object, constants)
 
 
 @contextmanager
 def _without_collector() -> Iterator[None]:
-    """Keeps Python from looking for reference cycles again and again while a compile makes many objects that stay."""
+    """Pause Python's garbage collector: a compilation allocates many objects that stay alive."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -122,7 +126,7 @@ def _without_collector() -> Iterator[None]:
 
 
 def load_compiled(compiled: cache.Entry) -> Executable:
-    """Loads the code into this process; raises CompileError when it was built for another kind of machine."""
+    """Load code into this process. Raise CompileError when it was built for another kind of machine."""
     program = load_ready(compiled)
     if program.status_slot >= 0 and isinstance(compiled, CompiledGraph) and compiled.stages.has_graph:
         checks = checks_of(compiled.stages.traced)
@@ -131,9 +135,9 @@ def load_compiled(compiled: cache.Entry) -> Executable:
 
 
 def describe(program: Program, target: Target) -> tuple[Manifest, np.ndarray]:
-    """The manifest of a scheduled program, and its constant block."""
+    """Return the manifest of a scheduled program, and its constant block."""
     expected, chosen = program_ns(program, target.roofline), sum(k.versions > 1 for k in program.kernels)
-    # Python functions take as long as they like: what is known is whether all else is long enough for Ctrl-C to end it.
+    # The time of Python functions is unknown. The rest decides whether the call is long enough for Ctrl-C to stop it.
     if expected < INTERRUPTIBLE_NS and any(kernel.host >= 0 for kernel in program.kernels):
         expected = 0
     manifest, constants = manifest_of(program, ENTRY, target)
@@ -141,7 +145,7 @@ def describe(program: Program, target: Target) -> tuple[Manifest, np.ndarray]:
 
 
 def manifest_of(program: Program, entry: str, target: Target) -> tuple[Manifest, np.ndarray]:
-    """As ``describe``, for code whose entry is called so, without how long it takes."""
+    """Return manifest and constants as ``describe``, with another name of the entry and without the estimated time."""
     buffers: list[BufferSpec] = []
     blocks: list[tuple[int, np.ndarray]] = []
     written = _written(program)
@@ -153,16 +157,16 @@ def manifest_of(program: Program, entry: str, target: Target) -> tuple[Manifest,
             blocks.append((offset, np.ascontiguousarray(storage.data)))
             end = offset + storage.nbytes
         buffers.append(_buffer(storage, offset, storage.name in written))
-    taken = {b.name for b in buffers}
+    names = {b.name for b in buffers}
     name = "arena"
-    while name in taken:
+    while name in names:
         name += "_"
     buffers.append(BufferSpec(name, "u8", (program.arena,), "arena", written=True))
-    constants, done = arena.empty((end,), np.dtype(np.uint8), end), 0
+    constants, filled = arena.empty((end,), np.dtype(np.uint8), end), 0
     for offset, block in blocks:
-        constants[done:offset] = 0
-        done = offset + block.nbytes
-        constants[offset:done] = block.reshape(-1).view(np.uint8)
+        constants[filled:offset] = 0
+        filled = offset + block.nbytes
+        constants[offset:filled] = block.reshape(-1).view(np.uint8)
     dims = tuple(dims_of_program(program).values())
     spec, built_by = target_spec(target), cache.versions()
     return Manifest(program.name, entry, tuple(buffers), program.arena, end, spec, built_by, dims=dims), constants
@@ -177,16 +181,16 @@ def _buffer(storage: Storage, offset: int, written: bool) -> BufferSpec:
 
 
 def _written(program: Program) -> set[str]:
-    """Names of the storages that some kernel writes to, and of those whose memory they use."""
+    """Return the names of written storages, including those whose memory they alias."""
     alias = {s.name: s.alias for s in program.storages if s.alias}
-    found: set[str] = set()
+    names: set[str] = set()
     kernels = {k.name: k for k in program.kernels}
     for call in program.calls:
         for buffer, name in zip(kernels[call.kernel].arguments, call.args, strict=True):
             while buffer.role != "in" and name:
-                found.add(name)
+                names.add(name)
                 name = alias.get(name, "")
-    return found
+    return names
 
 
 def _file_name(name: str) -> str:
@@ -194,8 +198,10 @@ def _file_name(name: str) -> str:
 
 
 def dump(stages: Stages, folder: Path) -> list[Path]:
-    """Writes the text of every stage into a folder, constants beside it, and what is computed once for many calls into
-    the folder ``weights`` in it; returns the files."""
+    """Write the text of every stage into a folder, next to its constants, and return the files.
+
+    The prepacking program goes into the subfolder ``weights``.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     files = []
     if stages.prepacking is not None:

@@ -1,8 +1,8 @@
-"""Whether arrays hold what they held before, found by their contents: writes of any kind are seen.
+"""Detection of changed arrays by their contents, so that writes of any kind are noticed.
 
-Contents are compared by universal hashes (see codegen.native.contents), which reads them all. Where the system tells
-which pages were written to (see runtime.written_pages), large ones that have been quiet for some looks are read again
-only once some of their pages were.
+Contents are compared by universal hashes (see codegen.native.contents), which reads all bytes. Where the system reports
+written pages (see runtime.written_pages), large contents that stayed unchanged for some looks are read again only after
+some of their pages were written.
 """
 
 from __future__ import annotations
@@ -25,20 +25,19 @@ from graphc.runtime.loader import host, link_forever
 from graphc.runtime.written_pages import PAGE, WrittenPages, private_memory
 
 LARGE = 1 << 16
-"""Bytes from which pages are watched; to read less takes no longer than to ask for its pages."""
+"""Bytes from which pages are watched. Reading less takes no longer than querying its pages."""
 QUIET, LONGEST = 8, 1024
-"""Looks without a change after which pages are watched, the first time and at most: each change doubles them, for a
-write to watched pages is slow."""
+"""Looks without a change before pages are watched, initially and at most. Each change doubles them, because a write to
+a watched page is slow."""
 _Compare = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 _lock = Lock()
-"""One comparison at a time: a content may belong to several."""
+"""Serializes comparisons: a content may belong to several."""
 _state = (ctypes.c_uint64 * 2)()
-"""For native code that holds the interpreter lock: whether a comparison is under way, and how often any content was
-found to be another one."""
+"""For native code under the interpreter lock: whether a comparison is running, and the number of changes found."""
 
 
 class Content:
-    """A dense array, and what is remembered of what it held: 16 bytes for each 4096."""
+    """A dense array and the hashes of its last content: 16 bytes for each 4096."""
 
     __slots__ = (
         "__weakref__",
@@ -53,28 +52,30 @@ class Content:
     )
 
     def __init__(self, array: np.ndarray):
-        """Raises ArgumentError for an array that is not dense."""
+        """Raise ArgumentError for an array with gaps (not C-contiguous)."""
         if not array.flags.c_contiguous:
-            raise ArgumentError("only the content of a dense array is compared", remedy="np.ascontiguousarray(...)")
+            raise ArgumentError(
+                "only the content of a dense array is compared", remedy="pass np.ascontiguousarray(...)"
+            )
         self.array = array
         self.sums = np.zeros((-(-array.nbytes // BLOCK), 2), np.uint64)
         self.counter = [0]
-        """How often it was found to be another one."""
+        """Number of changes found."""
         self.quiet, self.patience = 0, QUIET
-        """Looks since the last change, and how many are wanted before pages are watched."""
+        """Looks since the last change, and the number required before pages are watched."""
         self.is_watched = False
         self.finalizer: Any = None
         self.may_differ = True
-        """Whether a watched page was written to, which has not been compared since."""
+        """Whether a watched page was written since the last comparison."""
 
     @property
     def pages(self) -> tuple[int, int]:
-        """Start and end of the pages that it touches."""
+        """Start and end address of its pages."""
         start = address_of(self.array)
         return start - start % PAGE, start + self.array.nbytes + -(start + self.array.nbytes) % PAGE
 
     def looked(self, changed: bool) -> None:
-        """Notes what a comparison has found."""
+        """Record the result of a comparison."""
         self.may_differ = False
         self.quiet = 0 if changed else self.quiet + 1
         if changed:
@@ -86,7 +87,7 @@ class Content:
 
 
 class _Watch:
-    """The contents whose pages are watched."""
+    """The contents with watched pages."""
 
     def __init__(self) -> None:
         self._contents: weakref.WeakSet[Content] = weakref.WeakSet()
@@ -94,8 +95,8 @@ class _Watch:
         self._is_possible = True
 
     def add(self, contents: Sequence[Content]) -> list[Content]:
-        """Begins to watch contents; returns those for which that is possible."""
-        found = []
+        """Start watching contents where possible. Return the watched ones."""
+        watched = []
         try:
             private = private_memory()
             if self._pages is None and self._is_possible:
@@ -117,25 +118,26 @@ class _Watch:
             content.finalizer = weakref.finalize(content, self._pages.forget, start, stop)
             content.finalizer.atexit = False
             self._contents.add(content)
-            found.append(content)
-        return found
+            watched.append(content)
+        return watched
 
     def drop(self, content: Content) -> None:
-        """Watches a content no longer."""
+        """Stop watching a content."""
         content.is_watched, content.may_differ = False, True
         self._contents.discard(content)
         content.finalizer()
 
     def look(self, contents: Sequence[Content]) -> None:
-        """Marks all contents that touch pages of these which were written to: pages that were looked at count as not
-        written from then on, whomever they belong to."""
+        """Mark all contents that share a written page with these contents.
+
+        Looking resets the written flags of pages, so it must mark every content on them.
+        """
         for content in contents:
             assert self._pages is not None
             try:
                 written = list(self._pages.look(*content.pages))
             except OSError:
-                # The memory of a content that is gone, and shared a page, is watched no longer. What was written to
-                # until then is not known.
+                # A deleted content on the same page ended the watch of its memory. Writes until then are unknown.
                 written = [content.pages]
                 self.drop(content)
             for start, stop in written:
@@ -144,12 +146,12 @@ class _Watch:
                     other.may_differ |= low < stop and start < high
 
     def all_may_differ(self) -> None:
-        """Has all contents compared in their next looks."""
+        """Mark all contents for comparison at their next look."""
         for content in list(self._contents):
             content.may_differ = True
 
     def after_fork(self) -> None:
-        """Called in the child, whose pages nobody watches."""
+        """Stop watching in a forked child, where pages are not watched."""
         for content in list(self._contents):
             content.is_watched, content.may_differ = False, True
         self._contents.clear()
@@ -164,21 +166,21 @@ os.register_at_fork(after_in_child=_watch.after_fork)
 
 
 class Comparison:
-    """Contents that are compared together."""
+    """Contents compared together."""
 
     def __init__(self, contents: Sequence[Content]):
         self.contents = tuple(contents)
-        """What is compared; each may belong to other comparisons, too."""
+        """The contents; each may belong to other comparisons too."""
         self._large = [c for c in self.contents if c.array.nbytes >= LARGE]
         self._reading = _Reading(self.contents)
 
     def look(self) -> None:
-        """Counts the contents that are not what they were when any comparison looked last."""
+        """Count the contents that changed since the last look of any comparison."""
         with _lock:
             _state[0] = 1
             try:
                 self._look()
-            # NOTE: also Ctrl-C, after which it is not known what was counted; it is raised again.
+            # NOTE: also after Ctrl-C, which may have interrupted the counting. Raise it again.
             except BaseException:
                 self._not_known()
                 raise
@@ -186,7 +188,7 @@ class Comparison:
                 _state[0] = 0
 
     def _not_known(self) -> None:
-        """Counts all contents as other ones: which were was found, or not, and is lost."""
+        """Count all contents as changed, after an interruption whose results are lost."""
         for content in self.contents:
             content.counter[0] += 1
         _state[1] += 1
@@ -200,20 +202,21 @@ class Comparison:
 
     def _look_at_pages(self) -> None:
         _watch.look([c for c in self._large if c.is_watched])
-        wanted = tuple([c for c in self.contents if c.may_differ or not c.is_watched])
-        if wanted != self._reading.contents:
-            self._reading = _Reading(wanted)
+        unsure = tuple([c for c in self.contents if c.may_differ or not c.is_watched])
+        if unsure != self._reading.contents:
+            self._reading = _Reading(unsure)
         self._reading.read()
         added = [c for c in self._large if not c.is_watched and c.quiet >= c.patience]
         if added and (added := _watch.add(added)):
-            # NOTE: a write between reading and protecting must be seen, so they are read once more behind that.
+            # NOTE: read once more after protecting the pages, to notice a write in between.
             _watch.look(added)
             _Reading(tuple(added)).read()
 
     @property
     def table(self) -> int:
-        """Where the table lies for ``graphc_unchanged``; 0 where there is more to compare than one thread does
-        quickly."""
+        """Address of the table for ``graphc_unchanged``; 0 where the contents are too large for one thread to compare
+        quickly.
+        """
         return 0 if sum(c.array.nbytes for c in self.contents) >= LARGE else self._reading.address
 
 
@@ -235,7 +238,7 @@ class _Reading:
         self.address = ctypes.addressof(self._table)
 
     def read(self) -> None:
-        """Compares the contents with what they were, and notes which are other ones."""
+        """Compare the contents with their hashes, and record changes."""
         self._function(self.address)
         if not self._table[CHANGED]:
             for content in self._large:
@@ -248,27 +251,29 @@ class _Reading:
 
 
 def changes() -> int:
-    """How often any content was found to be another one."""
+    """Return the number of changes found in any content."""
     return _state[1]
 
 
 def quiet_words(count: int) -> dict[int, int]:
-    """Words in memory, by their addresses, and what they are as long as ``changes`` says ``count`` and nobody compares:
-    only then may native code use ``graphc_unchanged``."""
+    """Return words in memory by address with their values while ``changes`` returns ``count`` and no comparison runs.
+
+    Only then may native code use ``graphc_unchanged``.
+    """
     start = ctypes.addressof(_state)
     return {start: 0, start + ctypes.sizeof(ctypes.c_uint64): count}
 
 
 def unchanged_function() -> int:
-    """Address of ``graphc_unchanged``."""
+    """Return the address of ``graphc_unchanged``."""
     return _load()[1]
 
 
 @cache
 def _load() -> tuple[Callable[[int], Any], int, np.ndarray]:
-    """The native functions, and the keys of this process."""
+    """Return the native functions, and the hash keys of this process."""
     code = small_object("contents", emit_compare, quick=False)
     prepare_threads(code)
     keys = aligned(np.frombuffer(os.urandom(2 * BLOCK), np.uint8).copy())
-    found = link_forever(code, (COMPARE, UNCHANGED), host())
-    return _Compare(found[COMPARE]), found[UNCHANGED], keys
+    functions = link_forever(code, (COMPARE, UNCHANGED), host())
+    return _Compare(functions[COMPARE]), functions[UNCHANGED], keys

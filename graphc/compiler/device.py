@@ -1,4 +1,4 @@
-"""From a graph to a program on a device: its kernels as CUDA C, and the plan of what is launched in which order."""
+"""Compilation of a graph for a device: its kernels as CUDA C, and the plan of their launches."""
 
 from __future__ import annotations
 
@@ -38,33 +38,36 @@ from graphc.runtime.devices.program import DeviceExecutable
 
 NO_PRODUCTS: Mapping[str, Product] = {}
 ENTRY = "cuda"
-"""What manifests of such programs have in place of the symbol of an entry."""
+"""Entry in manifests of such programs, which have no symbol."""
 
 
 def compile_for_device(
     graph: Graph, device: str | Device, passes: Sequence[Pass] = PIPELINE, records: bool = True
 ) -> DeviceExecutable:
-    """A graph, which is not changed, as a program on a device, or on that of a name; ``records`` as DeviceExecutable
-    takes it. Raises CompileError for a device of whose kind there is no target, and what ``device_named`` does."""
-    found = device_named(device) if isinstance(device, str) else device
-    return load_on_device(compile_graph_for(graph, found, passes), found, records)
+    """Compile a graph for a device, given by name or object, and load it. The graph is not changed.
+
+    For ``records`` see DeviceExecutable. Raise CompileError for a kind of device without a target, and the errors of
+    ``device_named``.
+    """
+    target_device = device_named(device) if isinstance(device, str) else device
+    return load_on_device(compile_graph_for(graph, target_device, passes), target_device, records)
 
 
 def compile_graph_for(graph: Graph, device: Device, passes: Sequence[Pass] = PIPELINE) -> CompiledGraph:
-    """As ``compile.compile_graph``, for a device: code and plan, from the disk cache where they are there."""
+    """Compile a graph for a device to code and plan, or find them in the disk cache; see ``compile.compile_graph``."""
     stages = Stages(graph, target=target_of(device), passes=passes)
     disk = cache.current()
     start = time.perf_counter()
-    parts = (*key_parts(stages), device.takes, *_tool_versions(device)) if disk else ()
-    entry, found = find_or_build(disk, stages.target, parts, lambda: compile_stages_for(stages, device))
-    if found:
+    key = (*key_parts(stages), device.takes, *_tool_versions(device)) if disk else ()
+    entry, is_cached = find_or_build(disk, stages.target, key, lambda: compile_stages_for(stages, device))
+    if is_cached:
         stages.seconds["cache"] = time.perf_counter() - start
         config.logger("compile").info("%s: found in the cache", graph.name)
     return CompiledGraph(entry.manifest, entry.object, entry.constants, stages, on_device=entry.on_device)
 
 
 def compile_stages_for(stages: Stages, device: Device) -> CompiledGraph:
-    """The rest of a compile that may have been looked at on its way."""
+    """Run the remaining stages of a compilation. Some may have been computed already."""
     with watched(stages):
         _check(stages.lowered, device)
         manifest, constants = manifest_of(stages.scheduled, ENTRY, stages.target)
@@ -74,21 +77,21 @@ def compile_stages_for(stages: Stages, device: Device) -> CompiledGraph:
 
 
 def _check(program: Program, device: Device) -> None:
-    """Raises CompileError for what only programs of the CPU can do."""
+    """Raise CompileError for a program with features of CPUs only."""
     if any(axis.flag for call in program.calls for axis in call.loops):
         raise CompileError(
-            f"{program.name} has branches or loops that values decide, which {device.name} cannot run yet",
-            remedy="where for both ways, scan for a known number of steps, or the CPU",
+            f"{program.name} has branches or loops that depend on values, which {device.name} cannot run yet",
+            remedy="use where for both branches, scan for a known number of steps, or the CPU",
         )
     if any(kernel.host >= 0 for kernel in program.kernels):
         raise CompileError(
             f"{program.name} calls Python (a hook or an opaque function), which {device.name} cannot do yet",
-            remedy="graphc.hooks.traced for hooks that only compute, no hooks, or the CPU",
+            remedy="use graphc.hooks.traced for hooks that only compute, remove hooks, or use the CPU",
         )
 
 
 def target_of(device: Device) -> Target:
-    """What code for a device is made for; raises CompileError where that is no GPU."""
+    """Return the target of code for a device. Raise CompileError for anything but a GPU."""
     target = target_named(device.target)
     if not is_gpu(target):
         raise CompileError(f"{device.name} is a {device.target}, for which there is no CUDA C")
@@ -96,7 +99,7 @@ def target_of(device: Device) -> Target:
 
 
 def load_on_device(compiled: cache.Entry, device: Device, records: bool = True) -> DeviceExecutable:
-    """Loads the code onto its device."""
+    """Load code onto its device."""
     if compiled.on_device is None:
         raise CompileError(f"{compiled.manifest.name} was compiled for the CPU, not for {device.name}")
     code = compiled.on_device.text if device.takes == "text" else compiled.object
@@ -109,14 +112,14 @@ def load_on_device(compiled: cache.Entry, device: Device, records: bool = True) 
 
 
 def _binary(stages: Stages, device: Device) -> bytes:
-    """What a device loads, where that is not the text."""
+    """Return the binary for a device; empty for a device that compiles the text."""
     if device.takes == "text":
         return b""
     return nvrtc.compile_cubin(stages.cuda, stages.target.cpu).image
 
 
 def _tool_versions(device: Device) -> tuple[str, ...]:
-    """Versions of what makes code for a device of the text."""
+    """Return the versions of the tools that compile the text for a device."""
     return () if device.takes == "text" else (repr(nvrtc.version()),)
 
 
@@ -126,14 +129,16 @@ def _tool_versions(device: Device) -> tuple[str, ...]:
 def plan_launches(
     program: Program, source: CudaSource, manifest: Manifest, products: Mapping[str, Product] = NO_PRODUCTS
 ) -> DevicePlan:
-    """The launches of a scheduled program, for every size of its dimensions; ``products`` are what the device's library
-    computes, by kernel."""
+    """Return the launches of a scheduled program, for every size of its dimensions.
+
+    ``products`` holds, by kernel, the products computed by the device's library.
+    """
     launches = []
     arena = next(b.name for b in manifest.buffers if b.cls == "arena")
     for number, call in enumerate(program.calls):
-        made = _launch(program, source, call, arena)
+        launch = _launch(program, source, call, arena)
         product = products.get(call.kernel)
-        launches.append(made if product is None else _with_product(program, call, made, product, f"{number}."))
+        launches.append(launch if product is None else _with_product(program, call, launch, product, f"{number}."))
     return DevicePlan(manifest, tuple(launches), program.checked, manifest.dims)
 
 
@@ -152,35 +157,38 @@ def _launch(program: Program, source: CudaSource, call: Call, arena: str) -> Lau
     )
 
 
-def _with_product(program: Program, call: Call, made: LaunchSpec, product: Product, prefix: str) -> LaunchSpec:
-    """What the library does in place of a launch; the launch where the matrices do not lie as the library wants it.
-    Loops of the product are called ``prefix`` and their number."""
+def _with_product(program: Program, call: Call, launch: LaunchSpec, product: Product, prefix: str) -> LaunchSpec:
+    """Return a launch of the library's product instead of a kernel; the kernel's launch where the library does not
+    support the layout of the matrices.
+
+    Names of the product's loops are ``prefix`` and their number.
+    """
     descriptor = product.descriptor()
     if descriptor is None:
-        return made
+        return launch
     arguments = program.kernel(call.kernel).arguments
-    places = {b.name: (b.dtype.itemsize, place) for b, place in zip(arguments, made.arguments, strict=True)}
+    locations = {b.name: (b.dtype.itemsize, location) for b, location in zip(arguments, launch.arguments, strict=True)}
     loops = [LoopSpec(f"{prefix}{i}", call.size(extent)) for i, extent in enumerate(product.loops)]
     operands = []
     for operand in product.operands.values():
-        itemsize, place = places[operand.buffer]
+        itemsize, location = locations[operand.buffer]
         moves = zip(loops, operand.moves, strict=True)
         steps = [StepSpec(loop.name, call.size(move) * itemsize) for loop, move in moves]
-        offset = place.offset + call.size(operand.start) * itemsize
-        operands.append(Place(place.buffer, offset, (*place.steps, *steps)))
+        offset = location.offset + call.size(operand.start) * itemsize
+        operands.append(Place(location.buffer, offset, (*location.steps, *steps)))
     fields = {name: call.size(value) for name, value in descriptor.fields().items()}
     return replace(
-        made,
+        launch,
         arguments=tuple(operands),
         sizes=(),
-        loops=(*made.loops, *loops),
+        loops=(*launch.loops, *loops),
         product={name: value for name, value in fields.items() if not is_size(value)},
         product_sizes={name: value for name, value in fields.items() if is_size(value)},
     )
 
 
 def _place(program: Program, call: Call, position: int, itemsize: int, arena: str) -> Place:
-    """Where an argument of a call starts."""
+    """Return the location of a call's argument: its buffer, offset, and steps of the loops."""
     storage, index = _root(program, call.args[position]), call.offset(position)
     steps = tuple(StepSpec(axis.name, index.coefficient(axis) * itemsize) for axis in _axes(index))
     offset = index.constant * itemsize
@@ -190,12 +198,12 @@ def _place(program: Program, call: Call, position: int, itemsize: int, arena: st
 
 
 def _axes(index: Index) -> list[Axis]:
-    """The loops on which a base offset depends, which it does in no other way."""
+    """Return the loops on which a base offset depends, always linearly."""
     return [atom for atom, _ in index.terms if isinstance(atom, Axis)]
 
 
 def _root(program: Program, name: str) -> Storage:
-    """The storage whose memory a storage uses."""
+    """Return the storage whose memory a storage uses."""
     storage = program.storage(name)
     while storage.alias:
         storage = program.storage(storage.alias)

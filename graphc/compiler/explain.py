@@ -1,4 +1,4 @@
-"""explain: what a compile has decided and why: fusion, layout, register blocks, lanes, scratch rows, memory."""
+"""explain: the decisions of a compilation and their reasons: fusion, layout, register blocks, lanes, memory."""
 
 from __future__ import annotations
 
@@ -23,22 +23,23 @@ from graphc.passes.base import held_graphs
 
 @dataclass(frozen=True)
 class KernelReport:
-    """One call of a kernel, in the order in which they run."""
+    """One call of a kernel, in order of execution."""
 
     number: int
     kernel: str
     """Name of the kernel in the scheduled program and in its LLVM text."""
     kind: str
-    """``map``, ``row``, ``contraction``, ``nest`` (see fusion.vertical), ``pack`` for one that reorders an operand of a
-    product, ``copy`` for one that copies into an output or a state."""
+    """``map``, ``row``, ``contraction``, ``nest`` (see fusion.vertical), ``pack`` for reordering an operand of a
+    product, ``copy`` for copying into an output or a state.
+    """
     ops: tuple[str, ...]
-    """Ops that were fused into it, in order, each once with its count: ``add*2``."""
+    """Fused ops in order, each once with its count: ``add*2``."""
     modules: tuple[str, ...]
-    """Paths of the modules that they come from."""
+    """Paths of their modules."""
     source: str
     """The user's file and line of the last op."""
     reads: tuple[str, ...]
-    """What lies in memory before: storages with their types."""
+    """Storages that it reads, with their types."""
     writes: tuple[str, ...]
     schedule: str
     """Lanes or register block, in words."""
@@ -46,7 +47,7 @@ class KernelReport:
     """Whether an operand of the product is read from a packed copy."""
     lanes: int
     copies: tuple[int, ...]
-    """Rows and vectors of the register block, or vectors side by side."""
+    """Rows and vectors of the register block, or vectors in parallel."""
     scratch: tuple[int, ...]
     """Bytes of each scratch row."""
     flops: int
@@ -55,19 +56,19 @@ class KernelReport:
     loops: tuple[int, ...] = ()
     """Iterations of the loops around the call, outermost first: steps of a scan, or blocks (blocks.tile_and_fuse)."""
     versions: int = 1
-    """Nests of which a call runs one, by its sizes; ``schedule`` is that of expected sizes."""
+    """Number of nests, of which a call runs one, by its sizes. ``schedule`` describes the one for expected sizes."""
     device: OnDevice | None = None
-    """How it runs on a GPU; None on a CPU."""
+    """Its execution on a GPU; None on a CPU."""
     home: str = ""
-    """Path of the module for which its time counts: that of its first product, or else of its last op."""
+    """Path of the module that its time counts for: that of its first product, else of its last op."""
 
 
 @dataclass(frozen=True)
 class Unfused:
-    """Two neighbouring kernels that were not merged."""
+    """Two neighbouring kernels left unmerged."""
 
     value: str
-    """What the one writes and the other reads."""
+    """The value written by one and read by the other."""
     producer: int
     """Number of the call that computes it."""
     reader: int
@@ -83,40 +84,40 @@ class Memory:
     """All temporaries and scratch rows."""
     scratch: int
     bound: int
-    """The most that is alive at one time: no plan needs less (scratch rows included)."""
+    """Largest total of live values at one time: a lower bound for any plan, scratch rows included."""
     temporaries: int
-    """All temporaries together, if each had its own memory."""
+    """Total of all temporaries without shared memory."""
     constants: int
     formula: str = ""
-    """The arena as it depends on the sizes of named dimensions; empty without such."""
+    """The arena as a formula of the sizes of named dimensions; empty without any."""
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """All decisions of one compile."""
+    """All decisions of one compilation."""
 
     name: str
     calls: tuple[KernelReport, ...]
     unfused: tuple[Unfused, ...]
     layouts: dict[str, float]
-    """Estimated cycles in each layout that was compared; empty when there are no images."""
+    """Estimated cycles in each candidate layout; empty without images."""
     memory: Memory
     passes: tuple[PassRun, ...] = ()
-    """What each pass did, those on the graph first."""
+    """The effect of each pass, graph passes first."""
     dims: tuple[str, ...] = ()
-    """The named dimensions with their ranges; all figures are for the sizes that are expected (``hint``)."""
+    """The named dimensions with their ranges; all figures are for the expected sizes (``hint``)."""
     weights: tuple[str, ...] = ()
-    """What large weights are stored as, where a precision was asked for, and why those are not that are not."""
+    """With a precision: the storage of large weights, and reasons for weights that stay as they are."""
     held: tuple[str, ...] = ()
-    """Values that are held back for second computations (see docs/memory.md), with their bytes."""
+    """Values kept for recomputation (see docs/memory.md), with their bytes."""
 
     @property
     def layout(self) -> str:
-        """The layout that was chosen, empty when none was compared."""
+        """The chosen layout; empty without candidates."""
         return min(self.layouts, key=self.layouts.__getitem__) if self.layouts else ""
 
     def as_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data."""
         return {**asdict(self), "layout": self.layout}
 
     def __str__(self) -> str:
@@ -124,7 +125,7 @@ class Explanation:
 
 
 def explain(stages: Stages) -> Explanation:
-    """What the compile of these stages decides; one that starts from a lowered program has no fusion to explain."""
+    """Explain the decisions of these stages. A compilation of a lowered program has no fusion to explain."""
     program = stages.scheduled
     graph = stages.optimized if stages.has_graph else None
     plan = fuse(graph, stages.target.costs.fusion) if graph is not None else FusionPlan((), frozenset())
@@ -135,8 +136,8 @@ def explain(stages: Stages) -> Explanation:
         calls = tuple(_on_device(r, run_of(stages, c)) for r, c in zip(calls, program.calls, strict=True))
     unfused, passes = _unfused(program, plan, origin), tuple(run for runs in stages.passes.values() for run in runs)
     dims = tuple(print_dim(d).removeprefix("dim ") for d in dims_of_program(program).values())
-    layouts, held = dict(stages.layouts), () if graph is None else _held(graph)
-    return Explanation(program.name, calls, unfused, layouts, memory_of(program), passes, dims, held=held)
+    layouts, kept_values = dict(stages.layouts), () if graph is None else _held(graph)
+    return Explanation(program.name, calls, unfused, layouts, memory_of(program), passes, dims, held=kept_values)
 
 
 def _held(graph: Graph) -> tuple[str, ...]:
@@ -144,12 +145,12 @@ def _held(graph: Graph) -> tuple[str, ...]:
     return tuple(f"%{v.name}: {hint(v.type.nbytes)} bytes" for v in values)
 
 
-def _on_device(report: KernelReport, found: OnDevice) -> KernelReport:
-    return replace(report, schedule=str(found), device=found)
+def _on_device(report: KernelReport, execution: OnDevice) -> KernelReport:
+    return replace(report, schedule=str(execution), device=execution)
 
 
 class _Origins:
-    """The nodes of a graph behind the calls of a program."""
+    """The nodes of a graph for the calls of a program."""
 
     def __init__(self, graph: Graph | None, plan: FusionPlan):
         self.nodes: dict[str, Node] = {}
@@ -163,22 +164,22 @@ class _Origins:
                 pending += [(f"{prefix}{node.results[0].name}.", node.attrs[name]) for name in held_graphs(node)]
 
     def of(self, call: Call) -> list[Node]:
-        """The nodes that a call computes."""
+        """Return the nodes computed by a call."""
         return list(dict.fromkeys(self.nodes[name] for name in call.values if name in self.nodes))
 
     def kind(self, nodes: list[Node]) -> str:
-        """The kind of the kernel that computes these nodes; steps of a scan tell by their products and reductions."""
-        found = [self.kinds.get(n, "copy") for n in nodes] or ["copy"]
-        return "contraction" if "contraction" in found else found[-1]
+        """Return the kind of the kernel for these nodes. For steps of a scan, products and reductions decide."""
+        kinds = [self.kinds.get(n, "copy") for n in nodes] or ["copy"]
+        return "contraction" if "contraction" in kinds else kinds[-1]
 
 
 def is_packing(call: Call) -> bool:
-    """Whether a call reorders an operand of a product (such kernels are named so by the schedule)."""
+    """Return whether a call reorders an operand of a product, by the schedule's name for such kernels."""
     return call.kernel.endswith("_pack")
 
 
 def modules_of(nodes: list[Node]) -> tuple[str, ...]:
-    """Module paths of nodes, each once."""
+    """Return the module paths of nodes, each once."""
     return tuple(dict.fromkeys(n.location.module for n in nodes if n.location.module))
 
 
@@ -211,10 +212,10 @@ def _report(program: Program, number: int, call: Call, facts: KernelFacts, origi
 
 
 def home_of(nodes: list[Node]) -> str:
-    """Path of the module for which the time of a kernel of these nodes counts; empty where none is known."""
+    """Return the path of the module to which a kernel's time counts; empty where unknown."""
     products = [n for n in nodes if n.op.has(Trait.CONTRACTION)]
-    found = [n.location.module for n in (*products[:1], *reversed(nodes)) if n.location.module]
-    return found[0] if found else ""
+    modules = [n.location.module for n in (*products[:1], *reversed(nodes)) if n.location.module]
+    return modules[0] if modules else ""
 
 
 def _host_name(nodes: list[Node]) -> str:
@@ -239,24 +240,24 @@ def _title(storage: Storage) -> str:
 
 
 def _unfused(program: Program, plan: FusionPlan, origins: _Origins) -> tuple[Unfused, ...]:
-    """Each refusal once per pair of calls and reason."""
+    """Return each refused fusion once per pair of calls and reason."""
     number: dict[Node, int] = {}
     for position, call in enumerate(program.calls):
         if not is_packing(call):
             number.update((node, position) for node in origins.of(call))
     group = {n: g for g in plan.groups for n in g.nodes}
-    found: dict[tuple[str, int, int], Unfused] = {}
+    pairs: dict[tuple[str, int, int], Unfused] = {}
     for refusal in plan.refusals:
         value, reader = refusal.value, refusal.reader
         if value.node in number and reader in number:
             reason = refusal.reason.text(group[value.node], group[reader])
             key = (value.name, number[value.node], number[reader])
-            found.setdefault(key, Unfused(*key, reason))
-    return tuple(sorted(found.values(), key=lambda a: (a.producer, a.reader, a.value)))
+            pairs.setdefault(key, Unfused(*key, reason))
+    return tuple(sorted(pairs.values(), key=lambda a: (a.producer, a.reader, a.value)))
 
 
 def memory_of(program: Program) -> Memory:
-    """The memory of a planned program for the sizes that are expected, and what it needs at least."""
+    """Return the memory of a planned program for the expected sizes, and its lower bound."""
     live = intervals(program)
     sizes = {i.storage.name: hint(aligned(i.storage.nbytes)) for i in live}
     constants = sum(s.nbytes for s in program.storages if s.cls == "constant")
@@ -281,13 +282,13 @@ def _lines(explanation: Explanation) -> list[str]:
     memory = explanation.memory
     over = memory.arena / memory.bound - 1 if memory.bound else 0.0
     lines.append(
-        f"memory: arena {memory.arena} bytes, lower bound {memory.bound} (+{over:.1%}), of it scratch rows "
-        f"{memory.scratch}; temporaries one by one {memory.temporaries}; constants {memory.constants}"
+        f"memory: arena {memory.arena} bytes, lower bound {memory.bound} (+{over:.1%}), including scratch rows "
+        f"{memory.scratch}; temporaries without sharing {memory.temporaries}; constants {memory.constants}"
     )
     if memory.formula:
         lines.append(f"arena for all sizes: {memory.formula} bytes")
     if explanation.held:
-        lines.append(f"computed a second time, behind `later`: what is made of {', '.join(explanation.held)}")
+        lines.append(f"computed a second time, after `later`: values that depend on {', '.join(explanation.held)}")
     lines += [f"weight {line}" for line in explanation.weights]
     hosts = [call.schedule for call in calls if call.kind == "host"]
     if hosts:
@@ -301,7 +302,7 @@ def _lines(explanation: Explanation) -> list[str]:
 
 
 def _pass_lines(passes: tuple[PassRun, ...]) -> list[str]:
-    """Those that changed something, with their steps and the reasons for their choices."""
+    """Return lines for passes that changed something, with their steps and the reasons for their choices."""
     lines = []
     for run in passes:
         if run.changed:
@@ -312,7 +313,7 @@ def _pass_lines(passes: tuple[PassRun, ...]) -> list[str]:
 
 
 def _path_lines(calls: tuple[KernelReport, ...]) -> list[str]:
-    """Which way the ops of each call take on a device."""
+    """Return lines with the execution path of each call's ops on a device."""
     lines = []
     for call in calls:
         if call.device is not None:

@@ -1,4 +1,4 @@
-"""How kernels of a scheduled program run on a GPU: by the library, in tiles, by threads, warps or blocks."""
+"""Execution of a scheduled program's kernels on a GPU: by the library, in tiles, by threads, warps or blocks."""
 
 from __future__ import annotations
 
@@ -16,19 +16,20 @@ PATHS = {
     "thread": "map",
     "alone": "one block",
 }
-"""Ways to run a kernel: a product that cublasLt computes (the kernel stands behind it); a contraction whose factors
-lie in shared memory tile by tile; rows that a block or a warp shares; a thread for each iteration; all in one block."""
+"""Execution paths of kernels: a cublasLt product (with the kernel as fallback), a contraction with tiles of its factors
+in shared memory, a block or a warp per row, a thread per iteration, one block.
+"""
 
 
 @dataclass(frozen=True)
 class OnDevice:
-    """How one call of a kernel runs, for the sizes that are expected."""
+    """The execution of one call of a kernel, for the expected sizes."""
 
     path: str
     """One of PATHS."""
     blocks: int
     threads: int
-    """Of a block."""
+    """Threads of a block."""
     shared: int
     """Bytes of shared memory of a block."""
 
@@ -39,12 +40,13 @@ class OnDevice:
 
 
 def run_of(stages: Stages, call: Call) -> OnDevice:
-    """How a call runs."""
+    """Return the execution of a call."""
     program = stages.scheduled
     kernel, launch = program.kernel(call.kernel), stages.source.launches[call.kernel]
     static = sum(hint(b.size) * b.dtype.itemsize for b in kernel.buffers if b.role == "shared")
     path = "library" if call.kernel in stages.execution.products else _path(kernel)
-    # Bytes that the launch gives are those of buffers whose size the text does not state.
+    # The launch allocates dynamic bytes for buffers whose size the kernel's text does not state.
+
     return OnDevice(path, hint(call.size(launch.grid)), launch.threads, max(static, launch.dynamic))
 
 
@@ -61,6 +63,6 @@ def _path(kernel: Kernel) -> str:
 
 
 def _is_tiled(kernel: Kernel) -> bool:
-    """Whether tiles of several buffers lie in shared memory, and no sum goes over the threads of a block."""
+    """Return whether several buffers have tiles in shared memory, and no sum runs over the threads of a block."""
     shared = sum(b.role == "shared" for b in kernel.buffers)
     return shared > 1 and not any(isinstance(s, Read) and s.over for s, _ in walk(kernel.body))

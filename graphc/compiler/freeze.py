@@ -1,4 +1,4 @@
-"""Freezing: params and states that a graph only reads become constants, or weights that are watched."""
+"""Freezing: read-only params and states of a graph become constants, or watched weights."""
 
 from __future__ import annotations
 
@@ -17,14 +17,18 @@ from graphc.passes.precision import Narrowed, check_precision, narrow_weights
 
 
 def freeze(graph: Graph, weights: Mapping[str, np.ndarray]) -> Graph:
-    """A copy of the graph in which the params and states found in ``weights`` (by path) are constants, unless the graph
-    writes to them. ``weights`` are neither copied nor changed, and must not change while the copy is in use."""
+    """Copy a graph with constants for the params and states in ``weights`` (by path), unless the graph writes to them.
+
+    ``weights`` are neither copied nor changed, and must not change while the copy is in use.
+    """
     return _Freezer(graph, weights).transform(graph)
 
 
 def watch(graph: Graph, paths: Collection[str]) -> Graph:
-    """A copy of the graph in which the params and states with these paths are of the class ``weight``, unless the graph
-    writes to them: what depends on them alone becomes a program of its own (see codegen.schedule.memory.prepacking)."""
+    """Copy a graph with class ``weight`` for the params and states at these paths, unless the graph writes to them.
+
+    Values that depend only on weights move to a separate program (see codegen.schedule.memory.prepacking).
+    """
     return _Watcher(graph, paths).transform(graph)
 
 
@@ -35,16 +39,16 @@ def freeze_narrow(
     passes: Sequence[Pass] = PIPELINE,
     costs: Costs = DEFAULT,
 ) -> Narrowed:
-    """The frozen and optimized graph with its large weights stored in one of PRECISIONS.
+    """Freeze and optimize a graph, and store its large weights in one of PRECISIONS.
 
-    Raises ArgumentError for an unknown precision, PassError.
+    Raise ArgumentError for an unknown precision, PassError.
     """
     check_precision(precision)
     return narrow_weights(optimize(freeze(graph, weights), passes, costs), precision)
 
 
 def written_states(graph: Graph) -> set[Value]:
-    """Params and states that the graph writes."""
+    """Return the params and states written by the graph."""
     return {n.operands[0] for n in graph.nodes() if n.op.has(Trait.STATE_WRITE)}
 
 

@@ -1,4 +1,4 @@
-"""Object code of compiled programs to files that need no compiler: shared libraries, and one object of several."""
+"""Linking of compiled programs without a compiler: shared libraries, and single objects from several."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ from graphc.files.object_archive import split_objects
 
 
 def builtins_for(target: Target) -> Callable[[str], bytes | None]:
-    """What gives the object code of a function that code for a target may call, or None where graphc has none of that
-    name; built when it is asked for, once."""
+    """Return a supplier of object code for library functions that code for a target may call.
+
+    The supplier returns None for names that graphc does not have. It builds each function once, on demand.
+    """
 
     def supply(name: str) -> bytes | None:
         text = builtin_text(name, target.triple)
@@ -30,14 +32,19 @@ def _built(text: str, target: Target) -> bytes:
 
 
 def hide_names(code: bytes, exports: Mapping[str, str]) -> bytes:
-    """One file of object code of what ``build_object`` has made, in which only ``exports`` are seen, each under the
-    name given: programs whose functions have equal names can then be linked together."""
+    """Merge the output of ``build_object`` into one object file that exports only ``exports``, each under its new name.
+
+    Programs whose functions have equal names can then be linked together.
+    """
     return merge_objects(split_objects(code), exports)
 
 
 def link_objects(code: Sequence[bytes], exports: Mapping[str, str], target: Target, data: Mapping[str, bytes]) -> bytes:
-    """One file of object code, for linkers of others, of what ``build_object`` and ``hide_names`` have made, with the
-    functions that it calls and blocks of data: see ``merge_objects``."""
+    """Link objects of ``build_object`` and ``hide_names`` into one object file for other linkers; see
+    ``merge_objects``.
+
+    It contains called library functions, and blocks of data.
+    """
     return merge_objects(_parts(code), exports, data=data, supply=builtins_for(target))
 
 
@@ -50,11 +57,12 @@ def link_library(
     soname: str = "",
     allowed: Collection[str] = LIBC,
 ) -> bytes:
-    """A shared library, which needs libc only, of what ``build_object`` and ``hide_names`` have made: see
-    ``link_shared``."""
+    """Link objects of ``build_object`` and ``hide_names`` into a shared library that needs only libc; see
+    ``link_shared``.
+    """
     supply = builtins_for(target)
     return link_shared(_parts(code), exports, data=data, soname=soname, supply=supply, allowed=allowed)
 
 
 def _parts(code: Sequence[bytes]) -> list[bytes]:
-    return [part for whole in code for part in split_objects(whole)]
+    return [piece for object_code in code for piece in split_objects(object_code)]

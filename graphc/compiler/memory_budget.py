@@ -1,4 +1,4 @@
-"""Memory budgets: a training step whose temporaries fit so many bytes, by computing some values twice."""
+"""Memory budgets: training steps whose temporaries fit a limit, by computing some values twice."""
 
 from __future__ import annotations
 
@@ -25,39 +25,39 @@ from graphc.recompute.rewrite import recompute
 _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
 _TEXT = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-z]*|%)\s*", re.IGNORECASE)
 _ATTEMPTS = 12
-"""How many ways to meet a budget are planned in full before it is given up."""
+"""Limit on the candidates that are planned in full for one budget."""
 _CLOSER = 0.99
-"""By how much more than a plan was too large the next estimate has to be smaller."""
+"""Factor on the next estimate, so that it shrinks by more than the last plan exceeded the limit."""
 _LOW = 2
-"""Where a loss is computed at least the most that is alive anywhere, divided by this, is alive."""
+"""Divisor of the peak: a loss counts as the end of the forward pass only where more than peak / _LOW is alive."""
 
 
 @dataclass(frozen=True)
 class Budget:
-    """Temporary memory that a program may take: bytes, or a share of what it takes without a budget."""
+    """Limit on temporary memory: bytes, or a fraction of the use without a budget."""
 
     text: str
     nbytes: int = 0
     share: float = 0.0
 
     @staticmethod
-    def parse(given: int | str) -> Budget:
-        """From bytes (``200_000_000``), a text with a unit (``"200MB"``, ``"1.5 GiB"``) or a share (``"70%"``)."""
-        found = _TEXT.fullmatch(given) if isinstance(given, str) else None
-        number, unit = (float(found[1]), found[2].lower()) if found else (0.0, "")
-        if isinstance(given, int) and not isinstance(given, bool):
-            number = float(given)
+    def parse(value: int | str) -> Budget:
+        """Parse bytes (``200_000_000``), text with a unit (``"200MB"``, ``"1.5 GiB"``) or a percentage (``"70%"``)."""
+        match = _TEXT.fullmatch(value) if isinstance(value, str) else None
+        number, unit = (float(match[1]), match[2].lower()) if match else (0.0, "")
+        if isinstance(value, int) and not isinstance(value, bool):
+            number = float(value)
         if number <= 0 or (unit != "%" and unit not in _UNITS) or (unit == "%" and number > 100):
             raise ArgumentError(
-                f"memory={given!r} is no memory budget",
-                remedy='bytes, a text as "200MB", or a share of the plan as "70%"',
+                f"memory={value!r} is not a memory budget",
+                remedy='pass bytes, a text like "200MB", or a fraction of the plan like "70%"',
             )
         if unit == "%":
-            return Budget(str(given), share=number / 100)
-        return Budget(str(given), nbytes=int(number * _UNITS[unit]))
+            return Budget(str(value), share=number / 100)
+        return Budget(str(value), nbytes=int(number * _UNITS[unit]))
 
     def of(self, arena: int) -> int:
-        """Bytes, where a program takes ``arena`` bytes without a budget."""
+        """Return the limit in bytes, for a program that takes ``arena`` bytes without a budget."""
         return int(arena * self.share) if self.share else self.nbytes
 
 
@@ -66,17 +66,17 @@ class Fitted:
     """A graph that fits a budget."""
 
     graph: Graph
-    """The graph as it was given where it fits as it is, else an optimized one that computes the same."""
+    """The original graph where it fits, else an equivalent optimized one."""
     report: MemoryReport
 
 
 def fit_memory(graph: Graph, budget: Budget, target: Target, passes: Sequence[Pass] = PIPELINE) -> Fitted:
-    """The graph of a training step, or of what else is read long after it was made, such that its memory plan takes no
-    more than the budget; among the ways that were found the one that takes the least time, by estimate.
+    """Return an equivalent graph whose memory plan fits the budget: the fastest found, by estimate.
 
-    Planned is the arena: all values between kernels, what products are packed into, scratch memory of kernels; not
-    parameters, states, inputs and outputs. With named dimensions for expected sizes. Raises MemoryLimitError with the
-    least that was reached when the budget cannot be met.
+    It serves training steps, and other graphs that read values long after computing them. The plan covers the arena:
+    all values between kernels, packed operands of products, scratch memory of kernels; not parameters, states, inputs
+    and outputs. Named dimensions have their expected sizes. Raise MemoryLimitError with the smallest size reached when
+    no graph fits.
     """
     return _Search(graph, budget, target, passes).run()
 
@@ -90,30 +90,32 @@ class _Search:
         self.log = config.logger("compile")
 
     def planned(self, graph: Graph) -> int:
-        """Bytes of the arena of an optimized graph."""
+        """Return the bytes of the arena of an optimized graph."""
         return hint(Stages(graph, target=self.target).scheduled.arena)
 
     def run(self) -> Fitted:
-        """The first way that fits, of those that are planned in full."""
+        """Return the first fitting graph among those planned in full."""
         if self.before <= self.limit:
             return Fitted(self.given, report_of(self.given.name, self.limit, self.before, self.before))
         early = EarlyUpdates().run(self.optimized).graph
         lifetimes = Lifetimes(early, self.target.costs.fusion)
-        found = Recomputation(lifetimes, _forward_end(lifetimes), self.target.roofline)
+        recomputation = Recomputation(lifetimes, _forward_end(lifetimes), self.target.roofline)
         reached: list[int] = []
-        for choice in self._promising(found, reached):
-            made = self._made(lifetimes, found.until, choice)
-            reached.append(self.planned(made))
+        for choice in self._promising(recomputation, reached):
+            candidate = self._made(lifetimes, recomputation.until, choice)
+            reached.append(self.planned(candidate))
             self.log.info(
                 "%s: %d values computed again, about %.1f ms: %d bytes of %d",
                 *(self.given.name, len(choice.second.again), choice.nanoseconds / 1e6, reached[-1], self.limit),
             )
             if reached[-1] <= self.limit:
-                return Fitted(made, report_of(self.given.name, self.limit, self.before, reached[-1], found, choice))
+                return Fitted(
+                    candidate, report_of(self.given.name, self.limit, self.before, reached[-1], recomputation, choice)
+                )
         raise MemoryLimitError(
             f"{self.given.name}: the memory budget {self.budget.text}, {self.limit} bytes, cannot be met: without one "
-            f"the plan takes {self.before} bytes, and the least that was reached is {min(reached)}",
-            remedy=f"memory={min(reached)}, or a smaller batch",
+            f"the plan takes {self.before} bytes, and the smallest plan found takes {min(reached)}",
+            remedy=f"pass memory={min(reached)}, or use a smaller batch",
         )
 
     def _made(self, lifetimes: Lifetimes, until: int, choice: Choice) -> Graph:
@@ -121,11 +123,13 @@ class _Search:
         again = recompute(lifetimes.graph, lifetimes.place, until, second.again, lifetimes.is_stored, second.kept)
         return DeadCodeElimination().run(again).graph
 
-    def _promising(self, found: Recomputation, reached: list[int]) -> Iterator[Choice]:
-        """Choices whose estimate fits, the quickest first; after each that did not, the estimate is corrected by what
-        its plan took. In the end those with the smallest estimates."""
-        nothing = found.choice(Second())
-        choices = {c.second: c for borders in found.segmentations() for c in found.choices(borders)}
+    def _promising(self, recomputation: Recomputation, reached: list[int]) -> Iterator[Choice]:
+        """Yield choices whose estimate fits, fastest first, then those with the smallest estimates.
+
+        After each failure, correct the estimate by the size of its plan.
+        """
+        nothing = recomputation.choice(Second())
+        choices = {c.second: c for borders in recomputation.segmentations() for c in recomputation.choices(borders)}
         choices = {nothing.second: nothing, **choices}
         most = float(self.limit)
         for _ in range(_ATTEMPTS):
@@ -142,13 +146,16 @@ class _Search:
 
 
 def _forward_end(lifetimes: Lifetimes) -> int:
-    """The group behind which values are late: the one that computes the first output, which is the loss of a training
-    step, where most is alive then; else the one at which most is."""
+    """Return the last group of the forward pass. Values after it are late.
+
+    It computes the first output, which is the loss of a training step, if much memory is alive there; else it is the
+    group with the most live memory.
+    """
     alive = profile(lifetimes.spans(), len(lifetimes.plan.groups))
     most = max(alive, default=0)
     for output in lifetimes.graph.outputs[:1]:
-        behind = lifetimes.behind(written_value(output))
-        end = max((lifetimes.place.get(v.node, -1) for v in behind), default=-1)
+        dependents = lifetimes.behind(written_value(output))
+        end = max((lifetimes.place.get(v.node, -1) for v in dependents), default=-1)
         if end >= 0 and alive[end] * _LOW > most:
             return end
     return alive.index(most) if alive else -1

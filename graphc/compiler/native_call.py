@@ -1,4 +1,4 @@
-"""Callables of compiled programs that run no Python where this interpreter allows it."""
+"""Native callables of compiled programs, which run no Python where the interpreter allows it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _object(name: str, emit: Callable[..., str], layout: Mapping[str, int]) -> b
 
 @cache
 def caller() -> fast_call.Caller | None:
-    """What makes native callables in this process, or None where calls go through Python."""
+    """Return the factory of native callables in this process, or None where calls go through Python."""
     layout = fast_call.layout()
     if layout is None:
         return None
@@ -39,7 +39,7 @@ def caller() -> fast_call.Caller | None:
 
 @cache
 def tensor_caller() -> tensor_call.TensorCaller | None:
-    """The same for tensors of another library."""
+    """Return the factory for tensors of another library, or None where calls go through Python."""
     layout = tensor_call.layout()
     if layout is None:
         return None
@@ -59,12 +59,12 @@ def native(
     watch: Watch | None = None,
     apart: bool = False,
 ) -> Callable[..., Any]:
-    """A callable as of ``Caller.bind``; ``fallback`` itself where there are no native calls."""
-    found = caller()
-    return fallback if found is None else found.bind(program, bound, fallback, kind, gate, watch, apart)
+    """Return a native callable (see ``Caller.bind``); ``fallback`` itself without native calls."""
+    factory = caller()
+    return fallback if factory is None else factory.bind(program, bound, fallback, kind, gate, watch, apart)
 
 
 def unchanged(watch: Watch) -> Callable[[], bool]:
-    """A callable that tells whether all words of a watch are what they were, native where there are native calls."""
-    found = caller()
-    return watch.same if found is None else found.same(watch)
+    """Return a callable that tells whether all words of a watch are unchanged, native where possible."""
+    factory = caller()
+    return watch.same if factory is None else factory.same(watch)

@@ -1,4 +1,4 @@
-"""What stands after every pass of a compile: graphs after graph passes, programs after lowering and program passes."""
+"""Intermediate results of a compilation: graphs after graph passes, programs after lowering and program passes."""
 
 from __future__ import annotations
 
@@ -34,27 +34,27 @@ LOWERING = "lowering"
 
 @dataclass(frozen=True)
 class Point:
-    """A place behind one pass."""
+    """The point after one pass."""
 
     kind: str
     """GRAPH, PROGRAM or NATIVE."""
     number: int
-    """Its place among those of its kind."""
+    """Its index among those of its kind."""
     name: str
-    """The name of the pass; of a step on nests ``nests/step``."""
+    """The name of the pass; ``nests/step`` for a step on nests."""
 
     def __str__(self) -> str:
         return self.name
 
 
 def after_graph_pass(step: Pass, graph: Graph, target: Target) -> tuple[Graph, int]:
-    """What a graph pass leaves of a graph, and how many changes it says it made."""
-    found, runs = run_passes(graph, (step,), target.costs)
-    return found, runs[0].changed
+    """Return a graph after a graph pass, and the number of changes reported by the pass."""
+    result, runs = run_passes(graph, (step,), target.costs)
+    return result, runs[0].changed
 
 
 def evaluated(graph: Graph, arguments: Sequence[np.ndarray]) -> Results:
-    """What a graph means for these arguments."""
+    """Evaluate a graph on these arguments by the reference interpreter."""
     evaluator = Evaluator()
     with np.errstate(all="ignore"):
         outputs = evaluator.run(graph, list(arguments))
@@ -63,76 +63,78 @@ def evaluated(graph: Graph, arguments: Sequence[np.ndarray]) -> Results:
 
 @dataclass(frozen=True)
 class Stop:
-    """A program behind one pass."""
+    """A program after one pass."""
 
     point: Point
     changed: int
     program: Program | None
     """None where the pass fails."""
     text: str
-    """Of the program: equal texts are equal programs; or how the pass fails."""
+    """Text of the program, equal only for equal programs; or the error of the pass."""
 
 
 def program_stops(stages: Stages) -> Iterator[Stop]:
-    """The program of an optimized graph after lowering, after every program pass, and after every step on nests. Each
-    is made when it is asked for; the last one is that of a pass that fails."""
+    """Yield the program of an optimized graph after lowering, after every program pass, and after every step on nests.
+
+    Each is computed on demand. The last one belongs to a failing pass, if there is one.
+    """
     context = Context(Forms(stages.target))
     scheduled = None
     for number, step in enumerate([None, *chain.from_iterable(map(_with_parts, SCHEDULE))]):
         point = Point(PROGRAM, number, LOWERING if step is None else step.name)
         try:
             if step is None or scheduled is None:
-                scheduled = found = Scheduled(stages.lowered)
-                changed = len(found.program.kernels)
+                scheduled = current = Scheduled(stages.lowered)
+                changed = len(current.program.kernels)
             else:
                 result = step.run(scheduled, context)
-                found, changed = result.scheduled, result.changed
-            verify_scheduled(found)
-        # NOTE: whatever a pass raises is how it fails.
+                current, changed = result.scheduled, result.changed
+            verify_scheduled(current)
+        # NOTE: any exception of a pass is its failure.
         except Exception as error:
             yield Stop(point, 0, None, failure(error))
             return
         if "/" not in point.name:
-            scheduled = found
-        yield Stop(point, changed, found.program, print_scheduled(found))
+            scheduled = current
+        yield Stop(point, changed, current.program, print_scheduled(current))
 
 
 def _with_parts(step: ProgramPass) -> list[ProgramPass]:
-    """A pass behind what it does in steps."""
+    """Return a pass after the prefixes of its steps."""
     if not isinstance(step, Nests):
         return [step]
     return [*(Nests(f"nests/{last.name}", step.steps[: i + 1]) for i, last in enumerate(step.steps)), step]
 
 
 def failure(error: Exception) -> str:
-    """The first line of an error, with its class."""
+    """Return the first line of an error, with its class."""
     return f"{type(error).__name__}: {error}".splitlines()[0]
 
 
 def program_runner(stages: Stages, sizes: dict[str, int]) -> Callable[[Program, Sequence[np.ndarray]], Results]:
-    """Runs programs of a graph by the kernel interpreter."""
+    """Return a function that runs a graph's programs by the kernel interpreter."""
 
     def run(program: Program, arguments: Sequence[np.ndarray]) -> Results:
         names = dims_of_program(program)
         bound = bind_program(program, {n: sizes[n] for n in names}) if names else program
-        given = [a.copy() for a in arguments]
-        outputs = run_program(bound, given)
-        return list(outputs), changed_states(stages.optimized, given)
+        copies = [a.copy() for a in arguments]
+        outputs = run_program(bound, copies)
+        return list(outputs), changed_states(stages.optimized, copies)
 
     return run
 
 
 def run_native(stages: Stages, arguments: Sequence[np.ndarray]) -> Results:
-    """Compiles and runs native code."""
+    """Compile and run native code."""
     program = load_compiled(compile_stages(stages))
-    given = [a.copy() for a in arguments]
-    pairs = list(zip(stages.optimized.inputs, given, strict=True))
+    copies = [a.copy() for a in arguments]
+    pairs = list(zip(stages.optimized.inputs, copies, strict=True))
     inputs = [a for v, a in pairs if input_class(v) == "input"]
     bound = tuple(a for v, a in pairs if input_class(v) != "input")
-    return program.run(inputs, bound), changed_states(stages.optimized, given)
+    return program.run(inputs, bound), changed_states(stages.optimized, copies)
 
 
 def changed_states(graph: Graph, arguments: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
-    """What params and states hold, by path."""
+    """Return the contents of params and states, by path."""
     pairs: Any = zip(graph.inputs, arguments, strict=True)
     return {input_path(v): a for v, a in pairs if input_class(v) != "input"}

@@ -1,4 +1,4 @@
-"""profile: where the time of a program goes, kernel by kernel, against what the machine can do."""
+"""profile: the time of a program by kernel, compared with the peak of the machine."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ class KernelTime:
 
     report: KernelReport
     seconds: float
-    """The mean of the middle half of the rounds, on one thread, without the cost of taking the time."""
+    """The mean of the middle half of the rounds, on one thread, without the cost of the time stamps."""
     share: float
-    """Of the time of all calls: the shares add up to 1."""
+    """Fraction of the time of all calls; the fractions add up to 1."""
     peak_fraction: float | None
-    """Operations per second over the machine's peak for f32; None for a call that is not resolved."""
+    """Operations per second relative to the machine's peak for f32; None for a call below the resolution."""
     copy_fraction: float | None
-    """Bytes per second over those of a large copy; above 1 what is read or written is in a cache. None as before."""
+    """Bytes per second relative to a large copy; above 1 for data in a cache. None for a call below the resolution."""
     spread: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    """The best round, and those below which a quarter and three quarters of the rounds lie."""
+    """The best round, and the first and third quartile of the rounds."""
     resolved: bool = True
-    """Whether it takes longer than the least that can be told from nothing."""
+    """Whether the time is above the resolution."""
 
     @property
     def bound(self) -> str:
-        """What the call comes closer to."""
+        """The closer limit: ``compute`` or ``memory``."""
         return "compute" if (self.peak_fraction or 0.0) > (self.copy_fraction or 0.0) else "memory"
 
 
@@ -56,31 +56,33 @@ class Profile:
     name: str
     calls: tuple[KernelTime, ...]
     seconds: float
-    """One run of the whole program on one thread, without the call from Python and with no stamp inside: the calls of
-    neighbouring kernels may overlap, so that it takes less than their sum, or wait for what one has left."""
+    """Time of one run of the program on one thread, without the call from Python and without inner stamps.
+
+    Calls of neighbouring kernels may overlap, so that it is less than their sum, or wait for each other.
+    """
     rounds: int
     machine: Machine
     overhead: float = 0.0
-    """What a call from Python adds to ``seconds``."""
+    """Additional time of a call from Python."""
     resolution: float = 0.0
-    """What can be told from nothing."""
+    """The smallest measurable time."""
     stamp: float = 0.0
-    """What it costs to take the time once, which is taken off."""
+    """Cost of one time stamp, which is subtracted."""
 
     @property
     def kernels(self) -> float:
-        """Seconds of all calls of kernels, one by one."""
+        """Sum of the seconds of all calls of kernels."""
         return sum(call.seconds for call in self.calls)
 
     def by_module(self) -> dict[str, float]:
-        """Seconds per module path; a kernel made of several modules counts for its ``home``."""
-        found: dict[str, float] = {}
+        """Return seconds per module path. A kernel of several modules counts for its ``home``."""
+        seconds_of: dict[str, float] = {}
         for call in self.calls:
-            found[call.report.home] = found.get(call.report.home, 0.0) + call.seconds
-        return dict(sorted(found.items(), key=lambda item: -item[1]))
+            seconds_of[call.report.home] = seconds_of.get(call.report.home, 0.0) + call.seconds
+        return dict(sorted(seconds_of.items(), key=lambda item: -item[1]))
 
     def as_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data."""
         return {**asdict(self), "kernels": self.kernels, "modules": self.by_module()}
 
 
@@ -91,17 +93,18 @@ def profile(
     seconds: float = 1.0,
     rounds: int = 1000,
 ) -> Profile:
-    """Builds the program of these stages with stamps around its kernels, and once more with stamps at both ends, and
-    runs the two in turn for about ``seconds`` on one thread.
+    """Measure the time of each kernel of these stages' program, and of a complete run.
 
-    ``inputs``: one array per input. ``weights``: params and states by path; the programs write to copies of them.
-    Raises CompileError on machines whose cycle counter cannot be read, and what a call raises for arrays that do not
-    fit."""
+    Build the program with stamps around its kernels, and once more with stamps at both ends. Run the two in turn for
+    about ``seconds`` on one thread. ``inputs`` has one array per input. ``weights`` holds params and states by path;
+    the programs write to copies of them. Raise CompileError on machines with an unreadable cycle counter, and the
+    errors of a call with wrong arrays.
+    """
     programs = [load_stamped(stages), load_stamped(stages, each=False)]
     bound = [tuple(np.array(weights[spec.path]) for spec in program.bound) for program in programs]
     machine = measure_machine(stages.target)
-    times, whole = time_programs(programs, inputs, bound, seconds, rounds)
-    overhead = call_overhead(programs[-1], inputs, bound[-1], whole.tick, seconds / 10, rounds)
+    times, whole_run = time_programs(programs, inputs, bound, seconds, rounds)
+    overhead = call_overhead(programs[-1], inputs, bound[-1], whole_run.tick, seconds / 10, rounds)
     reports = explain(stages).calls
     total = sum(times.calls) or 1.0
     calls = tuple(
@@ -109,7 +112,7 @@ def profile(
         for report, spent, spread in zip(reports, times.calls, times.spread, strict=True)
     )
     name = stages.scheduled.name
-    return Profile(name, calls, whole.total, times.rounds, machine, overhead, times.resolution, times.stamp)
+    return Profile(name, calls, whole_run.total, times.rounds, machine, overhead, times.resolution, times.stamp)
 
 
 def _kernel_time(
@@ -122,7 +125,7 @@ def _kernel_time(
 
 
 def load_stamped(stages: Stages, each: bool = True) -> Executable:
-    """The program with stamps around each call of a kernel or around all together, loaded; they are its last output."""
+    """Build and load the program with stamps around each kernel call, or around all. They are its last output."""
     program = stages.scheduled
     manifest, constants = describe(program, stages.target)
     stamped = replace(manifest, buffers=(*manifest.buffers, _stamps(program, manifest, each)))
@@ -131,16 +134,17 @@ def load_stamped(stages: Stages, each: bool = True) -> Executable:
 
 
 def _stamps(program: Program, manifest: Manifest, each: bool) -> BufferSpec:
-    name, taken = STAMPS, {b.name for b in manifest.buffers}
-    while name in taken:
+    name, names = STAMPS, {b.name for b in manifest.buffers}
+    while name in names:
         name += "_"
     return BufferSpec(name, "i64", (stamp_count(program, each),), "output", written=True)
 
 
 @cache
 def measure_machine(target: Target | None = None) -> Machine:
-    """What one core of this machine does at best, with the instructions of a target; measured once in a process, which
-    takes about a third of a second."""
+    """Measure the peak of one core of this machine with a target's instructions; once per process, in about a third of
+    a second.
+    """
     target = target or host_target()
     peak = measure_peak(build_object(emit_peak(target), target), PEAK, flops_per_round(target), target_spec(target))
     return Machine(peak, copy_bandwidth())

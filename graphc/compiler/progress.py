@@ -1,4 +1,4 @@
-"""One line on a terminal that tells what a long compile is doing, gone when it is done."""
+"""A progress line on a terminal during a long compilation, erased at its end."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from contextlib import contextmanager
 from graphc.base import config
 
 DELAY, PERIOD = 1.0, 0.25
-"""Seconds after which the line appears, and between its changes."""
+"""Seconds before the line appears, and between its updates."""
 _CLEAR = "\r\x1b[K"
 
 
 class Progress:
-    """What is being compiled, and at which stage."""
+    """The name and the present stage of a compilation."""
 
     def __init__(self, name: str):
         self.name = name
         self.stage = ""
-        """What is being made at present."""
+        """The present stage."""
         self._start = time.perf_counter()
         self._done = threading.Event()
 
     def line(self) -> str:
-        """The line as it is now."""
+        """Return the present line."""
         return f"graphc: compiling {self.name}: {self.stage} ({time.perf_counter() - self._start:.0f} s)"[:100]
 
     def tell(self, stage: str) -> None:
-        """Says what is being made now."""
+        """Set the present stage."""
         self.stage = stage
 
     def run(self) -> None:
-        """Shows the line until ``stop`` is called, but not during the first second."""
+        """Show the line until ``stop`` is called, but not during the first second."""
         wait = DELAY
         while not self._done.wait(wait):
             self._write(_CLEAR + self.line())
@@ -43,20 +43,20 @@ class Progress:
             self._write(_CLEAR)
 
     def stop(self) -> None:
-        """Lets ``run`` return."""
+        """Make ``run`` return."""
         self._done.set()
 
     def _write(self, text: str) -> None:
         try:
             sys.stderr.write(text)
             sys.stderr.flush()
-        except (OSError, ValueError):  # the terminal is gone
+        except (OSError, ValueError):  # the terminal was closed
             self._done.set()
 
 
 @contextmanager
 def shown(name: str) -> Iterator[Progress]:
-    """Shows the progress of the block on stderr when that is a terminal and GRAPHC_PROGRESS is on."""
+    """Show the progress of the block on stderr, if it is a terminal and GRAPHC_PROGRESS is on."""
     progress = Progress(name)
     if not (config.read().progress and sys.stderr is not None and sys.stderr.isatty()):
         yield progress

@@ -1,4 +1,4 @@
-"""Programs that are built already, found on disk and loaded into this process; no compiler is imported for it."""
+"""Loading of built programs from disk into this process, without importing a compiler."""
 
 from __future__ import annotations
 
@@ -22,19 +22,22 @@ _emit_pool = deferred("graphc.codegen.llvm.thread_pool:emit_pool")
 
 
 def target_spec(target: Target) -> TargetSpec:
-    """A target as manifests name it."""
+    """Return a target as recorded in manifests."""
     features = tuple(sorted(f[1:] for f in target.features.split(",") if f.startswith("+")))
     return TargetSpec(target.triple, target.cpu, features, target.costs.strict_order)
 
 
 def running_target(name: str) -> Target:
-    """The target of a name (``host``, or one with fixed facts such as ``avx2``) for code that this process is going to
-    run: of this system, whatever system the name stands for. Raises CompileError for an unknown name, for another
-    architecture, and where this machine lacks an instruction set; ArgumentError for what is no name."""
+    """Return the target of a name (``host``, or one with fixed facts such as ``avx2``) for code that this process will
+    run.
+
+    It has this machine's system. Raise CompileError for an unknown name, for another architecture, and where this
+    machine lacks an instruction set; ArgumentError for anything but a name.
+    """
     if not isinstance(name, str):
         raise ArgumentError(
             f"target is the name of a machine, got {type(name).__name__}",
-            remedy="what is compiled is the first argument, model: graphc.compile(model, target='avx2')",
+            remedy="pass the model as the first argument: graphc.compile(model, target='avx2')",
         )
     target, here = target_named(name), host_target()
     if target is here:
@@ -43,7 +46,7 @@ def running_target(name: str) -> Target:
         target = replace(target, triple=here.triple)
     reason = runs_here(target_spec(target))
     if reason:
-        remedy = "device='cuda'" if is_gpu(target) else "target='host', which is the default"
+        remedy = "pass device='cuda'" if is_gpu(target) else "use the default, target='host'"
         raise CompileError(f"code for {name} does not run here: {reason}", remedy=remedy)
     return target
 
@@ -51,23 +54,24 @@ def running_target(name: str) -> Target:
 def find_or_build(
     disk: cache.Cache | None,
     target: Target | None,
-    parts: Iterable[str | bytes | np.ndarray],
+    key_inputs: Iterable[str | bytes | np.ndarray],
     build: Callable[[], cache.Entry],
 ) -> tuple[cache.Entry, bool]:
-    """What the disk cache holds for a program that depends on ``parts`` and True, or what ``build`` returns and False.
+    """Return the cached program for these parts and True, or build one and return it and False.
 
-    ``target`` is this machine when it is None, ``disk`` None where there is no cache."""
+    ``target`` defaults to this machine; ``disk`` is None without a cache.
+    """
     if disk is None:
         return build(), False
     spec = target_spec(target or host_target())
     chosen = disk.choices(spec)
     if chosen:
-        parts = (*parts, repr(sorted(chosen.items())))
-    return disk.get(cache.key_of(spec, parts), spec, build)
+        key_inputs = (*key_inputs, repr(sorted(chosen.items())))
+    return disk.get(cache.key_of(spec, key_inputs), spec, build)
 
 
 def load_ready(compiled: cache.Entry) -> Executable:
-    """Loads the code into this process; raises CompileError when it was built for another kind of machine."""
+    """Load code into this process. Raise CompileError when it was built for another kind of machine."""
     manifest = compiled.manifest
     reason = runs_here(manifest.target)
     if reason:
@@ -77,20 +81,22 @@ def load_ready(compiled: cache.Entry) -> Executable:
 
 
 def prepare_threads(code: bytes) -> None:
-    """Loads the pool of worker threads when object code asks for it; without it, such code runs on one thread."""
+    """Load the pool of worker threads if object code needs it. Without the pool, such code runs on one thread."""
     if threads.SYMBOL.encode() in code:
         pool.install(lambda: small_object("pool", _emit_pool))
 
 
-def small_object(name: str, emit: Callable[[Target], str], *parts: str, quick: bool = True) -> bytes:
-    """Object code for this machine of the LLVM text that ``emit`` writes, whose speed matters little where it is
-    ``quick`` to build; from the disk cache if it is there, which is asked without writing the text. The text depends
-    on the target, the sources of graphc and ``parts`` alone."""
+def small_object(name: str, emit: Callable[[Target], str], *key_inputs: str, quick: bool = True) -> bytes:
+    """Return object code for this machine of the LLVM text that ``emit`` writes, from the disk cache where possible.
+
+    A cache hit does not need the text, which must depend only on the target, the sources of graphc and ``parts``.
+    ``quick`` builds faster, for code whose speed matters little.
+    """
     target = host_target()
 
     def build() -> cache.Entry:
         manifest = Manifest(name, name, (), 0, 0, target_spec(target), cache.versions())
         return cache.Entry(manifest, _build_object(emit(target), target, quick), np.zeros(0, np.uint8))
 
-    key = ("small object", name, str(quick), *parts)
+    key = ("small object", name, str(quick), *key_inputs)
     return find_or_build(cache.current(), target, key, build)[0].object

@@ -1,4 +1,4 @@
-"""The proof that a compiled program takes a bounded time: no allocation, lock or system call, and how much of all."""
+"""Proof of bounded time for a compiled program: no allocation, lock or system call, and limits on resources."""
 
 from __future__ import annotations
 
@@ -20,60 +20,60 @@ from graphc.files.manifest import TargetSpec
 from graphc.ir.op import Trait
 
 VERSION = 1
-"""Of the JSON of a report."""
+"""Version of the JSON report."""
 
 
 @dataclass(frozen=True)
 class RealtimeReport:
-    """What was proven of a program's machine code, and what it takes."""
+    """The proven facts about a program's machine code, and its resources."""
 
     name: str
     target: TargetSpec
     entry: str
-    """The function that is called."""
+    """The called function."""
     stack_bytes: int
-    """Below the stack pointer at its entry, at most."""
+    """Limit below the stack pointer at its entry."""
     touched_bytes: int
-    """From there to the lowest byte that is ever written, which is what a painted stack shows."""
+    """Bytes from there to the lowest byte ever written, as measured by painting the stack."""
     stack_path: tuple[str, ...]
-    """The chain of calls that takes most of the stack."""
+    """The chain of calls with the deepest stack."""
     arena_bytes: int | None
-    """Of the memory that the caller gives for temporaries; None where sizes of a call decide."""
+    """Bytes for temporaries that the caller provides; None where sizes of a call decide."""
     code_bytes: int
-    """Of the functions that are reached."""
+    """Bytes of the reachable functions."""
     instructions: int | None
-    """The most that one call runs; None where a loop has no bound."""
+    """Limit on the instructions of one call; None where a loop has no bound."""
     outside: tuple[str, ...]
-    """Functions of the C library that are reached. Their stack, code and instructions are in no number here."""
+    """Reachable functions of the C library. Their stack, code and instructions are not counted."""
     functions: tuple[FunctionFacts, ...]
-    """All that are reached, each behind all that it calls."""
+    """All reachable functions, each after its callees."""
     compared: str
-    """How what was looked at was compared with the object code."""
+    """The method by which the analyzed assembly was compared with the object code."""
 
     @property
     def unbounded(self) -> tuple[tuple[str, int], ...]:
-        """Loops whose turns could not be bounded, as (function, line of the assembly)."""
+        """Loops without a bound, as (function, line of the assembly)."""
         return tuple((f.name, loop.line) for f in self.functions for loop in f.loops if loop.turns is None)
 
     def to_json(self) -> str:
-        """The report as one JSON object with the fields of this record, ``version`` and ``unbounded``."""
+        """Return the report as one JSON object with the fields of this record, ``version`` and ``unbounded``."""
         return json.dumps({"version": VERSION, **asdict(self), "unbounded": self.unbounded}, sort_keys=True)
 
     def __str__(self) -> str:
-        known = "depends on sizes of the call" if self.arena_bytes is None else f"{self.arena_bytes:,} bytes"
+        arena = "depends on sizes of the call" if self.arena_bytes is None else f"{self.arena_bytes:,} bytes"
         path = " -> ".join(self.stack_path)
         lines = [
             f"{self.name} for {self.target.triple} ({self.target.cpu}): no allocation, lock or system call is reached "
             f"from @{self.entry}",
             f"  stack         {self.stack_bytes:,} bytes ({self.touched_bytes:,} written): {path}",
-            f"  arena         {known}",
+            f"  arena         {arena}",
             f"  code          {self.code_bytes:,} bytes in {len(self.functions)} functions",
             f"  instructions  {self._instructions()}",
             *(f"  calls         {name}: {LEAVES[name]}" for name in self.outside),
             f"  checked       {self.compared}",
         ]
         if self.outside:
-            lines.append("  not counted   what these functions take; bind them when the program is loaded (-z now)")
+            lines.append("  not counted   resources of these functions; bind them when the program is loaded (-z now)")
         return "\n".join(lines)
 
     def _instructions(self) -> str:
@@ -85,10 +85,12 @@ class RealtimeReport:
 
 
 def realtime_module(stages: Stages) -> Module:
-    """The module of a program without threads and without looks at Ctrl-C. Raises RealtimeError for GPUs, and for a
-    program that calls Python, by name."""
+    """Return the module of a program without threads and without polls of Ctrl-C.
+
+    Raise RealtimeError for GPUs, and for a program that calls Python, by name.
+    """
     if is_gpu(stages.target):
-        raise RealtimeError("nothing is proven of code for GPUs", remedy="a CPU")
+        raise RealtimeError("nothing is proven about code for GPUs", remedy="use a CPU")
     program = stages.scheduled
     number = next((kernel.host for kernel in program.kernels if kernel.host >= 0), None)
     if number is not None:
@@ -97,16 +99,17 @@ def realtime_module(stages: Stages) -> Module:
         raise RealtimeError(
             f"{node.attrs['name'] if node else 'a kernel'} is Python, which takes locks and memory",
             origin=node.location.describe() if node else None,
-            remedy="the same in ops of graphc",
+            remedy="express it in ops of graphc",
         )
     return emit_module(program, stages.target, stages.execution.alone)
 
 
 def prove_realtime(stages: Stages) -> RealtimeReport:
-    """The proof for the entry of a program as ``realtime_module`` emits it. What is computed once for many calls
-    (``stages.prepacking``) is no part of a call.
+    """Prove bounded time for the entry of a program from ``realtime_module``.
 
-    Raises RealtimeError, which names what is reached and the calls that lead there, when it fails."""
+    The prepacking (``stages.prepacking``), which runs once for many calls, is not part of a call. Raise RealtimeError,
+    which names the offending function and the calls that lead to it, when the proof fails.
+    """
     arena = stages.scheduled.arena
     module = realtime_module(stages)
     return prove_modules([module], stages.target, ENTRY, name=stages.name, arena=None if is_size(arena) else arena)
@@ -121,8 +124,10 @@ def prove_modules(
     arena: int | None = None,
     data: Collection[str] = (),
 ) -> RealtimeReport:
-    """The proof for one function of some modules that are linked together, as those of a library are; each is what
-    ``build_object`` is given. ``data`` names what is linked to them and is no code. Raises RealtimeError."""
+    """Prove bounded time for one function of several linked modules, as in a library.
+
+    Each module is an input of ``build_object``. ``data`` names linked symbols besides code. Raise RealtimeError.
+    """
     proof = prove(modules, target, (entry,), data)
     return _report(proof, target, entry, name, arena)
 

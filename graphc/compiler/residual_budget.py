@@ -1,4 +1,4 @@
-"""Budgets of residuals: a forward program that hands its backward program no more than so many bytes."""
+"""Budgets of residuals: forward programs that pass limited bytes to their backward programs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from graphc.recompute.rewrite import recompute
 
 @dataclass(frozen=True)
 class FittedSplit:
-    """The two parts of a graph, and what was chosen."""
+    """The forward and backward graphs, and the report."""
 
     split: Split
     report: MemoryReport
@@ -35,8 +35,11 @@ class FittedSplit:
 def split_within(
     joint: Graph, inputs: int, outputs: int, budget: Budget, target: Target, passes: Sequence[Pass] = PIPELINE
 ) -> FittedSplit:
-    """As ``split_forward_backward``, with residuals that take no more than the budget; a share is one of what they take
-    without. Raises MemoryLimitError where that cannot be: inputs, parameters and states are no residuals."""
+    """Split a graph into forward and backward (see ``split_forward_backward``) with residuals that fit the budget.
+
+    A percentage refers to the residuals without a budget. Inputs, parameters and states do not count. Raise
+    MemoryLimitError where no split fits.
+    """
     plain = split_forward_backward(joint, inputs, outputs)
     before = _handed(plain, outputs)
     limit = budget.of(before)
@@ -44,32 +47,34 @@ def split_within(
     if before <= limit:
         return FittedSplit(plain, report_of(name, limit, before, before), False)
     optimized = optimize(joint, passes, target.costs)
-    parts = TwoParts(optimized, _forward_nodes(optimized, inputs, outputs), target.costs.fusion)
-    found = ResidualRecomputation(parts, target.roofline)
+    two_parts = TwoParts(optimized, _forward_nodes(optimized, inputs, outputs), target.costs.fusion)
+    recomputation = ResidualRecomputation(two_parts, target.roofline)
     least = before
-    for choice in sorted([found.choice(Second()), *found.choices(())], key=lambda c: (c.nanoseconds, c.peak)):
+    for choice in sorted(
+        [recomputation.choice(Second()), *recomputation.choices(())], key=lambda c: (c.nanoseconds, c.peak)
+    ):
         if choice.peak > limit and choice.peak >= least:
             continue
-        split = split_forward_backward(_made(parts, choice), inputs, outputs)
+        split = split_forward_backward(_made(two_parts, choice), inputs, outputs)
         handed = _handed(split, outputs)
         least = min(least, handed)
         if handed <= limit:
-            return FittedSplit(split, report_of(name, limit, before, handed, found, choice), True)
+            return FittedSplit(split, report_of(name, limit, before, handed, recomputation, choice), True)
     raise MemoryLimitError(
-        f"{name}: the memory budget {budget.text}, {limit} bytes of what forward keeps for backward, cannot be met: "
-        f"without one that is {before} bytes, and the least that was reached is {least}",
-        remedy=f"memory={least}, or a smaller batch",
+        f"{name}: the memory budget {budget.text}, {limit} bytes of values that forward keeps for backward, cannot be "
+        f"met: without one they take {before} bytes, and the smallest split found takes {least}",
+        remedy=f"pass memory={least}, or use a smaller batch",
     )
 
 
-def _made(parts: TwoParts, choice: Choice) -> Graph:
+def _made(two_parts: TwoParts, choice: Choice) -> Graph:
     second = choice.second
-    again = recompute(parts.graph, parts.place, parts.until, second.again, parts.is_late, second.kept)
+    again = recompute(two_parts.graph, two_parts.place, two_parts.until, second.again, two_parts.is_late, second.kept)
     return DeadCodeElimination().run(again).graph
 
 
 def _forward_nodes(graph: Graph, inputs: int, outputs: int) -> set:
-    """Nodes of the forward program: what its outputs need, and its effects."""
+    """Return the nodes of the forward program: dependencies of its outputs, and its effects."""
     late = {v.node for v in graph.inputs[inputs:]}
     effects = []
     for node in graph.nodes():

@@ -1,4 +1,4 @@
-"""The stages between a graph and its object code, each computed when it is asked for and printable by name."""
+"""The stages from a graph to its object code, each computed on demand and printable by name."""
 
 from __future__ import annotations
 
@@ -38,30 +38,30 @@ from graphc.passes.base import Pass
 from graphc.passes.pipeline import PIPELINE, run_passes
 
 STAGES = ("traced", "optimized", "lowered", "scheduled", "llvm", "asm")
-"""Names of the stages that have a text, in order, for CPUs."""
+"""Names of the printable stages, in order, for CPUs."""
 GPU_STAGES = ("traced", "optimized", "lowered", "scheduled", "cuda")
-"""Names of the stages that have a text, in order, for GPUs."""
+"""Names of the printable stages, in order, for GPUs."""
 GRAPH_PASSES = tuple(dict.fromkeys(p.name for p in PIPELINE))
-"""Names of the graph passes, after each of which a graph has a text: after the last one of that name."""
+"""Names of the graph passes. The text of a graph is available after each: after the last of that name."""
 PROGRAM_PASSES = tuple(p.name for p in SCHEDULE)
-"""Names of the program passes, after each of which a program has a text, for CPUs."""
+"""Names of the program passes for CPUs. The text of a program is available after each."""
 GPU_PASSES = tuple(p.name for p in GPU_PIPELINE)
-"""Names of the program passes, after each of which a program has a text, for GPUs."""
+"""Names of the program passes for GPUs. The text of a program is available after each."""
 NEST_STEPS = tuple(s.name for s in STEPS)
 """Names of the steps on a nest."""
 
 
 def _note_unknown(names: Sequence[str], passes: Sequence[Pass]) -> None:
-    """Warns of names in GRAPHC_PRINT_AFTER that no pass has. A user's pass that has not run yet may have one."""
+    """Warn of names in GRAPHC_PRINT_AFTER without a pass. A user's pass may have one, before its first run."""
     own = dict.fromkeys((*GRAPH_PASSES, *PROGRAM_PASSES, *GPU_PASSES, *NEST_STEPS, *(p.name for p in passes)))
     for name in names:
         if name != "all" and name not in own and name not in SEEN:
-            what = f"GRAPHC_PRINT_AFTER: there is no pass {name!r}; all, or of {', '.join(own)}"
+            what = f"GRAPHC_PRINT_AFTER: there is no pass {name!r}; use all, or one of {', '.join(own)}"
             warnings.warn(what, RuntimeWarning, stacklevel=3)
 
 
 class Stages:
-    """One compile. It starts from a traced graph, or from a lowered program."""
+    """One compilation. It starts from a traced graph, or from a lowered program."""
 
     def __init__(
         self,
@@ -71,20 +71,19 @@ class Stages:
         tuned: Mapping[str, str] | None = None,
         passes: Sequence[Pass] = PIPELINE,
     ):
-        """``passes`` are what the graph goes through; ``tuned`` as ``schedule.base.Context`` holds it; what the disk
-        cache holds when it is None."""
+        """``passes`` are the graph passes. For ``tuned`` see ``schedule.base.Context``; None reads the disk cache."""
         if (traced is None) == (lowered is None):
             raise ArgumentError("a compile starts from a graph or from a lowered program")
         _note_unknown(config.read().print_after, passes)
         self.target = target or host_target()
         self.names = GPU_STAGES if is_gpu(self.target) else STAGES
-        """Names of the stages that have a text, in order."""
+        """Names of the printable stages, in order."""
         self.seconds: dict[str, float] = {}
-        """How long each stage took that has been computed."""
+        """Seconds of each computed stage."""
         self.layouts: dict[str, float] = {}
-        """Estimated cycles in each layout that was compared (see fusion.layout), once ``lowered`` has been computed."""
+        """Estimated cycles in each candidate layout (see fusion.layout), after ``lowered`` was computed."""
         self.passes: dict[str, list[PassRun]] = {}
-        """What each pass did, by the stage that it belongs to (``optimized``, ``scheduled``)."""
+        """The effect of each pass, by its stage (``optimized``, ``scheduled``)."""
         self.watch: Callable[[str], None] = lambda stage: None
         """Called with the name of each stage when it begins."""
         self._forms = Forms(self.target)
@@ -102,19 +101,19 @@ class Stages:
 
     @property
     def has_graph(self) -> bool:
-        """Whether the compile starts from a graph."""
+        """Whether the compilation starts from a graph."""
         return self._traced is not None
 
     @property
     def traced(self) -> Graph:
-        """The graph as it came; it is not changed."""
+        """The original graph; it is not changed."""
         if self._traced is None:
             raise CompileError("this compile starts from a lowered program and has no graph")
         return self._traced
 
     @property
     def is_extended(self) -> bool:
-        """Whether code of a user takes part in the compile: passes that are none of PIPELINE, or ops of a user."""
+        """Whether a user's code takes part in the compilation: passes outside PIPELINE, or a user's ops."""
         return self._passes is not PIPELINE or (self._traced is not None and bool(foreign_ops(self._traced)))
 
     @cached_property
@@ -123,18 +122,18 @@ class Stages:
         return self._timed("optimized", self._optimize, self.traced)
 
     def _optimize(self, graph: Graph) -> Graph:
-        found, self.passes["optimized"] = run_passes(graph, self._passes, self.target.costs)
-        return found
+        result, self.passes["optimized"] = run_passes(graph, self._passes, self.target.costs)
+        return result
 
     @cached_property
     def lowered(self) -> Program:
-        """Kernels, as loop nests that suit no machine in particular."""
+        """Kernels as loop nests, independent of the machine."""
         return self._timed("lowered", self._lower, self.optimized)
 
     def _lower(self, graph: Graph) -> Program:
-        """In the layout that the target's schedule estimates to be the fastest."""
+        """Lower the graph in the layout with the fastest estimate of the target's schedule."""
         costs = self.target.costs.fusion
-        # Layouts are compared by the CPU's schedule: on GPUs there is the plain one.
+        # The estimate is that of the CPU's schedule, so GPUs use the plain layout only.
         layouts = () if is_gpu(self.target) else possible_layouts(graph, costs)
         if len(layouts) <= 1:
             return lower_graph(graph, costs=costs)
@@ -149,7 +148,7 @@ class Stages:
 
     @property
     def execution(self) -> Execution:
-        """What else is decided about the scheduled program: non-temporal stores, threads, polls."""
+        """Further decisions on the scheduled program: non-temporal stores, threads, polls."""
         return self._scheduled.execution
 
     @cached_property
@@ -159,12 +158,12 @@ class Stages:
     def _schedule(self, program: Program) -> Scheduled:
         if self._traced is None and self._verify != "off":
             verify_program(program)
-        found, self.passes["scheduled"] = schedule(program, self._context, self._pipeline)
-        return found
+        result, self.passes["scheduled"] = schedule(program, self._context, self._pipeline)
+        return result
 
     @property
     def program_passes(self) -> tuple[str, ...]:
-        """Names of the program passes, after each of which a program has a text."""
+        """Names of the program passes. The text of a program is available after each."""
         return tuple(p.name for p in self._pipeline)
 
     @property
@@ -178,7 +177,7 @@ class Stages:
 
     @cached_property
     def prepacking(self) -> Stages | None:
-        """The compile of what is computed once for many calls (see codegen.schedule.memory.prepacking), or None."""
+        """The compilation of the prepacking program (see codegen.schedule.memory.prepacking), or None."""
         program = self._scheduled.prepacking
         if program is None:
             return None
@@ -189,22 +188,22 @@ class Stages:
 
     @cached_property
     def llvm(self) -> str:
-        """LLVM text of the whole program."""
+        """LLVM text of the program."""
         return self.module.text
 
     @cached_property
     def module(self) -> Module:
-        """The functions of the whole program."""
+        """The functions of the program."""
         return self._timed("llvm", emit_module, self.scheduled, self.target, self.execution)
 
     @cached_property
     def source(self) -> CudaSource:
-        """CUDA C of the whole program, and how its kernels are launched."""
+        """CUDA C of the program, and the launches of its kernels."""
         return self._timed("cuda", emit_cuda, self.scheduled)
 
     @property
     def cuda(self) -> str:
-        """CUDA C of the whole program."""
+        """CUDA C of the program."""
         return self.source.text
 
     @cached_property
@@ -218,8 +217,9 @@ class Stages:
         return self._timed("object", build_object, self.module, self.target)
 
     def text(self, stage: str) -> str:
-        """The text of a stage, or of what one of the graph or program passes leaves; raises ArgumentError for an
-        unknown one."""
+        """Return the text of a stage, or of the result of one graph or program pass. Raise ArgumentError for an unknown
+        name.
+        """
         program_passes = self.program_passes
         if stage in program_passes:
             until = self._pipeline[: program_passes.index(stage) + 1]
@@ -228,8 +228,8 @@ class Stages:
             last = max(i for i, step in enumerate(self._passes) if step.name == stage)
             return print_graph(run_passes(self.traced, self._passes[: last + 1], self.target.costs)[0])
         if stage not in self.names:
-            known = (*self.names, *GRAPH_PASSES, *program_passes)
-            raise ArgumentError(f"there is no stage {stage!r}", remedy=f"one of {', '.join(known)}")
+            names = (*self.names, *GRAPH_PASSES, *program_passes)
+            raise ArgumentError(f"there is no stage {stage!r}", remedy=f"use one of {', '.join(names)}")
         value = getattr(self, stage)
         if isinstance(value, Graph):
             return print_graph(value)

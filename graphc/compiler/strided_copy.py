@@ -1,4 +1,4 @@
-"""Copies between strided arrays of a device: what their kernel is given, and the module that it is in."""
+"""Copies between strided arrays of a device: arguments of their kernel, and the module with it."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ _lock = Lock()
 
 
 def copy_strided(source: DeviceArray, target: DeviceArray) -> None:
-    """Writes the elements of an array to another one of the same shape, element type and device, whose elements lie
-    apart from each other."""
+    """Copy the elements of an array to another one of the same shape, element type and device, with any strides."""
     if not source.size:
         return
     if _touch(source, target):
@@ -25,7 +24,7 @@ def copy_strided(source: DeviceArray, target: DeviceArray) -> None:
     itemsize = source.itemsize
     axes = _common_axes(source, target)
     if len(axes) > RANK or itemsize not in TYPES or any(s % itemsize or t % itemsize for _, s, t in axes):
-        # NOTE: seven axes that interleave, and complex numbers: no program of graphc makes such arrays.
+        # NOTE: a slow path for seven interleaved axes and complex numbers. No program of graphc makes such arrays.
         target.set(source.get())
         return
     words = [*_ends(source, target), source.size, *_starts(source, target)]
@@ -37,37 +36,37 @@ def copy_strided(source: DeviceArray, target: DeviceArray) -> None:
 
 
 def _touch(source: DeviceArray, target: DeviceArray) -> bool:
-    """Whether bytes between the first and the last element of both are the same."""
+    """Return whether the byte ranges from first to last element overlap."""
     (start, stop), (first, end) = source.byte_bounds(), target.byte_bounds()
     return start < end and first < stop
 
 
 def _common_axes(source: DeviceArray, target: DeviceArray) -> list[tuple[int, int, int]]:
-    """(size, bytes in the source, bytes in the target) of the fewest axes that reach all elements of both."""
-    found: list[tuple[int, int, int]] = []
+    """Return (size, bytes in the source, bytes in the target) of the fewest axes that reach all elements of both."""
+    axes: list[tuple[int, int, int]] = []
     for extent, s, t in zip(source.shape, source.strides, target.strides, strict=True):
         if extent == 1:
             continue
-        if found and found[-1][1:] == (extent * s, extent * t):
-            found[-1] = (found[-1][0] * extent, s, t)
+        if axes and axes[-1][1:] == (extent * s, extent * t):
+            axes[-1] = (axes[-1][0] * extent, s, t)
         else:
-            found.append((extent, s, t))
-    return found
+            axes.append((extent, s, t))
+    return axes
 
 
 def _ends(source: DeviceArray, target: DeviceArray) -> list[int]:
-    """Addresses of the lowest elements, and how many elements lie from there to the highest ones."""
+    """Return the addresses of the lowest elements, and the numbers of elements from there to the highest ones."""
     (start, stop), (first, end) = source.byte_bounds(), target.byte_bounds()
     return [start, first, (stop - start) // source.itemsize, (end - first) // source.itemsize]
 
 
 def _starts(source: DeviceArray, target: DeviceArray) -> list[int]:
-    """How far behind the lowest elements the first ones lie, in elements."""
+    """Return the offsets of the first elements from the lowest ones, in elements."""
     return [(a.address - a.byte_bounds()[0]) // a.itemsize for a in (source, target)]
 
 
 def _module(device: Device) -> Any:
-    """The kernels, loaded once for each device."""
+    """Return the kernels, loaded once for each device."""
     with _lock:
         if device not in _modules:
             text = strided_copies()

@@ -1,4 +1,4 @@
-"""Tuning: register blocks of a program's products are timed, and those that are faster than the estimate's are kept."""
+"""Tuning: time candidate register blocks of a program's products, and keep those that beat the estimate's choice."""
 
 from __future__ import annotations
 
@@ -18,56 +18,56 @@ from graphc.runtime.call import Executable
 from graphc.runtime.profile import time_calls
 
 GAIN, TICKS = 1.03, 5e-8
-"""How many times faster than the estimate's choice another one must be to be kept, and by how many seconds per call."""
+"""Required speedup over the estimate's choice, and required gain in seconds per call."""
 TURNS, ROUNDS = 3, 1000
-"""How often the candidates take turns, and how many runs a turn has at most; the best one of each counts."""
+"""Number of turns of each candidate, and limit on the runs of a turn; the best run counts."""
 
 
 @dataclass(frozen=True)
 class TunedKernel:
-    """What was found for one kernel that is a sum of products."""
+    """The result for one kernel with a sum of products."""
 
     kernel: str
-    """Name in the program, as ``explain`` shows it."""
+    """Name in the program, as in ``explain``."""
     key: str
     calls: int
     candidates: int
-    """How many register blocks were timed."""
+    """Number of timed register blocks."""
     estimated: str
-    """The one that the estimate takes: rows x vectors, axes, what is packed."""
+    """The estimate's choice: rows x vectors, axes, packed operands."""
     chosen: str
     estimated_seconds: float
-    """All calls in one run of the program, with packing."""
+    """Time of all calls in one run of the program, with packing."""
     seconds: float
 
     @property
     def gain(self) -> float:
-        """How many times faster the chosen one is."""
+        """Speedup of the chosen block."""
         return self.estimated_seconds / self.seconds if self.seconds else 1.0
 
 
 @dataclass(frozen=True)
 class Tuning:
-    """What was found for a program."""
+    """The result for a program."""
 
     name: str
     kernels: tuple[TunedKernel, ...]
     before: float
-    """Seconds of the whole program with the estimate's choices, on one thread."""
+    """Seconds of the program with the estimate's choices, on one thread."""
     after: float
-    """With the chosen ones."""
+    """Seconds with the tuned choices."""
 
     @property
     def kept(self) -> bool:
-        """Whether the program as a whole became faster, so that what was chosen is used from now on."""
+        """Whether the program became faster: then the choices are used from now on."""
         return self.after < self.before and any(k.chosen != k.estimated for k in self.kernels)
 
     def choices(self) -> dict[str, str | None]:
-        """Labels by key, None where the estimate's choice stays."""
+        """Return labels by key; None where the estimate's choice stays."""
         return {k.key: k.chosen if self.kept and k.chosen != k.estimated else None for k in self.kernels}
 
     def as_json(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return plain data."""
         kernels = [{**asdict(k), "gain": k.gain} for k in self.kernels]
         return {"name": self.name, "before": self.before, "after": self.after, "kept": self.kept, "kernels": kernels}
 
@@ -81,11 +81,10 @@ def tune(
     seconds: float = 0.3,
     tell: Callable[[str], None] = lambda text: None,
 ) -> Tuning:
-    """Times the best ``candidates`` register blocks of every product of a program, in place and on one thread, for
-    about ``seconds`` each time, and keeps those that win in ``disk``.
+    """Time the best ``candidates`` register blocks of every product of a program, and keep the winners in ``disk``.
 
-    ``inputs`` and ``weights`` as for ``profile``. ``tell`` is told what is done at present. Raises CompileError on
-    machines whose cycle counter cannot be read.
+    Blocks run in place on one thread, for about ``seconds`` each time. For ``inputs`` and ``weights`` see ``profile``.
+    ``tell`` receives the present activity. Raise CompileError on machines with an unreadable cycle counter.
     """
     blocks = find_blocks(stages.lowered, stages.target)
     bench = _Bench(stages, inputs, weights, seconds)
@@ -98,7 +97,7 @@ def tune(
         for number, trial in enumerate(trials):
             tell(f"timing candidate {number + 1} of {most}, turn {turn + 1} of {TURNS}")
             bench.time(trial)
-    kernels = tuple(_decide(name, found, trials) for name, found in blocks.items())
+    kernels = tuple(_decide(name, tuning, trials) for name, tuning in blocks.items())
     chosen = {k.key: k.chosen for k in kernels if k.chosen != k.estimated}
     before = after = trials[0].total
     if chosen:
@@ -108,10 +107,10 @@ def tune(
             bench.time(trials[0])
             bench.time(last)
         before, after = trials[0].total, last.total
-    found = Tuning(stages.scheduled.name, kernels, before, after)
+    tuning = Tuning(stages.scheduled.name, kernels, before, after)
     if disk is not None:
-        disk.choose(target_spec(stages.target), found.choices())
-    return found
+        disk.choose(target_spec(stages.target), tuning.choices())
+    return tuning
 
 
 @dataclass
@@ -130,19 +129,19 @@ class _Trial:
         return float(self.calls.sum())
 
     def of(self, kernel: str) -> float:
-        """Seconds of all calls of a kernel, and of what packs for it."""
+        """Return the seconds of all calls of a kernel, including its packing."""
         names = (kernel, f"{kernel}_pack")
         return float(sum(t for t, call in zip(self.calls, self.program.calls, strict=True) if call.kernel in names))
 
 
 class _Bench:
-    """Builds and times programs that differ in their register blocks only."""
+    """Builds and times programs that differ only in their register blocks."""
 
     def __init__(self, stages: Stages, inputs: Sequence[np.ndarray], weights: Mapping[str, np.ndarray], seconds: float):
         self.stages, self.inputs, self.weights, self.seconds = stages, inputs, weights, seconds
 
     def trial(self, chosen: Mapping[str, str]) -> _Trial:
-        """The program with these choices."""
+        """Build the program with these choices."""
         stages = Stages(lowered=self.stages.lowered, target=self.stages.target, tuned=chosen)
         executable = load_stamped(stages)
         bound = tuple(np.array(self.weights[spec.path]) for spec in executable.bound)
@@ -150,13 +149,13 @@ class _Bench:
         return _Trial(stages.scheduled, executable, bound, np.full(count, np.inf))
 
     def time(self, trial: _Trial) -> None:
-        """Times a program once more."""
+        """Time a program once more."""
         times = time_calls(trial.executable, self.inputs, trial.bound, self.seconds, ROUNDS, quantile=0.0)
         trial.calls = np.minimum(trial.calls, times.calls)
 
 
 def _decide(name: str, blocks: Blocks, trials: Sequence[_Trial]) -> TunedKernel:
-    """The fastest candidate of a kernel, or the estimate's where none is clearly faster."""
+    """Return the fastest candidate of a kernel, or the estimate's choice where none is clearly faster."""
     timed = list(zip(blocks.labels, (trial.of(name) for trial in trials), strict=False))
     estimated, spent = timed[0]
     label, best = min(timed, key=lambda item: item[1])

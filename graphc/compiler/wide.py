@@ -1,4 +1,4 @@
-"""The meaning of a graph with all f32 values computed in f64: what roundings are measured against."""
+"""Evaluation of a graph with f64 in place of f32: the reference for rounding errors."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from graphc.ir.op import Trait
 
 
 class WideEvaluator(Evaluator):
-    """Evaluates with f64 in the place of f32. Where an op cannot, it gets its operands in the types of the graph.
+    """Evaluates a graph with f64 in place of f32. Where an op cannot, it gets its operands in the types of the graph.
 
-    With the values that a run of the graph in its own types gave, all values that are no floats are those: the two runs
+    Given the values of a run in the graph's own types, it copies all values other than floats from there. So both runs
     take the same side of every comparison.
     """
 
@@ -25,11 +25,11 @@ class WideEvaluator(Evaluator):
         self._followed = followed
 
     def run(self, graph: Graph, arguments: Sequence[Any]) -> tuple[Any, ...]:
-        """The outputs for numpy arrays, f64 where the graph says f32. Arguments may be wide already."""
+        """Return the outputs for NumPy arrays, in f64 where the graph has f32. Arguments may be wide already."""
         return super().run(graph, [_widened(np.asarray(a)) for a in arguments])
 
     def apply(self, node: Node, operands: list[Any]) -> Sequence[Any]:
-        """Evaluates one node."""
+        """Evaluate one node."""
         followed = self._followed
         if followed is not None and not any(v.dtype.kind == "f" for v in node.results):
             results: Sequence[Any] = [followed[v] for v in node.results]
@@ -62,7 +62,7 @@ class WideEvaluator(Evaluator):
 
 
 def _keeps(node: Node) -> bool:
-    """Whether the node only takes a float to another precision."""
+    """Return whether the node only converts a float to another precision."""
     if len(node.operands) != 1 or len(node.results) != 1:
         return False
     old, new = node.operands[0].type, node.results[0].type

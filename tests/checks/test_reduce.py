@@ -115,14 +115,14 @@ def test_a_written_program_shows_the_fault_where_it_is_and_nothing_elsewhere(wro
     block = "import sys; sys.modules['torch'] = None; import runpy; runpy.run_path(sys.argv[1], run_name='__main__')"
     env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     other = subprocess.run([sys.executable, "-c", block, path], capture_output=True, text=True, env=env, check=False)
-    assert (other.returncode, other.stdout) == (0, "nothing is wrong\n"), other.stderr
+    assert (other.returncode, other.stdout) == (0, "no fault\n"), other.stderr
 
 
 def test_a_failed_compile_says_where_the_program_is(failing: None):
     graph, _ = chain()
-    with pytest.raises(CompileError, match=r"RuntimeError: no .sine.* shows it") as found:
+    with pytest.raises(CompileError, match=r"RuntimeError: no .sine.* reproduces it") as found:
         reduce.compile_reported(graph)
-    path = Path(found.value.what.partition("; ")[2].removesuffix(" shows it"))
+    path = Path(found.value.what.partition("; ")[2].removesuffix(" reproduces it"))
     assert "sin(" in path.read_text() and "exp(" not in path.read_text()
     with pytest.raises(SystemExit) as ended:
         runpy.run_path(str(path), run_name="__main__")

@@ -43,6 +43,6 @@ def test_an_entry_under_the_name_of_another_one_is_not_taken(tmp_path: Path):
     disk.store("one", cache.Entry(Manifest("m", "entry", (), 0, 0, target), b"code", np.empty(0, np.uint8)))
     assert disk.load("one", target) is not None
     disk.path("other").write_bytes(disk.path("one").read_bytes())
-    with pytest.warns(RuntimeWarning, match="it is the entry of another key"):
+    with pytest.warns(RuntimeWarning, match="the entry belongs to another key"):
         assert disk.load("other", target) is None
     assert not disk.path("other").exists() and disk.load("one", target) is not None

@@ -31,7 +31,7 @@ def test_what_is_no_budget(given):
     if given == "70":
         assert Budget.parse(given).of(1) == 70
         return
-    with pytest.raises(ArgumentError, match="no memory budget"):
+    with pytest.raises(ArgumentError, match="not a memory budget"):
         Budget.parse(given)
 
 
@@ -69,8 +69,8 @@ def test_a_graph_that_fits_stays_the_one_that_was_given():
 
 def test_a_budget_that_cannot_be_met_is_an_error_that_says_what_can():
     graph = _graph()
-    with pytest.raises(MemoryLimitError, match="the least that was reached is") as caught:
+    with pytest.raises(MemoryLimitError, match="the smallest plan found takes") as caught:
         fit_memory(graph, Budget.parse(1000), host_target())
-    least = int(str(caught.value).split("reached is ")[1].split()[0])
+    least = int(str(caught.value).split("found takes ")[1].split()[0])
     fitted = fit_memory(graph, Budget.parse(least), host_target())
     assert _arena(fitted.graph) <= least

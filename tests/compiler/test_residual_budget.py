@@ -53,5 +53,5 @@ def test_what_cannot_be_met_is_an_error():
     x = graph.add_input(TensorType(float64, (16, 16)), "x")
     with use(GraphDispatcher(graph)):
         graph.set_outputs([tanh(matmul(x, state))])
-    with pytest.raises(MemoryLimitError, match="the least that was reached is 2048"):
+    with pytest.raises(MemoryLimitError, match="the smallest split found takes 2048"):
         split_within(vjp_graph(graph, [x]), 2, 1, Budget.parse(1), host_target())

@@ -112,7 +112,9 @@ def test_names_of_passes_are_written_in_one_way():
 
 def test_a_name_that_no_pass_has_is_told(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("GRAPHC_PRINT_AFTER", "fold_batch_norm,thread-plan,lanes,all")
-    with pytest.warns(RuntimeWarning, match=r"no pass 'fold_batch_norm'; all, or .*, fold-batch-norm,") as told:
+    with pytest.warns(
+        RuntimeWarning, match=r"no pass 'fold_batch_norm'; use all, or one of .*, fold-batch-norm,"
+    ) as told:
         Stages(mlp())
     assert len(told) == 1
     monkeypatch.setenv("GRAPHC_PRINT_AFTER", "theirs")

@@ -1,4 +1,4 @@
-"""``dims="auto"``: a size of an argument that takes a second value becomes a named dimension."""
+"""Automatic named dimensions (``dims="auto"``): a size of an argument becomes one when it takes a second value."""
 
 from __future__ import annotations
 
@@ -15,45 +15,47 @@ from graphc.base.sizes.shape_patterns import ShapePatterns
 from graphc.tensors.structure import Structure
 from graphc.tracing.dims import Dims
 
-_Place = tuple[int, int]
-"""Number of a tensor and of one of its dimensions."""
+_Position = tuple[int, int]
+"""Index of a tensor, and index of one of its dimensions."""
 
 
 class _Learned:
-    """What is known of the sizes of arguments of one form."""
+    """Sizes observed for arguments of one form."""
 
     def __init__(self, titles: Sequence[str], shapes: Sequence[tuple[int, ...]]):
         self.titles = titles
         self.first = shapes
         """The shapes of the first call."""
-        self.named: dict[_Place, Any] = {}
-        """The dimensions found so far."""
+        self.named: dict[_Position, Any] = {}
+        """The dimensions named so far."""
 
     def patterns(self, shapes: Sequence[tuple[int, ...]]) -> ShapePatterns:
-        """The shapes with dimensions for the sizes that vary."""
-        found = [tuple([self.named.get((i, d), n) for d, n in enumerate(s)]) for i, s in enumerate(shapes)]
-        return ShapePatterns(found, self.titles)
+        """Return the shapes with dimensions for the sizes that vary."""
+        with_dims = [tuple([self.named.get((i, d), n) for d, n in enumerate(s)]) for i, s in enumerate(shapes)]
+        return ShapePatterns(with_dims, self.titles)
 
 
 class AutoDims:
-    """The dimensions of the arguments of a function, found from its calls.
+    """The dimensions of a function's arguments, inferred from its calls.
 
-    Sizes that were equal to each other and became another equal number are one dimension, until they differ."""
+    Sizes that change together from one equal number to another are one dimension, until they differ.
+    """
 
     def __init__(self, name: str, function: Callable[..., Any], names: Sequence[str] = ()):
-        """``name`` is that of the function in messages, ``names`` those of its arguments where these are others than
-        its signature says."""
+        """``name`` names the function in messages. ``names`` are its arguments where they differ from its signature."""
         self._name = name
         self._titles = functools.partial(Dims.titles, function, known=names)
         self._forms: dict[Any, _Learned] = {}
         self.changes = 0
-        """How often what is known has changed: so long as it has not, equal shapes have equal patterns."""
+        """Number of changes to the dimensions. While it stays the same, equal shapes have equal patterns."""
 
     def patterns(
         self, structure: Structure | int, types: Sequence[tuple[DType, tuple[int, ...]]]
     ) -> ShapePatterns | None:
-        """The shapes of a call with dimensions in them, for element types and shapes of its tensors; None where none
-        has varied yet, and for a call with a size of 0."""
+        """Return the shapes of a call with dimensions in them, for element types and shapes of its tensors.
+
+        Return None where no size has varied yet, and for a call with a size of 0.
+        """
         shapes = [shape for _, shape in types]
         if any(0 in shape for shape in shapes):
             return None
@@ -67,7 +69,7 @@ class AutoDims:
         return learned.patterns(shapes) if learned.named else None
 
     def _look(self, learned: _Learned, shapes: Sequence[tuple[int, ...]]) -> None:
-        """Names what is new in these shapes, and takes apart what was one dimension and is not."""
+        """Name dimensions that vary for the first time, and split dimensions whose sizes now differ."""
         groups: dict[tuple[int, int], Any] = {}
         for i, (before, now) in enumerate(zip(learned.first, shapes, strict=True)):
             for d, (a, b) in enumerate(zip(before, now, strict=True)):
@@ -80,16 +82,16 @@ class AutoDims:
         try:
             learned.patterns(shapes).solve(shapes)
         except ShapeError as error:
-            self._tell(f"{error.what}: each is a dimension of its own from now on")
+            self._tell(f"{error.what}: each becomes a separate dimension")
             self.changes += 1
-            for place in learned.named:
-                learned.named[place] = _dimension(learned, place, shapes[place[0]][place[1]])
+            for position in learned.named:
+                learned.named[position] = _dimension(learned, position, shapes[position[0]][position[1]])
 
     def _tell(self, what: str) -> None:
         if config.read().explain_recompiles:
             config.logger("recompiles").warning("%s: %s", self._name, what)
 
 
-def _dimension(learned: _Learned, place: _Place, size: int) -> Any:
-    name = f"{re.sub(r'[^0-9A-Za-z]+', '_', learned.titles[place[0]]).strip('_')}_{place[1]}"
+def _dimension(learned: _Learned, position: _Position, size: int) -> Any:
+    name = f"{re.sub(r'[^0-9A-Za-z]+', '_', learned.titles[position[0]]).strip('_')}_{position[1]}"
     return Dim(f"{name}_" if LOOP.fullmatch(name) else name, hint=size)

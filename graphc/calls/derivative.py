@@ -1,4 +1,4 @@
-"""Derivatives of compiled functions to any order: gradients as functions of all that they were computed from."""
+"""Derivatives of compiled functions to any order, as functions of all operands."""
 
 from __future__ import annotations
 
@@ -22,12 +22,11 @@ from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import edge_of
 
 Choice = tuple[tuple[int, ...], tuple[int, ...]]
-"""Numbers of the inputs whose gradients are asked for, and of the outputs that have a gradient."""
+"""Indices of the inputs whose gradients are requested, and of the outputs that have a gradient."""
 
 
 class Derivative:
-    """A function of arrays that are all given. Its graph, its program and its own derivatives are made when they are
-    asked for: who asks for no derivative pays for none."""
+    """A function with all arrays as arguments. Its graph, program and derivatives are made on demand."""
 
     def __init__(self, name: str, make: Callable[[], tuple[Graph, list[int]]], passes: Sequence[Pass], machine: str):
         self.name = name
@@ -41,66 +40,70 @@ class Derivative:
 
     @property
     def made(self) -> tuple[Graph, list[int]]:
-        """The function, as a graph of plain inputs, and for which of those that were wanted it has results."""
+        """The function as a graph of plain inputs, and indices of the requested gradients for which it has results."""
         if self._made is None:
             with self._lock:
                 self._made = self._made or self._make()
         return self._made
 
-    def pulled(self, wanted: tuple[int, ...], chosen: tuple[int, ...]) -> Derivative:
-        """Its reverse: of its inputs, and gradients of the outputs ``chosen``, to those of the inputs ``wanted``."""
-        key = wanted, chosen
-        found = self._pulled.get(key)
-        if found is None:
+    def pulled(self, inputs: tuple[int, ...], chosen: tuple[int, ...]) -> Derivative:
+        """Return the pullback: from the inputs, and gradients of the outputs ``chosen``, to gradients of the inputs
+        ``wanted``.
+        """
+        key = inputs, chosen
+        existing = self._pulled.get(key)
+        if existing is None:
 
             def make() -> tuple[Graph, list[int]]:
-                # NOTE: gradients of this function are known for results that it has, so these are their numbers.
-                return pullback_graph(self.made[0], wanted, chosen)
+                # NOTE: incoming gradients belong to the results that this function has, so ``chosen`` indexes those.
+                return pullback_graph(self.made[0], inputs, chosen)
 
-            made = Derivative(self.name, make, self._passes, self._machine)
-            found = self._pulled.setdefault(key, made)
-        return found
+            created = Derivative(self.name, make, self._passes, self._machine)
+            existing = self._pulled.setdefault(key, created)
+        return existing
 
     def pushed(self, moving: tuple[int, ...]) -> Derivative:
-        """Its forward derivative: of its inputs, and tangents of the inputs ``moving``, to those of its outputs."""
-        found = self._pushed.get(moving)
-        if found is None:
-            made = Derivative(self.name, lambda: pushforward_graph(self.made[0], moving), self._passes, self._machine)
-            found = self._pushed.setdefault(moving, made)
-        return found
+        """Return the pushforward: from inputs, and tangents of the inputs ``moving``, to tangents of the outputs."""
+        existing = self._pushed.get(moving)
+        if existing is None:
+            created = Derivative(
+                self.name, lambda: pushforward_graph(self.made[0], moving), self._passes, self._machine
+            )
+            existing = self._pushed.setdefault(moving, created)
+        return existing
 
     def run(self, arrays: Sequence[Any], sizes: Mapping[str, int] | None) -> list[Any]:
-        """The outputs; ``sizes`` are those of named dimensions where no input tells them."""
+        """Return the outputs. ``sizes`` are the named sizes that no input determines."""
         if self._calls is None:
             with self._lock:
                 if self._calls is None:
                     graph = MergeScans().run(self.made[0]).graph
                     self._calls = GivenProgram(build(graph, self._passes, self._machine))
-        given = sizes if self._calls.program.sizes.are_given else None
-        return self._calls.run(arrays, (), given)
+        given_sizes = sizes if self._calls.program.sizes.are_given else None
+        return self._calls.run(arrays, (), given_sizes)
 
 
 class Operand(NamedTuple):
-    """What a derivative is a function of: an array, and where its gradient goes."""
+    """An operand of a derivative: an array, and the target of its gradient."""
 
     held: Any
-    """A snapshot of a tensor; an array or a number that nobody else has."""
+    """A snapshot of a tensor; or an array or number without other owners."""
     edge: Edge | None = None
     tangents: Mapping[int, Any] | None = None
-    """What the tensor carried along, by level."""
+    """Tangents of the tensor, by level."""
 
     @staticmethod
     def of(tensor: Any, edge: Edge | None, whose: str) -> Operand:
-        """A tensor as it is now."""
+        """Return an operand for a tensor as it is now."""
         return Operand(Snapshot(tensor, None, whose), edge, tensor._tangents)
 
     def array(self) -> Any:
-        """Its elements; raises GradientError where they were written to since."""
+        """Return the array. Raise GradientError where it was written to since."""
         return self.held.check() if isinstance(self.held, Snapshot) else self.held
 
 
 def record(derivative: Derivative, operands: Sequence[Operand], results: Sequence[Any], sizes: Any) -> None:
-    """Makes results of a derivative part of the autograd graph, where an operand is."""
+    """Record results of a derivative on the autograd tape, where an operand is recorded."""
     if not any([o.edge is not None for o in operands]):
         return
     node = DerivativeNode(derivative, operands, len(results), sizes)
@@ -110,7 +113,7 @@ def record(derivative: Derivative, operands: Sequence[Operand], results: Sequenc
 
 
 def push_through(derivative: Derivative, operands: Sequence[Operand], results: Sequence[Any], sizes: Any) -> None:
-    """Gives results of a derivative the tangents that follow from those of its operands, at all open levels."""
+    """Propagate tangents from the operands of a derivative to its results, at all open levels."""
     if not USED[0] or all(not o.tangents for o in operands):
         return
     carriers = []
@@ -122,14 +125,16 @@ def push_through(derivative: Derivative, operands: Sequence[Operand], results: S
         moving = tuple(i for i, tangent in enumerate(tangents) if tangent is not None)
         pushed = derivative.pushed(moving)
         everything = [*operands, *gradient_operands([tangents[i] for i in moving], derivative.name)]
-        made = [Tensor._wrap(a) for a in pushed.run([o.array() for o in everything], sizes)] if pushed.made[1] else []
-        push_through(pushed, everything, made, sizes)
+        outputs = (
+            [Tensor._wrap(a) for a in pushed.run([o.array() for o in everything], sizes)] if pushed.made[1] else []
+        )
+        push_through(pushed, everything, outputs, sizes)
         if is_grad_enabled():
-            record(pushed, everything, made, sizes)
-        found: list[Any] = [None] * len(results)
-        for i, tangent in zip(pushed.made[1], made, strict=True):
-            found[i] = tangent
-        return found
+            record(pushed, everything, outputs, sizes)
+        by_result: list[Any] = [None] * len(results)
+        for i, tangent in zip(pushed.made[1], outputs, strict=True):
+            by_result[i] = tangent
+        return by_result
 
     propagate_by(push, carriers, results)
     for result in results:
@@ -150,60 +155,60 @@ class DerivativeNode(Node):
         self.sizes = sizes
 
     def name(self) -> str:
-        """The function's name."""
+        """Return the function's name in the style of autograd nodes."""
         return f"Compiled{self.derivative.name}DerivativeBackward"
 
     def run(self, grads: list[Any]) -> Sequence[Any]:
-        """Gradients of all operands that have one."""
+        """Return the gradients of all operands with one."""
         return self.run_for(grads, [edge is not None for edge in self.edges])
 
     def run_for(self, grads: list[Any], needed: Sequence[bool]) -> Sequence[Any]:
-        """Gradients of the operands that are needed."""
+        """Return the gradients of the needed operands."""
         if self.operands is None:
             raise freed()
         chosen = tuple([i for i, g in enumerate(grads) if g is not None])
-        wanted = tuple([i for i, need in enumerate(needed) if need and self.edges[i] is not None])
-        pulled = self.derivative.pulled(wanted, chosen)
+        targets = tuple([i for i, need in enumerate(needed) if need and self.edges[i] is not None])
+        pulled = self.derivative.pulled(targets, chosen)
         operands = [*self.operands, *gradient_operands([grads[i] for i in chosen], self.derivative.name)]
         arrays = [o.array() for o in operands]
-        wanted = tuple([wanted[k] for k in pulled.made[1]])
-        pairs = zip(pulled.run(arrays, self.sizes) if wanted else (), wanted, strict=True)
+        targets = tuple([targets[k] for k in pulled.made[1]])
+        pairs = zip(pulled.run(arrays, self.sizes) if targets else (), targets, strict=True)
         results = [Tensor._wrap(_where(a, arrays[i])) for a, i in pairs]
         push_through(pulled, operands, results, self.sizes)
         if is_grad_enabled():
             record(pulled, operands, results, self.sizes)
-        found: list[Any] = [None] * len(self.edges)
-        for i, result in zip(wanted, results, strict=True):
-            found[i] = result
-        return found
+        gradients: list[Any] = [None] * len(self.edges)
+        for i, result in zip(targets, results, strict=True):
+            gradients[i] = result
+        return gradients
 
     def release(self) -> None:
-        """Frees what the next derivative would read."""
+        """Free the operands of the next derivative."""
         self.operands = None
 
 
 def gradient_operands(gradients: Sequence[Any], name: str) -> list[Operand]:
-    """Incoming gradients as operands of the next derivative."""
+    """Return incoming gradients as operands of the next derivative."""
     return [Operand.of(g, edge_of(g) if g._requires_grad else None, f"a gradient of {name}") for g in gradients]
 
 
 def _where(result: Any, array: Any) -> Any:
-    """A result, or a copy of it in the memory of the host, where its operand lies there."""
+    """Return a result, copied to host memory where its operand is there."""
     return result.get() if is_on_device(result) and not is_on_device(array) else result
 
 
 def no_copy(name: str, path: str) -> GradientError:
-    """The error of a state that is too large to be kept for derivatives that nobody may ask for."""
+    """Return the error for a state too large to copy for second derivatives."""
     return GradientError(
-        f"a second derivative through the compiled {name} needs what its state {path!r} held before the call, which "
-        "is too large to be kept",
-        remedy="call the function that is not compiled, or compile one that computes the gradient inside",
+        f"a second derivative through the compiled {name} needs the content of its state {path!r} before the call, "
+        "which is too large to copy",
+        remedy="call the uncompiled function, or compile a function that computes the gradient inside",
     )
 
 
 def no_host_calls(name: str) -> GradientError:
-    """The error of code that calls Python functions, whose gradients have no gradients."""
+    """Return the error for second derivatives of code that calls Python functions."""
     return GradientError(
         f"a second derivative through the compiled {name} is not available: it calls Python functions or hooks",
-        remedy="call the function that is not compiled, or remove the hooks",
+        remedy="call the uncompiled function, or remove the hooks",
     )

@@ -1,4 +1,4 @@
-"""Forward mode through compiled functions: the tangents of a call's results are computed by a program, too."""
+"""Forward-mode differentiation through compiled functions: a program computes the tangents of a call's results."""
 
 from __future__ import annotations
 
@@ -22,39 +22,42 @@ from graphc.tracing.trace import Traced
 
 
 def pushes(traced: Traced) -> bool:
-    """Whether the derivative of a graph takes tangents along as the Python code does that was traced."""
+    """Check whether the derivative of a graph propagates tangents as the traced Python code does."""
     plain = not traced.host and traced.training is None and not traced.written
     return plain and has_all_tangents(traced.graph) and _keeps_states_apart(traced)
 
 
 def _keeps_states_apart(traced: Traced) -> bool:
-    """Whether floats that a call writes to, such as running statistics, get no tangents with gradients, and are no part
-    of results: then it does not matter that programs write them without tangents."""
+    """Check that written floats, such as running statistics, need no tangents.
+
+    That is so where they get no gradient and no result depends on them. Then it does not matter that programs write
+    them without tangents.
+    """
     writes = [n for n in traced.graph.nodes() if n.op.has(Trait.STATE_WRITE) and n.operands[0].dtype.is_differentiable]
-    shown = live_nodes(traced.graph, traced.graph.outputs) if writes else set()
-    return all(n.operands[0].node not in shown and not _moves(n) for n in writes)
+    live = live_nodes(traced.graph, traced.graph.outputs) if writes else set()
+    return all(n.operands[0].node not in live and not _moves(n) for n in writes)
 
 
 def _moves(write: Node) -> bool:
-    """Whether what is written depends on more than what was there and what is kept from gradients."""
-    seen, stack = {write.operands[0].node}, [write.operands[1].node]
+    """Return whether a write depends on more than the old content and values without gradients."""
+    visited, stack = {write.operands[0].node}, [write.operands[1].node]
     while stack:
         node = stack.pop()
-        if node not in seen and not stops_gradient(node):
-            seen.add(node)
+        if node not in visited and not stops_gradient(node):
+            visited.add(node)
             if node.op is INPUT and node.results[0].dtype.is_differentiable:
                 return True
             stack.extend(v.node for v in node.operands)
     return False
 
 
-class Along:
-    """A call of a compiled function that takes tangents along."""
+class TangentCall:
+    """A call of a compiled function that propagates tangents."""
 
     def __init__(
         self, derivative: Derivative, tensors: Sequence[Any], written: Sequence[bool], sizes: Mapping[str, int] | None
     ):
-        """``tensors`` are what stands for the inputs of the graph, some of which the call writes to."""
+        """``tensors`` are the inputs of the graph. ``written`` has a flag for each: whether the call writes to it."""
         self.derivative, self.tensors, self.sizes = derivative, tensors, sizes
         self._written = written
         self._operands: list[Operand] = []
@@ -65,7 +68,7 @@ class Along:
         return has_tangents(self.tensors)
 
     def prepare(self) -> bool:
-        """Looks for a program for the tangents, and keeps what the call writes over; False where there is none."""
+        """Make the pushforward, and save tensors before the call overwrites them. Return False without one."""
         moving = tuple(i for i, tensor in enumerate(self.tensors) if has_tangents([tensor]))
         try:
             self.derivative.pushed(moving).made  # noqa: B018
@@ -80,7 +83,7 @@ class Along:
         return True
 
     def give(self, result: Any) -> Any:
-        """What the call has returned, with tangents; without a history where none is recorded."""
+        """Return the call's result with tangents; without a history where none is recorded."""
         results, structure = flatten(result)
         if not is_grad_enabled():
             results = [Tensor._wrap(r._data) for r in results]

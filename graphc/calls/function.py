@@ -1,4 +1,4 @@
-"""Compiled functions: traced and built at the first call of each signature, part of eager autograd after that."""
+"""Compiled functions: trace and build at the first call of each signature, and take part in eager autograd."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from graphc.calls.graph_module import as_callable
 from graphc.calls.guards import Recompiles
 from graphc.calls.machine import HOST, machine_named, machine_of
 from graphc.calls.memory import Budget
-from graphc.calls.number_places import MOST_ANSWERS, Fresh, Given, NumberPlaces
+from graphc.calls.number_places import MOST_ANSWERS, DynamicNumbers, DynamicValues, Fresh
 from graphc.calls.outside import Outside
 from graphc.calls.plan import Plan
 from graphc.calls.program_table import ProgramTable, trim
@@ -54,24 +54,24 @@ from graphc.tracing.trace import (
 
 
 class _Shortcut(NamedTuple):
-    """The last call of a compiled function, when it may be the next one too."""
+    """The state in which the previous call's native code can serve the next call directly."""
 
     epoch: int
-    """The mutation epoch then."""
+    """The mutation epoch of the previous call."""
     inputs: int
     grad_enabled: bool
     call: Callable[..., Any]
     dtype: DType
-    """Of the result."""
+    """Element type of the result."""
     counters: list[list[int]]
     versions: list[list[int]]
-    """What the counters are while it may be."""
+    """Values of the counters for which the shortcut is valid."""
     numbers: bool = False
     """Whether some arguments are whole numbers that are sizes."""
 
 
-def _with_numbers(args: tuple[Any, ...], grad_enabled: bool) -> list[Any]:
-    """What a native call takes: arrays of tensors that have no history, and ints; others are left out."""
+def _native_arguments(args: tuple[Any, ...], grad_enabled: bool) -> list[Any]:
+    """Return the arguments of a native call: arrays of tensors without history, and ints. Omit all others."""
     return [
         t if t.__class__ is int else t._data
         for t in args
@@ -84,19 +84,20 @@ _NO_SHORTCUT = _Shortcut(-1, 0, False, not_native, float32, [], [])
 
 
 def no_class(doing: str, value: Any) -> None:
-    """Raises ArgumentError for a class in the place of an object of it."""
+    """Raise ArgumentError for a class passed where an instance is expected."""
     if isinstance(value, type):
-        raise ArgumentError(f"{doing}: {value.__name__} is a class", remedy=f"{value.__name__}(...), an object of it")
+        raise ArgumentError(f"{doing}: {value.__name__} is a class", remedy=f"pass an instance: {value.__name__}(...)")
 
 
-_Found = tuple[Variant, Any, list[Tensor]]
-"""A variant, the key that it is known by, and the numbers that a call gives it."""
+_Match = tuple[Variant, Any, list[Tensor]]
+"""A variant, its key in the table, and the dynamic numbers of the call as tensors."""
 
 
 class Compiled:
-    """A module or function that runs as native code. Attributes are those of what was compiled.
+    """A module or function that runs as native code. Attribute access goes to the compiled target.
 
-    A copy or a pickle is that of what was compiled, compiled again at its first call."""
+    Copies and pickles contain the target, and compile it again at their first call.
+    """
 
     is_compiled = True
 
@@ -126,10 +127,10 @@ class Compiled:
         self._dims = dims
         self._calls = DimsOfCalls(dims, target)
         self._traces = SizedTraces()
-        self._numbers = NumberPlaces()
+        self._numbers = DynamicNumbers()
         self._shortcut = _NO_SHORTCUT
         self._draws = False
-        """Whether a variant draws random numbers, and was called inside of another module's call."""
+        """Whether a variant draws random numbers and was called inside another module's call."""
         self._lock = Lock()
         self._log = config.logger("compile")
         self._recompiles = Recompiles(graph_name(target))
@@ -138,12 +139,12 @@ class Compiled:
             functools.update_wrapper(self, target, updated=())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Runs the variant of this signature, which is traced and built when it is the first time."""
+        """Run the variant for the signature of the arguments. Trace and build it at the first such call."""
         epoch, inputs, grad_enabled, call, dtype, counters, versions, numbers = self._shortcut
         current = epoch == EPOCH[0] and counters == versions and not kwargs
         if current and is_grad_enabled() is grad_enabled and not (runs_as_python() or is_autocast_enabled()):
-            given = (
-                _with_numbers(args, grad_enabled)
+            arrays = (
+                _native_arguments(args, grad_enabled)
                 if numbers
                 else [
                     t._data
@@ -152,8 +153,8 @@ class Compiled:
                 ]
             )
             # NOTE: the native call itself compares element types, shapes and number of the arrays.
-            if len(given) == len(args) == inputs:
-                array = call(*given)
+            if len(arrays) == len(args) == inputs:
+                array = call(*arrays)
                 if array is not None:
                     result = object.__new__(Tensor)
                     result._data, result.dtype, result._counter = array, dtype, [0]
@@ -163,13 +164,13 @@ class Compiled:
     def _find_and_run(self, args: tuple[Any, ...], kwargs: dict[str, Any], only_find: bool = False) -> Any:
         epoch = EPOCH[0]
         if runs_as_python() or dispatch.runs_python():
-            return self._along(args, kwargs)
+            return self._run_with_tangents(args, kwargs)
         structure: Structure | int
         if not kwargs and all([isinstance(a, Tensor) for a in args]):
             leaves: Sequence[Any] = args
             structure = len(args)
         else:
-            args, kwargs, leaves, structure = self._opened(args, kwargs)
+            args, kwargs, leaves, structure = self._flattened(args, kwargs)
         modules = self._modules
         if modules is None or not modules.holds():
             modules = self._modules = Modules(m for _, m in modules_of(self._target))
@@ -178,17 +179,17 @@ class Compiled:
         grad_enabled = is_grad_enabled()
         signature = [(t.dtype, shape_of(t), grad_enabled and refresh(t)._requires_grad) for t in leaves]
         scope = module_path.scope() if self._draws else None
-        place = scope and self._place(scope)
-        shape, given = self._numbers.opened(structure)
-        where = machine_of(self._machine, leaves)
+        position = scope and self._random_position(scope)
+        shape, dynamic = self._numbers.split(structure)
+        machine = machine_of(self._machine, leaves)
         flags = modules.training(), grad_enabled
-        key = (shape, tuple(signature), *flags, repeats(leaves), where, autocast_dtype(), place)
+        key = (shape, tuple(signature), *flags, repeats(leaves), machine, autocast_dtype(), position)
         call = self._calls.of(structure, leaves)
-        found, made = self._fitting(key, given, call), None
-        if found is None:
-            found = made = self._new_variant(key, structure, modules, args, kwargs, call)
-        variant, key, numbers = found
-        if made is None and variant is not self._variants.last:
+        match, new_match = self._find_variant(key, dynamic, call), None
+        if match is None:
+            match = new_match = self._new_variant(key, structure, modules, args, kwargs, call)
+        variant, key, numbers = match
+        if new_match is None and variant is not self._variants.last:
             self._variants.use(variant)
         if only_find:
             return variant, [*leaves, *numbers]
@@ -198,23 +199,25 @@ class Compiled:
         if leaves is args and not is_autocast_enabled() and (call := variant.shortcut()):
             numbers, versions = not isinstance(structure, int), variant.versions()
             self._shortcut = _Shortcut(epoch, len(args), grad_enabled, call, result.dtype, *versions, numbers)
-        if made is not None:
+        if new_match is not None:
             trim()
             self._count.note(key, 3)
         return result
 
-    def _along(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """What a call gives where tangents are taken along: by programs, or by the Python code where they cannot. In
-        a trace, and where functions are to run as Python, that is what runs."""
+    def _run_with_tangents(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run a call whose tensors may carry tangents: by programs where they can propagate tangents, else in Python.
+
+        Run Python inside a trace too, and where functions are told to run as Python.
+        """
         if is_tracing() or dispatch.runs_python():
             return self._target(*args, **kwargs)
         with only(()):
             try:
-                # NOTE: what is computed without gradients has tangents all the same, so all of it has to be traced.
+                # NOTE: values computed without gradients still carry tangents, so the trace must record all of them.
                 with enable_grad():
                     variant, leaves = self._find_and_run(args, kwargs, only_find=True)
             except GraphcError:
-                # NOTE: Python code may do what cannot be traced; what is wrong with the call it says itself.
+                # NOTE: Python code may work where tracing fails. It raises the error itself if the call is wrong.
                 variant, leaves = None, []
         if variant is None:
             return self._target(*args, **kwargs)
@@ -228,28 +231,32 @@ class Compiled:
             result = self._find_and_run(args, kwargs)
         return along.give(result)
 
-    def _opened(
+    def _flattened(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any], Sequence[Tensor], Structure]:
-        """The arguments of a call with tensors for whole numbers that are sizes, all their tensors, and how these are
-        nested."""
+        """Replace whole-number sizes by tensors. Return the arguments, their flat tensors, and their
+        structure.
+        """
         args, kwargs = self._calls.with_numbers(args, kwargs)
         leaves, structure = flatten((args, kwargs))
         plain = not kwargs and all([isinstance(a, Tensor) for a in args])
         return args, kwargs, args if plain else leaves, structure
 
     def _forget(self) -> None:
-        """Drops what refers to a program that has gone from the table."""
+        """Drop the shortcut: its program may have left the table."""
         self._shortcut = _NO_SHORTCUT
 
-    def _fitting(self, key: Any, given: Given, call: SizedCall | None) -> _Found | None:
-        """The variant for a call, its key, and the numbers that the call gives as tensors. With named dimensions there
-        is one for all their sizes, or for the very ones of the call where that cannot be made."""
-        for known in keys_of(call, key):
-            for variant in self._variants.find(known):
+    def _find_variant(self, key: Any, dynamic: DynamicValues, call: SizedCall | None) -> _Match | None:
+        """Return the variant for a call, its key, and the call's dynamic numbers as tensors, or None.
+
+        With named dimensions one variant serves all their sizes. Where none can be made for all, there is one for the
+        exact sizes of the call.
+        """
+        for candidate in keys_of(call, key):
+            for variant in self._variants.find(candidate):
                 fits = call is None or variant.assumptions.broken(call.sizes) is None
-                if fits and variant.holds() and (numbers := variant.numbers.tensors(given)) is not None:
-                    return variant, known, numbers
+                if fits and variant.holds() and (numbers := variant.numbers.tensors(dynamic)) is not None:
+                    return variant, candidate, numbers
         return None
 
     def _new_variant(
@@ -260,48 +267,51 @@ class Compiled:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         call: SizedCall | None,
-    ) -> _Found:
+    ) -> _Match:
         with self._lock:
-            shape, given = self._numbers.learned(structure, self._variants)
+            shape, dynamic = self._numbers.learn(structure, self._variants)
             key = (shape, *key[1:])
-            if found := self._fitting(key, given, call):
-                return found
+            if match := self._find_variant(key, dynamic, call):
+                return match
             leaves = flatten((args, kwargs))[0]
-            known = call and self._traces.find(call.key(key), call.sizes, given)
-            if known is None:
+            sized = call and self._traces.find(call.key(key), call.sizes, dynamic)
+            if sized is None:
                 before = self._variants.items() if call is None else self._traces.items()
                 self._recompiles.tell(call.key(key) if call else key, dict(before), modules, self._numbers.remarks)
                 check_static(structure)
-                shape, given, trace, place = self._traced(structure, args, kwargs, modules, call)
-                key = (shape, *key[1:-1], key[-1] if place is None else place)
-                if trace.numbers.is_none and (found := self._fitting(key, given, call)):
-                    return found
+                shape, dynamic, trace, position = self._traced(structure, args, kwargs, modules, call)
+                key = (shape, *key[1:-1], key[-1] if position is None else position)
+                if trace.numbers.is_empty and (match := self._find_variant(key, dynamic, call)):
+                    return match
                 if call is not None:
                     self._traces.add(call.key(key), trace)
-                known = trace, trace.numbers.of_trace()
-            trace, numbers = known
-            taken, name = trace.numbers, graph_name(self._target)
+                sized = trace, trace.numbers.traced_tensors()
+            trace, numbers = sized
+            inputs, name = trace.numbers, graph_name(self._target)
             leaves += numbers
             variant, key = self._variant(key, trace, call, modules, leaves)
             others = self._variants.find(key)
-            # Other constants will not come back; where some hold, there are several programs for different numbers.
+            # Programs with other frozen constants never fit again. Those that still hold serve different numbers.
             alone = self._weights.freeze and not any(v.holds() for v in others)
             self._variants.add(key, variant, alone)
             if len([v for v in self._variants.find(key) if v.numbers.asks]) > MOST_ANSWERS:
-                self._numbers.fix(taken.asks)
+                self._numbers.fix(inputs.asks)
             self._log.info("%s: variant %d", name, len(self._variants))
             return variant, key, numbers
 
     def _variant(
         self, key: Any, trace: SizedTrace, call: SizedCall | None, modules: Modules, leaves: Sequence[Tensor]
     ) -> tuple[Variant, Any]:
-        """A program, and the key that it is known by: for all sizes of the named dimensions that have no common size,
-        or for those of the call where that cannot be made."""
+        """Build a program and return it with its key.
+
+        It serves all sizes of the named dimensions without a common size, or only those of the call where building for
+        all of them fails.
+        """
         name = graph_name(self._target)
 
-        def make(key: Any, found: Traced) -> Variant:
+        def make(key: Any, specialized: Traced) -> Variant:
             weights = self._weights._replace(live=any(v.is_thrashing for v in self._variants.find(key)))
-            traced = passed(found, self._first, self._machine)
+            traced = passed(specialized, self._first, self._machine)
             variant = Variant(name, traced, modules, leaves, weights, self._pipeline, self._machine, trace.outside)
             variant.drawn, variant.numbers = trace.drawn, trace.numbers
             variant.holds()
@@ -316,10 +326,12 @@ class Compiled:
         kwargs: dict[str, Any],
         modules: Modules,
         call: SizedCall | None,
-    ) -> tuple[Any, Given, SizedTrace, Any]:
-        """Structure and open numbers of the call, its trace, and where random numbers are drawn in the middle of a
-        module's call the place (else None)."""
-        scope, place, after = module_path.scope(), None, {}
+    ) -> tuple[Any, DynamicValues, SizedTrace, Any]:
+        """Trace the call. Return its structure, its dynamic numbers, the trace, and its random position.
+
+        The position is None unless the call draws random numbers inside another module's call.
+        """
+        scope, position, after = module_path.scope(), None, {}
         first = None if scope is None else module_path.Scope(None, explicit=True)
 
         def trace(fresh: Fresh, inside: Any = first) -> Traced:
@@ -334,41 +346,46 @@ class Compiled:
             after = drawn(inside)
             return traced
 
-        found = self._numbers.traced(structure, trace)
-        if scope is not None and first is not None and (draws(found[2].graph) or UNCERTAIN in first.memory):
-            self._draws, place = True, self._place(scope)
-            found = self._numbers.traced(structure, trace_inside)
-        shape, given, traced, taken = found
-        return shape, given, SizedTrace(traced, Outside(traced, modules), taken, after), place
+        result = self._numbers.traced(structure, trace)
+        if scope is not None and first is not None and (draws(result[2].graph) or UNCERTAIN in first.memory):
+            self._draws, position = True, self._random_position(scope)
+            result = self._numbers.traced(structure, trace_inside)
+        shape, dynamic, traced, inputs = result
+        return shape, dynamic, SizedTrace(traced, Outside(traced, modules), inputs, after), position
 
-    def _place(self, scope: module_path.Scope) -> tuple[Any, ...]:
-        """What random numbers depend on that are drawn in the middle of a module's call."""
-        counts = [(id(key[0]), *sorted(found.items())) for key, found in drawn(scope).items()]
+    def _random_position(self, scope: module_path.Scope) -> tuple[Any, ...]:
+        """Return the state that determines the random numbers of a call inside another module's call."""
+        counts = [(id(key[0]), *sorted(generator_counts.items())) for key, generator_counts in drawn(scope).items()]
         module: Any = self._target if is_module(self._target) else None
         return (*scope.place_of(module), *sorted(counts))
 
     def plan(self, *args: Any, **kwargs: Any) -> Plan:
-        """What a call on these arguments takes: bytes of arena, constants, prepacked weights and code, and the
-        estimated time. The program is made where there is none; nothing is called. Raises what a call raises before it
-        runs, and ArgumentError inside of a trace."""
+        """Return the cost of a call on these arguments: bytes of arena, constants, prepacked weights and code, and the
+        estimated time.
+
+        Compile the program where it does not exist yet, but run nothing. Raise the errors of a call before it runs, and
+        ArgumentError inside a trace.
+        """
         if runs_as_python():
-            raise ArgumentError("plan: inside of a trace there is no program", remedy="call it outside")
+            raise ArgumentError(
+                "plan: no program exists inside a trace", remedy="call plan outside the traced function"
+            )
         variant, _ = self._find_and_run(args, kwargs, only_find=True)
         trim()
         return variant.plan(flatten(self._calls.with_numbers(args, kwargs))[0])
 
     @property
     def programs(self) -> list[Plan]:
-        """The plans of the programs that are kept in memory, the one that was used last at the end."""
+        """The plans of the programs held in memory. The most recently used one comes last."""
         return [v.plan() for v in sorted(self._variants, key=lambda v: (v is self._variants.last, v.used))]
 
     def memory_report(self) -> list[MemoryReport]:
-        """What the memory budget has led to in each program with gradients; empty without a budget."""
+        """Return the report of the memory budget for each program with gradients; no reports without a budget."""
         return [v.memory_report for v in self._variants if v.memory_report is not None]
 
     @property
     def variants(self) -> list[Variant]:
-        """The programs that are kept, by signature and by what is outside."""
+        """The programs held in memory, for each signature and each state of the world outside."""
         return list(self._variants)
 
     def __getattr__(self, name: str) -> Any:
@@ -378,10 +395,10 @@ class Compiled:
         return getattr(target, name)
 
     def __reduce__(self) -> Any:
-        # NOTE: a decorated function is found under its name, where this object took its place.
+        # NOTE: the name of a decorated function refers to this object, so pickle can store the name.
         owner = sys.modules.get(getattr(self._target, "__module__", ""))
         name = getattr(self._target, "__qualname__", "")
-        if functools.reduce(lambda found, part: getattr(found, part, None), name.split("."), owner) is self:
+        if functools.reduce(lambda value, attribute: getattr(value, attribute, None), name.split("."), owner) is self:
             return name
         weights = self._weights.precision, self._weights.freeze
         return Compiled, (self._target, *weights, self._passes, self._machine, self._dims, self._memory)

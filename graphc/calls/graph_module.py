@@ -1,4 +1,4 @@
-"""A graph as a module: it is called on tensors, differentiated, compiled and exported like any other one."""
+"""A graph as a module: call, differentiate, compile and export it like any other module."""
 
 from __future__ import annotations
 
@@ -25,15 +25,16 @@ from graphc.tensors.tensor import Tensor
 
 
 class GraphModule(Module):
-    """Calls a graph: one tensor (or array) per input, in order; one output by itself, several as a tuple.
+    """Module that runs a graph: one tensor (or array) per input, in order; returns one output by itself, several as a
+    tuple.
 
-    Params and states are the tensors of ``tensors``, by path, or those that ``graph.bound`` holds where the graph comes
-    from ``graphc.trace``: the tensors themselves, so that what training or ``load_state_dict`` writes to them is seen,
-    and what the graph writes is seen outside. A tensor that is put in the place of one in the module that was traced is
-    not seen. The graph is copied and verified. Where it has named dimensions, each call has its own sizes of them.
+    Params and states are the tensors of ``tensors``, by path, or of ``graph.bound`` for a graph of
+    ``graphc.trace``. They are shared, not copied: the module sees writes by training and ``load_state_dict``, and the
+    graph's writes are visible outside. It does not see a tensor that replaces one in the traced module. The graph is
+    copied and verified. Named dimensions take their sizes from each call.
 
-    Raises ArgumentError for a param or state without a tensor, ShapeError and DTypeError where a tensor is not of the
-    type that the graph states, VerifyError for a wrong graph.
+    Raise ArgumentError for a param or state without a tensor, ShapeError and DTypeError where a tensor does not have
+    the type in the graph, VerifyError for an invalid graph.
     """
 
     def __init__(self, graph: Graph, tensors: Mapping[str, Tensor] | None = None):
@@ -47,7 +48,7 @@ class GraphModule(Module):
         self._traced_name = graph.name
         self._bound = _bindings(graph, graph.bound if tensors is None else tensors)
         for path, (cls, tensor) in self._bound.items():
-            # NOTE: a generator's state is known to every trace by itself.
+            # NOTE: every trace finds the state of a generator by itself.
             if getattr(tensor, "_capture_path", None) is None:
                 table = self._parameters if cls == "param" else self._buffers
                 table[path] = tensor  # type: ignore[assignment]
@@ -56,41 +57,43 @@ class GraphModule(Module):
     def graph(self) -> Graph:
         """A copy of the graph, bound to the same tensors."""
         with assumed(self._graph):
-            found = copy(self._graph)
-        found.bound = {path: tensor for path, (_, tensor) in self._bound.items()}
-        found.assumptions = self._graph.assumptions
-        return found
+            result = copy(self._graph)
+        result.bound = {path: tensor for path, (_, tensor) in self._bound.items()}
+        result.assumptions = self._graph.assumptions
+        return result
 
     def _at(self, inputs: Sequence[Any]) -> Graph:
-        """The graph for the sizes that its named dimensions have in a call with these inputs; in a trace those may be
-        sizes of its own."""
+        """Return the graph for the sizes of its named dimensions in a call with these inputs.
+
+        Inside a trace they may be symbolic sizes of that trace.
+        """
         if self._patterns is None:
             return self._graph
         sizes = self._patterns.solve([as_pattern(x, s) for x, s in zip(inputs, self._patterns.shapes, strict=True)])
         broken = next((a for a in self._graph.assumptions if not a.holds(sizes)), None)
         if broken is not None:
-            known = ", ".join(f"{d.name} = {n}" for d, n in sizes.items())
-            raise ShapeError(f"@{self._graph.name} was traced for {broken}, and is called with {known}")
+            actual = ", ".join(f"{d.name} = {n}" for d, n in sizes.items())
+            raise ShapeError(f"@{self._graph.name} was traced for {broken}, but was called with {actual}")
         return bind(self._graph, {d.name: n for d, n in sizes.items()})
 
     def forward(self, *inputs: Any) -> Any:
-        """The outputs; states are written when all of them are computed."""
+        """Return the outputs. Write states after all outputs are computed."""
         count = sum(input_class(v) == "input" for v in self._graph.inputs)
         if len(inputs) != count:
             raise ArgumentError(f"@{self._graph.name} takes {count} inputs, got {len(inputs)}")
         graph = self._at(inputs)
         tensors = [as_tensor(x) for x in inputs]
         plain = [v for v in graph.inputs if input_class(v) == "input"]
-        given = {v: _fitting(v, x) for v, x in zip(plain, tensors, strict=True)}
+        converted = {v: _fitting(v, x) for v, x in zip(plain, tensors, strict=True)}
         replay = _Replay()
-        arguments = [given[v] if v in given else self._bound[input_path(v)][1] for v in graph.inputs]
-        found = list(replay.run(graph, arguments))
+        arguments = [converted[v] if v in converted else self._bound[input_path(v)][1] for v in graph.inputs]
+        outputs = list(replay.run(graph, arguments))
         if replay.written:
-            found = [x.clone() if _may_share(v) else x for v, x in zip(graph.outputs, found, strict=True)]
+            outputs = [x.clone() if _may_share(v) else x for v, x in zip(graph.outputs, outputs, strict=True)]
             with no_grad():
                 for state, value in replay.written:
                     state.copy_(value)
-        return found[0] if len(found) == 1 else tuple(found)
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
@@ -107,25 +110,25 @@ class GraphModule(Module):
 
 
 def _patterns(graph: Graph) -> ShapePatterns | None:
-    """The shapes of the inputs of a graph, None where it has no named dimensions."""
+    """Return the shapes of a graph's inputs as patterns; None where it has no named dimensions."""
     inputs = [v for v in graph.inputs if input_class(v) == "input"]
     return ShapePatterns(list(map(input_pattern, inputs)), [f"%{v.name}" for v in inputs]) if graph.dims else None
 
 
 def as_callable(target: Any, tensors: Mapping[str, Tensor] | None = None) -> Any:
-    """``target``, or the module of a graph."""
+    """Return ``target``, or the module of a graph."""
     if isinstance(target, Graph):
         return GraphModule(target, tensors)
     if tensors is not None:
         raise ArgumentError(
-            f"tensors= says what the params of a graph are, and {type(target).__name__} is no graph",
-            remedy="graphc.trace(model, x) is one",
+            f"tensors= are the params of a graph, but {type(target).__name__} is not a graph",
+            remedy="pass a graph, such as graphc.trace(model, x)",
         )
     return target
 
 
 class _Replay(Interpreter):
-    """Applies the nodes again, through the one door, each at the line that it came from."""
+    """Applies the nodes of a graph again through the dispatcher, each at its original source line."""
 
     def __init__(self) -> None:
         self.written: list[tuple[Tensor, Tensor]] = []
@@ -135,8 +138,8 @@ class _Replay(Interpreter):
             self.written.append((operands[0], operands[1]))
             return (operands[1],)
         with at(node.location):
-            found = dispatch.apply(node.op, operands, node.attrs)
-        return found if isinstance(found, tuple) else (found,)
+            results = dispatch.apply(node.op, operands, node.attrs)
+        return results if isinstance(results, tuple) else (results,)
 
 
 def _may_share(value: Value) -> bool:
@@ -144,22 +147,22 @@ def _may_share(value: Value) -> bool:
 
 
 def _bindings(graph: Graph, tensors: Mapping[str, Any]) -> dict[str, tuple[str, Tensor]]:
-    """Class and tensor of each param and state, by path."""
-    wanted = {input_path(v): v for v in graph.inputs if input_class(v) != "input"}
-    missing = [path for path in wanted if path not in tensors]
+    """Return class and tensor of each param and state, by path."""
+    arguments = {input_path(v): v for v in graph.inputs if input_class(v) != "input"}
+    missing = [path for path in arguments if path not in tensors]
     if missing:
         raise ArgumentError(
             f"@{graph.name} has params and states without a tensor: {', '.join(missing)}",
-            remedy="graph.bound = {path: tensor, ...}, such as dict(model.named_parameters()), or tensors= of compile; "
-            "the graph that graphc.trace(model, ...) gives knows them",
+            remedy="set graph.bound = {path: tensor, ...}, such as dict(model.named_parameters()), or pass tensors= to "
+            "compile; graphs of graphc.trace(model, ...) have them",
         )
-    return {path: (input_class(v), _fitting(v, tensors[path])) for path, v in wanted.items()}
+    return {path: (input_class(v), _fitting(v, tensors[path])) for path, v in arguments.items()}
 
 
 def _fitting(value: Value, tensor: Tensor) -> Tensor:
-    """The tensor, if it is of the type of the argument."""
+    """Return the tensor if it has the type of the argument. Raise ShapeError or DTypeError."""
     if not isinstance(tensor, Tensor):
-        raise ArgumentError(f"%{value.name}: {type(tensor).__name__} is no tensor", remedy="graphc.tensor(...)")
+        raise ArgumentError(f"%{value.name}: {type(tensor).__name__} is not a tensor", remedy="pass graphc.tensor(...)")
     wrong: type[GraphcError] | None = None
     if tuple(tensor.shape) != value.shape:
         wrong = ShapeError
@@ -169,6 +172,6 @@ def _fitting(value: Value, tensor: Tensor) -> Tensor:
         shape = ",".join(map(str, tensor.shape))
         raise wrong(
             f"%{value.name} is {value.type} in the graph, got {tensor.dtype.name}[{shape}]",
-            remedy="a graph has the shapes of its trace: trace again with such an argument",
+            remedy="trace again with such an argument: a graph has the shapes of its trace",
         )
     return tensor

@@ -1,4 +1,4 @@
-"""Why a compiled function is compiled again: which guard of the variants that exist did not hold."""
+"""Reasons for a recompilation: the guards of existing variants that did not hold."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from graphc.tensors.structure import LEAF, Branch, Leaf, Open, Static, Structure
 
 _NONE: Mapping[str, str] = {}
 SHOWN = 8
-"""Most reasons that one message names."""
+"""Limit on the reasons in one message."""
 
 
 class Key(NamedTuple):
-    """What a variant was built for, apart from tensors outside."""
+    """The key of a variant: everything but tensors outside."""
 
     structure: Structure | int
-    """Of the arguments; a number where all are tensors."""
+    """Structure of the arguments; their number where all are tensors."""
     leaves: tuple[tuple[Any, ...], ...]
     """(element type, shape) of each tensor, and whether it requires gradients where that matters."""
     training: tuple[bool, ...]
-    """Flag of each module."""
+    """Training flag of each module."""
     grad_enabled: bool = True
     repeats: tuple[int, ...] = ()
-    """For each tensor the first one that is the same object; nothing where all are different."""
+    """For each tensor the first one that is the same object; empty where all are different."""
     machine: str = "host"
-    """Where the program runs, as far as the arguments tell."""
+    """Machine of the program, as far as the arguments determine it."""
     factors: Any = None
     """The element type of factors of products under autocast; None outside."""
     random: Any = None
-    """Where random numbers are drawn inside of the call of another module: paths, and how often each has drawn."""
+    """For random numbers inside another module's call: module paths, and the draws of each so far."""
 
 
 class Recompiles:
-    """Tells on stderr, when GRAPHC_EXPLAIN_RECOMPILES=1, why a function is compiled again."""
+    """Logs the reasons for recompiling a function, when GRAPHC_EXPLAIN_RECOMPILES=1."""
 
     def __init__(self, name: str):
         self.name = name
@@ -49,9 +49,12 @@ class Recompiles:
         modules: Modules,
         remarks: Mapping[str, str] = _NONE,
     ) -> list[str]:
-        """Called before a variant for ``key``, the fields of Key, is built; ``variants`` are those that exist, by key.
-        Each tells ``why`` it does not hold. ``remarks`` say more of numbers, by the way to an argument or by the title
-        of an attribute. Returns the reasons, none for the first variant."""
+        """Log the reasons for building a variant for ``key``, the fields of Key, and return them; none for the first
+        variant.
+
+        ``variants`` are the existing ones, by key; each explains by ``why`` which guard failed. ``remarks`` comment on
+        numbers, by the path of an argument or the title of an attribute.
+        """
         before, self._modules = self._modules, modules
         self._count += 1
         if self._count == 1 or not config.read().explain_recompiles:
@@ -66,14 +69,14 @@ class Recompiles:
         return reasons
 
     def _reasons(self, key: tuple[Any, ...], variants: Mapping[Any, Sequence[Any]], modules: Modules) -> list[str]:
-        """How the nearest variant differs."""
-        found = [variant.why() for variant in variants.get(key, ())]
-        found += [differences(Key(*old), Key(*key), modules) for old in variants if old != key]
-        return min(found, key=len, default=[])
+        """Return the differences from the nearest variant."""
+        candidates = [variant.why() for variant in variants.get(key, ())]
+        candidates += [differences(Key(*old), Key(*key), modules) for old in variants if old != key]
+        return min(candidates, key=len, default=[])
 
 
 def _with_remark(reason: str, remarks: Mapping[str, str]) -> str:
-    """A reason, with what there is to say of the number that it speaks of."""
+    """Return a reason with the remark on its number, if there is one."""
     path = reason.removeprefix(_STATIC).partition(":")[0]
     return f"{reason} ({remarks[path]})" if path in remarks else reason
 
@@ -82,27 +85,27 @@ _STATIC = "static argument "
 
 
 def differences(old: Key, new: Key, modules: Modules) -> list[str]:
-    """The guards in which two keys differ."""
-    found = structure_differences(old.structure, new.structure)
+    """Return the guards in which two keys differ."""
+    reasons = structure_differences(old.structure, new.structure)
     if len(old.leaves) == len(new.leaves):
         for number, (before, after) in enumerate(zip(old.leaves, new.leaves, strict=True)):
-            found += [f"{guard} of tensor {number}: {a} -> {b}" for guard, a, b in _leaf_differences(before, after)]
+            reasons += [f"{guard} of tensor {number}: {a} -> {b}" for guard, a, b in _leaf_differences(before, after)]
     if old.repeats != new.repeats:
-        found.append(f"arguments that are one tensor: {_groups(old.repeats)} -> {_groups(new.repeats)}")
+        reasons.append(f"arguments that are one tensor: {_groups(old.repeats)} -> {_groups(new.repeats)}")
     if old.grad_enabled != new.grad_enabled:
-        found.append(f"grad mode: {_on(old.grad_enabled)} -> {_on(new.grad_enabled)}")
+        reasons.append(f"grad mode: {_on(old.grad_enabled)} -> {_on(new.grad_enabled)}")
     if old.factors is not new.factors:
         names = ["off" if d is None else d.name for d in (old.factors, new.factors)]
-        found.append(f"autocast: {names[0]} -> {names[1]}")
+        reasons.append(f"autocast: {names[0]} -> {names[1]}")
     if old.machine != new.machine:
-        found.append(f"device: {old.machine} -> {new.machine}")
+        reasons.append(f"device: {old.machine} -> {new.machine}")
     if len(old.training) != len(new.training):
-        return [*found, f"modules: {len(old.training)} -> {len(new.training)}"]
+        return [*reasons, f"modules: {len(old.training)} -> {len(new.training)}"]
     names = _module_names(modules)
     for name, before, after in zip(names, old.training, new.training, strict=True):
         if before is not after:
-            found.append(f"training flag of {name}: {before} -> {after}")
-    return found
+            reasons.append(f"training flag of {name}: {before} -> {after}")
+    return reasons
 
 
 def _groups(repeats: tuple[int, ...]) -> str:
@@ -121,18 +124,18 @@ def _leaf_differences(old: tuple[Any, ...], new: tuple[Any, ...]) -> list[tuple[
 
 
 def _module_names(modules: Modules) -> list[str]:
-    """Path of each module within the first one, or its class."""
-    known: dict[int, str] = {}
+    """Return the path of each module within the first one, or its class."""
+    names: dict[int, str] = {}
     for module in modules.modules[:1]:
-        known = {id(m): name for name, m in module.named_modules()}
-    return [f"{known.get(id(m)) or type(m).__name__}" for m in modules.modules]
+        names = {id(m): name for name, m in module.named_modules()}
+    return [f"{names.get(id(m)) or type(m).__name__}" for m in modules.modules]
 
 
 def structure_differences(old: Structure | int, new: Structure | int) -> list[str]:
-    """Where the arguments of two calls differ in all but their tensors."""
+    """Return the differences between the arguments of two calls apart from tensors."""
     if isinstance(old, int) or isinstance(new, int):
         return [] if old == new else [f"arguments: {_shape(old)} -> {_shape(new)}"]
-    found: list[str] = []
+    reasons: list[str] = []
     stack: list[tuple[str, Structure, Structure]] = [("", old, new)]
     while stack:
         path, a, b = stack.pop()
@@ -145,12 +148,12 @@ def structure_differences(old: Structure | int, new: Structure | int) -> list[st
                 stack += [(f"{path}.{k}" if path else str(k), x, y) for k, x, y in steps]
                 continue
         if isinstance(b, Open):
-            found.append(f"number argument {path}: {_shape(a)} -> {b.value!r}; from now on each call gives it")
+            reasons.append(f"number argument {path}: {_shape(a)} -> {b.value!r}; now passed by each call")
         elif isinstance(a, Static) and isinstance(b, Static):
-            found.append(f"{_STATIC}{path}: {a.value!r} -> {b.value!r}")
+            reasons.append(f"{_STATIC}{path}: {a.value!r} -> {b.value!r}")
         else:
-            found.append(f"argument {path}: {_shape(a)} -> {_shape(b)}")
-    return sorted(found)
+            reasons.append(f"argument {path}: {_shape(a)} -> {_shape(b)}")
+    return sorted(reasons)
 
 
 def _shape(structure: Structure | int) -> str:

@@ -1,4 +1,4 @@
-"""Programs on tensors that each call names: their norm, and changes in place, without outputs or copies."""
+"""Native programs on tensors that each call passes by address: norms, and changes in place, without copies."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ _DENSE = 0x501
 
 
 def addresses(tensors: Sequence[Any]) -> list[int] | None:
-    """Where dense tensors of the host lie that can be written to and share no memory; None for others."""
-    found = []
+    """Return the addresses of dense, writeable host tensors that share no memory; None for others."""
+    starts = []
     for tensor in tensors:
         data = tensor._data
         if data.__class__ is not np.ndarray or tensor._view is not None or data.flags.num & _DENSE != _DENSE:
             return None
-        found.append(address_of(data))
-    spans = [(start, start + t._data.nbytes) for start, t in zip(found, tensors, strict=True)]
-    return found if _are_apart(spans) else None
+        starts.append(address_of(data))
+    spans = [(start, start + t._data.nbytes) for start, t in zip(starts, tensors, strict=True)]
+    return starts if _are_apart(spans) else None
 
 
 def can_be_written(arrays: Sequence[np.ndarray]) -> bool:
-    """Whether all of them may be written to, and share no memory."""
+    """Return whether all arrays are writeable and share no memory."""
     return all([a.flags.writeable for a in arrays]) and _are_apart([byte_bounds(a) for a in arrays if a.size])
 
 
@@ -50,10 +50,10 @@ def _are_apart(spans: list[tuple[int, int]]) -> bool:
 
 
 class InPlace:
-    """A change of each of some tensors by a number, in place."""
+    """An in-place change of each of some tensors by a number."""
 
     def __init__(self, name: str, types: Sequence[Type], number: DType, change: Callable[[Any, Any], Any]):
-        """``change`` gives what a tensor holds afterwards, of what it held and the number."""
+        """``change`` computes a tensor's new content from the old one and the number."""
         graph = Graph(name)
         factor = graph.add_input(TensorType(number), "number")
         paths = [str(i) for i in range(len(types))]
@@ -67,19 +67,19 @@ class InPlace:
         self._program.give_at(paths)
         self._dtype = number.numpy
 
-    def run(self, tensors: Sequence[Any], places: Sequence[int], number: Any) -> None:
-        """Changes tensors that lie at these places; each counts a write."""
-        given = np.array(number, self._dtype)
+    def run(self, tensors: Sequence[Any], pointers: Sequence[int], number: Any) -> None:
+        """Change tensors at these addresses, and count a write to each."""
+        scalar = np.array(number, self._dtype)
         program = self._program
-        arrays = [given, *[t._data for t in tensors]]
-        program.run_at([address_of(given), *places], program.sizes.fixed, (), lambda: arrays)
+        arrays = [scalar, *[t._data for t in tensors]]
+        program.run_at([address_of(scalar), *pointers], program.sizes.fixed, (), lambda: arrays)
         for tensor in tensors:
             if tensor._counter is not None:
                 tensor._counter[0] += 1
 
 
 class Norm:
-    """One number of the elements of some tensors."""
+    """A norm over all elements of some tensors."""
 
     def __init__(self, name: str, types: Sequence[Type], measure: Callable[[Sequence[Any]], Any]):
         graph = Graph(name)
@@ -89,9 +89,9 @@ class Norm:
         self._program = build(graph)
         self._dtype = dtype_of(graph.outputs[0].dtype.name)
 
-    def run(self, tensors: Sequence[Any], places: Sequence[int]) -> np.ndarray:
-        """That number for tensors that lie at these places."""
-        found = np.empty((), self._dtype.numpy)
+    def run(self, tensors: Sequence[Any], pointers: Sequence[int]) -> np.ndarray:
+        """Return the norm of tensors at these addresses."""
+        result = np.empty((), self._dtype.numpy)
         program = self._program
-        program.run_at([*places, address_of(found)], program.sizes.fixed, (), lambda: [t._data for t in tensors])
-        return found
+        program.run_at([*pointers, address_of(result)], program.sizes.fixed, (), lambda: [t._data for t in tensors])
+        return result

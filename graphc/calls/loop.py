@@ -1,4 +1,4 @@
-"""What compiled code does for eager training loops: updates of optimizers, and limits on gradients, as native calls."""
+"""Native programs for eager training loops: updates of optimizers, and clipping of gradients."""
 
 from __future__ import annotations
 
@@ -23,31 +23,31 @@ from graphc.tensors.native import use_native_loop
 from graphc.tensors.tensor import Tensor
 
 UPDATES = 8
-"""Updates of one optimizer that are kept, for different parameters with gradients and different settings."""
-KEPT = 64
-"""Programs on gradients that are kept, for different shapes."""
+"""Limit on the cached updates of one optimizer, for different parameters with gradients and different settings."""
+PROGRAM_LIMIT = 64
+"""Limit on cached programs on gradients, for different shapes."""
 
 _T = TypeVar("_T")
 
 
 class _Updates:
-    """The updates of one optimizer, the one that was used last in front; None for one that cannot be a program."""
+    """The updates of one optimizer, most recently used first."""
 
     def __init__(self) -> None:
-        self.known: list[Update] = []
+        self.cached: list[Update] = []
         self.refused = False
-        """Whether its rule cannot be traced: then it runs as it is from now on."""
+        """Whether tracing the rule failed: then the optimizer runs eagerly from now on."""
 
 
 class _Silent:
-    """In the place of what warns of many programs: those of a loss follow the sizes of the model's."""
+    """Replaces RecompileCount for losses: their programs follow the sizes of the model, so a warning does not help."""
 
     def note(self, key: Any, level: int) -> None:
-        """Nothing to tell."""
+        """Ignore a new program."""
 
 
 class Loop:
-    """See tensors.native.NativeLoop."""
+    """Implementation of tensors.native.NativeLoop."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -58,48 +58,49 @@ class Loop:
     # ---- optimizers
 
     def update(self, optimizer: Any, params: Sequence[Any]) -> bool:
-        """One step of an optimizer for these parameters, whose gradients are known."""
+        """Run one step of an optimizer for these parameters with gradients. Return False where no program can."""
         if not params or _takes_tangents() or is_inference_mode_enabled():
             return False
         updates = optimizer.updates
         if updates is None:
             updates = optimizer.updates = _Updates()
-        found = self._known(updates, optimizer, params)
-        if found is None and not updates.refused and all(map(is_plain, params)):
-            found = self._made(updates, optimizer, params)
-        return found is not None and found.run()
+        native_update = self._cached_update(updates, optimizer, params)
+        if native_update is None and not updates.refused and all(map(is_plain, params)):
+            native_update = self._new_update(updates, optimizer, params)
+        return native_update is not None and native_update.run()
 
-    def _known(self, updates: _Updates, optimizer: Any, params: Sequence[Any]) -> Update | None:
-        known = updates.known
-        if known and known[0].fits(optimizer, params):
-            return known[0]
-        for update in known[1:]:
+    def _cached_update(self, updates: _Updates, optimizer: Any, params: Sequence[Any]) -> Update | None:
+        cached = updates.cached
+        if cached and cached[0].fits(optimizer, params):
+            return cached[0]
+        for update in cached[1:]:
             if update.fits(optimizer, params):
-                updates.known = [update, *[other for other in known if other is not update]]
+                updates.cached = [update, *[other for other in cached if other is not update]]
                 return update
         return None
 
-    def _made(self, updates: _Updates, optimizer: Any, params: Sequence[Any]) -> Update | None:
+    def _new_update(self, updates: _Updates, optimizer: Any, params: Sequence[Any]) -> Update | None:
         with self._lock:
             try:
-                made = Update(optimizer, params)
-                if not made.fits(optimizer, params):
+                update = Update(optimizer, params)
+                if not update.fits(optimizer, params):
                     raise GraphcError(f"{type(optimizer).__name__}: its update changes what it depends on")
-            # NOTE: a rule of a user may raise anything where it is given traced tensors; it runs as it is then.
+            # NOTE: a user's rule may raise anything on traced tensors; then it runs eagerly.
             except Exception as error:
                 if optimizer.native:
                     raise
                 updates.refused = True
                 self._log.info("%s.step() goes through operations: %s", type(optimizer).__name__, error)
                 return None
-            updates.known = [made, *updates.known[: UPDATES - 1]]
-            return made
+            updates.cached = [update, *updates.cached[: UPDATES - 1]]
+            return update
 
     # ---- losses
 
     def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any | None:
-        """What a function without effects gives, as compiled code; None where that raises, as the function itself may
-        then do."""
+        """Return the result of a pure function, as compiled code; None where that raises, as the function itself may
+        then do.
+        """
         compiled = self._functions.get(function)
         if compiled is None:
             compiled = self._functions[function] = Compiled(function)
@@ -113,37 +114,37 @@ class Loop:
     # ---- gradients
 
     def total_norm(self, tensors: Sequence[Any], norm_type: float) -> Any | None:
-        """The norm of all elements together."""
-        places = self._places(tensors)
-        if places is None:
+        """Return the norm of all elements together; None where no program can compute it."""
+        pointers = self._pointers(tensors)
+        if pointers is None:
             return None
 
         types = _types(tensors)
         key = ("norm", float(norm_type), *types)
-        program = self._program(key, lambda: Norm("total_norm", types, lambda given: norm_of(given, norm_type)))
-        return Tensor._wrap(program.run(tensors, places))
+        program = self._program(key, lambda: Norm("total_norm", types, lambda values: norm_of(values, norm_type)))
+        return Tensor._wrap(program.run(tensors, pointers))
 
     def scale(self, tensors: Sequence[Any], factor: Any) -> bool:
-        """Multiplies tensors, in place, by a number of a known element type."""
+        """Multiply tensors in place by a number. Return False where no program can."""
         return self._change("scale", tensors, factor, float64 if factor.dtype == np.float64 else float32, ew.mul)
 
     def clamp(self, tensors: Sequence[Any], limit: float) -> bool:
-        """Limits all elements, in place, to ``-limit``..``limit``."""
+        """Clamp all elements in place to ``-limit``..``limit``. Return False where no program can."""
         wide = any([t.dtype is float64 for t in tensors])
         return self._change("clamp", tensors, limit, float64 if wide else float32, _clamped)
 
     def _change(
         self, name: str, tensors: Sequence[Any], number: Any, dtype: DType, change: Callable[[Any, Any], Any]
     ) -> bool:
-        places = self._places(tensors)
-        if places is None:
+        pointers = self._pointers(tensors)
+        if pointers is None:
             return False
         types = _types(tensors)
         program = self._program((name, dtype, *types), lambda: InPlace(name, types, dtype, change))
-        program.run(tensors, places, number)
+        program.run(tensors, pointers, number)
         return True
 
-    def _places(self, tensors: Sequence[Any]) -> list[int] | None:
+    def _pointers(self, tensors: Sequence[Any]) -> list[int] | None:
         if (
             not tensors
             or _takes_tangents()
@@ -153,14 +154,14 @@ class Loop:
         return addresses(tensors)
 
     def _program(self, key: Any, make: Callable[[], _T]) -> _T:
-        found = self._programs.get(key)
-        if found is None:
+        program = self._programs.get(key)
+        if program is None:
             with self._lock:
-                found = self._programs.get(key) or make()
-                if len(self._programs) >= KEPT:
+                program = self._programs.get(key) or make()
+                if len(self._programs) >= PROGRAM_LIMIT:
                     self._programs.pop(next(iter(self._programs)))
-                self._programs[key] = found
-        return found
+                self._programs[key] = program
+        return program
 
 
 def _takes_tangents() -> bool:

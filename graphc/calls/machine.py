@@ -1,4 +1,4 @@
-"""Where compiled code runs, by one name: a CPU (``host``, ``avx2``), or a device (``cuda:0``, ``cuda-emu``)."""
+"""Machines for compiled code, each by one name: a CPU (``host``, ``avx2``), or a device (``cuda:0``, ``cuda-emu``)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from graphc.ir.graph.graph import Graph
     from graphc.passes.base import Pass
 
-# The compiler is imported when something is compiled.
+# Import the compiler only when something is compiled.
 _compile_graph = deferred("graphc.compiler.compile:compile_graph")
 _compile_graph_for = deferred("graphc.compiler.device:compile_graph_for")
 _load_compiled = deferred("graphc.compiler.compile:load_compiled")
@@ -31,39 +31,41 @@ _is_on_device = deferred("graphc.tensors.placement:is_on_device")
 HOST = "host"
 
 
-def machine_named(target: str, place: Any, strict_order: bool = False) -> str:
-    """The name of the machine for the arguments ``target``, ``device`` and ``strict_order`` of a compile; raises
-    ArgumentError where both of the first are given or the device is none, and for a device in strict order, DeviceError
-    where it cannot be used, CompileError for a wrong target."""
-    if place is None or device(place).type == "cpu":
+def machine_named(target: str, where: Any, strict_order: bool = False) -> str:
+    """Return the name of the machine for the arguments ``target``, ``device`` and ``strict_order`` of a compile.
+
+    Raise ArgumentError where both target and device are set, for an invalid device, and for a device in strict order.
+    Raise DeviceError for an unusable device, CompileError for a wrong target.
+    """
+    if where is None or device(where).type == "cpu":
         running_target(target)
         return strict_name(target) if strict_order else target
     if strict_order:
-        raise ArgumentError(f"threads of {str(place)!r} share sums", remedy="strict_order=True is for CPUs")
+        raise ArgumentError(f"threads of {str(where)!r} share sums", remedy="use strict_order=True on CPUs only")
     if target != HOST:
-        raise ArgumentError(f"target={target!r} is a CPU, and device={str(place)!r} none", remedy="one of the two")
-    found = str(device(place))
-    device_named(found)
-    return found
+        raise ArgumentError(f"target={target!r} is a CPU, but device={str(where)!r} is not", remedy="pass one of them")
+    name = str(device(where))
+    device_named(name)
+    return name
 
 
 def strict_name(machine: str) -> str:
-    """The name of the same CPU in strict order."""
+    """Return the name of the same CPU in strict order."""
     return machine if machine.endswith(STRICT) else machine + STRICT
 
 
 def is_device(machine: str) -> bool:
-    """Whether it is no CPU."""
+    """Return whether a machine is not a CPU."""
     return isinstance(machine, str) and machine.partition(":")[0] in KINDS[1:]
 
 
 def target_for(machine: str) -> Target:
-    """What code is made for; raises what ``running_target`` and ``device_named`` do."""
+    """Return the target of code generation. Raise what ``running_target`` and ``device_named`` raise."""
     return _target_of(device_named(machine)) if is_device(machine) else running_target(machine)
 
 
 def compile_on(graph: Graph, machine: str, passes: Sequence[Pass] | None = None) -> CompiledGraph:
-    """Code for a graph, after the passes of the compiler unless others are given."""
+    """Compile a graph for a machine, with these graph passes or the standard ones."""
     options = {} if passes is None else {"passes": passes}
     if is_device(machine):
         return _compile_graph_for(graph, device_named(machine), **options)
@@ -71,16 +73,15 @@ def compile_on(graph: Graph, machine: str, passes: Sequence[Pass] | None = None)
 
 
 def load_on(compiled: Entry, machine: str) -> Any:
-    """The program of that code: an Executable, or a DeviceExecutable, which is called in the same way."""
+    """Load compiled code: as an Executable, or as a DeviceExecutable with the same interface."""
     return _load_on_device(compiled, device_named(machine)) if is_device(machine) else _load_compiled(compiled)
 
 
 def machine_of(machine: str, tensors: Iterable[Any]) -> str:
-    """The machine, or where none was asked for the device on which some of the tensors lie. Raises ArgumentError where
-    they lie on several."""
+    """Return the machine; for the default, the device of the tensors. Raise ArgumentError where they are on several."""
     if machine != HOST:
         return machine
-    found = {t._data.device.name for t in tensors if t._data.__class__ is not np.ndarray and _is_on_device(t._data)}
-    if len(found) > 1:
-        raise ArgumentError(f"tensors lie on {' and '.join(sorted(found))}", remedy="tensor.to(device)")
-    return found.pop() if found else machine
+    names = {t._data.device.name for t in tensors if t._data.__class__ is not np.ndarray and _is_on_device(t._data)}
+    if len(names) > 1:
+        raise ArgumentError(f"tensors are on {' and '.join(sorted(names))}", remedy="move them: tensor.to(device)")
+    return names.pop() if names else machine

@@ -1,4 +1,4 @@
-"""Memory budgets of compiled steps: the graph that is compiled where one is given."""
+"""Memory budgets of compiled steps: selection of the graph to compile."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Budget", "Within", "within_memory"]
 
 
 class Within(NamedTuple):
-    """What is compiled."""
+    """The graph to compile with its passes, and the report of the budget."""
 
     graph: Graph
     passes: Sequence[Pass]
@@ -24,7 +24,9 @@ class Within(NamedTuple):
 
 
 def within_memory(graph: Graph, budget: Budget | None, machine: str, passes: Sequence[Pass]) -> Within:
-    """The graph and its passes; under a budget a graph that fits it, to which passes of the user were applied."""
+    """Return the graph and its passes. Under a budget, return a graph that fits it, with the user's passes already
+    applied.
+    """
     if budget is None:
         return Within(graph, passes, None)
     fitted = fit_memory(graph, budget, target_for(machine), passes)

@@ -1,4 +1,4 @@
-"""Which numbers in arguments and attributes are part of the programs of a compiled function; each call gives others."""
+"""Dynamic numbers in arguments and attributes: each call passes their values, so other values need no new program."""
 
 from __future__ import annotations
 
@@ -16,239 +16,256 @@ from graphc.tensors.structure import Branch, Open, Static, Structure, numbers, w
 from graphc.tensors.tensor import Tensor
 from graphc.tracing.trace import Traced
 
-Given = list[tuple[str, Number]]
-"""Open numbers among the arguments, each with the way to it."""
+DynamicValues = list[tuple[str, Number]]
+"""Values of the dynamic numbers among the arguments, each with its path."""
 Fresh = Callable[[], TraceNumbers]
-Place = str | ReadPlace
-"""The way to an argument, or an attribute."""
+NumberSource = str | ReadPlace
+"""The path of an argument, or an attribute."""
 MOST_ANSWERS = 8
-"""Programs for different answers to questions about the same numbers, after which these are constants."""
+"""Programs for different outcomes of branches on the same numbers, after which these become constants."""
 
 
-class _Places:
+class _ArgumentNumbers:
     """The numbers in one structure of arguments."""
 
     def __init__(self, statics: Sequence[Static]):
         self.first = [static.key for static in statics]
-        """What the numbers of the first call are known by."""
+        """Keys of the numbers in the first call."""
         self.open: frozenset[int] = frozenset()
-        """Numbers of the places that each call gives. Replaced, never changed: other threads read it without a lock."""
+        """Indices of the dynamic numbers. Replaced as a whole, never mutated: other threads read it without a lock."""
 
 
 class _Program(Protocol):
-    """A program of the function."""
+    """A program of the compiled function."""
 
     @property
     def traced(self) -> Traced:
-        """What it was made of."""
+        """The trace from which it was compiled."""
         ...
 
 
-class NumberPlaces:
-    """For each structure of arguments, and for the attributes that are read, which numbers are open: given by each
-    call.
+class DynamicNumbers:
+    """The numbers that each call passes, for each structure of arguments and for the attributes read by the trace.
 
-    A number is a constant of the program at first, and open once it takes a second value; it becomes a constant for
-    good when a trace has needed its value.
+    A number starts as a constant of the program and becomes dynamic once it takes a second value. It becomes a constant
+    for good when a trace needs its value.
     """
 
     def __init__(self) -> None:
-        self._places: dict[Structure, _Places] = {}
+        self._states: dict[Structure, _ArgumentNumbers] = {}
         self._any = False
-        """Whether any number among the arguments is open."""
+        """Whether any number among the arguments is dynamic."""
         self._attributes: frozenset[ReadPlace] = frozenset()
-        """Those that are open."""
-        self._fixed: set[Place] = set()
+        """The dynamic attributes."""
+        self._fixed: set[NumberSource] = set()
         self.constants: dict[str, str] = {}
-        """The way to each number that is a constant for good, or the title of the attribute, and the line that needs
-        it."""
+        """For each number that is a constant for good, by path or by the attribute's title: the line that needs its
+        value.
+        """
         self._new: list[str] = []
-        """Titles of the attributes that were opened last."""
+        """Titles of the attributes that became dynamic last."""
 
-    def opened(self, structure: Any) -> tuple[Any, Given]:
-        """The structure that programs are known by, and the open numbers of this call, each with the way to it."""
+    def split(self, structure: Any) -> tuple[Any, DynamicValues]:
+        """Return the structure with dynamic numbers abstracted, and the values of these numbers with their paths."""
         if not self._any or not isinstance(structure, Branch):
             return structure, []
-        found = numbers(structure)
-        places = self._places.get(_loose(structure, found)) if found else None
-        taken = places.open if places is not None else ()
-        if not taken:
+        entries = numbers(structure)
+        state = self._states.get(_loose(structure, entries)) if entries else None
+        dynamic = state.open if state is not None else ()
+        if not dynamic:
             return structure, []
-        shown = [Open(s.value) if i in taken else s for i, (_, s) in enumerate(found)]
-        given = [(path, s.value) for i, (path, s) in enumerate(found) if i in taken]
-        return with_numbers(structure, iter(shown)), given
+        branches = [Open(s.value) if i in dynamic else s for i, (_, s) in enumerate(entries)]
+        values = [(path, s.value) for i, (path, s) in enumerate(entries) if i in dynamic]
+        return with_numbers(structure, iter(branches)), values
 
-    def learned(self, structure: Any, programs: Iterable[_Program] = ()) -> tuple[Any, Given]:
-        """As ``opened``, when none of the ``programs`` fits: numbers that are others than at first are open from now
-        on, and so are those in attributes that are others than for one of the programs."""
-        read = {place for program in programs for place in changed_numbers(program.traced.attributes.facts)}
+    def learn(self, structure: Any, programs: Iterable[_Program] = ()) -> tuple[Any, DynamicValues]:
+        """Make numbers dynamic that differ from their first values, then split. Called when none of the ``programs``
+        fits.
+
+        Attributes whose numbers differ from those in one of the programs become dynamic too.
+        """
+        read = {source for program in programs for source in changed_numbers(program.traced.attributes.facts)}
         new = read - self._fixed - self._attributes
         self._attributes |= new
-        self._new = [place.title for place in new]
-        found = numbers(structure) if isinstance(structure, Branch) else []
-        if found:
-            loose = _loose(structure, found)
-            places = self._places.setdefault(loose, _Places([s for _, s in found]))
-            for i, (path, static) in enumerate(found):
-                if static.key != places.first[i] and path not in self._fixed:
-                    places.open |= {i}
+        self._new = [source.title for source in new]
+        entries = numbers(structure) if isinstance(structure, Branch) else []
+        if entries:
+            loose = _loose(structure, entries)
+            state = self._states.setdefault(loose, _ArgumentNumbers([s for _, s in entries]))
+            for i, (path, static) in enumerate(entries):
+                if static.key != state.first[i] and path not in self._fixed:
+                    state.open |= {i}
                     self._any = True
-        return self.opened(structure)
+        return self.split(structure)
 
     @property
     def remarks(self) -> dict[str, str]:
-        """What messages say of numbers, by the way to an argument or by the title of an attribute."""
-        found = {path: f"its value is needed at {line}" for path, line in self.constants.items()}
-        return found | dict.fromkeys(self._new, "from now on each call gives it")
+        """Remarks on numbers for messages, by the path of an argument or the title of an attribute."""
+        constants_remarks = {path: f"its value is needed at {line}" for path, line in self.constants.items()}
+        return constants_remarks | dict.fromkeys(self._new, "now passed by each call")
 
     def fix(self, needed: Mapping[Any, str]) -> None:
-        """Makes numbers constants for good, by the place of each and the line that needs it."""
+        """Make numbers constants for good. ``needed`` maps each to the line that needs its value."""
         self._fixed.update(needed)
         self._attributes -= needed.keys()
         self.constants.update({p.title if isinstance(p, ReadPlace) else p: line for p, line in needed.items()})
-        for loose, places in self._places.items():
+        for loose, state in self._states.items():
             paths = [path for path, _ in numbers(loose)]
-            places.open -= {i for i, path in enumerate(paths) if path in needed}
-        self._any = any(places.open for places in self._places.values())
+            state.open -= {i for i, path in enumerate(paths) if path in needed}
+        self._any = any(state.open for state in self._states.values())
 
-    def traced(self, structure: Any, trace: Callable[[Fresh], Traced]) -> tuple[Any, Given, Traced, GivenNumbers]:
-        """What ``trace`` makes of a call with open numbers, which it gets from the function that it is given: new ones
-        for each trace. Numbers whose value it needs become constants, and it traces again.
+    def traced(
+        self, structure: Any, trace: Callable[[Fresh], Traced]
+    ) -> tuple[Any, DynamicValues, Traced, NumberInputs]:
+        """Trace a call with symbols for dynamic numbers. Numbers whose value the trace needs become constants; trace
+        again.
 
-        Returns structure and open arguments as ``opened``, the trace, and how its program takes the numbers.
+        Each call of ``trace`` gets a function that creates fresh symbols. Return the structure and dynamic values as
+        ``split`` does, the trace, and the inputs by which its program takes the numbers.
         """
         while True:
-            shape, given = self.opened(structure)
-            symbols = _Symbols(structure, shape, given, self._attributes, self._fixed)
-            if not given and not self._attributes:
-                found = trace(symbols)
-                if not symbols.places:
-                    return shape, given, found, GivenNumbers(None)
-                if not (needed := symbols.pinned() | found.attributes.pinned_reads):
-                    return shape, given, found, symbols.taken()
+            shape, dynamic = self.split(structure)
+            symbols = _Symbols(structure, shape, dynamic, self._attributes, self._fixed)
+            if not dynamic and not self._attributes:
+                result = trace(symbols)
+                if not symbols.sources:
+                    return shape, dynamic, result, NumberInputs(None)
+                if not (needed := symbols.pinned() | result.attributes.pinned_reads):
+                    return shape, dynamic, result, symbols.inputs()
                 self.fix(needed)
                 continue
             try:
-                found = trace(symbols)
-            # NOTE: Python code in C may refuse what stands for a number. What is wrong with the call itself is raised
-            # by the trace without open numbers.
+                result = trace(symbols)
+            # NOTE: C extensions may refuse a symbol where they expect a number. If the call itself is wrong, the trace
+            # without symbols raises the error.
             except Exception as error:
-                if not symbols.places:
+                if not symbols.sources:
                     raise
-                found, place = trace(TraceNumbers), f"{raised_at(error)}, {type(error).__name__}"
-                self.fix(dict.fromkeys(symbols.places, place))
-                if found.training is None:
-                    return *self.opened(structure), found, GivenNumbers(None)
+                result, location = trace(TraceNumbers), f"{raised_at(error)}, {type(error).__name__}"
+                self.fix(dict.fromkeys(symbols.sources, location))
+                if result.training is None:
+                    return *self.split(structure), result, NumberInputs(None)
                 continue
-            needed = symbols.pinned() | found.attributes.pinned_reads
-            if place := found.attributes.asks_type:
-                needed = dict.fromkeys(symbols.places, f"{place}, type()")
+            needed = symbols.pinned() | result.attributes.pinned_reads
+            if location := result.attributes.asks_type:
+                needed = dict.fromkeys(symbols.sources, f"{location}, type()")
             if not needed:
-                return shape, given, found, symbols.taken()
+                return shape, dynamic, result, symbols.inputs()
             self.fix(needed)
 
 
 class _Symbols:
-    """Makes new numbers for each trace of a call, where symbols stand for those that are open."""
+    """Creates fresh symbols for the dynamic numbers at each trace of a call."""
 
-    def __init__(self, structure: Any, shape: Any, given: Given, opened: frozenset[ReadPlace], fixed: set[Place]):
-        self._all = list(zip(numbers(structure), numbers(shape), strict=True)) if given else []
-        self._given = given
-        self._opened, self._fixed = opened, frozenset(fixed)
+    def __init__(
+        self,
+        structure: Any,
+        shape: Any,
+        dynamic: DynamicValues,
+        dynamic_attributes: frozenset[ReadPlace],
+        fixed: set[NumberSource],
+    ):
+        self._all = list(zip(numbers(structure), numbers(shape), strict=True)) if dynamic else []
+        self._dynamic = dynamic
+        self._dynamic_attributes, self._fixed = dynamic_attributes, frozenset(fixed)
         self._traces: list[TraceNumbers] = []
 
     def __call__(self) -> TraceNumbers:
-        record = NumberRecord([number for _, number in self._given])
+        record = NumberRecord([number for _, number in self._dynamic])
         symbols = iter(record.symbols)
         arguments = tuple([next(symbols) if isinstance(b, Open) else a.value for (_, a), (_, b) in self._all])
-        self._traces.append(TraceNumbers(arguments, record, self._opened, self._fixed))
+        self._traces.append(TraceNumbers(arguments, record, self._dynamic_attributes, self._fixed))
         return self._traces[-1]
 
-    def _places(self, trace: TraceNumbers) -> list[Place]:
-        return [*(path for path, _ in self._given), *(read.place for read in trace.reads.values())]
+    def _sources(self, trace: TraceNumbers) -> list[NumberSource]:
+        return [*(path for path, _ in self._dynamic), *(read.place for read in trace.reads.values())]
 
     @property
-    def places(self) -> list[Place]:
-        """The numbers for which the traces have got symbols."""
-        return [place for trace in self._traces for place in self._places(trace)]
+    def sources(self) -> list[NumberSource]:
+        """The numbers for which the traces have created symbols."""
+        return [source for trace in self._traces for source in self._sources(trace)]
 
-    def pinned(self) -> dict[Place, str]:
-        """The open numbers whose values a trace has needed, each with the line."""
-        return {self._places(t)[i]: place for t in self._traces for i, place in t.record.pinned.items()}
+    def pinned(self) -> dict[NumberSource, str]:
+        """Return the dynamic numbers whose values a trace needed, each with the line."""
+        return {self._sources(t)[i]: line for t in self._traces for i, line in t.record.pinned.items()}
 
-    def taken(self) -> GivenNumbers:
-        """How a program of the last trace takes its numbers."""
+    def inputs(self) -> NumberInputs:
+        """Return the number inputs for a program of the last trace."""
         trace = self._traces[-1]
-        places = self._places(trace)
-        return GivenNumbers(trace.record if places else None, places, list(trace.reads.values()))
+        sources = self._sources(trace)
+        return NumberInputs(trace.record if sources else None, sources, list(trace.reads.values()))
 
 
-def _loose(structure: Structure, found: Sequence[tuple[str, Static]]) -> Structure:
-    return with_numbers(structure, iter([Open(s.value) for _, s in found]))
+def _loose(structure: Structure, entries: Sequence[tuple[str, Static]]) -> Structure:
+    return with_numbers(structure, iter([Open(s.value) for _, s in entries]))
 
 
-class GivenNumbers:
-    """How a program takes the open numbers of its calls: what its trace has made of them."""
+class NumberInputs:
+    """The inputs by which a program takes the dynamic numbers of its calls, as its trace recorded them."""
 
-    def __init__(self, record: NumberRecord | None, places: Sequence[Place] = (), reads: Sequence[NumberRead] = ()):
-        """``places`` are those of the numbers of the record, at last those of ``reads``."""
+    def __init__(
+        self, record: NumberRecord | None, sources: Sequence[NumberSource] = (), reads: Sequence[NumberRead] = ()
+    ):
+        """``places`` are the sources of the record's numbers. The last of them belong to ``reads``."""
         self._record = record
-        self._places = places
+        self._sources = sources
         self._reads = [(read.fact, type(read.fact.value)) for read in reads]
         self._inputs = [] if record is None else list(record.inputs)
         self._refused: Sequence[Number] | None = None
-        """The numbers that it refused last, up to one of another type."""
+        """The numbers refused last, up to and excluding one of another type."""
 
     @property
-    def is_none(self) -> bool:
-        """Whether the program takes no numbers."""
+    def is_empty(self) -> bool:
+        """Whether the program takes no dynamic numbers."""
         return self._record is None
 
     @property
     def are_watched(self) -> bool:
-        """Whether the words of its account tell of another number in an attribute."""
+        """Whether watched memory words reveal each change of a number in an attribute."""
         return all([isinstance(fact, Entry) for fact, _ in self._reads])
 
-    def tensors(self, given: Given) -> list[Tensor] | None:
-        """What the program takes for these numbers and those in attributes, tensors without dimensions; None where it
-        does not fit them. Each attribute is read once."""
+    def tensors(self, dynamic: DynamicValues) -> list[Tensor] | None:
+        """Return the program's inputs for these numbers and those in attributes, as scalar tensors.
+
+        Return None where the numbers do not fit. Read each attribute once.
+        """
         if self._record is None:
             return []
-        plain = [number for _, number in given]
+        plain = [number for _, number in dynamic]
         for fact, kind in self._reads:
             number = fact.now()
             if type(number) is not kind:
                 self._refused = plain
                 return None
             plain.append(number)
-        return self._made(plain)
+        return self._scalars(plain)
 
-    def of_trace(self) -> list[Tensor]:
-        """What it takes for the numbers of the call that was traced."""
-        return [] if self._record is None else self._made(self._record.given) or []
+    def traced_tensors(self) -> list[Tensor]:
+        """Return the program's inputs for the numbers of the traced call."""
+        return [] if self._record is None else self._scalars(self._record.given) or []
 
-    def _made(self, plain: Sequence[Number]) -> list[Tensor] | None:
+    def _scalars(self, plain: Sequence[Number]) -> list[Tensor] | None:
         assert self._record is not None
         slots = self._record.replay(plain)
         try:
             if slots is not None:
                 scalar = dispatch.default().scalar
                 return [scalar(element(slots[i], dtype), dtype) for i, dtype in self._inputs]
-        except ArgumentError:  # a whole number beyond i64, which a trace refuses with the line
+        except ArgumentError:  # an int beyond i64; a new trace will refuse it and name the line
             pass
         self._refused = plain
         return None
 
     @property
-    def asks(self) -> dict[Place, str]:
-        """The places of numbers of which it depends on answers, each with the line that asked first."""
-        return {} if self._record is None else {self._places[i]: place for i, place in self._record.asked.items()}
+    def asks(self) -> dict[NumberSource, str]:
+        """The numbers on whose values branches depend, each with the line that asked first."""
+        return {} if self._record is None else {self._sources[i]: line for i, line in self._record.asked.items()}
 
     def why(self) -> list[str]:
-        """Why it did not fit the last numbers that it refused."""
+        """Explain why the last refused numbers did not fit."""
         if self._record is None or self._refused is None:
             return []
-        if len(self._refused) < len(self._places):
-            return [self._reads[len(self._refused) - len(self._places)][0].why()]
-        titles = [place.title if isinstance(place, ReadPlace) else place for place in self._places]
+        if len(self._refused) < len(self._sources):
+            return [self._reads[len(self._refused) - len(self._sources)][0].why()]
+        titles = [source.title if isinstance(source, ReadPlace) else source for source in self._sources]
         return [f"numbers {', '.join(titles)}: {self._record.why(self._refused)}"]

@@ -1,4 +1,4 @@
-"""What a trace relies on besides its arguments: tensors that it binds, and what it has read of the world outside."""
+"""The world outside of a trace: tensors bound by it, and values read besides its arguments."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from graphc.tracing.trace import Traced, is_module
 
 
 class Outside:
-    """As it was when the trace was made: what is made of it later compares with that."""
+    """The state of the world outside at the time of the trace. Later checks compare with it."""
 
     def __init__(self, traced: Traced, modules: Modules):
-        known = set(map(id, modules.modules))
-        met = [m for m in traced.attributes.owners.values() if is_module(m) and id(m) not in known]
-        self.modules = whole = Modules([*modules.modules, *met]) if met else modules
-        """Those that were known, and those that the trace has met."""
+        own = set(map(id, modules.modules))
+        met = [m for m in traced.attributes.owners.values() if is_module(m) and id(m) not in own]
+        self.modules = every = Modules([*modules.modules, *met]) if met else modules
+        """The modules of the function, and those that the trace met."""
         tensors = TensorHooks(a.tensor for a in traced.arguments)
         reads = traced.attributes
         facts = [fact for key, fact in reads.facts.items() if key not in reads.numbers.reads]
-        self._counted: list[Fact] = [whole, Sharing(whole), ModuleHooks(whole), tensors, DefaultType()]
+        self._counted: list[Fact] = [every, Sharing(every), ModuleHooks(every), tensors, DefaultType()]
         self._counted += [f for f in facts if isinstance(f, ClassOf) and f.counted]
         self._watched = [f for f in facts if not (isinstance(f, ClassOf) and f.counted)]
-        self._watched += [*_attributes_of_tensors(traced), *whole.tables()]
+        self._watched += [*_attributes_of_tensors(traced), *every.tables()]
         numbers = [read.fact for read in reads.numbers.reads.values()]
         self._moving = [fact.table for fact in numbers if isinstance(fact, Entry)]
         self._methods = [f for f in facts if isinstance(f, SpecialMethods)]
@@ -41,9 +41,9 @@ class Outside:
             f for f in (*facts, *numbers) if hasattr(f, "now") and not isinstance(f, SpecialMethods)
         ]
         self._constants = [*traced.constants, *(traced.training.facts if traced.training else ())]
-        places = {**(traced.training.places if traced.training else {}), **whole.places()}
-        found = [(a.tensor, input_class(a.value), input_path(a.value)) for a in traced.arguments]
-        self.slots = {path: Slot(t, places.get(id(t)), f"{cls} {path!r}") for t, cls, path in found}
+        locations = {**(traced.training.places if traced.training else {}), **every.locations()}
+        described = [(a.tensor, input_class(a.value), input_path(a.value)) for a in traced.arguments]
+        self.slots = {path: Slot(t, locations.get(id(t)), f"{cls} {path!r}") for t, cls, path in described}
         """The tensors outside that the trace uses, by path."""
         self._constants += [SameShare()] if RANDOM in self.slots else []
         self._counted += [_Same(s) for s in self.slots.values() if s.counted and self._trains(traced, s.tensor())]
@@ -61,7 +61,7 @@ class Outside:
         owner: object,
         lasting: bool = False,
     ) -> Callable[..., Any]:
-        """``run`` as a function that calls Python functions, which leave what the trace has read as it is."""
+        """Return ``run`` with support for its Python functions, which must not change values read by the trace."""
         served = serving(run, functions, state, owner, lasting)
         if all(function.takes_only or function.lends for function in functions):
             return served
@@ -74,8 +74,10 @@ class Outside:
 
     @contextmanager
     def _unchanged(self) -> Iterator[None]:
-        """Raises HookError behind a call in which Python functions have changed an attribute or a variable that the
-        trace has read: eager mode would have read the new value."""
+        """Raise HookError after a call whose Python functions changed an attribute or variable read by the trace.
+
+        Eager mode would have read the new value.
+        """
         before = [fact.now() for fact in self._reads]
         yield
         for fact, value in zip(self._reads, before, strict=True):
@@ -87,40 +89,40 @@ class Outside:
                 raise _changed(fact.title)
 
     def account(self, more: Sequence[Fact] = ()) -> Account:
-        """All facts but those about tensors in ``slots``; ``more`` is looked at with each call."""
+        """Return all facts except those about tensors in ``slots``. Each call checks ``more`` too."""
         return Account(self._counted, self._watched, [*more, *self._constants], unchanged, self._moving)
 
 
 class _Same:
-    """The fact that a place holds the very parameter whose gradient a training function sets."""
+    """Guard: a slot holds the same parameter whose gradient a training function sets."""
 
     def __init__(self, slot: Slot):
         self._slot, self._tensor = slot, slot.tensor()
 
     def holds(self) -> bool:
-        """Whether it is still there."""
+        """Check that it still does."""
         return self._slot.tensor() is self._tensor
 
     def why(self) -> str:
-        """What has changed."""
-        return f"{self._slot.title}: another tensor has taken its place"
+        """Return what changed."""
+        return f"{self._slot.title}: another tensor replaced it"
 
 
 def _changed(what: str) -> HookError:
     return HookError(
-        f"a hook or an opaque function has changed what the compiled code had read before: {what}; the call has used "
+        f"a hook or an opaque function changed a value that the compiled code had already read: {what}; the call used "
         "the old value",
         remedy="change it between calls, or return what forward needs",
     )
 
 
 _FIELDS = frozenset({"dtype", "persistent"})
-"""What the library keeps with tensors under names that do not begin with an underscore."""
+"""Names without a leading underscore that the library sets on tensors."""
 
 
 def _attributes_of_tensors(traced: Traced) -> Iterator[Entry]:
-    """What users have attached to tensors outside; reading it is not recorded, for tensors are read all the time."""
-    for tensor in [found.tensor for found in (*traced.arguments, *traced.constants)]:
+    """Yield facts about users' attributes on tensors outside. Reads of tensors are too frequent to record."""
+    for tensor in [argument.tensor for argument in (*traced.arguments, *traced.constants)]:
         for name in vars(tensor):
             if name[0] != "_" and name not in _FIELDS:
                 yield Entry(vars(tensor), name, f"attribute {name!r} of a tensor", crowded=True)

@@ -1,4 +1,4 @@
-"""Tensors on devices: their memory, and operations on them as small programs, one for each kind of operands."""
+"""Tensors on devices: their memory, and operations as small cached programs, one for each op and operand types."""
 
 from __future__ import annotations
 
@@ -20,50 +20,50 @@ from graphc.runtime.devices import device_named
 from graphc.runtime.devices.array import DeviceArray, from_cuda_array_interface, from_dlpack, from_host
 from graphc.tensors.placement import is_following_rules, is_on_device, on_host, use_placement
 
-KEPT = 4096
-"""Programs of operations that are kept in memory."""
+PROGRAM_LIMIT = 4096
+"""Limit on cached programs of operations."""
 
 
 class DevicePlacement:
-    """See tensors.placement.Placement."""
+    """Implementation of tensors.placement.Placement."""
 
     def __init__(self) -> None:
         self._programs: dict[Any, Any] = {}
         self._lock = Lock()
 
     def check(self, place: device) -> None:
-        """Raises DeviceError where the device cannot be used."""
+        """Raise DeviceError where the device cannot be used."""
         if place != CPU:
             device_named(str(place))
 
     def put(self, array: Any, place: device) -> Any:
-        """A copy on a device."""
-        # NOTE: between two devices through the host: what one GPU may read of another is not asked.
+        """Return a copy on a device."""
+        # NOTE: copy between two devices through the host, since peer access between GPUs is not checked.
         return on_host(array) if place.type == "cpu" else from_host(device_named(str(place)), on_host(array))
 
     def compute(self, op: OpDef, attrs: Mapping[str, Any], arrays: Sequence[Any]) -> Any:
-        """A view where the op makes one, else what its program gives."""
+        """Return a view where the op makes one, else the results of its program."""
         where = _common_device(op, arrays)
         if op.alias is not None or op.has(Trait.VIEW):
-            found = _view(op, attrs, arrays)
-            if found is not None:
-                return found
-        results = self._program(op, attrs, arrays, where).run([_taken(a, where) for a in arrays])
+            view = _view(op, attrs, arrays)
+            if view is not None:
+                return view
+        results = self._program(op, attrs, arrays, where).run([_dense_on(a, where) for a in arrays])
         return results[0] if len(results) == 1 else tuple(results)
 
     def _program(self, op: OpDef, attrs: Mapping[str, Any], arrays: Sequence[Any], where: Any) -> Any:
         key = (op, repr(sorted(attrs.items())), where.name, *[(a.dtype, a.shape) for a in arrays])
-        found = self._programs.get(key)
-        if found is None:
+        program = self._programs.get(key)
+        if program is None:
             with self._lock:
-                found = self._programs.get(key) or compile_for_device(_graph(op, attrs, arrays), where, records=False)
-                if len(self._programs) >= KEPT:
+                program = self._programs.get(key) or compile_for_device(_graph(op, attrs, arrays), where, records=False)
+                if len(self._programs) >= PROGRAM_LIMIT:
                     self._programs.pop(next(iter(self._programs)))
-                self._programs[key] = found
-        return found
+                self._programs[key] = program
+        return program
 
     def write(self, target: Any, source: Any) -> None:
-        """Copies on the device where both lie on it and have one element type, else through the host."""
+        """Copy on the device where both arrays are on it with one element type, else through the host."""
         if not is_on_device(target):
             np.copyto(target, on_host(source))
         elif is_on_device(source) and source.device is target.device and source.dtype == target.dtype:
@@ -72,14 +72,14 @@ class DevicePlacement:
             target.set(on_host(source))
 
     def share(self, first: Any, second: Any) -> bool:
-        """Whether the bytes between first and last element overlap."""
+        """Return whether the byte ranges from first to last element overlap."""
         if not (is_on_device(first) and is_on_device(second)) or first.device is not second.device:
             return False
         (a, b), (c, d) = first.byte_bounds(), second.byte_bounds()
         return a < d and c < b
 
     def imported(self, source: Any) -> Any:
-        """An array over memory of a GPU."""
+        """Return an array over memory of a GPU; None for other sources."""
         where = getattr(source, "__dlpack_device__", None)
         if where is not None:
             kind, number = where()
@@ -90,36 +90,38 @@ class DevicePlacement:
 
 
 def _stays(array: np.ndarray) -> bool:
-    """Whether an array of the host does not go along with a device: one number repeated does."""
+    """Return whether a host array does not follow the other operands to their device. A repeated number does."""
     return array.dtype.kind == "f" and any(array.strides) and not is_following_rules()
 
 
 def _common_device(op: OpDef, arrays: Sequence[Any]) -> Any:
-    """The device that computes an op; raises DeviceError for operands that lie on several.
+    """Return the device that computes an op. Raise DeviceError for operands on several devices.
 
-    Numbers without dimensions, also repeated ones, whole numbers (indices, labels, random state) and masks of the host
-    go along with any device. NOTE: PyTorch takes indices of the host for indexing only."""
+    Scalars, also repeated ones, whole numbers (indices, labels, random state) and masks of the host follow to any
+    device. NOTE: PyTorch accepts host indices for indexing only.
+    """
     where = next(a.device for a in arrays if is_on_device(a))
     for array in arrays:
         there = is_on_device(array)
         if array.device is not where if there else _stays(array):
             other = array.device.name if there else CPU
             raise DeviceError(
-                f"{op.name}: one operand is on {where.name}, another one on {other}", remedy=f".to({where.name!r})"
+                f"{op.name}: one operand is on {where.name}, another one on {other}", remedy=f"call .to({where.name!r})"
             )
     return where
 
 
-def _taken(array: Any, where: Any) -> DeviceArray:
-    """An operand as a program takes it: dense, on its device."""
+def _dense_on(array: Any, where: Any) -> DeviceArray:
+    """Return an operand in the form for a program: dense, on its device."""
     if is_on_device(array) and array.device is where:
         return array.contiguous()
     return from_host(where, on_host(array))
 
 
 def _view(op: OpDef, attrs: Mapping[str, Any], arrays: Sequence[Any]) -> DeviceArray | None:
-    """The view that the op makes of its first operand, found on memory of the host that nobody touches; None where it
-    makes a copy."""
+    """Return the op's view of its first operand, derived from a run on dummy host memory; None where the op makes a
+    copy.
+    """
     array = arrays[0]
     if not is_on_device(array) or op.reference is None:
         return None
@@ -127,15 +129,15 @@ def _view(op: OpDef, attrs: Mapping[str, Any], arrays: Sequence[Any]) -> DeviceA
     block = np.empty(max(1, high - low), np.uint8)
     first = np.ndarray(array.shape, array.dtype, block, array.address - low if array.size else 0, array.strides)
     others = [np.zeros(a.shape, a.dtype) for a in arrays[1:]]
-    found = op.reference(first, *others, **attrs)
-    if not isinstance(found, np.ndarray) or found.dtype != array.dtype:
+    result = op.reference(first, *others, **attrs)
+    if not isinstance(result, np.ndarray) or result.dtype != array.dtype:
         return None
-    if not found.size or not np.may_share_memory(found, block):
+    if not result.size or not np.may_share_memory(result, block):
         return None
-    moved = found.__array_interface__["data"][0] - first.__array_interface__["data"][0]
-    writeable = array.writeable and bool(found.flags.writeable)
+    moved = result.__array_interface__["data"][0] - first.__array_interface__["data"][0]
+    writeable = array.writeable and bool(result.flags.writeable)
     return DeviceArray(
-        array.device, array.memory, found.shape, array.dtype, found.strides, array.offset + moved, writeable
+        array.device, array.memory, result.shape, array.dtype, result.strides, array.offset + moved, writeable
     )
 
 

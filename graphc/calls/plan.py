@@ -1,4 +1,4 @@
-"""What a program takes, known without a call: memory, code, prepacked weights, the estimated time."""
+"""Cost of a program before any call: memory, code, prepacked weights, the estimated time."""
 
 from __future__ import annotations
 
@@ -18,17 +18,19 @@ class Plan:
     signature: tuple[str, ...]
     """Name, element type and shape of each input."""
     arena: int
-    """Scratch memory of a call, of the larger one of the forward and the backward program; with named dimensions for
-    the sizes that were asked for."""
+    """Scratch memory of a call, of the larger of the forward and the backward program; with named dimensions at the
+    requested sizes.
+    """
     constants: int
     prepacked: int
-    """What is made of weights and kept; programs of one model share what is equal."""
+    """Cached arrays packed from weights. Programs of one model share equal ones."""
     code: int
     nanoseconds: int
-    """Expected time of a call on one core, roughly, the backward pass included; 0 when unknown. With named dimensions
-    that of a call of the expected sizes."""
+    """Rough estimate for a call on one core, including the backward pass; 0 when unknown. With named dimensions at the
+    expected sizes.
+    """
     chosen: int = 0
-    """Kernels that have several versions, one of which runs in a call; 0 without named dimensions."""
+    """Kernels with several versions, of which a call selects one; 0 without named dimensions."""
 
     def __str__(self) -> str:
         chosen = f", {self.chosen} kernels in several versions" if self.chosen else ""
@@ -40,16 +42,18 @@ class Plan:
 
 
 def plan_of(*programs: Executable, sizes: Mapping[str, int] = MappingProxyType({})) -> Plan:
-    """The plan of a program, and of the backward program that belongs to it, for a call in which named dimensions have
-    these sizes, those not named their expected ones. Raises ArgumentError for an unknown name, and for a size outside
-    of its range."""
+    """Return the plan of a program and its backward program, for a call with these named sizes.
+
+    Dimensions without a size have the expected one. Raise ArgumentError for an unknown name, and for a size out of its
+    range.
+    """
     first = programs[0]
-    found = [p.sizes.of_dimensions({n: s for n, s in sizes.items() if p is first or _has(p, n)}) for p in programs]
+    resolved = [p.sizes.of_dimensions({n: s for n, s in sizes.items() if p is first or _has(p, n)}) for p in programs]
     manifests = [program.manifest for program in programs]
     return Plan(
         first.manifest.name,
         tuple(map(str, first.inputs)),
-        max(call.arena for call in found),
+        max(call.arena for call in resolved),
         sum(m.constants for m in manifests),
         sum(spec.nbytes for spec in first.bound if spec.path.startswith(PREPACKED)),
         sum(program.code_bytes for program in programs),

@@ -1,80 +1,95 @@
-"""Prepacked weights by what they are made of and how: programs that need the same ones share their memory."""
+"""Process-wide cache of prepacked weights: programs that pack the same weights the same way share one array."""
 
 from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Hashable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from graphc.base.locks import Lock
 
 
+class Source(NamedTuple):
+    """A weight's array at one version."""
+
+    array: np.ndarray
+    counter: list[int]
+    """The live counter of writes to the weight. It has a second element once memory was handed out for uncounted
+    writes."""
+    version: list[int]
+    """A copy of the counter, taken when the array was read."""
+
+    @property
+    def is_shareable(self) -> bool:
+        """Whether every write to the memory is counted."""
+        return len(self.version) <= 1
+
+
 class Prepacked:
-    """An array that was made of weights. It is shared as long as some program keeps it."""
+    """An array packed from weights. The cache shares it for as long as some program holds it."""
 
-    __slots__ = ("__weakref__", "array", "counters", "sources", "versions")
+    __slots__ = ("__weakref__", "array", "sources")
 
-    def __init__(
-        self, array: np.ndarray, sources: Sequence[np.ndarray], counters: Sequence[list[int]], versions: list[list[int]]
-    ):
+    def __init__(self, array: np.ndarray, sources: Sequence[Source]):
         self.array = array
         self.sources = tuple(sources)
-        """The weights' arrays; as they live, their identity stands for them."""
-        self.counters = tuple(counters)
-        """Of the writes to the weights."""
-        self.versions = versions
-        """What the counters were when the array was made."""
+        """The weights. Their arrays stay alive here, so that ``id`` identifies them in the cache's keys."""
 
 
-_kept: weakref.WeakValueDictionary[Hashable, Prepacked] = weakref.WeakValueDictionary()
+_cache: weakref.WeakValueDictionary[Hashable, Prepacked] = weakref.WeakValueDictionary()
 _lock = Lock()
 
 
-def find(
-    recipe: Hashable, sources: Sequence[np.ndarray], counters: Sequence[list[int]], versions: list[list[int]]
-) -> Prepacked | None:
-    """What was made by a recipe of these arrays when their counters were ``versions``, or None where no program keeps
-    it. An empty recipe, and memory that can be written to without being counted, stand for themselves."""
-    if not recipe or any(len(v) > 1 for v in versions):
+def find(recipe: Hashable, sources: Sequence[Source]) -> Prepacked | None:
+    """Return the array packed by a recipe from these sources at these versions, or None where no program holds one.
+
+    None also for an empty recipe, and for memory with uncounted writes: neither is ever shared.
+    """
+    if not recipe or not all(source.is_shareable for source in sources):
         return None
-    found = _kept.get((recipe, *map(id, sources)))
-    if found is None or found.versions != versions:
+    packed = _cache.get((recipe, *(id(source.array) for source in sources)))
+    if packed is None:
         return None
-    same = all(a is b for a, b in zip(found.counters, counters, strict=True))
-    return found if same else None
+    for cached, source in zip(packed.sources, sources, strict=True):
+        if cached.counter is not source.counter or cached.version != source.version:
+            return None
+    return packed
 
 
-def keep(recipe: Hashable, made: Prepacked) -> Prepacked:
-    """Offers an array to other programs; returns what another thread has offered meanwhile, if it has."""
-    if not recipe or any(len(v) > 1 for v in made.versions):
-        return made
+def keep(recipe: Hashable, packed: Prepacked) -> Prepacked:
+    """Add an array to the cache. Return it, or the equal one that another thread has added meanwhile."""
+    if not recipe or not all(source.is_shareable for source in packed.sources):
+        return packed
     with _lock:
-        found = find(recipe, made.sources, made.counters, made.versions)
-        if found is None:
-            _kept[recipe, *map(id, made.sources)] = found = made
-        return found
+        cached = find(recipe, packed.sources)
+        if cached is None:
+            _cache[recipe, *(id(source.array) for source in packed.sources)] = cached = packed
+        return cached
 
 
 def prepared(
     run: Callable[[Sequence[bool]], list[np.ndarray]],
     recipes: Sequence[tuple[Hashable, Sequence[int]]],
-    sources: Sequence[np.ndarray],
+    arrays: Sequence[np.ndarray],
     counters: Sequence[list[int]],
     versions: Sequence[list[int]],
 ) -> tuple[Prepacked, ...]:
-    """What is made of arrays: that of another program where it is the same, all together otherwise, by ``run``, which
-    is told which results are known already. Of each result ``recipes`` holds what it is known by, and which of the
-    sources it is made of."""
-    parts = [
-        ([sources[i] for i in taken], [counters[i] for i in taken], [versions[i] for i in taken])
-        for _, taken in recipes
-    ]
-    found = [find(recipe, *part) for (recipe, _), part in zip(recipes, parts, strict=True)]
-    if all(found):
-        return tuple(f for f in found if f)
-    made = run([known is not None for known in found])
+    """Return the packed array for each recipe: a cached one where its sources are unchanged, else from one call of
+    ``run``.
+
+    A recipe is its key in the cache and the indices of its sources among ``arrays``. ``run`` takes one flag for each
+    recipe, true where the cache has the result already; it returns an array for each.
+    """
+    # A binding's counters go on after the arrays: those of weights of which it only makes narrow copies.
+    weights = [Source(*fields) for fields in zip(arrays, counters, versions, strict=False)]
+    sources = [[weights[i] for i in indices] for _, indices in recipes]
+    cached = [find(recipe, needed) for (recipe, _), needed in zip(recipes, sources, strict=True)]
+    if all(cached):
+        return tuple(packed for packed in cached if packed)
+    results = run([packed is not None for packed in cached])
     return tuple(
-        known or keep(recipe, Prepacked(array, *part))
-        for known, array, part, (recipe, _) in zip(found, made, parts, recipes, strict=True)
+        packed or keep(recipe, Prepacked(array, needed))
+        for packed, array, needed, (recipe, _) in zip(cached, results, sources, recipes, strict=True)
     )

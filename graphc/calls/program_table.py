@@ -1,4 +1,4 @@
-"""The programs of a compiled function by signature, within limits: the one that was not used for the longest goes."""
+"""The programs of a compiled function by signature, within limits that drop the least recently used ones."""
 
 from __future__ import annotations
 
@@ -14,57 +14,57 @@ from graphc.base import config
 from graphc.base.locks import Lock
 
 SAME_ARGUMENTS = 16
-"""Programs that are kept for the same arguments and different states of what is outside: each call looks at them in
-order."""
+"""Limit on programs for the same arguments and different states of the world outside. Calls try them in order."""
 _PART_OF_MEMORY = 2
-"""Programs may hold the machine's memory divided by this where no option says how much."""
+"""Divisor of the machine's memory for the default limit on programs."""
 
 
-class Kept(Protocol):
-    """What a table holds."""
+class CachedProgram(Protocol):
+    """A program in a table."""
 
     used: int
-    """A number that is larger the later it was used."""
+    """A sequence number of the last use."""
 
     @property
     def is_stale(self) -> bool:
-        """Whether it will not fit again, or should not."""
+        """Whether the program will not fit again, or is not worth keeping."""
         ...
 
     @property
     def nbytes(self) -> int:
-        """Bytes that go with it."""
+        """Bytes that dropping the program frees."""
         ...
 
     def prepacked(self) -> Iterable[np.ndarray]:
-        """Arrays made of weights, which it may share with others."""
+        """Return arrays packed from weights, which programs may share."""
         ...
 
 
-P = TypeVar("P", bound=Kept)
+P = TypeVar("P", bound=CachedProgram)
 
 
 class ProgramTable(Generic[P]):
     """The programs of one compiled function.
 
-    One that goes while a call is in it runs to its end: the call holds what it needs. What a function used last stays,
-    whatever it takes. Tables of all functions share one limit of bytes, hence one lock."""
+    A dropped program still completes its running calls, which hold their data. The last used program of a function
+    always stays. The tables of all functions share one limit of bytes, hence one lock.
+    """
 
     def __init__(self, forget: Callable[[], None]):
-        """``forget``, a method, is called after programs have gone, and drops what else refers to them."""
+        """``forget``, a method, is called after programs were dropped; it must drop other references to them."""
         self._programs: dict[Any, tuple[P, ...]] = {}
         self._forget = weakref.WeakMethod(forget)
         self.last: P | None = None
-        """The program that was used last."""
+        """The most recently used program."""
         with _lock:
             _tables.add(self)
 
     def find(self, key: Any) -> tuple[P, ...]:
-        """The programs of a signature, the newest first."""
+        """Return the programs of a signature, newest first."""
         return self._programs.get(key, ())
 
     def use(self, program: P) -> None:
-        """To be called where a program is used that is not ``last``; until then that one was in use."""
+        """Note the use of a program other than ``last``. Until now ``last`` was in use."""
         before = self.last  # other threads may drop it meanwhile
         if before is not None:
             before.used = next(_uses)
@@ -72,7 +72,7 @@ class ProgramTable(Generic[P]):
         self.last = program
 
     def add(self, key: Any, program: P, alone: bool = False) -> None:
-        """Keeps a new program, ``alone`` of its signature or with those of the others that are not stale."""
+        """Add a new program. It replaces all of its signature if ``alone``, else only the stale ones."""
         most = max(1, config.read().programs)
         with _lock:
             before = self.find(key)
@@ -87,7 +87,7 @@ class ProgramTable(Generic[P]):
                 self._tell()
 
     def clear(self) -> None:
-        """Drops all programs."""
+        """Drop all programs."""
         with _lock:
             self._programs.clear()
             self.last = None
@@ -100,18 +100,18 @@ class ProgramTable(Generic[P]):
         return sum(map(len, tuple(self._programs.values())))
 
     def items(self) -> list[tuple[Any, tuple[P, ...]]]:
-        """Signatures with their programs."""
+        """Return signatures with their programs."""
         return list(self._programs.items())
 
     def __contains__(self, key: Any) -> bool:
         return key in self._programs
 
     def _drop(self, program: P) -> None:
-        for key, found in self.items():
-            rest = tuple(p for p in found if p is not program)
+        for key, programs in self.items():
+            rest = tuple(p for p in programs if p is not program)
             if not rest:
                 del self._programs[key]
-            elif len(rest) < len(found):
+            elif len(rest) < len(programs):
                 self._programs[key] = rest
         self._tell()
 
@@ -126,12 +126,12 @@ _tables: weakref.WeakSet[ProgramTable[Any]] = weakref.WeakSet()
 _uses = itertools.count(1)
 
 
-def _age(program: Kept) -> int:
+def _age(program: CachedProgram) -> int:
     return program.used
 
 
 def limit_bytes() -> int:
-    """How many bytes the programs of all functions may hold together."""
+    """Return the limit on the bytes of all functions' programs together."""
     return config.read().program_memory or _memory() // _PART_OF_MEMORY
 
 
@@ -140,12 +140,12 @@ def _memory() -> int:
 
 
 def held_bytes() -> int:
-    """Bytes that the programs of all tables hold; arrays that several share count once."""
+    """Return the bytes of the programs of all tables. Shared arrays count once."""
     with _lock:
         return _held([program for table in _tables for program in table])
 
 
-def _held(programs: Iterable[Kept]) -> int:
+def _held(programs: Iterable[CachedProgram]) -> int:
     own, shared = 0, {}
     for program in programs:
         own += program.nbytes
@@ -154,17 +154,19 @@ def _held(programs: Iterable[Kept]) -> int:
 
 
 def trim() -> None:
-    """Drops programs of any table, those that were not used for the longest first, until all hold no more than they
-    may. To be called after a new program has run, when it has made all that it keeps."""
+    """Drop the least recently used programs of any table until the rest is within the limit.
+
+    Call it after the first run of a new program, which allocates its caches.
+    """
     limit = limit_bytes()
     with _lock:
         tables = list(_tables)
-        kept = sorted(((p, t) for t in tables for p in t if p is not t.last), key=lambda pair: _age(pair[0]))
+        candidates = sorted(((p, t) for t in tables for p in t if p is not t.last), key=lambda pair: _age(pair[0]))
         staying = [p for t in tables for p in t]
-        held = _held(staying)
-        for program, table in kept:
-            if held <= limit:
+        total = _held(staying)
+        for program, table in candidates:
+            if total <= limit:
                 return
             table._drop(program)
             staying = [p for p in staying if p is not program]
-            held = _held(staying)
+            total = _held(staying)

@@ -1,4 +1,4 @@
-"""The warning after many programs of one function: which sizes and numbers of its arguments vary, and what to do."""
+"""The warning after many programs of one function: sizes and numbers of arguments that vary, and remedies."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from graphc.calls.guards import Key
 from graphc.tensors.structure import Branch, Leaf, Open, Structure, numbers
 
 SHOWN = 8
-"""Most sizes or values that one line names."""
+"""Limit on the sizes or values in one line."""
 _NUMBERS = (bool, int, float, complex)
 
 
@@ -21,57 +21,58 @@ class RecompileCount:
     """Counts the programs of one function and warns once."""
 
     def __init__(self, name: str, names: Callable[[], list[str]]):
-        """``names`` gives the names of the arguments by position, when there is something to tell."""
+        """``names`` returns the names of the arguments by position; it is called only for a warning."""
         self._name, self._names = name, names
         self._count = 0
-        self._told = False
+        self._has_warned = False
         self._keys: list[Key] = []
 
     def note(self, key: tuple[Any, ...], stacklevel: int) -> None:
-        """Counts a program that was made for ``key``, the fields of guards.Key; ``stacklevel`` is that of the call of
-        the function, seen from the caller of this."""
+        """Count a program for ``key``, the fields of guards.Key. ``stacklevel`` locates the call of the function, seen
+        from the caller.
+        """
         most = config.read().warn_programs
-        if self._told or most <= 0:
+        if self._has_warned or most <= 0:
             return
         self._count += 1
         self._keys.append(Key(*key))
         if self._count >= most:
-            self._told = True
+            self._has_warned = True
             keys, self._keys = self._keys, []
             warnings.warn(self._message(keys, most), RecompileWarning, stacklevel=stacklevel + 1)
 
     def _message(self, keys: list[Key], most: int) -> str:
         lines, remedies = variations(keys, self._names())
         if not lines:
-            asked = "numbers compare in other ways, or " if any(_is_open(k.structure) for k in keys) else ""
-            lines = [f"{asked}what it read outside of its arguments changed"]
-            remedies = ["GRAPHC_EXPLAIN_RECOMPILES=1 tells which guard did not hold"]
-        remedies.append(f"GRAPHC_WARN_PROGRAMS=N with N over {most}, 0 for never, where so many are meant")
+            numbers_differ = "numbers compare differently, or " if any(_is_open(k.structure) for k in keys) else ""
+            lines = [f"{numbers_differ}a value outside its arguments changed"]
+            remedies = ["set GRAPHC_EXPLAIN_RECOMPILES=1 to see which guard failed"]
+        remedies.append(f"set GRAPHC_WARN_PROGRAMS over {most}, or to 0 for never, if this is intended")
         head = f"{self._name}: {self._count} programs were compiled, one for each signature of its arguments"
         return "\n".join([head, *(f"  {line}" for line in lines), *(f"  try    {text}" for text in remedies)])
 
 
 def variations(keys: list[Key], names: list[str]) -> tuple[list[str], list[str]]:
-    """What differs between signatures, what varies most first, and what can be done about it."""
+    """Return the differences between signatures, most varied first, and remedies."""
     sizes: dict[tuple[str, int], dict[int, None]] = {}
     values: dict[str, dict[Any, None]] = {}
     for key in keys:
         leaves = iter(key.leaves)
-        for title, part in _parts(key.structure, len(key.leaves), names):
-            if isinstance(part, Leaf):
+        for title, node in _parts(key.structure, len(key.leaves), names):
+            if isinstance(node, Leaf):
                 for dim, size in enumerate(next(leaves)[1]):
                     sizes.setdefault((title, dim), {})[size] = None
-            elif isinstance(part.value, _NUMBERS) and not isinstance(part, Open):
-                values.setdefault(title, {})[part.value] = None
-    found = [(f"argument {t}: dimension {dim} took", "sizes", list(v)) for (t, dim), v in sizes.items() if len(v) > 1]
-    remedies = ["pad to a few fixed sizes"] if found else []
+            elif isinstance(node.value, _NUMBERS) and not isinstance(node, Open):
+                values.setdefault(title, {})[node.value] = None
+    lines = [(f"argument {t}: dimension {dim} took", "sizes", list(v)) for (t, dim), v in sizes.items() if len(v) > 1]
+    remedies = ["pad to a few fixed sizes"] if lines else []
     numbers = [(f"argument {title} took", "values", list(v)) for title, v in values.items() if len(v) > 1]
     if numbers:
         remedies.append(
-            "numbers that only meet tensors and numbers; GRAPHC_EXPLAIN_RECOMPILES=1 tells the line that needs a value"
+            "combine numbers only with tensors and numbers; GRAPHC_EXPLAIN_RECOMPILES=1 shows lines that need a value"
         )
-    found = sorted(found + numbers, key=lambda line: -len(line[2]))
-    return [f"{what} {len(v)} {kind} ({_listed(v)})" for what, kind, v in found], remedies
+    lines = sorted(lines + numbers, key=lambda line: -len(line[2]))
+    return [f"{what} {len(v)} {kind} ({_listed(v)})" for what, kind, v in lines], remedies
 
 
 def _listed(values: list[Any]) -> str:
@@ -79,7 +80,7 @@ def _listed(values: list[Any]) -> str:
 
 
 def _parts(structure: Structure | int | tuple[int, ...], count: int, names: list[str]) -> Iterator[tuple[str, Any]]:
-    """Each tensor (as a Leaf) and static value of the arguments with its title, in the order of the tensors."""
+    """Yield each tensor (as a Leaf) and static value of the arguments with its title, in the order of the tensors."""
     if not isinstance(structure, Branch):
         yield from ((_title((i,), names), Leaf()) for i in range(count))
         return
@@ -90,23 +91,23 @@ def _parts(structure: Structure | int | tuple[int, ...], count: int, names: list
         before += len(arguments.children) if isinstance(arguments, Branch) and not arguments.keys else 0
     stack.reverse()
     while stack:
-        path, part = stack.pop()
-        if isinstance(part, Branch):
-            stack += reversed(_children(path, part))
+        path, node = stack.pop()
+        if isinstance(node, Branch):
+            stack += reversed(_children(path, node))
         else:
-            yield _title(path, names), part
+            yield _title(path, names), node
 
 
 def _is_open(structure: Structure | int | tuple[int, ...]) -> bool:
-    """Whether calls give a number of it."""
-    return isinstance(structure, Branch) and any(isinstance(part, Open) for _, part in numbers(structure))
+    """Return whether calls pass a number of the structure."""
+    return isinstance(structure, Branch) and any(isinstance(number, Open) for _, number in numbers(structure))
 
 
-def _children(path: tuple[Any, ...], part: Structure, first: int = 0) -> list[tuple[tuple[Any, ...], Structure]]:
-    if not isinstance(part, Branch):
-        return [(path, part)]
-    keys = part.keys or range(first, first + len(part.children))
-    return [((*path, key), child) for key, child in zip(keys, part.children, strict=True)]
+def _children(path: tuple[Any, ...], node: Structure, first: int = 0) -> list[tuple[tuple[Any, ...], Structure]]:
+    if not isinstance(node, Branch):
+        return [(path, node)]
+    keys = node.keys or range(first, first + len(node.children))
+    return [((*path, key), child) for key, child in zip(keys, node.children, strict=True)]
 
 
 def _title(path: tuple[Any, ...], names: list[str]) -> str:
@@ -117,7 +118,7 @@ def _title(path: tuple[Any, ...], names: list[str]) -> str:
 
 
 def argument_names(function: Any) -> list[str]:
-    """Names of the arguments of a function, or of a module's forward, that can be given by position."""
+    """Return the names of the positional arguments of a function, or of a module's forward."""
     try:
         parameters = inspect.signature(getattr(function, "forward", function)).parameters.values()
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""Programs of functions that eager mode calls again and again with one signature; their place in the autograd graph."""
+"""Programs of functions that eager mode calls repeatedly with one signature, and their autograd nodes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import edge_of
 
 Run = Callable[[Sequence[Tensor]], Any]
-"""Tensors of a call to its result; None where the function itself has to say what is wrong with them."""
+"""Maps the tensors of a call to its result; None where the function itself must raise."""
 
 
 class RepeatedNode(CompiledNode):
@@ -39,17 +39,17 @@ class RepeatedNode(CompiledNode):
     program: Program
 
     def name(self) -> str:
-        """The function's name in the style of ops' nodes."""
-        return "".join(part.capitalize() for part in self.backward.name.split("_")) + "Backward"
+        """Return the function's name in the style of ops' nodes."""
+        return "".join(word.capitalize() for word in self.backward.name.split("_")) + "Backward"
 
     def run_for(self, grads: list[Any], needed: Sequence[bool]) -> Sequence[Any]:
-        """Calls the backward program; in a trace, or where operations are looked at, differentiates the function."""
+        """Call the backward program. In a trace, or with observed operations, differentiate the function instead."""
         if dispatch.active() is None or self.call is None:
             return super().run_for(grads, needed)
         return self.program.pulled(self.call, self.edges, grads, needed)
 
     def release(self) -> None:
-        """Frees what was saved; where nothing was, as for a sum, there can be another pass."""
+        """Free the saved values. A node without any, as of a sum, allows another backward pass."""
         if self.residuals or self.again:
             super().release()
 
@@ -58,7 +58,7 @@ class Program:
     """One function with one signature as native code."""
 
     def __init__(self, variant: Variant, calls: BoundProgram, function: Callable[..., Any], structure: Structure):
-        """``structure`` is that of the arguments."""
+        """``structure`` is the structure of the arguments."""
         self._function, self._structure = function, structure
         self._variant = variant
         self._calls = calls
@@ -68,24 +68,24 @@ class Program:
         self._on_device = [False] * len(variant.sources)
 
     def run(self, tensors: Sequence[Tensor]) -> Any:
-        """The result, part of the autograd graph where it can be; None where the call is refused."""
+        """Return the result, recorded on the autograd tape where needed; None where the program refuses the call."""
         arrays = [t._data for t in tensors]
-        found: Any = self._native(*arrays)
-        if found is None:
+        outputs: Any = self._native(*arrays)
+        if outputs is None:
             try:
-                found = self._calls.run(arrays)
+                outputs = self._calls.run(arrays)
             except GraphcError:
                 return None
         elif self._calls.single:
-            found = [found]
+            outputs = [outputs]
         results = []
-        for array, dtype in zip(found, self._types):  # noqa: B905 (residuals follow)
+        for array, dtype in zip(outputs, self._types):  # noqa: B905 (residuals follow)
             result = object.__new__(Tensor)
             result._data, result.dtype, result._counter = array, dtype, [0]
             results.append(result)
         variant = self._variant
         if variant.sources:
-            self._record(tensors, arrays, results, found[len(results) :])
+            self._record(tensors, arrays, results, outputs[len(results) :])
         return results[0] if variant.single else unflatten(variant.structure, results)
 
     def _record(
@@ -93,9 +93,9 @@ class Program:
     ) -> None:
         variant = self._variant
         edges = tuple([edge_of(tensors[i]) for i in variant.sources])
-        again = [Snapshot(tensors[i], None, self._whose) for i in variant.kept_plain]
+        saved = [Snapshot(tensors[i], None, self._whose) for i in variant.kept_plain]
         types = [(t._data.shape, t._data.dtype) for t in results]
-        node = RepeatedNode(variant.backward, edges, residuals, again, types, None)
+        node = RepeatedNode(variant.backward, edges, residuals, saved, types, None)
         node.on_device = self._on_device
         node.program = self
         node.call = Call(arrays, [t._counter for t in tensors], None)
@@ -104,7 +104,7 @@ class Program:
                 result._node, result._index, result._requires_grad = node, i, True
 
     def pulled(self, call: Call, edges: Sequence[Any], grads: Sequence[Any], needed: Sequence[bool]) -> list[Any]:
-        """The gradients that are needed, by operations: the function is computed once more."""
+        """Compute the needed gradients by operations: run the function once more."""
         name = self._variant.name
         tensors = []
         for number in range(len(call.arrays)):
@@ -116,21 +116,23 @@ class Program:
         with enable_grad():
             results = flatten(self._function(*args, **kwargs))[0]
         pairs = [(r, g) for r, g in zip(results, grads, strict=True) if g is not None and r._requires_grad]
-        wanted = [tensors[i] for i, need in zip(self._variant.sources, needed, strict=True) if need]
-        outputs, given = [r for r, _ in pairs], [g for _, g in pairs]
-        found = iter(grad(outputs, wanted, given, create_graph=is_grad_enabled(), allow_unused=True))
-        return [next(found) if need else None for need in needed]
+        targets = [tensors[i] for i, need in zip(self._variant.sources, needed, strict=True) if need]
+        outputs, output_gradients = [r for r, _ in pairs], [g for _, g in pairs]
+        results_of_grad = iter(
+            grad(outputs, targets, output_gradients, create_graph=is_grad_enabled(), allow_unused=True)
+        )
+        return [next(results_of_grad) if need else None for need in needed]
 
 
 def _is_of_an_argument(value: Value) -> bool:
-    """Whether a result is an argument or a view of one, whose memory eager mode shares."""
+    """Return whether a result is an argument or a view of one, with which it shares memory in eager mode."""
     while value.node.op.alias is not None or value.node.op.has(Trait.IDENTITY):
         value = value.node.operands[0]
     return value.node.op is INPUT
 
 
 def program(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Run | None:
-    """What computes the function for calls with the signature of this one; None where it stays with operations."""
+    """Return a program of the function for calls with this signature; None where operations must run."""
     name = getattr(function, "__name__", "function")
     leaves, structure = flatten((args, kwargs))
     try:
@@ -147,15 +149,15 @@ def program(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[st
 
 
 def sized_program(function: Callable[..., Any]) -> Callable[..., Any]:
-    """One program for a function of a generator's state (i64[3]: seed, step, stream) and a number of elements."""
+    """Return a program for a function of a generator's state (i64[3]: seed, step, stream) and a number of elements."""
     compiled = Compiled(function, dims=(None, Dim("count", max=LARGEST)))
-    # NOTE: in a context of its own, because what draws in a module's call is a program for that place alone.
+    # NOTE: in a separate context, because a draw inside a module's call compiles a program for that module only.
     dtype = Context().run(compiled, Tensor._wrap(np.zeros(3, np.int64)), 4).dtype
     call = compiled.variants[-1].shortcut() or not_native
 
     def run(tensor: Tensor, count: int) -> Tensor:
         array = call(tensor._data, count)
-        if array is None:  # as of long calls, which Ctrl-C is to end
+        if array is None:  # as for long calls, which Ctrl-C must be able to end
             return Context().run(compiled, tensor, count)
         result = object.__new__(Tensor)
         result._data, result.dtype, result._counter = array, dtype, [0]

@@ -1,4 +1,4 @@
-"""Traces of functions whose arguments have named dimensions: which of them fits a call, and what it is for one."""
+"""Traces of functions whose arguments have named dimensions: match them to calls, and specialize them to sizes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from graphc.base.sizes.shape_patterns import ShapePatterns
 from graphc.base.sizes.size import Dimension, SizeNumber, at
 from graphc.base.sizes.size_limits import limits
 from graphc.calls.auto_dims import AutoDims
-from graphc.calls.number_places import Given, GivenNumbers
+from graphc.calls.number_places import DynamicValues, NumberInputs
 from graphc.calls.outside import Outside
 from graphc.ir.graph.graph import Graph, input_class, input_equals
 from graphc.ir.graph.interpret import assumed, bind
@@ -26,24 +26,24 @@ from graphc.tracing.trace import Traced, graph_name
 
 Sizes = Mapping[Dimension, int]
 REMEMBERED = 256
-"""Of so many different shapes of arguments it is remembered what their calls are."""
+"""Limit on the argument shapes whose sized calls are cached."""
 MOST = 16
-"""Traces that are kept for the same arguments: with other assumptions, and for other states of what is outside."""
+"""Limit on traces for the same arguments, with other assumptions or other states of the world outside."""
 
 
 class SizedCall(NamedTuple):
-    """The shapes of a call as patterns of named dimensions, and the sizes that these have in it."""
+    """The shapes of a call as patterns of named dimensions, and the sizes of these dimensions."""
 
     patterns: ShapePatterns
     sizes: Sizes
     bound: Sizes
-    """Those of dimensions that have a common size, for which there are programs of their own."""
+    """Sizes of dimensions at their common sizes, for which separate programs exist."""
     shapes: Sequence[tuple[Any, ...]]
-    """The patterns for these sizes."""
+    """The patterns with common sizes substituted."""
 
     @staticmethod
     def of(patterns: ShapePatterns, sizes: Sizes) -> SizedCall:
-        """The call with these sizes."""
+        """Return the call with these sizes."""
         bound = {d: n for d, n in sizes.items() if n in d.common}
         if not bound:
             return SizedCall(patterns, sizes, bound, patterns.shapes)
@@ -51,56 +51,58 @@ class SizedCall(NamedTuple):
         return SizedCall(patterns, sizes, bound, [tuple([at(n, values) for n in s]) for s in patterns.shapes])
 
     def key(self, key: tuple[Any, ...], program: bool = False) -> tuple[Any, ...]:
-        """The key of a call (see guards.Key) with the patterns in the place of its shapes; that of its ``program`` has
-        common sizes in them."""
+        """Return the key of a call (see guards.Key) with patterns instead of shapes. With ``program``, substitute
+        common sizes.
+        """
         shape, leaves, *rest = key
         shapes = self.shapes if program else self.patterns.shapes
         return (shape, tuple([(t[0], s, *t[2:]) for t, s in zip(leaves, shapes, strict=True)]), *rest)
 
     def arguments(self) -> dict[str, Any]:
-        """What ``trace_function`` takes of it."""
+        """Return keyword arguments for ``trace_function``."""
         return {"patterns": self.patterns, "assumptions": Assumptions(self.sizes)}
 
 
 class DimsOfCalls:
-    """The named dimensions in the arguments of a function, as they were declared, or found from its calls."""
+    """The named dimensions of a function's arguments, as declared or as inferred from its calls."""
 
     def __init__(self, dims: Any, function: Callable[..., Any], names: Sequence[str] = ()):
-        """``dims`` as ``compile`` takes it; for a function that runs a graph None stands for the dimensions of that.
-        ``names`` are those of the arguments where the signature of the function does not say so."""
+        """For ``dims`` see ``compile``; for a function that runs a graph None uses the graph's dimensions. ``names``
+        are the names of the arguments where the function's signature has none.
+        """
         graph = getattr(function, "_graph", None)
         if dims is None and isinstance(graph, Graph) and graph.dims:
             inputs = [v for v in graph.inputs if input_class(v) == "input"]
             dims = [v.shape if input_equals(v) is None else input_equals(v) for v in inputs]
         self._auto = AutoDims(graph_name(function), function, names) if isinstance(dims, str) else None
         if isinstance(dims, str) and dims != "auto":
-            raise ArgumentError(f"dims is {dims!r}", remedy="dims={'x': (gc.Dim('batch'),)}, or 'auto'")
+            raise ArgumentError(f"dims is {dims!r}", remedy="pass dims={'x': (gc.Dim('batch'),)}, or dims='auto'")
         self._declared = None if dims is None or self._auto else Dims(dims, function, names)
         self.is_any = dims is not None
-        """Whether there can be some."""
+        """Whether named dimensions are possible."""
         self._lock = Lock()
         self._known: dict[Any, tuple[int, SizedCall | None]] = {}
         self._patterns: dict[Any, ShapePatterns] = {}
-        """That of the last call that was not known, by structure and shapes: other numbers have the same."""
+        """Patterns of the last uncached call, by structure and shapes. Calls with other numbers share them."""
 
     def with_numbers(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The arguments of a call with tensors in the places of whole numbers that are sizes."""
+        """Return the arguments of a call with tensors for whole-number sizes."""
         return (args, kwargs) if self._declared is None else self._declared.with_numbers(args, kwargs)
 
     def of(self, structure: Structure | int, leaves: Sequence[Tensor]) -> SizedCall | None:
-        """The sizes in a call; None where none has a name. Raises ArgumentError and ShapeError."""
+        """Return the sizes in a call; None where no size has a name. Raise ArgumentError and ShapeError."""
         if not self.is_any:
             return None
         form = structure, tuple([(leaf.dtype, shape_of(leaf)) for leaf in leaves])
-        known = self._known.get(form)
-        if known is None or known[0] != (self._auto.changes if self._auto else 0):
+        cached = self._known.get(form)
+        if cached is None or cached[0] != (self._auto.changes if self._auto else 0):
             with self._lock:
-                found = self._made(structure, leaves)
-                known = self._auto.changes if self._auto else 0, found
+                sized_call = self._made(structure, leaves)
+                cached = self._auto.changes if self._auto else 0, sized_call
                 if len(self._known) >= REMEMBERED:
                     self._known.clear()
-                self._known[form] = known
-        return known[1]
+                self._known[form] = cached
+        return cached[1]
 
     def _made(self, structure: Structure | int, leaves: Sequence[Tensor]) -> SizedCall | None:
         shapes = [shape_of(leaf) for leaf in leaves]
@@ -120,15 +122,18 @@ Program = TypeVar("Program")
 
 
 def keys_of(call: SizedCall | None, key: Any) -> tuple[Any, ...]:
-    """The keys under which a program for a call may be known; the last one is that of its very sizes."""
+    """Return the keys under which the table may have a program for a call. The last one has the exact sizes."""
     return (key,) if call is None else (call.key(key, program=True), key)
 
 
 def program_for(
     trace: SizedTrace, call: SizedCall | None, key: Any, make: Callable[[Any, Traced], Program], name: str
 ) -> tuple[Program, Any]:
-    """A program of a trace, made for a key, and that key: for all sizes of the named dimensions of a call that have no
-    common size, or where that cannot be made for those of the call."""
+    """Make a program of a trace and return it with its key.
+
+    It serves all sizes of the call's named dimensions without a common size. Where that fails, it serves the sizes
+    of the call.
+    """
     *general, alone = keys_of(call, key)
     if call is None:
         return make(alone, trace.traced), alone
@@ -136,7 +141,7 @@ def program_for(
         try:
             return make(general[0], trace.at(call.bound)), general[0]
         except GraphcError as error:
-            # NOTE: what is wrong for other reasons is so for the sizes of the call, too, and is raised there.
+            # NOTE: if the error has another cause, making the program for the call's sizes raises it again.
             program = make(alone, trace.at(call.sizes))
             trace.is_general = False
             config.logger("compile").warning("%s is compiled for each size of its dimensions: %s", name, error.what)
@@ -145,100 +150,105 @@ def program_for(
 
 
 class SizedTrace:
-    """One trace of a function, from which programs are made; for calls without dimensions it is what was traced."""
+    """One trace of a function, from which programs are made. Without dimensions the trace is used as it is."""
 
-    def __init__(self, traced: Traced, outside: Outside, numbers: GivenNumbers, drawn: Any = None):
+    def __init__(self, traced: Traced, outside: Outside, numbers: NumberInputs, drawn: Any = None):
         self.traced = traced
         self.outside = outside
         self.numbers = numbers
-        """How its programs take the numbers that each call gives."""
+        """The inputs by which its programs take dynamic numbers."""
         self.drawn: dict[Any, dict[str, int]] = drawn or {}
-        """In the middle of a module's call: how often its modules have drawn after this part of it."""
+        """In the middle of a module's call: the draws that its modules have made after this part of it."""
         self.is_general = True
-        """False where no program for all sizes could be made of it."""
+        """False after compiling one program for all sizes failed."""
         self._account = outside.account()
         self._refused: Sizes | None = None
 
-    def fitting(self, sizes: Sizes, given: Given) -> list[Tensor] | None:
-        """The numbers that its programs take in a call with these sizes and numbers; None where it does not hold for
-        that, or what is outside is not as it was."""
+    def fitting(self, sizes: Sizes, dynamic: DynamicValues) -> list[Tensor] | None:
+        """Return the number inputs for a call with these sizes and dynamic numbers.
+
+        Return None where the trace does not hold for them, or the world outside has changed.
+        """
         if self.traced.assumptions.broken(sizes) is not None:
             self._refused = sizes
             return None
-        return self.numbers.tensors(given) if self._account.holds() else None
+        return self.numbers.tensors(dynamic) if self._account.holds() else None
 
     def why(self) -> list[str]:
-        """Why it did not fit."""
-        found = [*self.numbers.why(), *self._account.why()]
+        """Explain why the trace did not fit."""
+        reasons = [*self.numbers.why(), *self._account.why()]
         broken = None if self._refused is None else self.traced.assumptions.broken(self._refused)
         if broken is not None and self._refused is not None:
-            known = sorted(f"{d.name} = {n}" for d, n in self._refused.items())
-            found.append(f"sizes: it was traced for {broken}, now {', '.join(known)}")
-        return found
+            sizes = sorted(f"{d.name} = {n}" for d, n in self._refused.items())
+            reasons.append(f"sizes: traced for {broken}, now {', '.join(sizes)}")
+        return reasons
 
     def at(self, sizes: Sizes) -> Traced:
-        """What was traced, for these sizes of some dimensions, and of the others for those that fit what was assumed of
-        each; what it returns besides tensors is for all sizes still."""
+        """Return the trace specialized to these sizes of some dimensions. Restrict the others to the assumptions on
+        each.
+
+        Its results besides tensors remain those for all sizes.
+        """
         traced = self.traced
-        known = traced.graph.dims
+        dims = traced.graph.dims
         traced.graph.assumptions = tuple(traced.assumptions.found.values())
-        limited = limits(traced.graph.assumptions, known)
-        limited |= {d.name: n for d, n in sizes.items() if d.name in known}
+        limited = limits(traced.graph.assumptions, dims)
+        limited |= {d.name: n for d, n in sizes.items() if d.name in dims}
         with assumed(traced.graph, limited):
             graph = bind(traced.graph, limited)
-        image = dict(zip(traced.graph.inputs, graph.inputs, strict=True))
+        specialized = dict(zip(traced.graph.inputs, graph.inputs, strict=True))
         structure, effects = traced.structure, traced.effects
-        if all(d in sizes for d in known.values()):
+        if all(d in sizes for d in dims.values()):
             structure = structure_at(structure, sizes)
             effects = tuple((table, name, value_at(value, sizes)) for table, name, value in effects)
         return replace(
             traced,
             graph=graph,
-            inputs=tuple(image[v] for v in traced.inputs),
-            arguments=tuple(replace(a, value=image[a.value]) for a in traced.arguments),
+            inputs=tuple(specialized[v] for v in traced.inputs),
+            arguments=tuple(replace(a, value=specialized[a.value]) for a in traced.arguments),
             structure=structure,
             effects=effects,
-            reached={image[v]: number for v, number in traced.reached.items()},
+            reached={specialized[v]: number for v, number in traced.reached.items()},
         )
 
 
 class SizedTraces:
-    """The traces of one function by what their arguments are like, the newest first."""
+    """The traces of one function by the form of their arguments, newest first."""
 
     def __init__(self) -> None:
         self._traces: dict[Any, tuple[SizedTrace, ...]] = {}
 
-    def find(self, key: Any, sizes: Sizes, given: Given) -> tuple[SizedTrace, list[Tensor]] | None:
-        """A trace that fits a call, and the numbers that its programs take."""
+    def find(self, key: Any, sizes: Sizes, dynamic: DynamicValues) -> tuple[SizedTrace, list[Tensor]] | None:
+        """Return a trace that fits a call, and the number inputs of its programs."""
         for trace in self._traces.get(key, ()):
-            if (found := trace.fitting(sizes, given)) is not None:
-                return trace, found
+            if (numbers := trace.fitting(sizes, dynamic)) is not None:
+                return trace, numbers
         return None
 
     def add(self, key: Any, trace: SizedTrace) -> None:
-        """Keeps a trace."""
+        """Add a trace; drop the oldest beyond the limit."""
         self._traces[key] = (trace, *self._traces.get(key, ()))[:MOST]
 
     def items(self) -> dict[Any, tuple[SizedTrace, ...]]:
-        """All of them."""
+        """Return the traces by key."""
         return dict(self._traces)
 
     def clear(self) -> None:
-        """Drops all."""
+        """Drop all traces."""
         self._traces.clear()
 
 
 def structure_at(structure: Structure, sizes: Sizes) -> Structure:
-    """A structure with numbers in the place of sizes that are known at run time."""
+    """Return a structure with numbers in place of symbolic sizes."""
     if isinstance(structure, Leaf):
         return structure
     if isinstance(structure, Static):
-        found = value_at(structure.value, sizes)
-        return structure if found is structure.value else Static(found)
+        value = value_at(structure.value, sizes)
+        return structure if value is structure.value else Static(value)
     children = tuple([structure_at(child, sizes) for child in structure.children])
     return Branch(structure.kind, structure.keys, children, structure.types)
 
 
 def value_at(value: Any, sizes: Sizes) -> Any:
-    """A number that was computed from sizes, for these; others as they are."""
+    """Return the value of a number computed from sizes, for these sizes; other values as they are."""
     return value.at(sizes) if type(value) is SizeNumber else at(value, sizes)

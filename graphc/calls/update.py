@@ -1,4 +1,4 @@
-"""Optimizers' updates as native programs: all parameters and their states at once, in place, by the traced rule."""
+"""Optimizer updates as native programs: all parameters and states at once, in place, by the traced rule."""
 
 from __future__ import annotations
 
@@ -35,16 +35,17 @@ TYPES = ("f32", "f64")
 class Update:
     """One step of an optimizer for some of its parameters as one program.
 
-    The gradients and the numbers that schedules change are its arguments, in the parameters' precision; parameters and
-    states are written in place."""
+    Its arguments are the gradients and the numbers that schedules change, in the parameters' precision. It writes
+    parameters and states in place.
+    """
 
     def __init__(self, optimizer: Any, params: Sequence[Any]):
-        """Raises what the rule raises when it is traced, and TraceError where a program would not do the same."""
+        """Raise what tracing the rule raises, and TraceError where a program would not do the same."""
         self.params = list(params)
         self.settings = OptimizerSettings(optimizer)
         self._numbers = GivenNumbers()
         self._checked: tuple[Any, bool] = (None, False)
-        """The arrays of parameters and states in the call before, and whether a program may write to them."""
+        """The arrays of parameters and states in the previous call, and whether a program may write to them."""
         self.states = [(p, optimizer.state_of(p)) for p in self.params]
         self.types = [(p.dtype.numpy, p.shape) for p in self.params]
         graph, slots = self._trace(optimizer)
@@ -73,7 +74,7 @@ class Update:
                                 rules[dtype] = GroupRule(optimizer, index, dtype, graph)
                                 self._numbers.add(rules[dtype].inputs)
                             self._append(tracer, optimizer, i, gradients[i], rules[dtype].values, slots)
-                # NOTE: whatever ends the traced code: what it has changed is put back, then that is raised again.
+                # NOTE: whatever exception ends the traced code, first undo its changes, then raise it again.
                 except BaseException:
                     reads.settle()
                     raise
@@ -87,22 +88,22 @@ class Update:
     def _append(
         self, tracer: Tracer, optimizer: Any, i: int, gradient: Value, rule: dict[str, Any], slots: dict[str, Slot]
     ) -> None:
-        """Appends the update of one parameter and its state."""
+        """Append the update of one parameter and its state."""
         param, state = self.states[i]
 
-        def argument(tensor: Any, path: str, place: Any) -> Value:
-            slots[path] = Slot(tensor, place, f"state {path!r}")
+        def argument(tensor: Any, path: str, location: Any) -> Value:
+            slots[path] = Slot(tensor, location, f"state {path!r}")
             return tracer.graph.add_input(TensorType(tensor.dtype, tensor.shape), path, "state", path)
 
         values = {name: argument(t, f"{i}.{name}", (state, name)) for name, t in state.items()}
         own = argument(param, f"{i}", None)
-        images = {name: Tensor._wrap(value) for name, value in values.items()}
-        new, after = optimizer.new_values(Tensor._wrap(own), Tensor._wrap(gradient), images, rule)
+        traced_state = {name: Tensor._wrap(value) for name, value in values.items()}
+        new, after = optimizer.new_values(Tensor._wrap(own), Tensor._wrap(gradient), traced_state, rule)
         for target, tensor in [(own, new), *((value, after[name]) for name, value in values.items())]:
             tracer.write(target, tensor)
 
     def fits(self, optimizer: Any, params: Sequence[Any]) -> bool:
-        """Whether it is the update of these parameters, as all that it depends on is now."""
+        """Check for the same parameters, and that all dependencies are unchanged."""
         if len(params) != len(self.params) or not all(map(is_, params, self.params)):
             return False
         state_of = optimizer.state.get
@@ -112,7 +113,7 @@ class Update:
         return self.settings.holds() and self._binding.holds() and self._account.holds()
 
     def run(self) -> bool:
-        """One step; False, and nothing has changed, where gradients or parameters are none that a program takes."""
+        """Run one step. Return False, with nothing changed, where a program cannot take the gradients or parameters."""
         bound = self._binding.arrays()
         if bound is not self._checked[0]:
             self._checked = bound, can_be_written(bound)
@@ -130,7 +131,7 @@ class Update:
 
 
 def is_plain(param: Any) -> bool:
-    """Whether a parameter is one that programs update: in the memory of the host, of its own, of a known type."""
+    """Return whether programs can update a parameter: in host memory, not a view, of a supported type."""
     gradient = param._grad
     return (
         param.dtype in _TYPES

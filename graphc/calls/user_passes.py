@@ -1,4 +1,4 @@
-"""Passes of a user on what was traced, before it is differentiated."""
+"""Application of a user's graph passes to a trace, before differentiation."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from graphc.tracing.trace import Traced
 
 
 def passed(traced: Traced, passes: Sequence[Pass], target: str = "host") -> Traced:
-    """The trace after passes of a user that run before everything else; those that choose by costs do so by the costs
-    of ``target``."""
+    """Return the trace after the user's first passes. Passes that compare costs use the costs of ``target``."""
     if not passes:
         return traced
     graph = optimize(traced.graph, passes, target_for(target).costs)

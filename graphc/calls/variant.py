@@ -1,4 +1,4 @@
-"""One program of a compiled function: what it was traced for, its code, and the tensors outside that it uses."""
+"""One program of a compiled function: its trace, its code, and its tensors outside."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from graphc.calls.bindings import (
 from graphc.calls.bound_program import BoundProgram, bind, binding_of, bound_values, build
 from graphc.calls.derivative import Derivative
 from graphc.calls.device_binding import DeviceBinding
-from graphc.calls.forward_mode import Along, pushes
+from graphc.calls.forward_mode import TangentCall, pushes
 from graphc.calls.machine import compile_on, is_device, load_on, machine_of, target_for
 from graphc.calls.memory import Budget, within_memory
-from graphc.calls.number_places import GivenNumbers
+from graphc.calls.number_places import NumberInputs
 from graphc.calls.outside import Outside
 from graphc.calls.plan import Plan, plan_of
 from graphc.calls.sized_traces import Sizes, structure_at, value_at
@@ -56,12 +56,11 @@ from graphc.tracing.identity import check_apart
 from graphc.tracing.trace import Traced
 
 LARGEST_COPY = 1 << 20
-"""Bytes of written states that calls copy for derivatives of gradients; there is no such derivative where these need
-more."""
+"""Limit in bytes on written states that calls copy for second derivatives, which are unavailable above it."""
 
 
 class Variant:
-    """One signature of a compiled function: its programs, and the tensors outside that they use."""
+    """One signature of a compiled function: its programs, and their tensors outside."""
 
     def __init__(
         self,
@@ -74,27 +73,27 @@ class Variant:
         machine: str = "host",
         outside: Outside | None = None,
     ):
-        """``outside`` is what the trace relies on, as it was then; None where that is now."""
+        """``outside`` is the state of the world outside when it was traced. None means the present state."""
         self.name = name
         self.weights = weights or Weights()
         self._passes = passes
         self.traced = traced
         self.structure = traced.structure
         self.single = isinstance(traced.structure, Leaf)
-        self.numbers = GivenNumbers(None)
-        """How it takes numbers that each call gives."""
-        self._taken: object = None
-        """When ``shortcut`` was asked last, what the account had taken."""
+        self.numbers = NumberInputs(None)
+        """Inputs for the dynamic numbers of each call."""
+        self._snapshot: object = None
+        """The account's snapshot at the last call of ``shortcut``."""
         self.drawn: dict[Any, dict[str, int]] = {}
-        """In the middle of a module's call: how often its modules have drawn after this part of it."""
+        """In the middle of a module's call: the draws that its modules have made after this part of it."""
         self.training = traced.training
         if self.training is not None and self.weights.precision is not None:
             check_training_precision(self.weights.precision)
             self.weights, self._passes = self.weights._replace(precision=None), with_narrow_products(self._passes)
         self.memory_report: MemoryReport | None = None
-        """What the memory budget has led to; None without one, and where there are no gradients."""
-        kept = traced.graph.outputs[: len(traced.graph.outputs) - (self.training.kept if self.training else 0)]
-        self.output_types = [(v.shape, v.dtype.numpy) for v in kept]
+        """Report of the memory budget. None without a budget, and without gradients."""
+        result_values = traced.graph.outputs[: len(traced.graph.outputs) - (self.training.kept if self.training else 0)]
+        self.output_types = [(v.shape, v.dtype.numpy) for v in result_values]
         outside = outside or Outside(traced, modules)
         self.outside = outside
         self.account = outside.account()
@@ -108,7 +107,7 @@ class Variant:
             if self.weights.for_inference:
                 raise GradientError(
                     f"{name} is compiled with {self.weights}, which computes no gradients",
-                    remedy=f"with graphc.no_grad(): ..., or compile it without {self.weights}",
+                    remedy=f"call it inside `with graphc.no_grad():`, or compile it without {self.weights}",
                 )
             self._build_both(leaves)
         else:
@@ -117,7 +116,7 @@ class Variant:
             self.sources: list[int] = []
 
     def _within(self, graph: Graph) -> Graph:
-        """The graph, where it trains one that fits the memory budget."""
+        """Return the graph. Where it trains under a memory budget, return one that fits the budget."""
         if self.training is None or self.weights.memory is None:
             return graph
         graph, self._passes, self.memory_report = within_memory(graph, self.weights.memory, self._machine, self._passes)
@@ -125,23 +124,23 @@ class Variant:
 
     def _build_forward(self, graph: Graph) -> None:
         self._made: dict[str, tuple[str, Maker]] = {}
-        """By path of a param of the program: the path of what it is made of, and how."""
+        """For the path of a param with a narrow copy: the path of its source, and the function that converts it."""
         target = target_for(self._machine)
         if self.weights.freeze:
-            # NOTE: a tensor that is neither parameter nor buffer stays as it is where it can be written to unseen.
-            free = {p for p, slot in self._slots.items() if not slot.is_member and not is_counted(slot.tensor())}
-            frozen = [path for path, written in self._written.items() if not written and path not in free]
+            # NOTE: do not freeze a tensor that is neither parameter nor buffer if writes to it are not counted.
+            uncounted = {p for p, slot in self._slots.items() if not slot.is_member and not is_counted(slot.tensor())}
+            frozen = [path for path, written in self._written.items() if not written and path not in uncounted]
             self.account.add(Frozen(self._slots[path] for path in frozen))
             graph = freeze(graph, {path: np.array(on_host(self._slots[path].tensor()._data)) for path in frozen})
         if self.weights.precision is not None:
             narrowed = narrow_weights(optimize(graph, self._passes, target.costs), self.weights.precision)
             graph, self._made = narrowed.graph, narrowed.params
-            self._passes = PIPELINE  # what they do is in the graph
+            self._passes = PIPELINE  # the graph is already optimized
         if self.weights.watched and not any(self.differentiable) and not is_device(self._machine):
             counted = {path for path, slot in self._slots.items() if is_counted(slot.tensor())}
-            made = {path for path, (source, _) in self._made.items() if source in counted}
-            if len(made) == len(self._made):
-                graph = watch(graph, (counted - self._made.keys()) | made)
+            narrow = {path for path, (source, _) in self._made.items() if source in counted}
+            if len(narrow) == len(self._made):
+                graph = watch(graph, (counted - self._made.keys()) | narrow)
         compiled = compile_on(graph, self._machine, self._passes)
         self.program = load_on(compiled, self._machine)
         self.binding = self._binding(compiled.prepacking)
@@ -163,123 +162,128 @@ class Variant:
         return NarrowBinding(slots, written, makers)
 
     def _prepacked_binding(self, paths: Sequence[str], first: Executable) -> PrepackedBinding:
-        taken = [spec.path for spec in first.inputs]
-        outside = list(dict.fromkeys([*(p for p in paths if not p.startswith(PREPACKED)), *taken]))
+        packed_paths = [spec.path for spec in first.inputs]
+        outside = list(dict.fromkeys([*(p for p in paths if not p.startswith(PREPACKED)), *packed_paths]))
         sources = [self._made[p][0] if p in self._made else p for p in outside]
         number = {path: i for i, path in enumerate(outside)}
         number |= {PREPACKED + spec.name: len(outside) + i for i, spec in enumerate(first.outputs)}
-        known = [Recipe.parse(spec.path) if spec.path else Recipe("", ()) for spec in first.outputs]
+        recipe_specs = [Recipe.parse(spec.path) if spec.path else Recipe("", ()) for spec in first.outputs]
         machine = first.manifest.target
         return PrepackedBinding(
             [self._slots[p] for p in sources],
             [self._written[p] for p in sources],
-            [number[p] for p in taken],
+            [number[p] for p in packed_paths],
             [number[p] for p in paths],
-            lambda given, known: first.run(given, (), first.outputs_together(known)),
-            # NOTE: what is made of narrow copies is not made of the tensors' arrays by the same recipe.
-            [("" if self._made else recipe.digest and (recipe.digest, machine), recipe.inputs) for recipe in known],
+            lambda arrays, recipe_specs: first.run(arrays, (), first.outputs_together(recipe_specs)),
+            # NOTE: arrays packed from narrow copies are not shared: the recipe starts at the copies, not the weights.
+            [
+                ("" if self._made else recipe.digest and (recipe.digest, machine), recipe.inputs)
+                for recipe in recipe_specs
+            ],
             {number[p]: make for p, (_, make) in self._made.items() if p in number},
         )
 
     def _build_both(self, leaves: Sequence[Tensor]) -> None:
-        """Forward and backward as two programs with values that one hands to the other."""
+        """Compile forward and backward as two programs. Forward passes residuals to backward."""
         graph = self.traced.graph
         count = len(graph.inputs)
         plain = list(self.traced.inputs)
-        wanted = [v for v, leaf in zip(plain, leaves, strict=True) if leaf._requires_grad]
-        wanted += [a.value for a in self.traced.arguments if a.tensor._requires_grad]
-        # As in eager mode the others get no gradient, not even zeros: optimizers leave them alone.
-        wanted = [v for v in wanted if v in self.traced.reached]
+        differentiated = [v for v, leaf in zip(plain, leaves, strict=True) if leaf._requires_grad]
+        differentiated += [a.value for a in self.traced.arguments if a.tensor._requires_grad]
+        # As in eager mode, unreached tensors get no gradient, not even zeros: optimizers skip them.
+        differentiated = [v for v in differentiated if v in self.traced.reached]
         chosen = [i for i, d in enumerate(self.differentiable) if d]
-        joint = MergeScans().run(vjp_graph(graph, wanted, chosen)).graph
+        joint = MergeScans().run(vjp_graph(graph, differentiated, chosen)).graph
         split = self._split(joint, count, len(graph.outputs))
         self._build_forward(split.forward)
         self.backward_program = build(split.backward, self._passes, self._machine)
         self.residual_count = split.residuals
-        kept = [graph.inputs[i] for i in split.kept]
+        saved_inputs = [graph.inputs[i] for i in split.kept]
         position = {v: i for i, v in enumerate(plain)}
         bound = {v.node.attrs["path"]: v for v in bound_values(split.backward, self.backward_program)}
         paths = [slot_path for slot_path in self._order(self.program)]
         tensors = len(plain)
         numbers = {path: tensors + i for i, path in enumerate(paths)}
-        self.kept_plain = [position[v] for v in kept if v in position]
-        """Inputs that backward reads, by number."""
+        self.kept_plain = [position[v] for v in saved_inputs if v in position]
+        """Indices of the inputs that backward reads."""
         self.kept_bound = [numbers[path] for path in bound]
-        """Params that backward reads, by number after the inputs."""
+        """Indices of the params that backward reads, counted after the inputs."""
         self.backward = Backward(
             self.name, self.backward_program, self.binding, self.differentiable, len(self.kept_plain)
         )
         order = [position[v] if v in position else numbers[v.node.attrs["path"]] for v in graph.inputs]
         early = read_before_written(graph, joint)
         self._early = [order[i] - tensors for i in early]
-        """Params, by number in the binding, of which derivatives of gradients need what calls write over."""
+        """Indices in the binding of params whose values before the call second derivatives need."""
         large = sum(hint(graph.inputs[i].type.nbytes) for i in early) > LARGEST_COPY
         refused = graph.inputs[early[0]].node.attrs["path"] if large else None
         self.derivative = self._derivative()
-        self.backward.higher = Higher(self.derivative, order, [graph.inputs.index(v) for v in wanted], refused)
+        self.backward.higher = Higher(self.derivative, order, [graph.inputs.index(v) for v in differentiated], refused)
         if large:
             self._early = []
         self._counters: tuple[Any, list[Any]] = (None, [])
-        self.sources = [position[v] if v in position else numbers[v.node.attrs["path"]] for v in wanted]
-        """Where the gradients go: numbers of inputs, then of params in the order of the binding."""
+        self.sources = [position[v] if v in position else numbers[v.node.attrs["path"]] for v in differentiated]
+        """Targets of the gradients: indices of inputs, then of params in the order of the binding."""
 
     def _derivative(self) -> Derivative:
-        """What it computes, for whoever asks for derivatives."""
+        """Return the traced function for derivatives."""
         graph = self.traced.graph
         return Derivative(self.name, lambda: (graph, []), self._passes, self._machine)
 
     @functools.cached_property
     def pushes(self) -> bool:
-        """Whether programs can take tangents along."""
+        """Whether programs can propagate tangents."""
         return not self.weights.for_inference and not is_device(self._machine) and pushes(self.traced)
 
-    def along(self, leaves: Sequence[Any]) -> Along:
-        """A call on tensors that may have tangents, before it runs."""
+    def along(self, leaves: Sequence[Any]) -> TangentCall:
+        """Return a call on tensors that may have tangents, before it runs."""
         position = {v: i for i, v in enumerate(self.traced.inputs)}
         inputs = self.traced.graph.inputs
         paths = ["" if v in position else input_path(v) for v in inputs]
         tensors = [self._slots[p].tensor() if p else leaves[position[v]] for v, p in zip(inputs, paths, strict=True)]
         written = [bool(p) and self._written[p] for p in paths]
         sizes = self._sizes_of(leaves) if self.program.manifest.dims else None
-        return Along(self.derivative, tensors, written, sizes)
+        return TangentCall(self.derivative, tensors, written, sizes)
 
     def _split(self, joint: Graph, inputs: int, outputs: int) -> Split:
         budget = self.weights.memory
         if budget is None:
             return split_forward_backward(joint, inputs, outputs)
-        found = split_within(joint, inputs, outputs, budget, target_for(self._machine), self._passes)
-        self.memory_report = found.report
-        if found.is_optimized:
-            self._passes = PIPELINE  # what they do is in the graphs
-        return found.split
+        budgeted = split_within(joint, inputs, outputs, budget, target_for(self._machine), self._passes)
+        self.memory_report = budgeted.report
+        if budgeted.is_optimized:
+            self._passes = PIPELINE  # the graphs are already optimized
+        return budgeted.split
 
     @staticmethod
     def _order(program: Executable) -> list[str]:
         return [spec.path for spec in program.bound]
 
     def holds(self) -> bool:
-        """Whether the world outside is as it was when the graph was made, but for the content of tensors."""
+        """Check that the world outside is unchanged since the trace, apart from the contents of tensors."""
         return self.binding.holds() and self.account.holds()
 
     def why(self) -> list[str]:
-        """What of it has changed."""
+        """Return what changed."""
         return [*self.numbers.why(), *self.binding.why(), *self.account.why()]
 
     def run(self, leaves: Sequence[Any], sizes: Sizes | None = None) -> Any:
-        """Calls the program; the result is part of the autograd graph where it can be. ``sizes`` are those of the named
-        dimensions, if there are any."""
+        """Call the program, and record the call on the autograd tape where it is differentiable.
+
+        ``sizes`` are the sizes of the named dimensions, if there are any.
+        """
         if self.traced.written:
             check_apart(self.name, self.traced.written, leaves)
         state: dict[Any, Any] = {}
-        given = [*map(given_for, leaves)]
+        arguments = [*map(given_for, leaves)]
         early = [(i, self.binding.arrays()[i].copy()) for i in self._early] if self.sources else ()
         run = self.calls.run
         first, edges = 0, None
         if self.traced.host:
-            # Made now, as what the node of the call leads to is older than it.
+            # Created before the run: the inputs of the call's node must be older than the node.
             edges, first = self._edges(leaves), next_sequence()
             run = self.outside.serving(run, self.traced.host, state, self if self.binding.written else None)
-        arrays = run(given)
+        arrays = run(arguments)
         structure, effects = self.structure, self._effects
         if sizes:
             structure = structure_at(structure, sizes)
@@ -292,15 +296,17 @@ class Variant:
             self.training.done(arrays[count:])
         elif self.sources:
             node = self._record(leaves, results, arrays[count:], state, edges or self._edges(leaves))
-            node.call = self._call(leaves, given, early)
+            node.call = self._call(leaves, arguments, early)
             if self.traced.host:
-                # What Python functions have computed in the call comes behind its node.
+                # Nodes of Python functions that ran inside the call come after the call's node.
                 node.sequence = first
                 lead_to(state, node)
         return results[0] if self.single else unflatten(structure, results)
 
     def shortcut(self) -> Callable[..., Any] | None:
-        """The native callable, when a call is nothing else: one result, no history, and nothing to count or compare."""
+        """Return the native callable where a call needs nothing else: one result, no history, nothing to count or
+        compare.
+        """
         if not isinstance(self.calls, BoundProgram):
             return None
         if not self.calls.single or self.sources or self.binding.written or self._effects or self.drawn:
@@ -313,13 +319,13 @@ class Variant:
             return None
         if isinstance(self.binding, PrepackedBinding) and self.binding.versions() is None:
             return None
-        return self.calls.native() if self.numbers.is_none else self._with_numbers(self.calls.native())
+        return self.calls.native() if self.numbers.is_empty else self._with_numbers(self.calls.native())
 
     @property
     def is_more_than_a_function(self) -> bool:
-        """Whether a call depends on or does anything besides its arguments and results."""
+        """Whether a call depends on or changes anything besides its arguments and results."""
         traced = self.traced
-        parts = (
+        dependencies = (
             self._slots,
             traced.constants,
             self._effects,
@@ -328,37 +334,41 @@ class Variant:
             traced.written,
             self.assumptions.found,
         )
-        return any(map(bool, parts)) or self.training is not None or not self.numbers.is_none
+        return any(map(bool, dependencies)) or self.training is not None or not self.numbers.is_empty
 
     def _with_numbers(self, call: Callable[..., Any]) -> Callable[..., Any] | None:
-        """The native callable with the numbers that attributes have now, for as long as words tell of no other ones;
-        None where they are others than in the call before."""
-        account, taken = self.account, self.account.taken
-        if self._taken is not taken or not self.numbers.are_watched:
-            self._taken = taken
+        """Return the native callable with the present numbers of attributes, valid while the watched words are
+        unchanged.
+
+        Return None where the numbers changed since the previous call.
+        """
+        account, snapshot = self.account, self.account.taken
+        if self._snapshot is not snapshot or not self.numbers.are_watched:
+            self._snapshot = snapshot
+
             return None
         numbers = self.numbers.tensors([])
-        # NOTE: only now it is certain that these are the numbers that stand in the attributes while no word differs.
-        if numbers is None or not account.stands(taken):
+        # NOTE: re-check after reading. Only then do these numbers belong to the words that were compared.
+        if numbers is None or not account.stands(snapshot):
             return None
         arrays = [t._data for t in numbers]
-        return lambda *given: call(*given, *arrays) if account.taken is taken else None
+        return lambda *arguments: call(*arguments, *arrays) if account.taken is snapshot else None
 
     def versions(self) -> tuple[list[list[int]], list[list[int]]]:
-        """Two lists that stay equal while the shortcut holds."""
-        found = self.binding.versions() if isinstance(self.binding, PrepackedBinding) else None
-        return found or ([], [])
+        """Return two lists that stay equal while the shortcut is valid."""
+        versions_pair = self.binding.versions() if isinstance(self.binding, PrepackedBinding) else None
+        return versions_pair or ([], [])
 
     used = 0
     """See program_table."""
 
     @property
     def nbytes(self) -> int:
-        """Bytes of code, constants, scratch memory, and outputs that are used again."""
+        """Bytes of code, constants, scratch memory and reused outputs."""
         return self.calls.nbytes + (self.backward_program.nbytes if self.sources else 0)
 
     def plan(self, leaves: Sequence[Tensor] | None = None) -> Plan:
-        """What it takes, known without a call: one on ``leaves``, or of the expected sizes."""
+        """Return the cost of a call on ``leaves``, or at the expected sizes. Nothing is called."""
         sizes: dict[str, int] = {}
         if leaves is not None and self.program.manifest.dims:
             sizes = self._sizes_of(leaves)
@@ -366,12 +376,12 @@ class Variant:
         return plan_of(*programs, sizes=sizes)
 
     def _sizes_of(self, leaves: Sequence[Any]) -> dict[str, int]:
-        """The sizes of named dimensions in a call on tensors."""
+        """Return the sizes of named dimensions in a call on tensors."""
         numbers = [spec.shape for spec in self.program.inputs[len(leaves) :]]
         return self.program.sizes.named((*map(shape_of, leaves), *numbers))
 
     def prepacked(self) -> Sequence[np.ndarray]:
-        """The arrays that it has made of weights."""
+        """Return the binding's arrays made from weights."""
         return self.binding.made()
 
     @property
@@ -381,11 +391,11 @@ class Variant:
 
     @property
     def is_stale(self) -> bool:
-        """Whether it will not fit again, or should not."""
+        """Whether the program will not fit again, or is not worth keeping."""
         return self.is_thrashing or (isinstance(self.binding, PrepackedBinding) and self.binding.is_escaped())
 
     def _edges(self, leaves: Sequence[Any]) -> tuple[Edge, ...]:
-        """Where gradients of a call go."""
+        """Return the autograd edges that receive the gradients of a call."""
         everything = (*leaves, *self.binding.tensors())
         return tuple(edge_of(everything[i]) for i in self.sources)
 
@@ -398,7 +408,7 @@ class Variant:
         edges: tuple[Edge, ...],
     ) -> CompiledNode:
         everything = (*leaves, *self.binding.tensors())
-        again = [
+        saved = [
             Snapshot(everything[i], None, f"an argument of the compiled {self.name}")
             for i in (*self.kept_plain, *self.kept_bound)
         ]
@@ -406,7 +416,7 @@ class Variant:
             residuals = [Snapshot(Tensor._wrap(a), None, f"a value of the compiled {self.name}") for a in residuals]
         types = [(t._data.shape, dtype) for t, (_, dtype) in zip(results, self.output_types, strict=True)]
         sizes = self._sizes_of(leaves) if self.backward_program.sizes.are_given else None
-        node = CompiledNode(self.backward, edges, residuals, again, types, sizes)
+        node = CompiledNode(self.backward, edges, residuals, saved, types, sizes)
         node.host = (self.traced.host, state)
         node.on_device = [is_on_device(everything[i]._data) for i in self.sources]
         for i, result in enumerate(results):
@@ -414,53 +424,53 @@ class Variant:
                 result._node, result._index, result._requires_grad = node, i, True
         return node
 
-    def _call(self, leaves: Sequence[Any], given: Sequence[Any], early: Sequence[tuple[int, Any]]) -> Call:
-        """What this call was given."""
+    def _call(self, leaves: Sequence[Any], arguments: Sequence[Any], early: Sequence[tuple[int, Any]]) -> Call:
+        """Return the arrays of this call and their version counters, for second derivatives."""
         bound = tuple([t._data for t in self.binding.tensors()])
-        known, counters = self._counters
-        if known is None or len(known) != len(bound) or not all(map(is_, known, bound)):
+        previous, counters = self._counters
+        if previous is None or len(previous) != len(bound) or not all(map(is_, previous, bound)):
             written = set(self.binding.written)
             counters = [None if i in written else t._counter for i, t in enumerate(self.binding.tensors())]
             self._counters = bound, counters
-        arrays: Sequence[Any] = (*given, *bound)
+        arrays: Sequence[Any] = (*arguments, *bound)
         if early:
-            copied = {len(given) + i: array for i, array in early}
+            copied = {len(arguments) + i: array for i, array in early}
             arrays = [copied.get(i, array) for i, array in enumerate(arrays)]
         sizes = self._sizes_of(leaves) if self.program.manifest.dims else None
         return Call(arrays, [*[t._counter for t in leaves], *counters], sizes)
 
 
 class Weights(NamedTuple):
-    """What a compiled function does with parameters and buffers that it only reads."""
+    """Options for the read-only parameters and buffers of a compiled function."""
 
     precision: str | None = None
     freeze: bool = False
     live: bool = False
-    """Whether nothing that is made of them is kept from call to call."""
+    """Whether nothing derived from the weights is cached between calls."""
     memory: Budget | None = None
-    """The most memory for values that wait for gradients."""
+    """Limit on the memory of values saved for gradients."""
 
     @property
     def watched(self) -> bool:
-        """Whether what is made of them is kept until their versions change."""
+        """Whether values derived from the weights are cached until their versions change."""
         return not (self.live or self.freeze)
 
     @property
     def for_inference(self) -> bool:
-        """Whether gradients are given up."""
+        """Whether the options rule out gradients."""
         return self.freeze or self.precision is not None
 
     def __str__(self) -> str:
-        parts = [f"precision={self.precision!r}"] if self.precision is not None else []
-        return ", ".join([*parts, "freeze=True"] if self.freeze else parts)
+        options = [f"precision={self.precision!r}"] if self.precision is not None else []
+        return ", ".join([*options, "freeze=True"] if self.freeze else options)
 
 
 def no_hooks(name: str, traced: Traced) -> None:
-    """Raises TraceError where hooks of traced tensors should see gradients that are computed outside of the trace."""
+    """Raise TraceError where hooks of traced tensors need gradients computed outside the trace."""
     if traced.hooked:
         raise TraceError(
-            f"{name}: a hook of a tensor that is computed inside of a compiled function would not be called",
+            f"{name}: a hook on a tensor computed inside a compiled function would not be called",
             origin=traced.hooked[0],
-            remedy="register it outside, at an argument or a parameter; graphc.autograd.Function with a backward of "
-            "its own; or compute the gradient inside of the compiled function",
+            remedy="register it outside, on an argument or a parameter; use graphc.autograd.Function with its own "
+            "backward; or compute the gradient inside the compiled function",
         )

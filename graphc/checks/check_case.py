@@ -1,4 +1,4 @@
-"""One fault of the compiler as a file: the text of a small graph, its arguments, the pass, and what is right."""
+"""A fault of the compiler as a file: the text of a small graph, its arguments, the pass, and the expected outputs."""
 
 from __future__ import annotations
 
@@ -27,65 +27,67 @@ from graphc.passes.base import Pass
 from graphc.passes.pipeline import PIPELINE
 
 MARK = "// graphc check case 1"
-"""How such a file begins."""
+"""First bytes of such a file."""
 GRADIENT = "gradient"
-"""The kind of a point where the rules of gradients are applied."""
+"""The kind of a point that applies gradient rules."""
 _LISTED = 64
-"""Most elements that are written as numbers."""
+"""Limit on elements written as numbers; larger arrays are compressed."""
 
 
 @dataclass(frozen=True)
 class CheckCase:
-    """What a file holds."""
+    """The content of a check file."""
 
     point: Point
     graph: Graph
     arguments: tuple[np.ndarray, ...]
     expected: tuple[np.ndarray, ...]
-    """What the graph gave when the file was written."""
+    """Outputs of the graph when the file was written."""
     what: str = ""
-    """How the pass was wrong then."""
+    """The error of the pass at that time."""
 
     def fault(self, passes: Sequence[Pass] = PIPELINE) -> str:
-        """How the pass is wrong on the graph now; empty where it is right. ``passes`` are where one of a user is looked
-        for. Raises ArgumentError where there is no such pass."""
+        """Return how the pass is wrong on the graph now; empty where it is right.
+
+        ``passes`` are searched for a user's pass. Raise ArgumentError where the pass does not exist.
+        """
         outputs = evaluated(self.graph, self.arguments)[0]
-        for i, (found, expected) in enumerate(zip(outputs, self.expected, strict=True)):
-            close = np.allclose(found, expected, 1e-4, 1e-5, equal_nan=True)
-            if found.shape != expected.shape or not close:
-                return f"output {i} of the graph itself is not what it was when the file was written"
+        for i, (output, expected) in enumerate(zip(outputs, self.expected, strict=True)):
+            close = np.allclose(output, expected, 1e-4, 1e-5, equal_nan=True)
+            if output.shape != expected.shape or not close:
+                return f"output {i} of the graph itself differs from its value when the file was written"
         return wrong_by(self.point, passes)(self.graph, self.arguments)
 
 
 def wrong_by(point: Point, passes: Sequence[Pass] = PIPELINE) -> Wrong:
-    """How the pass at a point is wrong on a graph and arguments."""
+    """Return a test that describes how the pass at a point is wrong on a graph and arguments."""
     if point.kind == GRADIENT:
         return wrong_rule
     if point.kind == GRAPH and all(p.name != point.name for p in passes):
         raise ArgumentError(
-            f"there is no graph pass {point.name!r} here", remedy="give the passes of your own that the fault was in"
+            f"there is no graph pass {point.name!r} here", remedy="pass your own passes too, in which the fault was"
         )
     return wrong_at(point, passes)
 
 
 def write_case(fault: Fault, folder: str | os.PathLike[str]) -> Path:
-    """Writes a fault to a new file of a folder, which is made where there is none. Raises OSError."""
+    """Write a fault to a new file in a folder, and create the folder if necessary. Raise OSError."""
     assert fault.graph is not None
-    place = Path(folder)
-    place.mkdir(parents=True, exist_ok=True)
+    directory = Path(folder)
+    directory.mkdir(parents=True, exist_ok=True)
     stem = "".join(c if c.isalnum() else "_" for c in f"{fault.part}_{fault.point.name}")
-    path = place / f"{stem}.gc"
+    path = directory / f"{stem}.gc"
     number = 1
     while path.exists():
         number += 1
-        path = place / f"{stem}_{number}.gc"
+        path = directory / f"{stem}_{number}.gc"
     with replacing(path) as file:
         file.write(case_text(fault).encode())
     return path
 
 
 def case_text(fault: Fault) -> str:
-    """The content of such a file: the text of the graph, after lines that a reader of graphs takes for comments."""
+    """Return the content of a check file: comment lines with the case, then the text of the graph."""
     assert fault.graph is not None
     point = fault.point
     head = {"kind": point.kind, "pass": point.name, "number": point.number, "part": fault.part, "what": fault.what}
@@ -113,26 +115,28 @@ def _array(text: str) -> np.ndarray:
     if "values" in value:
         flat = np.asarray(value["values"], dtype)
     else:
-        # NOTE: no more than the shape says is unpacked, whatever the file holds.
+        # NOTE: unpack no more bytes than the shape needs: a damaged file may expand without limit.
         nbytes = math.prod(max(n, 0) for n in value["shape"]) * dtype.itemsize
         flat = np.frombuffer(zlib.decompressobj().decompress(base64.b64decode(value["zlib"]), nbytes + 1), dtype)
     return flat.reshape(value["shape"]).copy()
 
 
 def is_case(path: str | os.PathLike[str]) -> bool:
-    """Whether a file is one that ``check`` wrote."""
-    place = Path(path)
-    if place.suffix != ".gc" or not place.is_file():
+    """Check whether ``check`` wrote a file."""
+    file_path = Path(path)
+    if file_path.suffix != ".gc" or not file_path.is_file():
         return False
-    with place.open("rb") as file:
+    with file_path.open("rb") as file:
         return file.read(len(MARK)) == MARK.encode()
 
 
 def load_case(path: str | os.PathLike[str]) -> CheckCase:
-    """Reads a file that ``check`` wrote. Raises ArtifactError for any other content, FileNotFoundError."""
+    """Read a file that ``check`` wrote. Raise ArtifactError for any other content, and FileNotFoundError."""
     text = Path(path).read_text(encoding="utf-8", errors="replace")
     if not text.startswith(MARK):
-        raise ArtifactError(f"{os.fspath(path)} is no case of graphc check", remedy=f"a file that begins with {MARK!r}")
+        raise ArtifactError(
+            f"{os.fspath(path)} is not a case of graphc check", remedy=f"pass a file that begins with {MARK!r}"
+        )
     try:
         return parse_case(text)
     except (ValueError, KeyError, TypeError, zlib.error, ParseError) as error:
@@ -140,14 +144,14 @@ def load_case(path: str | os.PathLike[str]) -> CheckCase:
 
 
 def parse_case(text: str) -> CheckCase:
-    """What the text of such a file holds."""
-    found: dict[str, list[str]] = {"case": [], "argument": [], "expected": [], "data": []}
+    """Parse the text of a check file."""
+    fields: dict[str, list[str]] = {"case": [], "argument": [], "expected": [], "data": []}
     for line in text.splitlines():
         word, _, rest = line.removeprefix("// ").partition(" ")
-        if line.startswith("// ") and word in found:
-            found[word].append(rest)
-    head = json.loads(found["case"][0]) if found["case"] else {}
-    data = {name: _array(rest) for name, _, rest in (line.partition(" ") for line in found["data"])}
+        if line.startswith("// ") and word in fields:
+            fields[word].append(rest)
+    head = json.loads(fields["case"][0]) if fields["case"] else {}
+    data = {name: _array(rest) for name, _, rest in (line.partition(" ") for line in fields["data"])}
     point = Point(head["kind"], int(head["number"]), head["pass"])
-    arguments, expected = (tuple(map(_array, found[word])) for word in ("argument", "expected"))
+    arguments, expected = (tuple(map(_array, fields[word])) for word in ("argument", "expected"))
     return CheckCase(point, parse_graph(text, data), arguments, expected, head["what"])

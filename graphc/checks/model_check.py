@@ -1,4 +1,4 @@
-"""check: every stage of compiling a model against the meaning of its trace."""
+"""Comparison of every stage of compiling a model with the reference semantics of its trace."""
 
 from __future__ import annotations
 
@@ -79,23 +79,24 @@ def check(
     if passes or gradients:
         if precision is not None or rtol is not None or atol is not None:
             raise ArgumentError(
-                "check of every pass takes no precision and no tolerances", remedy="without passes=True"
+                "check of every pass takes no precision and no tolerances", remedy="call check without passes=True"
             )
         return check_model_passes(model, examples, gradients=gradients, dims=dims, folder=folder)
     try:
         traced = snapshot(model, examples, dims=dims)
     except GraphcError:
-        part = training_part(model, examples, dims)
-        if part is None:
+        trained = training_part(model, examples, dims)
+        if trained is None:
             raise
-        return checked_part(part)
+        return checked_part(trained)
     graph = settle(traced.graph)
     if dims is not None:
         examples, _ = Dims(dims, model).with_numbers(examples, {})
     tensors, _ = flatten((examples, {}))
-    given = [np.array(t._values(force=True)) for t in tensors]
+    arrays = [np.array(t._values(force=True)) for t in tensors]
     state = traced.state()
     if precision is not None:
-        return check_narrow(graph, state, given, precision, rtol=rtol, atol=atol)
-    arguments = graph_arguments(graph, state, given)
+        return check_narrow(graph, state, arrays, precision, rtol=rtol, atol=atol)
+    arguments = graph_arguments(graph, state, arrays)
+
     return check_graph(graph, arguments, rtol=rtol, atol=atol)

@@ -1,4 +1,4 @@
-"""What differs between two models: graphs of entries, weights by name, and outputs for the same inputs."""
+"""Differences between two models: graphs of entries, weights by name, and outputs for the same inputs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from graphc.models.model_graph import read_graph
 
 @dataclass(frozen=True)
 class Tolerance:
-    """How far two numbers may be apart: ``absolute + relative * |b|``; those of other types are equal or not."""
+    """Tolerance for numbers: ``absolute + relative * |b|``. It applies to floats and complex numbers only."""
 
     absolute: float = 0.0
     relative: float = 0.0
@@ -25,31 +25,31 @@ class Tolerance:
 
 @dataclass
 class ArrayDifference:
-    """Two arrays that are not equal."""
+    """Two unequal arrays."""
 
     name: str
     problem: str = ""
-    """Where they cannot be compared by their values: another type, another shape, or missing."""
+    """Reason why their values cannot be compared: another type, another shape, or missing."""
     absolute: float = 0.0
     """The largest difference of two elements."""
     relative: float = 0.0
-    """The largest difference as a share of the second element."""
+    """The largest difference relative to the second element."""
     count: int = 0
-    """Elements that are not equal."""
+    """Number of unequal elements."""
     size: int = 0
     place: tuple[int, ...] = ()
-    """Where the largest difference is."""
+    """Index of the largest difference."""
     within: bool = False
-    """Whether all are within the tolerance."""
+    """Whether all differences are within the tolerance."""
 
 
 @dataclass
 class EntryDifference:
-    """What differs in an entry."""
+    """The differences of an entry."""
 
     name: str
     problem: str = ""
-    """Where it cannot be compared: missing, or with other inputs."""
+    """Reason why it cannot be compared: missing, or with other inputs."""
     graph: str = ""
     """A unified diff of the graphs."""
     outputs: list[ArrayDifference] = field(default_factory=list)
@@ -57,25 +57,25 @@ class EntryDifference:
 
 @dataclass
 class ModelDifference:
-    """What differs between two models."""
+    """The differences between two models."""
 
     weights: list[ArrayDifference] = field(default_factory=list)
     entries: list[EntryDifference] = field(default_factory=list)
     compared: dict[str, int] = field(default_factory=dict)
-    """How many were compared: ``graphs``, ``weights``, ``outputs``."""
+    """Numbers of compared ``graphs``, ``weights`` and ``outputs``."""
 
     @property
     def equal(self) -> bool:
-        """Whether nothing differs, but for numbers within the tolerance."""
+        """Whether nothing differs by more than the tolerance."""
         arrays = [*self.weights, *(o for e in self.entries for o in e.outputs)]
         return all(a.within for a in arrays) and not any(e.problem or e.graph for e in self.entries)
 
 
 def compare_arrays(name: str, a: np.ndarray, b: np.ndarray, tolerance: Tolerance) -> ArrayDifference | None:
-    """What differs between two arrays; None where they have the same bits, or the same numbers and NaN."""
+    """Return the differences of two arrays, or None where their bits, or their numbers and NaN, are the same."""
     if a.dtype != b.dtype or a.shape != b.shape:
-        found, other = (f"{x.dtype.name}{list(x.shape)}" for x in (a, b))
-        return ArrayDifference(name, f"{found} and {other}")
+        first_type, second_type = (f"{x.dtype.name}{list(x.shape)}" for x in (a, b))
+        return ArrayDifference(name, f"{first_type} and {second_type}")
     if a.tobytes() == b.tobytes():
         return None
     a, b = numbers(a), numbers(b)
@@ -93,53 +93,53 @@ def compare_arrays(name: str, a: np.ndarray, b: np.ndarray, tolerance: Tolerance
         share = np.where(unequal, far / size, 0)
         share = np.where(np.isnan(share), np.inf, share)
         limit = tolerance.absolute + tolerance.relative * size
-    place = tuple(int(i) for i in np.unravel_index(int(far.argmax()), far.shape))
+    index = tuple(int(i) for i in np.unravel_index(int(far.argmax()), far.shape))
     within = not exact and bool(((far <= limit) & np.isfinite(far))[unequal].all())
     return ArrayDifference(
-        name, "", float(far.max()), float(share.max()), int(unequal.sum()), int(a.size), place, within
+        name, "", float(far.max()), float(share.max()), int(unequal.sum()), int(a.size), index, within
     )
 
 
 def compare_named(
     a: Mapping[str, np.ndarray], b: Mapping[str, np.ndarray], tolerance: Tolerance
 ) -> list[ArrayDifference]:
-    """What differs between arrays by name, in the order of the first and then of the second."""
-    found = []
+    """Return the differences of arrays by name, in the order of the first model and then of the second."""
+    differences = []
     for name in [*a, *(n for n in b if n not in a)]:
         if name in a and name in b:
             difference = compare_arrays(name, a[name], b[name], tolerance)
         else:
             difference = ArrayDifference(name, f"only in the {'first' if name in a else 'second'}")
         if difference is not None:
-            found.append(difference)
-    return found
+            differences.append(difference)
+    return differences
 
 
 def compare_models(
     a: Artifact, b: Artifact, *, tolerance: Tolerance, graphs: bool = True, weights: bool = True
 ) -> ModelDifference:
-    """What differs between what two files hold; outputs are compared by ``compare_outputs``. Raises ArtifactError."""
-    found = ModelDifference()
+    """Return the differences of two files' contents. ``compare_outputs`` compares outputs. Raise ArtifactError."""
+    difference = ModelDifference()
     if weights:
-        found.weights = compare_named(a.weights, b.weights, tolerance)
-        found.compared["weights"] = len({*a.weights, *b.weights})
+        difference.weights = compare_named(a.weights, b.weights, tolerance)
+        difference.compared["weights"] = len({*a.weights, *b.weights})
     names = [e.spec.name for e in a.entries]
     for name in [*names, *(e.spec.name for e in b.entries if e.spec.name not in names)]:
-        found.entries.append(_compare_entry(name, a, b, graphs))
+        difference.entries.append(_compare_entry(name, a, b, graphs))
     if graphs:
-        found.compared["graphs"] = sum(not e.problem for e in found.entries)
-    return found
+        difference.compared["graphs"] = sum(not e.problem for e in difference.entries)
+    return difference
 
 
 def _compare_entry(name: str, a: Artifact, b: Artifact, graphs: bool) -> EntryDifference:
-    held = [name in {e.spec.name for e in model.entries} for model in (a, b)]
-    if not all(held):
-        return EntryDifference(name, f"only in the {'first' if held[0] else 'second'}")
+    present = [name in {e.spec.name for e in model.entries} for model in (a, b)]
+    if not all(present):
+        return EntryDifference(name, f"only in the {'first' if present[0] else 'second'}")
     return EntryDifference(name, "", diff_graphs(read_graph(a, name), read_graph(b, name)) if graphs else "")
 
 
 def why_other_calls(a: EntrySpec, b: EntrySpec) -> str:
-    """Why two entries cannot be called with the same inputs; empty where they can."""
+    """Explain why two entries cannot be called with the same inputs. Return an empty text where they can."""
     first, second = (", ".join(map(str, spec.inputs)) for spec in (a, b))
     return "" if first == second else f"inputs {first or 'none'} and {second or 'none'}"
 
@@ -147,7 +147,7 @@ def why_other_calls(a: EntrySpec, b: EntrySpec) -> str:
 def compare_outputs(
     specs: tuple[EntrySpec, EntrySpec], first: Sequence[Any], second: Sequence[Any], tolerance: Tolerance
 ) -> list[ArrayDifference]:
-    """What differs between the outputs of two entries for the same inputs."""
+    """Return the differences of two entries' outputs for the same inputs."""
     named = [
         {spec.name: np.asarray(array) for spec, array in zip(s.outputs, arrays, strict=True)}
         for s, arrays in zip(specs, (first, second), strict=True)

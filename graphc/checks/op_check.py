@@ -1,4 +1,4 @@
-"""check_op: what an op does in each of the ways to run it against its reference, its gradients against differences."""
+"""check_op: compare an op's reference with every way to run it, and its gradients with finite differences."""
 
 from __future__ import annotations
 
@@ -26,38 +26,41 @@ from graphc.tensors.tensor import Tensor
 
 @dataclass(frozen=True)
 class OpReport:
-    """What was compared."""
+    """The numbers of comparisons."""
 
     name: str
     samples: int
-    """Applications whose results are the same by the reference, the graph, the kernels and native code."""
+    """Samples on which the reference, the graph, the kernels and native code agree."""
     differentiated: int
-    """Those of them at which first and second derivatives agree with finite differences."""
+    """Samples at which first and second derivatives agree with finite differences."""
     refused: int
-    """Wrong applications that raise what they should."""
+    """Invalid applications that raise the expected error."""
 
     def __str__(self) -> str:
         return f"{self.name}: {self.samples} samples, {self.differentiated} with derivatives, {self.refused} errors"
 
 
 def check_op(op: OpFunction, *samples: Sample | Sequence[Any]) -> OpReport:
-    """Proves an op, one of ``define_op`` for example, on the samples of its definition and on those given: operands as
-    arrays, ``check_op(f, (x,), (x, y))``, or a ``graphc.ir.op.Sample`` with attributes.
+    """Check an op, for example one of ``define_op``, on the samples of its definition and on these.
 
-    For each sample its type rule must say what the reference gives, which must not write to its operands; what traits
-    and fields state must hold; the optimized graph, the lowered and scheduled kernels and the native code must give
-    what the reference does; and at differentiable samples first and second derivatives, in f64, must agree with finite
-    differences. Error samples must raise what they name.
+    Further samples are operands as arrays, ``check_op(f, (x,), (x, y))``, or a ``graphc.ir.op.Sample`` with attributes.
 
-    Raises ArgumentError for what is no op and where there is nothing to check; else VerifyError or GradientError,
-    which name what differs, and the sample.
+    For each sample, the type rule must give the types of the reference's results, and the reference must not write to
+    its operands. The statements of traits and fields must hold. The optimized graph, the lowered and scheduled kernels
+    and the native code must compute the reference's results. At differentiable samples, first and second derivatives,
+    in f64, must agree with finite differences. Error samples must raise the named error.
+
+    Raise ArgumentError for anything but an op, and without samples; else VerifyError or GradientError, which
+    name the difference and the sample.
     """
     if not isinstance(op, OpFunction):
-        raise ArgumentError(f"check_op: {op!r} is no op", remedy="what graphc.define_op has returned")
-    given = [s if isinstance(s, Sample) else Sample(tuple(map(np.asarray, s))) for s in samples]
-    every = [*(op.op.samples() if op.op.samples else ()), *given]
+        raise ArgumentError(f"check_op: {op!r} is not an op", remedy="pass a result of graphc.define_op")
+    further = [s if isinstance(s, Sample) else Sample(tuple(map(np.asarray, s))) for s in samples]
+    every = [*(op.op.samples() if op.op.samples else ()), *further]
     if not every:
-        raise ArgumentError(f"check_op: {op.op.name} has no samples", remedy="check_op(f, (np.ones((2, 3)),))")
+        raise ArgumentError(
+            f"check_op: {op.op.name} has no samples", remedy="pass some: check_op(f, (np.ones((2, 3)),))"
+        )
     for number, sample in enumerate(every):
         try:
             check_sample(op.op, sample)
@@ -77,7 +80,7 @@ def _application(op: OpDef, sample: Sample) -> str:
 
 
 def check_sample(op: OpDef, sample: Sample) -> None:
-    """All that holds of one application."""
+    """Run all checks of one application."""
     check_reference(op, sample)
     check_statements(op, sample)
     report = check_graph(sample_graph(op, sample.operands, sample.attrs), sample.operands)
@@ -90,7 +93,7 @@ def check_sample(op: OpDef, sample: Sample) -> None:
 
 
 def sample_graph(op: OpDef, operands: Sequence[np.ndarray], attrs: dict[str, Any]) -> Graph:
-    """One application of the op to arguments of the graph; a written state is a state argument."""
+    """Return a graph with one application of the op to its arguments. A written state is a state argument."""
     graph = Graph(op.name)
     for i, array in enumerate(operands):
         written = i == 0 and op.has(Trait.STATE_WRITE)
@@ -101,8 +104,10 @@ def sample_graph(op: OpDef, operands: Sequence[np.ndarray], attrs: dict[str, Any
 
 
 def check_reference(op: OpDef, sample: Sample) -> tuple[np.ndarray, ...]:
-    """What the reference gives. Raises VerifyError unless it is what the type rule says, without a warning, and no
-    operand was written to; only the result of a view may share memory with one."""
+    """Return the results of the reference. Raise VerifyError unless they match the type rule, without a warning.
+
+    Raise it also where an operand was written to, or where a result shares its memory although the op is not a view.
+    """
     attrs = op.normalize(sample.attrs)
     types = op.result_types(tuple(array_type(a) for a in sample.operands), attrs)
     operands = [a.copy() for a in sample.operands]
@@ -114,17 +119,21 @@ def check_reference(op: OpDef, sample: Sample) -> tuple[np.ndarray, ...]:
             results = op.evaluate(operands, attrs)
         except (ValueError, Warning) as error:
             raise VerifyError(f"the reference raises {type(error).__name__}: {error}") from error
-    found = [array_type(a) for a in results]
-    if found != list(types):
-        what = f"the reference gives {', '.join(map(str, found))}, the type rule {', '.join(map(str, types))}"
-        raise VerifyError(what, remedy="the reference keeps element types: (...).astype(x.dtype)")
+    types_of_results = [array_type(a) for a in results]
+    if types_of_results != list(types):
+        what = (
+            f"the reference gives {', '.join(map(str, types_of_results))}, the type rule {', '.join(map(str, types))}"
+        )
+        raise VerifyError(what, remedy="keep element types in the reference: (...).astype(x.dtype)")
     if not op.has(Trait.VIEW) and op.alias is None and any(np.shares_memory(a, r) for a in operands for r in results):
-        raise VerifyError("the reference gives memory of an operand, and the op is no VIEW", remedy="a copy")
+        raise VerifyError(
+            "the reference returns memory of an operand, but the op is not a VIEW", remedy="return a copy"
+        )
     return results
 
 
 def check_statements(op: OpDef, sample: Sample) -> None:
-    """What the definition says of the result beside its rules. Raises VerifyError where that does not hold."""
+    """Check the statements of traits and fields about the result. Raise VerifyError where one does not hold."""
     attrs = op.normalize(sample.attrs)
     results = op.evaluate(sample.operands, attrs)
     if op.has(Trait.IDENTITY):
@@ -145,37 +154,43 @@ def check_statements(op: OpDef, sample: Sample) -> None:
 def _check_conversion(result: np.ndarray, operand: np.ndarray, dtype: Any) -> None:
     if not isinstance(dtype, DType):
         raise VerifyError("Trait.CONVERSION does not hold: no attribute 'dtype' names the element type")
-    wanted = cast(Tensor._wrap(operand), dtype=dtype)._data
-    if result.dtype != wanted.dtype:
+    expected = cast(Tensor._wrap(operand), dtype=dtype)._data
+    if result.dtype != expected.dtype:
         raise VerifyError(f"Trait.CONVERSION does not hold: the result is {result.dtype}, not {dtype.name}")
-    _expect(result, wanted, "Trait.CONVERSION")
+    _expect(result, expected, "Trait.CONVERSION")
 
 
 def _joined(op: OpDef, sample: Sample, result: np.ndarray) -> np.ndarray:
-    """The operands at their places; where there is none, something else than the result."""
+    """Return the operands at their offsets; elsewhere values that differ from the result."""
     assert op.parts is not None
-    found = np.where(result == 0, 1, 0).astype(result.dtype)
-    places = op.parts(tuple(map(array_type, sample.operands)), op.normalize(sample.attrs))
-    for operand, first in zip(sample.operands, places, strict=True):
-        found[tuple(np.s_[i : i + n] for i, n in zip(first, operand.shape, strict=True))] = operand
-    return found
+    joined = np.where(result == 0, 1, 0).astype(result.dtype)
+    offsets = op.parts(tuple(map(array_type, sample.operands)), op.normalize(sample.attrs))
+    for operand, first in zip(sample.operands, offsets, strict=True):
+        joined[tuple(np.s_[i : i + n] for i, n in zip(first, operand.shape, strict=True))] = operand
+    return joined
 
 
-def _expect(found: np.ndarray, wanted: np.ndarray, statement: str) -> None:
-    if found.shape != wanted.shape:
-        raise VerifyError(f"{statement} does not hold: it says {show(wanted.shape)}, the result is {show(found.shape)}")
-    if not np.array_equal(found, wanted, equal_nan=found.dtype.kind == "f"):
-        raise VerifyError(f"{statement} does not hold: the result differs by up to {difference(found, wanted)[0]:.3g}")
+def _expect(result: np.ndarray, expected: np.ndarray, statement: str) -> None:
+    if result.shape != expected.shape:
+        raise VerifyError(
+            f"{statement} does not hold: it says {show(expected.shape)}, the result is {show(result.shape)}"
+        )
+    if not np.array_equal(result, expected, equal_nan=result.dtype.kind == "f"):
+        raise VerifyError(
+            f"{statement} does not hold: the result differs by up to {difference(result, expected)[0]:.3g}"
+        )
 
 
 def is_differentiable(op: OpDef, sample: Sample) -> bool:
-    """Whether a sample is a point for finite differences."""
+    """Return whether finite differences apply to a sample."""
     return sample.differentiable and op.vjp is not None and any(a.dtype.kind in "fc" for a in sample.operands)
 
 
 def check_gradients(op: OpDef, sample: Sample) -> None:
-    """First and second derivatives at a sample, in f64. Raises GradientError where they differ from finite differences,
-    DTypeError for an op that takes no f64."""
+    """Check first and second derivatives at a sample, in f64.
+
+    Raise GradientError where they differ from finite differences, DTypeError for an op that takes no f64.
+    """
     arrays = [_wide_parts(a) for a in sample.operands]
 
     def function(graph: Graph) -> Sequence[Value]:
@@ -191,19 +206,21 @@ def check_gradients(op: OpDef, sample: Sample) -> None:
         check_derivatives(function, arrays)
     except DTypeError as error:
         raise DTypeError(
-            f"finite differences need f64: {error.what}", remedy="Sample(..., differentiable=False), or take f64"
+            f"finite differences need f64: {error.what}", remedy="pass Sample(..., differentiable=False), or accept f64"
         ) from error
 
 
 def _wide_parts(array: np.ndarray) -> np.ndarray:
-    """Floats as f64; complex numbers as pairs of these, each of which is differentiated."""
+    """Return floats as f64, complex numbers as pairs of f64, each of which is differentiated."""
     if array.dtype.kind == "c":
         return np.stack([np.real(array), np.imag(array)], -1).astype(np.float64)
     return array.astype(np.float64) if array.dtype.kind == "f" else array
 
 
 def check_error(op: OpDef, sample: ErrorSample) -> None:
-    """Applies an op wrongly. Raises VerifyError unless that raises what the sample names, and says so first."""
+    """Apply an op wrongly. Raise VerifyError unless that raises the sample's error, with a message that begins with the
+    op.
+    """
     graph = Graph("wrong")
     operands = [graph.add_input(t, f"x{i}") for i, t in enumerate(sample.types)]
     where = f"{op.name}({', '.join(map(str, sample.types))})"
@@ -212,9 +229,9 @@ def check_error(op: OpDef, sample: ErrorSample) -> None:
     except sample.error as error:
         said = error.what.startswith(op.name) or "attribute" in error.what
         if sample.message not in error.what or not said:
-            what = f"{op.name}: an error says {error.what!r}, not {sample.message!r} behind the name of the op"
+            what = f"{op.name}: an error says {error.what!r}, not {sample.message!r} after the name of the op"
             raise VerifyError(what, where=where) from error
         if error.where is None or not error.where.startswith(f"{op.name}("):
-            raise VerifyError(f"{op.name}: an error does not say where it was: {error.where}", where=where) from error
+            raise VerifyError(f"{op.name}: an error does not name its location: {error.where}", where=where) from error
         return
-    raise VerifyError(f"{op.name}: {sample.error.__name__} was to be raised, and nothing was", where=where)
+    raise VerifyError(f"{op.name}: {sample.error.__name__} was expected, but nothing was raised", where=where)

@@ -1,4 +1,4 @@
-"""``selftest``: the sample calls of a model file, run by each code of it and by what is compiled here."""
+"""``selftest``: run the sample calls of a model file by each of its native codes and by code compiled here."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from graphc.models.model_programs import why_not_native
 from graphc.models.model_read import read_model
 
 COMPILED = "compiled"
-"""What the code is called that is made here."""
+"""Name of the code compiled here."""
 
 
 @dataclass(frozen=True)
@@ -26,44 +26,44 @@ class SelfTestCase:
 
     entry: str
     code: str
-    """``compiled``, or the processor that code in the file is for, with its triple."""
+    """``compiled``, or the processor and triple of code in the file."""
     calls: int
-    """How many sample calls have been run."""
+    """Number of sample calls run."""
     error: float = 0.0
-    """The largest difference of an output, in units of what is allowed: 1 is as much as may be."""
+    """The largest difference of an output relative to the tolerance: 1 is the limit."""
     absolute: float = 0.0
     """The largest difference."""
     relative: float = 0.0
-    """The largest one, as a part of what was expected."""
+    """The largest difference relative to the expected value."""
     skipped: str = ""
-    """Why the code was not run."""
+    """Reason why the code was not run."""
 
     @property
     def good(self) -> bool:
-        """Whether no output differs by more than is allowed; true of what was not run."""
+        """Whether no output differs by more than the tolerance; true for skipped code."""
         return self.error <= 1.0
 
     def __str__(self) -> str:
         if self.skipped:
             return f"{self.entry:12} {self.code:32} not run: {self.skipped}"
-        text = f"{self.calls} calls, largest error {self.error:.3g} of what is allowed, absolute {self.absolute:.3g}"
+        text = f"{self.calls} calls, largest error {self.error:.3g} of the tolerance, absolute {self.absolute:.3g}"
         return f"{self.entry:12} {self.code:32} {'ok ' if self.good else 'BAD'} {text}"
 
 
 @dataclass(frozen=True)
 class SelfTest:
-    """What ``selftest`` found."""
+    """The results of ``selftest``."""
 
     path: str
     cases: tuple[SelfTestCase, ...]
 
     @property
     def good(self) -> bool:
-        """Whether some code was run, and none gave an output that differs by more than is allowed."""
+        """Whether some code was run, and no output differs by more than the tolerance."""
         return any(not c.skipped for c in self.cases) and all(c.good for c in self.cases)
 
     def __str__(self) -> str:
-        return "\n".join(map(str, self.cases)) or f"{self.path} holds no sample calls: export(..., golden=True)"
+        return "\n".join(map(str, self.cases)) or f"{self.path} has no sample calls: export it with golden=True"
 
 
 def selftest(
@@ -74,12 +74,14 @@ def selftest(
     rtol: float | None = None,
     atol: float | None = None,
 ) -> SelfTest:
-    """Runs the sample calls that ``export(..., golden=True)`` has stored in a model file: each entry, as it is compiled
-    for this machine (or for what ``target`` names of it) and by each object code in the file that runs here, with
-    ``trust``. States are as in the file at the beginning of each call.
+    """Run the sample calls that ``export(..., golden=True)`` has stored in a model file.
 
-    What is allowed is that of ``check``: 1e-4 of an element and 1e-5 of the largest one for f32, 1e-9 and 1e-11 for
-    f64, nothing for integers; ``rtol`` and ``atol`` say otherwise. Raises what ``load`` raises."""
+    Each entry runs as compiled for this machine (or for ``target``), and with ``trust`` by each object code in the file
+    that runs here. Each call starts with the states of the file.
+
+    Tolerances are as for ``check``: 1e-4 of an element and 1e-5 of the largest one for f32, 1e-9 and 1e-11 for f64,
+    none for integers; ``rtol`` and ``atol`` override them. Raise what ``load`` raises.
+    """
     machine = machine_named(target, None)
     stored = read_model(path)
     cases = []
@@ -90,7 +92,7 @@ def selftest(
 
 
 def _codes(stored: Artifact) -> list[str]:
-    """Names of the machines that the file has code for."""
+    """Return the names of the machines for which the file has code."""
     return list(dict.fromkeys(_name(code) for entry in stored.entries for code in entry.natives))
 
 
@@ -102,18 +104,18 @@ def _name(code: Code) -> str:
 def _of_code(
     stored: Artifact, name: str, trust: bool, rtol: float | None, atol: float | None
 ) -> Iterator[SelfTestCase]:
-    """The cases of the code for one machine."""
+    """Yield the cases of the code for one machine."""
     only = [replace(e, natives=tuple(c for c in e.natives if _name(c) == name)) for e in stored.entries]
     having = [e for e in only if e.natives and e.golden]
-    reason = "" if trust else "code of the file runs with trust only"
+    reason = "" if trust else "code of the file runs only with trust=True"
     for entry in having:
         reason = reason or why_not_native(entry.natives[0])
     if reason:
         yield from (SelfTestCase(e.spec.name, name, 0, skipped=reason) for e in having)
         return
-    kept = replace(stored, entries=tuple(only))
-    model = make_model(kept, HOST, trust=True)
-    yield from (c for c in _run(model, kept, name, rtol, atol) if c.entry in {e.spec.name for e in having})
+    subset = replace(stored, entries=tuple(only))
+    model = make_model(subset, HOST, trust=True)
+    yield from (c for c in _run(model, subset, name, rtol, atol) if c.entry in {e.spec.name for e in having})
 
 
 def _run(
@@ -122,30 +124,32 @@ def _run(
     for entry in stored.entries:
         if not entry.golden:
             continue
-        found = [_differences(model, entry.spec.name, sample, rtol, atol) for sample in entry.golden]
-        error, absolute, relative = (max(column) for column in zip(*found, strict=True))
-        yield SelfTestCase(entry.spec.name, code, len(found), error, absolute, relative)
+        differences = [_differences(model, entry.spec.name, sample, rtol, atol) for sample in entry.golden]
+        error, absolute, relative = (max(column) for column in zip(*differences, strict=True))
+        yield SelfTestCase(entry.spec.name, code, len(differences), error, absolute, relative)
 
 
 def _differences(
     model: LoadedModel, entry: str, sample: Sample, rtol: float | None, atol: float | None
 ) -> tuple[float, float, float]:
-    """The largest difference of an output of a call, in units of what is allowed, absolute, and relative."""
+    """Return the largest difference of an output of a call: relative to the tolerance, absolute, and relative."""
     model.reset_state()
     outputs = model.entry(entry).run(sample.inputs)
-    found: list[tuple[float, float, float]] = [(0.0, 0.0, 0.0)]
+    differences: list[tuple[float, float, float]] = [(0.0, 0.0, 0.0)]
     for output, expected in zip(outputs, sample.outputs, strict=True):
-        found.append((_units(np.asarray(output), expected, rtol, atol), *difference(np.asarray(output), expected)))
-    error, absolute, relative = (max(column) for column in zip(*found, strict=True))
+        differences.append(
+            (_units(np.asarray(output), expected, rtol, atol), *difference(np.asarray(output), expected))
+        )
+    error, absolute, relative = (max(column) for column in zip(*differences, strict=True))
     return error, absolute, relative
 
 
-def _units(found: np.ndarray, expected: np.ndarray, rtol: float | None, atol: float | None) -> float:
-    if found.shape != expected.shape:
+def _units(output: np.ndarray, expected: np.ndarray, rtol: float | None, atol: float | None) -> float:
+    if output.shape != expected.shape:
         return inf
     allowed: Sequence[float] | np.ndarray = allowed_difference(expected, rtol, atol)
-    a, b = found.astype(np.float64), expected.astype(np.float64)
+    a, b = output.astype(np.float64), expected.astype(np.float64)
     with np.errstate(all="ignore"):
-        same = (found == expected) | (np.isnan(a) & np.isnan(b))  # of whole numbers, f64 does not hold all
+        same = (output == expected) | (np.isnan(a) & np.isnan(b))  # of whole numbers, f64 does not hold all
         units = np.where(same, 0.0, np.abs(a - b) / allowed)
     return float(np.where(np.isnan(units), inf, units).max(initial=0.0))

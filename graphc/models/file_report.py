@@ -1,4 +1,4 @@
-"""Whether a model file is whole, and what in it deserves a second look; nothing of it is run."""
+"""Integrity check of model files, with warnings about suspicious contents, which runs nothing of a file."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from graphc.models.model_programs import why_not_native
 
 @dataclass
 class FileReport:
-    """What was found in a file."""
+    """The findings about a file."""
 
     path: str
     problem: str = ""
-    """What is wrong; empty where the file is whole."""
+    """The damage; empty for an intact file."""
     warnings: list[str] = field(default_factory=list)
-    """What is allowed, and may not be what was meant."""
+    """Contents that are valid but may be unintended."""
     entries: list[dict[str, Any]] = field(default_factory=list)
-    """Of each entry its name, how many nodes its graph has, its sample calls, and its native codes."""
+    """For each entry: its name, the number of nodes in its graph, its sample calls, and its native codes."""
     weights: int = 0
     weight_bytes: int = 0
 
@@ -36,9 +36,12 @@ class FileReport:
 
 
 def report_of(path: str | os.PathLike[str]) -> FileReport:
-    """Checks a model file: digests, limits, manifest, the graph of each entry by parser and verifier, and weights
-    against graphs. Weights and constants that are not finite, native code that cannot run here, and entries without a
-    sample call are warnings. Raises OSError where it cannot be read."""
+    """Check a model file: digests, limits, manifest, parsing and verification of each entry's graph, weights against
+    graphs.
+
+    Warn of non-finite weights and constants, native code that cannot run here, and entries without a sample
+    call. Raise OSError where the file cannot be read.
+    """
     report = FileReport(os.fspath(path))
     try:
         stored = model_content.load(path)
@@ -78,20 +81,20 @@ def _not_finite(stored: Artifact) -> list[str]:
     arrays = dict(stored.weights)
     for entry in stored.entries:
         arrays |= {f"{entry.spec.name}: constant {key}": array for key, array in entry.data.items()}
-    found = []
+    warnings = []
     for name, array in arrays.items():
         count = 0 if array.dtype.kind != "f" else int(array.size - np.isfinite(array).sum())
         if count:
-            found.append(f"{name}: {count} of {array.size} numbers are not finite")
-    return found
+            warnings.append(f"{name}: {count} of {array.size} numbers are not finite")
+    return warnings
 
 
 def _of_entries(stored: Artifact) -> list[str]:
-    found = []
+    warnings = []
     for entry in stored.entries:
         reasons = [why_not_native(code) for code in entry.natives]
         if reasons and all(reasons):
-            found.append(f"{entry.spec.name}: no native code in it runs here: {reasons[0]}")
+            warnings.append(f"{entry.spec.name}: no native code in it runs here: {reasons[0]}")
         if not entry.golden and not entry.spec.of:
-            found.append(f"{entry.spec.name}: no sample call, so that there is nothing for a self test")
-    return found
+            warnings.append(f"{entry.spec.name}: no sample call, so selftest cannot test it")
+    return warnings

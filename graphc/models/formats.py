@@ -1,4 +1,4 @@
-"""The formats that models are written in, by the suffix of the path, and which options belong to which."""
+"""Formats of model files by the suffix of the path, and the options of each."""
 
 from __future__ import annotations
 
@@ -11,23 +11,27 @@ from graphc.base.errors import ArgumentError
 from graphc.base.lazy import deferred
 
 GCM, ONNX = ".gcm", ".onnx"
-"""Model files, and files for other runtimes."""
+"""Suffixes of model files, and of files for other runtimes."""
 write_onnx = deferred("graphc.interop.onnx_export.export:export_model")
 
 
 def format_of(path: str | os.PathLike[str]) -> str:
-    """The suffix of the format that a path asks for, ``.gcm`` where it has none. Raises ArgumentError for one that
-    graphc does not write."""
+    """Return the suffix of the format for a path; ``.gcm`` without one. Raise ArgumentError for a suffix that graphc
+    does not write.
+    """
     suffix = Path(path).suffix or GCM
     if suffix not in (GCM, ONNX):
-        names = " or ".join(Path(path).with_suffix(known).name for known in (GCM, ONNX))
-        raise ArgumentError(f"{os.fspath(path)}: graphc writes {GCM} and {ONNX} files, no {suffix}", remedy=names)
+        names = " or ".join(Path(path).with_suffix(candidate).name for candidate in (GCM, ONNX))
+        raise ArgumentError(
+            f"{os.fspath(path)}: graphc writes {GCM} and {ONNX} files, no {suffix}", remedy=f"write {names}"
+        )
     return suffix
 
 
-def check_options(path: str | os.PathLike[str], wanted: str, options: Mapping[str, Any]) -> None:
-    """Raises ArgumentError where one of the options is given, which are for another format than that of the path, and
-    for a path of no format."""
+def check_options(path: str | os.PathLike[str], suffix: str, options: Mapping[str, Any]) -> None:
+    """Raise ArgumentError where an option is set that belongs to another format than the path's, and for a path of no
+    format.
+    """
     name = next((name for name, value in options.items() if value), None)
-    if format_of(path) != wanted and name is not None:
-        raise ArgumentError(f"{name} is for {wanted} files", remedy=f"{Path(path).with_suffix(wanted).name}")
+    if format_of(path) != suffix and name is not None:
+        raise ArgumentError(f"{name} is for {suffix} files", remedy=f"write {Path(path).with_suffix(suffix).name}")

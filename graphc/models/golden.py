@@ -1,4 +1,4 @@
-"""Sample calls for model files: seeded inputs, and the outputs that the reference interpreter computes of them."""
+"""Sample calls for model files: seeded inputs, and outputs of the reference interpreter."""
 
 from __future__ import annotations
 
@@ -18,28 +18,30 @@ from graphc.ir.graph.interpret import assumed, bind, evaluate
 def sample_calls(
     graph: Graph, state: Mapping[str, np.ndarray], examples: Sequence[np.ndarray], count: int
 ) -> tuple[Sample, ...]:
-    """``count`` calls of a graph, each with its params and states as they are in ``state``, by path. The first one has
-    the examples for inputs, or zeros where a graph comes without; in the others, real numbers have their mean and
-    spread, and whole numbers and truth values are drawn from theirs, so that an index stays one. Raises ArgumentError
-    where inputs are numbers that are no tensors of the examples."""
+    """Return ``count`` sample calls of a graph with the params and states of ``state``, by path.
+
+    The first call has the examples as inputs, or zeros for a graph without. In the others, floats have the examples'
+    mean and spread. Integers and booleans are drawn from the examples' elements, so indices stay valid. Raise
+    ArgumentError where inputs are numbers that are not tensors of the examples.
+    """
     plain = [v for v in graph.inputs if input_class(v) == "input"]
     first = list(examples) or [np.zeros(_expected_shape(v), v.dtype.numpy) for v in plain]
     if len(first) != len(plain):
         raise ArgumentError(
-            f"golden: @{graph.name} has {len(plain)} inputs, and there are {len(first)} examples that are tensors",
-            remedy="tensors in the place of numbers, or golden=False",
+            f"golden: @{graph.name} has {len(plain)} inputs, but {len(first)} examples are tensors",
+            remedy="pass tensors instead of numbers, or golden=False",
         )
     patterns = ShapePatterns([input_pattern(v) for v in plain], [f"%{v.name}" for v in plain])
     sizes = patterns.solve([as_pattern(x, input_pattern(v)) for x, v in zip(first, plain, strict=True)])
     with assumed(graph):
         fixed = bind(graph, {d.name: n for d, n in sizes.items() if d.name in graph.dims}) if graph.dims else graph
-    found = []
+    samples = []
     for number in range(count):
         rng = np.random.default_rng(number)
         inputs = [x if not number else _like(x, v, rng) for x, v in zip(first, plain, strict=True)]
         outputs = evaluate(fixed, graph_arguments(fixed, state, inputs))
-        found.append(Sample(tuple(np.array(x) for x in inputs), tuple(np.array(y) for y in outputs)))
-    return tuple(found)
+        samples.append(Sample(tuple(np.array(x) for x in inputs), tuple(np.array(y) for y in outputs)))
+    return tuple(samples)
 
 
 def _expected_shape(value: Value) -> tuple[int, ...]:
@@ -47,7 +49,7 @@ def _expected_shape(value: Value) -> tuple[int, ...]:
 
 
 def _like(example: np.ndarray, value: Value, rng: np.random.Generator) -> np.ndarray:
-    """Random numbers that are to an input what its example is."""
+    """Return random numbers with the distribution of an input's example."""
     if input_equals(value) is not None or not example.size:
         return example
     if example.dtype.kind != "f":

@@ -1,4 +1,4 @@
-"""Arguments of a loaded model that are nested as those of its export were."""
+"""Nested arguments of a loaded model, matched to its inputs by name."""
 
 from __future__ import annotations
 
@@ -9,49 +9,51 @@ from graphc.base.errors import ArgumentError
 
 
 def opened(names: Sequence[str], args: Sequence[Any], named: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-    """Arguments by position and by name with tuples, lists and dictionaries taken apart: the parts of ``state`` are
-    the inputs ``state.hidden`` or ``state.0``. ``names`` are those of all inputs, in order. None has no input.
+    """Flatten nested arguments of a call.
 
-    Raises ArgumentError where an argument is not nested as the inputs are named, or is given twice."""
+    Entries of an argument ``state`` are inputs like ``state.hidden`` or ``state.0``. ``names`` are the names of all
+    inputs, in order. None has no input. Return arguments by position and by name. Raise ArgumentError where an
+    argument's nesting does not fit the inputs, or an input is given twice.
+    """
     if not any(isinstance(value, (Mapping, list, tuple)) for value in (*args, *named.values())):
         return list(args), dict(named)
-    found: dict[str, Any] = {}
+    inputs: dict[str, Any] = {}
     rest = list(names)
     for value in args:
-        parts = _parts(value)
-        taken, rest = rest[: len(parts)], rest[len(parts) :]
-        found.update(_named(parts, taken))
+        leaves = _parts(value)
+        own_names, rest = rest[: len(leaves)], rest[len(leaves) :]
+        inputs.update(_named(leaves, own_names))
     for name, value in named.items():
-        parts = {f"{name}.{path}" if path else name: part for path, part in _parts(value).items()}
-        if twice := found.keys() & parts.keys():
+        leaves = {f"{name}.{path}" if path else name: leaf for path, leaf in _parts(value).items()}
+        if twice := inputs.keys() & leaves.keys():
             raise ArgumentError(f"input {min(twice)!r} is given twice")
-        found.update(parts)
-    return [], found
+        inputs.update(leaves)
+    return [], inputs
 
 
 def _parts(value: Any, path: str = "") -> dict[str, Any]:
-    """What an argument holds, by the way to it."""
+    """Return the leaves of an argument by their path."""
     if isinstance(value, (Mapping, list, tuple)):
         pairs = value.items() if isinstance(value, Mapping) else enumerate(value)
-        found: dict[str, Any] = {}
-        for key, part in pairs:
-            found |= _parts(part, f"{path}.{key}" if path else str(key))
-        return found
+        leaves: dict[str, Any] = {}
+        for key, child in pairs:
+            leaves |= _parts(child, f"{path}.{key}" if path else str(key))
+        return leaves
     return {} if value is None and path else {path: value}
 
 
-def _named(parts: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
-    """The parts of an argument by the names of inputs, which may have another order."""
-    if not parts:
+def _named(leaves: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """Return the leaves of an argument by the names of inputs, which may be in another order."""
+    if not leaves:
         return {}
-    if list(parts) == [""] and names:
-        return {names[0]: parts[""]}
-    for path in parts:
+    if list(leaves) == [""] and names:
+        return {names[0]: leaves[""]}
+    for path in leaves:
         prefix = names[0].removesuffix(f".{path}") if names else ""
-        found = {f"{prefix}.{p}": part for p, part in parts.items()}
-        if sorted(found) == sorted(names):
-            return found
+        renamed = {f"{prefix}.{p}": leaf for p, leaf in leaves.items()}
+        if sorted(renamed) == sorted(names):
+            return renamed
     raise ArgumentError(
-        f"an argument holds {', '.join(parts)}, the inputs are {', '.join(names) or 'no more'}",
-        remedy="arguments nested as those of the export, or one array for each input by its name",
+        f"an argument holds {', '.join(leaves)}, the inputs are {', '.join(names) or 'no more'}",
+        remedy="nest the arguments as in the export, or pass one array for each input by name",
     )

@@ -21,19 +21,19 @@ from graphc.runtime.call import Executable
 
 _call_on_tensors = deferred("graphc.models.model_tensors:call_on_tensors")
 _PLAIN = frozenset({np.ndarray, bool, int, float})
-"""Arguments that are what they are; others may be tensors."""
+"""Types of arguments that are no tensors. Others may be."""
 
 
 class Recorder(Protocol):
-    """What runs an entry so that its outputs are part of the autograd graph."""
+    """Runs an entry and records the call on the autograd tape."""
 
     def run(self, inputs: Sequence[Any]) -> list[Any]:
-        """The outputs, as tensors."""
+        """Return the outputs, as tensors."""
         ...
 
 
 class ModelCall:
-    """Calls of an entry: what native calls turn to when an argument is not exactly as declared."""
+    """Python calls of an entry. Native calls fall back to them when an argument is not exactly as declared."""
 
     def __init__(
         self,
@@ -41,10 +41,11 @@ class ModelCall:
         program: Any,
         state: ModelState,
         recorder: Callable[[], Recorder | None] | None = None,
-        held: Mapping[str, np.ndarray] = MappingProxyType({}),
+        derived: Mapping[str, np.ndarray] = MappingProxyType({}),
     ):
-        """``program`` is an Executable, a DeviceExecutable or ProgramsBySizes; ``recorder`` makes what runs calls that
-        gradients go through, None where the file holds no derivative; ``held`` as Loaded has it."""
+        """``program`` is an Executable, a DeviceExecutable or ProgramsBySizes. ``recorder`` creates a runner of calls
+        with gradients; None where the file holds no derivative. For ``held`` see ``Loaded``.
+        """
         self.spec = spec
         self.program = program
         self.state = state
@@ -54,48 +55,48 @@ class ModelCall:
         self.trained = [state.tensors[path] for path in spec.uses if path in state.parameters()]
         used = state.written.intersection(spec.uses)
         self.gate = state.gate if used else None
-        """Keeps calls apart of which one writes states that the other takes."""
-        self._held = held
+        """Serializes calls of which one writes a state that the other reads."""
+        self._held = derived
         self.bound = self._arrays()
         self._names = [x.name for x in spec.inputs]
         checked = isinstance(program, ProgramsBySizes) or not spec.assumptions
         self.checks = None if checked else SizesOfModel(spec)
-        """What tells of sizes for which the graph is not right."""
+        """Checks that the sizes of a call meet the assumptions of the graph."""
 
     def nested(self, *arrays: np.ndarray, out: Any = None, **named: np.ndarray) -> Any:
-        """The outputs as the model nests them."""
+        """Return the outputs nested as the model nests them."""
         out = [out] if isinstance(out, np.ndarray) else out
-        given, named = opened(self._names, arrays, named)
-        results = self.listed(*(self._order(given, named) if named else given), out=out)
+        positional, named = opened(self._names, arrays, named)
+        results = self.listed(*(self._order(positional, named) if named else positional), out=out)
         return nest(self.spec.structure, results)
 
     def listed(self, *arrays: Any, out: Sequence[np.ndarray] | None = None) -> list[Any]:
-        """The outputs in order; tensors where some input is one."""
+        """Return the outputs in order, as tensors where some input is one."""
         if all(type(a) in _PLAIN for a in arrays):
             return self.run(arrays, out)
         return _call_on_tensors(self, arrays, out)
 
     def run(self, arrays: Sequence[Any], out: Sequence[np.ndarray] | None) -> list[np.ndarray]:
-        """The outputs in order, for arrays and numbers."""
+        """Return the outputs in order, for arrays and numbers."""
         if self.checks is not None:
             self.checks.of(arrays)
         with self.alone():
             bound = self._arrays() if self.trained else self.bound
-            found = self.program.run(arrays, bound, out)
+            outputs = self.program.run(arrays, bound, out)
             if self._writes:
                 self.state.note_writes(self._writes)
-        return found
+        return outputs
 
     def _arrays(self) -> tuple[np.ndarray, ...]:
-        """What the program is given besides the inputs."""
+        """Return the program's arrays apart from the inputs."""
         return tuple([self._held[p] if p in self._held else self.state.arrays([p])[0] for p in self._paths])
 
     def alone(self) -> Any:
-        """A context in which no other call writes to what this one takes."""
+        """Return a context in which no other call writes to states that this call reads."""
         return nullcontext() if self.gate is None else self.gate.alone()
 
     def native(self) -> Callable[..., Any]:
-        """``nested``, natively where the outputs are one array or one list or tuple of all."""
+        """Return a native ``nested`` where the outputs are one array, or one list or tuple of all; else ``nested``."""
         if not self._is_plain:
             return self.nested
         structure, count = self.spec.structure, len(self.spec.outputs)
@@ -108,27 +109,27 @@ class ModelCall:
         return self.nested
 
     def native_list(self) -> Callable[..., list[Any]]:
-        """``listed``, natively where it can be."""
+        """Return a native ``listed`` where possible; else ``listed``."""
         return native(self.program, self.bound, self.listed, list, self.gate) if self._is_plain else self.listed
 
     @property
     def _is_plain(self) -> bool:
-        """Whether nothing is to be looked at but the arguments."""
+        """Whether a call depends on its arguments only."""
         if self.trained or (self._writes and self.state.is_recorded):
-            return False  # who keeps what a call writes must see that it does
+            return False  # Python must count the writes for tensors saved by the tape
         return self.checks is None and isinstance(self.program, Executable)
 
     def _order(self, arrays: Sequence[np.ndarray], named: Mapping[str, np.ndarray]) -> list[np.ndarray]:
         names, title = self._names, self.spec.title
-        found: dict[str, np.ndarray] = dict(zip(names, arrays, strict=False))
+        by_name: dict[str, np.ndarray] = dict(zip(names, arrays, strict=False))
         for name, array in named.items():
             if name not in names:
-                raise ArgumentError(f"{title} has no input {name!r}", remedy=f"one of {', '.join(names)}")
-            if name in found:
+                raise ArgumentError(f"{title} has no input {name!r}", remedy=f"use one of {', '.join(names)}")
+            if name in by_name:
                 raise ArgumentError(f"input {name!r} of {title} is given twice")
-            found[name] = array
-        missing = [name for name in names if name not in found]
+            by_name[name] = array
+        missing = [name for name in names if name not in by_name]
         if missing or len(arrays) > len(names):
             what = f"lacks {', '.join(missing)}" if missing else f"has {len(arrays)} arrays by position"
             raise ArgumentError(f"the call of {title} {what}; it takes {', '.join(names)}")
-        return [found[name] for name in names]
+        return [by_name[name] for name in names]

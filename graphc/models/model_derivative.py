@@ -1,4 +1,4 @@
-"""The derivative of an entry of a model file: the two graphs that gradients go through, and one for who wants both."""
+"""The derivative of an entry of a model file: forward and backward graphs, and one joint graph for callers of both."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from graphc.ops.autodiff import split_forward_backward, vjp_graph
 from graphc.passes.scans import MergeScans
 
 VJP = "vjp"
-"""What the entry is called that gives outputs and gradients, behind the name of the entry where there are several."""
+"""Name of the joint entry, which returns outputs and gradients. With several entries, suffix of the entry's name."""
 
 
 class Part(NamedTuple):
@@ -26,39 +26,41 @@ class Part(NamedTuple):
 
 
 class Derived(NamedTuple):
-    """What the derivative of an entry adds to a file."""
+    """The additions of an entry's derivative to a file."""
 
     spec: DerivativeSpec
     parts: tuple[Part, ...]
 
 
 def derive(entry: TracedEntry, alone: bool) -> Derived | None:
-    """The derivative of an entry, None where none is asked for; ``alone`` says whether it is the only entry."""
-    wanted = entry.differentiated
-    if wanted is None:
+    """Return the derivative of an entry, or None where none was requested. ``alone`` is true for the only entry."""
+    differentiated = entry.differentiated
+    if differentiated is None:
         return None
     graph = entry.graph
     plain = [v for v in graph.inputs if input_class(v) == "input"]
     params = {input_path(v): v for v in graph.inputs}
-    sources = [*(plain[i] for i in wanted.inputs), *(params[path] for path in wanted.params)]
+    sources = [*(plain[i] for i in differentiated.inputs), *(params[path] for path in differentiated.params)]
     with assumed(graph):
-        joint = MergeScans().run(vjp_graph(graph, sources, wanted.outputs)).graph
+        joint = MergeScans().run(vjp_graph(graph, sources, differentiated.outputs)).graph
         split = split_forward_backward(joint, len(graph.inputs), len(graph.outputs))
-    for found in (joint, split.forward, split.backward):
-        found.assumptions = graph.assumptions
+    for derived_graph in (joint, split.forward, split.backward):
+        derived_graph.assumptions = graph.assumptions
     position = {v: i for i, v in enumerate(plain)}
-    kept = tuple(position[graph.inputs[i]] for i in split.kept if graph.inputs[i] in position)
-    spec = DerivativeSpec(split.residuals, kept, wanted.outputs, wanted.inputs, wanted.params)
-    parts = [
+    saved_inputs = tuple(position[graph.inputs[i]] for i in split.kept if graph.inputs[i] in position)
+    spec = DerivativeSpec(
+        split.residuals, saved_inputs, differentiated.outputs, differentiated.inputs, differentiated.params
+    )
+    graphs = [
         Part(VJP if alone else f"{entry.name}_{VJP}", joint, _structure(entry, sources)),
         Part(f"{entry.name}.{FORWARD}", split.forward),
         Part(f"{entry.name}.{BACKWARD}", split.backward),
     ]
-    return Derived(spec, tuple(parts))
+    return Derived(spec, tuple(graphs))
 
 
 def _structure(entry: TracedEntry, sources: Sequence[Value]) -> Structure:
-    """Outputs, and gradients by the names of inputs and params."""
+    """Return the structure of the joint entry: outputs, and gradients by the names of inputs and params."""
     count = len(entry.graph.outputs)
     outputs = entry.structure
     if outputs is None:

@@ -1,4 +1,4 @@
-"""Entries of a model file before it is written: their traces, and one name for each tensor that they share."""
+"""Entries of a model file before it is written: their traces, and one name for each shared tensor."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from graphc.tracing.tracer import named_tensors
 
 
 class Entry:
-    """What an entry of a model file is made of: ``gc.export({"encode": gc.Entry(model.encode, x), ...}, path=...)``.
+    """One entry of a model file: ``gc.export({"encode": gc.Entry(model.encode, x), ...}, path=...)``.
 
-    ``target`` is a module, a method of one, a function of tensors, a graph, or a step of ``compile_step``; examples are
-    tensors or arrays, or whatever else it takes, which is part of the entry then. ``dims`` names sizes as for
-    ``compile``. ``train`` is the mode that the module is in during the trace; None is that which it is in.
-    ``derivative``: gradients go through the entry of a loaded model. Raises ArgumentError.
+    ``target`` is a module, a method of one, a function of tensors, a graph, or a step of ``compile_step``. Examples are
+    tensors or arrays; any other argument becomes a constant of the entry. ``dims`` names sizes as for ``compile``.
+    ``train`` is the module's mode during the trace; None keeps its present mode. With ``derivative``, gradients flow
+    through the entry of a loaded model. Raise ArgumentError.
     """
 
     def __init__(
@@ -47,22 +47,26 @@ class Entry:
         self.dims, self.train, self.derivative = dims, train, derivative
         if isinstance(target, Graph):
             if examples or keyword_examples or dims is not None:
-                raise ArgumentError(f"@{target.name} is a graph, which has its types", remedy="export(graph, path=...)")
+                raise ArgumentError(
+                    f"@{target.name} is a graph, which has its types", remedy="call export(graph, path=...)"
+                )
         elif not callable(target) or isinstance(target, type):
             raise ArgumentError(
                 f"an entry is a module, a method or a function with its examples, got {target!r}",
-                remedy="gc.Entry(model.encode, x)",
+                remedy="pass a callable: gc.Entry(model.encode, x)",
             )
         if train is not None and not is_module(self.module):
             raise ArgumentError(f"train={train} is the mode of a module, and {target!r} belongs to none")
         if derivative and isinstance(target, (Graph, CompiledStep)):
-            raise ArgumentError(f"a {type(target).__name__} as an entry has no derivative", remedy="derivative=False")
+            raise ArgumentError(
+                f"a {type(target).__name__} as an entry has no derivative", remedy="pass derivative=False"
+            )
         if isinstance(target, CompiledStep) and dims is not None:
-            raise ArgumentError("the dimensions of a step are given where it is made", remedy="compile_step(dims=...)")
+            raise ArgumentError("an entry takes no dims for a step", remedy="pass dims= to compile_step")
 
     @property
     def module(self) -> Any:
-        """The module that the target is, or is a method of; None for others."""
+        """The target where it is a module, or the module of a method; None for others."""
         return self.target if is_module(self.target) else getattr(self.target, "__self__", None)
 
     def __repr__(self) -> str:
@@ -71,17 +75,17 @@ class Entry:
 
 
 class Held(NamedTuple):
-    """What an argument of a graph holds."""
+    """The content of an argument of a graph."""
 
     key: Any
     """Equal for the same tensor."""
     array: np.ndarray
     owner: Any = None
-    """Lives as long as the key is used."""
+    """Keeps the key valid while it lives."""
 
 
 class Differentiated(NamedTuple):
-    """What the derivative of an entry is of: inputs and outputs by number, params by path."""
+    """The subject of an entry's derivative: inputs and outputs by index, params by path."""
 
     inputs: tuple[int, ...]
     params: tuple[str, ...]
@@ -96,32 +100,32 @@ class TracedEntry:
     graph: Graph
     structure: Structure
     held: Mapping[str, Held]
-    """What its params and states hold, by path."""
+    """The contents of its params and states, by path."""
     modules: Sequence[Any] = field(default=(), compare=False)
-    """Those whose names of tensors are right for all entries."""
+    """Modules whose names of tensors apply to all entries."""
     free: frozenset[str] = frozenset()
     """Paths of numbers that schedules change."""
     differentiated: Differentiated | None = None
 
 
 def trace_entry(name: str, entry: Entry) -> TracedEntry:
-    """The graph of an entry. Raises what tracing raises; ArgumentError where outputs are no tensors."""
+    """Return the graph of an entry. Raise what tracing raises, and ArgumentError where outputs are not tensors."""
     target = entry.target
     if isinstance(target, Graph):
         bound = GraphModule(target).graph
         return TracedEntry(name, bound, None, {p: _held(t) for p, t in bound.bound.items()})
     if isinstance(target, CompiledStep):
-        found = step_parts(target, entry.examples, entry.keyword_examples)
-        held = {path: _held(tensor) for path, tensor in found.tensors.items()}
-        held |= {path: Held(key, array) for path, (key, array) in found.numbers.items()}
+        result = step_parts(target, entry.examples, entry.keyword_examples)
+        held = {path: _held(tensor) for path, tensor in result.tensors.items()}
+        held |= {path: Held(key, array) for path, (key, array) in result.numbers.items()}
         roots = [m for _, m in modules_of(target.model)]
-        return TracedEntry(name, found.graph, found.structure, held, roots, frozenset(found.numbers))
+        return TracedEntry(name, result.graph, result.structure, held, roots, frozenset(result.numbers))
     with _mode(entry):
         traced = _traced(entry)
     held = {input_path(a.value): _held(a.tensor) for a in traced.arguments}
     roots = [module for prefix, module in modules_of(target) if not prefix]
-    found = TracedEntry(name, traced.graph, nesting(traced.structure), held, roots)
-    return replace(found, differentiated=_differentiated(traced)) if entry.derivative else found
+    result = TracedEntry(name, traced.graph, nesting(traced.structure), held, roots)
+    return replace(result, differentiated=_differentiated(traced)) if entry.derivative else result
 
 
 def _held(tensor: Tensor) -> Held:
@@ -130,7 +134,7 @@ def _held(tensor: Tensor) -> Held:
 
 @contextmanager
 def _mode(entry: Entry) -> Iterator[None]:
-    """Inside, the module of an entry is in its mode."""
+    """Set the module of an entry to the entry's mode inside the context."""
     if entry.train is None:
         yield
         return
@@ -147,8 +151,8 @@ def _traced(entry: Entry) -> Traced:
     if not entry.derivative:
         return snapshot(entry.target, entry.examples, entry.keyword_examples, entry.dims)
     leaves, structure = flatten((entry.examples, entry.keyword_examples))
-    given = [t.detach().requires_grad_(True) if t.dtype.is_floating_point else t for t in leaves]
-    examples, named = unflatten(structure, given)
+    tracked = [t.detach().requires_grad_(True) if t.dtype.is_floating_point else t for t in leaves]
+    examples, named = unflatten(structure, tracked)
     with enable_grad():
         traced = trace_sized(entry.target, examples, named, entry.dims)
     traced.graph.assumptions = tuple(traced.assumptions.found.values())
@@ -162,7 +166,7 @@ def _differentiated(traced: Traced) -> Differentiated:
     )
     outputs = tuple(i for i, is_one in enumerate(traced.differentiable) if is_one)
     if not outputs or not (inputs or params):
-        raise ArgumentError(f"no output of {traced.graph.name} has a gradient", remedy="derivative=False")
+        raise ArgumentError(f"no output of {traced.graph.name} has a gradient", remedy="pass derivative=False")
     return Differentiated(inputs, params, outputs)
 
 
@@ -170,8 +174,11 @@ def _differentiated(traced: Traced) -> Differentiated:
 
 
 def with_shared_names(entries: Sequence[TracedEntry], root: Any = None) -> list[TracedEntry]:
-    """The entries with one path for each tensor that several take: that of ``root``, or of the largest module that
-    holds it; else that of its trace. Where two tensors would have one name, that of an entry stands before it."""
+    """Return the entries with one path for each tensor that several use.
+
+    The path comes from ``root``, or from the largest module with the tensor, else from its trace. Where two tensors
+    would share a name, prefix it with the name of the entry.
+    """
     roots = [m for entry in entries for m in entry.modules]
     tables = [named_tensors(m) for m in roots]
     tables.sort(key=len, reverse=True)
@@ -179,22 +186,22 @@ def with_shared_names(entries: Sequence[TracedEntry], root: Any = None) -> list[
     for table in ([named_tensors(root)] if root is not None else []) + tables:
         for tensor, _, path in table:
             names.setdefault(id(tensor), path)
-    wanted: dict[str, dict[Any, str]] = {}
+    by_name: dict[str, dict[Any, str]] = {}
     for entry in entries:
         for path, held in entry.held.items():
-            wanted.setdefault(_name(entry, path, names), {}).setdefault(held.key, entry.name)
+            by_name.setdefault(_name(entry, path, names), {}).setdefault(held.key, entry.name)
     unique = {
         key: name if len(keys) == 1 else f"{owner}.{name}"
-        for name, keys in wanted.items()
+        for name, keys in by_name.items()
         for key, owner in keys.items()
     }
     if len(set(unique.values())) < len(unique):
-        raise ArgumentError("tensors of several modules have the same names", remedy="export(..., root=model)")
+        raise ArgumentError("tensors of several modules have the same names", remedy="pass root=model to export")
     return [_renamed(entry, {path: unique[held.key] for path, held in entry.held.items()}) for entry in entries]
 
 
 def _name(entry: TracedEntry, path: str, names: Mapping[Any, str]) -> str:
-    """The name that a tensor of an entry should have: states of an optimizer are called after the parameter."""
+    """Return the preferred name of an entry's tensor. States of an optimizer take the name of their parameter."""
     key = entry.held[path].key
     if key in names:
         return names[key]
@@ -211,12 +218,12 @@ def _renamed(entry: TracedEntry, names: Mapping[str, str]) -> TracedEntry:
     with assumed(entry.graph):
         graph = _Renamer(names).transform(entry.graph)
     graph.assumptions = entry.graph.assumptions
-    found = entry.differentiated
-    if found is not None:
-        found = found._replace(params=tuple(names[path] for path in found.params))
+    differentiated = entry.differentiated
+    if differentiated is not None:
+        differentiated = differentiated._replace(params=tuple(names[path] for path in differentiated.params))
     held = {names[path]: held for path, held in entry.held.items()}
     free = frozenset(names[path] for path in entry.free)
-    return replace(entry, graph=graph, held=held, free=free, differentiated=found)
+    return replace(entry, graph=graph, held=held, free=free, differentiated=differentiated)
 
 
 class _Renamer(Reemitter):

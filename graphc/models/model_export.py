@@ -40,7 +40,7 @@ from graphc.tensors.structure import flatten
 from graphc.tracing.trace import Traced
 
 TRAIN_STEP = "train_step"
-"""What the entry of a step is called that is exported by itself."""
+"""Name of the entry of a step that is exported by itself."""
 
 
 def export(
@@ -93,12 +93,12 @@ def export(
     if format_of(path) == ONNX:
         return write_onnx(model, examples, keyword_examples, path, dims, opset)
     machines = machines_of(names, strict_order, native)
-    wanted = wanted_entries(model, examples, keyword_examples, dims)
+    requested = wanted_entries(model, examples, keyword_examples, dims)
     if derivative:
-        wanted = {name: _with_derivative(entry) for name, entry in wanted.items()}
+        requested = {name: _with_derivative(entry) for name, entry in requested.items()}
     used = machines if native else ()
-    found = content_of(wanted, root, arrange(passes), precision, machines[0].costs, used, golden)
-    return model_content.save(path, found)
+    content = content_of(requested, root, arrange(passes), precision, machines[0].costs, used, golden)
+    return model_content.save(path, content)
 
 
 def content_of(
@@ -110,16 +110,18 @@ def content_of(
     native: Sequence[Target] = (),
     golden: int = 0,
 ) -> Artifact:
-    """What ``export`` would write of these entries."""
+    """Return the content of a file with these entries."""
     if any(e.derivative for e in entries.values()) and (precision is not None or passes.pipeline is not PIPELINE):
-        raise ArgumentError("weights that are constants of the graph have no derivative", remedy="derivative=False")
+        raise ArgumentError(
+            "weights that are constants of the graph have no derivative", remedy="pass derivative=False"
+        )
     traced = with_shared_names([trace_entry(name, entry) for name, entry in entries.items()], root)
     calls = {name: _sampled(entry, golden) for name, entry in entries.items()}
     return _assembled(traced, passes, precision, native, costs, calls)
 
 
 def _sampled(entry: Entry, count: int) -> Callable[[Graph, Mapping[str, np.ndarray]], tuple[Sample, ...]]:
-    """What makes sample calls of an entry, of its graph and what its params and states hold."""
+    """Return a function that makes sample calls from an entry's graph and the contents of its params and states."""
     if not count:
         return lambda graph, state: ()
     leaves, _ = flatten((entry.examples, entry.keyword_examples))
@@ -128,18 +130,22 @@ def _sampled(entry: Entry, count: int) -> Callable[[Graph, Mapping[str, np.ndarr
 
 
 def wanted_entries(model: Any, examples: Sequence[Any], named: Mapping[str, Any], dims: Any) -> dict[str, Entry]:
-    """The entries that are asked for; raises ArgumentError."""
+    """Return the requested entries by name. Raise ArgumentError."""
     if not isinstance(model, Mapping):
         return {TRAIN_STEP if isinstance(model, CompiledStep) else ENTRY: Entry(model, *examples, dims=dims, **named)}
     if examples or named or dims is not None:
-        raise ArgumentError("examples and dims of entries are given to gc.Entry", remedy="gc.Entry(model, x, dims=...)")
+        raise ArgumentError(
+            "export takes no examples and no dims beside entries", remedy="pass them to gc.Entry(model, x, dims=...)"
+        )
     for name, entry in model.items():
         if not isinstance(name, str) or not name.isidentifier():
-            raise ArgumentError(f"an entry is called {name!r}, which is no identifier", remedy="'encode'")
+            raise ArgumentError(f"the entry name {name!r} is not an identifier", remedy="use a name like 'encode'")
         if not isinstance(entry, Entry):
-            raise ArgumentError(f"the entry {name!r} is {type(entry).__name__}", remedy="gc.Entry(model.encode, x)")
+            raise ArgumentError(
+                f"the entry {name!r} is {type(entry).__name__}", remedy="pass gc.Entry(model.encode, x)"
+            )
     if not model:
-        raise ArgumentError("a file has at least one entry", remedy="{'encode': gc.Entry(model.encode, x)}")
+        raise ArgumentError("a file needs at least one entry", remedy="pass {'encode': gc.Entry(model.encode, x)}")
     return dict(model)
 
 
@@ -164,27 +170,26 @@ def _assembled(
     costs: Costs,
     calls: Mapping[str, Callable[[Graph, Mapping[str, np.ndarray]], tuple[Sample, ...]]],
 ) -> Artifact:
-    """The content of a file with these entries, with code for ``native``, and with the sample calls that ``calls``
-    makes."""
+    """Return the content of a file with these entries, with code for ``native`` and the sample calls of ``calls``."""
     weights = {path: held.array for entry in entries for path, held in entry.held.items()}
     changing = {input_path(v) for entry in entries for v in written_states(entry.graph)}
     free = {path for entry in entries for path in entry.free}
     constants = {path: array for path, array in weights.items() if path not in changing | free}
-    found: list[StoredEntry] = []
+    stored: list[StoredEntry] = []
     for entry in entries:
         derived = derive(entry, len(entries) == 1)
         graph = extended(entry.graph, constants, passes, precision, costs)
         spec = None if derived is None else derived.spec
         codes, golden = _codes(graph, constants, native), calls[entry.name](graph, weights)
-        found.append(stored_entry(entry.name, graph, entry.structure, codes, spec, golden))
-        for part in () if derived is None else derived.parts:
-            codes = _codes(part.graph, constants, native)
-            found.append(stored_entry(part.name, part.graph, part.structure, codes))
-    return _artifact(found, [e.graph for e in entries], weights, free)
+        stored.append(stored_entry(entry.name, graph, entry.structure, codes, spec, golden))
+        for derived_entry in () if derived is None else derived.parts:
+            codes = _codes(derived_entry.graph, constants, native)
+            stored.append(stored_entry(derived_entry.name, derived_entry.graph, derived_entry.structure, codes))
+    return _artifact(stored, [e.graph for e in entries], weights, free)
 
 
 def with_code(stored: Artifact, native: Sequence[Target]) -> Artifact:
-    """The content of a file with code for these machines in the place of what it has. Raises CompileError."""
+    """Return the content of a file with its code replaced by code for these machines. Raise CompileError."""
     free = {tensor.name for tensor in stored.manifest.weights if tensor.free}
     constants = {path: array for path, array in stored.weights.items() if path not in free}
 
@@ -195,16 +200,19 @@ def with_code(stored: Artifact, native: Sequence[Target]) -> Artifact:
 
 
 def machines_of(names: Sequence[str], strict_order: bool, native: bool) -> list[Target]:
-    """The machines that a file is made for, each once. Raises ArgumentError where there is none, one is a device, or a
-    file without native code is made for one; CompileError for an unknown name."""
+    """Return the target machines of a file without duplicates.
+
+    Raise ArgumentError for no target, for a device, and for a target without native code. Raise CompileError for an
+    unknown name.
+    """
     if not names:
-        raise ArgumentError("a file with native code is made for some target", remedy="target=('avx2', 'avx512')")
-    found = list({strict_name(name) if strict_order else name: None for name in names})
-    machines = [target_named(name) for name in found]
+        raise ArgumentError("a file with native code needs a target", remedy="pass target=('avx2', 'avx512')")
+    distinct_names = list({strict_name(name) if strict_order else name: None for name in names})
+    machines = [target_named(name) for name in distinct_names]
     if not native and (len(machines) > 1 or machines[0] is not target_named(HOST)):
         order = ", in strict order" if strict_order else ""
-        what = f"a file without native code is made for no target, here {', '.join(names)}{order}"
-        raise ArgumentError(what, remedy="native=True")
+        what = f"a file without native code takes no target, got {', '.join(names)}{order}"
+        raise ArgumentError(what, remedy="pass native=True")
     for machine in machines if native else ():
         check_native(machine)
     return machines
@@ -226,33 +234,36 @@ def _artifact(
 ) -> Artifact:
     used = {path for entry in entries for path in entry.spec.uses}
     params = {input_path(v) for graph in graphs for v in graph.inputs if input_class(v) == "param"}
-    kept = {path: np.asarray(array) for path, array in weights.items() if path in used}
-    return model_content.assemble(entries, kept, cache.versions(), params=params, free=free)
+    used_weights = {path: np.asarray(array) for path, array in weights.items() if path in used}
+    return model_content.assemble(entries, used_weights, cache.versions(), params=params, free=free)
 
 
 def extended(
     graph: Graph, state: Mapping[str, np.ndarray], passes: Arranged, precision: str | None, costs: Costs
 ) -> Graph:
-    """A traced graph as a file holds it: after passes of a user, and with narrow weights where that is asked for. It
-    relies on what the trace assumed."""
-    found = graph
+    """Return a traced graph in the form stored by a file: after a user's passes, and with narrow weights where
+    requested.
+
+    It keeps the assumptions of the trace.
+    """
+    result = graph
     with assumed(graph):
         if passes.first:
-            found = optimize(found, passes.first, costs)
+            result = optimize(result, passes.first, costs)
         if precision is not None:
-            found = freeze_narrow(found, state, precision, passes.pipeline, costs).graph
+            result = freeze_narrow(result, state, precision, passes.pipeline, costs).graph
         elif passes.pipeline is not PIPELINE:
-            found = optimize(freeze(found, state), passes.pipeline, costs)
-    found.assumptions = graph.assumptions
-    return found
+            result = optimize(freeze(result, state), passes.pipeline, costs)
+    result.assumptions = graph.assumptions
+    return result
 
 
 def check_native(target: Target | None) -> None:
-    """Raises ArgumentError where code for a target is no object code that a file can hold."""
+    """Raise ArgumentError where a file cannot hold object code for a target."""
     if target is not None and is_gpu(target):
         raise ArgumentError(
-            f"a model file holds no code for {target.cpu}: it is made where the file is loaded, and kept in the cache",
-            remedy="no native code; graphc.load(path, device='cuda')",
+            f"a model file holds no code for {target.cpu}: loading compiles it and keeps it in the cache",
+            remedy="export without native code, and load with graphc.load(path, device='cuda')",
         )
 
 
@@ -268,12 +279,12 @@ def save_graph(
     native: bool | CompiledGraph | Sequence[CompiledGraph] = False,
     golden: Sequence[Sample] = (),
 ) -> ModelManifest:
-    """Writes a graph with the arrays of its params and states (by path) to one file, atomically.
+    """Write a graph with the arrays of its params and states (by path) to one file, atomically.
 
-    ``structure`` says how a call nests the outputs; without it one output stands by itself and several are a tuple.
-    ``native`` adds object code: True for that of this machine, or what has been compiled from the frozen graph already,
-    for one machine or several; ``golden`` adds sample calls.
-    Raises ArgumentError when an array is missing, or for another suffix than ``.gcm``.
+    ``structure`` is the nesting of the outputs of a call; the default is one output by itself, and several as a tuple.
+    ``native`` adds object code: True compiles for this machine; or pass the compiled frozen graph, for one machine or
+    several. ``golden`` adds sample calls. Raise ArgumentError when an array is missing, or for another suffix than
+    ``.gcm``.
     """
     check_options(path, GCM, {"a graph with its weights": True})
     return model_content.save(path, _of_graph(graph, weights, structure, native, golden))
@@ -286,7 +297,7 @@ def _of_graph(
     native: bool | CompiledGraph | Sequence[CompiledGraph],
     golden: Sequence[Sample] = (),
 ) -> Artifact:
-    """What a file of the graph holds; see ``save_graph``."""
+    """Return the content of a file with this graph; see ``save_graph``."""
     paths = [input_path(v) for v in graph.inputs if input_class(v) != "input"]
     missing = [p for p in paths if p not in weights]
     if missing:
@@ -299,15 +310,15 @@ def _of_graph(
 
 
 def manifest_of(graph: Graph, weights: Mapping[str, np.ndarray], structure: Structure = None) -> ModelManifest:
-    """What a file with this graph would say; see ``save_graph``."""
+    """Return the manifest of a file with this graph; see ``save_graph``."""
     return _of_graph(graph, weights, structure, False).manifest
 
 
 def load_traced(traced: Traced, *, target: str = HOST, device: Any = None) -> LoadedModel:
-    """The model that ``export`` and ``load`` would make of a trace, without a file in between."""
+    """Return the model of ``export`` and ``load`` for a trace, without a file in between."""
     return make_model(in_memory(traced), machine_named(target, device))
 
 
 def in_memory(traced: Traced) -> Artifact:
-    """What ``export`` would write of a trace, without a file."""
+    """Return the content that ``export`` would write for a trace."""
     return _of_graph(traced.graph, traced.state(), nesting(traced.structure), False)

@@ -28,38 +28,40 @@ if TYPE_CHECKING:
 
 _read_weights = deferred("graphc.checkpoints.weight_file:read_weights")
 recorded_calls = deferred("graphc.models.model_gradient:RecordedCalls")
-"""Imported when gradients are asked for."""
+"""Deferred import, for calls with gradients."""
 
 
 class LoadedEntry:
-    """One entry of a model from a file: numpy arrays in, numpy arrays out, or tensors in, tensors out. Several threads
-    may call it at once. Its program is made with the first call.
+    """One entry of a model from a file: numpy arrays in, numpy arrays out, or tensors in, tensors out.
 
-    Where the file holds its derivative, gradients go through it to the tensors that it is called with, and to the
-    parameters of a model that was loaded with ``trainable``."""
+    Several threads may call it at once. The first call compiles its program. Where the file holds its derivative,
+    gradients flow to the tensors of the call, and to the parameters of a model loaded with ``trainable``.
+    """
 
-    # NOTE: an instance is called through what stands in this slot, so that a call runs no Python at all.
+    # NOTE: the type calls the object in this slot, so that a call runs no Python code.
     __slots__ = ("__call__", "__dict__", "__weakref__")
 
     __call__: Callable[..., Any]
-    """``entry(*arrays, out=None, **named)``: the outputs for arrays in order or by name, nested as the model nests
-    them. Tensors of other libraries (``__dlpack__``) are arrays, and arguments may be nested as in the export.
-    ``out`` is the array, or the list or tuple of arrays, to write them to. For tensors the outputs are tensors.
+    """``entry(*arrays, out=None, **named)``: return the outputs, nested as the model nests them.
 
-    Raises ArgumentError (count, name, kind, sharing of memory), ShapeError and DTypeError."""
+    Arrays are given in order or by name, and may be nested as in the export. Tensors of other libraries
+    (``__dlpack__``) count as arrays. ``out`` is the array, or the list or tuple of arrays, that receives the outputs.
+    For tensors the outputs are tensors. Raise ArgumentError (count, name, kind, sharing of memory), ShapeError and
+    DTypeError.
+    """
 
     def __init__(self, stored: StoredEntry, programs: Programs):
         self.spec = stored.spec
-        """What the file says of it."""
+        """The entry's record in the manifest."""
         self.text = stored.text
-        """The graph."""
+        """The text of the graph."""
         self._stored, self._programs = stored, programs
         self._lock = Lock()
         self._recorded: Any = None
         self.forget()
 
     def forget(self) -> None:
-        """Has the program made anew with the next call."""
+        """Drop the program; the next call makes a new one."""
         self._made: tuple[ModelCall, Mapping[str, float] | None] | None = None
         self._recorded = None
         self.__call__ = lambda *args, **named: self._prepared("__call__")(*args, **named)
@@ -70,12 +72,12 @@ class LoadedEntry:
         return getattr(self, name)
 
     def prepare(self) -> tuple[ModelCall, Mapping[str, float] | None]:
-        """The calls of the program, which is made when it is the first time. Raises ArtifactError and CompileError."""
+        """Return the calls of the program, loaded or compiled at the first use. Raise ArtifactError, CompileError."""
         with self._lock:
             if self._made is None:
-                program, seconds, held = self._programs.of(self._stored)
+                program, seconds, derived = self._programs.of(self._stored)
                 recorder = None if self.spec.derivative is None else self._recorder
-                calls = ModelCall(self.spec, program, self._programs.state, recorder, held)
+                calls = ModelCall(self.spec, program, self._programs.state, recorder, derived)
                 self._made = calls, seconds
                 self.__call__, self._run = calls.native(), calls.native_list()
             return self._made
@@ -108,23 +110,25 @@ class LoadedEntry:
 
     @property
     def seconds(self) -> Mapping[str, float] | None:
-        """How long each stage of the compile took; None when object code from the file runs."""
+        """Seconds of each stage of the compilation. None when object code from the file runs."""
         return self.prepare()[1]
 
     def plan(self, **sizes: int) -> Plan:
-        """Bytes of arena, constants and code, and the estimated time, known without a call; for ``sizes`` of named
-        dimensions by name, those not given being the expected ones. Raises ArgumentError for an unknown name, and for
-        a size outside of its range."""
+        """Return bytes of arena, constants and code, and the estimated time. Nothing is called.
+
+        ``sizes`` holds sizes of named dimensions by name; the others have their expected sizes. Raise ArgumentError for
+        an unknown name, and for a size out of its range.
+        """
         program = self.program
         if isinstance(program, ProgramsBySizes):
             return plan_of(program.of(program.sizes.named(sizes)))
-        # NOTE: the program has other dimensions where the file's are limited, as 4*time_4 for a time.
-        known = SizesOfModel(self.spec).named(sizes)
-        shapes = tuple([tuple([at(n, known) for n in spec.pattern]) for spec in self.inputs])
-        return plan_of(program, sizes=program.sizes.named(shapes) if known else {})
+        # NOTE: where assumptions limit a dimension of the file, the program has another one, as 4*time_4 for time.
+        chosen = SizesOfModel(self.spec).named(sizes)
+        shapes = tuple([tuple([at(n, chosen) for n in spec.pattern]) for spec in self.inputs])
+        return plan_of(program, sizes=program.sizes.named(shapes) if chosen else {})
 
     def run(self, arrays: Sequence[np.ndarray], out: Sequence[np.ndarray] | None = None) -> list[np.ndarray]:
-        """The outputs in order, for one array per input; written into the arrays of ``out`` when they are given."""
+        """Return the outputs in order, for one array per input. Write them to the arrays of ``out`` when given."""
         return self._run(*arrays, out=out)
 
     def __repr__(self) -> str:
@@ -132,76 +136,85 @@ class LoadedEntry:
 
 
 class LoadedModel:
-    """A model from a file: a call of it is one of its first entry, the others are in ``entries``.
+    """A model from a file. Calling it calls its first entry; the others are in ``entries``.
 
-    Parameters and states are its own and live as long as it does; all entries share them. Those that no entry writes
-    are constants of its programs, unless it was loaded with ``trainable``. Calls that write states run one at a time,
-    and no call that takes such a state runs meanwhile.
+    Parameters and states belong to the model and live as long as it does. All entries share them. Those that no entry
+    writes are constants of its programs, unless the model was loaded with ``trainable``. Calls that write states run
+    one at a time, and no call that reads such a state runs meanwhile.
     """
 
     __slots__ = ("__call__", "__dict__", "__weakref__")
 
     __call__: Callable[..., Any]
-    """As that of a LoadedEntry."""
+    """See ``LoadedEntry.__call__``."""
 
     def __init__(self, stored: Artifact, programs: Programs):
         self.manifest = stored.manifest
         self._state = programs.state
-        found = {e.spec.name: LoadedEntry(e, programs) for e in stored.entries if not e.spec.of}
-        self.entries: Mapping[str, LoadedEntry] = MappingProxyType(found)
+        entries = {e.spec.name: LoadedEntry(e, programs) for e in stored.entries if not e.spec.of}
+        self.entries: Mapping[str, LoadedEntry] = MappingProxyType(entries)
         """The entries by name, in the order of the file."""
         self._stored = stored
-        self._first = next(iter(found.values()))
+        self._first = next(iter(entries.values()))
         self._first.prepare()
         self.__call__ = self._first.__call__
 
     def entry(self, name: str) -> LoadedEntry:
-        """The entry of a name; raises ArgumentError."""
+        """Return the entry of a name. Raise ArgumentError."""
         return self.entries[entry_name(self._stored, name)]
 
     # ---- params and states
 
     @property
     def states(self) -> dict[str, np.ndarray]:
-        """Params and states that calls are given, by qualified name; all others are constants of the code."""
+        """Params and states among the programs' arguments, by qualified name; all others are constants of the
+        code.
+        """
         return self._state.values()
 
     def parameters(self) -> Iterator[Tensor]:
-        """The parameters, as tensors that require gradients; none without ``trainable``."""
+        """Iterate over the parameters, as tensors that require gradients; none without ``trainable``."""
         return iter(self._state.parameters().values())
 
     def named_parameters(self) -> Iterator[tuple[str, Tensor]]:
-        """The same with their names."""
+        """Iterate over names and parameters."""
         return iter(self._state.parameters().items())
 
     def state_dict(self) -> dict[str, Tensor]:
-        """Copies of all parameters and states by name: weights, buffers, states of optimizers and of the random
-        numbers. ``graphc.save`` writes them."""
+        """Return copies of all parameters and states by name: weights, buffers, and states of optimizers and random
+        numbers.
+
+        ``graphc.save`` writes them to a file.
+        """
         return self._state.state_dict()
 
     def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> None:
-        """Takes tensors or arrays by name, all or nothing; the names must be those of ``state_dict()``, but for
-        ``strict=False``, which takes what there is.
+        """Load tensors or arrays by name, all or nothing. With ``strict``, the names must equal those of
+        ``state_dict()``.
 
-        What entries write is written in place. Weights that no entry writes are constants of the programs: where one is
-        another one now, programs that take it are replaced with their next call by such that hold no weight, see
-        ``swap_weights``. Raises StateDictError."""
+        Tensors that entries write are changed in place. Weights that no entry writes are constants of the programs:
+        where one changes, the next call replaces the programs that use it by programs without weights, see
+        ``swap_weights``. Raise StateDictError.
+        """
         self._renew(self._state.load(state, strict))
 
     def swap_weights(self, weights: str | os.PathLike[str] | Mapping[str, Any]) -> None:
-        """Takes other weights, all or nothing: a file that ``graphc.load_weights`` reads (safetensors, its index of
-        shards, ``.npz``, a checkpoint), or tensors or arrays by name. There must be one for each weight, of its shape
-        and element type; there may be some for what calls change. Names that the model does not have are passed over.
+        """Replace the weights, all or nothing.
 
-        The first time, programs that hold no weight take the place of those whose constants are weights: they are
-        compiled, or found in the cache, which knows them by the file and not by its weights. From then on weights are
-        packed anew with the next call and nothing is compiled. Entries with named dimensions, parts of derivatives and
-        programs for devices are compiled anew. Calls that run meanwhile end with the weights that they began with.
-        Raises StateDictError, and what reading the file raises."""
+        ``weights`` is a file that ``graphc.load_weights`` reads (safetensors, its index of shards, ``.npz``, a
+        checkpoint), or tensors or arrays by name. It must have each weight, with its shape and element type. It may
+        have tensors that calls change. Names unknown to the model are ignored.
+
+        The first swap replaces programs with constant weights by programs without: they are compiled, or loaded from
+        the cache, whose key is the file and not its weights. After that, a swap compiles nothing; the next call packs
+        the new weights. Entries with named dimensions, graphs of derivatives and programs for devices are compiled
+        again at each swap. Calls that run meanwhile end with the weights with which they began. Raise StateDictError,
+        and what reading the file raises.
+        """
         self._renew(self._state.swap(weights_by_name(weights)))
 
     def _renew(self, changed: set[str]) -> None:
-        """Has the programs made anew that take one of these weights."""
+        """Drop the programs that use one of these weights."""
         for entry in self.entries.values():
             if changed.intersection(entry.spec.uses):
                 entry.forget()
@@ -214,7 +227,7 @@ class LoadedModel:
         return self.__call__(*args, **named)
 
     def reset_state(self) -> None:
-        """Everything that calls change is as in the file again."""
+        """Reset everything that calls change to the content of the file."""
         self._state.reset()
 
     # ---- the first entry
@@ -226,12 +239,12 @@ class LoadedModel:
 
     @property
     def text(self) -> str:
-        """The graph of the first entry."""
+        """The text of the first entry's graph."""
         return self._first.text
 
     @property
     def spec(self) -> Any:
-        """What the file says of the first entry."""
+        """The first entry's record in the manifest."""
         return self._first.spec
 
     @property
@@ -251,16 +264,17 @@ class LoadedModel:
 
     @property
     def seconds(self) -> Mapping[str, float] | None:
-        """How long each stage of the compile took; None when object code from the file runs."""
+        """Seconds of each stage of the compilation. None when object code from the file runs."""
         return self._first.seconds
 
     def plan(self, **sizes: int) -> Plan:
-        """Of the first entry, see ``LoadedEntry.plan``."""
+        """Return the plan of the first entry; see ``LoadedEntry.plan``."""
         return self._first.plan(**sizes)
 
     def run(self, arrays: Sequence[np.ndarray], out: Sequence[np.ndarray] | None = None) -> list[np.ndarray]:
-        """The outputs of the first entry in order, for one array per input; written into the arrays of ``out`` when
-        they are given."""
+        """Return the outputs of the first entry in order, for one array per input. Write them to the arrays of ``out``
+        when given.
+        """
         return self._first.run(arrays, out)
 
     def __repr__(self) -> str:
@@ -304,11 +318,11 @@ def load(
 def make_model(
     stored: Artifact, machine: str, trust: bool = False, trainable: bool = False, weights: Any = None
 ) -> LoadedModel:
-    """A model that can be called; ``machine`` is where it runs (see compiled.machine)."""
+    """Return a callable model of a file's content. ``machine`` names the place where it runs (see compiled.machine)."""
     if trainable and all(e.spec.derivative is None for e in stored.entries):
         raise GradientError(
-            f"the file of {stored.manifest.name} holds no derivative, without which its parameters get no gradients",
-            remedy="export(..., derivative=True)",
+            f"the file of {stored.manifest.name} holds no derivative, so its parameters get no gradients",
+            remedy="export it with derivative=True",
         )
     state = ModelState(stored, trainable)
     if weights is not None:
@@ -317,5 +331,5 @@ def make_model(
 
 
 def weights_by_name(weights: str | os.PathLike[str] | Mapping[str, Any]) -> Mapping[str, Any]:
-    """What a file of weights holds, or what is given by name."""
+    """Return the tensors of a file of weights by name. A mapping is returned as it is."""
     return weights if isinstance(weights, Mapping) else _read_weights(weights).tree

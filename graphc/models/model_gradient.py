@@ -1,4 +1,4 @@
-"""A loaded entry as a part of the autograd graph: the two graphs of its derivative, which the file holds."""
+"""Gradients of a loaded entry: runs the forward and backward graphs of the derivative in its file."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ from graphc.tensors.tensor_base import edge_of
 
 
 class RecordedCalls:
-    """Runs an entry so that gradients go through it."""
+    """Runs an entry and records the call on the autograd tape."""
 
     def __init__(self, entry: StoredEntry, programs: Programs):
-        """Raises ArgumentError on a device, and what making the programs raises."""
+        """Raise ArgumentError on a device, and what making the programs raises."""
         spec = self.spec = entry.spec
         assert spec.derivative is not None
         self.derivative = spec.derivative
         self.state = programs.state
         if is_device(programs.machine):
             raise ArgumentError(
-                f"gradients of the loaded model {spec.title} are computed on the CPU, and it was loaded for a device",
-                remedy="graphc.load(path)",
+                f"gradients of the loaded model {spec.title} are computed on the CPU, but it was loaded for a device",
+                remedy="load it for the CPU: graphc.load(path)",
             )
         stored = programs.stored
         self._forward, backward = (
-            programs.of(stored.entry(f"{spec.name}.{part}")).program for part in (FORWARD, BACKWARD)
+            programs.of(stored.entry(f"{spec.name}.{suffix}")).program for suffix in (FORWARD, BACKWARD)
         )
         if isinstance(self._forward, ProgramsBySizes) or isinstance(backward, ProgramsBySizes):
             raise ArgumentError(f"there is no derivative of {spec.title} for all sizes of its dimensions")
@@ -55,53 +55,55 @@ class RecordedCalls:
         self._backward.higher = self._higher(programs)
 
     def _higher(self, programs: Programs) -> Higher:
-        """What differentiates the gradients again."""
-        spec, found = self.spec, self.derivative
+        """Return the function for second derivatives."""
+        spec, spec_of_derivative = self.spec, self.derivative
         graph = read_graph(programs.stored, spec.name)
         plain = [v for v in graph.inputs if input_class(v) == "input"]
         numbers = {path: len(plain) + i for i, path in enumerate(spec.uses)}
         position = {v: i for i, v in enumerate(plain)}
         order = [position[v] if v in position else numbers[input_path(v)] for v in graph.inputs]
-        sources = [order.index(n) for n in (*found.inputs, *(numbers[path] for path in found.params))]
+        sources = [
+            order.index(n) for n in (*spec_of_derivative.inputs, *(numbers[path] for path in spec_of_derivative.params))
+        ]
         derivative = Derivative(spec.title, lambda: (graph, []), PIPELINE, programs.machine)
         return Higher(derivative, order, sources, None)
 
     def run(self, inputs: Sequence[Any]) -> list[Any]:
-        """The outputs, as tensors whose gradients lead to the inputs and parameters."""
+        """Return the outputs as tensors whose gradients flow to the inputs and parameters."""
         tensors = [a if isinstance(a, Tensor) else as_tensor(a) for a in inputs]
         arrays = [t._data for t in tensors]
         with self.state.gate.alone():
             uses = [self._held(path) for path in self.spec.uses]
-            found = self._forward.run(arrays, self.state.arrays(self._taken))
+            outputs = self._forward.run(arrays, self.state.arrays(self._taken))
             self.state.note_writes(self.spec.writes)
         count = len(self.spec.outputs)
-        results = [Tensor._wrap(a) for a in found[:count]]
-        node = self._node(tensors, results, found[count:])
+        results = [Tensor._wrap(a) for a in outputs[:count]]
+        node = self._node(tensors, results, outputs[count:])
         node.call = self._call(tensors, uses, arrays)
         for i in self.derivative.outputs:
             results[i]._node, results[i]._index, results[i]._requires_grad = node, i, True
         return results
 
     def _held(self, path: str) -> np.ndarray:
-        """What a param or state holds before the call, for derivatives of gradients."""
+        """Return the content of a param or state before the call, for second derivatives."""
         array = self.state.array(path)
         return array.copy() if path in self.spec.writes else array
 
     def _node(self, tensors: Sequence[Tensor], results: Sequence[Tensor], residuals: list[Any]) -> CompiledNode:
-        found, title = self.derivative, self.spec.title
+        derivative, title = self.derivative, self.spec.title
         params = self.state.parameters()
-        sources = [*(tensors[i] for i in found.inputs), *(params.get(path) for path in found.params)]
+        sources = [*(tensors[i] for i in derivative.inputs), *(params.get(path) for path in derivative.params)]
         edges = tuple([None if t is None or not t._requires_grad else edge_of(t) for t in sources])
-        read = [*(tensors[i] for i in found.kept), *(self.state.tensors[path] for path in self._kept)]
-        again = [Snapshot(t, None, f"an argument of the loaded {title}") for t in read]
+        read = [*(tensors[i] for i in derivative.kept), *(self.state.tensors[path] for path in self._kept)]
+        saved = [Snapshot(t, None, f"an argument of the loaded {title}") for t in read]
         if saving.get() is not None:
             residuals = [Snapshot(Tensor._wrap(a), None, f"a value of the loaded {title}") for a in residuals]
         types = [(t._data.shape, t._data.dtype) for t in results]
         sizes = self._sizes([t._data for t in tensors]) if self._gives_sizes else None
-        return CompiledNode(self._backward, edges, residuals, again, types, sizes)
+        return CompiledNode(self._backward, edges, residuals, saved, types, sizes)
 
     def _call(self, tensors: Sequence[Tensor], uses: Sequence[np.ndarray], arrays: Sequence[Any]) -> Call:
-        """What this call was given."""
+        """Return the arrays of this call and their version counters, for second derivatives."""
         free = [path in self.state.tensors and path not in self.spec.writes for path in self.spec.uses]
         counters = [
             self.state.tensors[path]._counter if is_free else None
@@ -111,6 +113,6 @@ class RecordedCalls:
         return Call([*arrays, *uses], [*(t._counter for t in tensors), *counters], sizes)
 
     def _sizes(self, arrays: Sequence[Any]) -> Mapping[str, int]:
-        """The sizes of named dimensions in a call, as the programs call them."""
+        """Return the sizes of named dimensions in a call, by the programs' names."""
         words = self._forward.sizes.of_inputs(arrays).words
         return {d.name: size for d, (_, size) in zip(self._forward.manifest.dims, words, strict=True)}

@@ -1,4 +1,4 @@
-"""Graphs out of model files: read, verified, and compared with what the file says of them."""
+"""Graphs from model files: parse and verify them, and compare them with the manifest."""
 
 from __future__ import annotations
 
@@ -25,28 +25,30 @@ assert registry.FAMILIES, "reading a graph needs every op to be defined"
 
 
 def completed(stored: Artifact) -> Artifact:
-    """A file of the first format with what its graph says of its weights. Raises ArtifactError."""
+    """Complete a file of the first format with the uses and writes of weights in its graph. Raise ArtifactError."""
     graph = read_graph(stored)
     own = [v for v in graph.inputs if input_class(v) != "input"]
     spec = replace(stored.first.spec, uses=tuple(map(input_path, own)), writes=_writes(graph))
     params = [input_path(v) for v in own if input_class(v) == "param"]
     entry = replace(stored.first, spec=spec)
-    found = model_content.assemble([entry], stored.weights, stored.manifest.versions, params=params)
-    return replace(found, digest=stored.digest)
+    result = model_content.assemble([entry], stored.weights, stored.manifest.versions, params=params)
+    return replace(result, digest=stored.digest)
 
 
 def read_graph(stored: Artifact, name: str | None = None) -> Graph:
-    """The graph of an entry of a model file, of the first one without a name, verified and compared with the manifest;
-    raises ArtifactError."""
+    """Return the verified graph of an entry, of the first one without a name, after comparing it with the manifest.
+
+    Raise ArtifactError.
+    """
     entry = stored.first if name is None else stored.entry(name)
     spec = entry.spec
     unknown = sorted(set(spec.ops) - set(REGISTRY))
     if unknown:
         raise ArtifactError(
             f"the graph uses {', '.join(unknown)}, which this graphc does not know",
-            remedy="import the module that defines it with graphc.define_op; a newer graphc",
+            remedy="import the module that defines it with graphc.define_op, or install a newer graphc",
         )
-    assumptions = [known.known() for known in spec.assumptions]
+    assumptions = [assumption.known() for assumption in spec.assumptions]
     try:
         with holding(assumptions, chosen_sizes({d.name: d for d in spec.dims}, {})):
             graph = parse_graph(entry.text, entry.data)
@@ -64,7 +66,7 @@ def read_graph(stored: Artifact, name: str | None = None) -> Graph:
 
 
 def _compare(stored: Artifact, spec: EntrySpec, graph: Graph) -> None:
-    """Raises ArtifactError unless the manifest says of the graph what it is."""
+    """Raise ArtifactError unless the manifest describes the graph correctly."""
     own = [v for v in graph.inputs if input_class(v) != "input"]
     check_weights(stored, [(input_path(v), v.dtype.name, v.shape) for v in own])
     inputs = tuple(tensor_spec(v.name, v) for v in graph.inputs if input_class(v) == "input")

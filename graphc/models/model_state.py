@@ -1,4 +1,4 @@
-"""What a loaded model holds: weights that are constants of its programs, and params and states that calls change."""
+"""Tensors of a loaded model: weights as constants of its programs, and params and states changed by calls."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from graphc.runtime.fast_call import Gate
 if TYPE_CHECKING:
     from graphc.tensors.tensor import Tensor
 
-# Tensors are imported where there are some.
+# Import tensors only where a model has some.
 _array = deferred("graphc.models.model_tensors:array_of")
 _tensor = deferred("graphc.models.model_tensors:tensor_of")
 
 
 class ModelState:
-    """The tensors of a loaded model by name, which its entries share."""
+    """The tensors of a loaded model by name. Its entries share them."""
 
     def __init__(self, stored: Artifact, trainable: bool = False):
-        """``trainable``: parameters are no constants, but tensors that require gradients."""
+        """``trainable`` makes parameters tensors that require gradients instead of constants."""
         self._records = {t.name: t for t in stored.manifest.weights}
         self._first = stored.weights
         self._constants = dict(stored.weights)
         self.is_changed = False
-        """Whether constants are others than in the file."""
+        """Whether constants differ from the file's."""
         self.tensors: dict[str, Tensor] = {}
-        """What is given to programs in each call; everything else is a constant of theirs."""
+        """Arguments of the programs in each call. All other tensors are constants of theirs."""
         self.gate = Gate()
-        """Keeps calls apart of which one writes what the other takes."""
+        """Serializes calls of which one writes a state that the other reads."""
         self.is_recorded = any(entry.spec.derivative is not None for entry in stored.entries)
-        """Whether calls may be part of an autograd graph."""
+        """Whether calls may be recorded on the autograd tape."""
         self.written = frozenset(path for entry in stored.entries for path in entry.spec.writes)
         self._params = [t.name for t in stored.manifest.weights if t.is_param and trainable]
         for name, record in self._records.items():
@@ -44,102 +44,104 @@ class ModelState:
 
     @property
     def constants(self) -> Mapping[str, np.ndarray]:
-        """The arrays that are constants of programs, by path."""
+        """The constant arrays of programs, by path."""
         return self._constants
 
     def arrays(self, paths: Iterable[str]) -> tuple[np.ndarray, ...]:
-        """What programs are given for these paths."""
+        """Return the programs' arguments for these paths."""
         return tuple([self.tensors[path]._data for path in paths])
 
     def values(self) -> dict[str, np.ndarray]:
-        """All that is given to programs, by path."""
+        """Return all arguments of programs, by path."""
         return {name: tensor._data for name, tensor in self.tensors.items()}
 
     def array(self, path: str) -> np.ndarray:
-        """What a tensor holds now, constant or not."""
+        """Return the present content of a tensor, constant or not."""
         return self.tensors[path]._data if path in self.tensors else self._constants[path]
 
     def parameters(self) -> dict[str, Tensor]:
-        """The parameters that require gradients, by name."""
+        """Return the parameters that require gradients, by name."""
         return {name: self.tensors[name] for name in self._params}
 
     def note_writes(self, paths: Iterable[str]) -> None:
-        """Counts a write to each of these tensors, for those who keep them for a backward pass."""
+        """Count a write to each of these tensors, so that backward passes notice that saved tensors changed."""
         for path in paths:
             counter = self.tensors[path]._counter
             if counter is not None:
                 counter[0] += 1
 
     def state_dict(self) -> dict[str, Tensor]:
-        """Copies of all tensors, by name."""
+        """Return copies of all tensors, by name."""
         with self.gate.alone():
             return {name: _tensor(np.array(self.array(name))) for name in self._records}
 
     def reset(self) -> None:
-        """All that calls change is as in the file."""
+        """Reset all tensors that calls change to the content of the file."""
         with self.gate.alone():
             for name, tensor in self.tensors.items():
                 if self._records[name].free:
                     np.copyto(tensor._data, self._first[name])
                     self.note_writes([name])
 
-    def load(self, given: Mapping[str, Any], strict: bool) -> set[str]:
-        """Takes tensors by name, all or nothing; returns the names of constants that are others now. Raises
-        StateDictError."""
-        found = self._checked(given, strict)
+    def load(self, source: Mapping[str, Any], strict: bool) -> set[str]:
+        """Load tensors by name, all or nothing. Return the names of changed constants. Raise StateDictError."""
+        arrays = self._checked(source, strict)
         changed = set()
         with self.gate.alone():
-            for name, array in found.items():
+            for name, array in arrays.items():
                 if name in self.tensors:
                     np.copyto(self.tensors[name]._data, array)
                     self.note_writes([name])
                 elif not np.array_equal(_bytes(array), _bytes(self._constants[name])):
                     changed.add(name)
-            # NOTE: programs that run now keep the arrays that they were made of.
-            self._constants |= {name: found[name] for name in changed}
+            # NOTE: replace the arrays, never write to them: programs that run now still use the old ones.
+            self._constants |= {name: arrays[name] for name in changed}
             self.is_changed = self.is_changed or bool(changed)
         return changed
 
-    def swap(self, given: Mapping[str, Any]) -> set[str]:
-        """As ``load``, for tensors of the element types of the model, of which there is one for all that calls do not
-        change; names that the model does not have are passed over. Raises StateDictError, for anything but tensors by
-        name too."""
-        if not isinstance(given, Mapping):
-            raise StateDictError(f"weights are tensors by name, got {type(given).__name__}")
+    def swap(self, source: Mapping[str, Any]) -> set[str]:
+        """Load weights by name, which must have the model's element types and include all tensors that calls do not
+        change.
+
+        Names unknown to the model are ignored. Return the names of changed constants. Raise StateDictError,
+        also for anything but a mapping.
+        """
+        if not isinstance(source, Mapping):
+            raise StateDictError(f"weights are tensors by name, got {type(source).__name__}")
         problems = [
-            f"{name!r} is missing" for name, record in self._records.items() if not record.free and name not in given
+            f"{name!r} is missing" for name, record in self._records.items() if not record.free and name not in source
         ]
-        for name in self._records.keys() & given.keys():
-            found, wanted = _array(given[name]).dtype, self.array(name).dtype
-            if found != wanted:
-                problems.append(f"{name!r} is {found} instead of {wanted}")
+        for name in self._records.keys() & source.keys():
+            actual, expected = _array(source[name]).dtype, self.array(name).dtype
+            if actual != expected:
+                problems.append(f"{name!r} is {actual} instead of {expected}")
         if problems:
             problems.sort()
             raise StateDictError(
                 f"the weights do not fit the model: {'; '.join(problems)}",
-                remedy="a file with the names that state_dict() has",
+                remedy="pass a file with the names of state_dict()",
             )
-        return self.load(given, strict=False)
+        return self.load(source, strict=False)
 
-    def _checked(self, given: Mapping[str, Any], strict: bool) -> dict[str, np.ndarray]:
-        """The arrays of what is given, of the types that the model takes."""
-        missing = [name for name in self._records if name not in given]
-        unknown = [name for name in given if name not in self._records]
+    def _checked(self, source: Mapping[str, Any], strict: bool) -> dict[str, np.ndarray]:
+        """Return the arrays by name, converted to the element types of the model."""
+        missing = [name for name in self._records if name not in source]
+        unknown = [name for name in source if name not in self._records]
         kinds = {"missing": missing, "unknown": unknown} if strict else {}
         problems = [f"{what} {', '.join(map(repr, names))}" for what, names in kinds.items() if names]
-        found: dict[str, np.ndarray] = {}
-        for name in (n for n in given if n in self._records):
-            array, record = _array(given[name]), self._records[name]
+        arrays: dict[str, np.ndarray] = {}
+        for name in (n for n in source if n in self._records):
+            array, record = _array(source[name]), self._records[name]
             if array.shape != record.shape:
                 problems.append(f"{name!r} has shape {list(array.shape)} instead of {list(record.shape)}")
             else:
-                found[name] = array
+                arrays[name] = array
         if problems:
             raise StateDictError(
                 f"the state does not fit the model: {'; '.join(problems)}",
-                remedy="what state_dict() gave, or strict=False for a part of it",
+                remedy="pass a result of state_dict(), or strict=False for some of its tensors",
             )
-        return {name: _cast(array, self.array(name).dtype) for name, array in found.items()}
+        return {name: _cast(array, self.array(name).dtype) for name, array in arrays.items()}
 
 
 def _bytes(array: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""What a model consists of: its layers with output shapes, parameters, multiply-adds and memory."""
+"""Summary of a model: its layers with output shapes, parameters, multiply-adds and memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from graphc.tracing.trace import trace
 
 @dataclass(frozen=True)
 class Layer:
-    """A module; its numbers include those of the modules inside of it."""
+    """A module. Its numbers include the modules inside it."""
 
     path: str
     """Dotted path below the model; empty for the model itself."""
@@ -25,19 +25,19 @@ class Layer:
     """Shapes of the tensors that its last call returned; empty when it was not called."""
     calls: int
     parameters: int
-    """Elements of all parameters, each shared one once."""
+    """Elements of all parameters; a shared one counts once."""
     trainable: int
-    """Elements of those that require gradients."""
+    """Elements of the parameters that require gradients."""
     state_bytes: int
     """Bytes of parameters and buffers."""
     output_bytes: int
-    """Bytes of what the layers that hold no others returned, over all calls."""
+    """Bytes of the outputs of the layers without children, over all calls."""
     multiply_adds: int
     """Multiplications, each with an addition, of matrix products and convolutions."""
 
     @property
     def depth(self) -> int:
-        """How many modules it is inside of."""
+        """Number of modules around it."""
         return self.path.count(".") + 1 if self.path else 0
 
     @property
@@ -59,7 +59,7 @@ class Summary:
         return self.layers[0]
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain data."""
+        """Return the summary as plain data."""
         total = self.total
         return {
             "layers": [{**asdict(row), "outputs": [list(s) for s in row.outputs]} for row in self.layers],
@@ -72,7 +72,7 @@ class Summary:
         }
 
     def text(self, depth: int | None = None) -> str:
-        """The table with the totals below; ``depth`` leaves out modules that are nested deeper."""
+        """Return the table with the totals below. ``depth`` omits modules nested deeper."""
         rows = [("layer", "output", "parameters", "multiply-adds")]
         rows += [_row(layer) for layer in self.layers if depth is None or layer.depth <= depth]
         widths = [max(len(row[i]) for row in rows) for i in range(4)]
@@ -111,7 +111,7 @@ def _bytes(count: int) -> str:
 
 
 class _Calls:
-    """What forward hooks saw of each module during one call of the model."""
+    """Calls, bytes and shapes of each module's outputs, recorded by forward hooks during one call of the model."""
 
     def __init__(self) -> None:
         self.count: Counter[int] = Counter()
@@ -119,7 +119,7 @@ class _Calls:
         self.shapes: dict[int, tuple[tuple[int, ...], ...]] = {}
 
     def see(self, module: Module, args: Any, output: Any) -> None:
-        """A forward hook."""
+        """Record an output, as a forward hook."""
         tensors, _ = flatten(output)
         self.count[id(module)] += 1
         self.shapes[id(module)] = tuple(t.shape for t in tensors)
@@ -128,10 +128,10 @@ class _Calls:
 
 
 def summary(model: Module, *examples: Any, **keyword_examples: Any) -> Summary:
-    """What ``model`` consists of when it is called with these example tensors or arrays.
+    """Summarize ``model`` for a call with these example tensors or arrays.
 
-    The model is traced, in the mode it is in: nothing is computed and no state changes, so the size of the model does
-    not matter. Raises ArgumentError when it is no Module, and what tracing raises.
+    The model is traced in its present mode: nothing is computed and no state changes, so models of any size work. Raise
+    ArgumentError for anything but a Module, and the errors of tracing.
     """
     if not isinstance(model, Module):
         raise ArgumentError(f"a summary shows a Module, got {type(model).__name__}")
@@ -165,22 +165,22 @@ def _layer(path: str, module: Module, calls: _Calls, products: Counter[str]) -> 
 
 
 def _multiply_adds(graph: Graph) -> Counter[str]:
-    """Multiply-adds by path of the module whose forward they are in."""
-    found: Counter[str] = Counter()
+    """Return multiply-adds by path of the module whose forward contains them."""
+    counts: Counter[str] = Counter()
     open_: list[tuple[Graph, str, int]] = [(graph, "", 1)]
     while open_:
         present, path, times = open_.pop()
         for node in present.nodes():
             here = node.location.module or path
-            found[here] += times * products_of(node)
+            counts[here] += times * products_of(node)
             if node.op.runs is not None:
                 inner, more = node.op.runs(node.attrs)
                 open_.append((inner, here, times * more))
-    return found
+    return counts
 
 
 def products_of(node: Node) -> int:
-    """Multiply-adds of a node that is a matrix product or a convolution, else 0."""
+    """Return the multiply-adds of a matrix product or a convolution; 0 for other nodes."""
     if node.op.multiply_adds is None:
         return 0
     operands, results = (tuple(v.type for v in values) for values in (node.operands, node.results))

@@ -1,4 +1,4 @@
-"""Models as files keep them: their trace without gradients, and what a file says of a graph."""
+"""Traces of models for files: without gradients, and converted to records of entries."""
 
 from __future__ import annotations
 
@@ -27,8 +27,10 @@ def snapshot(
     dims: Any = None,
     calls_python: bool = False,
 ) -> Traced:
-    """The trace of a model that is not going to be differentiated; ``dims`` as for ``compile``. ``calls_python``: it is
-    only looked at, and may call Python functions."""
+    """Trace a model without gradients. For ``dims`` see ``compile``.
+
+    ``calls_python`` allows calls of Python functions in the trace, for callers that only inspect it.
+    """
     named = dict(keyword_examples or {})
     with no_grad():
         traced = trace_sized(model, examples, named, dims, calls_python)
@@ -37,22 +39,22 @@ def snapshot(
 
 
 def nesting(structure: structures.Structure) -> Structure:
-    """The structure of a trace's outputs as a file keeps it; named tuples become tuples, keys become strings."""
+    """Return the structure of a trace's outputs for a file. Named tuples become tuples, keys become strings."""
     numbers = itertools.count()
 
-    def convert(part: structures.Structure) -> Structure:
-        if isinstance(part, structures.Leaf):
+    def convert(node: structures.Structure) -> Structure:
+        if isinstance(node, structures.Leaf):
             return next(numbers)
-        if isinstance(part, structures.Static):
-            if part.value is not None:
+        if isinstance(node, structures.Static):
+            if node.value is not None:
                 raise ArgumentError(
-                    f"the model returns {part.value!r}, which is no tensor", remedy="return tensors (or None) only"
+                    f"the model returns {node.value!r}, which is not a tensor", remedy="return tensors (or None) only"
                 )
             return None
-        children = [convert(child) for child in part.children]
-        if issubclass(part.kind, dict):
-            return {"dict": [[str(key), child] for key, child in zip(part.keys, children, strict=True)]}
-        return {"tuple" if issubclass(part.kind, tuple) else "list": children}
+        children = [convert(child) for child in node.children]
+        if issubclass(node.kind, dict):
+            return {"dict": [[str(key), child] for key, child in zip(node.keys, children, strict=True)]}
+        return {"tuple" if issubclass(node.kind, tuple) else "list": children}
 
     return convert(structure)
 
@@ -65,8 +67,10 @@ def stored_entry(
     derivative: DerivativeSpec | None = None,
     golden: Sequence[Sample] = (),
 ) -> StoredEntry:
-    """A graph as an entry of a file. ``structure`` says how a call nests the outputs; without it one output stands by
-    itself and several are a tuple."""
+    """Return a graph as an entry of a file.
+
+    ``structure`` is the nesting of the outputs of a call; the default is one output by itself, and several as a tuple.
+    """
     spec = entry_spec(name, graph, structure, derivative)
     return StoredEntry(spec, print_graph(graph, portable=True), collect_data(graph), tuple(codes), tuple(golden))
 
@@ -74,7 +78,7 @@ def stored_entry(
 def entry_spec(
     name: str, graph: Graph, structure: Structure = None, derivative: DerivativeSpec | None = None
 ) -> EntrySpec:
-    """What a file says of a graph as an entry; see ``stored_entry``."""
+    """Return the manifest's record of a graph as an entry; see ``stored_entry``."""
     if structure is None:
         count = len(graph.outputs)
         structure = 0 if count == 1 else {"tuple": list(range(count))}
@@ -96,32 +100,34 @@ def entry_spec(
 
 
 def tensor_spec(name: str, value: Value) -> TensorSpec:
-    """What a file says of an input or output."""
+    """Return the manifest's record of an input or output."""
     return TensorSpec(name, value.dtype.name, value.shape, equals=input_equals(value))
 
 
 def output_names(structure: Structure, count: int) -> list[str]:
-    """A name for each output from its place in the structure: ``output``, ``output.0``, ``logits``, ``boxes.1``."""
+    """Return a name for each output from its position in the structure: ``output``, ``output.0``, ``logits``,
+    ``boxes.1``.
+    """
     names = [f"output.{i}" for i in range(count)]
     stack: list[tuple[str, Any]] = [("", structure)]
     while stack:
-        name, part = stack.pop()
-        if isinstance(part, int):
-            names[part] = name or "output"
-        elif part is not None:
-            kind, parts = next(iter(part.items()))
-            pairs = parts if kind == "dict" else enumerate(parts)
+        name, child_structure = stack.pop()
+        if isinstance(child_structure, int):
+            names[child_structure] = name or "output"
+        elif child_structure is not None:
+            kind, children = next(iter(child_structure.items()))
+            pairs = children if kind == "dict" else enumerate(children)
             prefix = f"{name}." if name else "" if kind == "dict" else "output."
             stack.extend((f"{prefix}{key}", child) for key, child in pairs)
     return names
 
 
 def ops_of(graph: Graph) -> set[str]:
-    """Names of the ops that a graph uses, sub-graphs included."""
-    found: set[str] = set()
+    """Return the names of the ops in a graph and its sub-graphs."""
+    names: set[str] = set()
     stack = [graph]
     while stack:
         present = stack.pop()
-        found.update(n.op.name for n in present.nodes())
+        names.update(n.op.name for n in present.nodes())
         stack.extend(sub_graphs(present))
-    return found
+    return names

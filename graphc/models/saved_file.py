@@ -1,4 +1,4 @@
-"""Files of any kind that ``graphc.load`` reads: a model file becomes a callable, a checkpoint what was saved."""
+"""Files of any kind that ``graphc.load`` reads: model files become callables, checkpoints their saved objects."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from graphc.models import model_file
 
 
 def _is_host(map_location: Any) -> bool:
-    """Whether tensors that a file says to lie on any device are to lie in the memory of the host: for None, the name of
-    the CPU, a dictionary of such names by those of devices, and a function of memory and name that returns the memory
-    as it is."""
+    """Return whether ``map_location`` places tensors of any device in host memory.
+
+    This holds for None, the name of the CPU, a dictionary from device names to such names, and a function of memory and
+    name that returns the memory as it is.
+    """
     if isinstance(map_location, dict):
-        return all(str(place) == "cpu" for place in map_location.values())
+        return all(str(target) == "cpu" for target in map_location.values())
     if callable(map_location):
         memory = object()
         return map_location(memory, "cpu") in (memory, None)
@@ -64,11 +66,11 @@ def load(
     what the kind of file does not take; OSError; CompileError.
     """
     if not isinstance(trust, bool):
-        raise ArgumentError(f"load: trust is a bool, got {trust!r}", remedy="map_location='cpu' by its name")
+        raise ArgumentError(f"load: trust is a bool, got {trust!r}", remedy="pass map_location='cpu' by its name")
     if not _is_host(map_location):
         raise ArgumentError(
-            f"load: map_location={map_location!r}, what is loaded lies in the memory of the host",
-            remedy="tensor.to(device) afterwards; graphc.load(path, device=...) for a model file",
+            f"load: map_location={map_location!r}, but loaded tensors are in host memory",
+            remedy="call tensor.to(device) afterwards; for a model file use graphc.load(path, device=...)",
         )
     own: dict[str, Any] = {"strict_order": strict_order, "trainable": trainable, "weights": weights, "map": map}
     if is_container(path):
@@ -76,6 +78,6 @@ def load(
     placed = target != HOST or device is not None
     if trust or placed or weights is not None or strict_order or trainable or map:
         raise ArgumentError(
-            f"load: {os.fspath(path)} is no model file, which these options are for", remedy="graphc.load(path)"
+            f"load: {os.fspath(path)} is not a model file, which these options need", remedy="call graphc.load(path)"
         )
     return _read_weights(path).tree

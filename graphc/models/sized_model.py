@@ -1,4 +1,4 @@
-"""Models from files whose inputs have named dimensions: programs for the sizes that calls have."""
+"""Models from files whose inputs have named dimensions: one program for each combination of sizes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from graphc.compiler.compile import CompiledGraph
     from graphc.ir.graph.graph import Graph
 
-# Graphs are imported when a program is made.
+# Import graphs only when a program is made.
 bind = deferred("graphc.ir.graph.interpret:bind")
 freeze = deferred("graphc.compiler.freeze:freeze")
 settle = deferred("graphc.ir.graph.interpret:settle")
@@ -33,14 +33,14 @@ Sizes = dict[Dimension, int]
 
 
 class SizesOfModel:
-    """The sizes of the dimensions of a model in a call, which must be such as its trace has assumed."""
+    """Resolves the sizes of a model's dimensions in a call, and checks the assumptions of the trace on them."""
 
     def __init__(self, spec: EntrySpec):
         self._spec = spec
         self._patterns = ShapePatterns([s.pattern for s in spec.inputs], [s.name for s in spec.inputs])
 
     def of(self, arrays: Sequence[Any]) -> Sizes:
-        """The sizes in a call with these arrays; raises ArgumentError and ShapeError."""
+        """Return the sizes in a call with these arrays. Raise ArgumentError and ShapeError."""
         inputs = self._spec.inputs
         if len(arrays) != len(inputs):
             signature = ", ".join(map(str, inputs))
@@ -48,42 +48,44 @@ class SizesOfModel:
         sizes = self._patterns.solve([as_pattern(a, s.pattern) for a, s in zip(arrays, inputs, strict=True)])
         broken = next((a for a in self._spec.assumptions if not a.holds(sizes)), None)
         if broken is not None:
-            known = ", ".join(f"{d.name} = {n}" for d, n in sizes.items())
+            actual = ", ".join(f"{d.name} = {n}" for d, n in sizes.items())
             raise ShapeError(
-                f"{self._spec.title} was traced for {broken}, and is called with {known}",
+                f"{self._spec.title} was traced for {broken}, but was called with {actual}",
                 remedy="export it again with a hint for the other sizes: gc.Dim(..., hint=...)",
             )
         return sizes
 
     def named(self, sizes: Mapping[str, int]) -> Sizes:
-        """The sizes with these names, the expected ones of others; raises ArgumentError for an unknown name, and for a
-        size outside of its range."""
-        known = {d.name: d for d in self._spec.dims}
-        return chosen_sizes(known, {**{name: d.hint for name, d in known.items()}, **sizes})
+        """Return the sizes with these names, and the expected sizes of the other dimensions.
+
+        Raise ArgumentError for an unknown name, and for a size out of its range.
+        """
+        dims = {d.name: d for d in self._spec.dims}
+        return chosen_sizes(dims, {**{name: d.hint for name, d in dims.items()}, **sizes})
 
 
 class ProgramsBySizes:
-    """Programs of a model, each for one size of every dimension; those that were not used for the longest go."""
+    """Programs of a model, each for one size of every dimension. The least recently used are dropped."""
 
     def __init__(self, spec: EntrySpec, graph: Graph, state: ModelState, machine: str):
-        """``graph`` as it stands in the file, ``machine`` where programs run (see compiled.machine)."""
+        """``graph`` is the graph of the file. ``machine`` names the place where programs run (see compiled.machine)."""
         self.spec = spec
         self.seconds: dict[str, float] = {}
-        """How long the stages of the last compile took."""
+        """Seconds of each stage of the last compilation."""
         self.sizes = SizesOfModel(spec)
         self._state = state
         self._graph, self._machine = graph, machine
         self._programs: dict[tuple[int, ...], Any] = {}
         self._lock = Lock()
         self._making: dict[tuple[int, ...], Lock] = {}
-        """Held while the program for these sizes is made."""
+        """Locks held while a program for these sizes is made."""
         self.explain: Explain | None = None
-        """Says which check fails in a call."""
+        """Explains which check fails in a call."""
         self.bound = ()
-        """Nothing: it takes params and states out of the model's."""
+        """Empty: it takes params and states from the model's."""
 
     def of(self, sizes: Sizes) -> Any:
-        """The program for these sizes, compiled when it is the first time."""
+        """Return the program for these sizes. Compile it at the first use."""
         key = tuple([sizes[d] for d in self.spec.dims if d in sizes])
         with self._lock:
             program = self._programs.pop(key, None)
@@ -91,7 +93,7 @@ class ProgramsBySizes:
                 self._programs[key] = program
                 return program
             making = self._making.setdefault(key, Lock())
-        # Calls of other sizes go on meanwhile.
+        # Calls with other sizes proceed meanwhile.
         with making:
             program = self._programs.get(key) or self._make(sizes)
             with self._lock:
@@ -115,7 +117,7 @@ class ProgramsBySizes:
     def run(
         self, arrays: Sequence[Any], bound: Sequence[np.ndarray] = (), out: Sequence[np.ndarray] | None = None
     ) -> list[np.ndarray]:
-        """The outputs in order; params and states are those of the model."""
+        """Return the outputs in order, using the model's params and states."""
         program = self.of(self.sizes.of(arrays))
         return program.run(arrays, self._state.arrays([spec.path for spec in program.bound]), out)
 
@@ -123,8 +125,9 @@ class ProgramsBySizes:
 def for_all_sizes(
     graph: Graph, weights: Mapping[str, np.ndarray], compile: Callable[[Graph], CompiledGraph]
 ) -> CompiledGraph | GraphcError:
-    """One program for all sizes of the dimensions of a graph for which it holds, with these weights as constants, as
-    ``compile`` makes it; or why there is none."""
+    """Compile one program for all sizes for which a graph holds, with these weights as constants. Return the error
+    where that fails.
+    """
     try:
         return compile(freeze(settle(graph), weights))
     except GraphcError as error:

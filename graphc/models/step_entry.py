@@ -1,4 +1,4 @@
-"""A step of ``compile_step`` as an entry of a model file: its graph, and all that it reads and writes by name."""
+"""A step of ``compile_step`` as an entry of a model file: its graph, and its tensors and numbers by name."""
 
 from __future__ import annotations
 
@@ -17,38 +17,40 @@ from graphc.steps.step_program import StepProgram
 from graphc.tensors.tensor import Tensor
 
 NUMBERS = "optimizer"
-"""Paths of the numbers that schedules change begin with this."""
+"""Prefix of the paths of numbers that schedules change."""
 
 
 class StepParts(NamedTuple):
-    """What a file needs of a step."""
+    """The parts of a step for a file."""
 
     graph: Graph
-    """Takes the batch, gives what the loss returned."""
+    """The graph: takes the batch, returns the loss's result."""
     structure: Structure
     tensors: dict[str, Tensor]
     """Params and states by path."""
     numbers: dict[str, tuple[Any, np.ndarray]]
-    """What stands for the same number in every step, and its value now, by path."""
+    """For each path: a key that identifies the same number in every step, and its present value."""
 
 
 def step_parts(step: CompiledStep, examples: Sequence[Any], named: Mapping[str, Any]) -> StepParts:
-    """The parts of the step on this batch; nothing is run. Raises what tracing raises; ArgumentError for a step that
-    does more than its program."""
+    """Return the parts of the step for this batch without running it.
+
+    Raise the errors of tracing, and ArgumentError for a step with effects outside its program.
+    """
     program = step.prepare(*examples, **named)
     _check(step, program)
     now = program.numbers
     plain = [v for v in program.graph.inputs if input_class(v) == "input"]
-    given = plain[len(plain) - len(now) :]
-    paths = {v: f"{NUMBERS}.{v.name}" for v in given}
-    whole = nesting(program.traced.structure)["tuple"][-2]
-    kept: list[int] = []
-    structure = _renumbered(whole, kept)
+    number_inputs = plain[len(plain) - len(now) :]
+    paths = {v: f"{NUMBERS}.{v.name}" for v in number_inputs}
+    loss_structure = nesting(program.traced.structure)["tuple"][-2]
+    output_indices: list[int] = []
+    structure = _renumbered(loss_structure, output_indices)
     with assumed(program.graph):
         graph = _WithNumbers(paths).transform(program.graph)
-    graph.set_outputs([graph.outputs[i] for i in kept])
+    graph.set_outputs([graph.outputs[i] for i in output_indices])
     graph.assumptions = tuple(program.traced.assumptions.found.values())
-    numbers = {paths[v]: (key, np.array(array)) for v, (key, array) in zip(given, now.items(), strict=True)}
+    numbers = {paths[v]: (key, np.array(array)) for v, (key, array) in zip(number_inputs, now.items(), strict=True)}
     return StepParts(graph, structure, program.tensors(), numbers)
 
 
@@ -64,30 +66,30 @@ def _check(step: CompiledStep, program: StepProgram) -> None:
             getattr(o, name, None) for o in options.optimizers for name in ("_step_pre_hooks", "_step_post_hooks")
         ),
     }
-    found = [name for name, is_used in more.items() if is_used]
-    if found:
+    unsupported = [name for name, is_used in more.items() if is_used]
+    if unsupported:
         raise ArgumentError(
-            f"{step.name} has {', '.join(found)}, which run in Python and are not part of a file",
-            remedy="a step without them",
+            f"{step.name} has {', '.join(unsupported)}, which run in Python and are not part of a file",
+            remedy="export a step without them",
         )
 
 
-def _renumbered(structure: Structure, kept: list[int]) -> Structure:
-    """The structure with its outputs numbered in order; ``kept`` gets their old numbers."""
+def _renumbered(structure: Structure, output_indices: list[int]) -> Structure:
+    """Return the structure with its outputs renumbered in order. Append their old indices to ``kept``."""
     if structure is None:
         return None
     if isinstance(structure, int):
-        if structure not in kept:
-            kept.append(structure)
-        return kept.index(structure)
-    kind, parts = next(iter(structure.items()))
+        if structure not in output_indices:
+            output_indices.append(structure)
+        return output_indices.index(structure)
+    kind, children = next(iter(structure.items()))
     if kind == "dict":
-        return {kind: [[key, _renumbered(part, kept)] for key, part in parts]}
-    return {kind: [_renumbered(part, kept) for part in parts]}
+        return {kind: [[key, _renumbered(child, output_indices)] for key, child in children]}
+    return {kind: [_renumbered(child, output_indices) for child in children]}
 
 
 class _WithNumbers(Reemitter):
-    """Copies the graph of a step with states in the place of numbers that each call gives."""
+    """Copies the graph of a step, with states in place of the numbers that each call passes."""
 
     def __init__(self, paths: Mapping[Value, str]):
         super().__init__()

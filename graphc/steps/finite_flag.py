@@ -1,4 +1,4 @@
-"""A check in a graph that stops a call which has made a number that is not finite, before it writes to states."""
+"""A check in a graph that stops a call before it writes to states if a value is not finite."""
 
 from __future__ import annotations
 
@@ -21,57 +21,62 @@ from graphc.tensors.tensor import Tensor
 from graphc.tracing.tracer import Tracer
 
 MARGIN = 2.0**20
-"""What a bound of a product is multiplied by: sums are rounded, and some products go through other numbers."""
+"""Safety factor on the bound of a product: sums are rounded, and some products have larger intermediate values."""
 LARGER_OPERANDS = 4
-"""A product is judged by its operands where they are together not more than so many times as large: then it need not
-lie in memory before anything is written, and the update of a weight stays part of the kernel of its gradient."""
+"""Limit on the size of a product's operands, relative to the product, for a bound by their norms.
+
+Such a product need not be stored before the writes, so the update of a weight stays in the kernel of its gradient.
+"""
 
 
 class Guarded(NamedTuple):
-    """What a check of finite numbers looks at."""
+    """The values of a check for finite numbers."""
 
-    seen: tuple[Value, ...]
+    checked: tuple[Value, ...]
     check: Node
     """The node that stops a call."""
     writes: Mapping[Value, Value]
-    """By argument: what is written to it."""
+    """For each written argument: its new content."""
 
 
 def append_check(graph: Graph, finite: Iterable[Value], numbers: Iterable[Value] = ()) -> Guarded:
-    """Appends a check which stops a call before it writes anything, unless all of ``finite`` are finite and none of
-    ``numbers`` holds a NaN.
+    """Append a check that stops a call before its writes unless ``finite`` are finite and ``numbers`` have no NaN.
 
-    It may stop a call without a reason where products come near the largest number."""
+    It may stop a good call where products come near the largest number.
+    """
     tracer = Tracer(graph)
     tracer.differentiable = False
     first = [v for v in dict.fromkeys(finite) if v.dtype.is_floating_point]
     second = [v for v in dict.fromkeys(numbers) if v.dtype.is_floating_point and v not in first]
     writes = {n.operands[0]: n.operands[1] for n in graph.nodes() if n.op.has(Trait.STATE_WRITE)}
     with kept_outside(), use(tracer), no_grad():
-        found = [_is_finite(v) for v in first]
-        found += [ew.eq(t, t).all() for t in [_tensor(v) for v in second]]
-        while len(found) > 1:
+        flags = [_is_finite(v) for v in first]
+        flags += [ew.eq(t, t).all() for t in [_tensor(v) for v in second]]
+        while len(flags) > 1:
             # NOTE: a tree, not a chain: passes walk along operands.
-            pairs = [ew.logical_and(a, b) for a, b in zip(found[::2], found[1::2], strict=False)]
-            found = [*pairs, *found[2 * len(pairs) :]]
-        flag = found[0] if found else _tensor(graph.scalar(True, bool_))
+            pairs = [ew.logical_and(a, b) for a, b in zip(flags[::2], flags[1::2], strict=False)]
+            flags = [*pairs, *flags[2 * len(pairs) :]]
+        flag = flags[0] if flags else _tensor(graph.scalar(True, bool_))
         checked: Any = check_true(flag, message=NOT_FINITE)
         _hold_back(graph, writes, flag)
     return Guarded((*first, *second), checked._data.node, writes)
 
 
 def _hold_back(graph: Graph, writes: Mapping[Value, Value], flag: Any) -> None:
-    """Lets what is written be computed behind the flag where it reads what was there before: it would be computed
-    beside its gradients otherwise, which the flag needs, and be copied later."""
+    """Compute writes after the flag where they read the old content.
+
+    Otherwise the scheduler computes them together with their gradients, which the flag needs, and has to copy the old
+    content.
+    """
     early = live_nodes(graph, [flag._data])
-    held: dict[Value, Any] = {}
+    delayed: dict[Value, Any] = {}
     late = live_nodes(graph, writes.values()) - early
     for node in [n for n in graph.nodes() if n in late]:
         for i, operand in enumerate(node.operands):
             if operand in writes and operand.type.size != 1:
-                if operand not in held:
-                    held[operand] = later(_tensor(operand), flag)._data
-                graph.set_operand(node, i, held[operand])
+                if operand not in delayed:
+                    delayed[operand] = later(_tensor(operand), flag)._data
+                graph.set_operand(node, i, delayed[operand])
 
 
 def _tensor(value: Value) -> Any:
@@ -79,7 +84,9 @@ def _tensor(value: Value) -> Any:
 
 
 def _is_finite(value: Value) -> Any:
-    """Whether all elements are; of a large product, whether the norms of its operands say so (Cauchy-Schwarz)."""
+    """Return whether all elements are finite; for a large product, whether a bound by its operands' norms is
+    (Cauchy-Schwarz).
+    """
     product = _product(value)
     if product is None:
         return mathematics.isfinite(_tensor(value)).all()
@@ -88,13 +95,13 @@ def _is_finite(value: Value) -> Any:
 
 
 def _product(value: Value) -> Node | None:
-    """The large product of two values whose elements, in any order, a value has; None where it is none."""
-    made, size = value, hint(value.type.size)
-    while made.node.op.has(Trait.VIEW) and len(made.node.operands) == 1:
-        made = made.node.operands[0]
-    operands = made.node.operands
-    if not made.node.op.has(Trait.CONTRACTION) or len(operands) != 2 or value.dtype not in (float32, float64):
+    """Return the large product of two values whose elements, in any order, a value has; None for other values."""
+    source, size = value, hint(value.type.size)
+    while source.node.op.has(Trait.VIEW) and len(source.node.operands) == 1:
+        source = source.node.operands[0]
+    operands = source.node.operands
+    if not source.node.op.has(Trait.CONTRACTION) or len(operands) != 2 or value.dtype not in (float32, float64):
         return None
     is_large = sum(hint(v.type.size) for v in operands) <= LARGER_OPERANDS * size
-    same = hint(made.type.size) == size and all(v.dtype is value.dtype for v in operands)
-    return made.node if is_large and same else None
+    same = hint(source.type.size) == size and all(v.dtype is value.dtype for v in operands)
+    return source.node if is_large and same else None

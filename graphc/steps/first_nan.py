@@ -1,4 +1,4 @@
-"""``first_nan``: the first number of a call that is not finite, found by a second, node by node evaluation."""
+"""The search of ``first_nan``: find the first non-finite value by evaluating a call again, node by node."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from graphc.tensors.placement import on_host
 
 
 class Scene(NamedTuple):
-    """What a guarded graph is a part of."""
+    """The context of a guarded graph, for messages."""
 
     name: str
-    """What messages call it."""
+    """Name of the function or step."""
     classes: Mapping[str, str] = MappingProxyType({})
     """The classes of modules, by path."""
     kind: str = "step"
-    """What a call is: a step, a call, a backward call."""
+    """The kind of a call: a step, a call, a backward call."""
     updates: Sequence[range] = ()
-    """Numbers of the nodes that belong to an optimizer's update."""
+    """Ranges of ids of nodes that belong to an optimizer's update."""
     phase: str = "forward"
-    """That of nodes which are neither part of a gradient nor of an update."""
+    """The phase of nodes outside of gradients and updates."""
 
 
 class FirstNan:
@@ -42,22 +42,26 @@ class FirstNan:
 
     def __init__(self, scene: Scene, graph: Graph, guarded: Guarded, machine: str):
         if is_device(machine):
-            raise ArgumentError(f"{scene.name}: first_nan on a device", remedy="first_nan=False, or run it on the host")
+            raise ArgumentError(
+                f"{scene.name}: first_nan on a device", remedy="pass first_nan=False, or run it on the host"
+            )
         self.scene, self.graph, self.guarded = scene, graph, guarded
 
     def look(
         self,
         number: int,
         bound: Mapping[str, Any],
-        given: Sequence[Any],
+        call_arguments: Sequence[Any],
         sizes: Mapping[str, int] | None = None,
     ) -> list[np.ndarray]:
-        """Evaluates a call again that was stopped, and has written nothing: raises NonFiniteError, or what another
-        check says; where all is finite it writes what the call would have written, and returns the outputs.
+        """Evaluate a stopped call again, which has written nothing. Raise NonFiniteError, or the error of another
+        check.
 
-        ``given`` are its arguments, ``bound`` holds the arrays of params and states by path, ``sizes`` those of named
-        dimensions that no argument tells. What Python functions have returned to the call is not asked for again."""
-        plain = iter(given)
+        Where all values are finite, make the call's writes and return its outputs. ``given`` holds the arguments,
+        ``bound`` the arrays of params and states by path, ``sizes`` the named sizes that no argument determines.
+        Results of Python functions are replayed, not computed again.
+        """
+        plain = iter(call_arguments)
         arguments = [
             np.asarray(on_host(next(plain) if input_class(v) == "input" else bound[input_path(v)]))
             for v in self.graph.inputs
@@ -65,57 +69,57 @@ class FirstNan:
         search, host = Search(self.guarded), current()
         with nullcontext() if host is None else interpreting(host.rewind()), np.errstate(all="ignore"):
             outputs = search.evaluate(self.graph, arguments, sizes or {})
-        found = search.first()
-        if found is not None:
-            raise self._error(search, found, number)
+        origin = search.first()
+        if origin is not None:
+            raise self._error(search, origin, number)
         for argument, value in self.guarded.writes.items():
             np.copyto(bound[input_path(argument)], search.values[value])
         return [np.array(output) for output in outputs]
 
     def written(self, number: int, bound: Mapping[str, Any], path: str) -> NonFiniteError:
-        """The error of a tensor that is not finite since a call that nothing else has told of."""
+        """Return the error for a tensor left non-finite by an earlier call, unnoticed by the check."""
         slots = [p for p in bound if p.startswith(f"optimizer.{path}.")]
         return NonFiniteError(
             f"{self.scene.name}: {path} is not finite after step {number}: {report_of(bound[path])}; the update of "
-            f"that step or of one of the {CALLS} before it has made it so, if nothing else has written to it",
+            f"that step or of one of the {CALLS} before it caused this, unless something else wrote to it",
             where="; ".join(f"{p} {report_of(bound[p])}" for p in slots) or None,
-            remedy='first_nan="all", which looks at what an update makes before it is written; a smaller learning rate',
+            remedy='pass first_nan="all", which checks updates before they are written; or lower the learning rate',
         )
 
-    def _error(self, search: Search, found: Node | Value, number: int) -> NonFiniteError:
+    def _error(self, search: Search, origin: Node | Value, number: int) -> NonFiniteError:
         head = f"{self.scene.name}: {self.scene.kind} {number}"
-        undone = f"nothing of the {self.scene.kind} was written: look at these operands"
-        if isinstance(found, Value):
-            return self._given(search, found, head, number)
-        if self._phase(found) == "update":
-            undone += ", or at the learning rate"
-        maker, tokens = _maker(found)
-        made = ", ".join(search.text(v) for v in found.results[tokens:])
-        operands = "; ".join(f"%{v.name} {search.text(v)}" for v in found.operands[tokens:])
+        undone = f"inspect these operands (the {self.scene.kind} wrote nothing)"
+        if isinstance(origin, Value):
+            return self._given_error(search, origin, head, number)
+        if self._phase(origin) == "update":
+            undone += ", or lower the learning rate"
+        maker, tokens = _maker(origin)
+        results = ", ".join(search.text(v) for v in origin.results[tokens:])
+        operands = "; ".join(f"%{v.name} {search.text(v)}" for v in origin.operands[tokens:])
         return NonFiniteError(
-            f"{head}: the first number that is not finite is made by {maker}{self._place(found)}, "
-            f"{self._phase(found)}: {made}",
+            f"{head}: the first number that is not finite is made by {maker}{self._place(origin)}, "
+            f"{self._phase(origin)}: {results}",
             where=f"operands {operands}",
-            origin=found.location.describe() or None,
+            origin=origin.location.describe() or None,
             remedy=undone,
         )
 
-    def _given(self, search: Search, found: Value, head: str, number: int) -> NonFiniteError:
-        """The error of what was not finite when the call began."""
-        path = input_path(found)
+    def _given_error(self, search: Search, value: Value, head: str, number: int) -> NonFiniteError:
+        """Return the error for a value non-finite before the call."""
+        path = input_path(value)
         own = {input_path(argument) for argument in self.guarded.writes}
-        message = f"{head}: {path or f'input {found.name}'} is not finite: {search.text(found)}"
+        message = f"{head}: {path or f'input {value.name}'} is not finite: {search.text(value)}"
         if path not in own or number == 1 or self.scene.kind != "step":
-            return NonFiniteError(message, remedy=f"nothing of the {self.scene.kind} was written")
+            return NonFiniteError(message, remedy=f"correct its content (the {self.scene.kind} wrote nothing)")
         slots = [v for v in self.graph.inputs if input_path(v).startswith(f"optimizer.{path}.")]
         return NonFiniteError(
-            f"{message}; the update of step {number - 1} has made it so, if nothing else has written to it",
+            f"{message}; the update of step {number - 1} caused this, unless something else wrote to it",
             where="; ".join(f"{input_path(v)} {search.text(v)}" for v in slots) or None,
-            remedy='first_nan="all", which looks at what an update makes before it is written; a smaller learning rate',
+            remedy='pass first_nan="all", which checks updates before they are written; or lower the learning rate',
         )
 
     def _place(self, node: Node) -> str:
-        """The module of a node and its class; of an update the parameter."""
+        """Return the module of a node and its class; for an update, the parameter."""
         if self._phase(node) == "update":
             path = self._updated(node)
             kind = self.scene.classes.get(path.rpartition(".")[0])
@@ -126,10 +130,10 @@ class FirstNan:
         return f" in {name}" if name else ""
 
     def _updated(self, node: Node) -> str:
-        """The path of the first parameter that a node leads to."""
+        """Return the path of the first parameter that depends on a node."""
         leads = {node}
         for later in self.graph.nodes():
-            # NOTE: what waits for the check is not made of all that this looks at.
+            # NOTE: a node that waits for the check does not depend on everything that the check reads.
             made_of = later.operands[:1] if later.op.has(Trait.WAITS) else later.operands
             if any(v.node in leads for v in made_of):
                 leads.add(later)
@@ -147,7 +151,7 @@ class FirstNan:
 
 
 def _maker(node: Node) -> tuple[str, int]:
-    """What messages call a node, and how many tokens stand in front of what it takes and gives."""
+    """Return the name of a node in messages, and the number of tokens before its operands and results."""
     forward = node.attrs.get("forward")
     functions = [n for n in [node, *(forward.nodes() if forward else ())] if n.op.has(Trait.HOST)]
     is_ordered = node.op.has(Trait.HOST) or bool(node.attrs.get("ordered"))
@@ -155,11 +159,12 @@ def _maker(node: Node) -> tuple[str, int]:
 
 
 class Search(Evaluator):
-    """Evaluates a graph and finds where numbers that are not finite begin.
+    """Evaluates a graph and finds the origin of non-finite values.
 
-    A NaN begins where none of the operands has one, an infinity where all operands are finite. Infinities that come
-    from constants and inputs (masks) are none of these as long as no NaN is made of them, nor are values that nothing
-    non-finite in the outputs or the written tensors is made of."""
+    A NaN begins at a node without a NaN among its operands, an infinity at a node with finite operands. An infinity
+    from a constant or input (a mask) does not count unless it leads to a NaN. A value does not count either if no
+    checked output or written tensor depends on it.
+    """
 
     def __init__(self, guarded: Guarded):
         super().__init__()
@@ -167,19 +172,20 @@ class Search(Evaluator):
         self._reports: dict[Value, ArrayReport] = {}
 
     def evaluate(self, graph: Graph, arguments: Sequence[Any], sizes: Mapping[str, int]) -> tuple[Any, ...]:
-        """Evaluates all nodes and keeps their values; ``sizes`` as ``look`` takes them."""
+        """Evaluate all nodes and keep their values. For ``sizes`` see ``look``."""
         self.graph = graph
         self.sizes = solved_sizes(graph, arguments) | {graph.dims[name]: n for name, n in sizes.items()}
         return Interpreter.run(self, graph, arguments)
 
     def apply(self, node: Node, operands: list[Any]) -> Sequence[Any]:
-        """Evaluates one node; the check of finite numbers holds."""
+        """Evaluate one node. The check for finite numbers passes."""
         return (np.zeros((), np.bool_),) if node is self.guarded.check else super().apply(node, operands)
 
     def first(self) -> Node | Value | None:
-        """The node, or the input with a NaN (or trained tensor with an infinity), that is to blame; None for none.
+        """Return the node to blame, or the input with a NaN (or trained tensor with an infinity); None without one.
 
-        Where no node is, it is an infinity of an input or constant that has reached what is written."""
+        Where no node is to blame, an infinity of an input or constant has reached a checked value.
+        """
         return self._first(False) or self._first(True)
 
     def _first(self, blames_given: bool) -> Node | Value | None:
@@ -191,13 +197,13 @@ class Search(Evaluator):
                 begins.append(value)
         bad: set[Value] = {v for v in begins if isinstance(v, Value)}
         for node in self.graph.nodes():
-            found = [v for v in node.results if any(self._counts(v))]
-            if not found or (node.op is CONSTANT and not blames_given):
+            bad_results = [v for v in node.results if any(self._counts(v))]
+            if not bad_results or (node.op is CONSTANT and not blames_given):
                 continue
             if any(v in bad for v in node.operands):
-                bad.update(found)
+                bad.update(bad_results)
             elif self._begins(node):
-                bad.update(found)
+                bad.update(bad_results)
                 begins.append(node)
         blamed = self._leads(bad)
         for begin in begins:
@@ -206,27 +212,27 @@ class Search(Evaluator):
         return None
 
     def _begins(self, node: Node) -> bool:
-        """Whether a node makes a NaN, or an infinity of finite numbers."""
-        made = any(self._counts(v)[0] for v in node.results)
-        return made or not any(self._counts(v)[1] for v in node.operands)
+        """Return whether a node creates a NaN, or an infinity from finite numbers."""
+        has_nan = any(self._counts(v)[0] for v in node.results)
+        return has_nan or not any(self._counts(v)[1] for v in node.operands)
 
     def _leads(self, bad: set[Value]) -> set[Value]:
-        """The bad values of which one is made that the check looks at."""
-        stack = [v for v in self.guarded.seen if v in bad]
-        found: set[Value] = set()
+        """Return the bad values on which a checked value depends."""
+        stack = [v for v in self.guarded.checked if v in bad]
+        leading: set[Value] = set()
         while stack:
             value = stack.pop()
-            if value not in found:
-                found.add(value)
+            if value not in leading:
+                leading.add(value)
                 stack.extend(v for v in value.node.operands if v in bad)
-        return found
+        return leading
 
     def _counts(self, value: Value) -> tuple[int, int]:
-        """How many elements are NaN, and infinite."""
+        """Return the numbers of NaN and of infinite elements."""
         if not value.dtype.is_floating_point:
             return 0, 0
-        found = self._report(value)
-        return found.nans, found.infinities
+        report = self._report(value)
+        return report.nans, report.infinities
 
     def _report(self, value: Value) -> ArrayReport:
         if value not in self._reports:
@@ -234,10 +240,10 @@ class Search(Evaluator):
         return self._reports[value]
 
     def text(self, value: Value) -> str:
-        """Type, range, and counts of what is not finite."""
+        """Describe a value by type, range, and counts of NaN and infinities."""
         return str(self._report(value))
 
 
 def class_names(model: Any) -> dict[str, str]:
-    """The class of each module of a model, by its path in locations."""
+    """Return the class of each module of a model, by its path in locations."""
     return {path: type(m).__name__ for path, m in model.named_modules()} if hasattr(model, "named_modules") else {}

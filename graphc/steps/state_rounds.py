@@ -1,4 +1,4 @@
-"""Rounds through the tensors that a training step writes: a small part of them is looked at after each call."""
+"""Round-robin check of the tensors written by a training step: each call looks at a small segment of them."""
 
 from __future__ import annotations
 
@@ -11,37 +11,37 @@ import numpy as np
 from graphc.calls.bindings import Slot
 
 CALLS = 128
-"""After so many calls all of them have been looked at."""
+"""Number of calls after which all elements have been checked."""
 
 
 class Rounds:
-    """Looks at one part of some tensors at a time, in turns."""
+    """Checks one segment of some tensors at a time, in turns."""
 
     def __init__(self, slots: Mapping[str, Slot]):
-        """``slots`` are those of the tensors, by path."""
+        """``slots`` are the slots of the tensors, by path."""
         self._parts: list[list[tuple[Slot, str, int, int]]] = []
         self._next = 0
         sizes = {path: math.prod(slot.shape) for path, slot in slots.items()}
-        share = max(1, math.ceil(sum(sizes.values()) / CALLS))
-        free = 0
+        segment_size = max(1, math.ceil(sum(sizes.values()) / CALLS))
+        left_in_segment = 0
         for path, size in sizes.items():
             begin = 0
             while begin < size:
-                if not free:
+                if not left_in_segment:
                     self._parts.append([])
-                    free = share
-                end = min(size, begin + free)
+                    left_in_segment = segment_size
+                end = min(size, begin + left_in_segment)
                 self._parts[-1].append((slots[path], path, begin, end))
-                free -= end - begin
+                left_in_segment -= end - begin
                 begin = end
 
     def look(self) -> str | None:
-        """The path of a tensor whose part is not finite; None where all that is looked at this time is."""
+        """Return the path of a non-finite tensor in the next segment, or None."""
         if not self._parts:
             return None
-        part = self._parts[self._next]
+        segment = self._parts[self._next]
         self._next = (self._next + 1) % len(self._parts)
-        for slot, path, begin, end in part:
+        for slot, path, begin, end in segment:
             numbers: Any = slot.tensor()._data.reshape(-1)[begin:end]
             if not np.isfinite(numbers).all():
                 return path

@@ -14,7 +14,7 @@ from graphc.calls.graph_module import as_callable
 from graphc.calls.guards import Recompiles
 from graphc.calls.machine import HOST, machine_named, machine_of
 from graphc.calls.memory import Budget
-from graphc.calls.number_places import MOST_ANSWERS, Fresh, Given, NumberPlaces
+from graphc.calls.number_places import MOST_ANSWERS, DynamicNumbers, DynamicValues, Fresh
 from graphc.calls.outside import Outside
 from graphc.calls.plan import Plan, plan_of
 from graphc.calls.program_table import ProgramTable, trim
@@ -55,40 +55,44 @@ class _Batch(NamedTuple):
     """The arguments of a call."""
 
     x: tuple[Any, ...]
-    """Those of the model by position."""
+    """Positional arguments of the model."""
     y: tuple[Any, ...]
-    """Those of the loss, after the model's output; without a loss those of the model that follow."""
+    """Arguments of the loss after the model's output; without a loss, further arguments of the model."""
     more: dict[str, Any]
-    """Those of the model by name."""
+    """Keyword arguments of the model."""
 
     def by_position(self) -> tuple[Structure, list[Tensor]]:
-        """The structure of a call with ``x`` and ``y`` by position, and its tensors."""
+        """Return the structure of a call with ``x`` and ``y`` by position, and its tensors."""
         leaves, structure = flatten(((*self.x, *self.y), self.more))
         return structure, leaves
 
     def parts(self) -> tuple[Any, ...]:
-        """What is traced with; without keyword arguments there is no place for them."""
+        """Return the arguments of the trace. Omit empty keyword arguments."""
         return (self.x, self.y, self.more) if self.more else (self.x, self.y)
 
 
 class CompiledStep:
-    """One training step as one native call; ``compile_step`` makes them.
+    """One training step as one native call, made by ``compile_step``.
 
-    In ``step(x, *y)`` ``x`` is the model's input: a tuple for several, a dictionary for keyword arguments (where its
-    keys are parameters of ``forward``, and among them all that have no default; else it is one argument).
-    ``step(x, y, mask=mask)`` gives the model keyword arguments, too. All that follows ``x`` goes to the loss. Without a
-    loss ``step(*args, **kwargs)`` are the arguments of the model, and the loss is what that returns, the entry or
-    attribute ``loss`` of it, or the only number with a gradient in a tuple, as in ``(logits, loss)``. Numbers are taken
-    as ``compile`` takes them.
+    In ``step(x, *y)``, ``x`` is the model's input: a tuple for several arguments, a dictionary for keyword arguments. A
+    dictionary counts as keyword arguments where its keys are parameters of ``forward`` and include all without a
+    default; else it is one argument. ``step(x, y, mask=mask)`` passes keyword arguments to the model too. Everything
+    after ``x`` goes to the loss.
 
-    Parameters, buffers, random state and optimizer state are updated in place. Numbers that schedules change are
-    arguments of the program, in the precision of the parameters, so a change needs no new trace. With a dictionary of
-    optimizers the loss returns a dictionary of losses by the same names, or a tuple that begins with one, and each
-    optimizer follows its own loss, all from the same weights; no two hold the same parameter. Where steps follow one
-    another, as in a GAN, ``compile`` takes the whole training function.
+    Without a loss, ``step(*args, **kwargs)`` takes the arguments of the model. The loss is the model's result, the
+    entry or attribute ``loss`` of the result, or the only scalar with a gradient in a tuple, as in ``(logits, loss)``.
+    Numbers are treated as in ``compile``.
 
-    Inside ``no_grad`` and ``inference_mode``, and of tensors made in the latter, a step raises GradientError, as
-    ``backward`` does."""
+    A step updates parameters, buffers, random state and optimizer state in place. Numbers that schedules change are
+    arguments of the program, in the precision of the parameters, so a change needs no new trace.
+
+    With a dictionary of optimizers, the loss returns a dictionary of losses by the same names, or a tuple that begins
+    with one. Each optimizer follows its own loss; all gradients are taken at the same weights. No two optimizers hold
+    the same parameter. Where steps follow one another, as in a GAN, ``compile`` takes the whole training function.
+
+    Inside ``no_grad`` and ``inference_mode``, and on tensors made in the latter, a step raises GradientError, as
+    ``backward`` does.
+    """
 
     def __init__(self, options: StepOptions):
         self.options = options
@@ -99,24 +103,25 @@ class CompiledStep:
         self.target, self.name = options.target, options.name
         self._recompiles = Recompiles(self.name)
         self.last_output: Any = None
-        """What the model gave in the last step."""
+        """The model's output in the last step."""
         self.last_grad_norm: Any = None
-        """The norm of the gradients in the last update before they were limited, with ``clip_norm`` or ``grad_norm``;
-        None after a call that only adds up gradients."""
+        """The norm of the gradients before clipping in the last update, with ``clip_norm`` or ``grad_norm``. None after
+        a call that only accumulates gradients.
+        """
         self._programs: ProgramTable[StepProgram] = ProgramTable(self._forget)
         self._count = RecompileCount(self.name, self._argument_names)
         self._modules: Modules | None = None
-        self._numbers = NumberPlaces()
+        self._numbers = DynamicNumbers()
         self._calls = DimsOfCalls(options.dims, options.model, self._argument_names())
         self._traces = SizedTraces()
         self._lock = Lock()
         self._log = config.logger("compile")
 
     def __call__(self, *args: Any, **more: Any) -> Any:
-        """Trains on one batch, ``step(x, *y)``, and returns what the loss returned; see ``compile_step``."""
-        leaves, plain, program, numbers, call = self._found(args, more)
+        """Train on one batch, ``step(x, *y)``, and return the loss's result; see ``compile_step``."""
+        leaves, plain, program, numbers, call = self._look_up(args, more)
         if program is None:
-            return self._run_apart(leaves, plain)
+            return self._run_unserved(leaves, plain)
         return self._run(program, [*leaves, *numbers] if numbers else leaves, call)
 
     def __repr__(self) -> str:
@@ -124,15 +129,17 @@ class CompiledStep:
         return f"compile_step({self.name}, {optimizers}; {len(self._programs)} programs)"
 
     def prepare(self, *args: Any, **more: Any) -> StepProgram:
-        """The program for a batch, which is made where there is none yet; nothing is run. Raises what a call raises."""
-        leaves, _, program, _, _ = self._found(args, more)
+        """Return the program for a batch, compiled if necessary, without running it. Raise the errors of a call."""
+        leaves, _, program, _, _ = self._look_up(args, more)
         if program is None:
             raise self._refusal(leaves)
         return program
 
-    def _found(self, args: tuple[Any, ...], more: dict[str, Any]) -> tuple[Any, ...]:
-        """The tensors of a call, the batch as it was given, and the program for it with the numbers that it is given
-        and the sizes of its dimensions; None in its place where no program is for it."""
+    def _look_up(self, args: tuple[Any, ...], more: dict[str, Any]) -> tuple[Any, ...]:
+        """Return the flat tensors of a call, the original batch, the program, its dynamic numbers and its named sizes.
+
+        The last three are None where no program serves the call.
+        """
         x, y = args[:1], args[1:]
         if x and isinstance(x[0], tuple):
             x = x[0]
@@ -141,41 +148,41 @@ class CompiledStep:
         structure: Any = (len(x), len(y))
         leaves: Sequence[Any] = (*x, *y)
         batch = _Batch(x, y, more)
-        # NOTE: loops, not comprehensions: each of those is a call of a function before Python 3.12.
+        # NOTE: loops, not comprehensions: before Python 3.12 each comprehension is a function call.
         is_plain = not more
         for leaf in leaves:
             if not isinstance(leaf, Tensor):
                 is_plain = False
         plain = batch
         if not is_plain:
-            batch = self._opened(batch)
+            batch = self._with_size_tensors(batch)
             leaves, structure = flatten(batch.parts())
-        shape, given = (structure, []) if type(structure) is tuple else self._numbers.opened(structure)
+        shape, dynamic = (structure, []) if type(structure) is tuple else self._numbers.split(structure)
         modules = self._modules
         if modules is None or not modules.holds():
-            found = [m for t in (self.model, self.loss) if t is not None for _, m in modules_of(t)]
-            modules = self._modules = Modules(found)
+            every_module = [m for t in (self.model, self.loss) if t is not None for _, m in modules_of(t)]
+            modules = self._modules = Modules(every_module)
             self._programs.clear()
             self._traces.clear()
         types = tuple([(t.dtype, shape_of(t)) for t in leaves])
         key = (shape, types, modules.training(), True, repeats(leaves), machine_of(self.target, leaves))
-        is_apart = not is_grad_enabled() or is_inference_mode_enabled() or dispatch.runs_python()
+        is_unserved = not is_grad_enabled() or is_inference_mode_enabled() or dispatch.runs_python()
         for leaf in leaves:
             if leaf._counter is None or (leaf._node is not None and leaf._requires_grad):
-                is_apart = True
-        if is_apart:
+                is_unserved = True
+        if is_unserved:
             return leaves, plain, None, None, None
         call = self._calls.of(*batch.by_position()) if self._calls.is_any else None
-        program, numbers = self._find(key, given, call) or self._new(key, structure, modules, batch, call)
+        program, numbers = self._find(key, dynamic, call) or self._new(key, structure, modules, batch, call)
         return leaves, plain, program, numbers, call
 
-    def _opened(self, batch: _Batch) -> _Batch:
-        """A batch with tensors in the places of whole numbers that are sizes."""
+    def _with_size_tensors(self, batch: _Batch) -> _Batch:
+        """Return the batch with tensors for whole-number sizes."""
         by_position, more = self._calls.with_numbers((*batch.x, *batch.y), batch.more)
         return _Batch(by_position[: len(batch.x)], by_position[len(batch.x) :], more)
 
     def _run(self, program: StepProgram | PythonStep, leaves: Sequence[Any], call: SizedCall | None) -> Any:
-        """One call of a program, with the hooks of the optimizers that it steps, and what is counted."""
+        """Run a program once with the hooks of its optimizers, and update the counts."""
         if self._state.reductions.modules:
             self._state.reductions.check()
         if self.options.accumulate > 1:
@@ -195,48 +202,50 @@ class CompiledStep:
         self.last_output, self.last_grad_norm = result.output, result.norm
         return result.loss
 
-    def _run_apart(self, leaves: Sequence[Any], batch: _Batch) -> Any:
-        """A call that no program is for: it raises, or runs as Python for who wants to see it."""
+    def _run_unserved(self, leaves: Sequence[Any], batch: _Batch) -> Any:
+        """Handle a call that no program serves: raise, or run the step as Python."""
         has_history = any([t._counter is None or (t._node is not None and t._requires_grad) for t in leaves])
         if has_history or not is_grad_enabled() or is_inference_mode_enabled():
             raise self._refusal(leaves)
         return self._run(PythonStep(self.options, self._state, batch), leaves, None)
 
     def _refusal(self, leaves: Sequence[Any]) -> GradientError:
-        """Why there is no step, as eager mode has no gradient then."""
+        """Return the error for a call without gradients, also in eager mode."""
         if not is_grad_enabled() or is_inference_mode_enabled():
             mode = "inference_mode" if is_inference_mode_enabled() else "no_grad"
             return GradientError(
-                f"{self.name}: a training step inside of {mode}(), where operations are not recorded for gradients",
-                remedy="call the step outside of it; with enable_grad() around the call if it is only no_grad()",
+                f"{self.name}: a training step inside {mode}(), which records no operations for gradients",
+                remedy="call the step outside of it; inside no_grad(), wrap the call in enable_grad()",
             )
         if any([leaf._counter is None for leaf in leaves]):
             return GradientError(
                 f"{self.name}: an input was made in inference mode and cannot be saved for a backward pass",
-                remedy="input.clone() outside of inference mode, or no_grad instead of it",
+                remedy="pass input.clone(), made outside inference mode; or use no_grad instead",
             )
         return GradientError(
-            f"{self.name}: an input is the result of an operation with gradients, which the step would not reach",
-            remedy="input.detach(), or make the operation part of the model",
+            f"{self.name}: an input is the result of an operation with gradients, which the step cannot reach",
+            remedy="pass input.detach(), or make the operation part of the model",
         )
 
     def __reduce__(self) -> Any:
         return _copied, (self.options, self._state.copied())
 
     def _forget(self) -> None:
-        """Nothing but the table refers to a program."""
+        """Do nothing: only the table refers to a program."""
 
     def _argument_names(self) -> list[str]:
         names = argument_names(self.model)
         return names if self.loss is None else [*names, *argument_names(self.loss)[1:]]
 
-    def _find(self, key: Any, given: Given, call: SizedCall | None) -> tuple[StepProgram, list[Tensor]] | None:
-        """The program for a call, and the numbers that the call gives as tensors."""
-        for program in (p for known in keys_of(call, key) for p in self._programs.find(known)):
+    def _find(
+        self, key: Any, dynamic: DynamicValues, call: SizedCall | None
+    ) -> tuple[StepProgram, list[Tensor]] | None:
+        """Return the program for a call, and the call's dynamic numbers as tensors, or None."""
+        for program in (p for candidate in keys_of(call, key) for p in self._programs.find(candidate)):
             fits = call is None or program.traced.assumptions.broken(call.sizes) is None
             if program.updates is not self._state.is_update:
                 continue
-            if fits and program.holds() and (numbers := program.given.tensors(given)) is not None:
+            if fits and program.holds() and (numbers := program.number_inputs.tensors(dynamic)) is not None:
                 if program is not self._programs.last:
                     self._programs.use(program)
                 return program, numbers
@@ -246,37 +255,37 @@ class CompiledStep:
         self, key: Any, structure: Any, modules: Modules, batch: _Batch, call: SizedCall | None
     ) -> tuple[StepProgram, list[Tensor]]:
         with self._lock:
-            shape, given = self._numbers.learned(structure, self._programs)
+            shape, dynamic = self._numbers.learn(structure, self._programs)
             key = (shape, *key[1:])
-            if found := self._find(key, given, call):
-                return found
-            known = call and self._traces.find(call.key(key), call.sizes, given)
-            known = known or self._sibling(key, given, call)
-            is_first = known is None
-            if known is None:
+            if match := self._find(key, dynamic, call):
+                return match
+            sized = call and self._traces.find(call.key(key), call.sizes, dynamic)
+            sized = sized or self._sibling(key, dynamic, call)
+            is_first = sized is None
+            if sized is None:
                 check_static(structure if isinstance(structure, Branch) else LEAF)
                 before = self._programs.items() if call is None else self._traces.items()
                 self._recompiles.tell(call.key(key) if call else key, dict(before), modules, self._numbers.remarks)
-                shape, given, traced, taken = self._numbers.traced(
+                shape, dynamic, traced, inputs = self._numbers.traced(
                     structure, lambda fresh: self._trace(batch, fresh, call)
                 )
                 key = (shape, *key[1:])
-                if taken.is_none and (found := self._find(key, given, call)):
-                    return found
-                trace = SizedTrace(traced, Outside(traced, modules), taken)
+                if inputs.is_empty and (match := self._find(key, dynamic, call)):
+                    return match
+                trace = SizedTrace(traced, Outside(traced, modules), inputs)
                 if call is not None:
                     self._traces.add(call.key(key), trace)
-                known = trace, taken.of_trace()
-            trace, numbers = known
+                sized = trace, inputs.traced_tensors()
+            trace, numbers = sized
             leaves, updates = batch.by_position()[1], self._state.is_update
 
-            def make(_: Any, found: Traced) -> StepProgram:
-                return StepProgram(self.options, self._state, updates, trace, found, leaves)
+            def make(_: Any, match: Traced) -> StepProgram:
+                return StepProgram(self.options, self._state, updates, trace, match, leaves)
 
             program, key = program_for(trace, call, key, make, self.name)
             program.holds()
             self._programs.add(key, program)
-            if len([p for p in self._programs.find(key) if p.given.asks]) > MOST_ANSWERS:
+            if len([p for p in self._programs.find(key) if p.number_inputs.asks]) > MOST_ANSWERS:
                 self._numbers.fix(trace.numbers.asks)
             self._log.info("%s: variant %d", self.name, len(self._programs))
             trim()
@@ -284,13 +293,15 @@ class CompiledStep:
                 self._count.note(key, 4)
             return program, numbers
 
-    def _sibling(self, key: Any, given: Given, call: SizedCall | None) -> tuple[SizedTrace, list[Tensor]] | None:
-        """The trace of the other program for the same call: of the two for accumulation."""
+    def _sibling(
+        self, key: Any, dynamic: DynamicValues, call: SizedCall | None
+    ) -> tuple[SizedTrace, list[Tensor]] | None:
+        """Return the trace of the other program for the same call: with accumulation there are two."""
         if call is not None or self.options.accumulate == 1:
             return None
         for program in self._programs.find(key):
             if program.updates is not self._state.is_update and program.holds():
-                numbers = program.given.tensors(given)
+                numbers = program.number_inputs.tensors(dynamic)
                 if numbers is not None:
                     return program.trace, numbers
         return None
@@ -305,24 +316,24 @@ class CompiledStep:
             return trace_function(forward, batch.parts(), {}, self.name, named, True, numbers=fresh(), **sized)
 
     def _run_pre_hooks(self, optimizer: Any, program: StepProgram | PythonStep) -> None:
-        """Hooks that run before the update may look, but not write: forward and update are one here."""
+        """Run the hooks before the update. They must not write, because forward and update are one call."""
         before = [(t._data, t._version) for t in program.binding.tensors()]
         for hook in list(optimizer._step_pre_hooks.values()):
             hook(optimizer, (), {})
         after = [(t._data, t._version) for t in program.binding.tensors()]
         if any([a[0] is not b[0] or a[1] != b[1] for a, b in zip(before, after, strict=True)]):
             raise HookError(
-                f"{self.name}: a hook before the optimizer's step wrote to a tensor of the model, which would change "
-                "the forward pass too: that is one with the update",
+                f"{self.name}: a hook before the optimizer's step wrote to a tensor of the model. The forward pass "
+                "runs after the hook, in one call with the update, and would see the write",
                 remedy="write in a hook after the step, or between steps",
             )
 
     def plan(self) -> list[Plan]:
-        """What the programs of all signatures so far take: memory, code, the estimated time."""
+        """Return the memory, code size and estimated time of the programs for all signatures so far."""
         return [plan_of(p.program) for p in self._programs]
 
     def memory_report(self) -> list[MemoryReport]:
-        """What the memory budget has led to, for each signature so far; empty without a budget."""
+        """Return the report of the memory budget for each signature so far; empty without a budget."""
         return [p.memory_report for p in self._programs if p.memory_report is not None]
 
     @property
@@ -332,40 +343,47 @@ class CompiledStep:
 
     @property
     def loss_scale(self) -> float:
-        """What the loss is multiplied by in the next update."""
+        """The factor on the loss in the next update."""
         scale = self.options.loss_scale
         return self._state.scaling["scale"].item() if self._state.scaling else 1.0 if scale is None else float(scale)
 
     def state_dict(self) -> dict[str, Any]:
-        """All that training needs to go on besides the model's own ``state_dict``: state and options of the optimizers,
-        their counts of steps, the random state, sums of gradients and how many micro-batches are in them, averaged
-        weights, and the loss scale. Tensors are not copied; ``graphc.save_state`` takes it."""
+        """Return the state that training needs to resume, besides the model's own ``state_dict``.
+
+        It holds state and options of the optimizers, their step counts, the random state, sums of gradients with the
+        number of micro-batches in them, averaged weights, and the loss scale. Tensors are not copied.
+        ``graphc.save_state`` writes it to a file.
+        """
         return self._state.state_dict()
 
     def sharded_state_dict(self) -> dict[str, Any]:
-        """What this process has of ``state_dict``, for ``graphc.distributed.checkpoint``: all of it, unless processes
-        share the state of an optimizer."""
+        """Return this process's shard of ``state_dict``, for ``graphc.distributed.checkpoint``.
+
+        It is the complete state unless processes shard the state of an optimizer.
+        """
         return self._state.state_dict(sharded=True)
 
     def needs_entry(self, path: Sequence[Any]) -> bool:
-        """Whether ``load_state_dict`` reads, in this process, what stands at a path of keys in ``state_dict``."""
+        """Return whether ``load_state_dict`` reads the entry at a path of keys of ``state_dict`` in this process."""
         return self._state.needs_entry(path)
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Goes on where ``state_dict`` was made: for a model with the weights of then every step gives the same bits.
-        The random state of the process is set. Raises StateDictError, and nothing has changed, where it is the state of
-        another kind of step."""
+        """Resume from the state of ``state_dict``: with the weights of that time, every step gives the same bits.
+
+        Set the random state of the process. Raise StateDictError, with nothing changed, for the state of a step with
+        other options.
+        """
         self._state.load_state_dict(state_dict)
 
     @property
     def graphs(self) -> list[Graph]:
-        """The graphs of all signatures so far, before optimization."""
+        """The unoptimized graphs of all signatures so far."""
         return [p.graph for p in self._programs]
 
 
-def _copied(options: StepOptions, begun: Mapping[str, Any]) -> CompiledStep:
+def _copied(options: StepOptions, state: Mapping[str, Any]) -> CompiledStep:
     step = CompiledStep(options)
-    step._state.begin(begun)
+    step._state.begin(state)
     return step
 
 
@@ -424,7 +442,7 @@ def compile_step(
     says what counts.
     """
     scale = DynamicScale() if loss_scale == "dynamic" else loss_scale
-    parts = as_callable(model), loss, optimizer, tuple(passes), machine_named(target, device, strict_order), dims
+    required = as_callable(model), loss, optimizer, tuple(passes), machine_named(target, device, strict_order), dims
     budget = None if memory is None else Budget.parse(memory)
     more = clip_norm, clip_value, norm_type, accumulate, ema, scale, grad_norm, grads, precision, first_nan
-    return CompiledStep(StepOptions(*parts, budget, *more))
+    return CompiledStep(StepOptions(*required, budget, *more))

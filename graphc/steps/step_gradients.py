@@ -1,4 +1,4 @@
-"""What a training step does with gradients before the optimizers see them: sums, loss scale, limits, and their norm."""
+"""Processing of gradients in a training step before the optimizers: sums, loss scale, clipping, and their norm."""
 
 from __future__ import annotations
 
@@ -25,99 +25,103 @@ from graphc.tracing.host import run_gradient_hook
 from graphc.tracing.tracer import Tracer
 
 SCALE = "compile_step.loss_scale"
-"""Path of the loss scale in graphs; the count of finite updates stands below it."""
+"""Path of the loss scale in graphs, and prefix of the path of its growth tracker."""
 
 
 def seed_of(options: StepOptions, graph: Graph, loss: Value) -> Value:
-    """The gradient of a loss: 1, divided by the number of micro-batches and times the loss scale."""
+    """Return the initial gradient of a loss: the loss scale divided by the number of micro-batches."""
     scale, count = options.loss_scale, options.accumulate
     with use(GraphDispatcher(graph, prefix=f"grad.{loss.name}.")):
         if isinstance(scale, DynamicScale):
-            found: Any = as_type(scale_argument(graph), loss.dtype)
-            found = found if count == 1 else ew.div(found, graph.scalar(count, loss.dtype))
+            seed: Any = as_type(scale_argument(graph), loss.dtype)
+            seed = seed if count == 1 else ew.div(seed, graph.scalar(count, loss.dtype))
         else:
-            found = graph.scalar((1.0 if scale is None else scale) / count, loss.dtype)
-        return broadcast_to(found, shape=loss.shape) if loss.shape else found
+            seed = graph.scalar((1.0 if scale is None else scale) / count, loss.dtype)
+        return broadcast_to(seed, shape=loss.shape) if loss.shape else seed
 
 
 def scale_argument(graph: Graph) -> Value:
-    """The loss scale as an argument of a graph."""
-    known = [v for v in graph.inputs if input_path(v) == SCALE]
-    return known[0] if known else graph.add_input(TensorType(float32), SCALE, "state", SCALE)
+    """Return the loss scale as an argument of a graph; add it at the first use."""
+    existing = [v for v in graph.inputs if input_path(v) == SCALE]
+    return existing[0] if existing else graph.add_input(TensorType(float32), SCALE, "state", SCALE)
 
 
 class Gradients:
-    """The gradients of one graph, as tensors of its trace, by the argument that stands for the parameter."""
+    """The gradients of one graph as tensors of its trace, by the argument of the parameter."""
 
     def __init__(self, options: StepOptions, state: StepState, tracer: Tracer, slots: dict[str, Slot]):
         self.options = options
         self.state = state
         self.tracer = tracer
         self.slots = slots
-        """Where the program finds its states, by path; those that are added here, too."""
-        self.found: dict[Value, Any] = {}
+        """Slots of the program's states by path, including those added here."""
+        self.by_argument: dict[Value, Any] = {}
         self.finite: Any = None
-        """Whether all gradients are finite, where the loss scale asks."""
+        """Whether all gradients are finite; set with a dynamic loss scale."""
         self.norm: Any = None
-        """Their norm before it was limited, where it is asked for."""
+        """Norm of the gradients before clipping; set with ``clip_norm`` or ``grad_norm``."""
 
     def take(self, parameters: Mapping[Value, tuple[Value, Any]], updates: bool) -> None:
-        """Begins with the gradients of a backward pass, after the hooks of the parameters, added to the sums of micro-
-        batches; where the parameters are updated then, the sums begin anew."""
+        """Start from the gradients of a backward pass: apply the parameters' hooks and add the sums of micro-batches.
+
+        Where the step updates the parameters, reset the sums.
+        """
         if self.state.scaling:
             self._scaling("scale", SCALE)
         for argument, (gradient, param) in parameters.items():
-            found: Any = Tensor._wrap(gradient)
+            value: Any = Tensor._wrap(gradient)
             for hook in list((param._hooks or {}).values()):
-                found = run_gradient_hook(self.tracer, "hook of a parameter", hook, found)
-            known = self._sum(argument, param) if self.options.accumulate > 1 else None
-            if known is not None:
-                found = Tensor._wrap(known) + found
+                value = run_gradient_hook(self.tracer, "hook of a parameter", hook, value)
+            total = self._sum(argument, param) if self.options.accumulate > 1 else None
+            if total is not None:
+                value = Tensor._wrap(total) + value
             for hook in list((param._post_hooks or {}).values()):
                 after = functools.partial(accumulated, param, hook)
-                found = run_gradient_hook(self.tracer, "hook after accumulation", after, found)
-            self.found[argument] = found
-            if known is not None:
-                self.tracer.write(known, filled(0, known.dtype, known.shape) if updates else found)
+                value = run_gradient_hook(self.tracer, "hook after accumulation", after, value)
+            self.by_argument[argument] = value
+            if total is not None:
+                self.tracer.write(total, filled(0, total.dtype, total.shape) if updates else value)
 
     def _sum(self, argument: Value, param: Any) -> Value:
-        """The sum of the gradients of a parameter as an argument of the graph."""
+        """Return the sum of a parameter's gradients as an argument of the graph."""
         tensor, path = self.state.sum_of(param), f"compile_step.sum.{input_path(argument)}"
         self.slots[path] = Slot(tensor, (self.state.sums, id(param)), f"state {path!r}")
         return self.tracer.graph.add_input(TensorType(tensor.dtype, tensor.shape), path, "state", path)
 
     def prepare(self, parameters: Mapping[Value, tuple[Value, Any]]) -> None:
-        """Makes them the means of all processes, takes the loss scale out of them, and limits them."""
+        """Average the gradients over all processes, divide them by the loss scale, and clip them."""
         options = self.options
         if self.state.reductions.modules:
             params = {argument: param for argument, (_, param) in parameters.items()}
-            self.found = self.state.reductions.append(self.tracer, self.found, params)
+            self.by_argument = self.state.reductions.append(self.tracer, self.by_argument, params)
         if options.loss_scale is not None:
             self._unscale(options.loss_scale)
         if options.clip_value is not None:
             limit = options.clip_value
-            self.found = {a: composite.clamp(g, -limit, limit) for a, g in self.found.items()}
+            self.by_argument = {a: composite.clamp(g, -limit, limit) for a, g in self.by_argument.items()}
         if options.clip_norm is not None or options.grad_norm:
-            self.norm = norm_of([*self.found.values()], options.norm_type)
+            self.norm = norm_of([*self.by_argument.values()], options.norm_type)
         if options.clip_norm is not None:
             factor = ew.minimum(ew.div(options.clip_norm, ew.add(self.norm, 1e-6)), 1.0)
-            self.found = {a: as_type(ew.mul(g, factor), g.dtype) for a, g in self.found.items()}
+            self.by_argument = {a: as_type(ew.mul(g, factor), g.dtype) for a, g in self.by_argument.items()}
 
     def decisive(self) -> list[Any]:
-        """What is finite in a step that is fine: the gradients, or their norm. None with a loss scale that follows
-        them, for then it is part of the loop that they are not."""
+        """Return the values that must be finite in a good step: the gradients, or their norm.
+
+        Return none with a dynamic loss scale, which overflows as part of its search.
+        """
         if self.state.scaling:
             return []
         is_norm = self.norm is not None and self.options.norm_type >= 1
-        return [self.norm] if is_norm else list(self.found.values())
+        return [self.norm] if is_norm else list(self.by_argument.values())
 
     def _unscale(self, scale: Any) -> None:
         if not isinstance(scale, DynamicScale):
-            self.found = {a: ew.mul(g, 1.0 / scale) for a, g in self.found.items()}
+            self.by_argument = {a: ew.mul(g, 1.0 / scale) for a, g in self.by_argument.items()}
             return
         inverse = ew.div(1.0, Tensor._wrap(self._scaling("scale", SCALE)))
-        self.found = {a: ew.mul(g, as_type(inverse, g.dtype)) for a, g in self.found.items()}
-        for gradient in self.found.values():
+        self.by_argument = {a: ew.mul(g, as_type(inverse, g.dtype)) for a, g in self.by_argument.items()}
+        for gradient in self.by_argument.values():
             one = mathematics.isfinite(gradient).all()
             self.finite = one if self.finite is None else ew.logical_and(self.finite, one)
         self._follow(scale)
@@ -130,7 +134,7 @@ class Gradients:
         return graph.add_input(TensorType(int64), path, "state", path)
 
     def _follow(self, rule: DynamicScale) -> None:
-        """Writes the scale of the next call, as torch.amp.GradScaler does."""
+        """Write the scale of the next call, as torch.amp.GradScaler does."""
         scale, tracker = scale_argument(self.tracer.graph), self._scaling("growth_tracker", f"{SCALE}.growth_tracker")
         now, count = Tensor._wrap(scale), Tensor._wrap(tracker) + 1
         grown = ew.mul(now, rule.growth_factor)
@@ -142,17 +146,17 @@ class Gradients:
 
 
 def accumulated(param: Any, hook: Any, gradient: Tensor) -> Tensor:
-    """What a hook leaves in ``grad``, which is the gradient while it runs."""
+    """Run a hook with the gradient in ``param.grad``, and return the gradient left there by the hook."""
     before, param._grad, version = param._grad, gradient.clone(), param._version
     try:
         hook(param)
-        found = param._grad
+        changed = param._grad
     finally:
         param._grad = before
-    if found is None or param._version != version:
+    if changed is None or param._version != version:
         raise HookError(
-            "compile_step: a hook after accumulation has written to the parameter or removed its gradient, while the "
-            "step goes on to update it",
-            remedy="change `grad` only; or loss.backward() and optimizer.step() in a loop",
+            "compile_step: a hook after accumulation wrote to the parameter or removed its gradient, although the "
+            "step still has to update it",
+            remedy="change only `grad`; or call loss.backward() and optimizer.step() in a loop",
         )
-    return found
+    return changed

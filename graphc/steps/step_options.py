@@ -1,4 +1,4 @@
-"""What a compiled training step is made of: model, loss, optimizers, and all that its caller chose."""
+"""Options of a compiled training step: model, loss, optimizers, and the choices of its caller."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class StepOptions:
     target: str = HOST
     dims: Any = None
     memory: Budget | None = None
-    """The most temporary memory that a step may plan for."""
+    """Limit on the temporary memory that a step may plan for."""
     clip_norm: float | None = None
     clip_value: float | None = None
     norm_type: float = 2.0
@@ -37,7 +37,7 @@ class StepOptions:
     grad_norm: bool = False
     grads: bool = False
     precision: str | None = None
-    """What factors of large products are rounded to."""
+    """Type to which factors of large products are rounded."""
     first_nan: bool | str = False
 
     def __post_init__(self) -> None:
@@ -46,7 +46,7 @@ class StepOptions:
         if self.optimizer is None:
             raise ArgumentError(
                 "compile_step takes a model, a callable loss or None, and an optimizer",
-                remedy="graphc.compile(function) for a function that calls backward and steps its optimizers itself",
+                remedy="use graphc.compile(function) for a function that calls backward and steps optimizers itself",
             )
         for value in (self.model, self.loss):
             no_class("compile_step", value)
@@ -60,7 +60,7 @@ class StepOptions:
         if not (isinstance(self.accumulate, int) and self.accumulate >= 1):
             raise ArgumentError(f"compile_step: accumulate is a number of micro-batches, got {self.accumulate!r}")
         if not isinstance(self.first_nan, bool) and self.first_nan != "all":
-            raise ArgumentError(f"compile_step: first_nan is {self.first_nan!r}", remedy='True, False or "all"')
+            raise ArgumentError(f"compile_step: first_nan is {self.first_nan!r}", remedy='pass True, False or "all"')
         self._check_scale()
         check_training_precision(self.precision)
 
@@ -69,37 +69,37 @@ class StepOptions:
         if scale is None or isinstance(scale, DynamicScale) or (_is_number(scale) and scale > 0):
             return
         raise ArgumentError(
-            f"compile_step: loss_scale is {scale!r}", remedy="a number above 0, 'dynamic', or gc.DynamicScale(...)"
+            f"compile_step: loss_scale is {scale!r}", remedy="pass a number above 0, 'dynamic', or gc.DynamicScale(...)"
         )
 
     def _check_parameters(self) -> None:
-        seen: set[int] = set()
+        parameter_ids: set[int] = set()
         for optimizer in self.optimizers:
             own = {id(p) for group in optimizer.param_groups for p in group["params"]}
-            if own & seen:
+            if own & parameter_ids:
                 raise ArgumentError(
                     "compile_step: two optimizers hold the same parameter",
-                    remedy="each parameter in one optimizer; or graphc.compile of a function that steps one after the "
-                    "other",
+                    remedy="put each parameter into one optimizer; or compile a function that steps one after the "
+                    "other with graphc.compile",
                 )
-            seen |= own
+            parameter_ids |= own
 
     @property
     def name(self) -> str:
-        """What the graphs of the step are called."""
+        """Name of the step's graphs."""
         return f"{graph_name(self.model)}_step"
 
     @property
     def optimizers(self) -> tuple[Any, ...]:
-        """All optimizers, in order."""
-        given = self.optimizer
-        if isinstance(given, Mapping):
-            return tuple(given.values())
-        return tuple(given) if isinstance(given, (list, tuple)) else (given,)
+        """The optimizers, in order."""
+        optimizer = self.optimizer
+        if isinstance(optimizer, Mapping):
+            return tuple(optimizer.values())
+        return tuple(optimizer) if isinstance(optimizer, (list, tuple)) else (optimizer,)
 
     @property
     def held(self) -> set[int]:
-        """All parameters of the optimizers, by identity."""
+        """The ``id`` of each parameter of the optimizers."""
         return {id(p) for optimizer in self.optimizers for group in optimizer.param_groups for p in group["params"]}
 
     @property
@@ -115,11 +115,12 @@ def _is_number(value: Any) -> bool:
 def _check_optimizer(optimizer: Any) -> None:
     if not hasattr(optimizer, "update") or not hasattr(optimizer, "param_groups"):
         raise ArgumentError(
-            f"compile_step: {type(optimizer).__name__} has no update rule", remedy="an optimizer of graphc.optim"
+            f"compile_step: {type(optimizer).__name__} has no update rule", remedy="pass an optimizer of graphc.optim"
         )
     if not getattr(optimizer, "is_compilable", True):
         name = type(optimizer).__name__
         raise ArgumentError(
-            f"compile_step: {name} evaluates the loss as often as its values ask for, which no one program does",
-            remedy=f"{name}.step(closure), with a closure that calls graphc.compile(model) and backward()",
+            f"compile_step: {name} evaluates the loss a number of times that depends on its values, which one program "
+            "cannot do",
+            remedy=f"call {name}.step(closure), with a closure that calls graphc.compile(model) and backward()",
         )

@@ -46,22 +46,22 @@ from graphc.tracing.identity import check_apart
 from graphc.tracing.trace import Argument, Traced, graph_name
 
 Gradients = Mapping[Value, tuple[Value, Tensor]]
-"""For each argument that stands for a parameter to update: its gradient, and the parameter."""
+"""For the argument of each parameter to update: its gradient, and the parameter."""
 
 
 class StepResult(NamedTuple):
-    """What one call of a program gives."""
+    """The results of one call of a program."""
 
     loss: Any
-    """What the loss returned."""
+    """The loss's result."""
     output: Any
-    """What the model returned."""
+    """The model's output."""
     norm: Tensor | None = None
-    """The norm of the gradients, where it is asked for."""
+    """The norm of the gradients, where requested."""
 
 
 class StepProgram:
-    """A training step for one signature: one that updates parameters, or one that only adds up gradients."""
+    """A training step for one signature. It updates parameters, or only accumulates gradients."""
 
     def __init__(
         self,
@@ -72,17 +72,17 @@ class StepProgram:
         traced: Traced,
         leaves: Sequence[Any],
     ):
-        """``traced`` is what ``trace`` has for the sizes of the program."""
+        """``traced`` is the part of ``trace`` for the sizes of this program."""
         self.options = options
         self.updates = updates
         self.trace = trace
-        self.given = trace.numbers
-        """How it takes numbers that each call gives."""
+        self.number_inputs = trace.numbers
+        """Inputs for the dynamic numbers of each call."""
         no_hooks(options.name, traced)
         if traced.training is not None:
             raise TraceError(
                 f"{options.name}: the model or the loss calls backward or steps an optimizer itself",
-                remedy="graphc.compile of the whole training function, called with the batch",
+                remedy="compile the whole training function with graphc.compile, and call it with the batch",
             )
         passes = arrange(options.passes)
         pipeline = passes.pipeline if options.precision is None else with_narrow_products(passes.pipeline)
@@ -94,26 +94,26 @@ class StepProgram:
         graph, parameters = self._differentiate()
         slots = self._slots_of = self._slots(parameters)
         self.params = frozenset(id(param) for _, param in parameters.values())
-        """The parameters that it has gradients of, by identity."""
+        """The ``id`` of each parameter that has a gradient here."""
         tail = Tail(options, state, self.traced, trace.outside, slots)
         first_update = 1 + max(n.id for n in graph.nodes())
         tail.append(graph, parameters, updates)
         guarded = self._guarded(graph, tail) if options.first_nan else None
         self.account.watched += tuple(tail.facts)
         self.host = tail.host
-        """The Python functions that it calls."""
-        self._numbers, self._norms, self._kept = tail.numbers, tail.norms, tail.kept
+        """The Python functions that the program calls."""
+        self._numbers, self._norms, self._gradient_params = tail.numbers, tail.norms, tail.gradient_params
         self._count = count
         self.graph = graph
         within = within_memory(graph, options.memory, self.machine, pipeline)
         self.memory_report = within.report
-        """What the memory budget has led to; None without one."""
+        """Report of the memory budget; None without one."""
         self.program = build(within.graph, within.passes, self.machine)
         order = [v.node.attrs["path"] for v in bound_values(graph, self.program)]
         written = {n.operands[0].node.attrs["path"] for n in graph.nodes() if n.op.has(Trait.STATE_WRITE)}
         self.binding = binding_of(self.program, [slots[p] for p in order], [p in written for p in order])
         self.first_nan: FirstNan | None = None
-        """What looks for numbers that are not finite."""
+        """The search for values that are not finite."""
         if guarded is not None:
             self._arm(guarded, first_update, slots, written)
         self.calls = bind(self.program, self.binding, self.account.words, len(graph.outputs))
@@ -129,64 +129,71 @@ class StepProgram:
         self._rounds = Rounds({} if options.first_nan == "all" else floats)
 
     def _guarded(self, graph: Graph, tail: Tail) -> Guarded:
-        """Appends the check of ``first_nan``: the losses, what decides about the update, and what the forward pass
-        writes are finite, the other outputs hold no NaN."""
+        """Append the check of ``first_nan``.
+
+        The losses, the values that decide on the update, and the writes of the forward pass must be finite. The other
+        outputs must contain no NaN.
+        """
         losses = len(self.options.losses or (None,))
         numbers = [v for v in graph.inputs if input_class(v) == "input"][len(self.traced.inputs) :]
         written = {n.operands[0]: n.operands[1] for n in graph.nodes() if n.op.has(Trait.STATE_WRITE)}
-        known = {input_path(a.value) for a in self.traced.arguments}
-        mine = self.updated_paths
+        captured = {input_path(a.value) for a in self.traced.arguments}
+        updated = self.updated_paths
         finite = [*graph.outputs[:losses], *tail.decisive, *numbers]
-        finite += [v for a, v in written.items() if input_path(a) in known - mine or self.options.first_nan == "all"]
+        finite += [
+            v for a, v in written.items() if input_path(a) in captured - updated or self.options.first_nan == "all"
+        ]
         return append_check(graph, finite, graph.outputs[losses:])
 
     def _differentiate(self) -> tuple[Graph, Gradients]:
-        """The graph with gradients, and these."""
+        """Return the graph with gradients appended, and the gradients."""
         graph = self.traced.graph
         count = len(graph.outputs)
-        wanted = self._wanted()
+        targets = self._loss_targets()
         is_one = self.options.accumulate == 1 and self.options.loss_scale is None
         seed: Any = True if is_one else functools.partial(seed_of, self.options)
         position = {v: i for i, v in enumerate(graph.inputs)}
         joint = graph
-        for number, arguments in wanted.items():
+        for number, arguments in targets.items():
             joint = vjp_graph(joint, [joint.inputs[position[a.value]] for a in arguments], [number], unit=seed)
         gradients = joint.outputs[count:]
         joint.set_outputs(joint.outputs[:count])
-        every = [a for arguments in wanted.values() for a in arguments]
-        found = {
+        every = [a for arguments in targets.values() for a in arguments]
+        by_argument = {
             joint.inputs[position[a.value]]: (gradient, a.tensor) for a, gradient in zip(every, gradients, strict=True)
         }
-        return joint, found
+        return joint, by_argument
 
-    def _wanted(self) -> dict[int, list[Argument]]:
-        """By number of the loss among the outputs: the arguments that its gradient updates."""
+    def _loss_targets(self) -> dict[int, list[Argument]]:
+        """Return, for the output index of each loss, the arguments that its gradient updates."""
         traced, names = self.traced, self.options.losses
-        found: dict[int, list[Argument]] = {}
+        targets: dict[int, list[Argument]] = {}
         for number in range(len(names) if names else 1):
             loss = traced.graph.outputs[number]
             if loss.type.size != 1:
-                raise ShapeError(f"the loss must be one number, got {loss.type}", remedy="loss.mean() or loss.sum()")
+                raise ShapeError(
+                    f"the loss must be one number, got {loss.type}", remedy="reduce it: loss.mean() or loss.sum()"
+                )
             if not traced.differentiable[number]:
                 raise GradientError("the loss does not depend on any parameter that requires gradients")
             optimizers = self.options.optimizers if names is None else [self.options.optimizers[number]]
-            known = {id(p) for o in optimizers for group in o.param_groups for p in group["params"]}
+            optimized = {id(p) for o in optimizers for group in o.param_groups for p in group["params"]}
             met = None if names is None else leads_to(traced.graph, loss)
-            found[number] = [
+            targets[number] = [
                 a
                 for a in traced.arguments
-                if id(a.tensor) in known and (traced.reached.get(a.value) == 0 if met is None else a.value in met)
+                if id(a.tensor) in optimized and (traced.reached.get(a.value) == 0 if met is None else a.value in met)
             ]
-            if not found[number]:
+            if not targets[number]:
                 raise ArgumentError(
                     "compile_step: the optimizer holds no parameter that the loss depends on",
-                    remedy=f"an optimizer of the parameters of this {graph_name(self.options.model)}: "
+                    remedy=f"give the optimizer the parameters of this {graph_name(self.options.model)}: "
                     "model.parameters()",
                 )
-        return found
+        return targets
 
     def _slots(self, parameters: Gradients) -> dict[str, Slot]:
-        """The tensors that the program reads and writes, by path; optimizer state is made where it does not exist."""
+        """Return the slots of tensors read and written by the program, by path. Create missing optimizer state."""
         slots = dict(self.trace.outside.slots)
         pairs = [(slots[input_path(value)], param) for value, (_, param) in parameters.items()]
         self.updated = UpdatedParameters(pairs)
@@ -204,12 +211,12 @@ class StepProgram:
         return slots
 
     def tensors(self) -> dict[str, Tensor]:
-        """The tensors that its params and states stand for, by path."""
+        """Return the tensors of the program's params and states, by path."""
         return {input_path(v): self._slots_of[input_path(v)].tensor() for v in bound_values(self.graph, self.program)}
 
     @property
     def numbers(self) -> dict[Any, np.ndarray]:
-        """The optimizers' numbers that are its last inputs, in order, with what they are now."""
+        """The optimizers' numbers among the program's inputs, as its last ones, in order, with their present values."""
         return dict(zip(self._numbers.keys(), self._numbers.arrays(), strict=True))
 
     @property
@@ -218,18 +225,18 @@ class StepProgram:
         return bool(self._effects)
 
     def holds(self) -> bool:
-        """Whether nothing outside has changed that the program depends on."""
+        """Check that the program's dependencies outside are unchanged."""
         for optimizer, param, state in self.states:
             if optimizer.state.get(param) is not state:
                 return False
         return self.binding.holds() and self.account.holds() and self.updated.holds()
 
     def why(self) -> list[str]:
-        """What has changed."""
-        found = [*self.given.why(), *self.binding.why(), *self.account.why()]
+        """Return what changed."""
+        reasons = [*self.number_inputs.why(), *self.binding.why(), *self.account.why()]
         if not self.updated.holds():
-            found.append("a parameter of the optimizer was replaced in the model")
-        return found or ["the state of the optimizer was replaced"]
+            reasons.append("a parameter of the optimizer was replaced in the model")
+        return reasons or ["the state of the optimizer was replaced"]
 
     used = 0
     """See program_table."""
@@ -237,15 +244,15 @@ class StepProgram:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of code, constants, scratch memory, and outputs that are used again."""
+        """Bytes of code, constants, scratch memory and reused outputs."""
         return self.calls.nbytes
 
     def prepacked(self) -> Sequence[np.ndarray]:
-        """Nothing that is made of weights outlives a step, which writes them."""
+        """Return no arrays: each step writes the weights, so nothing derived from them outlives it."""
         return ()
 
     def run(self, leaves: Sequence[Any], sizes: Sizes | None) -> StepResult:
-        """One step, for these sizes of named dimensions."""
+        """Run one step, for these sizes of named dimensions."""
         if self.traced.written:
             check_apart(self.traced.graph.name, self.traced.written, leaves)
         structure, effects = self.traced.structure, self._effects
@@ -255,14 +262,14 @@ class StepProgram:
         if effects:
             set_again(effects)
         arrays = [*map(given_for, leaves), *self._numbers.arrays()]
-        found = [Tensor._wrap(a) for a in self._call(arrays)]
+        results = [Tensor._wrap(a) for a in self._call(arrays)]
         if self.single:
-            return StepResult(found[0], found[1])
+            return StepResult(results[0], results[1])
         count = self._count
-        for param, gradient in zip(self._kept, found[count + self._norms :], strict=True):
+        for param, gradient in zip(self._gradient_params, results[count + self._norms :], strict=True):
             param.grad = gradient
-        loss, output = unflatten(structure, found[:count])[-2:]
-        return StepResult(loss, output, found[count] if self._norms else None)
+        loss, output = unflatten(structure, results[:count])[-2:]
+        return StepResult(loss, output, results[count] if self._norms else None)
 
     def _call(self, arrays: list[Any]) -> list[Any]:
         run = self.calls.run if self.first_nan is None else self._run_guarded
@@ -271,12 +278,11 @@ class StepProgram:
         return run(arrays)
 
     def _run_guarded(self, arrays: list[Any]) -> list[Any]:
-        """Runs the program. Raises NonFiniteError where the call makes a number that is not finite, or an earlier one
-        has."""
+        """Run the program. Raise NonFiniteError where this or an earlier call computes a non-finite value."""
         first_nan: Any = self.first_nan
         calls: Any = self.calls
         try:
-            found = calls.run(arrays)
+            results = calls.run(arrays)
         except (ConditionError, IndexRangeError):
             host = current()
             if host is not None and host.error is not None:
@@ -286,9 +292,9 @@ class StepProgram:
         path = self._rounds.look()
         if path is not None:
             raise first_nan.written(*self._scene(), path)
-        return found
+        return results
 
     def _scene(self) -> tuple[int, dict[str, Any]]:
-        """The number of the step, and the arrays of params and states by path."""
+        """Return the number of the step, and the arrays of params and states by path."""
         bound = {path: on_host(slot.tensor()._data) for path, slot in self._slots_of.items()}
         return 1 + self.options.optimizers[0].step_count, bound

@@ -1,4 +1,4 @@
-"""A training step run as Python, op by op: what ``compile_step`` compiles, for sessions that want to see it."""
+"""A training step run as Python, op by op: the semantics of ``compile_step``, for debugging sessions."""
 
 from __future__ import annotations
 
@@ -26,33 +26,33 @@ from graphc.tensors.tensor import Tensor
 
 
 class _Trained(NamedTuple):
-    """The tensors that a step updates."""
+    """The tensors updated by a step."""
 
     params: list[Any]
 
     def tensors(self) -> list[Any]:
-        """All of them."""
+        """Return all updated tensors."""
         return self.params
 
 
 class PythonStep:
-    """One call of a step; stands in the place of a program. Passes and reduced precision are none of it."""
+    """One call of a step, in place of a program. Ignores passes and reduced precision."""
 
     def __init__(self, options: StepOptions, state: StepState, batch: Sequence[Any]):
         self.options, self.state, self.batch = options, state, batch
         self.updates = state.is_update
-        held = [p for o in options.optimizers for group in o.param_groups for p in group["params"]]
-        self.binding = _Trained(held)
-        self.params = frozenset(id(p) for p in held if p.requires_grad)
-        """Parameters that may have gradients, by identity; after the call those that have."""
+        params = [p for o in options.optimizers for group in o.param_groups for p in group["params"]]
+        self.binding = _Trained(params)
+        self.params = frozenset(id(p) for p in params if p.requires_grad)
+        """The ``id`` of each parameter that may have a gradient; after the call, of each that has one."""
         self._finite: Any = None
 
     def run(self, leaves: Sequence[Any], sizes: Any) -> StepResult:
-        """Runs it; the arguments are those of the batch."""
+        """Run the step on its batch. Ignore the arguments, which describe the same batch."""
         options = self.options
         with module_path.outside(), enable_grad(), reduced_by_graph():
-            found = forward_and_loss(options.model, options.loss, options.losses, *self.batch)
-        gradients = self._gradients(found)
+            result = forward_and_loss(options.model, options.loss, options.losses, *self.batch)
+        gradients = self._gradients(result)
         self.params = frozenset(gradients)
         norm = None
         with no_grad():
@@ -60,33 +60,36 @@ class PythonStep:
                 self.state.meet(self.params, True)
                 gradients, norm = self._prepared(gradients)
                 self._update(gradients)
-        leaves, structure = flatten(found[-2:])
+        leaves, structure = flatten(result[-2:])
         loss, output = unflatten(structure, [t.detach() for t in leaves])
         return StepResult(loss, output, norm)
 
-    def _losses(self, found: Sequence[Any]) -> list[Any]:
-        first = found[0]
+    def _losses(self, result: Sequence[Any]) -> list[Any]:
+        first = result[0]
         if self.options.losses:
             return list(first)
         return [first[0] if isinstance(first, (tuple, list)) else first]
 
-    def _gradients(self, found: Sequence[Any]) -> dict[int, Any]:
-        """The gradients of this batch, added to those of the micro-batches before, by identity of the parameter."""
-        options, losses = self.options, self._losses(found)
+    def _gradients(self, result: Sequence[Any]) -> dict[int, Any]:
+        """Return the gradients of this batch by ``id`` of the parameter, added to those of earlier micro-batches."""
+        options, losses = self.options, self._losses(result)
         by_param: dict[int, Any] = {}
         for number, loss in enumerate(losses):
             if loss.numel() != 1:
-                raise ShapeError(f"the loss must be one number, got {list(loss.shape)}", remedy="loss.mean()")
+                raise ShapeError(
+                    f"the loss must be one number, got {list(loss.shape)}",
+                    remedy="reduce it: loss.mean() or loss.sum()",
+                )
             if not loss.requires_grad:
                 raise GradientError("the loss does not depend on any parameter that requires gradients")
-            held = options.optimizers if options.losses is None else [options.optimizers[number]]
-            params = [p for o in held for group in o.param_groups for p in group["params"] if p.requires_grad]
+            optimizers = options.optimizers if options.losses is None else [options.optimizers[number]]
+            params = [p for o in optimizers for group in o.param_groups for p in group["params"] if p.requires_grad]
             seeds = [self._seed(loss)]
             grads = engine.grad([loss], params, seeds, retain_graph=number + 1 < len(losses), allow_unused=True)
-            known = [(p, g) for p, g in zip(params, grads, strict=True) if g is not None]
-            if not known:
+            pairs = [(p, g) for p, g in zip(params, grads, strict=True) if g is not None]
+            if not pairs:
                 raise ArgumentError("compile_step: the optimizer holds no parameter that the loss depends on")
-            by_param.update((id(p), self._summed(p, g)) for p, g in known)
+            by_param.update((id(p), self._summed(p, g)) for p, g in pairs)
         return by_param
 
     def _seed(self, loss: Any) -> Any:
@@ -99,16 +102,16 @@ class PythonStep:
 
     def _summed(self, param: Any, gradient: Any) -> Any:
         with no_grad():
-            known = self.state.sum_of(param) if self.options.accumulate > 1 else None
-            found = gradient if known is None else known + gradient
+            total = self.state.sum_of(param) if self.options.accumulate > 1 else None
+            value = gradient if total is None else total + gradient
             for hook in list((param._post_hooks or {}).values()):
-                found = accumulated(param, hook, found)
-            if known is not None:
-                known.copy_(known * 0 if self.updates else found)
-        return found
+                value = accumulated(param, hook, value)
+            if total is not None:
+                total.copy_(total * 0 if self.updates else value)
+        return value
 
     def _prepared(self, gradients: dict[int, Any]) -> tuple[dict[int, Any], Any]:
-        """The means of all processes, without the loss scale, limited, and their norm where it is asked for."""
+        """Return the gradients averaged over processes, unscaled and clipped, and their norm where requested."""
         options, scale, norm = self.options, self.options.loss_scale, None
         if self.state.reductions.modules:
             params = {id(p): p for p in self.binding.params if id(p) in gradients}
@@ -131,7 +134,7 @@ class PythonStep:
         return gradients, norm
 
     def _follow(self, rule: DynamicScale) -> None:
-        """The loss scale of the next call."""
+        """Compute the loss scale of the next call."""
         scale, tracker = self.state.scaling["scale"], self.state.scaling["growth_tracker"]
         count = int(tracker.item()) + 1
         grown = ew.mul(scale, rule.growth_factor)

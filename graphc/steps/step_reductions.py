@@ -1,4 +1,4 @@
-"""Reductions over processes in a training step's graph, which make gradients the means of those of all of them."""
+"""Reductions over processes in a training step's graph: they average gradients over all processes."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ from graphc.tracing.host import lend_python
 from graphc.tracing.trace import modules_of
 
 SHOWN = 5
-"""Parameters that a message lists."""
+"""Limit on the parameters that a message lists."""
 
 
-class _Part(NamedTuple):
-    """What of a bucket a program has gradients of."""
+class _ProgramBucket(NamedTuple):
+    """The gradients of a program in one bucket."""
 
     title: str
     channel: Channel
     named: tuple[tuple[str, Any], ...]
-    """Names, and what the gradients are known by."""
+    """Names of the parameters, and keys of their gradients."""
 
     def flat(self, gradients: Mapping[Any, Any]) -> Any:
-        """This process's share of the means, in one array."""
-        share = 1.0 / self.channel.group.size
-        shares = [ew.mul(gradients[key], share).reshape(-1) for _, key in self.named]
-        return concat(*shares, axis=0)
+        """Return this process's contribution to the means, as one array."""
+        weight = 1.0 / self.channel.group.size
+        contributions = [ew.mul(gradients[key], weight).reshape(-1) for _, key in self.named]
+        return concat(*contributions, axis=0)
 
-    def taken(self, reduced: Any, gradients: Mapping[Any, Any]) -> Iterator[tuple[Any, Any]]:
-        """The means in the shapes of the gradients, by what these are known by."""
+    def unflattened(self, reduced: Any, gradients: Mapping[Any, Any]) -> Iterator[tuple[Any, Any]]:
+        """Yield the means in the shapes of the gradients, with the keys of the gradients."""
         start = 0
         for _, key in self.named:
             gradient = gradients[key]
@@ -50,89 +50,93 @@ class _Part(NamedTuple):
 
 
 class Reductions:
-    """The reductions of a step: which modules ask for them, and what the processes have agreed on."""
+    """The reductions of a step: the modules that need them, and the agreement of the processes on them."""
 
     def __init__(self, options: StepOptions):
         self.modules = _distributed(options)
-        """Those with several processes."""
+        """DistributedDataParallel modules with several processes."""
         self._held = options.held
         self._agreed: set[tuple[Any, ...]] = set()
         if self.modules and options.first_nan:
             raise ArgumentError(
-                "compile_step: first_nan ends the step of one process where the others go on",
-                remedy="loss_scale='dynamic', which all processes follow alike; or first_nan in one process",
+                "compile_step: first_nan stops the step of one process while the others go on",
+                remedy="use loss_scale='dynamic', which all processes follow alike; or run first_nan with one process",
             )
 
     def check(self) -> None:
-        """Raises GradientError inside of ``no_sync``, where a step would leave the processes with different weights."""
+        """Raise GradientError inside ``no_sync``, where a step would give the processes different weights."""
         if any(not module.require_backward_grad_sync for module in self.modules):
             raise GradientError(
-                "compile_step: a step inside of no_sync() updates the weights of each process in another way",
-                remedy="compile_step(..., accumulate=N), which reduces the sums of N micro-batches once",
+                "compile_step: a step inside no_sync() updates the weights of each process differently",
+                remedy="use compile_step(..., accumulate=N), which reduces the sums of N micro-batches once",
             )
 
     def append(self, tracer: Any, gradients: Mapping[Any, Any], params: Mapping[Any, Any]) -> dict[Any, Any]:
-        """Appends reductions to a graph: gives the gradients, with the means of all processes in the places of those
-        that a module reduces. ``params`` are the parameters by what gradients are known by.
+        """Append reductions to a graph. Return the gradients, with the means over all processes for gradients
+        reduced by a module.
 
-        Each bucket but the last is handed over as soon as it is full. The last one, beside which there is nothing left
-        to compute, is reduced once the others are done, so that nothing is updated where something goes wrong. All
-        processes call it; raises DistributedError on all of them where their reductions differ."""
-        parts = self._agreed_parts(params)
-        if not parts:
+        ``params`` maps keys of gradients to parameters. Each bucket but the last is handed over as soon as it is full.
+        The last one has no computation to overlap with. It is reduced after the others are done, so that nothing is
+        updated if one fails. All processes must call this. Raise DistributedError on all of them where their reductions
+        differ.
+        """
+        buckets = self._agreed_buckets(params)
+        if not buckets:
             return dict(gradients)
-        lent: list[Tensor] = []
-        for part in parts[:-1]:
-            flat = part.flat(gradients)
-            start = _Start(part.title, part.channel)
-            lent += flat, lend_python(tracer, f"reduction of {part.title}", start, [flat], [_type(flat)])[1]
-        flat, end = parts[-1].flat(gradients), _End(parts[-1].title, parts[-1].channel)
-        # Of all that it waits for, and not of the results alone: no other value may lie there before.
-        token, last = lend_python(tracer, "reductions", end, [flat, *lent], [_type(flat)], checked=True)
-        found = dict(gradients)
-        for part, reduced in zip(parts, [*lent[1::2], last], strict=True):
-            found.update(part.taken(later(reduced, token), gradients))
-        return found
+        buffers: list[Tensor] = []
+        for bucket in buckets[:-1]:
+            flat = bucket.flat(gradients)
+            start = _Start(bucket.title, bucket.channel)
+            buffers += flat, lend_python(tracer, f"reduction of {bucket.title}", start, [flat], [_type(flat)])[1]
+        flat, end = buckets[-1].flat(gradients), _End(buckets[-1].title, buckets[-1].channel)
+        # The call takes every buffer that it waits for, not only the results, so that none is reused before.
+        token, last = lend_python(tracer, "reductions", end, [flat, *buffers], [_type(flat)], checked=True)
+        means = dict(gradients)
+        for bucket, reduced in zip(buckets, [*buffers[1::2], last], strict=True):
+            means.update(bucket.unflattened(later(reduced, token), gradients))
+        return means
 
     def run(self, gradients: Mapping[Any, Any], params: Mapping[Any, Any]) -> dict[Any, Any]:
-        """The same of gradients that are there, now."""
-        found = dict(gradients)
-        for part in self._agreed_parts(params):
-            flat = part.flat(gradients).numpy()
+        """Reduce existing gradients immediately; otherwise as ``append``."""
+        means = dict(gradients)
+        for bucket in self._agreed_buckets(params):
+            flat = bucket.flat(gradients).numpy()
             reduced = np.empty_like(flat)
-            part.channel.reduce_now(part.title, flat, reduced)
-            found.update(part.taken(Tensor._wrap(reduced), gradients))
-        return found
+            bucket.channel.reduce_now(bucket.title, flat, reduced)
+            means.update(bucket.unflattened(Tensor._wrap(reduced), gradients))
+        return means
 
-    def _agreed_parts(self, params: Mapping[Any, Any]) -> list[_Part]:
-        parts = self._parts({id(param): key for key, param in params.items()})
-        if parts:
-            self._agree(parts, params)
-        return parts
+    def _agreed_buckets(self, params: Mapping[Any, Any]) -> list[_ProgramBucket]:
+        buckets = self._program_buckets({id(param): key for key, param in params.items()})
+        if buckets:
+            self._agree(buckets, params)
+        return buckets
 
-    def _parts(self, known: Mapping[int, Any]) -> list[_Part]:
-        found: list[_Part] = []
+    def _program_buckets(self, keys: Mapping[int, Any]) -> list[_ProgramBucket]:
+        program_buckets: list[_ProgramBucket] = []
         for module in self.modules:
-            missing = [n for b in module.buckets for n, p in _of(b) if id(p) in self._held and id(p) not in known]
+            missing = [n for b in module.buckets for n, p in _of(b) if id(p) in self._held and id(p) not in keys]
             if missing and not getattr(module, "find_unused_parameters", False):
                 raise _unused(missing)
             for bucket in module.buckets:
-                named = tuple((name, known[id(p)]) for name, p in _of(bucket) if id(p) in known)
+                named = tuple((name, keys[id(p)]) for name, p in _of(bucket) if id(p) in keys)
                 if named:
-                    found.append(_Part(f"bucket {len(found)} ({named[0][0]} ...)", module.channel, named))
-        return found
+                    program_buckets.append(
+                        _ProgramBucket(f"bucket {len(program_buckets)} ({named[0][0]} ...)", module.channel, named)
+                    )
+        return program_buckets
 
-    def _agree(self, parts: Sequence[_Part], params: Mapping[Any, Any]) -> None:
-        """Compares the reductions with those of the other processes, unless the same ones have been compared before."""
+    def _agree(self, buckets: Sequence[_ProgramBucket], params: Mapping[Any, Any]) -> None:
+        """Compare the reductions with the other processes, unless the same ones were compared before."""
         table = {
             name: f"{params[key].dtype.name}{list(params[key].shape)} in bucket {number}"
-            for number, part in enumerate(parts)
-            for name, key in part.named
+            for number, bucket in enumerate(buckets)
+            for name, key in bucket.named
         }
         key = tuple(table.items())
         if key not in self._agreed:
-            remedy = "the same model, optimizers and options in all processes"
-            agree(parts[0].channel.group, "reductions of a compiled step", table, remedy)
+            remedy = "use the same model, optimizers and options in all processes"
+            agree(buckets[0].channel.group, "reductions of a compiled step", table, remedy)
             self._agreed.add(key)
 
 
@@ -149,15 +153,15 @@ def _of(bucket: Bucket) -> Any:
 def _unused(names: Sequence[str]) -> ArgumentError:
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return ArgumentError(
-        f"compile_step: the loss does not depend on {', '.join(names[:SHOWN])}{more}, whose gradients the processes "
-        "would wait for",
-        remedy="DistributedDataParallel(..., find_unused_parameters=True), where all processes leave out the same "
-        "ones; or requires_grad_(False)",
+        f"compile_step: the loss does not depend on {', '.join(names[:SHOWN])}{more}, but the processes would wait for "
+        "their gradients",
+        remedy="pass find_unused_parameters=True to DistributedDataParallel if all processes leave out the same ones; "
+        "or call requires_grad_(False) on them",
     )
 
 
 class _Start:
-    """Begins the reduction of a bucket."""
+    """Starts the reduction of a bucket."""
 
     def __init__(self, title: str, channel: Channel):
         self.title, self.channel = title, channel
@@ -167,18 +171,18 @@ class _Start:
 
 
 class _End:
-    """Reduces the last bucket when all that was begun is done; raises what went wrong."""
+    """Reduces the last bucket after all pending reductions are done, and raises their errors."""
 
     def __init__(self, title: str, channel: Channel):
         self.title, self.channel = title, channel
 
-    def __call__(self, state: dict[Any, Any], flat: np.ndarray, *lent: np.ndarray) -> None:
-        begun = state.get(OPEN, ())
-        for pending in begun:
+    def __call__(self, state: dict[Any, Any], flat: np.ndarray, *buffers: np.ndarray) -> None:
+        open_reductions = state.get(OPEN, ())
+        for pending in open_reductions:
             pending.settle()
-        # Whatever has become of the others, other processes wait for this one.
-        self.channel.reduce_now(self.title, flat, lent[-1])
-        for pending in begun:
+        # Even if a reduction failed: the other processes wait for this one.
+        self.channel.reduce_now(self.title, flat, buffers[-1])
+        for pending in open_reductions:
             pending.check()
         state.pop(OPEN, None)
 

@@ -1,4 +1,4 @@
-"""What a compiled training step keeps from call to call: sums of gradients, the loss scale, averages of weights."""
+"""State of a compiled training step between calls: sums of gradients, the loss scale, averages of weights."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ VERSION = 1
 
 
 class StepState:
-    """The state of one step beside model and optimizers."""
+    """The state of one step apart from model and optimizers."""
 
     def __init__(self, options: StepOptions):
         self.options = options
         self.position = 0
-        """How many micro-batches have been added up since the last update."""
+        """Number of micro-batches added up since the last update."""
         self.sums: dict[int, Tensor] = {}
-        """Sums of gradients, by identity of the parameter."""
+        """Sums of gradients, by ``id`` of the parameter."""
         self.pending: frozenset[int] = frozenset()
-        """The parameters whose gradients are in sums since the last update."""
+        """The ``id`` of each parameter whose gradients were added to a sum since the last update."""
         self.scaling: dict[str, Tensor] = {}
-        """The loss scale, and how many updates in a row were finite, where the scale is dynamic."""
+        """With a dynamic loss scale: the scale, and the number of consecutive finite updates."""
         if isinstance(options.loss_scale, DynamicScale):
             self.scaling = {
                 "scale": front().constant(np.full((), options.loss_scale.start, np.float32)),
                 "growth_tracker": front().constant(np.zeros((), np.int64)),
             }
         self.reductions = Reductions(options)
-        """Means of gradients over processes, and whether these agree."""
+        """Averages of gradients over processes, and the check that the processes agree on them."""
         self.source = _source(options)
         """The module whose weights are averaged."""
         self.average: AveragedModel | None = None
@@ -57,24 +57,24 @@ class StepState:
         return self.position + 1 >= self.options.accumulate
 
     def meet(self, params: frozenset[int], updates: bool) -> None:
-        """Raises ArgumentError before an update that has no gradient of a parameter for which there is one in a sum."""
+        """Raise ArgumentError before an update that lacks the gradient of a parameter in the sums."""
         if updates and not self.pending <= params:
             count = len(self.pending - params)
             raise ArgumentError(
-                f"compile_step: micro-batches since the last update have gradients of {count} parameters that the loss "
-                "of this one, which updates, does not depend on",
-                remedy="the same parts of the model in each micro-batch; or graphc.compile of a training function",
+                f"compile_step: micro-batches since the last update have gradients of {count} parameters on which the "
+                "loss of this one, which updates, does not depend",
+                remedy="use the same modules in each micro-batch; or compile a training function with graphc.compile",
             )
 
     def advance(self, params: frozenset[int]) -> None:
-        """Counts a call that had gradients of these parameters."""
+        """Count a call that had gradients of these parameters."""
         if self.options.accumulate == 1:
             return
         self.pending = frozenset() if self.is_update else self.pending | params
         self.position = 0 if self.is_update else self.position + 1
 
     def sum_of(self, param: Tensor) -> Tensor:
-        """The sum of the gradients of a parameter, made at the first use."""
+        """Return the sum of a parameter's gradients, created at the first use."""
         if id(param) not in self.sums:
             zeros = front().constant(np.zeros(param.shape, param.dtype.numpy))
             self.sums[id(param)] = zeros.to(param.device) if is_on_device(param._data) else zeros
@@ -84,16 +84,16 @@ class StepState:
         return [p for o in self.options.optimizers for group in o.param_groups for p in group["params"]]
 
     def copied(self) -> dict[str, Any]:
-        """What a copy of the step begins with."""
+        """Return the state for a copy of the step."""
         sums = [(p, self.sums[id(p)]) for p in self._parameters() if id(p) in self.sums]
         pending = [p for p in self._parameters() if id(p) in self.pending]
         state = {"position": self.position, "scaling": self.scaling, "average": self.average}
         return {**state, "sums": sums, "pending": pending}
 
     def begin(self, copied: Mapping[str, Any]) -> None:
-        """Begins as the step of which ``copied`` tells."""
+        """Start from the state that ``copied`` returned."""
         self.position, self.scaling, self.average = copied["position"], copied["scaling"], copied["average"]
-        self.sums = {id(param): found for param, found in copied["sums"]}
+        self.sums = {id(param): total for param, total in copied["sums"]}
         self.pending = frozenset(map(id, copied["pending"]))
 
     def state_dict(self, sharded: bool = False) -> dict[str, Any]:
@@ -105,7 +105,7 @@ class StepState:
             "step_counts": [o.step_count for o in self.options.optimizers],
             "random": get_rng_state(),
             "position": self.position,
-            "sums": {numbers[key]: found for key, found in self.sums.items() if key in self.pending & numbers.keys()},
+            "sums": {numbers[key]: total for key, total in self.sums.items() if key in self.pending & numbers.keys()},
             "loss_scale": dict(self.scaling),
             "ema": None if self.average is None else dict(self.average.state_dict()),
         }
@@ -120,55 +120,55 @@ class StepState:
     def load_state_dict(self, saved: Mapping[str, Any]) -> None:
         """See ``CompiledStep.load_state_dict``."""
         self._check(saved)
-        for optimizer, found, count in zip(
+        for optimizer, stored, count in zip(
             self.options.optimizers, saved["optimizers"], saved["step_counts"], strict=True
         ):
-            optimizer.load_state_dict(found)
+            optimizer.load_state_dict(stored)
             optimizer.step_count = int(count)
         parameters = self._parameters()
         with no_grad():
-            for found in self.sums.values():
-                found.zero_()
-            for number, found in saved["sums"].items():
-                self.sum_of(parameters[int(number)]).copy_(found)
+            for stored in self.sums.values():
+                stored.zero_()
+            for number, stored in saved["sums"].items():
+                self.sum_of(parameters[int(number)]).copy_(stored)
             self.pending = frozenset(id(parameters[int(number)]) for number in saved["sums"])
-            for name, found in self.scaling.items():
-                found.copy_(saved["loss_scale"][name])
+            for name, stored in self.scaling.items():
+                stored.copy_(saved["loss_scale"][name])
         if self.average is not None:
             self.average.load_state_dict(saved["ema"])
         self.position = int(saved["position"])
         set_rng_state(saved["random"])
 
     def _check(self, saved: Mapping[str, Any]) -> None:
-        """Raises StateDictError, and nothing has changed, where it is the state of another kind of step."""
+        """Raise StateDictError, with nothing changed, for the state of a step with other options."""
         missing = [name for name in self.state_dict(sharded=True) if name not in saved]
         if missing:
             raise StateDictError(f"the state of a compiled step lacks {', '.join(map(repr, missing))}")
         if saved["version"] != VERSION:
-            raise StateDictError(f"the state of a compiled step has version {saved['version']}, known is {VERSION}")
+            raise StateDictError(f"the state of a compiled step has version {saved['version']}, expected {VERSION}")
         counts = len(saved["optimizers"]), len(self.options.optimizers)
         if counts[0] != counts[1]:
-            raise StateDictError(f"the state is that of a step with {counts[0]} optimizers, this one has {counts[1]}")
+            raise StateDictError(f"the state is from a step with {counts[0]} optimizers, this one has {counts[1]}")
         if (saved["ema"] is None) != (self.average is None):
             raise StateDictError(
-                "averages of weights are in one of the two, the state or the step, only",
-                remedy="compile_step(..., ema=...) as when the state was saved",
+                "only one of the state and the step has averages of weights",
+                remedy="pass ema= to compile_step as when the state was saved",
             )
         if set(saved["loss_scale"]) != set(self.scaling):
             raise StateDictError(
-                "a dynamic loss scale is in one of the two, the state or the step, only",
-                remedy="compile_step(..., loss_scale='dynamic') as when the state was saved",
+                "only one of the state and the step has a dynamic loss scale",
+                remedy="pass loss_scale= to compile_step as when the state was saved",
             )
         if int(saved["position"]) >= self.options.accumulate:
             raise StateDictError(
                 f"the state was saved after {saved['position']} micro-batches, and this step updates after "
                 f"{self.options.accumulate}",
-                remedy="compile_step(..., accumulate=...) as when the state was saved",
+                remedy="pass accumulate= to compile_step as when the state was saved",
             )
         shapes = [tuple(p.shape) for p in self._parameters()]
-        for number, found in saved["sums"].items():
-            if int(number) >= len(shapes) or tuple(found.shape) != shapes[int(number)]:
-                raise StateDictError(f"the sum of gradients {number} has shape {list(found.shape)}, which does not fit")
+        for number, total in saved["sums"].items():
+            if int(number) >= len(shapes) or tuple(total.shape) != shapes[int(number)]:
+                raise StateDictError(f"the sum of gradients {number} has shape {list(total.shape)}, which does not fit")
 
 
 def _source(options: StepOptions) -> Any:
@@ -179,8 +179,10 @@ def _source(options: StepOptions) -> Any:
         raise ArgumentError(
             "compile_step: ema averages the weights of one module, and the model is a function of "
             f"{len(roots)} of them",
-            remedy="a module that holds them; or AveragedModel.update_parameters in a training function",
+            remedy="put them into one module; or call AveragedModel.update_parameters in a training function",
         )
     if not isinstance(options.ema, (float, int, AveragedModel)) or isinstance(options.ema, bool):
-        raise ArgumentError(f"compile_step: ema is {options.ema!r}", remedy="ema=0.999, or an AveragedModel(model)")
+        raise ArgumentError(
+            f"compile_step: ema is {options.ema!r}", remedy="pass ema=0.999, or an AveragedModel(model)"
+        )
     return roots[0]

@@ -1,4 +1,4 @@
-"""What follows the gradients in a training step's graph: what is done with them, updates, and averages of weights."""
+"""The end of a training step's graph after the gradients: their processing, the updates, and averages of weights."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from graphc.optim.settings import GivenNumbers, GroupRule
 from graphc.steps.step_gradients import Gradients
 from graphc.steps.step_options import StepOptions
 from graphc.steps.step_state import StepState
-from graphc.steps.step_update import append_update, taken_writes
+from graphc.steps.step_update import append_update, forward_contents
 from graphc.tape.grad_mode import no_grad
 from graphc.tensors.tensor import Tensor
 from graphc.tracing.host import HostCalls
@@ -25,14 +25,14 @@ from graphc.tracing.trace import Traced, modules_of, settled
 from graphc.tracing.tracer import Tracer, named_tensors
 
 AVERAGE = "ema"
-"""Paths of the averaged weights begin with this."""
+"""Prefix of the paths of averaged weights."""
 
 
 class _Continued(Tracer):
-    """A tracer that goes on with a graph which another trace has made."""
+    """A tracer that extends the graph of another trace."""
 
     def adopt(self, tensor: Tensor, value: Value) -> None:
-        """Lets a value of the graph be what a tensor outside holds."""
+        """Record a value of the graph as the content of a tensor outside."""
         self._remember(tensor, value)
 
 
@@ -50,22 +50,22 @@ class Tail:
         self.numbers = GivenNumbers()
         """The optimizers' numbers that became arguments."""
         self.norms = 0
-        """How many outputs behind those of the trace are norms of the gradients: one or none."""
-        self.kept: list[Tensor] = []
+        """Number of outputs after those of the trace that are norms of the gradients: 0 or 1."""
+        self.gradient_params: list[Tensor] = []
         """Parameters whose gradients are the last outputs."""
         self.facts: list[Any] = []
-        """What was read of the world outside."""
+        """Facts that tracing read from the world outside."""
         self.host: tuple[Any, ...] = ()
         """The Python functions that the program calls."""
         self.decisive: list[Value] = []
-        """What must be finite before anything is updated: gradients, or their norm."""
+        """Values that must be finite before any update: gradients, or their norm."""
 
     def append(self, graph: Graph, parameters: Mapping[Value, tuple[Value, Any]], updates: bool) -> None:
-        """Appends it; ``updates`` says whether parameters are updated, or only gradients added up."""
+        """Append the end of the step. Update parameters if ``updates``, else only accumulate gradients."""
         tracer = _Continued(graph)
         tracer.differentiable = False
         tracer.host = HostCalls(self._traced.host)
-        contents = taken_writes(graph, parameters, updates)
+        contents = forward_contents(graph, parameters, updates)
         names = ", ".join(type(o).__name__ for o in self.options.optimizers)
         with kept_outside(), dispatch.use(tracer), module_path.outside(), no_grad(), recording(True) as reads:
             for optimizer in self.options.optimizers:
@@ -92,7 +92,7 @@ class Tail:
     ) -> None:
         by_param = {id(param): argument for argument, (_, param) in parameters.items()}
         for optimizer in self.options.optimizers:
-            held = [p for group in optimizer.param_groups for p in group["params"] if id(p) in by_param]
+            params = [p for group in optimizer.param_groups for p in group["params"] if id(p) in by_param]
             for index, group in enumerate(optimizer.param_groups):
                 rules: dict[Any, GroupRule] = {}
                 for param in optimizer.owned([p for p in group["params"] if id(p) in by_param]):
@@ -100,12 +100,12 @@ class Tail:
                         rule = rules[param.dtype] = GroupRule(optimizer, index, param.dtype, tracer.graph)
                         self.numbers.add(rule.inputs)
                     argument = by_param[id(param)]
-                    values = argument, contents[argument], gradients.found[argument]
+                    values = argument, contents[argument], gradients.by_argument[argument]
                     contents[argument] = append_update(
                         tracer, optimizer, param, values, rules[param.dtype], gradients.finite
                     )
-            new = {id(p): Tensor._wrap(contents[by_param[id(p)]]) for p in held}
-            for param, value in optimizer.from_others(held, new):
+            new = {id(p): Tensor._wrap(contents[by_param[id(p)]]) for p in params}
+            for param, value in optimizer.from_others(params, new):
                 contents[by_param[id(param)]] = tracer.write(by_param[id(param)], value)
 
     def _add_outputs(self, graph: Graph, parameters: Mapping[Value, tuple[Value, Any]], gradients: Gradients) -> None:
@@ -114,26 +114,28 @@ class Tail:
             self.norms = 1
             more.append(gradients.norm)
         if self.options.grads:
-            self.kept = [param for _, param in parameters.values()]
-            more += gradients.found.values()
+            self.gradient_params = [param for _, param in parameters.values()]
+            more += gradients.by_argument.values()
         graph.set_outputs([*graph.outputs, *(t._data for t in more)])
 
     def _average(self, tracer: _Continued, contents: Mapping[Value, Value]) -> None:
-        """Takes the updated weights into their averages."""
+        """Update the averages from the updated weights."""
         average: Any = self.state.average
         by_path = {input_path(v): v for v in tracer.graph.inputs if input_path(v)}
-        known = {id(a.tensor) for a in self._traced.arguments}
+        captured = {id(a.tensor) for a in self._traced.arguments}
         for argument in self._traced.arguments:
             value = by_path[input_path(argument.value)]
             tracer.adopt(argument.tensor, contents.get(value, value))
         roots = [*modules_of(self.options.model), (f"{AVERAGE}.", average)]
         for prefix, root in roots:
-            tracer.add_names((t, cls, f"{prefix}{path}") for t, cls, path in named_tensors(root) if id(t) not in known)
+            tracer.add_names(
+                (t, cls, f"{prefix}{path}") for t, cls, path in named_tensors(root) if id(t) not in captured
+            )
         before = set(tracer.captured)
         average.update_parameters(self.state.source)
         tracer.finish_writes()
-        places = {**self._outside.modules.places(), **Modules([average]).places()}
+        locations = {**self._outside.modules.locations(), **Modules([average]).locations()}
         for key, entry in tracer.captured.items():
             if key not in before and entry.value.node.op is INPUT:
                 path = input_path(entry.value)
-                self._slots[path] = Slot(entry.tensor, places.get(key), f"state {path!r}")
+                self._slots[path] = Slot(entry.tensor, locations.get(key), f"state {path!r}")

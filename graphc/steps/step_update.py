@@ -1,4 +1,4 @@
-"""The update rule of an optimizer as a part of a training step's graph."""
+"""The update rule of an optimizer in a training step's graph."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from graphc.tracing.tracer import Tracer
 
 
 class UpdatedParameters:
-    """That what stands in the place of each parameter which a program updates is the parameter of the optimizer."""
+    """Guard: the model still holds the optimizer's parameter in each slot updated by a program."""
 
     def __init__(self, pairs: Sequence[tuple[Slot, Tensor]]):
         self._pairs = pairs
         self._counted = all(slot.counted for slot, _ in pairs)
         self._seen = -1
-        """The mutation epoch when ``holds`` looked last and was true."""
+        """The mutation epoch of the last check by ``holds`` that succeeded."""
 
     def holds(self) -> bool:
-        """Whether no parameter was replaced in the model."""
+        """Check that no parameter was replaced in the model."""
         epoch = EPOCH[0]
         if self._seen == epoch and self._counted:
             return True
@@ -37,12 +37,12 @@ class UpdatedParameters:
 
 
 def state_path(argument: Value, name: str) -> str:
-    """The path of a state of the optimizer in graphs."""
+    """Return the path of an optimizer state in graphs."""
     return f"optimizer.{argument.node.attrs['path']}.{name}"
 
 
-def taken_writes(graph: Graph, parameters: Iterable[Value], updates: bool) -> dict[Value, Value]:
-    """What arguments hold after the forward pass; writes of parameters go where the update writes them, once."""
+def forward_contents(graph: Graph, parameters: Iterable[Value], updates: bool) -> dict[Value, Value]:
+    """Return the contents of arguments after the forward pass. Remove its writes of updated parameters."""
     contents = {parameter: parameter for parameter in parameters}
     for node in list(graph.nodes()):
         if node.op.has(Trait.STATE_WRITE):
@@ -55,19 +55,22 @@ def taken_writes(graph: Graph, parameters: Iterable[Value], updates: bool) -> di
 def append_update(
     tracer: Tracer, optimizer: Any, param: Any, values: tuple[Value, Value, Any], rule: GroupRule, finite: Any = None
 ) -> Value:
-    """Appends the update of one parameter, from what it holds then, and its state; returns what it holds after it.
+    """Append the update of one parameter and its state. Return the parameter's new content.
 
-    ``finite`` says, where it is given, whether anything is updated at all."""
+    Where ``finite`` is given, it decides whether anything is updated.
+    """
     argument, content, gradient = values
     state = {}
     for name, tensor in optimizer.state_of(param).items():
         path = state_path(argument, name)
         state[name] = tracer.graph.add_input(TensorType(tensor.dtype, tensor.shape), path, "state", path)
-    images = {name: Tensor._wrap(value) for name, value in state.items()}
-    new, new_state = optimizer.new_values(Tensor._wrap(content), gradient, images, rule.values)
+    traced_state = {name: Tensor._wrap(value) for name, value in state.items()}
+    new, new_state = optimizer.new_values(Tensor._wrap(content), gradient, traced_state, rule.values)
     if finite is not None:
         new = ew.where(finite, new, Tensor._wrap(content))
-        new_state = {name: ew.where(finite, new_state[name], image) for name, image in images.items()}
+        new_state = {
+            name: ew.where(finite, new_state[name], traced_value) for name, traced_value in traced_state.items()
+        }
     after = tracer.write(argument, new)
     for name, value in state.items():
         tracer.write(value, new_state[name])

@@ -34,7 +34,7 @@ def test_held_tensors_must_stay_what_they_are():
     layer = nn.Linear(2, 3)
 
     def hold() -> Frozen:
-        places = Modules([layer]).places()
+        places = Modules([layer]).locations()
         return Frozen(Slot(t, places[id(t)]) for t in (layer.weight, layer.bias))
 
     held = hold()
@@ -52,7 +52,7 @@ def test_held_tensors_must_stay_what_they_are():
 
 def test_a_slot_finds_the_tensor_that_is_there_now():
     layer = nn.Linear(2, 3)
-    place = Modules([layer]).places()[id(layer.weight)]
+    place = Modules([layer]).locations()[id(layer.weight)]
     slot = Slot(layer.weight, place)
     assert slot.tensor() is layer.weight and slot.holds()
     layer.weight = nn.Parameter(graphc.ones(3, 2))
@@ -67,7 +67,7 @@ def test_a_slot_finds_the_tensor_that_is_there_now():
 
 def test_a_binding_keeps_its_arrays_while_nothing_is_replaced():
     layer = nn.Linear(2, 3)
-    places = Modules([layer]).places()
+    places = Modules([layer]).locations()
     tensors = [layer.weight, layer.bias]
     binding = Binding([Slot(t, places[id(t)]) for t in tensors], [False, True])
     assert binding.holds()
@@ -106,7 +106,7 @@ def test_a_tensor_replaced_in_any_dictionary_is_seen():
 
 def test_narrow_copies_are_made_again_after_writes_only():
     layer = nn.Linear(2, 3)
-    places = Modules([layer]).places()
+    places = Modules([layer]).locations()
     slots = [Slot(t, places[id(t)]) for t in (layer.weight, layer.bias)]
     made = []
 

@@ -86,7 +86,7 @@ def test_a_graph_from_its_text_takes_its_tensors_by_path():
         assert gc.allclose(gc.compile(graph)(x), net(x), atol=1e-6)
     with pytest.raises(ShapeError, match=r"weight is f32\[2,4\] in the graph, got f32\[2,5\]"):
         gc.compile(graph, tensors=dict(nn.Linear(5, 2).named_parameters()))
-    with pytest.raises(ArgumentError, match="Linear is no graph"):
+    with pytest.raises(ArgumentError, match="Linear is not a graph"):
         gc.compile(net, tensors={})
 
 

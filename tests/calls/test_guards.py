@@ -67,7 +67,7 @@ def test_static_arguments(told: Callable[[], list[str]]):
     for scale in (2.0, 3.0, 2.0):
         compiled(floats(2, 4), scale=scale)
     assert told() == [
-        "Net is compiled again (number 2):\n  number argument 1.scale: 2.0 -> 3.0; from now on each call gives it"
+        "Net is compiled again (number 2):\n  number argument 1.scale: 2.0 -> 3.0; now passed by each call"
     ]
 
 
@@ -137,7 +137,7 @@ def test_weights_that_can_change_unseen(told: Callable[[], list[str]]):
         model[0].weight.detach().numpy()[0] = 2
         compiled(floats(32, 64))
         (message,) = told()
-        assert "the memory of a parameter or buffer was given out" in message
+        assert "the memory of a parameter or buffer was handed out" in message
         for _ in range(MOST_REWRITES + 2):
             model[1].weight.mul_(2)
             compiled(floats(32, 64))

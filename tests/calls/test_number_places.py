@@ -18,7 +18,7 @@ import pytest
 import graphc as gc
 from graphc import nn
 from graphc.calls import number_places
-from graphc.calls.number_places import MOST_ANSWERS, NumberPlaces
+from graphc.calls.number_places import MOST_ANSWERS, DynamicNumbers
 from graphc.nn import functional as F
 from graphc.tensors.structure import Open, flatten, numbers
 
@@ -393,19 +393,19 @@ def test_a_training_step_takes_numbers_of_the_model_and_of_the_loss():
 def test_a_number_that_opens_in_another_thread_is_open_in_key_and_given_numbers_or_in_neither(
     monkeypatch: pytest.MonkeyPatch,
 ):
-    places = NumberPlaces()
+    places = DynamicNumbers()
     for call in ((1.0, 1.0), (1.0, 2.0)):
-        places.learned(flatten(call)[1])
+        places.learn(flatten(call)[1])
 
     made = []
 
     def open_number(number: Any) -> Open:
         made.append(number)
         if made == [4.0, 5.0, 5.0]:  # the structure without its numbers is known, that with open ones is being made
-            places.learned(flatten((3.0, 2.0))[1])  # as another thread would
+            places.learn(flatten((3.0, 2.0))[1])  # as another thread would
         return Open(number)
 
     monkeypatch.setattr(number_places, "Open", open_number)
-    shape, given = places.opened(flatten((4.0, 5.0))[1])
+    shape, given = places.split(flatten((4.0, 5.0))[1])
     assert [path for path, part in numbers(shape) if isinstance(part, Open)] == [path for path, _ in given]
-    assert len(places.opened(flatten((4.0, 5.0))[1])[1]) == 2
+    assert len(places.split(flatten((4.0, 5.0))[1])[1]) == 2

@@ -262,7 +262,7 @@ def test_the_message_says_that_calls_give_an_attribute_from_now_on(told: Any):
     fast(x)
     model.scale = 2.5
     fast(x)
-    assert "attribute 'scale' of Scaled: 0.5 -> 2.5" in told() and "from now on each call gives it" in told()
+    assert "attribute 'scale' of Scaled: 0.5 -> 2.5" in told() and "now passed by each call" in told()
 
 
 def test_a_branch_on_an_attribute_takes_a_program_for_each_way_and_the_message_names_the_line(told: Any):

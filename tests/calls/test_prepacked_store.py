@@ -15,7 +15,7 @@ import graphc as gc
 from graphc import nn
 from graphc.calls import prepacked_store
 from graphc.calls.bindings import PrepackedBinding
-from graphc.calls.prepacked_store import Prepacked, find, keep
+from graphc.calls.prepacked_store import Prepacked, Source, find, keep
 from graphc.runtime.call import Executable
 
 
@@ -94,20 +94,22 @@ def test_equal_layers_of_two_models_share_nothing():
 
 def test_memory_that_was_given_out_is_not_shared():
     weight, counter = np.ones(3), [4, 1]
-    made = Prepacked(np.ones(3), [weight], [counter], [[4, 1]])
+    source = Source(weight, counter, [4, 1])
+    made = Prepacked(np.ones(3), [source])
     assert keep("recipe", made) is made
-    assert find("recipe", [weight], [counter], [[4, 1]]) is None
+    assert find("recipe", [source]) is None
 
 
 def test_a_store_knows_recipe_arrays_counters_and_versions():
     weight, counter = np.ones(3), [4]
-    made = keep("recipe", Prepacked(np.ones(3), [weight], [counter], [[4]]))
-    again = keep("recipe", Prepacked(np.ones(3), [weight], [counter], [[4]]))
-    assert again is made and find("recipe", [weight], [counter], [[4]]) is made
-    assert find("other", [weight], [counter], [[4]]) is None and find("", [weight], [counter], [[4]]) is None
-    assert find("recipe", [weight.copy()], [counter], [[4]]) is None
-    assert find("recipe", [weight], [[4]], [[4]]) is None
-    assert find("recipe", [weight], [counter], [[5]]) is None
+    source = Source(weight, counter, [4])
+    made = keep("recipe", Prepacked(np.ones(3), [source]))
+    again = keep("recipe", Prepacked(np.ones(3), [source]))
+    assert again is made and find("recipe", [Source(weight, counter, [4])]) is made
+    assert find("other", [source]) is None and find("", [source]) is None
+    assert find("recipe", [Source(weight.copy(), counter, [4])]) is None
+    assert find("recipe", [Source(weight, [4], [4])]) is None
+    assert find("recipe", [Source(weight, counter, [5])]) is None
 
 
 def test_what_no_program_keeps_is_freed():
@@ -117,10 +119,10 @@ def test_what_no_program_keeps_is_freed():
         fast(batch(64))
         fast(batch(128))
     array = weakref.ref(fast.variants[0].prepacked()[0])
-    keys = set(prepacked_store._kept)
+    keys = set(prepacked_store._cache)
     del fast
     collector.collect()
-    assert array() is None and len(set(prepacked_store._kept)) < len(keys)
+    assert array() is None and len(set(prepacked_store._cache)) < len(keys)
 
 
 def test_programs_from_the_cache_on_disk_share_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Any):

@@ -47,7 +47,7 @@ def test_a_branch_on_a_size_leads_to_a_second_trace_that_names_its_line(traces, 
         same(f(x), x * 2 if time > 10 else x + 1)
     assert len(traces) == 2
     (message,) = told_reasons()
-    assert "sizes: it was traced for time <= 10 (asked at" in message and "test_sized_traces.py" in message
+    assert "sizes: traced for time <= 10 (asked at" in message and "test_sized_traces.py" in message
     assert "now batch = 2, time = 11" in message
 
 

@@ -88,7 +88,7 @@ def test_what_is_no_case_is_refused(tmp_path: Path):
     path = tmp_path / "other.gc"
     path.write_text("graph @g() -> () {}")
     assert not is_case(path) and not is_case(tmp_path / "missing.gc")
-    with pytest.raises(ArtifactError, match="is no case"):
+    with pytest.raises(ArtifactError, match="is not a case"):
         load_case(path)
     with pytest.raises(FileNotFoundError):
         load_case(tmp_path / "missing.gc")

@@ -26,7 +26,7 @@ def file(tmp_path: Path) -> Path:
 def test_a_file_that_computes_what_it_should(file: Path, graphc: Graphc):
     done = graphc("selftest", file)
     assert done.code == console.OK and done.out.endswith("\ngood\n")
-    assert "ok  2 calls" in done.out and "not run: code of the file runs with trust only" in done.out
+    assert "ok  2 calls" in done.out and "not run: code of the file runs only with trust=True" in done.out
     assert "not run" not in graphc("selftest", file, "--trust").out
 
 

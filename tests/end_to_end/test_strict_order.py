@@ -211,7 +211,7 @@ def test_a_file_keeps_the_order_of_its_native_code(tmp_path: Path):
 
 
 def test_a_file_without_native_code_has_no_order(tmp_path: Path):
-    with pytest.raises(ArgumentError, match="made for no target, here host, in strict order"):
+    with pytest.raises(ArgumentError, match="takes no target, got host, in strict order"):
         gc.export(nn.Linear(2, 2), gc.zeros(1, 2), path=tmp_path / "net.gcm", strict_order=True)
 
 

@@ -18,7 +18,9 @@ def test_the_suffix_says_which_format(name: str, wanted: str):
 
 
 def test_an_unknown_suffix_names_the_formats(tmp_path: Path):
-    with pytest.raises(ArgumentError, match=r"graphc writes \.gcm and \.onnx files, no \.pb\n  try    net\.gcm or net"):
+    with pytest.raises(
+        ArgumentError, match=r"graphc writes \.gcm and \.onnx files, no \.pb\n  try    write net\.gcm or net"
+    ):
         gc.export(nn.Linear(2, 3), gc.ones(1, 2), path=tmp_path / "net.pb")
     assert not list(tmp_path.iterdir())
 
@@ -26,10 +28,10 @@ def test_an_unknown_suffix_names_the_formats(tmp_path: Path):
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("net.onnx", {"native": True}, r"native is for \.gcm files\n  try    net\.gcm"),
+        ("net.onnx", {"native": True}, r"native is for \.gcm files\n  try    write net\.gcm"),
         ("net.onnx", {"precision": "int8"}, "precision is for"),
         ("net.onnx", {"target": "avx2"}, "target is for"),
-        ("net.gcm", {"opset": 20}, r"opset is for \.onnx files\n  try    net\.onnx"),
+        ("net.gcm", {"opset": 20}, r"opset is for \.onnx files\n  try    write net\.onnx"),
     ],
 )
 def test_options_of_the_other_format_are_refused(tmp_path: Path, name: str, options: dict, message: str):

@@ -174,7 +174,7 @@ def test_the_file_is_no_pickle(tmp_path: Path):
 
 
 def test_what_cannot_be_exported_leaves_no_file(tmp_path: Path):
-    with pytest.raises(ArgumentError, match="the model returns 3, which is no tensor"):
+    with pytest.raises(ArgumentError, match="the model returns 3, which is not a tensor"):
         export(lambda x: (x, 3), gc.ones(2), path=tmp_path / "f.gcm")
     with pytest.raises(TraceError):
         export(lambda x: x if x.sum() > 0 else -x, gc.ones(2), path=tmp_path / "f.gcm")
@@ -224,7 +224,7 @@ def test_a_file_is_compiled_for_a_machine_with_fewer_instructions(tmp_path: Path
 
 
 def test_a_target_without_native_code(tmp_path: Path):
-    with pytest.raises(ArgumentError, match="made for no target"):
+    with pytest.raises(ArgumentError, match="takes no target"):
         gc.export(nn.Linear(2, 2), gc.rand(1, 2), path=tmp_path / "m.gcm", target="avx2")
     with pytest.raises(CompileError, match="unknown target"):
         gc.export(nn.Linear(2, 2), gc.rand(1, 2), path=tmp_path / "m.gcm", native=True, target="pdp11")

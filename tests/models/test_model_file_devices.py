@@ -49,7 +49,7 @@ def test_results_lie_where_the_inputs_do(path: Path):
     loaded = gc.load(path, device=DEVICE)
     assert isinstance(loaded(x.numpy()), np.ndarray) and loaded(x).is_cpu
     assert loaded(x.to(DEVICE)).device == DEVICE
-    with pytest.raises(ArgumentError, match="lies on cuda-emu, and it was loaded for the CPU") as info:
+    with pytest.raises(ArgumentError, match="is on cuda-emu, but the model was loaded for the CPU") as info:
         gc.load(path)(x.to(DEVICE))
     assert "device='cuda-emu'" in str(info.value)
 

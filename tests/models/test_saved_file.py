@@ -35,10 +35,10 @@ def test_the_content_of_a_file_decides(tmp_path: Path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"map_location": "cuda"}, r"lies in the memory of the host\n  try    tensor\.to\(device\)"),
-        ({"map_location": {"cuda:0": "cuda:1"}}, "lies in the memory of the host"),
-        ({"map_location": lambda memory, place: 3}, "lies in the memory of the host"),
-        ({"trust": True}, "is no model file, which these options are for"),
+        ({"map_location": "cuda"}, r"loaded tensors are in host memory\n  try    call tensor\.to\(device\)"),
+        ({"map_location": {"cuda:0": "cuda:1"}}, "loaded tensors are in host memory"),
+        ({"map_location": lambda memory, place: 3}, "loaded tensors are in host memory"),
+        ({"trust": True}, "is not a model file, which these options need"),
         ({"trust": "cpu"}, r"trust is a bool, got 'cpu'\n  try    map_location='cpu'"),
         ({"target": "avx2"}, "is no model file"),
         ({"device": "cuda-emu"}, "is no model file"),

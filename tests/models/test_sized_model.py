@@ -91,7 +91,7 @@ def test_what_a_trace_assumed_is_kept_and_checked(path):
     assert "test_sized_model.py" in made.assumptions[0].place
     loaded = gc.load(path)
     assert loaded(np.ones(10, np.float32)).tolist() == [2.0] * 10
-    with pytest.raises(ShapeError, match=r"f was traced for batch <= 10 .*and is called with batch = 11"):
+    with pytest.raises(ShapeError, match=r"f was traced for batch <= 10 .*but was called with batch = 11"):
         loaded(np.ones(11, np.float32))
 
 

@@ -65,7 +65,7 @@ def test_of_numbers_only_a_nan_counts():
 
 def test_what_is_guarded_is_told():
     graph, guarded = _sum()
-    assert guarded.seen == tuple(graph.outputs) and guarded.check.op.name == "check_true"
+    assert guarded.checked == tuple(graph.outputs) and guarded.check.op.name == "check_true"
     ((argument, value),) = guarded.writes.items()
     assert argument is graph.inputs[1] and value.node.op.name == "add"
 

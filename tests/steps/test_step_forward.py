@@ -118,7 +118,7 @@ def test_calls_by_position_and_by_name_with_the_same_tensors_are_not_confused():
 
 def test_where_the_loss_is_must_be_clear():
     model, (x, y) = Language(), data()
-    with pytest.raises(ArgumentError, match=r"none may be the loss\n(.*\n)*  try .*output\[1\]"):
+    with pytest.raises(ArgumentError, match=r"no candidates for the loss\n(.*\n)*  try .*output\[1\]"):
         graphc.compile_step(model, None, rate(model))(x)
 
     class Two(Language):
@@ -126,7 +126,7 @@ def test_where_the_loss_is_must_be_clear():
             loss = super().forward(x, y)[1]
             return loss, loss * 2
 
-    with pytest.raises(ArgumentError, match="2 may be the loss"):
+    with pytest.raises(ArgumentError, match="2 candidates for the loss"):
         graphc.compile_step(Two(), None, rate(model))(x, y)
 
 
@@ -185,7 +185,7 @@ def test_a_parameter_that_only_another_loss_reaches_is_left_alone():
     x, action, reward = graphc.randn(9, 4), graphc.randint(0, 2, (9,)), graphc.randn(9)
     graphc.compile_step(model, losses, only)(x, action, reward)
     assert model.value.weight.equal(before)
-    with pytest.raises(ArgumentError, match="the losses 'actor', and the loss returned a dictionary of 'critic'"):
+    with pytest.raises(ArgumentError, match="the losses 'actor', but the loss returned a dictionary of 'critic'"):
         graphc.compile_step(model, lambda o, a, r: {"critic": r.sum()}, only)(x, action, reward)
 
 

@@ -169,7 +169,7 @@ def test_an_update_that_would_forget_a_gradient_is_refused():
     step(x, True)
     step(x, True)
     before = model.a.weight.detach().clone()
-    with pytest.raises(ArgumentError, match="2 parameters that the loss of this one"):
+    with pytest.raises(ArgumentError, match="2 parameters on which the loss of this one"):
         step(x, False)
     assert model.a.weight.equal(before)
     step(x, True)

@@ -12,7 +12,7 @@ from graphc.errors import ArgumentError
 def test_classes_and_objects_without_a_rule_are_refused():
     net = nn.Linear(2, 2)
     optimizer = graphc.optim.SGD(net.parameters(), lr=0.1)
-    with pytest.raises(ArgumentError, match=r"MSELoss is a class\n  try    MSELoss\(...\)"):
+    with pytest.raises(ArgumentError, match=r"MSELoss is a class\n  try    pass an instance: MSELoss\(...\)"):
         graphc.compile_step(net, nn.MSELoss, optimizer)
     with pytest.raises(ArgumentError, match="no update rule"):
         graphc.compile_step(net, nn.MSELoss(), net.parameters())

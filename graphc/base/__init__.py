@@ -1,1 +1,1 @@
-"""What everything stands on: errors, element types, options, locks; imports nothing else of graphc."""
+"""Foundations: errors, element types, options, locks; imports nothing else of graphc."""

@@ -1,4 +1,4 @@
-"""What users of PyTorch look for in vain, and what there is instead, for the messages of errors."""
+"""Names of PyTorch that graphc does not have, each with the replacement that error messages suggest."""
 
 from __future__ import annotations
 
@@ -6,29 +6,30 @@ from typing import Any
 
 from graphc.base.errors import MemberError
 
-_CPU = "nothing: tensors live on the cpu"
+_CPU = "leave it out: tensors live on the cpu"
 PACKAGE = {
-    "jit": "graphc.compile and graphc.export",
+    "jit": "use graphc.compile or graphc.export",
     "mps": _CPU,
-    "onnx": "graphc.export",
+    "onnx": "use graphc.export",
 }
-"""Names of PyTorch's package."""
+"""Attributes of the ``torch`` package."""
 TENSOR = {
-    "resize_": "reshape, or a new tensor",
-    "set_": "tensor.data = other",
-    "storage": "tensor.numpy()",
-    "to_sparse": "nothing: tensors are dense",
-    "untyped_storage": "tensor.numpy()",
+    "resize_": "call reshape, or make a new tensor",
+    "set_": "assign tensor.data = other",
+    "storage": "call tensor.numpy()",
+    "to_sparse": "leave it out: all tensors are dense",
+    "untyped_storage": "call tensor.numpy()",
 }
-"""Names of PyTorch's tensors."""
+"""Attributes of ``torch.Tensor``."""
 
 
-def missing(owner: str, name: str, known: dict[str, str], obj: Any) -> AttributeError:
-    """The error for a name that ``obj`` has not, with what there is instead where that is known.
+def missing(owner: str, name: str, replacements: dict[str, str], obj: Any) -> AttributeError:
+    """Return the error for an attribute that ``obj`` lacks: a MemberError that suggests its replacement, or a plain
+    AttributeError.
 
-    Otherwise it is an AttributeError itself, for which Python looks for names like it.
+    For a plain AttributeError, Python itself suggests attributes with similar names.
     """
     what = f"{owner} has no attribute {name!r}"
-    error = MemberError(what, remedy=known[name]) if name in known else AttributeError(what)
+    error = MemberError(what, remedy=replacements[name]) if name in replacements else AttributeError(what)
     error.name, error.obj = name, obj
     return error

@@ -1,4 +1,4 @@
-"""Whether products of f32 are made of narrower factors in this thread and task, and which type they have."""
+"""Autocast state of the current thread and task: the element type to which operands of f32 products are rounded."""
 
 from __future__ import annotations
 
@@ -9,15 +9,18 @@ from contextvars import ContextVar
 from graphc.base.dtypes import DType
 
 USED = [False]
-"""Whether it was ever asked for; until then no operation looks."""
+"""Whether autocast was ever entered; until then no operation reads the context variable."""
 current: ContextVar[DType | None] = ContextVar("graphc_autocast", default=None)
-"""The type of factors, or None."""
+"""The element type of operands; None: autocast is off."""
 
 
 @contextmanager
 def suspended() -> Iterator[None]:
-    """Inside, factors stay as they are: in backward passes, whose types follow from those of the forward pass, and in
-    functions that have rounded their operands themselves."""
+    """Switch autocast off while the block runs.
+
+    Backward passes need it because their types follow from the forward pass, and so do functions that have rounded
+    their operands themselves.
+    """
     if not USED[0]:
         yield
         return
@@ -29,10 +32,10 @@ def suspended() -> Iterator[None]:
 
 
 def is_autocast_enabled() -> bool:
-    """Whether factors of products become narrower here."""
+    """Return whether operands of products are rounded here."""
     return USED[0] and current.get() is not None
 
 
 def autocast_dtype() -> DType | None:
-    """The type that factors of products become, or None where they stay as they are."""
+    """Return the type to which operands of products are rounded; None: autocast is off."""
     return current.get() if USED[0] else None

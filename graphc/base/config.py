@@ -1,4 +1,4 @@
-"""Every option of graphc: its environment variable, type, default and meaning, in one table."""
+"""Options of graphc: a table of each option's environment variable, type, default and meaning."""
 
 from __future__ import annotations
 
@@ -22,66 +22,54 @@ class Option:
     variable: str
     """The environment variable."""
     values: str
-    """What it may be set to, for people."""
+    """Description of the accepted values."""
     default: str
-    """The text that stands for an unset variable."""
+    """Text that is parsed if the variable is unset."""
     doc: str
+    """Meaning, as docs/options.md prints it."""
     parse: Callable[[str], Any]
-    """Typed value of a text; raises ValueError."""
+    """Convert a text to the value of the option; raises ValueError or KeyError."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """The typed values of all options."""
+    """Parsed values of all options, one field per ``Option``, which documents it."""
 
     verify: str
-    """``off``, ``stage`` or ``pass``."""
     dump: str
-    """Folder for the text of every stage; empty for none."""
+    """Folder; empty: no dumps."""
     print_after: tuple[str, ...]
-    """Names of passes after which the graph is printed to stderr; ``all`` stands for every one."""
+    """Names of passes; ``all``: every pass."""
     threads: int
-    """How many threads a call may use; 0 for the number of available cores."""
+    """0: the number of available cores."""
     compile_threads: int
-    """How many threads build object code at once; 0: one per core."""
+    """0: the number of available cores."""
     spin_us: int
-    """Microseconds for which an idle worker looks for work before it sleeps."""
     eager: str
-    """What eager mode computes ops by: ``auto`` or ``reference``."""
     check_indices: bool
-    """Whether compiled code checks indices and labels."""
     winograd: bool
-    """Whether convolutions may be computed by Winograd's method."""
     max_isa: str
-    """Level of x86-64 whose instructions compiled code may use at most; empty for all of the machine's."""
+    """Empty: no limit."""
     cache: bool
-    """Whether compiled programs are kept on disk."""
     cache_dir: str
-    """Folder of the cache."""
     cache_size: int
-    """Bytes that the cache may take."""
+    """In bytes."""
     tf32: bool
-    """Whether GPUs' libraries may multiply f32 as tf32."""
     emulator: tuple[str, ...]
-    """How the emulated device looks for mistakes: any of ``orders`` and ``races``."""
     logs: str
-    """Level of the log on stderr; empty for none."""
+    """Empty: no log."""
     progress: bool
-    """Whether long compiles show on a terminal what they are doing."""
     programs: int
-    """How many programs of one function are kept; 0 counts as 1."""
+    """0 counts as 1."""
     program_memory: int
-    """Bytes that the programs of all compiled functions may hold; 0 for half of the machine's memory."""
+    """In bytes; 0: half of the machine's memory."""
     warn_programs: int
-    """After how many programs of one function there is a warning; 0 for none."""
+    """0: never."""
     explain_recompiles: bool
-    """Whether a compiled function tells why it is compiled again."""
     debug: bool
-    """Whether the command line shows tracebacks."""
     distributed_timeout: float
-    """Seconds after which a collective that some processes do not come to ends all of them."""
+    """In seconds."""
     distributed_check: bool
-    """Whether processes compare what they call before each collective."""
 
 
 def _one_of(*allowed: str) -> Callable[[str], str]:
@@ -94,15 +82,15 @@ def _one_of(*allowed: str) -> Callable[[str], str]:
 
 
 def _names(text: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.split(",") if part.strip())
+    return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def _some_of(*allowed: str) -> Callable[[str], tuple[str, ...]]:
     def parse(text: str) -> tuple[str, ...]:
-        found = _names(text)
-        if not set(found) <= set(allowed):
+        names = _names(text)
+        if not set(names) <= set(allowed):
             raise ValueError(text)
-        return found
+        return names
 
     return parse
 
@@ -146,7 +134,7 @@ OPTIONS = (
         "GRAPHC_VERIFY",
         "`off`, `stage`, `pass`",
         "stage",
-        "When the compiler verifies the IR: never, after each stage (traced, optimized, lowered), or after every pass.",
+        "When to verify the IR: never, after each stage (traced, optimized, lowered), or after every pass.",
         _one_of("off", "stage", "pass"),
     ),
     Option(
@@ -154,8 +142,8 @@ OPTIONS = (
         "GRAPHC_DUMP",
         "a folder",
         "",
-        "Every compile writes its stages into a folder of its own in this one: traced.gc, optimized.gc, lowered.gck, "
-        "scheduled.gck, llvm.ll, asm.s, and large constants as .npz beside them.",
+        "Write the stages of every compile to a new folder in this one: traced.gc, optimized.gc, lowered.gck, "
+        "scheduled.gck, llvm.ll, asm.s, and .npz files with large constants.",
         str,
     ),
     Option(
@@ -163,7 +151,7 @@ OPTIONS = (
         "GRAPHC_PRINT_AFTER",
         "names of passes separated by commas, or `all`",
         "",
-        "Prints the graph, program or nest to stderr after these passes.",
+        "Print the graph, program or nest to stderr after these passes.",
         _names,
     ),
     Option(
@@ -171,8 +159,8 @@ OPTIONS = (
         "GRAPHC_EAGER",
         "`auto`, `reference`",
         "auto",
-        "What eager mode computes each op by: `reference` is always the op's numpy reference, against which all other "
-        "ways are compared; `auto` computes functions that are more than a call of numpy by programs, once they were "
+        "How eager mode computes ops. `reference`: always with the op's numpy reference, against which all other "
+        "implementations are tested. `auto`: functions of more than one numpy call are compiled once they were "
         "called 24 times with the same shapes. Read when graphc is imported.",
         _one_of("auto", "reference"),
     ),
@@ -181,9 +169,9 @@ OPTIONS = (
         "GRAPHC_CHECK_INDICES",
         "`on`, `off`",
         "on",
-        "Whether compiled code checks indices and labels that come from outside, before it writes to parameters and "
-        "states, and raises where one is out of range. Without, the nearest element is taken, and such a label counts "
-        "as none. Read when a program is compiled.",
+        "Whether compiled code checks the indices and labels that it is passed before it writes to parameters and "
+        "states, and raises if one is out of range. If off, an index is clamped to the nearest element, and such a "
+        "label is ignored. Read when a program is compiled.",
         _on_off,
     ),
     Option(
@@ -191,7 +179,7 @@ OPTIONS = (
         "GRAPHC_WINOGRAD",
         "`on`, `off`",
         "on",
-        "Whether 3x3 convolutions may be computed by Winograd's method: 2.25 to 4 times fewer "
+        "Whether 3x3 convolutions may use Winograd's algorithm: 2.25 to 4 times fewer "
         "multiplications, rounding errors about twice as large.",
         _on_off,
     ),
@@ -200,7 +188,7 @@ OPTIONS = (
         "GRAPHC_THREADS",
         "`1` to `256`",
         "",
-        "How many threads a call of a compiled function may use; unset: as many as there are cores for this process.",
+        "Maximum number of threads for a call of a compiled function; unset: the cores available to this process.",
         _within(1, 256),
     ),
     Option(
@@ -208,8 +196,8 @@ OPTIONS = (
         "GRAPHC_COMPILE_THREADS",
         "`1` to `256`",
         "",
-        "How many threads build object code at once; unset: as many as there are cores for this process. The code does "
-        "not depend on it.",
+        "Number of threads that generate object code in parallel; unset: the cores available to this process. The code "
+        "does not depend on it.",
         _within(1, 256),
     ),
     Option(
@@ -217,7 +205,7 @@ OPTIONS = (
         "GRAPHC_SPIN_US",
         "`0` to `1000000`",
         "1000",
-        "For how many microseconds an idle worker looks for work before it sleeps. Waking it then takes about 60.",
+        "Microseconds for which an idle worker thread spins before it sleeps. Waking it then takes about 60.",
         _within(0, 1_000_000),
     ),
     Option(
@@ -225,8 +213,8 @@ OPTIONS = (
         "GRAPHC_MAX_ISA",
         "`sse2`, `avx2`, `avx512`",
         "",
-        "Hide the processor's instructions beyond this level of x86-64, as if the machine did not have them: to try "
-        "what a lesser machine compiles and computes. Read once, when graphc first looks at the processor.",
+        "Hide the processor's instructions beyond this level of x86-64, as if the machine did not have them, to test "
+        "how graphc compiles and computes on an older machine. Read once, when graphc first detects the processor.",
         _one_of("", "sse2", "avx2", "avx512"),
     ),
     Option(
@@ -234,8 +222,8 @@ OPTIONS = (
         "GRAPHC_CACHE",
         "`on`, `off`",
         "on",
-        "Whether compiled programs are kept on disk and found there the next time. The cache is not used while "
-        "GRAPHC_DUMP, GRAPHC_PRINT_AFTER or GRAPHC_VERIFY=pass ask to see each step of a compile.",
+        "Whether compiled programs are cached on disk. The cache is not used while "
+        "GRAPHC_DUMP, GRAPHC_PRINT_AFTER or GRAPHC_VERIFY=pass ask for each step of a compile.",
         _on_off,
     ),
     Option(
@@ -243,7 +231,7 @@ OPTIONS = (
         "GRAPHC_CACHE_DIR",
         "a folder",
         "~/.cache/graphc",
-        "Folder of the cache. It must belong to the user, and nobody else may be able to write to it.",
+        "Folder of the cache. It must belong to the user, and no other user may have write permission.",
         str,
     ),
     Option(
@@ -251,7 +239,7 @@ OPTIONS = (
         "GRAPHC_CACHE_SIZE",
         "bytes, or a number with `K`, `M`, `G` or `T`",
         "1G",
-        "How much the cache may hold; programs that were not used for the longest time go first.",
+        "Maximum size of the cache; the least recently used programs are deleted first.",
         _size,
     ),
     Option(
@@ -259,8 +247,8 @@ OPTIONS = (
         "GRAPHC_PROGRAMS",
         "`1` to `1000000`",
         "128",
-        "How many programs of one compiled function or training step are kept in memory, one for each signature; the "
-        "one that was not used for the longest time goes, and is made again when it is called, from the cache on disk.",
+        "Maximum number of programs in memory per compiled function or training step, one per signature. The least "
+        "recently used one is dropped, and loaded again from the cache on disk when it is called.",
         _within(1, 1_000_000),
     ),
     Option(
@@ -268,9 +256,9 @@ OPTIONS = (
         "GRAPHC_PROGRAM_MEMORY",
         "bytes, or a number with `K`, `M`, `G` or `T`",
         "",
-        "How much the programs of all compiled functions may hold in memory: code, constants, prepacked weights, "
-        "scratch memory of their own, outputs that are used again. Beyond it those go that were not used for the "
-        "longest time, but never what a function has used last. Unset: half of the memory of the machine.",
+        "Maximum memory of the programs of all compiled functions: code, constants, prepacked weights, "
+        "their own scratch memory, outputs that are reused. Beyond it the least recently used programs are dropped, "
+        "but never the last one that a function has used. Unset: half of the machine's memory.",
         lambda text: _size(text) if text else 0,
     ),
     Option(
@@ -278,8 +266,8 @@ OPTIONS = (
         "GRAPHC_WARN_PROGRAMS",
         "`0` to `1000000`",
         "8",
-        "After how many programs of one compiled function or training step a RecompileWarning names the sizes and "
-        "numbers that vary; `0`: never.",
+        "Number of programs of one compiled function or training step after which a RecompileWarning names the sizes "
+        "and numbers that vary; `0`: never.",
         _within(0, 1_000_000),
     ),
     Option(
@@ -287,8 +275,8 @@ OPTIONS = (
         "GRAPHC_TF32",
         "`on`, `off`",
         "off",
-        "Whether GPUs may multiply f32 numbers as tf32, with 10 bits of their fractions, where their library computes "
-        "a product of matrices: up to ten times as fast, with errors up to 0.1% of each product. Sums stay f32. Read "
+        "Whether the matrix products of GPU libraries may round f32 operands to tf32, which has 10 bits of fraction: "
+        "up to ten times as fast, with errors up to 0.1% of each product. Sums stay f32. Read "
         "when a program is compiled.",
         _on_off,
     ),
@@ -297,9 +285,9 @@ OPTIONS = (
         "GRAPHC_EMULATOR",
         "`orders`, `races`, or both separated by a comma",
         "",
-        "How the device `cuda-emu` looks for mistakes besides accesses out of buffers and barriers that some threads "
-        "miss: `orders` runs the threads of each kernel in four orders, which must leave the same; `races` "
-        "watches every access for others that may happen at the same time. Read when the device is opened.",
+        "Further checks of the device `cuda-emu`, which always detects accesses out of bounds and barriers that some "
+        "threads miss. `orders`: run the threads of each kernel in four orders and compare the results; `races`: "
+        "detect accesses that may happen at the same time. Read when the device is opened.",
         _some_of("orders", "races"),
     ),
     Option(
@@ -307,7 +295,7 @@ OPTIONS = (
         "GRAPHC_LOGS",
         "`info`, `debug`",
         "",
-        "Writes a log of compiles (stages, sizes, times) to stderr.",
+        "Write a log of compiles (stages, sizes, times) to stderr.",
         _one_of("", "info", "debug"),
     ),
     Option(
@@ -315,7 +303,7 @@ OPTIONS = (
         "GRAPHC_PROGRESS",
         "`on`, `off`",
         "on",
-        "Whether a compile that takes longer than a second shows on stderr what it is doing, when that is a terminal.",
+        "Whether a compile that takes longer than a second shows its progress on stderr, if that is a terminal.",
         _on_off,
     ),
     Option(
@@ -323,7 +311,7 @@ OPTIONS = (
         "GRAPHC_EXPLAIN_RECOMPILES",
         "`0`, `1`",
         "0",
-        "A compiled function or step that is compiled again tells on stderr which guard did not hold: shape, element "
+        "When a function or step is recompiled, report on stderr which guard failed: shape, element "
         "type, static argument, training flag, grad mode, parameter.",
         _flag,
     ),
@@ -332,7 +320,7 @@ OPTIONS = (
         "GRAPHC_DEBUG",
         "`0`, `1`",
         "0",
-        "The command line shows Python tracebacks beside its messages.",
+        "Show Python tracebacks in addition to the messages of the command line.",
         _flag,
     ),
     Option(
@@ -340,8 +328,8 @@ OPTIONS = (
         "GRAPHC_DISTRIBUTED_TIMEOUT",
         "seconds",
         "600",
-        "After how long a collective that some processes do not come to ends all of them, with a message that says "
-        "what each does; `distributed.init(timeout=)` goes before it. Read by `init`.",
+        "Time after which a collective that some processes do not reach ends all of them, with a message that says "
+        "what each process does. `distributed.init(timeout=)` overrides it. Read by `init`.",
         _seconds,
     ),
     Option(
@@ -349,17 +337,18 @@ OPTIONS = (
         "GRAPHC_DISTRIBUTED_CHECK",
         "`0`, `1`",
         "0",
-        "Processes compare what they call before each collective: another one, or other shapes, is an error on all "
-        "that says which process calls what, and where. Each collective takes about twice as long. Read by `init`.",
+        "Compare the calls of all processes before each collective: if collectives or shapes differ, all processes "
+        "raise an error that says which process calls what, and where. Each collective takes about twice as long. "
+        "Read by `init`.",
         _flag,
     ),
 )
 
 
 def read(environment: Mapping[str, str] | None = None) -> Options:
-    """The options as the environment sets them now (``os.environ`` unless another mapping is given).
+    """Return the options as set in the environment now (``os.environ`` unless another mapping is given).
 
-    Raises ArgumentError for a value that an option does not have.
+    Raises ArgumentError for an invalid value.
     """
     environment = os.environ if environment is None else environment
     return _parse(tuple([environment.get(option.variable, option.default) for option in OPTIONS]))
@@ -374,13 +363,13 @@ def _parse(texts: tuple[str, ...]) -> Options:
             values[option.field] = option.parse(text)
         except (ValueError, KeyError):
             raise ArgumentError(
-                f"{option.variable}={text!r} is no value of this option", remedy=f"one of {option.values}"
+                f"{option.variable}={text!r} is no value of this option", remedy=f"set it to one of {option.values}"
             ) from None
     return Options(**values)
 
 
 def logger(name: str) -> logging.Logger:
-    """The logger ``graphc.<name>``, shown on stderr at the level that GRAPHC_LOGS asks for."""
+    """Return the logger ``graphc.<name>``, which writes to stderr at the level that GRAPHC_LOGS sets."""
     root = logging.getLogger("graphc")
     level = read().logs
     if level and not root.handlers:
@@ -393,7 +382,7 @@ def logger(name: str) -> logging.Logger:
 
 
 def document() -> str:
-    """The table of options as Markdown, which is what docs/options.md holds."""
+    """Return the table of options as Markdown: the content of docs/options.md."""
     rows = [
         f"| `{o.variable}` | {o.values} | {f'`{o.default}`' if o.default else 'unset'} | {o.doc} |" for o in OPTIONS
     ]

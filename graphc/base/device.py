@@ -1,4 +1,4 @@
-"""Names of the places where tensors live: the memory of the host, and that of devices."""
+"""Device names: the host, GPUs, and the emulated GPU."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from graphc.base.errors import ArgumentError
 from graphc.base.public import reduced
 
 KINDS = ("cpu", "cuda", "cuda-emu")
-"""The host, GPUs, and the device that executes CUDA text on the host."""
+"""The host, GPUs, and an emulator that executes CUDA source on the host."""
 
 
 class device:
     """A device by name: ``device("cpu")``, ``device("cuda")``, ``device("cuda", 1)``, ``device("cuda-emu")``.
 
-    A name says nothing of whether there is such a device; what uses one raises DeviceError where there is none. The
-    index of a GPU is 0 where none is given."""
+    The index of a GPU defaults to 0. A missing device raises DeviceError at its first use.
+    """
 
     def __init__(self, type: str | device, index: int | None = None):
         name = str(type)
         self.type, colon, number = name.partition(":")
         if self.type not in KINDS or (colon and not number.isdecimal()):
-            raise ArgumentError(f"there is no device {name!r}", remedy="'cpu', 'cuda', 'cuda:1' or 'cuda-emu'")
+            raise ArgumentError(f"there is no device {name!r}", remedy="use 'cpu', 'cuda', 'cuda:1' or 'cuda-emu'")
         if colon and index is not None:
-            raise ArgumentError(f"{name!r} says the index of the device already", remedy=f"device({name!r})")
+            raise ArgumentError(f"device: {name!r} already has an index", remedy=f"call device({name!r})")
         self.index = int(number) if number else index
         if self.index is None and self.type == "cuda":
             self.index = 0
@@ -36,7 +36,7 @@ class device:
         return reduced(super().__reduce_ex__(max(2, protocol)))
 
     def __enter__(self) -> device:
-        """Inside, in this thread and task, tensors that are made without ``device=`` live here."""
+        """Make this the default device of the current thread and task until the block ends."""
         _blocks.set((*_blocks.get(), self))
         mutation_epoch.note()
         return self
@@ -64,17 +64,17 @@ class device:
 
 CPU = device("cpu")
 OF_PROCESS = [CPU]
-"""Where tensors live that are made without ``device=`` outside of all blocks."""
+"""The default device outside of all ``with device(...)`` blocks, in a list of one so that it can be set."""
 _blocks: ContextVar[tuple[device, ...]] = ContextVar("graphc_device", default=())
-"""The devices whose blocks a thread or task is in, the innermost last."""
+"""Devices of the ``with`` blocks that this thread or task is in, innermost last."""
 
 
-def device_of(place: str | device) -> device:
-    """The device of a name; a device itself."""
-    return place if place.__class__ is device else device(place)  # type: ignore[return-value]
+def device_of(name: str | device) -> device:
+    """Return the device with a name; a device is returned as it is."""
+    return name if name.__class__ is device else device(name)  # type: ignore[return-value]
 
 
 def default_device() -> device:
-    """Where tensors live that are made without ``device=``."""
+    """Return the device of tensors without a ``device=`` argument."""
     blocks = _blocks.get()
     return blocks[-1] if blocks else OF_PROCESS[0]

@@ -22,10 +22,10 @@ class DType:
     name: str
     """Short name used in IR text, e.g. ``f32``."""
     long_name: str
-    """The name that users know, e.g. ``float32``."""
+    """Public name, e.g. ``float32``."""
     kind: str
     """``f`` float, ``i`` signed integer, ``u`` unsigned integer, ``b`` boolean, ``c`` complex, ``h`` half-width float,
-    which is stored, moved and converted only, and in programs ``p`` pair of bf16, whose products are summed."""
+    which is only stored, moved and converted, and, in programs only, ``p`` pair of bf16, whose products are summed."""
     bits: int
     """Storage size in bits (a boolean takes 8)."""
 
@@ -36,8 +36,11 @@ class DType:
 
     @cached_property
     def numpy(self) -> np.dtype:
-        """The numpy dtype of the same layout. numpy has no bfloat16: its elements are records of one field of bits, and
-        so are pairs, so that no arithmetic takes them for numbers."""
+        """The numpy dtype of the same layout.
+
+        numpy has no bfloat16. Its elements, and pairs, are records with one field of bits, so that no arithmetic takes
+        them for numbers.
+        """
         return _LAYOUTS.get(self.name) or np.dtype(self.long_name)
 
     @property
@@ -52,21 +55,21 @@ class DType:
 
     @property
     def is_differentiable(self) -> bool:
-        """True for what gradients are defined for: floats and complex numbers."""
+        """True for floats and complex numbers, which have gradients."""
         return self.kind in "fhc"
 
     @property
     def real(self) -> DType:
-        """The type of the parts of complex numbers; others are their own."""
+        """The type of the real and imaginary parts of a complex type; other types return themselves."""
         return {"c64": float32, "c128": float64}.get(self.name, self)
 
     @property
     def complex(self) -> DType:
-        """The complex type whose parts are of this one; raises DTypeError where there is none."""
-        found = {"f32": complex64, "f64": complex128}.get(self.name)
-        if found is None:
-            raise DTypeError(f"there are no complex numbers of {self.name}", remedy="f32 or f64")
-        return found
+        """The complex type whose real and imaginary parts have this type; raises DTypeError if none has."""
+        dtype = {"f32": complex64, "f64": complex128}.get(self.name)
+        if dtype is None:
+            raise DTypeError(f"there are no complex numbers of {self.name}", remedy="use f32 or f64")
+        return dtype
 
     @property
     def is_integer(self) -> bool:
@@ -113,91 +116,96 @@ ALL = (
     *(float64, float32, float16, bfloat16, complex128, complex64),
     *(int64, int32, int16, int8, uint64, uint32, uint16, uint8, bool_),
 )
-"""What tensors consist of."""
+"""Element types of tensors."""
 STORED = (bfloat16x2,)
-"""What weights of programs may be stored as besides."""
+"""Further types in which programs may store weights."""
 BY_NAME = {name: d for d in (*ALL, *STORED) for name in (d.name, d.long_name)}
 _BY_NUMPY = {d.numpy: d for d in ALL}
 _BY_LAYOUT = {d.numpy: d for d in (*ALL, *STORED)}
 
 
 def dtype_of(value: object) -> DType:
-    """The DType of tensors named by a string, a numpy dtype or scalar type, or a DType.
+    """Return the DType named by a string, a numpy dtype or scalar type, or a DType.
 
-    Raises DTypeError when tensors have no such element type.
+    Raises DTypeError if tensors do not have this element type.
     """
     if isinstance(value, DType):
         return value
     if isinstance(value, str) and value in BY_NAME and BY_NAME[value] not in STORED:
         return BY_NAME[value]
     try:
-        found = _BY_NUMPY.get(np.dtype(value))  # type: ignore[arg-type]
+        dtype = _BY_NUMPY.get(np.dtype(value))  # type: ignore[arg-type]
     except TypeError:
-        found = None
-    if found is None:
+        dtype = None
+    if dtype is None:
         names = ", ".join(d.name for d in ALL)
         raise DTypeError(f"element type {value!r} is not supported", remedy=f"use one of {names}")
-    return found
+    return dtype
 
 
 def named(name: str) -> DType:
+    """Return the DType with a short or long name, types of stored weights included; raises KeyError."""
     return BY_NAME[name]
 
 
 def layout_of(dtype: np.dtype) -> DType:
-    """The DType whose elements arrays of a numpy dtype hold inside of programs, bf16 and pairs of them among them.
+    """Return the DType of an array inside a program, where bf16 and pairs have numpy dtypes of their own.
 
-    Raises DTypeError when there is none.
+    Raises DTypeError for any other dtype.
     """
     return _BY_LAYOUT.get(dtype) or dtype_of(dtype)
 
 
 def limits(dtype: DType) -> tuple[bool | int | float, bool | int | float]:
-    """The smallest and the largest element of a type; infinities for floats. Raises DTypeError for complex numbers."""
+    """Return the smallest and the largest element of a type; infinities for floats. Raises DTypeError for complex
+    types."""
     if dtype.kind == "b":
         return False, True
     if dtype.is_floating_point:
         return -math.inf, math.inf
     if dtype.is_complex:
-        raise DTypeError(f"complex numbers ({dtype.name}) have no order", remedy="x.abs(), x.real or x.imag")
+        raise DTypeError(f"complex numbers ({dtype.name}) have no order", remedy="compare x.abs(), x.real or x.imag")
     info = np.iinfo(dtype.numpy)
     return int(info.min), int(info.max)
 
 
 def largest_finite(dtype: DType) -> float:
-    """The largest number of a floating-point type that is not infinite."""
+    """Return the largest finite number of a floating-point type."""
     return float.fromhex("0x1.fep127") if dtype is bfloat16 else float(np.finfo(dtype.numpy).max)
 
 
 def fitted(value: Any, dtype: DType) -> Any:
-    """A number as an element of a type: fractions are cut off, negative whole numbers wrap around in unsigned types.
+    """Convert a number to an element of a type: truncate fractions, wrap negative integers around in unsigned types.
 
-    Raises AttributeValueError for one that is too large, and for NaN and infinities as integers.
+    Raises AttributeValueError for a number out of range, and for NaN and infinities in integer types.
     """
     if value.__class__ is complex and not dtype.is_complex:
-        raise AttributeValueError(f"{value!r} does not fit {dtype.name}", remedy="a real number, or a complex type")
+        raise AttributeValueError(
+            f"{value!r} does not fit {dtype.name}", remedy="pass a real number, or use a complex type"
+        )
     if dtype.is_differentiable or (is_size(value) and dtype.kind == "i"):
         return value
     if dtype.kind == "b":
         return bool(value)
     number: Any = value
     low, high = limits(dtype)
-    whole = isinstance(number, (int, np.integer))
-    if whole and dtype.kind == "u":
+    is_integer = isinstance(number, (int, np.integer))
+    if is_integer and dtype.kind == "u":
         low = -high
-    if not (whole or math.isfinite(number)) or not low <= number <= high:
-        raise AttributeValueError(f"{value!r} does not fit {dtype.name}", remedy=f"a number from {low} to {high}")
-    number = number if whole and is_symbolic(number) else int(number)
+    if not (is_integer or math.isfinite(number)) or not low <= number <= high:
+        raise AttributeValueError(f"{value!r} does not fit {dtype.name}", remedy=f"pass a number from {low} to {high}")
+    number = number if is_integer and is_symbolic(number) else int(number)
     return number % (int(high) + 1) if number < 0 and dtype.kind == "u" else number
 
 
 def bits_of(array: np.ndarray | np.generic) -> np.ndarray:
-    """The bits of narrow elements or of pairs as whole numbers, in the same memory."""
+    """View half-width floats or pairs as unsigned integers, in the same memory."""
     return np.asarray(array).view(f"<u{array.dtype.itemsize}")
 
 
 def elements(values: Any, dtype: DType) -> np.ndarray:
-    """Numbers as an array of a type, rounded; pairs are given as their bits, and what is of the type stays as it is."""
+    """Convert numbers to an array of a type with rounding. Pairs are passed as bits; an array of the type is not
+    copied."""
     array = np.asarray(values)
     if array.dtype == dtype.numpy:
         return array
@@ -208,30 +216,30 @@ def elements(values: Any, dtype: DType) -> np.ndarray:
 
 @np.errstate(all="ignore")
 def rounded(values: Any, dtype: DType) -> np.ndarray:
-    """Numbers, or nested sequences of them, as a new array. What is too large for a floating-point type becomes
-    infinite, of which numpy would warn."""
+    """Convert numbers, or nested sequences of numbers, to a new array. Overflow gives infinity without numpy's
+    warning."""
     if dtype is bfloat16:
         return narrow(np.array(values, np.float32), dtype)
     return np.array(values, dtype.numpy)
 
 
 SMALL = float(np.finfo(np.float16).max)
-"""Up to this magnitude numbers are finite in every floating-point type."""
+"""Numbers up to this magnitude are finite in every floating-point type."""
 
 
 def zero_dimensional(value: bool | int | float | complex, dtype: DType) -> np.ndarray:
-    """A Python number as a new array without dimensions. One that is too large for a floating-point type becomes
-    infinite, as in ``rounded``, which takes longer."""
+    """Convert a Python number to a new 0-dimensional array. Overflow gives infinity as in ``rounded``, which is
+    slower."""
     return rounded(value, dtype) if dtype is bfloat16 or abs(value) > SMALL else np.array(value, dtype.numpy)
 
 
 def element(value: Any, dtype: DType) -> np.generic:
-    """A number as the numpy scalar of a type."""
+    """Convert a number to the numpy scalar of a type."""
     return elements(value, dtype)[()]  # pyright: ignore[reportReturnType]
 
 
 def number_of(value: np.ndarray | np.generic) -> Any:
-    """The Python number that the one element of an array is; of pairs their bits."""
+    """Return the only element of an array as a Python number; the bits of a pair."""
     array = np.asarray(value)
     if array.dtype.kind != "V":
         return array.item()
@@ -239,37 +247,37 @@ def number_of(value: np.ndarray | np.generic) -> Any:
 
 
 def narrow(array: np.ndarray, dtype: DType) -> np.ndarray:
-    """Float32 numbers as f16 or bf16, rounded to nearest, ties to even; too large ones become infinite."""
+    """Convert float32 to f16 or bf16, rounding to nearest, ties to even; overflow gives infinity."""
     if dtype is float16:
         with np.errstate(over="ignore"):
             return array.astype(np.float16)
     bits = np.ascontiguousarray(array, np.float32).view(np.uint32)
-    rounded = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) >> np.uint32(16)
+    nearest = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) >> np.uint32(16)
     quiet = (bits >> np.uint32(16)) | np.uint32(0x40)
-    found = np.where(np.isnan(array), quiet, rounded).astype(np.uint16)
-    return found.reshape(array.shape).view(bfloat16.numpy)
+    narrowed = np.where(np.isnan(array), quiet, nearest).astype(np.uint16)
+    return narrowed.reshape(array.shape).view(bfloat16.numpy)
 
 
 def widen(array: np.ndarray) -> np.ndarray:
-    """f16 or bf16 elements as float32, which is exact."""
+    """Convert f16 or bf16 to float32, which is exact."""
     if array.dtype == bfloat16.numpy:
         return np.asarray(bits_of(array).astype(np.uint32) << np.uint32(16)).view(np.float32)
     return array.astype(np.float32)
 
 
 def numbers(array: np.ndarray) -> np.ndarray:
-    """The elements as numbers that numpy has: bf16 as float32, all others as they are."""
+    """Return the elements in a type that numpy can compute with: bf16 as float32, all others unchanged."""
     return widen(array) if array.dtype == bfloat16.numpy else array
 
 
 def pair(low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Two arrays of float32 rounded to bf16, as pairs: the first in the lower bits."""
+    """Round two float32 arrays to bf16 and pack them as pairs, the first in the lower bits."""
     bits = (bits_of(narrow(np.asarray(a, np.float32), bfloat16)).astype(np.uint32) for a in (low, high))
     return np.asarray(next(bits) | (next(bits) << np.uint32(16))).view(bfloat16x2.numpy)
 
 
 def halves(pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The first and the second numbers of pairs as float32."""
+    """Return the first and the second elements of pairs as float32."""
     bits = bits_of(pairs)
     low, high = bits << np.uint32(16), bits & np.uint32(0xFFFF0000)
     return np.asarray(low).view(np.float32), np.asarray(high).view(np.float32)
@@ -280,10 +288,10 @@ _ORDER = "buihfc"
 
 
 def promote(a: DType, b: DType) -> DType:
-    """The common type of two tensors, as PyTorch promotes them.
+    """Return the common type of two operands by PyTorch's promotion rules.
 
-    PyTorch has none for u16, u32 and u64 beside other integers and bool; here it is the smallest that holds both, for
-    u64 beside signed ones f64.
+    PyTorch promotes u16, u32 and u64 with no other integer and not with bool. Here the smallest type that holds both is
+    taken, and f64 for u64 with a signed integer.
     """
     if a is b:
         return a
@@ -296,7 +304,7 @@ def promote(a: DType, b: DType) -> DType:
 
 
 def _signed(bits: int) -> DType:
-    """The smallest signed type of tensors with so many bits, f64 beyond 64."""
+    """Return the smallest signed integer type of at least this many bits; f64 beyond 64."""
     return next((d for d in sorted(ALL, key=lambda d: d.bits) if d.kind == "i" and d.bits >= bits), float64)
 
 
@@ -304,7 +312,8 @@ _DIGITS = {"f64": 53, "f32": 24, "f16": 11, "bf16": 8}
 
 
 def holds_all(wide: DType, narrow: DType) -> bool:
-    """Whether another type ``wide`` has all numbers of ``narrow``; complex types are not asked for."""
+    """Return whether a different type ``wide`` represents all numbers of ``narrow`` exactly; False for complex
+    types."""
     if wide is narrow or wide.kind in "bcp" or narrow.kind in "cp":
         return False
     if narrow.kind == "b":
@@ -318,7 +327,7 @@ def holds_all(wide: DType, narrow: DType) -> bool:
 
 
 def scalar_type(value: complex | np.generic, against: DType) -> DType:
-    """The type a Python scalar takes beside a tensor of type ``against``: a scalar never widens within its category."""
+    """Return the type of a Python scalar next to a tensor of type ``against``: it never widens within its category."""
     if isinstance(value, (bool, np.bool_)):
         return against
     if isinstance(value, (int, np.integer)):
@@ -329,7 +338,7 @@ def scalar_type(value: complex | np.generic, against: DType) -> DType:
 
 
 def python_scalar_type(value: complex | np.generic) -> DType:
-    """The type of a tensor made from a lone Python scalar."""
+    """Return the type of a tensor made from a Python scalar alone."""
     if isinstance(value, (bool, np.bool_)):
         return bool_
     if isinstance(value, (complex, np.complexfloating)):

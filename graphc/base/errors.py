@@ -39,9 +39,9 @@ __all__ = [
 class GraphcError(Exception):
     """Base of every error that graphc raises on purpose.
 
-    The message has up to four lines: what went wrong (with the values), ``where`` (the IR line),
-    ``from`` (module path and the user's file and line) and ``try`` (the remedy). Passes and the tracer fill
-    ``where`` and ``origin`` in when they know more than the code that raised.
+    The message has up to four lines: the fault with its values, ``where`` (the IR line), ``from`` (module path and the
+    user's file and line) and ``try`` (the remedy). Passes and the tracer fill ``where`` and ``origin`` in when they
+    know more than the code that raised.
     """
 
     def __init__(self, what: str, *, where: str | None = None, origin: str | None = None, remedy: str | None = None):
@@ -59,8 +59,8 @@ class GraphcError(Exception):
         return "\n".join(lines)
 
 
-# NOTE: PyTorch raises now one built-in class and now another for one kind of mistake; programs that catch either keep
-# working because these errors are both.
+# NOTE: PyTorch raises different built-in classes for the same mistake in different functions. Programs that catch
+# either class keep working because these errors derive from both.
 
 
 class ShapeError(GraphcError, RuntimeError, ValueError):
@@ -76,23 +76,23 @@ class AttributeValueError(GraphcError, ValueError, RuntimeError):
 
 
 class IndexRangeError(GraphcError, IndexError, RuntimeError):
-    """A dimension or an index lies outside its range."""
+    """A dimension or an index is out of range."""
 
 
 class ConditionError(GraphcError, AssertionError, RuntimeError):
-    """What must be true of a tensor's elements is false."""
+    """A condition on a tensor's elements is false."""
 
 
 class NonFiniteError(GraphcError, ArithmeticError, RuntimeError):
-    """A NaN or an infinity was made of finite numbers."""
+    """Finite numbers gave a NaN or an infinity."""
 
 
 class StoppedError(GraphcError, RuntimeError):
-    """``debug`` has stopped where it was asked to."""
+    """``debug`` stopped at the requested point."""
 
 
 class WorkerError(GraphcError, RuntimeError):
-    """A worker process of a loader could not start, or is no more."""
+    """A worker process of a loader could not start, or has died."""
 
 
 class ArgumentError(GraphcError, TypeError, RuntimeError):
@@ -104,7 +104,7 @@ class MemoryLimitError(GraphcError, MemoryError, RuntimeError):
 
 
 class TraceError(GraphcError, RuntimeError):
-    """Python code asked for something that a traced value cannot give."""
+    """Python code needs a property of a traced value that only calls have."""
 
 
 class ValueNeededError(TraceError):
@@ -112,11 +112,11 @@ class ValueNeededError(TraceError):
 
 
 class UnsupportedError(GraphcError, NotImplementedError):
-    """An operator, element type or form of another framework has no counterpart here."""
+    """An operator, element type or construct of another framework has no counterpart here."""
 
 
 class GradientError(GraphcError, RuntimeError):
-    """A derivative was asked for that does not exist or can no longer be computed."""
+    """A derivative does not exist or can no longer be computed."""
 
 
 class ParseError(GraphcError, ValueError):
@@ -128,7 +128,7 @@ class VerifyError(GraphcError, RuntimeError):
 
 
 class PassError(GraphcError, RuntimeError):
-    """A pass failed; names the pass and those before it."""
+    """A pass failed; the message names it and the passes before it."""
 
 
 class CompileError(GraphcError, RuntimeError):
@@ -136,15 +136,15 @@ class CompileError(GraphcError, RuntimeError):
 
 
 class RealtimeError(CompileError):
-    """Machine code reaches what takes an unknown time, or what it takes could not be proven."""
+    """The time of machine code is unbounded, or could not be proven bounded."""
 
 
 class DeviceError(GraphcError, RuntimeError):
-    """A device is not there, or found that a kernel or a transfer did what it must not do."""
+    """A device is missing, or detected an invalid access of a kernel or a transfer."""
 
 
 class DistributedError(GraphcError, RuntimeError):
-    """Processes that work together cannot, or do not agree."""
+    """Cooperating processes failed to connect, or disagree."""
 
 
 class ArtifactError(GraphcError, ValueError):
@@ -156,11 +156,11 @@ class TargetError(GraphcError, ValueError):
 
 
 class HookError(GraphcError, RuntimeError):
-    """A hook returned something that its kind does not allow, or hooks of two kinds were mixed."""
+    """A hook returned a value that its kind does not allow, or hooks of two kinds were mixed."""
 
 
 class MemberError(GraphcError, AttributeError):
-    """A module has no such member, or is given one before its ``__init__`` ran."""
+    """A module has no such member, or a member is set before its ``__init__`` ran."""
 
 
 class MemberNameError(GraphcError, KeyError):
@@ -176,9 +176,9 @@ class RecompileWarning(UserWarning):
 
 
 class FallbackWarning(UserWarning):
-    """Another framework computes a part of a model that it handed over."""
+    """Another framework computes a part of a model."""
 
 
-# Users know the exceptions by the path that hands them on, and see it in tracebacks and pickles.
+# Tracebacks and pickles show the public path of the exceptions.
 for _name in __all__:
     globals()[_name].__module__ = "graphc.errors"

@@ -1,4 +1,4 @@
-"""Objects of other frameworks, told by their classes: none of these frameworks is imported."""
+"""Detection of objects of other frameworks by their class names, without importing any framework."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from graphc.base.errors import ArgumentError
 
 
 def is_foreign_tensor(value: Any) -> bool:
-    """Whether a value, which is no tensor of graphc and no NumPy array, is the tensor of another library."""
+    """Return whether a value, neither a graphc tensor nor a NumPy array, is a tensor of another library."""
     return hasattr(type(value), "__dlpack__")
 
 
 def no_foreign_module(doing: str, value: Any) -> None:
-    """Raises ArgumentError for a ``torch.nn.Module`` or an ExportedProgram in the place of a module of graphc."""
-    known = {(kind.__module__.partition(".")[0], kind.__name__) for kind in type(value).__mro__}
-    if known & {("torch", "Module"), ("torch", "ExportedProgram")}:
+    """Raise ArgumentError for a ``torch.nn.Module`` or an ExportedProgram where a graphc module is needed."""
+    class_names = {(kind.__module__.partition(".")[0], kind.__name__) for kind in type(value).__mro__}
+    if class_names & {("torch", "Module"), ("torch", "ExportedProgram")}:
         raise ArgumentError(
             f"{doing}: {type(value).__name__} is a model of PyTorch",
-            remedy="graphc.from_torch(model, example_arguments) makes a module of graphc of it",
+            remedy="convert it: graphc.from_torch(model, example_arguments)",
         )

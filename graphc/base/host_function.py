@@ -1,4 +1,4 @@
-"""A Python function that compiled code calls: what it takes and gives."""
+"""Description of a Python function that compiled code calls: its operands, results and calling convention."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ Spec = tuple[tuple[int, ...], np.dtype[Any]]
 
 
 class HostFunction(NamedTuple):
-    """A Python function that compiled code calls."""
+    """Python function that compiled code calls."""
 
     name: str
-    """What messages call it."""
+    """Name in messages."""
     function: Callable[..., Any]
-    """Takes the state of the run (a dictionary of its own for each call of compiled code, which the backward pass of
-    that call gets too) and read-only arrays, and returns a sequence of arrays of the types of ``results``."""
+    """Called with the state of the run and read-only arrays; returns a sequence of arrays of the types in ``results``.
+    The state is a dictionary per call of compiled code, shared with the backward pass of that call."""
     operands: tuple[Spec, ...]
     results: tuple[Spec, ...]
     takes_only: bool = False
-    """Whether it takes numbers as if the call had ended: what it changes is for the next one."""
+    """Whether the function only receives values, as if the call had ended: its changes take effect in the next call."""
     lends: bool = False
-    """Whether it gets the memory of operands and results, in this order behind the state, and fills the latter itself,
-    at once or until a later call that has both among its operands. It returns nothing, and is called once in a run."""
+    """Whether the function borrows the memory of operands and results, passed in this order after the state, and writes
+    the results itself, either at once or before a later call that has both among its operands. It returns nothing, and
+    is called once per run."""

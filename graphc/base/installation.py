@@ -76,7 +76,7 @@ def read_installation(root: Path, search: Sequence[str]) -> Installation:
     """Return the source of the package in the folder ``root``.
 
     Metadata next to the package describe it. Metadata elsewhere on the path ``search`` count only where they link to
-    ``root``: another installation of graphc may stand behind a clone on ``sys.path``.
+    ``root``: another installation of graphc may follow a clone on ``sys.path``.
     """
     for url in _direct_urls([str(root)]):
         return _from_direct_url(url)

@@ -1,4 +1,4 @@
-"""Signal handlers that run while a function is traced: what they compute is none of the trace's business."""
+"""Isolation of Python signal handlers from the current trace, so that their ops are not recorded."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Handler = Callable[[int, FrameType | None], Any]
 
 
 class _Outside:
-    """A handler of a signal that runs in the context that the trace was started from."""
+    """Signal handler that runs in the context in which the trace was started."""
 
     def __init__(self, handler: Handler, context: Context):
         self.handler = handler
@@ -25,26 +25,26 @@ class _Outside:
 
 
 OUTSIDE = _Outside.__call__.__code__
-"""The code that runs handlers outside."""
+"""Code object that runs the isolated handlers."""
 
 
 @contextmanager
 def kept_outside() -> Iterator[None]:
-    """While the block runs, Python's handlers of signals run as if they had been called before it: eagerly, with no
-    dispatcher, grad mode or recording of the block. To be entered before any of these is set."""
+    """Run Python's signal handlers in the caller's context while the block runs: eagerly, without its dispatcher, grad
+    mode or recording. Enter this block before any of them is set."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     context = copy_context()
-    placed = {}
+    wrappers = {}
     for number in signal.valid_signals():
         handler = signal.getsignal(number)
         if callable(handler) and not isinstance(handler, _Outside) and handler is not signal.default_int_handler:
-            placed[number] = _Outside(handler, context)
-            signal.signal(number, placed[number])
+            wrappers[number] = _Outside(handler, context)
+            signal.signal(number, wrappers[number])
     try:
         yield
     finally:
-        for number, outside in placed.items():
-            if signal.getsignal(number) is outside:  # The block may have installed another one.
-                signal.signal(number, outside.handler)
+        for number, wrapper in wrappers.items():
+            if signal.getsignal(number) is wrapper:  # The block may have installed another one.
+                signal.signal(number, wrapper.handler)

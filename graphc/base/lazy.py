@@ -1,4 +1,4 @@
-"""Names of a package that are loaded from its modules when they are first used."""
+"""Lazy attributes of packages, loaded from their modules on first use."""
 
 from __future__ import annotations
 
@@ -21,54 +21,58 @@ def exports(
     alone: Collection[str] = (),
     hidden: Collection[str] = (),
 ) -> Callable[[str], Any]:
-    """The ``__getattr__`` of a package: ``names`` maps each name to ``module`` (the name itself is a submodule) or to
-    ``module:attribute``. What was loaded is kept in ``namespace``. ``front`` is a module of which all names are the
-    package's, too; it is loaded before anything else is but what stands ``alone``. ``__all__`` has all names but the
-    hidden ones."""
+    """Return the ``__getattr__`` of a package and collect loaded names in ``namespace``.
+
+    ``names`` maps each name to ``module`` (the name is a submodule) or to ``module:attribute``. All public names of the
+    module ``front`` belong to the package too; it is loaded before any other name except those in ``alone``.
+    ``__all__`` lists all names except the ``hidden`` ones.
+    """
     pending = [front] if front else []
 
     def load(name: str) -> Any:
         if pending and name not in alone:
             with section():
-                found = vars(import_module(pending[0]))
-            namespace.update({n: v for n, v in found.items() if not n.startswith("_") and n not in names})
-            namespace["__all__"] = sorted({*found["__all__"], *names} - {*hidden})
+                members = vars(import_module(pending[0]))
+            namespace.update({n: v for n, v in members.items() if not n.startswith("_") and n not in names})
+            namespace["__all__"] = sorted({*members["__all__"], *names} - {*hidden})
             pending.clear()
         if name in namespace:
             return namespace[name]
         target = names.get(name)
         if target is None:
-            known = PACKAGE if "." not in package else {}
-            raise missing(f"module {package!r}", name, known, sys.modules.get(package))
+            replacements = PACKAGE if "." not in package else {}
+            raise missing(f"module {package!r}", name, replacements, sys.modules.get(package))
         module, _, attribute = target.partition(":")
         with section():
-            found = import_module(module)
-        namespace[name] = getattr(found, attribute) if attribute else found
+            loaded = import_module(module)
+        namespace[name] = getattr(loaded, attribute) if attribute else loaded
         return namespace[name]
 
     return load
 
 
 def known_as(path: str, source: str, **private: str) -> None:
-    """Makes ``path`` an import path of PyTorch: a module, in a file of its own or not, that also has the public names
-    of the module ``source`` and the ``private`` ones (``_ConvNd="module:attribute"``), which are looked up when they
-    are asked for. The package of ``path`` calls it while it is loaded, so that ``import path`` finds it."""
+    """Register ``path`` as an import path of PyTorch: a module with the public names of the module ``source``.
+
+    The module may have a file of its own. ``private`` adds names (``_ConvNd="module:attribute"``), which are resolved
+    on first use. The package of ``path`` calls this while it is loaded, so that ``import path`` works.
+    """
     package, _, name = path.rpartition(".")
     module = sys.modules.setdefault(path, ModuleType(path, f"An import path of PyTorch, for names of {source}."))
 
-    def load(wanted: str) -> Any:
-        place, _, attribute = private.get(wanted, f"{source}:{wanted}").partition(":")
-        if wanted not in private and wanted.startswith("_") and wanted != "__all__":
-            raise missing(f"module {path!r}", wanted, {}, module)
+    def load(attribute_name: str) -> Any:
+        target_module, _, attribute = private.get(attribute_name, f"{source}:{attribute_name}").partition(":")
+        if attribute_name not in private and attribute_name.startswith("_") and attribute_name != "__all__":
+            raise missing(f"module {path!r}", attribute_name, {}, module)
         with section():
-            return getattr(import_module(place), attribute)
+            return getattr(import_module(target_module), attribute)
 
     vars(module).setdefault("__getattr__", load)
     vars(sys.modules[package]).setdefault(name, module)
 
 
 def deferred(target: str) -> Callable[..., Any]:
-    """A function that calls ``module:attribute``, which is imported with its first call."""
+    """Return a function that imports ``module:attribute`` on its first call and calls it."""
     module, _, attribute = target.partition(":")
 
     def call(*args: Any, **kwargs: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Where a node of the graph came from: the module path and the user's file and line."""
+"""Origins of graph nodes: the module path and the user's file and line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LIBRARY = os.path.dirname(os.__file__) + os.sep
 
 @dataclass(frozen=True)
 class Location:
-    """The origin of a node; all fields may be empty."""
+    """Origin of a node; all fields may be empty."""
 
     module: str = ""
     """Dotted path of the module whose forward made the node, e.g. ``features.conv1``."""
@@ -27,19 +27,19 @@ class Location:
     """Line in that file, counted from 1; 0 when unknown."""
 
     def __str__(self) -> str:
-        place = f"{self.file}:{self.line}" if self.file else ""
-        return " ".join(part for part in (self.module, place) if part)
+        position = f"{self.file}:{self.line}" if self.file else ""
+        return " ".join(text for text in (self.module, position) if text)
 
     def describe(self) -> str:
-        """The ``from`` line of an error: module path, file:line and the source text."""
+        """Return the ``from`` line of an error: module path, file:line and the source text."""
         text = linecache.getline(self.file, self.line).strip() if self.file else ""
-        place = f"{self.file}:{self.line}" if self.file else ""
-        head = ", ".join(part for part in (self.module, place) if part)
+        position = f"{self.file}:{self.line}" if self.file else ""
+        head = ", ".join(item for item in (self.module, position) if item)
         return f"{head}: {text}" if text else head
 
     @property
     def portable(self) -> Location:
-        """The same with a file that says the same on every machine, see ``portable_path``."""
+        """Copy with a machine-independent file name, see ``portable_path``."""
         return replace(self, file=portable_path(self.file))
 
 
@@ -47,19 +47,19 @@ UNKNOWN = Location()
 
 
 def raised_at(error: BaseException, module: str = "") -> Location:
-    """The location of the innermost line of the user that ``error`` passed through, or that is running now."""
-    found, step = None, error.__traceback__
-    while step is not None:
-        if not step.tb_frame.f_code.co_filename.startswith(_PACKAGE):
-            found = step
-        step = step.tb_next
-    if found is None:
+    """Return the location of the innermost user line that ``error`` passed through; else of the line that runs now."""
+    innermost, entry = None, error.__traceback__
+    while entry is not None:
+        if not entry.tb_frame.f_code.co_filename.startswith(_PACKAGE):
+            innermost = entry
+        entry = entry.tb_next
+    if innermost is None:
         return capture(module)
-    return Location(module, _display_path(found.tb_frame.f_code.co_filename), found.tb_lineno)
+    return Location(module, _display_path(innermost.tb_frame.f_code.co_filename), innermost.tb_lineno)
 
 
 def user_frame() -> FrameType | None:
-    """The innermost frame outside of the graphc package, or None."""
+    """Return the innermost frame outside of the graphc package, or None."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame = frame.f_back
@@ -67,8 +67,10 @@ def user_frame() -> FrameType | None:
 
 
 def line_of_thread(thread: int) -> Location:
-    """The innermost line outside of graphc and of Python's own library that a thread is at now; the thread is known by
-    ``threading.get_ident()``."""
+    """Return the innermost line outside of graphc and the standard library in a running thread.
+
+    ``thread`` is an identifier of ``threading.get_ident()``.
+    """
     frame = sys._current_frames().get(thread)
     while frame is not None and frame.f_code.co_filename.startswith((_PACKAGE, _LIBRARY, "<frozen ")):
         frame = frame.f_back
@@ -76,12 +78,12 @@ def line_of_thread(thread: int) -> Location:
 
 
 def is_of_package(file: str) -> bool:
-    """Whether a source file is one of graphc."""
+    """Return whether a source file belongs to graphc."""
     return file.startswith(_PACKAGE)
 
 
 def package_files() -> Iterator[str]:
-    """The files of graphc, relative to the package, whose code runs now, innermost first, up to the user's code."""
+    """Yield the graphc files whose code runs now, relative to the package, innermost first, up to the user's code."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         yield frame.f_code.co_filename[len(_PACKAGE) :].replace(os.sep, "/")
@@ -92,42 +94,45 @@ _relative: dict[str, str] = {}
 
 
 def _display_path(path: str) -> str:
-    known = _relative.get(path)
-    if known is None:
+    shown = _relative.get(path)
+    if shown is None:
         relative = os.path.relpath(path) if os.path.isabs(path) else path
-        known = path if relative.startswith("..") else relative
-        _relative[path] = known
-    return known
+        shown = path if relative.startswith("..") else relative
+        _relative[path] = shown
+    return shown
 
 
 def portable_path(file: str) -> str:
-    """A source file as Python's module search finds it, ``package/module.py``, wherever the package lies and whatever
-    the working directory is; its name alone where no folder of ``sys.path`` holds it."""
+    """Return a source file relative to the folder of ``sys.path`` that holds it, ``package/module.py``.
+
+    The result depends neither on where the package is installed nor on the working directory. A file outside of
+    ``sys.path`` gives its base name.
+    """
     path = os.path.abspath(file)
     folders = [folder for folder in map(os.path.abspath, sys.path) if path.startswith(folder.rstrip(os.sep) + os.sep)]
     # NOTE: the working directory and the script's own folder may both hold it; the folder nearest to the file wins.
-    found = os.path.relpath(path, max(folders, key=len)) if folders else os.path.basename(file)
-    return found.replace(os.sep, "/") if file else ""
+    name = os.path.relpath(path, max(folders, key=len)) if folders else os.path.basename(file)
+    return name.replace(os.sep, "/") if file else ""
 
 
-_given: ContextVar[Location | None] = ContextVar("graphc_location", default=None)
+_override: ContextVar[Location | None] = ContextVar("graphc_location", default=None)
 
 
 @contextmanager
 def at(location: Location) -> Iterator[None]:
-    """Makes ``capture`` return ``location`` inside the block: code that applies what was written elsewhere."""
-    token = _given.set(location)
+    """Make ``capture`` return ``location`` while the block runs, for code that applies ops written elsewhere."""
+    token = _override.set(location)
     try:
         yield
     finally:
-        _given.reset(token)
+        _override.reset(token)
 
 
 def capture(module: str = "") -> Location:
-    """The location of the user's code that is running now, inside module path ``module``, or what ``at`` says."""
-    given = _given.get()
-    if given is not None:
-        return given
+    """Return the location of the user's code that runs now, in module path ``module``, or the one that ``at`` sets."""
+    override = _override.get()
+    if override is not None:
+        return override
     frame = user_frame()
     if frame is None:
         return Location(module)

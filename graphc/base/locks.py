@@ -1,4 +1,4 @@
-"""Locks that a child after fork() finds open, and sections of work that a fork waits for."""
+"""Locks released in a child after fork(), and critical sections that a fork waits for."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from typing import Any, TypeVar
 
 _T = TypeVar("_T")
 
-PATIENCE = 10.0
-"""Seconds that a fork waits for sections of other threads; then it goes on, and the child may hang where they stood."""
+FORK_TIMEOUT = 10.0
+"""Seconds that a fork waits for sections of other threads. It then proceeds, and the child may hang on their locks."""
 
 
 class Lock:
-    """A re-entrant lock. In the child after fork() it is open unless the thread that forked held it: whoever else did
-    is not there."""
+    """Re-entrant lock. The child after fork() finds it released unless the forking thread held it, because the other
+    threads do not exist there."""
 
     def __init__(self) -> None:
         self._inner = threading.RLock()
@@ -33,7 +33,7 @@ class Lock:
         self._inner.release()
 
     def open_in_child(self) -> None:
-        """Called in the child."""
+        """Release the lock in the child, unless the thread that forked holds it."""
         if self._inner.acquire(blocking=False):
             self._inner.release()
         else:
@@ -44,31 +44,34 @@ _locks: weakref.WeakSet[Lock] = weakref.WeakSet()
 
 
 class cached_property(functools.cached_property[_T]):
-    """As in Python 3.12: without the lock of 3.11, which all objects of a class share, so that their threads wait for
-    each other, and a child after fork() for ever."""
+    """Cached property without a lock, as in Python 3.12.
+
+    The lock of 3.11 is shared by all objects of a class: their threads wait for each other, and a child after fork()
+    may wait for ever.
+    """
 
     def __get__(self, instance: Any, owner: type[Any] | None = None) -> Any:
         if instance is None:
             return self
-        found = self.func(instance)
-        return instance.__dict__.setdefault(self.attrname, found)
+        result = self.func(instance)
+        return instance.__dict__.setdefault(self.attrname, result)
 
 
 class _Sections:
-    """Work of threads that must not be cut in two by a fork, and the fork that waits for it."""
+    """Counter of the critical sections in each thread, and the fork that waits for them."""
 
     def __init__(self) -> None:
         self.changed = threading.Condition()
         self.depths: dict[int, int] = {}
-        """By thread: how many sections it is inside of."""
+        """Nesting depth of sections, by thread."""
         self.forking = 0
-        """The thread that forks, or 0."""
+        """Identifier of the forking thread, or 0."""
 
     def enter(self) -> None:
         me = threading.get_ident()
         with self.changed:
             while self.forking not in (0, me) and me not in self.depths:
-                self.changed.wait(PATIENCE)
+                self.changed.wait(FORK_TIMEOUT)
             self.depths[me] = self.depths.get(me, 0) + 1
 
     def leave(self) -> None:
@@ -80,7 +83,7 @@ class _Sections:
                 self.changed.notify_all()
 
     def before_fork(self) -> None:
-        me, end = threading.get_ident(), time.monotonic() + PATIENCE
+        me, end = threading.get_ident(), time.monotonic() + FORK_TIMEOUT
         with self.changed:
             while self.forking not in (0, me) and time.monotonic() < end:
                 self.changed.wait(end - time.monotonic())
@@ -96,15 +99,17 @@ class _Sections:
 
 _sections = _Sections()
 _libraries: list[tuple[Callable[[], object], Callable[[], object]]] = []
-"""How to take and give back the locks of libraries."""
-_taken: list[Callable[[], object]] = []
-"""What gives back the locks that the fork that is under way has taken."""
+"""Functions that acquire and release the locks of libraries."""
+_releases: list[Callable[[], object]] = []
+"""Functions that release the library locks which the current fork has acquired."""
 
 
 @contextmanager
 def section() -> Iterator[None]:
-    """A piece of work, such as one call of a compiler or one import, during which no other thread forks; a thread that
-    wants to waits. It should last for less than a second."""
+    """Keep other threads from forking while the block runs, such as one call of a compiler or one import.
+
+    Threads that want to fork wait, so a section should last less than a second.
+    """
     _watch_forks()
     _sections.enter()
     try:
@@ -114,7 +119,7 @@ def section() -> Iterator[None]:
 
 
 def hold_for_forks(take: Callable[[], object], give_back: Callable[[], object]) -> None:
-    """Makes each fork take a re-entrant lock of a library before, and give it back in parent and child."""
+    """Make each fork acquire a re-entrant lock of a library first, and release it in parent and child."""
     _libraries.append((take, give_back))
 
 
@@ -122,12 +127,12 @@ def _before_fork() -> None:
     _sections.before_fork()
     for take, give_back in list(_libraries):
         take()
-        _taken.append(give_back)
+        _releases.append(give_back)
 
 
 def _after_fork_in_parent() -> None:
-    while _taken:
-        _taken.pop()()
+    while _releases:
+        _releases.pop()()
     _sections.after_fork()
 
 
@@ -137,14 +142,14 @@ def _after_fork_in_child() -> None:
     _sections = _Sections()
     if mine:
         _sections.depths[threading.get_ident()] = mine
-    while _taken:
-        _taken.pop()()
+    while _releases:
+        _releases.pop()()
 
 
 @functools.cache
 def _watch_forks() -> None:
-    # NOTE: what is registered last runs first. These modules take locks of theirs before a fork, which sections may
-    # want to have; so they are loaded first.
+    # NOTE: the handler that is registered last runs first. These modules acquire locks of theirs before a fork, which
+    # sections may need, so load them first.
     for name in ("logging", "concurrent.futures.thread"):
         import_module(name)
     os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)

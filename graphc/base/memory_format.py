@@ -1,4 +1,4 @@
-"""Memory formats and layouts by PyTorch's names: hints, since tensors are dense and lie as the compiler needs them."""
+"""Memory formats and layouts with PyTorch's names: hints without effect, since the compiler chooses layouts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = [
 
 
 class _Name:
-    """One of a few values, known by its name."""
+    """Enumeration value, represented by its name."""
 
     def __init__(self, name: str):
         self._name = name
@@ -31,11 +31,12 @@ class _Name:
 
 
 class memory_format(_Name):
-    """An order of dimensions in memory. Eager tensors are row-major, or views of what is; compiled code chooses."""
+    """Order of dimensions in memory. Eager tensors are row-major or views of row-major data; compiled code chooses its
+    own."""
 
 
 class layout(_Name):
-    """How elements are stored: ``strided`` is the only way."""
+    """Storage of elements; ``strided`` is the only one."""
 
 
 contiguous_format, preserve_format = memory_format("contiguous_format"), memory_format("preserve_format")
@@ -43,19 +44,20 @@ channels_last, channels_last_3d = memory_format("channels_last"), memory_format(
 strided = layout("strided")
 
 HINTS = frozenset({"layout", "memory_format", "pin_memory"})
-"""Arguments of functions that make tensors, which say how these are to lie in memory."""
+"""Arguments of tensor constructors that are hints about storage."""
 
 
-def without_hints(name: str, given: dict[str, Any]) -> dict[str, Any]:
-    """Arguments without those of HINTS. Raises ArgumentError for a layout that is not dense, and for what is no hint of
-    its kind."""
-    if given.get("layout") not in (None, strided):
-        raise ArgumentError(f"{name}: tensors are dense, not {given['layout']!r}", remedy="layout=graphc.strided")
-    check_format(name, given.get("memory_format"))
-    return {key: value for key, value in given.items() if key not in HINTS}
+def without_hints(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Remove the arguments in HINTS. Raises ArgumentError for a sparse layout, and for a wrong type of hint."""
+    if arguments.get("layout") not in (None, strided):
+        raise ArgumentError(
+            f"{name}: tensors are dense, not {arguments['layout']!r}", remedy="pass layout=graphc.strided"
+        )
+    check_format(name, arguments.get("memory_format"))
+    return {key: value for key, value in arguments.items() if key not in HINTS}
 
 
-def check_format(name: str, given: Any) -> None:
-    """Raises ArgumentError for what is no memory format."""
-    if given is not None and not isinstance(given, memory_format):
-        raise ArgumentError(f"{name}: {given!r} is no memory format", remedy="graphc.contiguous_format")
+def check_format(name: str, value: Any) -> None:
+    """Raise ArgumentError unless the value is a memory format or None."""
+    if value is not None and not isinstance(value, memory_format):
+        raise ArgumentError(f"{name}: {value!r} is no memory format", remedy="pass graphc.contiguous_format")

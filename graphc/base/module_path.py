@@ -1,4 +1,4 @@
-"""The modules whose call is running in this thread, and the dotted path of the innermost one."""
+"""Module scopes: the modules whose calls are running in this thread, and the dotted path of the innermost one."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from graphc.base.location import raised_at
 
 
 class NamedModules(Protocol):
-    """What this file needs of a module."""
+    """Module as this file needs it."""
 
     def named_modules(self) -> Iterator[tuple[str, Any]]: ...
 
 
 class Scope:
-    """One outermost call: its root, the modules running inside, and what others remember until it ends."""
+    """Scope of one outermost call: its root, the modules running inside, and notes that live until it ends."""
 
     def __init__(self, root: NamedModules | None, explicit: bool = False):
         self.root = root
-        """The module that paths are relative to; None in a scope opened for a function."""
+        """Module that paths are relative to; None in a scope that was opened for a function."""
         self.explicit = explicit
-        """Opened by ``open_scope``, so it does not end with the outermost module's call."""
+        """Whether ``open_scope`` opened it, so that it does not end with the outermost module's call."""
         self.stack: list[NamedModules] = []
         """Modules whose call is running, outermost first."""
         self.memory: dict[Hashable, Any] = {}
-        """Notes that live as long as the outermost call, e.g. occurrence counts of random streams."""
+        """Notes that live as long as the outermost call, e.g. counts of random streams."""
         self._paths: dict[int, tuple[Any, str]] = {}
-        """Module (kept alive, so that its id stays its own) and path."""
+        """Module and path, by the module's id; the reference keeps the id from being reused."""
 
     def path(self, depth: int) -> str:
-        """The dotted path of ``stack[depth]`` relative to the root, or to ``stack[0]`` where the scope has no root.
+        """Return the dotted path of ``stack[depth]`` relative to the root, or to ``stack[0]`` in a scope without root.
 
-        A module that is not registered below it is named after its caller and its class.
+        An unregistered module is named after its caller and its class.
         """
         root = self.stack[0] if self.root is None else self.root
         if id(root) not in self._paths:
@@ -47,15 +47,15 @@ class Scope:
         return path
 
     def continued(self) -> Scope:
-        """A scope for a trace in the middle of this one: the same modules run, and what it notes is its own."""
-        found = Scope(self.root, explicit=True)
-        found.stack = list(self.stack)
-        found.memory = {key: dict(value) if isinstance(value, dict) else value for key, value in self.memory.items()}
-        found._paths = self._paths
-        return found
+        """Return a copy for a trace that starts inside this scope: the same running modules, separate notes."""
+        copy = Scope(self.root, explicit=True)
+        copy.stack = list(self.stack)
+        copy.memory = {key: dict(value) if isinstance(value, dict) else value for key, value in self.memory.items()}
+        copy._paths = self._paths
+        return copy
 
     def place_of(self, module: NamedModules | None) -> tuple[str, str]:
-        """Path of the innermost running module, and the one that ``module`` has when it is called by that."""
+        """Return the path of the innermost running module, and the path of ``module`` when that module calls it."""
         caller = self.path(len(self.stack) - 1) if self.stack else ""
         return caller, caller if module is None else self._path_of(module, caller)
 
@@ -70,7 +70,7 @@ _scope: ContextVar[Scope | None] = ContextVar("graphc_module_scope", default=Non
 
 
 def enter(module: NamedModules) -> None:
-    """Notes that the call of ``module`` begins; the outermost one opens a scope. Must be paired with ``leave``."""
+    """Push ``module`` on the stack of running calls; the outermost call opens a scope. Pair with ``leave``."""
     scope = _scope.get()
     if scope is None:
         scope = Scope(module)
@@ -79,7 +79,7 @@ def enter(module: NamedModules) -> None:
 
 
 def leave() -> None:
-    """Notes that the innermost call ends; with the outermost one its scope ends too."""
+    """Pop the innermost call; the outermost call also closes its scope."""
     scope = _scope.get()
     if scope is None:
         return
@@ -90,7 +90,7 @@ def leave() -> None:
 
 @contextmanager
 def open_scope(root: NamedModules | None = None) -> Iterator[Scope]:
-    """A new scope for a call that is no module's, such as a traced or compiled function.
+    """Open a scope for a call other than a module's, such as a traced or compiled function.
 
     Modules called inside share it. With ``root``, their paths are relative to it.
     """
@@ -103,12 +103,12 @@ def open_scope(root: NamedModules | None = None) -> Iterator[Scope]:
 
 
 def scope() -> Scope | None:
-    """The scope of the outermost call that is running, or None outside of any."""
+    """Return the scope of the outermost running call, or None outside of any call."""
     return _scope.get()
 
 
 def outermost() -> NamedModules | None:
-    """The outermost module whose call is running, or None."""
+    """Return the outermost module whose call is running, or None."""
     current = _scope.get()
     if current is None:
         return None
@@ -116,13 +116,14 @@ def outermost() -> NamedModules | None:
 
 
 def innermost() -> NamedModules | None:
-    """The innermost module whose call is running, or None."""
+    """Return the innermost module whose call is running, or None."""
     current = _scope.get()
     return current.stack[-1] if current is not None and current.stack else None
 
 
 def current_path() -> str:
-    """The dotted path of the innermost running module relative to the outermost one; '' for that one or outside."""
+    """Return the dotted path of the innermost running module relative to the outermost one; '' for that one or
+    outside."""
     current = _scope.get()
     if current is None or not current.stack:
         return ""
@@ -130,7 +131,7 @@ def current_path() -> str:
 
 
 def note_origin(error: GraphcError) -> None:
-    """Fills in the running module and the user's line in an error that does not say where it was raised."""
+    """Fill in the running module and the user's line in an error without an origin."""
     if error.origin is None:
         try:
             module = current_path()
@@ -141,8 +142,8 @@ def note_origin(error: GraphcError) -> None:
 
 @contextmanager
 def outside(scope: Scope | None = None) -> Iterator[None]:
-    """Runs the block as if no module's call was running, such as a trace that starts in the middle of one, or in
-    another scope."""
+    """Hide the running modules while the block runs, or replace their scope, e.g. for a trace that starts inside a
+    call."""
     token = _scope.set(scope)
     try:
         yield

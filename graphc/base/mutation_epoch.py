@@ -1,4 +1,4 @@
-"""The mutation epoch: the number of changes of modules and tensors; while it stands still, no guard is looked at."""
+"""Mutation epoch: a counter of changes to modules and tensors. While it is unchanged, no guard needs to be checked."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Any
 from graphc.base.public import reduced
 
 EPOCH = [0]
-"""How often a module gained, lost or replaced a member or another attribute, or a tensor was given other memory or
-another requires_grad, anywhere in the process."""
+"""Number of changes in this process: a module gained, lost or replaced a member or another attribute, or a tensor got
+other memory or another requires_grad. A list of one, so that importers share it."""
 
 
 def note() -> None:
-    """Counts a change."""
+    """Count a change, so that guards are checked again."""
     EPOCH[0] += 1
 
 
 class Members(OrderedDict[Any, Any]):
-    """The parameters, buffers, children or hooks of a module; every change of it is counted."""
+    """Parameters, buffers, children or hooks of a module; every change increments the epoch."""
 
     def __setitem__(self, key: Any, value: Any) -> None:
         EPOCH[0] += 1
@@ -29,22 +29,22 @@ class Members(OrderedDict[Any, Any]):
         super().__delitem__(key)
 
     def pop(self, key: Any, *default: Any) -> Any:  # type: ignore[override]
-        """As of a dictionary."""
+        """Remove and return a member, as ``dict.pop`` does."""
         EPOCH[0] += 1
         return super().pop(key, *default)
 
     def popitem(self, last: bool = True) -> tuple[str, Any]:
-        """As of an ordered dictionary."""
+        """Remove and return the last or first member, as ``OrderedDict.popitem`` does."""
         EPOCH[0] += 1
         return super().popitem(last)
 
     def setdefault(self, key: Any, default: Any = None) -> Any:
-        """As of a dictionary."""
+        """Return a member, adding ``default`` if it is missing."""
         EPOCH[0] += 1
         return super().setdefault(key, default)
 
     def update(self, *others: Any, **members: Any) -> None:
-        """As of a dictionary."""
+        """Add or replace members."""
         EPOCH[0] += 1
         super().update(*others, **members)
 
@@ -53,12 +53,12 @@ class Members(OrderedDict[Any, Any]):
         return super().__ior__(other)
 
     def move_to_end(self, key: Any, last: bool = True) -> None:
-        """As of an ordered dictionary."""
+        """Move a member to either end of the order."""
         EPOCH[0] += 1
         super().move_to_end(key, last)
 
     def clear(self) -> None:
-        """As of a dictionary."""
+        """Remove all members at once."""
         EPOCH[0] += 1
         super().clear()
 
@@ -67,4 +67,4 @@ class Members(OrderedDict[Any, Any]):
 
 
 COMMON_HOOKS: list[Members] = []
-"""The hooks that run at the call of every module, one table for each kind."""
+"""Hooks that run at the call of every module, one table for each kind."""

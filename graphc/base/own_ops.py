@@ -1,4 +1,4 @@
-"""Names of the ops that files of the user define in this process: a model file names them, and lacks their rules."""
+"""Names of the ops that user code defines in this process. A model file names them, and lacks their rules."""
 
 from __future__ import annotations
 

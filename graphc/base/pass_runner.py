@@ -1,4 +1,4 @@
-"""The loop that runs the passes of both pipelines: it verifies, prints and times, and names the pass that fails."""
+"""Pass runner of both pipelines: runs, verifies, prints and times passes, and names the pass that fails."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from graphc.base.errors import GraphcError, PassError
 
 
 class Named(Protocol):
-    """What the loop asks of a pass; what it takes and returns is the business of its pipeline."""
+    """Pass as the runner needs it; its input and output types depend on the pipeline."""
 
     @property
     def name(self) -> str:
-        """The name under which options, errors and logs mention the pass."""
+        """Name of the pass in options, errors and logs."""
         ...
 
 
@@ -26,34 +26,34 @@ T = TypeVar("T")
 
 
 SEEN: set[str] = set()
-"""Names of all passes that have run in this process, those of users too."""
+"""Names of all passes that have run in this process, users' passes included."""
 
 
 @dataclass(frozen=True)
 class PassRun:
-    """What one pass of a pipeline did to one graph, program or nest."""
+    """Record of one pass that ran on one graph, program or nest."""
 
     name: str
     changed: int
-    """How many nodes, kernels, calls or decisions are not as they were; 0 where it found nothing to do."""
+    """Number of nodes, kernels, calls or decisions that the pass changed."""
     seconds: float
     reasons: tuple[str, ...] = ()
-    """Why it chose what it chose, a line for each choice."""
+    """Reasons for its choices, a line each."""
     steps: tuple[PassRun, ...] = ()
-    """For a pass that runs a list of its own on each kernel: what each step did to all of them together."""
+    """For a pass that runs its own list of passes on each kernel: the totals of each of those."""
 
 
 def added_up(runs: Iterable[PassRun]) -> tuple[PassRun, ...]:
-    """One run for each name, with changes and times added up, without reasons."""
-    found: dict[str, PassRun] = {}
+    """Merge the runs of each name into one with total changes and time; reasons are dropped."""
+    totals: dict[str, PassRun] = {}
     for run in runs:
-        known = found.get(run.name, PassRun(run.name, 0, 0.0))
-        found[run.name] = PassRun(run.name, known.changed + run.changed, known.seconds + run.seconds)
-    return tuple(found.values())
+        total = totals.get(run.name, PassRun(run.name, 0, 0.0))
+        totals[run.name] = PassRun(run.name, total.changed + run.changed, total.seconds + run.seconds)
+    return tuple(totals.values())
 
 
 class Outcome(NamedTuple, Generic[T]):
-    """What the application of a pass gives."""
+    """Result of a pass: the new IR, and the changes."""
 
     left: T
     changed: int
@@ -63,23 +63,24 @@ class Outcome(NamedTuple, Generic[T]):
 
 @dataclass(frozen=True)
 class Runner(Generic[P, T]):
-    """How the passes of one pipeline are run."""
+    """Functions by which one pipeline applies, verifies and prints."""
 
     run: Callable[[P, T], Outcome[T]]
-    """Applies a pass."""
+    """Apply a pass."""
     verify: Callable[[T], None]
     text: Callable[[T], str]
     is_stage: bool = True
-    """Whether what the last pass leaves is the end of a stage, and verified with GRAPHC_VERIFY=stage."""
+    """Whether the last pass ends a stage, whose result GRAPHC_VERIFY=stage verifies."""
 
-    def __call__(self, passes: Sequence[P], given: T) -> tuple[T, list[PassRun]]:
-        """What the passes leave, one after the other, and what each of them did.
+    def __call__(self, passes: Sequence[P], subject: T) -> tuple[T, list[PassRun]]:
+        """Run passes in order; return the result and the record of each pass.
 
-        With GRAPHC_VERIFY=pass each result is verified; those of GRAPHC_PRINT_AFTER are printed to stderr. Raises
-        PassError, naming the pass and those before it, when one fails or leaves something wrong."""
+        GRAPHC_VERIFY=pass verifies each result; GRAPHC_PRINT_AFTER prints results to stderr. Raises PassError with the
+        names of the failing pass and of those before it.
+        """
         options = config.read()
         ends = self.is_stage and options.verify == "stage"
-        present, runs = given, list[PassRun]()
+        present, runs = subject, list[PassRun]()
         for i, step in enumerate(passes):
             SEEN.add(step.name)
             start = time.perf_counter()
@@ -103,5 +104,5 @@ def _failure(passes: Sequence[Named], i: int, error: GraphcError) -> PassError:
         f"pass {passes[i].name} failed (passes before it: {before}): {error.what}",
         where=error.where,
         origin=error.origin,
-        remedy="GRAPHC_VERIFY=pass GRAPHC_PRINT_AFTER=all shows what every pass leaves",
+        remedy="set GRAPHC_VERIFY=pass GRAPHC_PRINT_AFTER=all to see the result of every pass",
     )

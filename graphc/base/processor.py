@@ -1,4 +1,4 @@
-"""Detected instruction set: processor features that this process may use, at most those of GRAPHC_MAX_ISA."""
+"""Detected instruction set: processor features usable in this process, limited by GRAPHC_MAX_ISA."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from graphc.base.errors import ArgumentError
 _SYSTEM_CALL = 158
 """Number of ``arch_prctl`` on x86-64."""
 _REQUEST = 0x1023
-"""ARCH_REQ_XCOMP_PERM: asks for a part of the state that threads are switched with."""
+"""ARCH_REQ_XCOMP_PERM: requests an extended state component for the threads of the process."""
 _TILE_DATA = 18
-"""The part that holds tiles, 8 KiB which a process has to ask for."""
+"""XFEATURE_XTILEDATA, the component of AMX tiles: 8 KiB per thread, which a process must request."""
 _TILES = "amx-"
-"""How the names of the features begin that work on tiles."""
+"""Prefix of AMX feature names."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ _EVERYWHERE = frozenset({"64bit", "cmov", "cx8", "fxsr", "mmx", "sse", "sse2", "
 def detected(cpu: str, features: Mapping[str, bool]) -> tuple[str, tuple[str, ...]]:
     """Return the processor name and the sorted features to compile for, given what LLVM detects.
 
-    GRAPHC_MAX_ISA hides features beyond a level, so that any machine can compile and run what a lesser one does. Raises
+    GRAPHC_MAX_ISA hides features beyond a level, so that any machine can test code for an older one. Raises
     ArgumentError where that option is set and the processor is not x86-64.
     """
     names, limit = usable(features), config.read().max_isa
@@ -59,13 +59,15 @@ def detected(cpu: str, features: Mapping[str, bool]) -> tuple[str, tuple[str, ..
         )
     level = LEVELS[limit]
     shown = tuple(name for name in names if name in _EVERYWHERE or name in level.features)
-    # NOTE: a processor's name implies features, so a level's name is right only where all of the level is present.
+    # NOTE: a processor's name implies features, so a level's name is right only if all its features are present.
     return (level.cpu if set(level.features) <= set(shown) else cpu), shown
 
 
 def usable(features: Mapping[str, bool]) -> tuple[str, ...]:
-    """Return the sorted names of the features that are on and that this process may use. Features that work on tiles
-    need a permission of Linux, which this function asks for; all threads have it from then on."""
+    """Return the sorted names of the enabled features that this process may use.
+
+    AMX features need a permission of Linux, which this function requests; all threads have it from then on.
+    """
     on = sorted(name for name, is_on in features.items() if is_on)
     if any(name.startswith(_TILES) for name in on) and not tiles_allowed():
         return tuple(name for name in on if not name.startswith(_TILES))

@@ -1,4 +1,5 @@
-"""Names that pickles hold: classes by the path that users know, ``graphc.nn.Linear``, which stays when modules move."""
+"""Stable names in pickles: classes are stored under their public path, ``graphc.nn.Linear``, which stays when modules
+move."""
 
 from __future__ import annotations
 
@@ -19,30 +20,32 @@ KEPT = {
     "parametrized": "graphc.nn.computed:restored",
     "tensor": "graphc.tensors.tensor:restored",
 }
-"""What pickles hold and users do not name: where it lies now, by a name that stays."""
+"""Current module and attribute of objects in pickles that have no public path, by a stable name."""
 FACADES = ("graphc.optim.lr_scheduler",)
-"""Modules that re-export classes which lie beside them."""
+"""Modules that re-export classes of modules next to them."""
 
 
 @cache
 def path_of(cls: type) -> str | None:
-    """The shortest path under which a class of graphc is found, ``graphc.nn.Linear``; its name in KEPT; None for a
-    class of others."""
+    """Return the shortest path under which a class of graphc is importable, ``graphc.nn.Linear``, or its name in KEPT;
+    None for a class of another package."""
     module, name = cls.__module__, cls.__qualname__
     if not module.startswith("graphc."):
         return None
-    place = f"{module}:{name}"
-    kept = [key for key, value in KEPT.items() if value == place]
-    if kept:
-        return kept[0]
-    *packages, own = accumulate(module.split("."), "{}.{}".format)
-    places = (*packages, *FACADES, own)
-    return next((f"{p}.{name}" for p in places if getattr(sys.modules.get(p), name, None) is cls), None)
+    location = f"{module}:{name}"
+    stable = [key for key, value in KEPT.items() if value == location]
+    if stable:
+        return stable[0]
+    *packages, module_path = accumulate(module.split("."), "{}.{}".format)
+    candidates = (*packages, *FACADES, module_path)
+    return next((f"{p}.{name}" for p in candidates if getattr(sys.modules.get(p), name, None) is cls), None)
 
 
 def resolve(name: Any) -> Any:
-    """What a path or a name of KEPT stands for; anything that is no text stands for itself. Raises ArtifactError where
-    this version has nothing of that name."""
+    """Return the object with a path or a name in KEPT; values other than strings are returned unchanged.
+
+    Raises ArtifactError if this version has no such object.
+    """
     if not isinstance(name, str):
         return name
     module, _, attribute = KEPT[name].partition(":") if name in KEPT else name.rpartition(".")
@@ -53,28 +56,27 @@ def resolve(name: Any) -> Any:
     except (AttributeError, ImportError):
         raise ArtifactError(
             f"a pickle holds {name}, which graphc {VERSION} does not have",
-            remedy="the version of graphc that wrote it; save_state writes files that do not depend on classes",
+            remedy="load it with the graphc that wrote it; files of save_state do not depend on classes",
         ) from None
 
 
 def new(cls: Any, *args: Any) -> Any:
-    """An object of a class, or of the class with a path, as pickles make it before its state."""
+    """Create an object of a class, given as such or as a path, without calling ``__init__``, as pickles do."""
     kind = resolve(cls)
     return kind.__new__(kind, *args)
 
 
 def call(name: str, *args: Any) -> Any:
-    """What a function of KEPT returns."""
+    """Call a function in KEPT."""
     return resolve(name)(*args)
 
 
-# The path in pickles, whatever becomes of this module.
+# Pickles refer to these functions by this path; keep it if this module moves.
 new.__module__ = call.__module__ = "graphc.public"
 
 
 def reduced(result: Any) -> Any:
-    """What ``__reduce_ex__`` of a base class returned for an object, with the path of its class for the class where it
-    has one."""
+    """Replace the class in a result of ``__reduce_ex__`` by its public path, if it has one."""
     function, args, *rest = result
     if function is copyreg.__newobj__:  # type: ignore[attr-defined]
         function, *args = args

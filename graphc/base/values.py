@@ -1,4 +1,4 @@
-"""What a Python value is known by: two values with equal keys are the same to a program that was traced with one."""
+"""Keys of Python values: values with equal keys are interchangeable for a traced program."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ _SIZES = frozenset({Size, SizeNumber})
 _IMMUTABLE = _PLAIN | _SIZES | {float, complex}
 CONTAINERS = _SEQUENCES | _SETS | _DICTIONARIES
 _NAMED = (type, FunctionType, BuiltinFunctionType, MethodType, ModuleType, Enum, np.dtype)
-"""Objects that are known by their identity."""
+"""Classes of objects that are compared by identity."""
 LARGEST = 100_000
-"""Items up to which containers are compared by what they hold; larger ones by identity and length."""
+"""Number of items (of an array: bytes) up to which contents are compared; larger containers by identity and length."""
 DEEPEST = 16
-"""Levels of containers within each other down to which they are compared by what they hold."""
+"""Nesting depth of containers down to which contents are compared."""
 
 
 class Same:
-    """The key of a value that equals nothing but itself."""
+    """Key of a value compared by identity."""
 
     __slots__ = ("value",)
 
@@ -44,15 +44,18 @@ class Same:
 
 
 def key_of(value: Any, depth: int = 0) -> Any:
-    """The key of a value: type and bits of numbers, so that 1, 1.0 and True differ, -0.0 and 0.0 too, and NaN equals
-    NaN; items of containers; the value itself where it can be hashed by value; else its identity."""
+    """Return the key of a value.
+
+    Numbers give type and bits, so that 1, 1.0 and True differ, -0.0 and 0.0 differ, and NaN equals NaN. Containers give
+    the keys of their items, objects that hash by value themselves, all others their identity.
+    """
     kind = type(value)
     if kind in _PLAIN:
         return (kind, value)
     if kind is float:
         return (kind, value.hex())
     if kind is Size:
-        return (kind, value.terms)  # also with the ranges of its dimensions, which its text does not say
+        return (kind, value.terms)  # terms include the ranges of dimensions, which the text lacks
     if kind is SizeNumber:
         return (kind, value.function, tuple([key_of(x, depth) for x in value.operands]))
     if kind is complex:
@@ -93,38 +96,36 @@ def _is_named_tuple(kind: type[Any]) -> bool:
 
 
 def _is_known_by_value(kind: type[Any], value: Any) -> bool:
-    """Whether a value has a hash that is not that of its identity, and therefore may not change."""
+    """Return whether a value hashes by content rather than by identity, and therefore should not change."""
     if isinstance(value, _NAMED) or kind.__hash__ in (None, object.__hash__) or kind.__eq__ is object.__eq__:
         return False
     try:
         # NOTE: some classes compare element by element and hash by identity.
         return (value == value) is True and hash(value) != id(value) >> 4 and hash(value) != id(value)
-    # NOTE: methods of the user may raise anything; their object is then known by its identity.
+    # NOTE: methods of users' classes may raise anything; their object is then compared by identity.
     except Exception:
         return False
 
 
 def is_immutable(value: Any) -> bool:
-    """Whether nobody can change what a value is known by, and it holds no other objects."""
+    """Return whether a value is immutable and refers to no other objects."""
     kind = type(value)
-    return (
-        kind in _PLAIN or kind in _SIZES or kind in (float, complex) or isinstance(value, (np.generic, Enum, np.dtype))
-    )
+    return kind in _IMMUTABLE or isinstance(value, (np.generic, Enum, np.dtype))
 
 
 def is_named(value: Any) -> bool:
-    """Whether a value is a function, class, module or the like, or an object of graphc, which is known by its identity
-    and looked at where it is used."""
+    """Return whether a value is a function, class, module or the like, or an object of graphc: those are compared by
+    identity and checked where they are used."""
     return isinstance(value, _NAMED) or any(k.__module__.startswith("graphc.") for k in type(value).__mro__)
 
 
 def is_open(value: Any) -> bool:
-    """Whether a number is a size that is known at run time, or computed from sizes."""
+    """Return whether a number is a symbolic size, or computed from one."""
     return type(value) in _SIZES
 
 
 def parts_of(value: Any) -> Iterator[Any]:
-    """The objects that a container, a partial application or a method refers to."""
+    """Yield the objects that a container, a partial application or a method refers to."""
     kind = type(value)
     if kind in _DICTIONARIES:
         yield from value.values()
@@ -137,13 +138,14 @@ def parts_of(value: Any) -> Iterator[Any]:
 
 
 def unknown_part(key: Any) -> Any:
-    """An object with neither value nor name that a key refers to, or None."""
-    open_ = [key]
-    while open_:
-        item = open_.pop()
+    """Return an object in a key that is unexpectedly compared by identity, being no function, class or the like; else
+    None."""
+    pending = [key]
+    while pending:
+        item = pending.pop()
         if isinstance(item, Same):
             if not is_named(item.value):
                 return item.value
         elif isinstance(item, (tuple, frozenset)):
-            open_.extend(item)
+            pending.extend(item)
     return None

@@ -1,1 +1,2 @@
-"""Bytes on disk: containers, archives, NumPy's files, manifests; every size is checked before memory is taken."""
+"""File formats: containers, archives, NumPy's files, manifests; readers check every size before they allocate
+memory."""

@@ -1,4 +1,4 @@
-"""Zip archives as containers of arrays: members are read whole, with every size checked before memory is taken."""
+"""Zip archives of arrays: every size is checked before memory is allocated, and members are read as a whole."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from graphc.files.container import MAX_BYTES
 
 MAX_MEMBERS = 1 << 20
 LARGEST_RATIO = 1032
-"""Most bytes that one byte of a deflate stream can stand for."""
+"""Largest expansion factor of a deflate stream."""
 FREE_BYTES = 1 << 28
-"""An archive may grow to this many bytes however small it is."""
+"""Total size up to which an archive may expand by any factor."""
 RATIO = 100
-"""Most bytes that one byte of a larger archive may stand for; trained weights compress to half at best."""
+"""Largest expansion factor of a larger archive; trained weights compress to half at best."""
 _KINDS = {zipfile.ZIP_STORED: "stored", zipfile.ZIP_DEFLATED: "deflated"}
 
 
 class Archive:
-    """An open zip archive. Raises ArtifactError when it is damaged, encrypted, or declares more than it can hold.
+    """An open zip archive. Raises ArtifactError if it is damaged, encrypted, or declares more bytes than it can hold.
 
-    Names of members are keys only: nothing is ever written to a place that an archive names.
+    Names of members are only keys: nothing is ever written to a path from an archive.
     """
 
     def __init__(self, path: str | os.PathLike[str]):
@@ -37,16 +37,16 @@ class Archive:
         try:
             self._file = zipfile.ZipFile(path)
         except (zipfile.BadZipFile, NotImplementedError, ValueError, EOFError) as error:
-            raise self.error(f"it is no zip archive that can be read: {error}") from None
+            raise self.error(f"not a readable zip archive: {error}") from None
         try:
             self._members = self._check()
-        # NOTE: also Ctrl-C, for nobody else could close the file; it is raised again.
+        # NOTE: Ctrl-C too, because no other code could close the file.
         except BaseException:
             self._file.close()
             raise
 
     def error(self, what: str, remedy: str | None = None) -> ArtifactError:
-        """The error that says ``what`` is wrong with this file."""
+        """Return an ArtifactError that names this file."""
         return ArtifactError(f"{self.path}: {what}", remedy=remedy)
 
     def _check(self) -> dict[str, zipfile.ZipInfo]:
@@ -93,25 +93,25 @@ class Archive:
         return self._members[name].file_size
 
     def is_compressed(self, name: str) -> bool:
-        """Whether a member takes other bytes in the file than it has."""
+        """Return whether a member is compressed."""
         return self._members[name].compress_type != zipfile.ZIP_STORED
 
     def read(self, name: str) -> np.ndarray:
-        """The bytes of a member as an array of its own (u8), after its checksum was compared."""
+        """Return the bytes of a member as a new u8 array, after comparing its checksum."""
         entry = self._members[name]
         data = np.empty(entry.file_size, np.uint8)
         try:
             with self._file.open(entry) as stream:
-                found = fill(stream, data)
+                count = fill(stream, data)
                 extra = stream.read(1)
         except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError, OSError) as error:
             raise self.error(f"member {name!r} is damaged: {error}", remedy="copy or save the file again") from None
-        if found != data.size or extra:
-            raise self.error(f"member {name!r} has another length than it declares")
+        if count != data.size or extra:
+            raise self.error(f"member {name!r} does not have its declared length")
         return data
 
     def close(self) -> None:
-        """Closes the file."""
+        """Close the file; members can no longer be read."""
         self._file.close()
 
     def __enter__(self) -> Self:
@@ -124,7 +124,7 @@ class Archive:
 
 
 def fill(stream: Any, data: np.ndarray) -> int:
-    """Reads from a stream into ``data`` (u8) until either ends; returns the number of bytes."""
+    """Read from a stream into ``data`` (u8) until either ends; return the number of bytes."""
     view, position = data.data, 0
     while position < data.size:
         count = stream.readinto(view[position:])

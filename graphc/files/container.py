@@ -1,4 +1,4 @@
-"""A file of named sections in which every byte is covered by a digest, and files that are never half written."""
+"""Container files: named sections, every byte covered by a SHA-256 digest, and atomic replacement of files."""
 
 from __future__ import annotations
 
@@ -22,30 +22,29 @@ import numpy as np
 from graphc.base.errors import ArtifactError
 
 MAGIC = b"\x89GCM\r\n\x1a\n"
-"""First bytes of a file; a transfer in text mode damages them."""
+"""First bytes of a container; transfers in text mode damage them, so that they are detected."""
 FORMAT_VERSION = 2
-"""Version of the layout of the file and of the fields of its manifest, which is written."""
+"""Version of the file layout and of the manifest's fields that this graphc writes."""
 OLDEST_VERSION = 1
-"""The oldest one that is read: the layout is the same."""
+"""Oldest version that this graphc reads; its layout is the same."""
 ALIGNMENT = 64
-"""Sections, and tensors inside of them, begin at multiples of this."""
+"""Bytes; sections, and tensors inside them, begin at multiples of it."""
 MAX_BYTES = 1 << 36
 """Largest file."""
 MAPPED_FROM = 1 << 20
-"""Bytes from which it pays to map a file: to read fewer takes a tenth of a millisecond."""
+"""Bytes from which mapping a file is faster than reading it, which takes a tenth of a millisecond for fewer."""
 _WRITE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 MAX_SECTIONS = 4096
 STALE_SECONDS = 60.0
-"""Age from which a temporary file that nobody holds locked is taken to be left by a process that died."""
+"""Age from which a temporary file without a lock counts as left by a process that died."""
 _OPEN_FILES = "/proc/self/fd"
-"""Where the open files of a process can be named."""
+"""Folder with the open files of this process."""
 _MODE = 0o666
-"""What new files may be used for, less the process's umask."""
+"""Permissions of new files, before the umask."""
 _TEMPORARY, _LINKED = ".tmp", ".linked"
-"""How names of temporary files end: of those that have one from the begin, and of those that get it when they are
-whole."""
-_NAME_KEPT = 50
-"""Characters of a file's name that its temporary files keep."""
+"""Suffixes of temporary files: of files that have a name from the start, and of files that get it once complete."""
+_NAME_LIMIT = 50
+"""Characters of a file's name in the names of its temporary files."""
 
 _HEADER = struct.Struct("<8sIIQ8x32s")
 _NAME_BYTES = 16
@@ -59,7 +58,7 @@ FOREIGN = {
     b"\x89HDF": "an HDF5 file",
     b"GGUF": "a GGUF file",
 }
-"""What other files are, by their first bytes."""
+"""Descriptions of other file formats, by their first bytes."""
 _COPY_AGAIN = "copy or export the file again"
 Section = tuple[str, int, int, bytes]
 """Name, offset, length and SHA-256 of a section."""
@@ -67,20 +66,21 @@ Section = tuple[str, int, int, bytes]
 
 @contextmanager
 def replacing(path: str | os.PathLike[str], durable: bool = True, named: bool = False) -> Iterator[BinaryIO]:
-    """A binary file that takes the place of ``path`` when the block ends without an error; otherwise nothing changes.
+    """Yield a binary file that replaces ``path`` atomically when the block ends; after an error nothing changes.
 
-    It is written as a file without a name where the file system has such files (a process that is killed leaves nothing
-    of it, but for the instant in which an old file is replaced), else, and where it has to be ``named``, beside
-    ``path``, synced, and given the name; a file that is there already passes its mode on. What is not ``durable`` is
-    not synced: after a loss of power it may be damaged. What writers of ``path`` that were killed left beside it is
-    removed.
-    Raises ArtifactError when ``path`` is a device or a folder; OSError.
+        durable: sync file and folder. Otherwise a power failure may leave a damaged file.
+        named: give the temporary file a name from the start.
+
+    The temporary file has no name if the file system supports that, so a killed process leaves nothing behind (except
+    in the instant that replaces an old file). Otherwise it is a hidden file next to ``path``. An existing file passes
+    its permissions on. Temporary files of killed writers of ``path`` are removed. Raises ArtifactError if ``path`` is a
+    device or a folder; OSError.
     """
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
         raise ArtifactError(f"{os.fspath(path)!r} is not a regular file and will not be replaced")
     if not target.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "there is no such folder to write to", str(target.parent))
+        raise FileNotFoundError(errno.ENOENT, "the folder to write to does not exist", str(target.parent))
     sweep(target)
     temporary = target.parent / f"{_temporary_prefix(target)}{secrets.token_hex(8)}{_TEMPORARY}"
     try:
@@ -88,7 +88,7 @@ def replacing(path: str | os.PathLike[str], durable: bool = True, named: bool = 
         unnamed = file is not None
         temporary = temporary.with_suffix(_LINKED) if unnamed else temporary
         with file or open(temporary, "xb") as file:
-            _hold(file.fileno())
+            _lock(file.fileno())
             if target.exists():
                 os.fchmod(file.fileno(), stat.S_IMODE(target.stat().st_mode))
             yield file
@@ -99,7 +99,7 @@ def replacing(path: str | os.PathLike[str], durable: bool = True, named: bool = 
                 if unnamed:
                     _link(file, temporary)
                 os.replace(temporary, target)
-    # NOTE: also Ctrl-C, and whatever the block that writes raises; it is raised again.
+    # NOTE: Ctrl-C too, and any exception of the block.
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
@@ -113,24 +113,25 @@ def replacing(path: str | os.PathLike[str], durable: bool = True, named: bool = 
 
 
 def _open_unnamed(folder: Path) -> BinaryIO | None:
-    """A file in a folder that has no name yet, and is gone with the process; None where there are no such files."""
+    """Open a file without a name in a folder, which disappears with the process; None if the file system has no such
+    files."""
     kind = getattr(os, "O_TMPFILE", 0)
     if not kind or not os.path.isdir(_OPEN_FILES):
         return None
     try:
         return open(os.open(folder, kind | os.O_RDWR | os.O_CLOEXEC, _MODE), "wb")
-    except OSError:  # A file system without them; another error comes again with the name.
+    except OSError:  # Not supported here; any other error recurs when a named file is opened.
         return None
 
 
 def _link(file: BinaryIO, path: Path) -> None:
-    """Gives a file without a name one."""
-    # NOTE: links are followed only where a descriptor is given, which an absolute path leaves unused.
+    """Give a name to a file without one."""
+    # NOTE: os.link follows the symbolic link in /proc only if src_dir_fd is given; the absolute path leaves it unused.
     os.link(f"{_OPEN_FILES}/{file.fileno()}", path, src_dir_fd=file.fileno())
 
 
 def _is_linked(file: BinaryIO, target: Path) -> bool:
-    """Whether a file without a name has got this one, at once; False where another file has it."""
+    """Give ``target`` as name to a file without one; return False if another file has that name."""
     try:
         _link(file, target)
     except FileExistsError:
@@ -139,11 +140,11 @@ def _is_linked(file: BinaryIO, target: Path) -> bool:
 
 
 def _temporary_prefix(target: Path) -> str:
-    return f".{target.name[:_NAME_KEPT]}."
+    return f".{target.name[:_NAME_LIMIT]}."
 
 
-def _hold(file: int) -> bool:
-    """Marks a temporary file as one whose writer lives; False when another process has done so."""
+def _lock(file: int) -> bool:
+    """Lock a temporary file, as a mark that its writer lives; return False if another process holds the lock."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -154,7 +155,7 @@ def _hold(file: int) -> bool:
 
 
 def _has_locks(file: int) -> bool:
-    """Whether the file system has locks."""
+    """Return whether the file system supports locks."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
@@ -163,7 +164,7 @@ def _has_locks(file: int) -> bool:
 
 
 def sweep(target: Path) -> None:
-    """Removes the temporary files of ``target`` whose writers died; where that fails they stay."""
+    """Remove the temporary files of ``target`` whose writers died; ignore files that cannot be removed."""
     prefix, oldest = _temporary_prefix(target), time.time() - STALE_SECONDS
     with suppress(OSError), os.scandir(target.parent) as items:
         for item in items:
@@ -174,61 +175,60 @@ def sweep(target: Path) -> None:
 
 def _sweep_one(item: os.DirEntry[str], oldest: float) -> None:
     status = item.stat(follow_symlinks=False)
-    # NOTE: a file that got its name late was locked before: where there are locks, no age is needed to tell.
+    # NOTE: a file that got its name late was locked before, so if the lock is free, its writer is dead at any age.
     is_young = status.st_mtime > oldest and not item.name.endswith(_LINKED)
     if not stat.S_ISREG(status.st_mode) or is_young or status.st_uid != os.geteuid():
         return
     file = os.open(item.path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
     try:
-        if _hold(file) and (status.st_mtime <= oldest or _has_locks(file)):
+        if _lock(file) and (status.st_mtime <= oldest or _has_locks(file)):
             os.unlink(item.path)
     finally:
         os.close(file)
 
 
 def align(offset: int) -> int:
-    """The next multiple of ALIGNMENT."""
+    """Round up to a multiple of ALIGNMENT."""
     return -(-offset // ALIGNMENT) * ALIGNMENT
 
 
-def _bytes(part: Any) -> memoryview:
-    view = memoryview(part)
+def _bytes(block: Any) -> memoryview:
+    view = memoryview(block)
     return view.cast("B") if view.nbytes else memoryview(b"")
 
 
 def write_sections(path: str | os.PathLike[str], sections: Mapping[str, Sequence[Any]], durable: bool = True) -> None:
-    """Writes a container as ``replacing`` does. A section is a sequence of bytes-like parts, one after the other.
-
+    """Write a container atomically, see ``replacing``. A section is a sequence of bytes-like blocks.
     Layout: a header of 64 bytes (magic, format version, number of sections, file size, SHA-256 of the header and the
     table), one table entry of 64 bytes per section (name, offset, length, SHA-256), then the sections in order, each at
-    the next multiple of 64 with zeros before it.
+    the next multiple of 64 after zeros.
     """
     if any(len(name.encode()) > _NAME_BYTES for name in sections):
         raise ArtifactError(f"names of sections have at most {_NAME_BYTES} bytes: {', '.join(sections)}")
-    parts = {name: [_bytes(part) for part in content] for name, content in sections.items()}
-    position = _HEADER.size + _ENTRY.size * len(parts)
+    blocks = {name: [_bytes(block) for block in content] for name, content in sections.items()}
+    position = _HEADER.size + _ENTRY.size * len(blocks)
     table, starts = b"", []
-    for name, content in parts.items():
+    for name, content in blocks.items():
         digest = hashlib.sha256()
-        for part in content:
-            digest.update(part)
+        for block in content:
+            digest.update(block)
         starts.append(align(position))
-        length = sum(part.nbytes for part in content)
+        length = sum(block.nbytes for block in content)
         table += _ENTRY.pack(name.encode(), starts[-1], length, digest.digest())
         position = starts[-1] + length
-    header = _HEADER.pack(MAGIC, FORMAT_VERSION, len(parts), position, b"")
+    header = _HEADER.pack(MAGIC, FORMAT_VERSION, len(blocks), position, b"")
     header = header[:-32] + hashlib.sha256(header[:-32] + table).digest()
     with replacing(path, durable) as file:
         file.write(header + table)
-        for start, content in zip(starts, parts.values(), strict=True):
+        for start, content in zip(starts, blocks.values(), strict=True):
             file.write(bytes(start - file.tell()))
-            for part in content:
-                file.write(part)
+            for block in content:
+                file.write(block)
 
 
 def is_container(path: str | os.PathLike[str]) -> bool:
-    """Whether a path is that of a file which begins as ``write_sections`` writes them; False for a folder. Raises
-    ArtifactError for what is neither a file nor a folder; OSError."""
+    """Return whether a file begins as ``write_sections`` writes it; False for a folder. Raises ArtifactError for other
+    kinds of files; OSError."""
     mode = os.stat(path).st_mode
     if stat.S_ISDIR(mode):
         return False
@@ -239,20 +239,20 @@ def is_container(path: str | os.PathLike[str]) -> bool:
 
 
 def read_sections(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
-    """The sections of a container as read-only byte arrays, 64-byte aligned, after every digest has been checked.
+    """Return the sections of a container as read-only byte arrays, 64-byte aligned, after checking every digest.
 
-    Nothing is allocated before the sizes are known to fit the file. Raises ArtifactError for a file that is foreign,
-    damaged, truncated, or of a newer format; OSError when it cannot be read.
+    Sizes are checked against the file before memory is allocated. Raises ArtifactError for a foreign, damaged or
+    truncated file, or a newer format; OSError.
     """
     return read_with_digest(path)[0]
 
 
 def read_with_digest(path: str | os.PathLike[str], mapped: bool | None = False) -> tuple[dict[str, np.ndarray], bytes]:
-    """The sections as ``read_sections`` gives them, and the SHA-256 that stands for all of them.
+    """Return the sections as ``read_sections`` does, and a SHA-256 digest of the whole file.
 
-    ``mapped``: they are the pages of the file itself, which processes share, and not a copy in memory. The file may be
-    replaced and removed meanwhile, but must not be written to: who makes it shorter ends this process with SIGBUS, and
-    other bytes would not be noticed. None maps a file of MAPPED_FROM bytes or more that nobody may write to.
+    ``mapped``: map the pages of the file, which processes share, instead of copying it. The file may be replaced and
+    removed meanwhile, but must not be written to: truncation ends this process with SIGBUS, and other changes go
+    undetected. ``None`` maps read-only files of MAPPED_FROM bytes or more.
     """
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
@@ -282,7 +282,7 @@ def _read_checked(file: io.BufferedReader, mapped: bool | None) -> tuple[dict[st
 
 
 def _read_body(file: io.BufferedReader, start: bytes, size: int) -> np.ndarray:
-    """All bytes of a file of which the first ones have been read already."""
+    """Read the rest of a file after its first bytes into an aligned array of the whole file."""
     body = np.empty(size + ALIGNMENT, dtype=np.uint8)
     body = body[-body.ctypes.data % ALIGNMENT :][:size]
     body[: len(start)] = np.frombuffer(start, dtype=np.uint8)
@@ -293,17 +293,17 @@ def _read_body(file: io.BufferedReader, start: bytes, size: int) -> np.ndarray:
 
 
 def is_fixed(file: int) -> bool:
-    """Whether nobody may write to an open file: it has no mode for that, or lies on a file system that is read-only."""
+    """Return whether nobody can write to an open file: no permission allows it, or its file system is read-only."""
     return not stat.S_IMODE(os.fstat(file).st_mode) & _WRITE or bool(os.fstatvfs(file).f_flag & os.ST_RDONLY)
 
 
 def _check_header(head: bytes, size: int) -> int:
-    """Number of sections of a well-formed header; raises ArtifactError."""
+    """Return the number of sections of a well-formed header; raises ArtifactError."""
     if head[: len(MAGIC)] != MAGIC[: len(head)] or not head:
         kind = next((name for start, name in FOREIGN.items() if head.startswith(start)), "something else")
         raise ArtifactError(
             f"it is not a graphc model file but {kind if head else 'empty'}",
-            remedy="a file written by graphc.export; graphc.load_state reads state dictionaries",
+            remedy="pass a file that graphc.export wrote; graphc.load_state reads state dictionaries",
         )
     if len(head) < _HEADER.size:
         raise ArtifactError(f"the file is truncated: it has only {size} bytes", remedy=_COPY_AGAIN)
@@ -311,7 +311,7 @@ def _check_header(head: bytes, size: int) -> int:
     if not OLDEST_VERSION <= version <= FORMAT_VERSION:
         raise ArtifactError(
             f"the file has format version {version}, this graphc reads versions {OLDEST_VERSION} to {FORMAT_VERSION}",
-            remedy="a newer graphc, or export the model again with this one",
+            remedy="install a newer graphc, or export the model again with this one",
         )
     if length != size:
         kind = "truncated" if size < length else "followed by foreign bytes"
@@ -322,7 +322,7 @@ def _check_header(head: bytes, size: int) -> int:
 
 
 def _check_table(table: bytes, size: int) -> list[Section]:
-    """(name, offset, length, digest) of every section, in order, without gaps or overlap; raises ArtifactError."""
+    """Return the entries of the section table, in order; raises ArtifactError for gaps or overlap."""
     entries, end = [], _HEADER.size + len(table)
     for raw, offset, length, digest in _ENTRY.iter_unpack(table):
         name = raw.rstrip(b"\0").decode("ascii", "replace")

@@ -1,4 +1,4 @@
-"""Model files of the first format, which holds one entry: what their manifests say, as records of today."""
+"""First format of model files, which hold one entry: its manifest, converted to current records."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from graphc.files.model_manifest import IR_VERSION, AssumptionSpec, EntrySpec, S
 from graphc.files.structure import Structure, check_structure
 
 ENTRY = "forward"
-"""What the only entry of such a file is called."""
+"""Name of the only entry."""
 
 
 @dataclass(frozen=True)
 class FirstStored:
-    """A tensor in the data or weights section."""
+    """Tensor in the data or weights section."""
 
     name: str
     dtype: str
@@ -28,7 +28,7 @@ class FirstStored:
 
 @dataclass(frozen=True)
 class FirstManifest:
-    """What such a file says of its model."""
+    """Manifest of a file of the first format."""
 
     name: str
     inputs: tuple[TensorSpec, ...]
@@ -45,16 +45,16 @@ class FirstManifest:
     def __post_init__(self) -> None:
         check_structure(self.structure, len(self.outputs))
         keys = {(t.section, t.name) for t in self.tensors}
-        require(len(keys) == len(self.tensors), "two tensors have one name")
-        require(all(t.section in ("weights", "data") for t in self.tensors), "a tensor lies in an unknown section")
+        require(len(keys) == len(self.tensors), "two tensors have the same name")
+        require(all(t.section in ("weights", "data") for t in self.tensors), "a tensor is in an unknown section")
 
     @property
     def records(self) -> tuple[Stored, ...]:
-        """The places of the tensors, checked."""
+        """Current records of the tensors, checked."""
         return tuple(Stored(t.name, t.dtype, t.shape, t.section, t.offset) for t in self.tensors)
 
     def entry(self, uses: tuple[str, ...]) -> EntrySpec:
-        """The only entry, which takes these weights."""
+        """Return the only entry as a current record; ``uses`` are the weights that it takes."""
         return EntrySpec(
             ENTRY,
             self.name,
@@ -69,5 +69,5 @@ class FirstManifest:
 
 
 def is_old(sections: Mapping[str, Any]) -> bool:
-    """Whether the sections of a file are those of the first format."""
+    """Return whether the sections are those of the first format."""
     return {"manifest", "graph"} <= sections.keys()

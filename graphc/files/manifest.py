@@ -1,4 +1,4 @@
-"""What the runtime knows of a native program, as plain data, and how records become JSON and come back."""
+"""Manifest of a native program, the plain data of the runtime, and strict conversion of records to and from JSON."""
 
 from __future__ import annotations
 
@@ -20,18 +20,17 @@ from graphc.files.container import ALIGNMENT, MAX_BYTES
 
 MAX_RANK = 64
 MAX_ENTRIES = 1 << 20
-"""Most tensors, buffers or ops of a file."""
+"""Largest number of tensors, buffers or ops in a file."""
 MAX_NAME = 4096
 MAX_SIZE = 16_384
 
 INTERRUPTIBLE_NS = 10_000_000
-"""Programs that are expected to take as long on one core have polls (see threads.polls), at which Ctrl-C ends them
-early; nobody waits for others."""
+"""Expected nanoseconds on one core from which programs poll for Ctrl-C (see threads.polls)."""
 PREPACKED = "%"
-"""How the path of a param begins that another program makes of weights; the rest is the name of its output there."""
+"""Prefix of the path of a param that a prepacking program makes from weights; the rest names its output there."""
 BUFFER_CLASSES = ("input", "param", "state", "output", "status", "constant", "arena")
 Extent = typing.Annotated[int, "or a size"]
-"""A number, or a size of the named dimensions that the record around it declares; in JSON the text of one."""
+"""Number, or size of the named dimensions that the record around it declares; JSON has the text of a size."""
 
 # ---- records
 
@@ -44,16 +43,16 @@ class TensorSpec:
     dtype: str
     shape: tuple[Extent, ...]
     equals: Extent | None = field(default=None, kw_only=True)
-    """The size that the only element of an input is, which is a whole number that each call gives."""
+    """For an integer argument, an i64[] input: the size that its value is."""
 
     def __post_init__(self) -> None:
         check_tensor(self.name, self.dtype, self.shape)
         good = self.equals is None or (self.dtype == "i64" and self.shape == ())
-        require(good, f"{self.name!r} is {self.dtype}{list(self.shape)}, a size is given by an i64[]")
+        require(good, f"{self.name!r} is {self.dtype}{list(self.shape)}, but an integer argument is i64[]")
 
     @property
     def pattern(self) -> tuple[Extent, ...]:
-        """The shape, as ShapePatterns takes it."""
+        """The shape in the form that ShapePatterns takes."""
         return self.shape if self.equals is None else Number((self.equals,))
 
     @property
@@ -68,30 +67,30 @@ class TensorSpec:
 
 
 def signature(name: str, inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]) -> str:
-    """Name, inputs and outputs."""
+    """Format name, inputs and outputs."""
     return f"{name}({', '.join(map(str, inputs))}) -> ({', '.join(map(str, outputs))})"
 
 
 class Recipe(NamedTuple):
-    """How a prepacking makes one of its outputs: two outputs of equal digests are equal where their inputs are."""
+    """Computation of one output of a prepacking: outputs with equal digests are equal if their inputs are."""
 
     digest: str
     inputs: tuple[int, ...]
-    """Numbers of the inputs of the prepacking that it reads, in the order that the digest counts them."""
+    """Indices of the prepacking's inputs that it reads, in the order of the digest."""
 
     def __str__(self) -> str:
         return " ".join([self.digest, *map(str, self.inputs)])
 
     @classmethod
     def parse(cls, text: str) -> Recipe:
-        """The recipe of which this is the text."""
+        """Return the recipe with this text."""
         digest, *inputs = text.split()
         return cls(digest, tuple(map(int, inputs)))
 
 
 @dataclass(frozen=True)
 class BufferSpec(TensorSpec):
-    """One argument of the native entry."""
+    """Argument of the native entry."""
 
     cls: str
     """One of BUFFER_CLASSES."""
@@ -108,53 +107,56 @@ class BufferSpec(TensorSpec):
         require((self.offset >= 0) == (self.cls == "constant"), f"buffer {self.name!r} has the offset {self.offset}")
 
     def of_shape(self, shape: tuple[int, ...]) -> BufferSpec:
-        """The same of the shape that a call has, which nothing checks: it is made anew for each size."""
-        made = object.__new__(BufferSpec)
-        made.__dict__.update(self.__dict__, shape=shape)
-        return made
+        """Return a copy with the shape of a call, without checks, because a copy is made for each new size."""
+        copy = object.__new__(BufferSpec)
+        copy.__dict__.update(self.__dict__, shape=shape)
+        return copy
 
 
 @dataclass(frozen=True)
 class TargetSpec:
-    """The machine that native code was built for."""
+    """Machine that native code was built for."""
 
     triple: str
     cpu: str
     features: tuple[str, ...]
-    """Names of the instruction set extensions that it may use, sorted; it runs only where all of them exist."""
+    """Instruction set extensions that the code may use, sorted; it runs only on machines with all of them."""
     strict_order: bool = False
-    """Whether it adds up in the order that is written (``machine.costs.Costs.strict_order``)."""
+    """Whether sums are added in source order (``machine.costs.Costs.strict_order``)."""
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """What the runtime knows of a native program: one entry, its buffers in call order, and its memory."""
+    """Description of a native program for the runtime: one entry, its buffers in call order, and its memory."""
 
     name: str
     entry: str
     """Symbol of ``void entry(void **buffers)``."""
     buffers: tuple[BufferSpec, ...]
-    """In call order: inputs, params and states as the graph orders them, then outputs, the status (one bool, false at
-    entry, which a call sets when it stops before it writes to params and states), constants, the arena last."""
+    """In call order: inputs, params and states in the order of the graph, outputs, the status, constants, the arena
+    last.
+
+    The status is one bool, false at entry; a call sets it if it stops before it writes to params and states.
+    """
     arena: Extent
-    """Bytes of scratch memory that a call needs, 64-byte aligned."""
+    """Bytes of scratch memory of a call, 64-byte aligned."""
     constants: int
     """Bytes of the constant block, 64-byte aligned."""
     target: TargetSpec
     versions: dict[str, str] = field(default_factory=dict)
     """Versions of graphc, llvmlite and llvm that built the code."""
     nanoseconds: int = 0
-    """Expected time of a call on one core, roughly; 0 when unknown. Short calls keep the interpreter lock."""
+    """Rough time of a call on one core; 0: unknown. Short calls keep the interpreter lock."""
     dims: tuple[Dimension, ...] = ()
-    """The named dimensions, in order of name; a call gives their sizes behind the address of the arena."""
+    """Named dimensions in order of name; a call passes their sizes after the address of the arena."""
     chosen: int = 0
-    """Kernels that have several versions, one of which runs in a call."""
+    """Number of kernels with several versions, one of which runs in a call."""
 
     def __post_init__(self) -> None:
         check_dims(self.dims, [*(n for b in self.buffers for n in b.pattern), self.arena])
         require(self.chosen >= 0, f"{self.chosen} kernels have several versions")
         require(self.nanoseconds >= 0, f"the expected time is {self.nanoseconds}")
-        require(self.entry.isidentifier(), f"the entry {self.entry!r} is no name")
+        require(self.entry.isidentifier(), f"the entry {self.entry!r} is not an identifier")
         require(
             is_size(self.arena) or 0 <= self.arena <= MAX_BYTES,
             f"the arena has {self.arena} bytes, at most {MAX_BYTES} are allowed",
@@ -162,11 +164,11 @@ class Manifest:
         require(0 <= self.constants <= MAX_BYTES, f"the constants take {self.constants} bytes")
         require(len(self.buffers) <= MAX_ENTRIES, f"there are {len(self.buffers)} buffers")
         names = {b.name for b in self.buffers}
-        require(len(names) == len(self.buffers), "two buffers have one name")
+        require(len(names) == len(self.buffers), "two buffers have the same name")
         for buffer in self.buffers:
             require(buffer.offset % ALIGNMENT in (0, ALIGNMENT - 1), f"constant {buffer.name!r} is not aligned")
-            inside = buffer.cls != "constant" or buffer.offset + buffer.nbytes <= self.constants
-            require(inside, f"constant {buffer.name!r} ends outside of the constant block")
+            is_inside = buffer.cls != "constant" or buffer.offset + buffer.nbytes <= self.constants
+            require(is_inside, f"constant {buffer.name!r} ends outside of the constant block")
 
     def of_class(self, *classes: str) -> tuple[BufferSpec, ...]:
         """The buffers of these classes, in call order."""
@@ -174,17 +176,17 @@ class Manifest:
 
 
 def require(condition: bool, what: str) -> None:
-    """Raises ArtifactError unless the condition holds."""
+    """Raise ArtifactError unless the condition holds."""
     if not condition:
         raise ArtifactError(what)
 
 
 def check_tensor(name: str, dtype: str, shape: tuple[int, ...]) -> None:
-    """Raises ArtifactError for a name, type or shape that is none, or beyond the limits."""
+    """Raise ArtifactError for an invalid name, type or shape, or one beyond the limits."""
     require(len(name) <= MAX_NAME, f"a name has {len(name)} characters, at most {MAX_NAME} are allowed")
     require(dtype in BY_NAME and BY_NAME[dtype].name == dtype, f"{name!r} has the unknown element type {dtype!r}")
     require(len(shape) <= MAX_RANK, f"{name!r} has rank {len(shape)}, at most {MAX_RANK} is allowed")
-    # Sizes may be negative where what a model assumes does not hold: time - 1 of a time that is more than 1.
+    # Bounds ignore the model's assumptions, so a size may look negative: time - 1 if the model assumes time > 1.
     ranges = [bounds(extent) for extent in shape]
     require(all(most >= 0 for _, most in ranges), f"{name!r} has the shape {list(shape)}")
     nbytes = prod(max(least, 1) for least, _ in ranges) * BY_NAME[dtype].itemsize
@@ -192,7 +194,7 @@ def check_tensor(name: str, dtype: str, shape: tuple[int, ...]) -> None:
 
 
 def check_dims(dims: tuple[Dimension, ...], sizes: list[Any]) -> None:
-    """Raises ArtifactError unless these declare every dimension of the sizes, in order and within limits."""
+    """Raise ArtifactError unless ``dims`` declare every dimension of the sizes, in order and within limits."""
     names = [d.name for d in dims]
     require(names == sorted(set(names)), "the dimensions are not in order of their names")
     for d in dims:
@@ -209,8 +211,10 @@ def check_dims(dims: tuple[Dimension, ...], sizes: list[Any]) -> None:
 
 
 def to_json(record: Any) -> bytes:
-    """A record as JSON; equal records give equal bytes. Sizes known at run time are texts; raises ArtifactError for one
-    whose text could not be read again."""
+    """Convert a record to JSON; equal records give equal bytes. Symbolic sizes become their text.
+
+    Raises ArtifactError for a size whose text cannot be read again.
+    """
     plain = _without_dims(asdict(record))
     return json.dumps(plain, sort_keys=True, separators=(",", ":"), allow_nan=False, default=_encode_size).encode()
 
@@ -225,26 +229,26 @@ def _encode_size(size: Any) -> str:
 
 
 _OF_DIMS: Mapping[str, Any] = {"dims": [], "assumptions": [], "chosen": 0}
-"""Fields that only records with named dimensions have, and what says that there are none."""
-_GIVEN = "equals"
-"""That which only numbers among inputs have."""
-_ORDER = "strict_order"
-"""That which only code in strict order has."""
+"""Fields that only records with named dimensions have in JSON, with their values in other records."""
+_EQUALS = "equals"
+"""Field that only integer inputs have in JSON."""
+_STRICT_ORDER = "strict_order"
+"""Field that only code in strict order has in JSON."""
 
 
 def _without_dims(value: Any) -> Any:
-    """The same, where no dimensions are declared and nothing is a size without the fields for that."""
+    """Remove optional fields with their default value."""
     if isinstance(value, (list, tuple)):
-        return [_without_dims(part) for part in value]
+        return [_without_dims(child) for child in value]
     if not isinstance(value, dict):
         return value
-    empty = {key for key in (*_OF_DIMS, _ORDER) if not value.get(key)}
-    empty |= {_GIVEN} if value.get(_GIVEN) is None else set()
-    return {key: _without_dims(part) for key, part in value.items() if key not in empty}
+    empty = {key for key in (*_OF_DIMS, _STRICT_ORDER) if not value.get(key)}
+    empty |= {_EQUALS} if value.get(_EQUALS) is None else set()
+    return {key: _without_dims(child) for key, child in value.items() if key not in empty}
 
 
 def from_json(cls: type, text: bytes) -> Any:
-    """The record of class ``cls`` that ``to_json`` wrote; raises ArtifactError for anything else."""
+    """Return the record of class ``cls`` that ``to_json`` wrote; raises ArtifactError for anything else."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -257,27 +261,27 @@ def from_json(cls: type, text: bytes) -> Any:
 
 Dims = Mapping[str, Dimension]
 Decoder = Callable[[Any, Dims], Any]
-"""Makes a value of what JSON has for it, strictly, with sizes of the dimensions that are declared around it."""
+"""Convert a JSON value strictly, with sizes of the dimensions that enclosing records declare."""
 
 
 class _Misfit(Exception):
-    """A value of the wrong kind."""
+    """A JSON value does not match its field."""
 
     def __init__(self, what: str):
         super().__init__(what)
         self.what = what
         self.place = ""
-        """Where it stands in the record, written from the inside out."""
+        """Path of the value in the record, extended from the inside out."""
 
-    def inside(self, place: str) -> _Misfit:
-        """The same of what is around."""
-        self.place = place + self.place
+    def inside(self, step: str) -> _Misfit:
+        """Prepend a step to the path."""
+        self.place = step + self.place
         return self
 
 
 @cache
 def _decoder(kind: Any) -> Decoder:
-    """The decoder of a record, a scalar type, or a tuple or dict of these, made once."""
+    """Return the decoder of a record, a scalar type, or a tuple or dict of these; cached."""
     if is_dataclass(kind):
         return _record_decoder(kind)
     origin, args = typing.get_origin(kind), typing.get_args(kind)
@@ -302,26 +306,26 @@ def _decode_plain(kind: Any, value: Any) -> Any:
 def _decode_tuple(decode: Decoder, value: Any, dims: Dims) -> tuple[Any, ...]:
     if type(value) is not list:
         _decode_plain(list, value)
-    found: list[Any] = []
+    items: list[Any] = []
     try:
         for item in value:
-            found.append(decode(item, dims))
+            items.append(decode(item, dims))
     except _Misfit as error:
-        raise error.inside(f"[{len(found)}]") from None
-    return tuple(found)
+        raise error.inside(f"[{len(items)}]") from None
+    return tuple(items)
 
 
 def _decode_dict(decode: Decoder, value: Any, dims: Dims) -> dict[str, Any]:
     if type(value) is not dict:
         _decode_plain(dict, value)
-    found: dict[str, Any] = {}
+    items: dict[str, Any] = {}
     key = ""
     try:
         for key, item in value.items():
-            found[key] = decode(item, dims)
+            items[key] = decode(item, dims)
     except _Misfit as error:
         raise error.inside(f".{key}") from None
-    return found
+    return items
 
 
 def _decode_size(text: str, dims: Dims) -> Any:
@@ -342,32 +346,32 @@ def _record_decoder(cls: Any) -> Decoder:
             value, dims = _completed(value, decoders, dims)
         if type(value) is not dict or value.keys() != decoders.keys():
             raise _Misfit(f" does not have exactly the fields {', '.join(sorted(decoders))}")
-        found: dict[str, Any] = {}
+        arguments: dict[str, Any] = {}
         name = ""
         try:
             for name, decoder in decoders.items():
-                found[name] = decoder(value[name], dims)
+                arguments[name] = decoder(value[name], dims)
         except _Misfit as error:
             raise error.inside(f".{name}") from None
-        return cls(**found)
+        return cls(**arguments)
 
     return decode
 
 
 def _completed(value: dict[str, Any], names: Mapping[str, Decoder], dims: Dims) -> tuple[dict[str, Any], Dims]:
-    """A record with the fields that are left out where they say nothing, and the dimensions that hold in it."""
+    """Add the optional fields that JSON omits; return the record and the dimensions declared in it."""
     if "dims" in names:
         try:
             declared = names["dims"](value.get("dims", []), {})
         except _Misfit as error:
             raise error.inside(".dims") from None
-        empty = [name for name, none in _OF_DIMS.items() if name in names and value.get(name) == none]
+        empty = [name for name, default in _OF_DIMS.items() if name in names and value.get(name) == default]
         if empty:
             raise _Misfit(f".{', '.join(empty)} declares none")
         dims = {d.name: d for d in declared}
-        value = {**{name: none for name, none in _OF_DIMS.items() if name in names}, **value}
-    if _GIVEN in names and value.get(_GIVEN, 0) is not None:
-        value = {_GIVEN: None, **value}
-    if _ORDER in names and value.get(_ORDER) is not False:
-        value = {_ORDER: False, **value}
+        value = {**{name: default for name, default in _OF_DIMS.items() if name in names}, **value}
+    if _EQUALS in names and value.get(_EQUALS, 0) is not None:
+        value = {_EQUALS: None, **value}
+    if _STRICT_ORDER in names and value.get(_STRICT_ORDER) is not False:
+        value = {_STRICT_ORDER: False, **value}
     return value, dims

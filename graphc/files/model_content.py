@@ -1,4 +1,4 @@
-"""A model as one file holds it: graphs as text, weights that entries share, native codes, sample calls."""
+"""Model files: graphs as text, weights that entries share, native code, sample calls."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Code(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """A call whose outputs are known."""
+    """Sample call with known outputs."""
 
     inputs: tuple[np.ndarray, ...]
     outputs: tuple[np.ndarray, ...]
@@ -49,38 +49,38 @@ class Sample(NamedTuple):
 
 @dataclass(frozen=True)
 class StoredEntry:
-    """An entry with all that belongs to it alone."""
+    """Entry with all data that belongs to it alone."""
 
     spec: EntrySpec
     text: str
     """The graph."""
     data: dict[str, np.ndarray] = field(default_factory=dict)
-    """Constants of the graph that stand beside its text, by their keys."""
+    """Constants of the graph that its text refers to by key."""
     natives: tuple[Code, ...] = ()
     golden: tuple[Sample, ...] = ()
 
 
 @dataclass(frozen=True)
 class Artifact:
-    """A model as one file holds it; ``assemble`` makes them."""
+    """Content of a model file; ``assemble`` makes it."""
 
     manifest: ModelManifest
     entries: tuple[StoredEntry, ...]
-    """As the manifest orders them."""
+    """In the order of the manifest."""
     weights: dict[str, np.ndarray]
-    """Params and states by qualified name; read-only when they come from a file."""
+    """Params and states by qualified name; read-only if read from a file."""
     digest: bytes = b""
-    """What stands for the whole content of the file that it was read from."""
+    """Digest of the file that it was read from."""
     is_old: bool = False
-    """Whether the file is of the first format, which does not say what the graph writes."""
+    """Whether the file has the first format, which does not say what the graph writes."""
 
     @property
     def first(self) -> StoredEntry:
-        """The first entry."""
+        """First entry, which a call of the model runs."""
         return self.entries[0]
 
     def entry(self, name: str) -> StoredEntry:
-        """The entry of a name; raises KeyError."""
+        """Return the entry with a name; raises KeyError."""
         return {e.spec.name: e for e in self.entries}[name]
 
 
@@ -92,31 +92,34 @@ def assemble(
     params: Collection[str] = (),
     free: Collection[str] = (),
 ) -> Artifact:
-    """A model of entries, with the places in its manifest that everything has in a file. ``params`` are the weights
-    that are parameters, ``free`` those that are constants of no program beside what entries write."""
+    """Assemble a model of entries and lay out its content as in a file.
+
+    ``params`` names the parameters among the weights. ``free`` names weights that may change between calls although no
+    entry writes them, so that programs must not treat them as constants.
+    """
     return _arranged(entries, weights, versions, params, free)[0]
 
 
 def save(path: str | os.PathLike[str], artifact: Artifact) -> ModelManifest:
-    """Writes a model to one file, atomically, and returns its manifest; equal models give equal bytes."""
+    """Write a model to one file, atomically, and return its manifest; equal models give equal bytes."""
     stored = artifact.manifest.weights
     params, free = [t.name for t in stored if t.is_param], [t.name for t in stored if t.free]
-    found, parts = _arranged(artifact.entries, artifact.weights, artifact.manifest.versions, params, free)
-    texts = {f"graph.{i}": [entry.text.encode()] for i, entry in enumerate(found.entries)}
-    write_sections(path, {"manifest": [to_json(found.manifest)], **texts, **parts})
-    return found.manifest
+    arranged, blocks = _arranged(artifact.entries, artifact.weights, artifact.manifest.versions, params, free)
+    texts = {f"graph.{i}": [entry.text.encode()] for i, entry in enumerate(arranged.entries)}
+    write_sections(path, {"manifest": [to_json(arranged.manifest)], **texts, **blocks})
+    return arranged.manifest
 
 
 def load(path: str | os.PathLike[str], mapped: bool | None = False) -> Artifact:
-    """Reads a model; every byte has been checked against its digest and every size against the limits.
+    """Read a model, checking every byte against its digest and every size against the limits.
 
-    The tensors are read-only views of one block of memory, or where it is ``mapped`` of the file, as
-    ``container.read_with_digest`` says. Raises ArtifactError and OSError.
+    The tensors are read-only views of one block of memory, or of the file if it is ``mapped``, see
+    ``container.read_with_digest``. Raises ArtifactError and OSError.
     """
     sections, digest = read_with_digest(path, mapped)
     try:
-        found = _first_model(sections) if first_format.is_old(sections) else _model(sections)
-        return replace(found, digest=digest)
+        artifact = _first_model(sections) if first_format.is_old(sections) else _model(sections)
+        return replace(artifact, digest=digest)
     except ArtifactError as error:
         error.what = f"{os.fspath(path)}: {error.what}"
         raise
@@ -126,48 +129,48 @@ def load(path: str | os.PathLike[str], mapped: bool | None = False) -> Artifact:
 
 
 class _Pool:
-    """Blocks of bytes that are kept once each, by number."""
+    """Deduplicated blocks of bytes, by index."""
 
     def __init__(self) -> None:
         self.blocks: list[Any] = []
-        self._known: dict[bytes, int] = {}
+        self._indices: dict[bytes, int] = {}
 
     def number(self, block: Any) -> int:
-        """The number of a block with this content."""
+        """Return the index of a block with this content, adding it if it is new."""
         key = hashlib.sha256(block).digest()
-        if key not in self._known:
-            self._known[key] = len(self.blocks)
+        if key not in self._indices:
+            self._indices[key] = len(self.blocks)
             self.blocks.append(block)
-        return self._known[key]
+        return self._indices[key]
 
 
 class _Tensors:
-    """Tensors that lie one after the other in a section."""
+    """Tensors of one section, stored consecutively."""
 
     def __init__(self, section: str):
         self.section = section
         self.records: list[Stored] = []
-        self.parts: list[Any] = []
+        self.chunks: list[Any] = []
         self._end = 0
-        self._known: dict[Any, str] = {}
+        self._names: dict[Any, str] = {}
 
     def add(self, name: str, array: np.ndarray, **facts: bool) -> None:
-        """Appends a tensor."""
+        """Append a tensor; ``facts`` are further fields of its record."""
         dense = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
         dtype = layout_of(array.dtype.newbyteorder("=")).name
         record = Stored(name, dtype, tuple(array.shape), self.section, align(self._end), **facts)
-        self.parts += [bytes(record.offset - self._end), dense.reshape(-1).view(np.uint8)]
+        self.chunks += [bytes(record.offset - self._end), dense.reshape(-1).view(np.uint8)]
         self.records.append(record)
         self._end = record.offset + record.nbytes
 
     def once(self, array: np.ndarray) -> str:
-        """The name, which is a number, of a tensor with this content; equal ones are kept once."""
+        """Return the name, which is a number, of a tensor with this content; equal tensors are stored once."""
         dense = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
         key = dense.dtype.str, dense.shape, hashlib.sha256(dense.reshape(-1).view(np.uint8).data).digest()
-        if key not in self._known:
-            self._known[key] = str(len(self.records))
-            self.add(self._known[key], array)
-        return self._known[key]
+        if key not in self._names:
+            self._names[key] = str(len(self.records))
+            self.add(self._names[key], array)
+        return self._names[key]
 
 
 def _arranged(
@@ -177,26 +180,26 @@ def _arranged(
     params: Collection[str],
     free: Collection[str],
 ) -> tuple[Artifact, dict[str, list[Any]]]:
-    """The model with its manifest, and the sections that follow the graphs."""
+    """Return the model with its manifest, and the sections that follow the graphs."""
     tensors = {section: _Tensors(section) for section in TENSOR_SECTIONS}
     constants, objects = _Pool(), _Pool()
     changing = set(free).union(*(e.spec.writes for e in entries))
     for name, array in weights.items():
         tensors["weights"].add(name, array, is_param=name in params, free=name in changing)
     data, golden = tensors["data"], tensors["golden"]
-    found = []
+    arranged = []
     for entry in entries:
         codes = [CodeSpec(c.manifest, constants.number(c.constants), objects.number(c.object)) for c in entry.natives]
         samples = [SampleSpec(*(tuple(map(golden.once, arrays)) for arrays in s)) for s in entry.golden]
         keys = {key: data.once(array) for key, array in sorted(entry.data.items())}
         spec = replace(entry.spec, data=keys, natives=tuple(codes), golden=tuple(samples))
-        found.append(replace(entry, spec=spec))
+        arranged.append(replace(entry, spec=spec))
     records = tuple(r for t in tensors.values() for r in t.records)
-    manifest = ModelManifest(tuple(e.spec for e in found), records, dict(versions))
-    parts = {t.section: t.parts for t in tensors.values()}
-    parts |= {f"constants.{i}": [block] for i, block in enumerate(constants.blocks)}
-    parts |= {f"object.{i}": [block] for i, block in enumerate(objects.blocks)}
-    return Artifact(manifest, tuple(found), dict(weights)), parts
+    manifest = ModelManifest(tuple(e.spec for e in arranged), records, dict(versions))
+    blocks = {t.section: t.chunks for t in tensors.values()}
+    blocks |= {f"constants.{i}": [block] for i, block in enumerate(constants.blocks)}
+    blocks |= {f"object.{i}": [block] for i, block in enumerate(objects.blocks)}
+    return Artifact(manifest, tuple(arranged), dict(weights)), blocks
 
 
 # ---- from sections
@@ -231,7 +234,7 @@ def _manifest(cls: type, section: np.ndarray) -> Any:
 
 
 def _limits(manifest: ModelManifest) -> Iterator[tuple[str, int]]:
-    """Names of the sections of a model, in order, with their limits."""
+    """Yield the names of a model's sections in order, with their size limits in bytes."""
     yield "manifest", MAX_MANIFEST
     for i in range(len(manifest.entries)):
         yield f"graph.{i}", MAX_TEXT
@@ -247,14 +250,14 @@ def _limits(manifest: ModelManifest) -> Iterator[tuple[str, int]]:
 
 
 def check_sections(sections: Mapping[str, np.ndarray], limits: Mapping[str, int]) -> None:
-    """Raises ArtifactError unless there are exactly these sections, in this order, and none is too large."""
+    """Raise ArtifactError unless the file has exactly these sections, in this order, within their limits."""
     require(list(sections) == list(limits), f"the file has the sections {', '.join(sections)}")
     for name, limit in limits.items():
         require(sections[name].size <= limit, f"section {name!r} has {sections[name].size} bytes, at most {limit}")
 
 
 def read_text(section: np.ndarray) -> str:
-    """The text of a graph; raises ArtifactError."""
+    """Return the text of a graph; raises ArtifactError."""
     data = section.tobytes()
     require(data.count(b"\n") <= MAX_ENTRIES, f"the graph has more than {MAX_ENTRIES} lines")
     try:
@@ -266,7 +269,7 @@ def read_text(section: np.ndarray) -> str:
 def read_tensors(
     records: Sequence[Stored], sections: Mapping[str, np.ndarray], names: Sequence[str]
 ) -> dict[str, dict[str, np.ndarray]]:
-    """By section: the tensors in it, views of its bytes. Raises ArtifactError unless they fill it, in order."""
+    """Return the tensors by section, as views of its bytes. Raises ArtifactError unless they fill it, in order."""
     tensors: dict[str, dict[str, np.ndarray]] = {name: {} for name in names}
     ends = dict.fromkeys(names, 0)
     for record in records:
@@ -289,7 +292,7 @@ def _code(spec: CodeSpec, sections: Mapping[str, np.ndarray]) -> Code:
 
 
 def _first_model(sections: Mapping[str, np.ndarray]) -> Artifact:
-    """The model in a file of the first format."""
+    """Convert a file of the first format."""
     old: first_format.FirstManifest = _manifest(first_format.FirstManifest, sections["manifest"])
     native = old.native is not None
     require(native == ("object" in sections), "the manifest and the sections disagree about native code")

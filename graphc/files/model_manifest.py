@@ -1,13 +1,13 @@
-"""What a model file says of its model: entries that share weights, as plain data."""
+"""Manifest of a model file: entries that share weights, as plain data."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
 from graphc.base.dtypes import BY_NAME
-from graphc.base.sizes.assumptions import Assumption, is_so, told
+from graphc.base.sizes.assumptions import Assumption, format_relation, relation_holds
 from graphc.base.sizes.size import Dimension
 from graphc.files.container import ALIGNMENT
 from graphc.files.manifest import (
@@ -26,34 +26,34 @@ from graphc.files.structure import Structure, check_structure
 IR_VERSION = 1
 """Version of the graph text."""
 MAX_PARTS = 1024
-"""Most entries, native codes of an entry, or samples of an entry."""
+"""Largest number of entries, or of native codes or samples of an entry."""
 TENSOR_SECTIONS = ("weights", "data", "golden")
 """Sections of tensors: params and states, constants of graphs, inputs and outputs of sample calls."""
 FORWARD, BACKWARD = "forward", "backward"
-"""What the entries of a derivative are called behind the name of the entry that it is of, and a dot."""
+"""Names of the entries of a derivative, after the name of its entry and a dot."""
 
 
 @dataclass(frozen=True)
 class Stored:
-    """A tensor in the data or weights section."""
+    """Tensor in a section."""
 
     name: str
-    """Qualified name of a param or state; anything, once in its section, for others."""
+    """Qualified name of a param or state; in other sections any name that is unique there."""
     dtype: str
     shape: tuple[int, ...]
     section: str
     """One of TENSOR_SECTIONS."""
     offset: int
-    """From the start of the section."""
+    """Bytes from the start of the section."""
     is_param: bool = False
     """Whether it is a parameter of the model."""
     free: bool = False
-    """Whether it changes between calls, so that it is a constant of no program: some entry writes it, or it is a number
-    that schedules change."""
+    """Whether its value changes between calls, so that programs must not treat it as a constant: some entry writes it,
+    or it is a number that schedules change."""
 
     def __post_init__(self) -> None:
         check_tensor(self.name, self.dtype, self.shape)
-        require(self.section in TENSOR_SECTIONS, f"tensor {self.name!r} lies in the unknown section {self.section!r}")
+        require(self.section in TENSOR_SECTIONS, f"tensor {self.name!r} is in the unknown section {self.section!r}")
         require(self.offset >= 0 and self.offset % ALIGNMENT == 0, f"tensor {self.name!r} has the offset {self.offset}")
 
     @property
@@ -64,7 +64,7 @@ class Stored:
 
 @dataclass(frozen=True)
 class AssumptionSpec:
-    """What the graph of a model relies on: a relation of sizes, and whether it holds."""
+    """Comparison of sizes with the answer for which the graph of a model is correct."""
 
     relation: str
     """``==`` or ``<=``."""
@@ -72,40 +72,42 @@ class AssumptionSpec:
     b: Extent
     answer: bool
     place: str = ""
-    """The line of the model that depends on it."""
+    """Line of the model that depends on it."""
 
     def __post_init__(self) -> None:
         require(self.relation in ("==", "<="), f"sizes are compared by {self.relation[:60]!r}")
 
     def holds(self, sizes: Mapping[Dimension, int]) -> bool:
-        """Whether it is so for these sizes."""
-        return is_so(self.relation, self.a, self.b, self.answer, sizes)
+        """Return whether the assumption is true for these sizes."""
+        return relation_holds(self.relation, self.a, self.b, self.answer, sizes)
 
     def known(self) -> Assumption:
-        """What a trace calls it."""
+        """Return the assumption as traces represent it."""
         return Assumption(self.relation, self.a, self.b, self.answer, self.place)
 
     def __str__(self) -> str:
-        return told(self.relation, self.a, self.b, self.answer, self.place)
+        return format_relation(self.relation, self.a, self.b, self.answer, self.place)
 
 
 @dataclass(frozen=True)
 class DerivativeSpec:
-    """How gradients go through an entry: two entries more, called as it is with ``.forward`` and ``.backward`` behind.
+    """Derivative of an entry: two further entries, named like it with suffixes ``.forward`` and ``.backward``.
 
-    The first has the inputs and outputs of the entry, and then outputs that the second reads. That one takes them, some
-    of the inputs, and the gradients of outputs, and gives those of inputs and of params."""
+    The forward entry has the inputs and outputs of the entry, and further outputs, the residuals. The backward entry
+    takes the residuals, some inputs of the entry, and the gradients of outputs. It returns gradients of inputs and of
+    params.
+    """
 
     residuals: int
-    """How many outputs of the forward entry go to the backward one."""
+    """Number of outputs that the forward entry passes to the backward one."""
     kept: tuple[int, ...]
-    """Numbers of the inputs of the entry that the backward one takes then."""
+    """Indices of the entry's inputs that the backward entry takes next."""
     outputs: tuple[int, ...]
-    """Numbers of the outputs of the entry that have gradients, which it takes last."""
+    """Indices of the entry's outputs whose gradients the backward entry takes last."""
     inputs: tuple[int, ...]
-    """Numbers of the inputs whose gradients it gives first."""
+    """Indices of the entry's inputs whose gradients it returns first."""
     params: tuple[str, ...]
-    """Paths of the params whose gradients it gives then."""
+    """Paths of the params whose gradients it returns next."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +123,7 @@ class CodeSpec:
 
 @dataclass(frozen=True)
 class SampleSpec:
-    """A call whose outputs are known, of the model as it was exported: names of tensors in the section ``golden``."""
+    """Sample call with known outputs of the exported model: names of tensors in the section ``golden``."""
 
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
@@ -129,37 +131,38 @@ class SampleSpec:
 
 @dataclass(frozen=True)
 class EntrySpec:
-    """What a file says of one of its entries."""
+    """Description of an entry in the manifest."""
 
     name: str
-    """An identifier; for the parts of a derivative one of these behind that of its entry, and a dot."""
+    """Identifier; for an entry of a derivative, the name of its entry, a dot, and FORWARD or BACKWARD."""
     title: str
-    """The name of what was traced."""
+    """Name of the traced function or module."""
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[TensorSpec, ...]
     structure: Structure
-    """How a call nests its outputs."""
+    """Nesting of the outputs."""
     ops: tuple[str, ...]
     """Names of the ops that the graph uses, sorted."""
     uses: tuple[str, ...] = ()
-    """Paths of the params and states that it takes, in the order of its graph: names of tensors, shared by all."""
+    """Paths of the params and states that it takes, in the order of its graph; all entries share these tensors."""
     writes: tuple[str, ...] = ()
-    """Those that it writes, sorted."""
+    """Those of ``uses`` that it writes, sorted."""
     data: dict[str, str] = field(default_factory=dict)
-    """By key of a constant that stands beside its graph: the name of the tensor in the section ``data``."""
+    """Names of tensors in the section ``data``, by key of a constant that the graph's text refers to."""
     derivative: DerivativeSpec | None = None
     natives: tuple[CodeSpec, ...] = ()
-    """Native codes, one for each machine; where several run, that with the most instruction set extensions is used."""
+    """Native codes, one for each machine; of those that run here, the one with the most instruction set extensions is
+    used."""
     golden: tuple[SampleSpec, ...] = ()
     dims: tuple[Dimension, ...] = ()
-    """The named dimensions, in order of name."""
+    """Named dimensions in order of name."""
     assumptions: tuple[AssumptionSpec, ...] = ()
-    """The sizes for which the graph is right; all where there are none."""
+    """Assumptions under which the graph is correct; empty: for all sizes."""
 
     def __post_init__(self) -> None:
-        parts = self.name.split(".")
-        good = parts[0].isidentifier() and (len(parts) == 1 or parts[1:] in ([FORWARD], [BACKWARD]))
-        require(good and len(self.name) <= MAX_NAME, f"the entry {self.name[:60]!r} has no name of an entry")
+        head, *suffix = self.name.split(".")
+        good = head.isidentifier() and suffix in ([], [FORWARD], [BACKWARD])
+        require(good and len(self.name) <= MAX_NAME, f"the entry {self.name[:60]!r} has an invalid name")
         sizes = [n for t in (*self.inputs, *self.outputs) for n in t.pattern]
         check_dims(self.dims, [*sizes, *(n for x in self.assumptions for n in (x.a, x.b))])
         require(len(self.ops) + len(self.uses) <= MAX_ENTRIES, f"{self.name}: too many ops, params or states")
@@ -170,42 +173,58 @@ class EntrySpec:
         self._check_derivative()
 
     def _check_derivative(self) -> None:
-        found = self.derivative
-        if found is None:
+        derivative = self.derivative
+        if derivative is None:
             return
         inputs, outputs = range(len(self.inputs)), range(len(self.outputs))
-        good = all(n in inputs for n in (*found.kept, *found.inputs)) and all(n in outputs for n in found.outputs)
-        good = good and 0 <= found.residuals <= MAX_ENTRIES and set(found.params) <= set(self.uses)
+        good = all(n in inputs for n in (*derivative.kept, *derivative.inputs)) and all(
+            n in outputs for n in derivative.outputs
+        )
+        good = good and 0 <= derivative.residuals <= MAX_ENTRIES and set(derivative.params) <= set(self.uses)
         require(good, f"the derivative of {self.name} names inputs, outputs or params that it does not have")
 
     @property
     def of(self) -> str:
-        """The name of the entry whose derivative it is a part of, or an empty text."""
+        """Name of the entry whose derivative it belongs to; else empty."""
         return self.name.partition(".")[0] if "." in self.name else ""
 
 
 def _check_parts(entry: EntrySpec, forward: EntrySpec, backward: EntrySpec) -> None:
-    """Raises ArtifactError unless the parts of a derivative take and give what it says."""
-    found, types = entry.derivative, [(s.dtype, s.pattern) for s in entry.outputs]
-    assert found is not None
-    given = [(s.dtype, s.pattern) for s in forward.outputs]
-    waiting = given[len(types) :]
-    kept = [(entry.inputs[i].dtype, entry.inputs[i].pattern) for i in found.kept]
-    good = forward.inputs == entry.inputs and given[: len(types)] == types and len(waiting) == found.residuals
-    taken = [(s.dtype, s.pattern) for s in backward.inputs]
-    good = good and taken == [*waiting, *kept, *(types[i] for i in found.outputs)]
-    wanted = [(entry.inputs[i].dtype, entry.inputs[i].pattern) for i in found.inputs]
-    made = [(s.dtype, s.pattern) for s in backward.outputs]
-    good = good and made[: len(wanted)] == wanted and len(made) == len(wanted) + len(found.params)
-    require(good, f"the parts of the derivative of {entry.name!r} do not take and give what it says")
+    """Raise ArtifactError unless the entries of a derivative match its description."""
+    spec, inputs, outputs = entry.derivative, _types(entry.inputs), _types(entry.outputs)
+    assert spec is not None
+    results, count = _types(forward.outputs), len(outputs)
+    residuals = results[count:]
+    expected_inputs = [*residuals, *(inputs[i] for i in spec.kept), *(outputs[i] for i in spec.outputs)]
+    gradients = [inputs[i] for i in spec.inputs]
+    backward_results = _types(backward.outputs)
+    checks = {
+        "the forward entry has other inputs than the entry": forward.inputs == entry.inputs,
+        "the forward entry has other outputs than the entry": results[:count] == outputs,
+        f"the forward entry has not {spec.residuals} residuals": len(residuals) == spec.residuals,
+        "the backward entry has other inputs than residuals, inputs and gradients": _types(backward.inputs)
+        == expected_inputs,
+        "the backward entry has gradients of other types than the inputs": (
+            backward_results[: len(gradients)] == gradients
+        ),
+        f"the backward entry has not a gradient for each of {len(spec.inputs)} inputs and {len(spec.params)} params": (
+            len(backward_results) == len(gradients) + len(spec.params)
+        ),
+    }
+    for fault, holds in checks.items():
+        require(holds, f"the derivative of {entry.name!r} is inconsistent: {fault}")
+
+
+def _types(specs: Sequence[TensorSpec]) -> list[tuple[str, tuple[Extent, ...]]]:
+    return [(s.dtype, s.pattern) for s in specs]
 
 
 @dataclass(frozen=True, repr=False)
 class ModelManifest:
-    """What a file says of its model."""
+    """Manifest of a model file."""
 
     entries: tuple[EntrySpec, ...]
-    """The first is what a call of the model stands for."""
+    """A call of the model calls the first one."""
     tensors: tuple[Stored, ...] = ()
     versions: dict[str, str] = field(default_factory=dict)
     ir_version: int = IR_VERSION
@@ -214,10 +233,10 @@ class ModelManifest:
         require(1 <= len(self.entries) <= MAX_PARTS, f"the file has {len(self.entries)} entries")
         require(len(self.tensors) <= MAX_ENTRIES, "too many tensors")
         keys = {(t.section, t.name) for t in self.tensors}
-        require(len(keys) == len(self.tensors), "two tensors have one name")
+        require(len(keys) == len(self.tensors), "two tensors have the same name")
         names = {e.name: e for e in self.entries}
-        require(len(names) == len(self.entries), "two entries have one name")
-        require(not self.entries[0].of, f"the first entry is {self.entries[0].name!r}, a part of another one")
+        require(len(names) == len(self.entries), "two entries have the same name")
+        require(not self.entries[0].of, f"the first entry is {self.entries[0].name!r}, a derivative of another entry")
         for entry in self.entries:
             self._check_entry(entry, names, keys)
 
@@ -228,63 +247,66 @@ class ModelManifest:
 
     def _check_entry(self, entry: EntrySpec, names: Mapping[str, EntrySpec], keys: set[tuple[str, str]]) -> None:
         samples = (n for s in entry.golden for n in (*s.inputs, *s.outputs))
-        wanted: dict[str, Iterable[str]] = {"weights": entry.uses, "data": entry.data.values(), "golden": samples}
-        for section, found in wanted.items():
-            unknown = next((name for name in found if (section, name) not in keys), None)
+        used: dict[str, Iterable[str]] = {"weights": entry.uses, "data": entry.data.values(), "golden": samples}
+        for section, tensors in used.items():
+            unknown = next((name for name in tensors if (section, name) not in keys), None)
             require(unknown is None, f"the entry {entry.name} takes {unknown!r}, which is not in section {section!r}")
         for sample in entry.golden:
             counts = len(sample.inputs), len(sample.outputs)
-            require(counts == (len(entry.inputs), len(entry.outputs)), f"a sample of {entry.name} is of another entry")
+            require(
+                counts == (len(entry.inputs), len(entry.outputs)),
+                f"a sample of {entry.name} has not its number of inputs and outputs",
+            )
         free = {t.name for t in self.tensors if t.free}
-        require(set(entry.writes) <= free, f"the entry {entry.name} writes tensors that are not free")
+        require(set(entry.writes) <= free, f"the entry {entry.name} writes tensors that are not marked as free")
         if entry.of:
             owner = names.get(entry.of)
-            require(owner is not None and owner.derivative is not None, f"nothing has {entry.name!r} as a part")
+            require(owner is not None and owner.derivative is not None, f"{entry.name!r} is the derivative of no entry")
         if entry.derivative is not None:
-            parts = {f"{entry.name}.{part}" for part in (FORWARD, BACKWARD)}
-            require(not entry.of and parts <= names.keys(), f"the derivative of {entry.name!r} is not in the file")
-            _check_parts(entry, *(names[f"{entry.name}.{part}"] for part in (FORWARD, BACKWARD)))
+            required = {f"{entry.name}.{suffix}" for suffix in (FORWARD, BACKWARD)}
+            require(not entry.of and required <= names.keys(), f"the derivative of {entry.name!r} is not in the file")
+            _check_parts(entry, *(names[f"{entry.name}.{suffix}"] for suffix in (FORWARD, BACKWARD)))
 
     @property
     def first(self) -> EntrySpec:
-        """The first entry."""
+        """Entry that a call of the model runs."""
         return self.entries[0]
 
     @property
     def name(self) -> str:
-        """What was traced as the first entry."""
+        """Name of the function or module behind the first entry."""
         return self.first.title
 
     @property
     def inputs(self) -> tuple[TensorSpec, ...]:
-        """Those of the first entry."""
+        """Inputs of the first entry."""
         return self.first.inputs
 
     @property
     def outputs(self) -> tuple[TensorSpec, ...]:
-        """Those of the first entry."""
+        """Outputs of the first entry."""
         return self.first.outputs
 
     @property
     def dims(self) -> tuple[Dimension, ...]:
-        """Those of the first entry."""
+        """Dimensions of the first entry."""
         return self.first.dims
 
     @property
     def assumptions(self) -> tuple[AssumptionSpec, ...]:
-        """Those of the first entry."""
+        """Assumptions of the first entry."""
         return self.first.assumptions
 
     @property
     def public(self) -> tuple[EntrySpec, ...]:
-        """The entries that are called by name: all but the parts of derivatives."""
+        """Entries called by name: all except derivatives."""
         return tuple(e for e in self.entries if not e.of)
 
     def entry(self, name: str) -> EntrySpec:
-        """The entry of a name; raises KeyError."""
+        """Return the entry with a name; raises KeyError."""
         return {e.name: e for e in self.entries}[name]
 
     @property
     def weights(self) -> tuple[Stored, ...]:
-        """The params and states, in the order in which they lie."""
+        """Params and states in the order of their section."""
         return tuple(t for t in self.tensors if t.section == "weights")

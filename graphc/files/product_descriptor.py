@@ -1,4 +1,4 @@
-"""Products of matrices that a library computes, in its own terms: matrices by columns, an epilogue."""
+"""Descriptors of matrix products for libraries such as cuBLASLt: column-major matrices and an epilogue."""
 
 from __future__ import annotations
 
@@ -9,21 +9,20 @@ from typing import Any
 from graphc.base.errors import ArtifactError
 
 COMPUTE_TYPES = ("f32", "tf32", "f64", "i32")
-"""In what products are added. ``tf32``: f32, of which only 10 bits of the factors' fractions are multiplied."""
+"""Types of accumulation. ``tf32``: f32 with operands rounded to 10 bits of fraction."""
 ELEMENT_TYPES = ("f32", "f64", "f16", "bf16", "i8", "i32")
 EPILOGUES = (
     *("none", "bias", "relu", "relu_bias", "gelu", "gelu_bias", "gelu_aux", "gelu_aux_bias"),
     *("dgelu", "dgelu_bgrad", "bgrada", "bgradb"),
 )
-"""What is done with the sums: a bias for each row of the result is added, then ``relu`` or ``gelu`` (by tanh)
-applied. ``aux`` keeps what gelu was applied to; ``dgelu`` multiplies by its derivative there. ``bgrad`` gives the sum
-of each row of the result as bias, ``bgrada`` and ``bgradb`` the sums over the terms of the rows of a, or of the columns
-of b."""
+"""Operations on the sums: add a bias for each row of the result, then apply ``relu`` or ``gelu`` (by tanh). ``aux``
+stores the argument of gelu; ``dgelu`` multiplies by its derivative there. ``bgrad`` stores the sum of each row of the
+result as bias, ``bgrada`` and ``bgradb`` the sums over the contracted axis of the rows of a, or of the columns of b."""
 
 
 @dataclass(frozen=True)
 class Matrix:
-    """Matrices by columns: element (r, c) of the one with number i lies at ``i * stride + c * leading + r``."""
+    """Batch of column-major matrices: element (r, c) of matrix i is at ``i * stride + c * leading + r``."""
 
     type: str
     """One of ELEMENT_TYPES."""
@@ -37,7 +36,7 @@ class Matrix:
 
     @property
     def extent(self) -> int:
-        """Elements from the first to behind the last one."""
+        """Number of elements from the first to one past the last."""
         if not (self.rows and self.columns and self.batch):
             return 0
         return (self.batch - 1) * self.stride + (self.columns - 1) * self.leading + self.rows
@@ -45,7 +44,7 @@ class Matrix:
 
 @dataclass(frozen=True)
 class ProductDescriptor:
-    """``d = epilogue(alpha * op(a) op(b) + c)`` for each matrix of a batch. Matrices are as they lie in memory, before
+    """``d = epilogue(alpha * op(a) op(b) + c)`` for each matrix of a batch. Matrices are described as stored, before
     ``op`` transposes them."""
 
     compute: str
@@ -59,14 +58,14 @@ class ProductDescriptor:
     """One of EPILOGUES."""
     alpha: float = 1.0
     c: Matrix | None = None
-    """What is added, with the type and the shape of ``d``; it may be where ``d`` is."""
+    """Matrix that is added, with the type and shape of ``d``; it may share memory with ``d``."""
     aux_leading: int = 0
-    """Leading dimension of the matrices that gelu was applied to."""
+    """Leading dimension of the matrices of gelu's arguments."""
     aux_stride: int = 0
 
     @property
     def operands(self) -> tuple[str, ...]:
-        """What has an address, in the order in which addresses are given."""
+        """Operands with an address, in the order of the addresses."""
         names = ["a", "b", "d"]
         if self.c is not None:
             names.append("c")
@@ -78,7 +77,7 @@ class ProductDescriptor:
 
     @property
     def written(self) -> tuple[str, ...]:
-        """The operands that are written."""
+        """Operands to which the product is written."""
         return (
             "d",
             *(["bias"] if "bgrad" in self.epilogue else []),
@@ -102,16 +101,16 @@ class ProductDescriptor:
 
     @property
     def aux(self) -> Matrix:
-        """The matrices that gelu was applied to."""
+        """Matrices of gelu's arguments."""
         return Matrix(self.d.type, self.d.rows, self.d.columns, self.aux_leading, self.d.batch, self.aux_stride)
 
     @property
     def bias_length(self) -> int:
-        """Elements of the bias, or of the sums that are stored in its place."""
+        """Number of elements of the bias, or of the sums stored as bias."""
         return self.n if self.epilogue == "bgradb" else self.m
 
     def complaint(self) -> str:
-        """What is wrong with the numbers; empty where nothing is."""
+        """Return the first fault of the descriptor as a message; empty if it is valid."""
         shapes = {
             "a": (self.a, (self.k, self.m) if self.transpose_a else (self.m, self.k)),
             "b": (self.b, (self.n, self.k) if self.transpose_b else (self.k, self.n)),
@@ -130,35 +129,35 @@ class ProductDescriptor:
         if self.compute not in COMPUTE_TYPES:
             return f"sums of type {self.compute}"
         if "aux" in self.operands and (self.aux_leading < self.m or self.aux_leading % 8):
-            return f"the leading dimension {self.aux_leading} of aux is no multiple of 8 of at least {self.m}"
+            return f"the leading dimension {self.aux_leading} of aux is not a multiple of 8 of at least {self.m}"
         return "" if self.epilogue in EPILOGUES else f"there is no epilogue {self.epilogue}"
 
     def fields(self) -> dict[str, Any]:
-        """Plain data without anything in it: ``{"compute": "f32", "a.type": "f32", "a.rows": 64, ...}``."""
-        found: dict[str, Any] = {}
+        """Return a flat dictionary: ``{"compute": "f32", "a.type": "f32", "a.rows": 64, ...}``."""
+        flat: dict[str, Any] = {}
         for field in fields(self):
             value = getattr(self, field.name)
             if isinstance(value, Matrix):
-                found.update({f"{field.name}.{part.name}": getattr(value, part.name) for part in fields(value)})
+                flat.update({f"{field.name}.{x.name}": getattr(value, x.name) for x in fields(value)})
             elif value is not None:
-                found[field.name] = value
-        return found
+                flat[field.name] = value
+        return flat
 
 
-def as_descriptor(given: ProductDescriptor | Mapping[str, Any]) -> ProductDescriptor:
-    """A descriptor as it is, or of its ``fields``. Raises ArtifactError for other ones."""
-    if isinstance(given, ProductDescriptor):
-        return given
-    parts: dict[str, dict[str, Any]] = {}
+def as_descriptor(value: ProductDescriptor | Mapping[str, Any]) -> ProductDescriptor:
+    """Return a descriptor unchanged, or the one with these ``fields``; raises ArtifactError for unknown fields."""
+    if isinstance(value, ProductDescriptor):
+        return value
+    nested: dict[str, dict[str, Any]] = {}
     plain: dict[str, Any] = {}
-    for name, value in given.items():
-        matrix, _, part = name.partition(".")
-        if part:
-            parts.setdefault(matrix, {})[part] = value
+    for name, item in value.items():
+        matrix, _, field = name.partition(".")
+        if field:
+            nested.setdefault(matrix, {})[field] = item
         else:
-            plain[name] = value
+            plain[name] = item
     try:
-        matrices: dict[str, Any] = {name: Matrix(**fields) for name, fields in parts.items()}
+        matrices: dict[str, Any] = {name: Matrix(**fields) for name, fields in nested.items()}
         return ProductDescriptor(**plain, **matrices)
     except TypeError as error:
         raise ArtifactError(f"a product of the library: {error}") from None

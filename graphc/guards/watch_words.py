@@ -1,4 +1,11 @@
-"""Words of memory that differ after a dictionary, list, cell, function or class was changed; no value is read."""
+"""Detect mutation of dicts, lists, cells, functions and classes by comparing version tags and pointers in memory.
+
+The words compared are fields of CPython's objects: ``ob_type`` of any object, ``ob_ref`` of a cell, ``func_code``,
+``func_defaults`` and ``func_kwdefaults`` of a function, ``ob_size`` and ``ob_item`` of a list, ``ma_used``,
+``ma_version_tag`` and ``ma_keys`` of a dict, ``tp_version_tag`` of a class. Their structs are in
+https://github.com/python/cpython/tree/3.11/Include/cpython (dictobject.h, listobject.h, funcobject.h, cellobject.h,
+object.h). No offset is trusted before ``layout`` has tested it in this interpreter.
+"""
 
 from __future__ import annotations
 
@@ -12,189 +19,194 @@ from typing import Any, NamedTuple
 import numpy as np
 
 _WORD = 8
+"""Bytes."""
 
 
 class Watch(ctypes.Structure):
-    """A table of words as native code reads it: how many there are, then of each its address and what stood there."""
+    """Table of words as native code reads it: their number, then the address and the expected content of each."""
 
     _fields_ = (
         ("words", ctypes.POINTER(ctypes.c_uint64)),
-        *((name, ctypes.c_void_p) for name in ("yes", "no", "incref")),  # what the native ``same`` answers
+        *((name, ctypes.c_void_p) for name in ("yes", "no", "incref")),  # results of the native ``same``
     )
 
     def __init__(self) -> None:
         super().__init__()
         self.set({}, ())
 
-    def set(self, words: Mapping[int, int], owned: Iterable[Any]) -> ctypes.Array[ctypes.c_uint64]:
-        """Watches other words; ``owned`` are the objects that they are part of and refer to. Returns the table."""
-        flat = [number for pair in words.items() for number in pair]
-        table = (ctypes.c_uint64 * (len(flat) + 1))(len(words), *flat)
-        table.owned = tuple(owned)  # type: ignore[attr-defined]
-        # NOTE: other threads compare and set words meanwhile, and so does this one where objects are collected here: a
-        # table takes the place of the one before in one step, which also keeps it alive.
+    def set(self, words: Mapping[int, int], owners: Iterable[Any]) -> ctypes.Array[ctypes.c_uint64]:
+        """Replace the watched words and return the table. ``owners`` are the objects around them and their targets."""
+        entries = [number for pair in words.items() for number in pair]
+        table = (ctypes.c_uint64 * (len(entries) + 1))(len(words), *entries)
+        table.owned = tuple(owners)  # type: ignore[attr-defined]
+        # NOTE: other threads, or finalizers in this one, may compare and set words meanwhile. One assignment replaces
+        # the table, and ``_table`` keeps it alive.
         self.words = table
         self._table = table
         return table
 
     def same(self) -> bool:
-        """Whether every word is what it was."""
+        """Return whether every word has its expected content."""
         table = self._table
         return all(word_at(table[i]) == table[i + 1] for i in range(1, len(table), 2))
 
 
 class Layout(NamedTuple):
-    """Offsets in objects; None where this interpreter has no such word."""
+    """Offsets of words in objects, in bytes; None if this interpreter has no such word."""
 
-    kind: int | None
-    """Of the class of any object."""
-    cell: int | None
-    """Of what a cell refers to."""
-    function: tuple[int, ...] | None
-    """Of code, defaults and keyword defaults of a function."""
-    items: tuple[int, int] | None
-    """Of the number and the address of the items of a list."""
-    version: int | None
-    """Of the number that each change of a dictionary makes anew."""
-    table: tuple[int, int] | None
-    """Of the number of entries, and of the address of the entries of a dictionary."""
-    tag: int | None
-    """Of the number that each change of a class or of a base of it makes anew."""
+    ob_type: int | None
+    """Of any object: its class."""
+    ob_ref: int | None
+    """Of a cell: the object that it refers to."""
+    function_fields: tuple[int, ...] | None
+    """Of a function: ``func_code``, ``func_defaults`` and ``func_kwdefaults``."""
+    list_fields: tuple[int, int] | None
+    """Of a list: ``ob_size`` and ``ob_item``, the number and the address of its items."""
+    ma_version_tag: int | None
+    """Of a dict: a number that is new after each change."""
+    dict_fields: tuple[int, int] | None
+    """Of a dict: ``ma_used``, the number of entries, and ``ma_keys``, the address of the entries."""
+    tp_version_tag: int | None
+    """Of a class: a number that each change of the class or a base clears; the next attribute lookup sets a new one."""
 
 
 NOTHING = Layout(None, None, None, None, None, None, None)
 
 
 def word_at(address: int) -> int:
-    """The word in memory at an address."""
+    """Read the word at an address."""
     return ctypes.c_uint64.from_address(address).value
 
 
 class Words:
-    """Collects words, and the objects that must live as long as they are watched."""
+    """Collector of words to watch and of the objects that must stay alive meanwhile."""
 
-    def __init__(self, moving: Iterable[dict[Any, Any]] = ()) -> None:
+    def __init__(self, moving_dicts: Iterable[dict[Any, Any]] = ()) -> None:
         self.found: dict[int, int] = {}
         self.owned: list[Any] = []
-        self._asked = {id(table) + (layout().version or 0): 0 for table in moving}
-        """How often it was asked to watch all entries of some dictionaries."""
+        self._asked = {id(table) + (layout().ma_version_tag or 0): 0 for table in moving_dicts}
+        """Number of requests to watch all entries of each dict in ``moving``, by the address of its version tag."""
 
     def add(self, owner: Any, *offsets: int) -> None:
-        """Watches words of an object."""
+        """Watch words of an object."""
         self.owned.append(owner)
         for offset in offsets:
             self.add_at(id(owner) + offset)
 
     def add_at(self, address: int) -> None:
-        """Watches the word at an address within an object that ``owned`` holds."""
+        """Watch the word at an address inside an object that ``owned`` contains."""
         if address in self._asked:
             self._asked[address] += 1
         if address not in self.found:
             self.found[address] = word_at(address)
 
-    # ---- objects; False where a change of the object is not certain to change a word
+    # ---- objects; these return False if a change of the object might leave all its words the same
 
     def class_of(self, owner: Any) -> bool:
-        """Watches which class an object has."""
-        return self._add(owner, layout().kind)
+        """Watch the class of an object."""
+        return self._add(owner, layout().ob_type)
 
     def cell(self, cell: CellType) -> bool:
-        """Watches what a cell refers to."""
-        return self._add(cell, layout().cell)
+        """Watch the object in a cell."""
+        return self._add(cell, layout().ob_ref)
 
     def function(self, function: Any) -> bool:
-        """Watches code and defaults of a function."""
-        return self._add(function, *(layout().function or (None,)))
+        """Watch code and defaults of a function."""
+        return self._add(function, *(layout().function_fields or (None,)))
 
     def class_(self, kind: type[Any]) -> bool:
-        """Watches the attributes of a class and of its bases."""
-        hasattr(kind, "_")  # a name that `type` lacks: looking for it gives the class a tag, which a change takes away
-        offset = layout().tag
+        """Watch the attributes of a class and of its bases."""
+        hasattr(kind, "_")  # a failed lookup assigns a version tag to the class; a change clears it
+        offset = layout().tp_version_tag
         return self._add(kind, offset) and word_at(id(kind) + (offset or 0)) != 0
 
     def dictionary(self, table: dict[Any, Any]) -> bool:
-        """Watches all entries of a dictionary."""
-        return self._add(table, layout().version)
+        """Watch all entries of a dict."""
+        return self._add(table, layout().ma_version_tag)
 
     def place_of(self, table: dict[Any, Any], count: int) -> int | None:
-        """Where in the table of words one stands for all entries of a dictionary, one of ``moving``; None where others
-        than so many have asked to watch it, or it has changed since."""
-        address = id(table) + (layout().version or 0)
+        """Return the index in the table of the version tag of a dict in ``moving``, for its content to be replaced.
+
+        None if the number of requests to watch the dict is not ``count``, or if it has changed since.
+        """
+        address = id(table) + (layout().ma_version_tag or 0)
         if self._asked.get(address) != count or word_at(address) != self.found[address]:
             return None
         return 2 * list(self.found).index(address) + 2
 
     def entry(self, table: dict[Any, Any], name: Any) -> bool:
-        """Watches one entry of a dictionary, whatever happens to the others; or that there is none."""
-        offsets = layout().table
+        """Watch one entry of a dict, or its absence, whatever happens to the others."""
+        offsets = layout().dict_fields
         if offsets is None:
             return self.dictionary(table)
         if name not in table:
             return self._add(table, offsets[0])
         entries = word_at(id(table) + offsets[1])
-        place = _place_in(table, entries, name, table[name])
-        if place is None:
+        address = _address_in(table, entries, name, table[name])
+        if address is None:
             return self.dictionary(table)
         self.add(table, offsets[1])
         self.owned.append(table[name])
-        self.add_at(place)
+        self.add_at(address)
         return True
 
     def list_(self, items: list[Any]) -> bool:
-        """Watches which items a list has."""
-        offsets = layout().items
+        """Watch the items of a list."""
+        offsets = layout().list_fields
         if offsets is None:
             return False
-        # NOTE: the words of the items are compared after those of the list, which say that they are still there.
+        # NOTE: the words of the list are compared first, so the items are read only if the list still has them.
         self.add(items, *offsets)
         start = word_at(id(items) + offsets[1])
-        for number in range(len(items)):
-            self.add_at(start + _WORD * number)
+        for index in range(len(items)):
+            self.add_at(start + _WORD * index)
         self.owned.extend(items)
         return True
 
     def _add(self, owner: Any, *offsets: int | None) -> bool:
-        known = [offset for offset in offsets if offset is not None]
-        if len(known) == len(offsets):
-            self.add(owner, *known)
-        return len(known) == len(offsets)
+        present = [offset for offset in offsets if offset is not None]
+        if len(present) == len(offsets):
+            self.add(owner, *present)
+        return len(present) == len(offsets)
 
 
-def _place_in(table: dict[Any, Any], entries: int, name: Any, value: Any) -> int | None:
-    """Address of the word that refers to the value of one entry, or None where it is not found."""
+def _address_in(table: dict[Any, Any], entries: int, name: Any, value: Any) -> int | None:
+    """Return the address of the word that refers to the value of an entry, or None if it is not unique."""
     size = (sys.getsizeof(table) - sys.getsizeof({})) // _WORD
     if type(table) is not dict or size < 2 or not entries:
         return None
     words = np.ctypeslib.as_array((ctypes.c_uint64 * size).from_address(entries))
-    (found,) = np.nonzero((words[:-1] == id(name)) & (words[1:] == id(value)))
-    return entries + _WORD * (int(found[0]) + 1) if len(found) == 1 else None
+    (matches,) = np.nonzero((words[:-1] == id(name)) & (words[1:] == id(value)))
+    return entries + _WORD * (int(matches[0]) + 1) if len(matches) == 1 else None
 
 
-# ---- where the words are: each place is tried before it is trusted
+# ---- the layout of this interpreter: every offset is tested on probe objects before it is trusted
 
 
 @cache
 def layout() -> Layout:
-    """Where the words are in this interpreter."""
-    usual = (
+    """Return the layout of objects in this interpreter; all None if it is not 64-bit CPython with the GIL."""
+    is_supported = (
         sys.implementation.name == "cpython"
         and "t" not in sys.abiflags  # a build without the interpreter lock
         and ctypes.sizeof(ctypes.c_void_p) == _WORD
         and sys.byteorder == "little"
     )
-    if not usual:
+    if not is_supported:
         return NOTHING
-    found = Layout(_kind(), _cell(), _function(), _items(), _version(), None, _tag())
-    return found._replace(table=_table())
+    result = Layout(
+        _ob_type(), _ob_ref(), _function_fields(), _list_fields(), _ma_version_tag(), None, _tp_version_tag()
+    )
+    return result._replace(dict_fields=_dict_fields())
 
 
 def _offset_of(owner: Any, value: Any, size: int) -> int | None:
-    """The one place within an object that refers to a value."""
-    found = [i for i in range(_WORD, size, _WORD) if word_at(id(owner) + i) == id(value)]
-    return found[0] if len(found) == 1 else None
+    """Return the offset of the only word in an object that refers to a value, else None."""
+    offsets = [i for i in range(_WORD, size, _WORD) if word_at(id(owner) + i) == id(value)]
+    return offsets[0] if len(offsets) == 1 else None
 
 
-def _kind() -> int | None:
+def _ob_type() -> int | None:
     class Probe:
         pass
 
@@ -202,20 +214,20 @@ def _kind() -> int | None:
         pass
 
     owner = Probe()
-    at = _offset_of(owner, Probe, 2 * _WORD)
+    offset = _offset_of(owner, Probe, 2 * _WORD)
     owner.__class__ = Other  # type: ignore[assignment]
-    return at if at is not None and word_at(id(owner) + at) == id(Other) else None
+    return offset if offset is not None and word_at(id(owner) + offset) == id(Other) else None
 
 
-def _cell() -> int | None:
+def _ob_ref() -> int | None:
     first, second = object(), object()
     cell = CellType(first)
-    at = _offset_of(cell, first, CellType.__basicsize__)
+    offset = _offset_of(cell, first, CellType.__basicsize__)
     cell.cell_contents = second
-    return at if at is not None and word_at(id(cell) + at) == id(second) else None
+    return offset if offset is not None and word_at(id(cell) + offset) == id(second) else None
 
 
-def _function() -> tuple[int, ...] | None:
+def _function_fields() -> tuple[int, ...] | None:
     def probe(a: int = 1, *, b: int = 2) -> int:
         return a + b
 
@@ -224,29 +236,29 @@ def _function() -> tuple[int, ...] | None:
 
     names = ("__code__", "__defaults__", "__kwdefaults__")
     size = FunctionType.__basicsize__
-    at = [_offset_of(probe, getattr(probe, name), size) for name in names]
+    offsets = [_offset_of(probe, getattr(probe, name), size) for name in names]
     for name in names:
         setattr(probe, name, getattr(other, name))
-    known = [i for i in at if i is not None]
-    moved = [word_at(id(probe) + i) == id(getattr(other, n)) for i, n in zip(known, names, strict=False)]
-    return tuple(known) if len(known) == len(names) and all(moved) else None
+    present = [i for i in offsets if i is not None]
+    follows = [word_at(id(probe) + i) == id(getattr(other, n)) for i, n in zip(present, names, strict=False)]
+    return tuple(present) if len(present) == len(names) and all(follows) else None
 
 
-def _items() -> tuple[int, int] | None:
-    size, items, room = 2 * _WORD, 3 * _WORD, 4 * _WORD
+def _list_fields() -> tuple[int, int] | None:
+    ob_size, ob_item, allocated = 2 * _WORD, 3 * _WORD, 4 * _WORD
     first, second = object(), object()
     probe = [first, second, first]
-    if list.__basicsize__ != 5 * _WORD or word_at(id(probe) + size) != 3 or word_at(id(probe) + room) < 3:
+    if list.__basicsize__ != 5 * _WORD or word_at(id(probe) + ob_size) != 3 or word_at(id(probe) + allocated) < 3:
         return None
-    start = word_at(id(probe) + items)
+    start = word_at(id(probe) + ob_item)
     if start % _WORD or [word_at(start + i * _WORD) for i in range(3)] != [id(first), id(second), id(first)]:
         return None
     probe[1] = first
-    return (size, items) if word_at(start + _WORD) == id(first) else None
+    return (ob_size, ob_item) if word_at(start + _WORD) == id(first) else None
 
 
 def _dictionary_changes() -> list[Callable[[Any, dict[str, Any]], Any]]:
-    """Ways to change an entry ``a`` of a dictionary that is also that of an object."""
+    """Return functions that change the entry ``a`` of a dict, which is also the ``__dict__`` of an object."""
 
     def store(owner: Any, _: Any) -> None:
         owner.a = object()
@@ -259,73 +271,74 @@ def _dictionary_changes() -> list[Callable[[Any, dict[str, Any]], Any]]:
         lambda _, d: d.__delitem__("a"),
         lambda _, d: d.__ior__({"a": object()}),
         lambda _, d: d.clear(),
-        # NOTE: often enough that the interpreter replaces the instruction by its fast form.
+        # NOTE: often enough for the interpreter to specialize the instruction (PEP 659).
         *[store] * 100,
         lambda owner, _: setattr(owner, "a", object()),
         lambda owner, _: delattr(owner, "a"),
     ]
 
 
-def _version() -> int | None:
+def _ma_version_tag() -> int | None:
     class Probe:
         def __init__(self) -> None:
             self.a: Any = 1
 
     owner = Probe()
     table = vars(owner)
-    at = 3 * _WORD
-    if dict.__basicsize__ < at + _WORD:
+    offset = 3 * _WORD
+    if dict.__basicsize__ < offset + _WORD:
         return None
-    seen = {word_at(id(table) + at)}
-    for number, change in enumerate(_dictionary_changes(), 2):
+    versions = {word_at(id(table) + offset)}
+    for expected, change in enumerate(_dictionary_changes(), 2):
         change(owner, table)
-        seen.add(word_at(id(table) + at))
-        if len(seen) != number:
+        versions.add(word_at(id(table) + offset))
+        if len(versions) != expected:
             return None
     table.get("a")
-    return at if word_at(id(table) + at) in seen and _quiet(table, at) else None
+    return offset if word_at(id(table) + offset) in versions and _quiet(table, offset) else None
 
 
-def _quiet(table: dict[str, Any], at: int) -> bool:
-    """Whether looking does not count as a change."""
-    before = word_at(id(table) + at)
-    return "a" not in table and not list(table.items()) and word_at(id(table) + at) == before
+def _quiet(table: dict[str, Any], offset: int) -> bool:
+    """Return whether lookups leave the version tag unchanged."""
+    before = word_at(id(table) + offset)
+    return "a" not in table and not list(table.items()) and word_at(id(table) + offset) == before
 
 
-def _table() -> tuple[int, int] | None:
-    used, entries = 2 * _WORD, 4 * _WORD
+def _dict_fields() -> tuple[int, int] | None:
+    ma_used, ma_keys = 2 * _WORD, 4 * _WORD
     names = {f"name{i}": object() for i in range(20)}
     table = dict(names)
-    if dict.__basicsize__ < entries + _WORD or word_at(id(table) + used) != len(table):
+    if dict.__basicsize__ < ma_keys + _WORD or word_at(id(table) + ma_used) != len(table):
         return None
-    start = word_at(id(table) + entries)
+    start = word_at(id(table) + ma_keys)
     for name in names:
-        place = _place_in(table, start, name, table[name])
+        address = _address_in(table, start, name, table[name])
         table[name] = object()
-        if place is None or word_at(place) != id(table[name]) or word_at(id(table) + entries) != start:
+        if address is None or word_at(address) != id(table[name]) or word_at(id(table) + ma_keys) != start:
             return None
     del table["name3"]
-    return (used, entries) if word_at(id(table) + used) == len(table) == len(names) - 1 else None
+    return (ma_used, ma_keys) if word_at(id(table) + ma_used) == len(table) == len(names) - 1 else None
 
 
-def _tag() -> int | None:
+def _tp_version_tag() -> int | None:
     class Base:
         a = 0
 
     class Probe(Base):
         pass
 
-    at = 384
-    if sys.getsizeof(type) < at + _WORD:
+    # Offset of tp_version_tag in PyTypeObject of 64-bit CPython, Include/cpython/object.h; it is tested below.
+    offset = 384
+    if sys.getsizeof(type) < offset + _WORD:
         return None
-    seen: set[int] = set()
+    versions: set[int] = set()
     for number in range(1, 20):
-        if not hasattr(Probe, "a") or word_at(id(Probe) + at) == 0:
+        if not hasattr(Probe, "a") or word_at(id(Probe) + offset) == 0:
             return None
-        seen.add(word_at(id(Probe) + at))
-        if len(seen) != number:
+        versions.add(word_at(id(Probe) + offset))
+        if len(versions) != number:
             return None
         (Base if number % 2 else Probe).a = number
-        if word_at(id(Probe) + at) in seen:
+        if word_at(id(Probe) + offset) in versions:
             return None
-    return at
+    return offset

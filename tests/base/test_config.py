@@ -45,7 +45,8 @@ def test_values_are_typed():
     ["GRAPHC_VERIFY", "GRAPHC_THREADS", "GRAPHC_SPIN_US", "GRAPHC_LOGS", "GRAPHC_DISTRIBUTED_CHECK"],
 )
 def test_a_wrong_value_names_the_variable_and_what_it_takes(variable: str):
-    with pytest.raises(ArgumentError, match=rf"{variable}='sometimes' is no value of this option\n  try    one of `"):
+    message = rf"{variable}='sometimes' is no value of this option\n  try    set it to one of `"
+    with pytest.raises(ArgumentError, match=message):
         config.read({variable: "sometimes"})
 
 

@@ -30,5 +30,5 @@ def test_others_are_refused(name: str):
 
 
 def test_an_index_is_given_once():
-    with pytest.raises(ArgumentError, match="says the index"):
+    with pytest.raises(ArgumentError, match="already has an index"):
         device("cuda:1", 1)

@@ -117,7 +117,7 @@ def test_a_fork_waits_for_sections_of_others():
 
 
 def test_a_fork_inside_of_a_section_does_not_wait_for_itself(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(locks, "PATIENCE", 60.0)
+    monkeypatch.setattr(locks, "FORK_TIMEOUT", 60.0)
 
     def work() -> bool:
         with section():
@@ -129,7 +129,7 @@ def test_a_fork_inside_of_a_section_does_not_wait_for_itself(monkeypatch: pytest
 
 
 def test_a_fork_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(locks, "PATIENCE", 0.05)
+    monkeypatch.setattr(locks, "FORK_TIMEOUT", 0.05)
     thread, leave = holding(section)
     try:
         assert in_child(lambda: True)

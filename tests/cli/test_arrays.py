@@ -194,7 +194,7 @@ def test_nothing_in_a_file_is_executed(tmp_path: Path):
     trap = tmp_path / "executed"
     np.save(tmp_path / "objects.npy", np.array([Bomb(trap)], dtype=object), allow_pickle=True)
     (tmp_path / "pickle.npy").write_bytes(pickle.dumps(Bomb(trap)))
-    for name, text in (("objects.npy", "no numbers"), ("pickle.npy", "it is no .npy file")):
+    for name, text in (("objects.npy", "no numbers"), ("pickle.npy", "not a .npy file")):
         with pytest.raises(ArtifactError, match=text):
             read_array(str(tmp_path / name))
     assert not trap.exists()

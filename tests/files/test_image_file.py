@@ -30,7 +30,7 @@ def test_what_is_no_image_or_a_damaged_one_is_named(tmp_path: Path):
     package = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
     path = tmp_path / "bad.png"
     path.write_text("text")
-    with pytest.raises(ArtifactError, match=r"bad\.png is no image"):
+    with pytest.raises(ArtifactError, match=r"bad\.png is not a readable image"):
         read_pixels(path, 2, 3, 3)
     noise = np.random.default_rng(0).integers(0, 256, (32, 32, 3), np.uint8)
     package.fromarray(noise).save(path)

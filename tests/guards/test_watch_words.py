@@ -56,7 +56,7 @@ CHANGES = {
 }
 
 
-@pytest.mark.skipif(layout().version is None, reason="dictionaries have no version here")
+@pytest.mark.skipif(layout().ma_version_tag is None, reason="dictionaries have no version here")
 @pytest.mark.parametrize("change", list(CHANGES))
 def test_a_dictionary(change: str):
     for table in ({"a": 1, "b": 2}, vars(Owner())):
@@ -68,7 +68,7 @@ def test_a_dictionary(change: str):
         assert not watch.same()
 
 
-@pytest.mark.skipif(layout().table is None, reason="entries are not found here")
+@pytest.mark.skipif(layout().dict_fields is None, reason="entries are not found here")
 def test_an_entry_and_only_that():
     names: dict[str, Any] = {sys.intern(f"name{i}"): object() for i in range(50)}
     for change, same in (
@@ -100,7 +100,7 @@ def test_a_cell():
     assert not watch.same()
 
 
-@pytest.mark.skipif(layout().function is None, reason="functions are laid out in another way here")
+@pytest.mark.skipif(layout().function_fields is None, reason="functions are laid out in another way here")
 @pytest.mark.parametrize("name", ["__code__", "__defaults__", "__kwdefaults__"])
 def test_a_function(name: str, monkeypatch: pytest.MonkeyPatch):
     words = Words()
@@ -111,7 +111,7 @@ def test_a_function(name: str, monkeypatch: pytest.MonkeyPatch):
     assert not watch.same()
 
 
-@pytest.mark.skipif(layout().tag is None, reason="classes have no tag here")
+@pytest.mark.skipif(layout().tp_version_tag is None, reason="classes have no tag here")
 def test_a_class_and_its_bases(monkeypatch: pytest.MonkeyPatch):
     for number, kind in enumerate((Base, Owner, Base), 1):
         words = Words()
@@ -123,7 +123,7 @@ def test_a_class_and_its_bases(monkeypatch: pytest.MonkeyPatch):
         assert Owner.value == vars(Owner).get("value", number) and not watch.same()
 
 
-@pytest.mark.skipif(layout().tag is None, reason="classes have no tag here")
+@pytest.mark.skipif(layout().tp_version_tag is None, reason="classes have no tag here")
 def test_a_class_of_which_nothing_was_asked_yet():
     class Fresh(Base):
         pass
@@ -147,7 +147,7 @@ def test_the_class_of_an_object():
     assert not watch.same()
 
 
-@pytest.mark.skipif(layout().items is None, reason="lists are laid out in another way here")
+@pytest.mark.skipif(layout().list_fields is None, reason="lists are laid out in another way here")
 @pytest.mark.parametrize(
     "change",
     [
@@ -173,7 +173,7 @@ def test_a_list(change: Callable[[list[Any]], Any]):
 def test_objects_live_as_long_as_they_are_watched():
     words = Words()
     for _ in range(100):
-        assert words.list_([object() for _ in range(10)]) is (layout().items is not None)
+        assert words.list_([object() for _ in range(10)]) is (layout().list_fields is not None)
         words.dictionary({str(i): object() for i in range(10)})
     watch = watched(words)
     del words

@@ -240,7 +240,7 @@ def test_a_loss_that_returns_no_loss_first_is_refused():
             graphc.compile_step(model, wrong, optim.SGD(model.parameters(), lr=0.1))(*batch())
 
 
-@pytest.mark.skipif(layout().version is None, reason="dictionaries have no version here")
+@pytest.mark.skipif(layout().ma_version_tag is None, reason="dictionaries have no version here")
 def test_an_unchanged_step_looks_at_no_fact(monkeypatch: pytest.MonkeyPatch):
     net = Net()
     step = graphc.compile_step(net, F.mse_loss, optim.Adam(net.parameters()))
@@ -256,7 +256,7 @@ def test_an_unchanged_step_looks_at_no_fact(monkeypatch: pytest.MonkeyPatch):
     assert looks == []
     net.fc1.__dict__["other"] = 1
     step(x, y)
-    assert len(looks) == (layout().version is not None)
+    assert len(looks) == (layout().ma_version_tag is not None)
 
 
 def test_a_group_that_was_replaced_as_a_whole_is_the_one_whose_rate_counts(net):

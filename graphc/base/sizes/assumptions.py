@@ -1,4 +1,5 @@
-"""What a trace assumes of sizes that are known at run time: answers for some sizes, each with the line that asked."""
+"""Assumptions of a trace about symbolic sizes: comparisons answered for some sizes, each with the line that needed
+it."""
 
 from __future__ import annotations
 
@@ -16,42 +17,42 @@ _RELATIONS = {"==": operator.eq, "<=": operator.le}
 _OPPOSITE = {"==": "!=", "<=": ">"}
 
 
-def is_so(relation: str, a: Any, b: Any, answer: bool, values: Mapping[Dimension, int]) -> bool:
-    """Whether a relation of sizes is answered like that for these sizes of their dimensions."""
+def relation_holds(relation: str, a: Any, b: Any, answer: bool, values: Mapping[Dimension, int]) -> bool:
+    """Return whether the comparison of two sizes gives ``answer`` when dimensions have these values."""
     return _RELATIONS[relation](at(a, values), at(b, values)) is answer
 
 
-def told(relation: str, a: Any, b: Any, answer: bool, place: Location | str) -> str:
-    """What was assumed and where, for people."""
-    where = str(place)
+def format_relation(relation: str, a: Any, b: Any, answer: bool, location: Location | str) -> str:
+    """Format an assumption and the line that asked for it."""
+    where = str(location)
     return f"{a} {relation if answer else _OPPOSITE[relation]} {b}" + (f" (asked at {where})" if where else "")
 
 
 class Assumption(NamedTuple):
-    """What a trace relies on: a relation of sizes, and whether it held."""
+    """Comparison of two sizes with the answer that a trace needs."""
 
     relation: str
     a: Any
     b: Any
     answer: bool
     place: Location | str = ""
-    """The line that asked; its text, where it comes from a file."""
+    """The line that asked; a string if read from a file."""
 
     def holds(self, values: Mapping[Dimension, int]) -> bool:
-        """Whether it is so for these sizes."""
-        return is_so(self.relation, self.a, self.b, self.answer, values)
+        """Return whether the assumption is true for these sizes."""
+        return relation_holds(self.relation, self.a, self.b, self.answer, values)
 
     @property
     def portable_place(self) -> str:
-        """The line as a file names it, which says the same on every machine."""
+        """Return the line with a machine-independent file name."""
         return str(self.place.portable if isinstance(self.place, Location) else self.place)
 
     def __str__(self) -> str:
-        return told(*self)
+        return format_relation(*self)
 
 
 class _Larger(dict[Dimension, int]):
-    """Sizes of dimensions, at least 2 where they can be."""
+    """Sizes of dimensions, at least 2 where their range allows it."""
 
     def __init__(self, sizes: Mapping[Dimension, int] | None):
         self._sizes = sizes
@@ -63,38 +64,39 @@ class _Larger(dict[Dimension, int]):
 
 @dataclass
 class Assumptions:
-    """What has been assumed so far, each once."""
+    """Resolver that answers for example sizes and records each answer once."""
 
     sizes: Mapping[Dimension, int] | None = None
-    """The sizes for which questions are answered; None: the hints."""
+    """The sizes that answers hold for; None: the hints."""
     found: dict[tuple[str, Any, Any], Assumption] = field(default_factory=dict)
 
     def ask(self, relation: str, a: Any, b: Any) -> bool:
-        """The answer for these sizes, which is assumed from now on."""
+        """Return whether the relation holds for the example sizes, and record that as an assumption."""
         key = (relation, a, b)
-        known = self.found.get(key)
-        if known is None:
+        assumption = self.found.get(key)
+        if assumption is None:
             answer = _RELATIONS[relation](at(a, self.sizes), at(b, self.sizes))
-            known = self.found[key] = Assumption(relation, a, b, answer, capture())
-        return known.answer
+            assumption = self.found[key] = Assumption(relation, a, b, answer, capture())
+        return assumption.answer
 
     def value(self, size: Any) -> int:
-        """The number that a size is for these sizes, which is assumed from now on."""
+        """Return the value of a size for the example sizes, and record it as an assumption."""
         value = at(size, self.sizes)
         self.ask("==", size, value)
         return value
 
     def expected(self, size: Any, exact: bool) -> int:
-        """The number that a size is for these sizes, those of 1 as 2 where they can be unless ``exact``."""
+        """Return the value of a size for the example sizes and record nothing. Unless ``exact``, dimensions of size 1
+        count as 2 where their range allows it."""
         return at(size, self.sizes if exact else _Larger(self.sizes))
 
     def broken(self, values: Mapping[Dimension, int]) -> Assumption | None:
-        """The first assumption that does not hold for these sizes."""
+        """Return the first assumption violated by these sizes."""
         return next((x for x in self.found.values() if not x.holds(values)), None)
 
 
-class _Known:
-    """Answers what has been assumed before, and nothing else."""
+class _Recorded:
+    """Resolver that answers only from recorded assumptions."""
 
     def __init__(self, assumptions: Iterable[Assumption], values: Mapping[Dimension, Any]):
         self._answers = {
@@ -103,32 +105,35 @@ class _Known:
         }
 
     def ask(self, relation: str, a: Any, b: Any) -> bool:
-        """The answer; UndecidedSize where it is not known, but that sizes are not equal where that is not known."""
-        known = self._answers.get((relation, b - a))
-        if known is None and relation == "==":
+        """Return the recorded answer. Without one, an equality is False and an order raises UndecidedSize."""
+        answer = self._answers.get((relation, b - a))
+        if answer is None and relation == "==":
             return self._answers.get((relation, a - b), False)
-        if known is None:
+        if answer is None:
             raise UndecidedSize(f"{a} {relation} {b} depends on the sizes of a call")
-        return known
+        return answer
 
     def value(self, size: Any) -> int:
-        """The number that a size is assumed to be."""
+        """Return the number to which a recorded equality fixes a size; raises UndecidedSize otherwise."""
         sums = (size + d for (relation, d), answer in self._answers.items() if relation == "==" and answer)
-        found = next((n for n in sums if type(n) is int), None)
-        if found is None:
+        number = next((n for n in sums if type(n) is int), None)
+        if number is None:
             raise UndecidedSize(f"the size {size} is a number in calls only")
-        return found
+        return number
 
     def expected(self, size: Any, exact: bool) -> int:
-        """A number that is like a size: for the hints."""
+        """Return the value of a size for the hints."""
         return hint(size)
 
 
 @contextmanager
 def holding(assumptions: Iterable[Assumption], values: Mapping[Dimension, Any]) -> Iterator[None]:
-    """Inside, what was assumed holds, and nothing more is: type rules of a graph that was traced ask again what they
-    asked then. ``values`` are what stands for dimensions by now, all of those that were assumed of."""
-    token = asker.set(_Known(assumptions, values))
+    """Answer size questions from these assumptions alone while the block runs.
+
+    Type rules ask the same questions about a traced graph as during the trace. ``values`` maps every dimension of the
+    assumptions to its current size.
+    """
+    token = asker.set(_Recorded(assumptions, values))
     try:
         yield
     finally:
@@ -137,7 +142,8 @@ def holding(assumptions: Iterable[Assumption], values: Mapping[Dimension, Any]) 
 
 @contextmanager
 def assuming(assumptions: Assumptions) -> Iterator[Assumptions]:
-    """Inside, questions that ranges do not decide are answered and written down."""
+    """Answer size questions that bounds leave open from ``assumptions``, and record the answers, while the block
+    runs."""
     token = asker.set(assumptions)
     try:
         yield assumptions
@@ -146,7 +152,9 @@ def assuming(assumptions: Assumptions) -> Iterator[Assumptions]:
 
 
 def expected(size: Any, exact: bool = False) -> int:
-    """A number that is like a size: that of the call for which questions are answered, but (unless ``exact``) 2 for a
-    dimension of 1 that can be larger; nothing is assumed."""
-    asked = asker.get()
-    return hint(size) if asked is None else asked.expected(size, exact)
+    """Return a typical value of a size and assume nothing: its value in the traced call, else for the hints.
+
+    Unless ``exact``, a dimension of size 1 counts as 2 if it can be larger.
+    """
+    resolver = asker.get()
+    return hint(size) if resolver is None else resolver.expected(size, exact)

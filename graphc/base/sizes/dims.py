@@ -1,4 +1,4 @@
-"""Dimension arguments as users give them: negative numbers, several at once, shapes with one -1."""
+"""Validation of dimension arguments: negative indices, several dimensions at once, shapes with one -1."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from graphc.base.sizes.size import always, is_one, is_size
 
 Dims = int | Sequence[int] | None
 _MOST = 1 << 59
-"""Elements of a shape, of up to 8 bytes each, that numbers of 64 bits still count."""
-_WHOLE = frozenset((int,))
+"""Largest number of elements: at 8 bytes each, their size in bytes still fits 64 bits."""
+_INT_ONLY = frozenset((int,))
 
 
 def numpy_names(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function with arguments ``dim`` and ``keepdim`` that takes ``axis`` and ``keepdims`` for them."""
+    """Wrap a function of ``dim`` and ``keepdim`` to accept numpy's ``axis`` and ``keepdims`` too."""
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         if "out" in kwargs:
-            raise ArgumentError(f"{function.__name__} has no out=", remedy="x.copy_(...) of the result")
+            raise ArgumentError(f"{function.__name__} has no out=", remedy="copy the result: x.copy_(...)")
         if "axis" in kwargs:
             kwargs["dim"] = kwargs.pop("axis")
         if "keepdims" in kwargs:
@@ -36,62 +36,65 @@ def numpy_names(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def dim_of(dim: int, ndim: int) -> int:
-    """A dimension counted from the front; raises IndexRangeError. A tensor without dimensions accepts 0 and -1."""
+    """Return a dimension counted from the front; raises IndexRangeError. A 0-dimensional tensor accepts 0 and -1."""
     try:
-        number = operator.index(dim)
+        index = operator.index(dim)
     except TypeError:
         raise ArgumentError(f"a dimension must be an int, got {type(dim).__name__}") from None
     bound = max(ndim, 1)
-    if not -bound <= number < bound:
+    if not -bound <= index < bound:
         raise IndexRangeError(
-            f"dimension {dim} is out of range for a tensor with {ndim} dimensions", remedy=f"{-bound} to {bound - 1}"
+            f"dimension {dim} is out of range for a tensor with {ndim} dimensions",
+            remedy=f"use {-bound} to {bound - 1}",
         )
-    return number % bound
+    return index % bound
 
 
 def extent_of(dim: int, shape: Sequence[int], name: str) -> tuple[int, int]:
-    """A dimension counted from the front, and its size; raises ShapeError for a tensor without dimensions."""
+    """Return a dimension counted from the front, and its size; raises ShapeError for a 0-dimensional tensor."""
     if not shape:
-        raise ShapeError(f"{name} needs a tensor of at least one dimension", remedy="tensor.reshape(1)")
-    at = dim_of(dim, len(shape))
-    return at, shape[at]
+        raise ShapeError(f"{name} needs a tensor of at least one dimension", remedy="pass tensor.reshape(1)")
+    index = dim_of(dim, len(shape))
+    return index, shape[index]
 
 
 def dims_of(dim: Dims, ndim: int) -> tuple[int, ...]:
-    """Dimensions of a reduction in ascending order: all for None or an empty sequence."""
+    """Return the dimensions of a reduction in ascending order: all of them for None or an empty sequence."""
     if dim is None:
         return tuple(range(ndim))
     try:
-        given: tuple[int, ...] = (dim,) if isinstance(dim, int) else tuple(dim)
+        dims: tuple[int, ...] = (dim,) if isinstance(dim, int) else tuple(dim)
     except TypeError:
-        raise ArgumentError(f"a dimension is an int, got {dim!r}", remedy="an int, or a sequence of ints") from None
-    if not given or not ndim:
-        for d in given:
+        raise ArgumentError(f"a dimension is an int, got {dim!r}", remedy="pass an int or a sequence of ints") from None
+    if not dims or not ndim:
+        for d in dims:
             dim_of(d, ndim)
         return tuple(range(ndim))
-    found = [dim_of(d, ndim) for d in given]
-    if len(set(found)) != len(found):
-        raise AttributeValueError(f"a dimension is listed twice in {given}")
-    return tuple(sorted(found))
+    indices = [dim_of(d, ndim) for d in dims]
+    if len(set(indices)) != len(indices):
+        raise AttributeValueError(f"a dimension is listed twice in {dims}")
+    return tuple(sorted(indices))
 
 
 def sizes_of(sizes: Sequence[Any]) -> tuple[int, ...]:
-    """``f(2, 3)`` and ``f((2, 3))`` both mean the shape (2, 3)."""
+    """Return the shape of a call with sizes: both ``f(2, 3)`` and ``f((2, 3))`` mean (2, 3)."""
     if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
         sizes = sizes[0]
-    if _WHOLE.issuperset(map(type, sizes)) and 0 < abs(prod(sizes)) <= _MOST:
+    if _INT_ONLY.issuperset(map(type, sizes)) and 0 < abs(prod(sizes)) <= _MOST:
         return tuple(sizes)
     try:
         shape = tuple(s if is_size(s) else operator.index(s) for s in sizes)
     except TypeError:
         raise ArgumentError(f"a shape consists of ints, got {tuple(sizes)!r}") from None
     if prod(s for s in shape if not is_size(s) and s > 0) > _MOST:
-        raise ShapeError(f"shape {list(shape)} has too many elements", remedy=f"at most 2**{_MOST.bit_length() - 1}")
+        raise ShapeError(
+            f"shape {list(shape)} has too many elements", remedy=f"use at most 2**{_MOST.bit_length() - 1} elements"
+        )
     return shape
 
 
 def new_shape(sizes: Sequence[Any]) -> tuple[int, ...]:
-    """The shape of a new tensor; raises ShapeError for a negative size."""
+    """Return the shape of a new tensor; raises ShapeError for a negative size."""
     shape = sizes_of(sizes)
     if any([s < 0 for s in shape]):
         raise ShapeError(f"shape {list(shape)} has a negative size")
@@ -99,7 +102,7 @@ def new_shape(sizes: Sequence[Any]) -> tuple[int, ...]:
 
 
 def common_shape(*shapes: int | Sequence[int]) -> tuple[int, ...]:
-    """The shape that all shapes (a number is one dimension) broadcast to; raises ShapeError when there is none."""
+    """Return the shape to which all shapes broadcast (a number is one dimension); raises ShapeError."""
     listed = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
     try:
         if any(map(has_sizes, listed)):
@@ -120,8 +123,10 @@ def _common_sizes(shapes: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
 
 
 def common_size(a: Any, b: Any) -> Any:
-    """What two sizes broadcast to, at least one of which is known at run time or 1; raises ValueError where they do
-    not. A size that is not 1 for all calls is taken for one that repeats nothing."""
+    """Return the size to which two sizes broadcast, at least one of which is symbolic or 1; raises ValueError.
+
+    A symbolic size other than the constant 1 is assumed not to be broadcast.
+    """
     if always("==", a, b) or is_one(b):
         return a
     if is_one(a) or a == b:
@@ -134,27 +139,27 @@ def common_size(a: Any, b: Any) -> Any:
 
 
 def has_sizes(shape: Sequence[Any]) -> bool:
-    """Whether a shape depends on sizes that are known at run time."""
+    """Return whether a shape has symbolic sizes."""
     return any([is_size(s) for s in shape])
 
 
 def same_sizes(a: Sequence[Any], b: Sequence[Any]) -> bool:
-    """Whether two shapes are the same in all calls; nothing is assumed."""
+    """Return whether two shapes are equal in all calls; assumes nothing."""
     return len(a) == len(b) and all([always("==", x, y) for x, y in zip(a, b, strict=True)])
 
 
 def view_shape(sizes: Sequence[int], count: int) -> tuple[int, ...]:
-    """A shape of ``count`` elements in which one size may be -1; raises ShapeError when it does not fit."""
-    unknown = [i for i, s in enumerate(sizes) if s == -1]
-    if len(unknown) > 1:
+    """Return a shape of ``count`` elements in which one size may be -1; raises ShapeError if it does not fit."""
+    wildcards = [i for i, s in enumerate(sizes) if s == -1]
+    if len(wildcards) > 1:
         raise ShapeError(f"only one size of {list(sizes)} can be -1")
     if any(s < -1 for s in sizes):
         raise ShapeError(f"shape {list(sizes)} has a negative size")
-    known = prod(s for s in sizes if s != -1)
-    if unknown:
-        if known == 0 or count % known:
+    product = prod(s for s in sizes if s != -1)
+    if wildcards:
+        if product == 0 or count % product:
             raise ShapeError(f"shape {list(sizes)} does not fit {count} elements")
-        return tuple(count // known if s == -1 else s for s in sizes)
-    if known != count:
-        raise ShapeError(f"shape {list(sizes)} has {known} elements, the tensor has {count}")
+        return tuple(count // product if s == -1 else s for s in sizes)
+    if product != count:
+        raise ShapeError(f"shape {list(sizes)} has {product} elements, the tensor has {count}")
     return tuple(sizes)

@@ -1,4 +1,4 @@
-"""Shapes of tensors as users ask for them: tuples that also know how many elements they stand for."""
+"""Shapes as users see them: ``Size``, a tuple with ``numel``."""
 
 from __future__ import annotations
 
@@ -7,19 +7,20 @@ from typing import Any
 
 
 class Size(tuple):
-    """The extents of a tensor's dimensions: a tuple, and a part of one is a Size again. Pickles hold a tuple.
+    """Shape of a tensor: a tuple whose slices and sums are Sizes again. Pickles hold a plain tuple.
 
-    In a trace, shapes with sizes that calls decide are plain tuples."""
+    While tracing, shapes with symbolic sizes are plain tuples.
+    """
 
     __slots__ = ()
 
     def numel(self) -> int:
-        """The number of elements."""
+        """Return the number of elements."""
         return prod(self)
 
     def __getitem__(self, index: Any) -> Any:
-        found = tuple.__getitem__(self, index)
-        return Size(found) if type(index) is slice else found
+        item = tuple.__getitem__(self, index)
+        return Size(item) if type(index) is slice else item
 
     def __add__(self, other: Any) -> Any:
         return Size(tuple.__add__(self, other))
@@ -35,15 +36,14 @@ class _Sizes(dict[tuple[int, ...], Size]):
     def __missing__(self, shape: tuple[int, ...]) -> Size:
         if len(self) >= _MOST:
             self.clear()
-        found = self[shape] = Size(shape)
-        return found
+        size = self[shape] = Size(shape)
+        return size
 
 
 SIZES = _Sizes()
-"""By shapes whose extents are numbers their Sizes, since each operation asks for some; emptied where there are too
-many."""
+"""Cache of the Size of each concrete shape, because every operation needs some; cleared when full."""
 
 
 def traced_size(shape: tuple[Any, ...]) -> Any:
-    """The Size of a shape, or the shape where an extent is no number."""
+    """Return a shape as Size, or unchanged if an extent is symbolic."""
     return Size(shape) if all([type(extent) is int for extent in shape]) else shape

@@ -1,4 +1,4 @@
-"""Named dimensions as users write them, and those on which sizes depend."""
+"""Named dimensions: ``Dim``, and parsing of size expressions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from graphc.base.sizes.size import LARGEST, Dimension, Size, always, is_size, te
 from graphc.base.sizes.size_terms import dimensions_of
 
 LOOP = re.compile(r"[a-z](r|c|j|y|moved)?_?[0-9]+(_some)?|once_[0-9]+")
-"""What loops of kernels are called: dimensions are called otherwise, so that texts of kernels say one thing."""
+"""Names of kernel loops. Dimensions must not use them, so that a name in the text of a kernel is unambiguous."""
 
 
 def Dim(
@@ -23,87 +23,92 @@ def Dim(
     hint: int | None = None,
     common: Sequence[int] = (),
 ) -> Any:
-    """A named dimension of which each call has its own size, ``min`` to ``max`` (included).
+    """A named dimension whose size differs from call to call, between ``min`` and ``max`` (included).
 
-    ``hint`` is the size for which decisions are made (32, or the nearest in the range). For each size in ``common`` a
-    program of its own is made, too. ``batch + 1``, ``2 * time`` and quotients are sizes as well. Raises ArgumentError
-    for names that are no identifiers, for those of loops of kernels (``i0``, ``r_0``), and for empty ranges.
+    ``hint`` is the size for which the compiler optimizes (32, or the nearest in the range). Each size in ``common``
+    gets a program of its own in addition. ``batch + 1``, ``2 * time`` and quotients are sizes too. Raises ArgumentError
+    for names that are not identifiers, for names of kernel loops (``i0``, ``r_0``), and for empty ranges.
     """
     low, high = operator.index(min), operator.index(max)
     expected = sorted((low, 32 if hint is None else operator.index(hint), high))[1]
     if not isinstance(name, str) or not name.isidentifier():
         raise ArgumentError(f"the name of a dimension is an identifier, not {name!r}")
     if LOOP.fullmatch(name):
-        raise ArgumentError(f"loops of kernels are called {name}", remedy=f"another name: size_{name}")
+        raise ArgumentError(f"loops of kernels are called {name}", remedy=f"choose another name: size_{name}")
     if not 0 <= low <= high <= LARGEST:
-        raise ArgumentError(f"the sizes of dimension {name} are {low}..{high}", remedy=f"0 <= min <= max <= {LARGEST}")
+        raise ArgumentError(
+            f"the sizes of dimension {name} are {low}..{high}", remedy=f"pass 0 <= min <= max <= {LARGEST}"
+        )
     if (hint is not None and expected != hint) or not all(low <= c <= high for c in common):
-        raise ArgumentError(f"hint and common sizes of dimension {name} lie in {low}..{high}")
+        raise ArgumentError(f"hint and common sizes of dimension {name} must be in {low}..{high}")
     if low == high:
         return low
     return size_of(Dimension(name, low, high, expected, tuple(common)))
 
 
 def size_of(dimension: Dimension) -> Size:
-    """The size that a dimension is."""
+    """Return a dimension as a size."""
     return Size(((((dimension, 1),), 1),))
 
 
 def dimensions(sizes: Iterable[Any]) -> dict[str, Dimension]:
-    """The dimensions on which sizes depend, by name. Raises ArgumentError where two have one name."""
-    found: dict[str, Dimension] = {}
+    """Return the dimensions that sizes depend on, by name. Raises ArgumentError if two have the same name."""
+    by_name: dict[str, Dimension] = {}
     for size in sizes:
         for dimension in dimensions_of(size.terms) if type(size) is Size else ():
-            other = found.setdefault(dimension.name, dimension)
+            other = by_name.setdefault(dimension.name, dimension)
             if other is not dimension:
                 raise ArgumentError(
                     f"two dimensions are named {dimension.name}, one of which is {dimension.low}..{dimension.high}, "
                     f"the other {other.low}..{other.high}",
-                    remedy="one gc.Dim object for one dimension",
+                    remedy="use one gc.Dim object for both",
                 )
-    return found
+    return by_name
 
 
-def chosen_sizes(known: Mapping[str, Dimension], sizes: Mapping[str, int]) -> dict[Dimension, Any]:
-    """What stands for each known dimension when those that are named have these sizes: for the others they themselves.
+def chosen_sizes(by_name: Mapping[str, Dimension], sizes: Mapping[str, int]) -> dict[Dimension, Any]:
+    """Return the value of each dimension in ``by_name``: its size in ``sizes``, or the dimension itself.
 
-    Raises ArgumentError for an unknown name and for a number outside of the range.
+    Raises ArgumentError for an unknown name and for a size out of range.
     """
     for name, size in sizes.items():
-        if name not in known:
-            raise ArgumentError(f"there is no dimension {name}", remedy=f"one of {', '.join(known)}" if known else None)
+        if name not in by_name:
+            raise ArgumentError(
+                f"there is no dimension {name}", remedy=f"use one of {', '.join(by_name)}" if by_name else None
+            )
         if not is_size(size):
-            _check_range(known[name], size)
-    return {d: sizes.get(name, size_of(d)) for name, d in known.items()}
+            _check_range(by_name[name], size)
+    return {d: sizes.get(name, size_of(d)) for name, d in by_name.items()}
 
 
 def _check_range(dimension: Dimension, size: int) -> None:
     if not dimension.low <= size <= dimension.high:
-        raise ArgumentError(f"dimension {dimension.name} is {size}, it lies in {dimension.low}..{dimension.high}")
+        raise ArgumentError(f"dimension {dimension.name} is {size}, outside of {dimension.low}..{dimension.high}")
 
 
-def parse_size(text: str, known: Mapping[str, Dimension]) -> Any:
-    """The size that prints as ``text``, whose dimensions are ``known``. Raises ArgumentError for any other text."""
+def parse_size(text: str, by_name: Mapping[str, Dimension]) -> Any:
+    """Return the size that prints as ``text`` with the dimensions ``by_name``. Raises ArgumentError for any other
+    text."""
     try:
-        found = _read(ast.parse(text, mode="eval").body, known)
+        size = _read(ast.parse(text, mode="eval").body, by_name)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        found = None
-    if str(found) != text:
-        raise ArgumentError(f"{text[:60]!r} is no size of the dimensions {', '.join(known) or '(none)'}")
-    return found
+        size = None
+    if str(size) != text:
+        raise ArgumentError(f"{text[:60]!r} is no size of the dimensions {', '.join(by_name) or '(none)'}")
+    return size
 
 
-def _read(tree: ast.expr, known: Mapping[str, Dimension]) -> Any:
-    """The value of a tree; ValueError where it has parts that texts of sizes lack."""
+def _read(tree: ast.expr, by_name: Mapping[str, Dimension]) -> Any:
+    """Evaluate a syntax tree; raises ValueError for syntax that sizes do not have."""
     if isinstance(tree, ast.Constant) and type(tree.value) is int:
         return tree.value
-    if isinstance(tree, ast.Name) and tree.id in known:
-        return size_of(known[tree.id])
+    if isinstance(tree, ast.Name) and tree.id in by_name:
+        return size_of(by_name[tree.id])
     if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.USub):
-        return -_read(tree.operand, known)
+        return -_read(tree.operand, by_name)
     if not isinstance(tree, ast.BinOp):
         raise ValueError
-    a, b = _read(tree.left, known), _read(tree.right, known)
+    a, b = _read(tree.left, by_name), _read(tree.right, by_name)
     if isinstance(tree.op, ast.Add | ast.Sub):
         return a + b if isinstance(tree.op, ast.Add) else a - b
     if isinstance(tree.op, ast.FloorDiv) and always("<=", 0 if is_size(b) else 1, b):

@@ -1,4 +1,4 @@
-"""Shapes with named dimensions: which sizes these have in a call, and whether the shapes of the call fit."""
+"""Shape patterns: shapes with named dimensions, solved for the sizes of a call and checked against its shapes."""
 
 from __future__ import annotations
 
@@ -14,15 +14,14 @@ from graphc.base.sizes.size import Dimension, at, is_size, terms
 
 
 class Number(tuple[Any, ...]):
-    """What stands in the place of the shape of an argument that is a whole number: that alone, or the size that it is
-    in each call."""
+    """Pattern of an integer argument: a tuple of its value, or of its symbolic size."""
 
     __slots__ = ()
 
 
 def as_pattern(argument: Any, pattern: Sequence[Any]) -> tuple[int, ...]:
-    """The shape of an argument of a call, or where the pattern is that of a number the number itself; raises
-    ArgumentError for one that is not whole."""
+    """Return the shape of an argument, or the number itself if the pattern is a Number; raises ArgumentError if it is
+    not an integer."""
     if type(pattern) is not Number:
         return np.shape(argument)
     try:
@@ -31,19 +30,19 @@ def as_pattern(argument: Any, pattern: Sequence[Any]) -> tuple[int, ...]:
     except TypeError:
         pass
     shown = f"{type(argument).__name__} {argument!r}"
-    raise ArgumentError(f"{pattern[0]} is a whole number, not {shown[:200]}", remedy="int(...)")
+    raise ArgumentError(f"{pattern[0]} is a whole number, not {shown[:200]}", remedy="convert it: int(...)")
 
 
 class _Entry(NamedTuple):
-    """One size of one shape."""
+    """Size of one dimension of one argument."""
 
     tensor: int
     dim: int
     size: Any
 
 
-class _Unknown(NamedTuple):
-    """An entry that gives a dimension: ``factor * dimension + rest``."""
+class _Equation(NamedTuple):
+    """Entry that determines a dimension: its size is ``factor * dimension + rest``."""
 
     entry: _Entry
     dimension: Dimension
@@ -52,109 +51,109 @@ class _Unknown(NamedTuple):
 
 
 class ShapePatterns:
-    """The shapes of the tensors that a call gives, some sizes of which depend on named dimensions, and its numbers.
+    """Shapes of the tensors of a call, some sizes of which depend on named dimensions, and its integers.
 
-    A dimension is solved from the first size that is ``a * dimension + b`` with other dimensions known before; a size
-    that is the dimension itself goes first. All other sizes are checked. Raises ArgumentError where two dimensions
-    have one name, and where a dimension follows from no size.
+    Each dimension is solved from a size ``a * dimension + b`` whose other dimensions are solved before; sizes that are
+    the dimension itself come first. All other sizes are checked. Raises ArgumentError if two dimensions have the same
+    name, or no size determines a dimension.
     """
 
     def __init__(self, shapes: Sequence[Sequence[Any]], titles: Sequence[str]):
-        """``titles`` are what messages call the tensors."""
+        """``titles`` name the arguments in messages."""
         self.shapes = [shape if type(shape) is Number else tuple(shape) for shape in shapes]
         self.titles = tuple(titles)
         self.numbers = tuple([i for i, shape in enumerate(self.shapes) if type(shape) is Number])
-        """Which arguments are numbers."""
+        """Indices of the arguments that are integers."""
         entries = [_Entry(i, d, s) for i, shape in enumerate(self.shapes) for d, s in enumerate(shape) if is_size(s)]
         self.dimensions = dimensions(e.size for e in entries)
-        """By name."""
+        """Dimensions by name."""
         self.steps, self._checks = _ordered(entries, set(self.dimensions.values()))
-        """How each dimension follows, in order: (entry, dimension, factor, rest) of ``factor * dimension + rest``."""
+        """Equations that determine the dimensions, in the order of solution."""
         self._checks += [
             _Entry(i, d, s) for i, shape in enumerate(self.shapes) for d, s in enumerate(shape) if not is_size(s)
         ]
 
     def solve(self, shapes: Sequence[Sequence[int]]) -> dict[Dimension, int]:
-        """The sizes of the dimensions; raises ShapeError where the shapes do not fit, or a size is out of its range,
-        and ArgumentError where that is so of a number."""
+        """Return the sizes of the dimensions. Raises ShapeError if shapes do not match or a size is out of range;
+        ArgumentError for integers."""
         self._check_ranks(shapes)
         sizes: dict[Dimension, int] = {}
         for (tensor, dim, size), dimension, factor, rest in self.steps:
-            given = shapes[tensor][dim]
-            found, left = divmod(given - at(rest, sizes), factor)
-            if left:
+            actual = shapes[tensor][dim]
+            value, remainder = divmod(actual - at(rest, sizes), factor)
+            if remainder:
                 raise self._fault(tensor)(
-                    f"{self._place(tensor, dim)} is {given}, and no {dimension} gives {size} = {given}"
+                    f"{self._format_entry(tensor, dim)} is {actual}, and no {dimension} gives {size} = {actual}"
                 )
-            if not dimension.low <= found <= dimension.high:
-                given = str(found) if found == given else f"{found} ({size} = {given})"
+            if not dimension.low <= value <= dimension.high:
+                shown = str(value) if value == actual else f"{value} ({size} = {actual})"
                 raise self._fault(tensor)(
-                    f"{dimension} is {given}, outside of {dimension.low}..{dimension.high} "
-                    f"({self._place(tensor, dim)})",
-                    remedy=f"Dim({dimension.name!r}, min=..., max=...) with another range",
+                    f"{dimension} is {shown}, outside of {dimension.low}..{dimension.high} "
+                    f"({self._format_entry(tensor, dim)})",
+                    remedy=f"declare Dim({dimension.name!r}, min=..., max=...) with another range",
                 )
-            sizes[dimension] = found
+            sizes[dimension] = value
         for tensor, dim, size in self._checks:
-            given, wanted = shapes[tensor][dim], at(size, sizes)
-            if given != wanted:
+            actual, expected = shapes[tensor][dim], at(size, sizes)
+            if actual != expected:
                 raise self._fault(tensor)(
-                    f"{self._place(tensor, dim)} is {given}, not {self._explained(size, wanted, sizes)}"
+                    f"{self._format_entry(tensor, dim)} is {actual}, not {self._explained(size, expected, sizes)}"
                 )
         return sizes
 
     def _fault(self, tensor: int) -> type[GraphcError]:
-        """Of what kind it is that an argument does not fit."""
+        """Return the class of error for a mismatch of an argument."""
         return ArgumentError if tensor in self.numbers else ShapeError
 
-    def _place(self, tensor: int, dim: int) -> str:
-        """What messages call a size."""
+    def _format_entry(self, tensor: int, dim: int) -> str:
+        """Format the dimension of an argument for messages."""
         title = self.titles[tensor]
         return f"the number {title}" if tensor in self.numbers else f"dimension {dim} of {title}"
 
     def _check_ranks(self, shapes: Sequence[Sequence[int]]) -> None:
-        for title, shape, wanted in zip(self.titles, shapes, self.shapes, strict=True):
-            if len(shape) != len(wanted):
-                raise ShapeError(f"{title} has {len(shape)} dimensions, not {len(wanted)}: [{_listed(wanted)}]")
+        for title, shape, pattern in zip(self.titles, shapes, self.shapes, strict=True):
+            if len(shape) != len(pattern):
+                raise ShapeError(f"{title} has {len(shape)} dimensions, not {len(pattern)}: [{_listed(pattern)}]")
 
     def _explained(self, size: Any, value: int, sizes: Mapping[Dimension, int]) -> str:
         """``4 (time, as dimension 1 of x)``."""
         if not is_size(size):
             return str(value)
-        known = dimensions((size,)).values()
-        found = [f"{e.size} is {self._place(e.tensor, e.dim)}" for e, d, *_ in self.steps if d in known]
-        return f"{value} = {size} ({', '.join(found)})"
+        used = dimensions((size,)).values()
+        origins = [f"{e.size} is {self._format_entry(e.tensor, e.dim)}" for e, d, *_ in self.steps if d in used]
+        return f"{value} = {size} ({', '.join(origins)})"
 
 
 def _listed(shape: Sequence[Any]) -> str:
     return ",".join(map(str, shape))
 
 
-def _ordered(entries: list[_Entry], wanted: set[Dimension]) -> tuple[list[_Unknown], list[_Entry]]:
-    """The entries that give dimensions, in an order in which each needs what is known then, and those to check."""
-    known: set[Dimension] = set()
-    steps: list[_Unknown] = []
+def _ordered(entries: list[_Entry], targets: set[Dimension]) -> tuple[list[_Equation], list[_Entry]]:
+    """Return equations for all dimensions in the order of solution, and the remaining entries to check."""
+    solved: set[Dimension] = set()
+    steps: list[_Equation] = []
     rest = sorted(entries, key=lambda e: len(terms(e.size)) + (terms(e.size)[0][1] != 1))
-    while known != wanted:
-        found = next((step for e in rest if (step := _solvable(e, known))), None)
-        if found is None:
-            missing = ", ".join(sorted(d.name for d in wanted - known))
+    while solved != targets:
+        equation = next((step for e in rest if (step := _solvable(e, solved))), None)
+        if equation is None:
+            missing = ", ".join(sorted(d.name for d in targets - solved))
             raise ArgumentError(
                 f"no size of the arguments tells what {missing} is",
-                remedy="a dimension that is named by itself, or as 16 * dim, for some argument",
+                remedy="declare some argument with the dimension itself, or 16 * dim, as a size",
             )
-        steps.append(found)
-        known.add(found.dimension)
-        rest.remove(found.entry)
+        steps.append(equation)
+        solved.add(equation.dimension)
+        rest.remove(equation.entry)
     return steps, rest
 
 
-def _solvable(entry: _Entry, known: set[Dimension]) -> _Unknown | None:
-    """How an entry gives the one dimension of it that is not known; None where it does not."""
-    unknown = [d for d in dimensions((entry.size,)).values() if d not in known]
+def _solvable(entry: _Entry, solved: set[Dimension]) -> _Equation | None:
+    """Return the equation of an entry for its only unsolved dimension; None if it determines none."""
+    unknown = [d for d in dimensions((entry.size,)).values() if d not in solved]
     if len(unknown) != 1:
         return None
     (dimension,) = unknown
     factor = dict(terms(entry.size)).get(((dimension, 1),), 0)
     rest = entry.size - size_of(dimension) * factor
     inside = dimension in dimensions((rest,)).values()
-    return None if factor <= 0 or inside else _Unknown(entry, dimension, factor, rest)
+    return None if factor <= 0 or inside else _Equation(entry, dimension, factor, rest)

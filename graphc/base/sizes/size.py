@@ -1,4 +1,8 @@
-"""Sizes known at run time: named dimensions, and exact integer expressions of them in one normal form."""
+"""Symbolic sizes: exact integer expressions of named dimensions, in one normal form.
+
+The graph keeps them as sizes, so that one program serves all calls. ``base.sizes.symbolic`` has the numbers that a trace
+records and evaluates in Python before each call.
+"""
 
 from __future__ import annotations
 
@@ -31,15 +35,15 @@ from graphc.base.sizes.size_terms import (
 from graphc.base.sizes.size_text import is_atom, text_of
 
 LARGEST = 2**31 - 1
-"""The largest size of a dimension of which nothing else is said."""
+"""Default upper bound of a dimension."""
 
 
 class UndecidedSize(TraceError):
-    """Code that must hold for all sizes asks for something that depends on which one it is."""
+    """Code that must hold for all sizes needs an answer that depends on the size."""
 
 
 def _operation(function: Callable[..., Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """The methods of an operator with a float as result, plain and reflected."""
+    """Return the methods of an operator with a float result, plain and reflected."""
     return (
         lambda self, other: _float_operation(function, self, other),
         lambda self, other: _float_operation(function, other, self),
@@ -47,12 +51,12 @@ def _operation(function: Callable[..., Any]) -> tuple[Callable[..., Any], Callab
 
 
 class Size:
-    """``sum(coefficient * product of atoms)``, at least one of which is a dimension; what is constant is an int.
+    """Symbolic integer ``sum(coefficient * product of atoms)`` with at least one dimension; constants are ints.
 
-    Two sizes are equal when their normal forms are, so when they are the same for all values of their dimensions.
-    What else is asked is answered when the ranges of the dimensions decide it. While a trace assumes, it is answered
-    for the hints otherwise, and noted (base.assumptions); elsewhere UndecidedSize is raised. ``isinstance`` sees an
-    int; code in C that would read the number asks ``__index__``, and so assumes or raises, too.
+    Two sizes are equal if their normal forms are, hence for all values of their dimensions. Other comparisons are
+    answered if the ranges of the dimensions decide them. Otherwise a trace answers them for the hints and records an
+    assumption (base.assumptions); outside of a trace they raise UndecidedSize. ``isinstance`` sees an int. C code that
+    would read the number calls ``__index__``, and so assumes or raises too.
     """
 
     __slots__ = ("_hash", "terms")
@@ -135,7 +139,7 @@ class Size:
     __rtruediv__ = _operation(operator.truediv)[1]
 
     def sqrt(self) -> Any:
-        """What numpy's sqrt calls."""
+        """Return the square root; ``numpy.sqrt`` calls it."""
         return root(self)
 
     def __abs__(self) -> Any:
@@ -208,8 +212,8 @@ _text_of = lru_cache(maxsize=REMEMBERED)(text_of)
 
 
 class SizeNumber:
-    """A float that is computed from sizes: an operation, and its operands. Tensors take it; its value is not known
-    before a call."""
+    """Symbolic float: an operation on sizes and numbers. Operations on tensors accept it; its value is known in calls
+    only."""
 
     __slots__ = ("function", "operands")
 
@@ -222,7 +226,7 @@ class SizeNumber:
         return float
 
     def at(self, values: Mapping[Dimension, int] | None) -> float:
-        """The number for sizes of the dimensions; None: for the hints."""
+        """Return the value for sizes of the dimensions; None: for the hints."""
         return self.function(*[x.at(values) if type(x) is SizeNumber else at(x, values) for x in self.operands])
 
     __add__, __radd__ = _operation(operator.add)
@@ -232,7 +236,7 @@ class SizeNumber:
     __pow__, __rpow__ = _operation(operator.pow)
 
     def sqrt(self) -> Any:
-        """What numpy's sqrt calls."""
+        """Return the square root; ``numpy.sqrt`` calls it."""
         return root(self)
 
     def __neg__(self) -> Any:
@@ -273,24 +277,24 @@ _OPERANDS = frozenset({int, float, bool, Size, SizeNumber})
 
 
 def _float_operation(function: Callable[..., Any], *operands: Any) -> Any:
-    """An operation on numbers of which the result is a float."""
+    """Return a SizeNumber for an operation with a float result; NotImplemented for other operands."""
     if not all(type(x) in _OPERANDS for x in operands):
         return NotImplemented
     return SizeNumber(function, operands)
 
 
 def root(number: Any) -> Any:
-    """The square root of a number, which may be computed from sizes."""
+    """Return the square root of a number or a symbolic one."""
     return _float_operation(math.sqrt, number) if type(number) in (Size, SizeNumber) else math.sqrt(number)
 
 
 def is_size(value: Any) -> bool:
-    """Whether a number is a size that is known at run time."""
+    """Return whether a value is a symbolic size."""
     return type(value) is Size
 
 
 def sizes_in(number: SizeNumber) -> Iterator[Size]:
-    """The sizes from which a number is computed."""
+    """Yield the sizes in a symbolic float."""
     for x in number.operands:
         if type(x) is SizeNumber:
             yield from sizes_in(x)
@@ -306,37 +310,37 @@ def _is_whole(value: Any) -> bool:
 
 
 def terms(value: Any) -> Terms:
-    """The terms of a size or a number; those of 0 are one, too."""
+    """Return the terms of a size or a number; 0 has one term, 0 times the empty monomial."""
     return value.terms if type(value) is Size else (((), int(value)),)
 
 
 def _make(terms: Terms) -> Any:
-    """The size, or the number, of these terms."""
+    """Return the size with these terms, or an int if they are constant."""
     if len(terms) > 1 or (terms and terms[0][0]):
         return Size(terms)
     return terms[0][1] if terms else 0
 
 
 def _quotient(a: Any, b: Any) -> Any:
-    """floor(a / b) of sizes. Quotients have divisors that are never negative: a trace asks of those that may be."""
+    """Return floor(a / b). Divisors of Quotients are never negative: a trace asks for the sign of one that may be."""
     if type(b) is not Size and b == 0:
         raise ArgumentError(f"a size is divided by {b}")
     if (type(b) is not Size or (asker.get() is not None and bounds(b)[0] < 0)) and b < 0:
         return _quotient(-a, -b)
     if type(a) is not Size and type(b) is not Size:
         return a // b
-    whole, rest = divided(a, b)
+    quotient, rest = divided(a, b)
     if type(rest) is not Size and type(b) is not Size:
-        return whole + rest // b
+        return quotient + rest // b
     if _is_proven(0, rest) and _is_proven(rest + 1, b):
-        return whole
+        return quotient
     if _is_proven(-b, rest) and _is_proven(rest, -1):
-        return whole - 1
-    return whole + (_quotient_by_number(rest, b) if type(b) is int else _atom_quotient(rest, b))
+        return quotient - 1
+    return quotient + (_quotient_by_number(rest, b) if type(b) is int else _atom_quotient(rest, b))
 
 
 def _ratio(a: Any, b: Any) -> Any:
-    """a / b, a float where that is the same for all sizes."""
+    """Return a / b, as a float if it is the same for all sizes."""
     first, second = terms(a)[0][1], terms(b)[0][1]
     if type(b) is Size and always("==", a * second, b * first):
         return first / second
@@ -348,7 +352,7 @@ def _atom_quotient(a: Size, b: Any) -> Size:
 
 
 def _quotient_by_number(a: Size, b: int) -> Any:
-    """floor(a / b) where no multiple of b can be taken out: common factors go, and quotients of quotients are one."""
+    """Return floor(a / b) if no multiple of b can be factored out: cancel common factors, merge nested quotients."""
     factor = math.gcd(b, *[c for m, c in a.terms if m])
     if factor > 1:
         a, b = _make(total({m: c // factor for m, c in a.terms})), b // factor
@@ -362,42 +366,43 @@ def _quotient_by_number(a: Size, b: int) -> Any:
 
 
 def divided(a: Any, b: Any) -> tuple[Any, Any]:
-    """(q, r) with a == q * b + r, where what is divisible is in q. Of sizes r may be larger than b."""
+    """Return (q, r) with a == q * b + r and all divisible terms in q. For symbolic sizes r may exceed b."""
     divisor = terms(b)
     first, factor = divisor[0]
-    whole: dict[Monomial, int] = {}
+    quotients: dict[Monomial, int] = {}
     rest = terms_of(a)
     for monomial, _ in terms(a):
-        quotient, left = over(monomial, first), next((c for m, c in rest if m == monomial), 0)
-        part = left // factor if type(b) is not Size or left % factor == 0 else 0
-        if quotient is not None and part:
-            whole[quotient] = whole.get(quotient, 0) + part
-            rest = minus(rest, product(((quotient, part),), divisor))
-    return _make(total(whole)), _make(rest)
+        quotient, coefficient = over(monomial, first), next((c for m, c in rest if m == monomial), 0)
+        multiple = coefficient // factor if type(b) is not Size or coefficient % factor == 0 else 0
+        if quotient is not None and multiple:
+            quotients[quotient] = quotients.get(quotient, 0) + multiple
+            rest = minus(rest, product(((quotient, multiple),), divisor))
+    return _make(total(quotients)), _make(rest)
 
 
 # ---- ranges
 
 
 def bounds(size: Any) -> tuple[int, int]:
-    """Numbers between which a size lies, ends included; conservative."""
+    """Return a conservative interval of a size, ends included."""
     return bounds_of(size.terms) if type(size) is Size else (int(size), int(size))
 
 
 def _is_proven(a: Any, b: Any) -> bool:
-    """Whether a <= b for all sizes."""
+    """Return whether a <= b for all sizes."""
     if type(a) is not Size and type(b) is not Size:
         return a <= b
     return never_positive(minus(terms_of(a), terms_of(b)))
 
 
 def is_one(size: Any) -> bool:
-    """Whether a size is 1 whatever the dimensions are: what holds for every size need not ask whether it is 1."""
+    """Return whether a size is the constant 1. Code that holds for every size need not assume whether a symbolic one
+    is."""
     return type(size) is int and size == 1
 
 
 def always(relation: str, a: Any, b: Any) -> bool:
-    """Whether a relation (``==`` or ``<=``) holds for all sizes; nothing is assumed."""
+    """Return whether a relation (``==`` or ``<=``) holds for all sizes; assumes nothing."""
     if relation == "==":
         return a.terms == b.terms if type(a) is Size and type(b) is Size else type(a) is type(b) and a == b
     return _is_proven(a, b)
@@ -407,14 +412,14 @@ def always(relation: str, a: Any, b: Any) -> bool:
 
 
 def at(size: Any, values: Mapping[Dimension, int] | None) -> int:
-    """A size for sizes of its dimensions; None: for the hints."""
+    """Return the value of a size for sizes of its dimensions; None: for the hints."""
     if type(size) is not Size:
         return size
     return expected(size.terms) if values is None else evaluated(size.terms, values)
 
 
 def hint(size: Any) -> int:
-    """What a size is when its dimensions have the sizes that they are expected to have; for estimates."""
+    """Return the value of a size for the hints of its dimensions, for estimates."""
     return at(size, None)
 
 
@@ -422,7 +427,7 @@ def hint(size: Any) -> int:
 
 
 def _ask(relation: str, a: Any, b: Any) -> bool:
-    if (asked := asker.get()) is None and relation == "==":
+    if (resolver := asker.get()) is None and relation == "==":
         return always(relation, a, b)
     difference = b - a
     if type(difference) is not Size:
@@ -432,16 +437,16 @@ def _ask(relation: str, a: Any, b: Any) -> bool:
         return relation == "<=" and low > 0
     if relation == "<=" and low >= 0:
         return True
-    if asked is not None:
-        return asked.ask(relation, a, b)
+    if resolver is not None:
+        return resolver.ask(relation, a, b)
     raise UndecidedSize(f"{a} {relation} {b} depends on the sizes of a call")
 
 
 def _specialised(size: Any) -> Any:
-    """The number that a size is, which is assumed from now on; plain numbers as they are."""
+    """Return the value of a size, which the trace assumes from now on; plain numbers are returned unchanged."""
     if type(size) is not Size:
         return size
-    asked = asker.get()
-    if asked is None:
+    resolver = asker.get()
+    if resolver is None:
         raise UndecidedSize(f"the size {size} is a number in calls only")
-    return asked.value(size)
+    return resolver.value(size)

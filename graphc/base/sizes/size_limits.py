@@ -1,4 +1,4 @@
-"""What dimensions are where assumptions hold: narrower ranges, numbers, multiples, or sizes of other dimensions."""
+"""Substitutions that follow from assumptions: narrower ranges, constants, multiples, or other dimensions."""
 
 from __future__ import annotations
 
@@ -10,37 +10,40 @@ from graphc.base.sizes.named_dims import LOOP, Dim, dimensions, size_of
 from graphc.base.sizes.size import Dimension, Quotient, always, at, is_size, terms
 
 
-def limits(assumptions: Iterable[Assumption], known: Mapping[str, Dimension]) -> dict[str, Any]:
-    """What stands for dimensions, by name, in what holds only where the assumptions do.
+def limits(assumptions: Iterable[Assumption], by_name: Mapping[str, Dimension]) -> dict[str, Any]:
+    """Return the substitution for each dimension, by name, in code that holds only under the assumptions.
 
-    ``n <= 128`` gives n with that range, ``n == 5`` gives 5, ``n == m`` gives m, ``time == 4*(time // 4)`` gives
-    ``4*time_4`` with a dimension time_4. Dimensions of which nothing is assumed are left out, and so are assumptions
-    that are no limits of one dimension, as ``n <= m``.
+    ``n <= 128`` narrows the range of n, ``n == 5`` gives 5, ``n == m`` gives m, ``time == 4*(time // 4)`` gives
+    ``4*time_4`` with a new dimension time_4. Dimensions without assumptions are left out, and so are assumptions that
+    do not limit a single dimension, such as ``n <= m``.
     """
-    found = _Limits(known)
-    given = list(assumptions)
-    for _ in range(len(known) + 1):
-        for assumption in given:
-            found.take(assumption)
-    return {name: found.now[d] for name, d in known.items() if found.now[d] != size_of(d)}
+    substitution = _Substitution(by_name)
+    listed = list(assumptions)
+    for _ in range(len(by_name) + 1):
+        for assumption in listed:
+            substitution.take(assumption)
+    return {name: substitution.now[d] for name, d in by_name.items() if substitution.now[d] != size_of(d)}
 
 
-def in_terms_of(assumptions: Iterable[Assumption], known: Mapping[str, Dimension]) -> list[Assumption]:
-    """The assumptions for dimensions of these names, whose ranges may be narrower by now; without those that hold for
-    all their sizes, and those of dimensions that are numbers or multiples by now, which say the same."""
-    found = []
+def in_terms_of(assumptions: Iterable[Assumption], by_name: Mapping[str, Dimension]) -> list[Assumption]:
+    """Restate assumptions for the dimensions of these names, whose ranges may be narrower by now.
+
+    Assumptions that hold for all their sizes are left out, and so are those about dimensions that were replaced by
+    numbers or multiples, which say the same.
+    """
+    restated = []
     for assumption in assumptions:
         names = dimensions([assumption.a, assumption.b])
-        if names.keys() <= known.keys():
-            values: dict[Dimension, Any] = {d: size_of(known[name]) for name, d in names.items()}
-            now = assumption._replace(a=at(assumption.a, values), b=at(assumption.b, values))
-            if not _is_decided(now):
-                found.append(now)
-    return found
+        if names.keys() <= by_name.keys():
+            values: dict[Dimension, Any] = {d: size_of(by_name[name]) for name, d in names.items()}
+            current = assumption._replace(a=at(assumption.a, values), b=at(assumption.b, values))
+            if not _is_decided(current):
+                restated.append(current)
+    return restated
 
 
 def _is_decided(assumption: Assumption) -> bool:
-    """Whether an assumption holds for all sizes."""
+    """Return whether an assumption holds for all sizes."""
     a, b = assumption.a, assumption.b
     if assumption.relation == "<=":
         return always("<=", a, b) if assumption.answer else always("<=", b + 1, a)
@@ -49,28 +52,28 @@ def _is_decided(assumption: Assumption) -> bool:
     return always("<=", a + 1, b) or always("<=", b + 1, a)
 
 
-class _Themselves(dict[Dimension, Any]):
-    """Dimensions that nothing stands for are themselves."""
+class _Identity(dict[Dimension, Any]):
+    """Substitution that leaves all other dimensions unchanged."""
 
     def __missing__(self, dimension: Dimension) -> Any:
         return size_of(dimension)
 
 
-class _Limits:
-    """What stands for each dimension so far."""
+class _Substitution:
+    """Substitution for each dimension so far."""
 
-    def __init__(self, known: Mapping[str, Dimension]):
-        self.now: dict[Dimension, Any] = {d: size_of(d) for d in known.values()}
-        self.names = set(known)
+    def __init__(self, by_name: Mapping[str, Dimension]):
+        self.now: dict[Dimension, Any] = {d: size_of(d) for d in by_name.values()}
+        self.names = set(by_name)
 
     def replace(self, dimension: Dimension, size: Any) -> None:
-        """Puts a size in the place of a dimension."""
-        values = _Themselves({dimension: size})
+        """Substitute a size for a dimension."""
+        values = _Identity({dimension: size})
         self.now = {d: at(present, values) for d, present in self.now.items()}
 
     def take(self, assumption: Assumption) -> None:
-        """Uses one assumption, with what is known by now."""
-        a, b = (at(size, _Themselves(self.now)) for size in (assumption.a, assumption.b))
+        """Apply one assumption under the current substitution."""
+        a, b = (at(size, _Identity(self.now)) for size in (assumption.a, assumption.b))
         difference = b - a
         if not is_size(difference):
             return
@@ -82,12 +85,12 @@ class _Limits:
             self.not_zero(difference)
 
     def at_least_zero(self, size: Any) -> None:
-        """Narrows the range of a dimension that alone decides whether a size is negative."""
-        found = list(dimensions([size]).values()) if is_size(size) else []
-        direction = _direction(size) if len(found) == 1 else 0
+        """Narrow the range of a dimension that alone decides whether a size is negative, by bisection."""
+        used = list(dimensions([size]).values()) if is_size(size) else []
+        direction = _direction(size) if len(used) == 1 else 0
         if not direction:
             return
-        (dimension,) = found
+        (dimension,) = used
         low, high = dimension.low, dimension.high
         good, bad = (high, low) if direction > 0 else (low, high)
         if at(size, {dimension: good}) < 0 or at(size, {dimension: bad}) >= 0:
@@ -98,12 +101,12 @@ class _Limits:
         self.narrow(dimension, *((good, high) if direction > 0 else (low, good)))
 
     def narrow(self, dimension: Dimension, low: int, high: int) -> None:
-        """Gives a dimension a range inside of its own."""
+        """Narrow the range of a dimension."""
         common = [c for c in dimension.common if low <= c <= high]
         self.replace(dimension, Dim(dimension.name, low, high, sorted((low, dimension.hint, high))[1], common))
 
     def not_zero(self, size: Any) -> None:
-        """Takes the end of a range off."""
+        """Remove an end of a range where the size is zero."""
         for dimension in dimensions([size]).values():
             low, high = dimension.low, dimension.high
             if len(dimensions([size])) == 1 and _direction(size) and low < high:
@@ -113,7 +116,7 @@ class _Limits:
                     self.narrow(dimension, low, high - 1)
 
     def zero(self, size: Any) -> None:
-        """Puts what it must be in the place of a dimension."""
+        """Solve ``size == 0`` for a dimension and substitute the solution."""
         for monomial, factor in terms(size):
             dimension = _alone(monomial)
             if dimension is None:
@@ -122,9 +125,9 @@ class _Limits:
             if self.is_multiple(dimension, factor, rest):
                 return
             inside = dimension in dimensions([rest]).values()
-            whole = abs(factor) == 1 or (not is_size(rest) and rest % factor == 0)
+            is_divisible = abs(factor) == 1 or (not is_size(rest) and rest % factor == 0)
             if (
-                whole
+                is_divisible
                 and not inside
                 and self.is_in_range(dimension, value := -rest // factor if factor > 0 else rest // -factor)
             ):
@@ -132,21 +135,21 @@ class _Limits:
                 self.at_least_zero(value - dimension.low)
                 self.at_least_zero(dimension.high - value)
                 return
-        # What never falls, or never rises, is zero in a range: n // 4 == 2 for 8..11.
+        # A monotonic size is zero in a range: n // 4 == 2 for 8..11.
         self.at_least_zero(size)
-        self.at_least_zero(-at(size, _Themselves(self.now)))
+        self.at_least_zero(-at(size, _Identity(self.now)))
 
     def is_in_range(self, dimension: Dimension, size: Any) -> bool:
         return is_size(size) or dimension.low <= size <= dimension.high
 
     def is_multiple(self, dimension: Dimension, factor: int, rest: Any) -> bool:
-        """Whether ``factor * dimension + rest`` is the remainder of a division by a number, which is so settled."""
-        parts = terms(rest)
-        atom = parts[0][0][0][0] if len(parts) == 1 and len(parts[0][0]) == 1 else None
+        """Return whether ``factor * dimension + rest`` is a remainder by a number; if so, substitute a multiple."""
+        rest_terms = terms(rest)
+        atom = rest_terms[0][0][0][0] if len(rest_terms) == 1 and len(rest_terms[0][0]) == 1 else None
         if not isinstance(atom, Quotient) or is_size(atom.divisor) or atom.operand != size_of(dimension):
             return False
         divisor = int(atom.divisor)
-        if parts[0][0][0][1] != 1 or parts[0][1] != -factor * divisor:
+        if rest_terms[0][0][0][1] != 1 or rest_terms[0][1] != -factor * divisor:
             return False
         low, high = -(-dimension.low // divisor), dimension.high // divisor
         if low > high:
@@ -162,16 +165,16 @@ class _Limits:
 
 
 def _alone(monomial: Any) -> Dimension | None:
-    """The dimension that a monomial consists of."""
+    """Return the only dimension of a monomial of degree 1, else None."""
     if len(monomial) != 1 or monomial[0][1] != 1 or not isinstance(monomial[0][0], Dimension):
         return None
     return monomial[0][0]
 
 
 def _direction(size: Any) -> int:
-    """1 where a size of one dimension never falls as it grows, -1 where it never rises, 0 where that is not seen."""
-    found = {_sign(factor) * _of_monomial(monomial) for monomial, factor in terms(size) if monomial}
-    return found.pop() if len(found) == 1 else 0
+    """Return 1 if a size of one dimension never falls as it grows, -1 if it never rises, 0 if unknown."""
+    signs = {_sign(factor) * _of_monomial(monomial) for monomial, factor in terms(size) if monomial}
+    return signs.pop() if len(signs) == 1 else 0
 
 
 def _of_monomial(monomial: Any) -> int:

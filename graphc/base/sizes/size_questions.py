@@ -1,4 +1,4 @@
-"""Who answers questions about sizes that their ranges do not decide."""
+"""Resolver of comparisons of symbolic sizes that bounds alone cannot decide."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from typing import Any, Protocol
 
 
 class Asker(Protocol):
-    """What answers questions that ranges do not decide."""
+    """Resolver of size comparisons that bounds leave open."""
 
     def ask(self, relation: str, a: Any, b: Any) -> bool:
-        """Whether ``a == b`` or ``a <= b``, as ``relation`` says."""
+        """Return whether ``a == b`` or ``a <= b``, as ``relation`` says."""
         ...
 
     def value(self, size: Any) -> int:
-        """The number that a size is."""
+        """Return the number for a size; may record an assumption."""
         ...
 
     def expected(self, size: Any, exact: bool) -> int:
-        """A number that is like a size."""
+        """Return a typical value of a size."""
         ...
 
 
 asker: ContextVar[Asker | None] = ContextVar("graphc_size_questions", default=None)
-"""Who is asked at present; see base.assumptions."""
+"""The current resolver; see base.assumptions."""

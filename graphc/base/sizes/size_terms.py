@@ -1,4 +1,4 @@
-"""Terms of sizes: sums of products of named dimensions and quotients in one order, and arithmetic with them."""
+"""Terms of symbolic sizes: sums of products of dimensions and quotients in canonical order, and their arithmetic."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from graphc.base.locks import Lock
 from graphc.base.sizes.size_text import as_operand
 
 REMEMBERED = 1024
-"""Results of each operation on terms that are kept: a program has few different sizes, and asks often."""
+"""Capacity of the cache of each operation on terms: a program has few different sizes and asks often."""
 
 _lock = Lock()
 _atoms: WeakValueDictionary[tuple[Any, ...], Any] = WeakValueDictionary()
-"""All atoms in use, by what they consist of: equal ones are one object, and so compare and hash as fast as any."""
+"""Atoms in use, by content (hash consing): equal atoms are one object, so comparing and hashing them is fast."""
 
 
 def _one(cls: type, key: tuple[Any, ...], **fields: Any) -> Any:
     with _lock:
-        found = _atoms.get(key)
-        if found is None:
-            found = object.__new__(cls)
-            found.__dict__.update(fields)
-            _atoms[key] = found
-        return found
+        atom = _atoms.get(key)
+        if atom is None:
+            atom = object.__new__(cls)
+            atom.__dict__.update(fields)
+            _atoms[key] = atom
+        return atom
 
 
 @dataclass(frozen=True, eq=False)
 class Dimension:
-    """An atom of sizes: a named dimension and what is known of it."""
+    """Atom of sizes: a named dimension with its range and hint."""
 
     name: str
     low: int
@@ -41,7 +41,7 @@ class Dimension:
     common: tuple[int, ...] = ()
 
     def __new__(cls, name: str, low: int, high: int, hint: int, common: tuple[int, ...] = ()) -> Dimension:
-        """The one that there is."""
+        """Return the unique object with these fields."""
         return _one(cls, (name, low, high, hint, common), name=name, low=low, high=high, hint=hint, common=common)
 
     def __reduce__(self) -> Any:
@@ -53,15 +53,15 @@ class Dimension:
 
 @dataclass(frozen=True, eq=False)
 class Quotient:
-    """An atom of sizes: ``floor(operand / divisor)`` that could not be simplified; equal ones are of one form."""
+    """Atom of sizes: ``floor(operand / divisor)`` that could not be simplified; equal quotients have the same form."""
 
     operand: Any
-    """A size (see base.size) or a number."""
+    """Size (see base.size) or int."""
     divisor: Any
-    """A size or a number."""
+    """Size or int."""
 
     def __new__(cls, operand: Any, divisor: Any) -> Quotient:
-        """The one that there is."""
+        """Return the unique object with these fields."""
         return _one(cls, (terms_of(operand), terms_of(divisor)), operand=operand, divisor=divisor)
 
     def __reduce__(self) -> Any:
@@ -73,36 +73,36 @@ class Quotient:
 
 Atom = Dimension | Quotient
 Monomial = tuple[tuple[Atom, int], ...]
-"""Atoms in the order of their texts, with powers; empty is 1."""
+"""Atoms ordered by their text, with powers; empty is 1."""
 Terms = tuple[tuple[Monomial, int], ...]
-"""Monomials in their order, with coefficients that are not 0; empty is 0."""
+"""Monomials in order, with coefficients other than 0; empty is 0."""
 
 
 def terms_of(value: Any) -> Terms:
-    """The terms of a size or a number."""
+    """Return the terms of a size or an int."""
     return constant(int(value)) if type(value) in (int, bool) else value.terms
 
 
 def constant(value: int) -> Terms:
-    """The terms of a number."""
+    """Return the terms of an int."""
     return (((), value),) if value else ()
 
 
-def total(parts: Mapping[Monomial, int]) -> Terms:
-    """The terms of a sum."""
-    kept = [term for term in parts.items() if term[1]]
-    if len(kept) > 1:
-        kept.sort(key=_place)
-    return tuple(kept)
+def total(coefficients: Mapping[Monomial, int]) -> Terms:
+    """Return the terms of a sum, without those whose coefficient is 0, in order."""
+    nonzero = [term for term in coefficients.items() if term[1]]
+    if len(nonzero) > 1:
+        nonzero.sort(key=_term_order)
+    return tuple(nonzero)
 
 
-def _place(term: tuple[Monomial, int]) -> tuple[Any, ...]:
+def _term_order(term: tuple[Monomial, int]) -> tuple[Any, ...]:
     return order(term[0])
 
 
 @lru_cache(maxsize=REMEMBERED)
 def order(monomial: Monomial) -> tuple[Any, ...]:
-    """Larger powers first, so constants last."""
+    """Return the sort key of a monomial: highest degree first, constants last."""
     return (-sum(p for _, p in monomial), [(_text(a), -p) for a, p in monomial])
 
 
@@ -111,7 +111,7 @@ _text = lru_cache(maxsize=REMEMBERED)(str)
 
 @lru_cache(maxsize=REMEMBERED)
 def plus(a: Terms, b: Terms) -> Terms:
-    """a + b."""
+    """Return a + b."""
     merged = dict(a)
     for monomial, coefficient in b:
         merged[monomial] = merged.get(monomial, 0) + coefficient
@@ -119,20 +119,20 @@ def plus(a: Terms, b: Terms) -> Terms:
 
 
 def scaled(a: Terms, factor: int) -> Terms:
-    """a * factor."""
+    """Return a * factor."""
     if factor == 1:
         return a
     return tuple([(monomial, coefficient * factor) for monomial, coefficient in a]) if factor else ()
 
 
 def minus(a: Terms, b: Terms) -> Terms:
-    """a - b."""
+    """Return a - b."""
     return plus(a, scaled(b, -1))
 
 
 @lru_cache(maxsize=REMEMBERED)
 def product(a: Terms, b: Terms) -> Terms:
-    """a * b."""
+    """Return a * b."""
     merged: dict[Monomial, int] = {}
     for m, x in a:
         for n, y in b:
@@ -143,7 +143,7 @@ def product(a: Terms, b: Terms) -> Terms:
 
 @lru_cache(maxsize=REMEMBERED)
 def times(a: Monomial, b: Monomial) -> Monomial:
-    """a * b."""
+    """Return the product of two monomials."""
     if not a or not b:
         return a or b
     powers = dict(a)
@@ -153,43 +153,43 @@ def times(a: Monomial, b: Monomial) -> Monomial:
 
 
 def over(a: Monomial, b: Monomial) -> Monomial | None:
-    """a / b, None where that has negative powers."""
+    """Return the quotient of two monomials, or None if it has negative powers."""
     powers = dict(a)
     for atom, power in b:
-        left = powers.get(atom, 0) - power
-        if left < 0:
+        remaining = powers.get(atom, 0) - power
+        if remaining < 0:
             return None
-        powers[atom] = left
+        powers[atom] = remaining
     return tuple([(atom, power) for atom, power in powers.items() if power])
 
 
 @lru_cache(maxsize=REMEMBERED)
 def dimensions_of(terms: Terms) -> tuple[Dimension, ...]:
-    """The dimensions in terms, those inside of quotients too, each once."""
-    found: dict[Dimension, None] = {}
+    """Return the dimensions in terms, including those inside quotients, each once."""
+    unique: dict[Dimension, None] = {}
     for atom in (a for monomial, _ in terms for a, _ in monomial):
         if isinstance(atom, Quotient):
-            found.update(dict.fromkeys(dimensions_of((*terms_of(atom.operand), *terms_of(atom.divisor)))))
+            unique.update(dict.fromkeys(dimensions_of((*terms_of(atom.operand), *terms_of(atom.divisor)))))
         else:
-            found[atom] = None
-    return tuple(found)
+            unique[atom] = None
+    return tuple(unique)
 
 
 def evaluated(terms: Terms, values: Mapping[Dimension, Any]) -> Any:
-    """What terms are for these sizes of their dimensions."""
+    """Return the value of terms for sizes of their dimensions."""
     return sum([c * math.prod([_atom_at(atom, values) ** power for atom, power in m]) for m, c in terms])
 
 
 def _atom_at(atom: Atom, values: Mapping[Dimension, Any]) -> Any:
     if isinstance(atom, Dimension):
         return values[atom]
-    # What is divided by a size of 0 is not used in calls with that; kernels divide by 1 instead, too.
+    # A quotient by a size of 0 is not used in calls with that size. Kernels divide by 1 instead, and so does this.
     divisor = atom.divisor if type(atom.divisor) is int else evaluated(atom.divisor.terms, values)
     return evaluated(terms_of(atom.operand), values) // (1 if type(divisor) is int and divisor == 0 else divisor)
 
 
 class _Hints(dict[Dimension, int]):
-    """The sizes that dimensions are expected to have."""
+    """Hints of dimensions as their sizes."""
 
     def __missing__(self, dimension: Dimension) -> int:
         return dimension.hint
@@ -200,5 +200,5 @@ _HINTS = _Hints()
 
 @lru_cache(maxsize=REMEMBERED)
 def expected(terms: Terms) -> int:
-    """What terms are when dimensions have the sizes that they are expected to have."""
+    """Return the value of terms for the hints of their dimensions."""
     return evaluated(terms, _HINTS)

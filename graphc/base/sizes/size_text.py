@@ -1,4 +1,4 @@
-"""Sizes as text: sums of products, with a quotient in parentheses."""
+"""Text of symbolic sizes: sums of products, with quotients in parentheses."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from typing import Any
 
 
 def text_of(terms: Any) -> str:
-    """The text of the terms of a size (see base.size)."""
+    """Return the text of the terms of a size (see base.size)."""
     return " + ".join(_term_text(monomial, coefficient) for monomial, coefficient in terms).replace("+ -", "- ")
 
 
 def as_operand(value: Any) -> str:
-    """The text of a size as one operand of a division: in parentheses unless it is a number or an atom."""
+    """Return the text of a size as an operand of a division, in parentheses unless it is a number or an atom."""
     plain = type(value) is int or is_atom(value.terms)
     return str(value) if plain else f"({value})"
 
 
 def is_atom(terms: Any) -> bool:
-    """Whether these are the terms of a dimension or a quotient alone."""
+    """Return whether terms are a single dimension or quotient."""
     monomial, coefficient = terms[0]
     return len(terms) == 1 and coefficient == 1 and len(monomial) == 1 and monomial[0][1] == 1
 

@@ -1,4 +1,8 @@
-"""Symbolic numbers: Python numbers that a trace does not know, and a record of what it computes and asks of them."""
+"""Symbolic numbers: Python numbers whose value differs from call to call, and a log of computations with them.
+
+A NumberRecord evaluates them in Python before each call, so any function of numbers is allowed. ``base.sizes.size`` has the
+sizes, integer expressions in a normal form that stay symbolic in the compiled program.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +17,11 @@ from graphc.base.location import capture
 
 Number = int | float
 KINDS = (int, float)
-"""Classes of numbers that can be symbolic; bool is none, for it is there to be asked."""
+"""Classes of numbers that can be symbolic. bool is not: Python always asks for its value."""
 
 
 class Step(NamedTuple):
-    """One operation on numbers, or one question that the trace has asked."""
+    """One operation on numbers, or one comparison, of a trace."""
 
     result: int
     """Slot of the result."""
@@ -25,38 +29,38 @@ class Step(NamedTuple):
     operands: tuple[int, ...]
     """Their slots."""
     answer: bool | None = None
-    """Of a question: what the traced path relies on."""
+    """For a comparison: its result, which the trace relies on."""
     place: str = ""
-    """Of a question: the line that asked."""
+    """For a comparison: the line that made it."""
 
 
 class NumberRecord:
-    """What one trace does with numbers that other calls may give others for: operations and questions in order.
+    """Replay log of a trace's operations and comparisons on symbolic numbers, in order.
 
-    ``replay`` runs them again, in Python, so results have the bits, types and errors of a call that is not compiled.
+    ``replay`` runs them again in Python, so results have the bits, types and errors of a call without compilation.
     """
 
     def __init__(self, numbers: Sequence[Number] = ()):
         self.given: list[Number] = []
-        """The numbers of this trace, in the order in which other calls give theirs."""
+        """The input numbers of this trace, in the order of the arguments of ``replay``."""
         self._places: list[int] = []
-        """The slot of each."""
+        """The slot of each input number."""
         self._slots: list[Any] = []
-        """Constants at their places; what is given or computed stands as None."""
+        """Constants by slot; None for inputs and results."""
         self._roots: list[frozenset[int]] = []
-        """For each slot the numbers of the given ones that it is made of."""
+        """By slot: the indices of the input numbers that it depends on."""
         self.steps: list[Step] = []
         self.inputs: dict[tuple[int, Any], Any] = {}
-        """Slots that operations on tensors take, each as an element of a type, and what stands for it in the graph."""
+        """Values in the graph, by slot and element type, for slots that tensor operations use."""
         self.pinned: dict[int, str] = {}
-        """Given numbers whose value Python has taken, with the line that did so: the trace is of no use for another."""
+        """Lines that have used the value of an input number, by index; the trace holds for that value only."""
         self._closed = False
         self.symbols = [self.add(number) for number in numbers]
 
     # ---- while the trace runs
 
     def add(self, number: Number) -> Any:
-        """What stands for one more number that each call gives."""
+        """Return the symbol of a further input number."""
         self._places.append(slot := len(self._slots))
         self._roots.append(frozenset((len(self.given),)))
         self._slots.append(None)
@@ -64,13 +68,13 @@ class NumberRecord:
         return _symbol(self, slot, number)
 
     def apply(self, function: Callable[..., Any], *operands: Any) -> Any:
-        """The result of a function of numbers, symbolic if it is an int or a float."""
+        """Return the result of a function of numbers, symbolic if it is an int or a float."""
         values = [plain(x) for x in operands]
         if self._closed or self._is_pinned(operands):
             return function(*values)
         try:
             result = function(*values)
-        # NOTE: whatever Python raises: traced code may catch it, so its path depends on the values. It is raised again.
+        # NOTE: any exception: traced code may catch it, so its path depends on the values.
         except Exception:
             self._pin_operands(operands)
             raise
@@ -80,7 +84,7 @@ class NumberRecord:
         return _symbol(self, self._append(function, operands), result)
 
     def ask(self, function: Callable[..., Any], *operands: Any) -> bool:
-        """The answer to a question about numbers; calls with another answer need another trace."""
+        """Return the result of a comparison; calls with another result need another trace."""
         answer = function(*[plain(x) for x in operands])
         if type(answer) is not bool:
             self._pin_operands(operands)
@@ -89,18 +93,18 @@ class NumberRecord:
         return answer
 
     def pin(self, slot: int) -> None:
-        """Notes that the trace depends on the very values of the given numbers that a slot is made of."""
+        """Record a dependency of the trace on the values of the input numbers of a slot."""
         if not self._closed:
             for root in self._roots[slot] - self.pinned.keys():
                 self.pinned[root] = str(capture())
 
     def pin_all(self) -> None:
-        """Notes that the trace depends on the values of all given numbers."""
+        """Record a dependency of the trace on the values of all input numbers."""
         for slot in self._places:
             self.pin(slot)
 
     def known(self, slot: int, dtype: Any, make: Callable[[], Any]) -> Any:
-        """What stands for a slot as an element of a type in the graph, made at its first use."""
+        """Return the graph value of a slot with an element type, made at its first use."""
         if (slot, dtype) not in self.inputs:
             self.inputs[slot, dtype] = make()
         return self.inputs[slot, dtype]
@@ -112,13 +116,13 @@ class NumberRecord:
         self.close()
 
     def close(self) -> None:
-        """Ends the trace: symbols that the traced code has left behind are plain numbers from now on."""
+        """End the trace: remaining symbols behave as plain numbers from now on."""
         self._closed = True
         self.symbols = []
 
     @property
     def is_open(self) -> bool:
-        """Whether the trace still runs."""
+        """Return whether the trace is still running."""
         return not self._closed
 
     def _is_pinned(self, operands: Sequence[Any]) -> bool:
@@ -138,32 +142,32 @@ class NumberRecord:
     def _append(
         self, function: Callable[..., Any], operands: Sequence[Any], answer: bool | None = None, place: str = ""
     ) -> int:
-        places = tuple([self._slot(x) for x in operands])
-        self._roots.append(frozenset().union(*[self._roots[i] for i in places]))
+        slots = tuple([self._slot(x) for x in operands])
+        self._roots.append(frozenset().union(*[self._roots[i] for i in slots]))
         self._slots.append(None)
         result = len(self._slots) - 1
-        self.steps.append(Step(result, function, places, answer, place))
+        self.steps.append(Step(result, function, slots, answer, place))
         return result
 
-    # ---- after it
+    # ---- after the trace
 
     @property
     def asked(self) -> dict[int, str]:
-        """Given numbers that questions depend on, each with the line of the first one."""
-        found: dict[int, str] = {}
+        """Input numbers that comparisons depend on, each with the line of the first one."""
+        lines: dict[int, str] = {}
         for step in self.steps:
             if step.answer is not None:
                 for root in self._roots[step.result]:
-                    found.setdefault(root, step.place)
-        return found
+                    lines.setdefault(root, step.place)
+        return lines
 
     def replay(self, numbers: Sequence[Number]) -> list[Any] | None:
-        """All slots for other given numbers, or None where a question has another answer or an operation raises."""
-        return None if isinstance(found := self._replayed(numbers), str) else found
+        """Return all slots for other input numbers, or None if a comparison differs or an operation raises."""
+        return None if isinstance(slots := self._replayed(numbers), str) else slots
 
     def why(self, numbers: Sequence[Number]) -> str:
-        """Why ``replay`` gives None for these numbers."""
-        return found if isinstance(found := self._replayed(numbers), str) else ""
+        """Return the reason why ``replay`` returns None; empty if it does not."""
+        return reason if isinstance(reason := self._replayed(numbers), str) else ""
 
     def _replayed(self, numbers: Sequence[Number]) -> list[Any] | str:
         slots = self._slots.copy()
@@ -171,20 +175,20 @@ class NumberRecord:
             slots[slot] = number
         for result, function, operands, answer, place in self.steps:
             try:
-                found = function(*[slots[i] for i in operands])
-            # NOTE: whatever it is: the call is traced anew, and raises then what it raises without being compiled.
+                value = function(*[slots[i] for i in operands])
+            # NOTE: any exception: the call is traced again, and then raises as it would without compilation.
             except Exception as error:
                 return f"an operation on numbers raises {type(error).__name__}: {error}"
             if answer is None:
-                slots[result] = found
-            elif found is not answer:
+                slots[result] = value
+            elif value is not answer:
                 shown = ", ".join(repr(slots[i]) for i in operands)
-                return f"{function.__name__}({shown}) is {found}, and was {answer} (asked at {place})"
+                return f"{function.__name__}({shown}) is {value}, and was {answer} (asked at {place})"
         return slots
 
 
 def _power(x: Number, y: Number, kind: type[Any]) -> Number:
-    """x ** y, where the class of the result depends on the values."""
+    """Return x ** y; raises TypeError if the result is not of class ``kind``, because that depends on the values."""
     result = x**y
     if type(result) is not kind:
         raise TypeError(f"{x} ** {y} is no {kind.__name__}")
@@ -199,11 +203,11 @@ def _float_power(x: Number, y: Number) -> Number:
     return _power(x, y, float)
 
 
-def _raised(record: NumberRecord, x: Any, y: Any) -> Any:
-    """x ** y of which one is symbolic; a result that is neither int nor float pins both."""
-    whole = isinstance(x, int) and isinstance(y, int) and plain(y) >= 0
+def _record_power(record: NumberRecord, x: Any, y: Any) -> Any:
+    """Return x ** y, one of which is symbolic; a result that is neither int nor float pins both."""
+    is_integer = isinstance(x, int) and isinstance(y, int) and plain(y) >= 0
     try:
-        return record.apply(_int_power if whole else _float_power, x, y)
+        return record.apply(_int_power if is_integer else _float_power, x, y)
     except TypeError:
         return plain(x) ** plain(y)
 
@@ -237,10 +241,12 @@ def _rounding(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class SymbolicNumber:
-    """Stands for a number in a trace. It takes part in arithmetic with numbers and tensors; comparisons and truth are
-    answered and recorded; whatever else needs its value gets it and pins it.
+    """Number in a trace whose value other calls may change.
 
-    It is no subclass of float or int, so code in C that would read the number itself asks ``__float__`` or
+    Arithmetic with numbers and tensors stays symbolic. Comparisons and truth tests give a plain result and are
+    recorded. Any other use of the value pins it.
+
+    The class does not derive from float or int, so C code that would read the number calls ``__float__`` or
     ``__index__``. ``isinstance`` sees the class of the number.
     """
 
@@ -276,12 +282,12 @@ class SymbolicNumber:
             return pow(self._pinned(), value(other), value(modulus))
         if type(other) is complex:
             return self._pinned() ** other
-        return _raised(self._record, self, other) if type(other) in _OTHERS else NotImplemented
+        return _record_power(self._record, self, other) if type(other) in _OTHERS else NotImplemented
 
     def __rpow__(self, other: Any) -> Any:
         if type(other) is complex:
             return other ** self._pinned()
-        return _raised(self._record, other, self) if type(other) in _OTHERS else NotImplemented
+        return _record_power(self._record, other, self) if type(other) in _OTHERS else NotImplemented
 
     def __divmod__(self, other: Any) -> Any:
         return (self // other, self % other) if type(other) in _OTHERS else NotImplemented
@@ -301,7 +307,7 @@ class SymbolicNumber:
     def __bool__(self) -> bool:
         return self._record.ask(operator.truth, self)
 
-    # ---- what needs the value
+    # ---- uses of the value, which pin it
 
     def __hash__(self) -> int:
         return hash(self._pinned())
@@ -338,7 +344,7 @@ class SymbolicNumber:
             raise AttributeError(f"{type(self._value).__name__!r} object has no attribute {name!r}")
         return getattr(self._pinned(), name)
 
-    # ---- numpy, which asks for a number's value where it does not know its class
+    # ---- numpy, which converts numbers of unknown classes
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         return np.asarray(self._pinned(), dtype)
@@ -351,13 +357,13 @@ class SymbolicNumber:
 
 
 class SymbolicFloat(SymbolicNumber):
-    """Stands for a float."""
+    """Symbolic float; bitwise operators are missing."""
 
     __slots__ = ()
 
 
 class SymbolicInt(SymbolicNumber):
-    """Stands for an int."""
+    """Symbolic int with bitwise operators."""
 
     __slots__ = ()
 
@@ -383,17 +389,17 @@ def _symbol(record: NumberRecord, slot: int, number: Number) -> Any:
 
 
 def is_symbolic(operand: Any) -> bool:
-    """Whether a number is symbolic."""
+    """Return whether a number is symbolic."""
     return type(operand) in _SYMBOLIC
 
 
 def plain(operand: Any) -> Any:
-    """The number that a symbolic one stands for in this call, without pinning it; others as they are."""
+    """Return the value of a symbolic number in this call without pinning it; other objects unchanged."""
     return operand._value if is_symbolic(operand) else operand
 
 
 def value(operand: Any) -> Any:
-    """``operand`` with symbolic numbers, also those in tuples, lists and dictionaries, pinned and replaced."""
+    """Return ``operand`` with symbolic numbers, also those in tuples, lists and dictionaries, pinned and replaced."""
     if is_symbolic(operand):
         return operand._pinned()
     if type(operand) in (tuple, list):
@@ -404,5 +410,5 @@ def value(operand: Any) -> Any:
 
 
 def place_of(operand: Any) -> tuple[NumberRecord, int]:
-    """The record of a symbolic number, and its slot there."""
+    """Return the record of a symbolic number, and its slot there."""
     return operand._record, operand._slot

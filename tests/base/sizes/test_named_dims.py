@@ -12,7 +12,7 @@ def test_wrong_dimensions_are_refused():
         Dim("two words")
     with pytest.raises(ArgumentError, match=r"are 5\.\.4"):
         Dim("n", 5, 4)
-    with pytest.raises(ArgumentError, match=r"lie in 1\.\.8"):
+    with pytest.raises(ArgumentError, match=r"must be in 1\.\.8"):
         Dim("n", 1, 8, hint=9)
     with pytest.raises(ArgumentError, match="two dimensions are named n"):
         dimensions([Dim("n", 1, 8), Dim("n", 1, 9)])
@@ -49,7 +49,7 @@ def test_sizes_are_chosen_for_some_dimensions():
         3 * time + 3,
         time + 1,
     )
-    with pytest.raises(ArgumentError, match=r"dimension batch is 65, it lies in 1\.\.64"):
+    with pytest.raises(ArgumentError, match=r"dimension batch is 65, outside of 1\.\.64"):
         chosen_sizes(known, {"batch": 65})
     with pytest.raises(ArgumentError, match="no dimension bath"):
         chosen_sizes(known, {"bath": 1})

@@ -1,4 +1,4 @@
-"""State dictionaries and checkpoints as files; nothing that a file holds is ever executed."""
+"""State dictionaries and checkpoints as files; loading never executes anything from a file."""
 
 from graphc.checkpoints.pt_file import load_pt
 from graphc.checkpoints.pt_write import save

@@ -1,4 +1,4 @@
-"""Element types of foreign files: how their elements lie there, and how they become an array."""
+"""Element types of foreign file formats: their layout there, and their conversion to arrays."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from graphc.base.dtypes import bfloat16
 
 
 class ForeignType(NamedTuple):
-    """How elements lie in a file, and how they become an array."""
+    """Element type of a file format, with the conversion of its elements to an array."""
 
     name: str
     stored: str
-    """The numpy type that has their size; little-endian."""
+    """Little-endian numpy type of the same size."""
     decode: Callable[[np.ndarray], np.ndarray]
 
 
@@ -24,7 +24,7 @@ def _same(array: np.ndarray) -> np.ndarray:
 
 
 def _bool(array: np.ndarray) -> np.ndarray:
-    # NOTE: a byte other than 0 and 1 is no valid boolean of numpy's.
+    # NOTE: bytes other than 0 and 1 are not valid booleans in numpy.
     return array != 0
 
 
@@ -50,7 +50,7 @@ BOOL = ForeignType("bool", "<u1", _bool)
 
 
 def decode(data: np.ndarray, kind: ForeignType, big_endian: bool = False) -> np.ndarray:
-    """The elements in an array of bytes, one-dimensional; shares memory where nothing has to be converted."""
+    """Convert an array of bytes to its elements, one-dimensional; shares memory if no conversion is needed."""
     stored = np.dtype(kind.stored)
     array = data.view(stored) if data.size else np.empty(0, stored)
     return kind.decode(array.byteswap() if big_endian else array)

@@ -1,4 +1,4 @@
-"""Outlines of nested checkpoints, which ``tree.outline`` makes: those of several processes as one, and parts of one."""
+"""Outlines of nested checkpoints, made by ``tree.outline``: merging outlines of several processes, and pruning."""
 
 from __future__ import annotations
 
@@ -10,76 +10,90 @@ from graphc.base.errors import DistributedError
 from graphc.checkpoints.tree import KEYS
 
 Path = tuple[Any, ...]
-"""Keys and positions from the root of a tree to a place in it."""
-_REMEDY = "an entry of its own for each rank: {f'rank {graphc.distributed.rank()}': value}"
+"""Keys and positions from the root of a tree to a value."""
+_REMEDY = "use a separate entry for each rank: {f'rank {graphc.distributed.rank()}': value}"
 
 
-def merged(parts: Sequence[tuple[int, Any]], path: Path = ()) -> Any:
-    """One outline with the entries of those of several ranks, each given with its rank. Dictionaries may have entries
-    that others lack; all else must be the same. Raises DistributedError, which names the place and two ranks."""
-    (first, known), *others = parts
-    kind, content = _opened(known)
-    for rank, part in others:
-        if not _are_alike(known, part):
+def merged(outlines: Sequence[tuple[int, Any]], path: Path = ()) -> Any:
+    """Merge the outlines of several ranks, each given with its rank.
+
+    Dictionaries may have entries that others lack; everything else must be equal. Raises DistributedError with the path
+    and two ranks.
+    """
+    (first, reference), *others = outlines
+    kind, content = _kind_and_content(reference)
+    for rank, outline in others:
+        if not _are_alike(reference, outline):
             raise DistributedError(
-                f"{place(path)} is not the same on rank {first} and rank {rank}: {_shown(known)}, {_shown(part)}",
+                f"{place(path)} is not the same on rank {first} and rank {rank}: "
+                f"{_shown(reference)}, {_shown(outline)}",
                 remedy=_REMEDY,
             )
     if _is_listed(kind):
-        columns = [[(rank, _opened(part)[1][i]) for rank, part in parts] for i in range(len(content))]
+        columns = [
+            [(rank, _kind_and_content(outline)[1][i]) for rank, outline in outlines] for i in range(len(content))
+        ]
         return {kind: [merged(column, (*path, i)) for i, column in enumerate(columns)]}
     if kind != "dict":
-        return known
+        return reference
     entries: dict[tuple[str, str], list[tuple[int, Any]]] = {}
-    for rank, part in parts:
-        for cls, key, child in part["dict"]:
+    for rank, outline in outlines:
+        for cls, key, child in outline["dict"]:
             entries.setdefault((cls, key), []).append((rank, child))
-    return {"dict": [[cls, key, merged(found, (*path, KEYS[cls](key)))] for (cls, key), found in entries.items()]}
+    return {"dict": [[cls, key, merged(ranked, (*path, KEYS[cls](key)))] for (cls, key), ranked in entries.items()]}
 
 
-def pruned(part: Any, wanted: Callable[[Path], bool], path: Path = ()) -> Any:
-    """An outline without the entries of dictionaries that are not wanted."""
-    kind, content = _opened(part)
+def pruned(outline: Any, is_needed: Callable[[Path], bool], path: Path = ()) -> Any:
+    """Remove the entries of dictionaries for which ``is_needed(path)`` is False."""
+    kind, content = _kind_and_content(outline)
     if kind == "dict":
         children = [(cls, key, child, (*path, KEYS[cls](key))) for cls, key, child in content]
-        return {"dict": [[cls, key, pruned(child, wanted, at)] for cls, key, child, at in children if wanted(at)]}
+        return {
+            "dict": [
+                [cls, key, pruned(child, is_needed, child_path)]
+                for cls, key, child, child_path in children
+                if is_needed(child_path)
+            ]
+        }
     if _is_listed(kind):
-        return {kind: [pruned(child, wanted, (*path, i)) for i, child in enumerate(content)]}
-    return part
+        return {kind: [pruned(child, is_needed, (*path, i)) for i, child in enumerate(content)]}
+    return outline
 
 
-def children(part: Any) -> Mapping[Any, Any]:
-    """The outlines of what a dictionary or a sequence holds, by key or position; none for all else."""
-    kind, content = _opened(part)
+def children(outline: Any) -> Mapping[Any, Any]:
+    """Return the outlines inside a dictionary or sequence, by key or position; empty for anything else."""
+    kind, content = _kind_and_content(outline)
     if kind == "dict":
         return {KEYS[cls](key): child for cls, key, child in content}
     return dict(enumerate(content)) if _is_listed(kind) else {}
 
 
-def tensors_of(part: Any) -> list[str]:
-    """The names of the tensors of an outline, in order."""
-    kind, content = _opened(part)
+def tensors_of(outline: Any) -> list[str]:
+    """Return the names of an outline's tensors, in order."""
+    kind, content = _kind_and_content(outline)
     if kind == "tensor":
         return [content]
-    return [name for child in children(part).values() for name in tensors_of(child)]
+    return [name for child in children(outline).values() for name in tensors_of(child)]
 
 
 def place(path: Path) -> str:
-    """How messages name a place in a tree."""
+    """Format a path in a tree for messages."""
     return "/".join(map(str, path)) or "the checkpoint"
 
 
-def _are_alike(known: Any, other: Any) -> bool:
-    """Whether two outlines are the same, but for what they hold."""
-    (kind, content), (found, more) = _opened(known), _opened(other)
-    if kind != found or kind == "dict":
-        return kind == found
-    # NOTE: as texts, which tell True from 1, and in which what is no number (NaN) is the same as itself.
-    return len(content) == len(more) if _is_listed(kind) else json.dumps(content) == json.dumps(more)
+def _are_alike(first: Any, second: Any) -> bool:
+    """Return whether two outlines are equal, except for the entries of dictionaries and items of sequences."""
+    (kind, content), (second_kind, second_content) = _kind_and_content(first), _kind_and_content(second)
+    if kind != second_kind or kind == "dict":
+        return kind == second_kind
+    # NOTE: compared as JSON, in which True differs from 1, and NaN equals itself.
+    return (
+        len(content) == len(second_content) if _is_listed(kind) else json.dumps(content) == json.dumps(second_content)
+    )
 
 
-def _opened(part: Any) -> tuple[str, Any]:
-    ((kind, content),) = part.items()
+def _kind_and_content(outline: Any) -> tuple[str, Any]:
+    ((kind, content),) = outline.items()
     return kind, content
 
 
@@ -87,8 +101,8 @@ def _is_listed(kind: str) -> bool:
     return kind in ("list", "tuple")
 
 
-def _shown(part: Any) -> str:
-    kind, content = _opened(part)
+def _shown(outline: Any) -> str:
+    kind, content = _kind_and_content(outline)
     if kind == "value":
         return repr(content)
     return f"a {kind} of {len(content)}" if _is_listed(kind) else f"a {kind}"

@@ -1,4 +1,4 @@
-"""A reader of pickles that can build containers, numbers, texts and tensors, and can call nothing else."""
+"""Restricted reader of pickles: it builds containers, numbers, strings and tensors, and calls nothing else."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _GETS = frozenset(("GET", "BINGET", "LONG_BINGET"))
 _PUTS = frozenset(("PUT", "BINPUT", "LONG_BINPUT"))
 _TUPLES = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
 KEYS = (str, int, float, type(None))
-_HINT = "tensors in containers, numbers, texts and the like are read: torch.save(model.state_dict(), path)"
+_HINT = "save only tensors, containers, numbers and strings: torch.save(model.state_dict(), path)"
 
 
 class Token:
-    """Something that a pickle handles on the way to an object and that must not end up in one."""
+    """Intermediate value of a pickle that must not become part of the result."""
 
 
 class Known(Token):
-    """What a name in a pickle stands for: a function that may be called, or a mere token."""
+    """Known name in a pickle: a function that may be called, or a mere token."""
 
     def __init__(self, name: str, call: Callable[..., Any] | None = None):
         self.name = name
@@ -35,24 +35,24 @@ class Known(Token):
 
 
 class Constant(NamedTuple):
-    """What a name in a pickle stands for that is nothing but a value."""
+    """Known name in a pickle with a plain value."""
 
     value: Any
 
 
 class Built:
-    """An object that is given its state after it was made; ``set_state`` checks it."""
+    """Object whose state follows after its construction; ``set_state`` checks it."""
 
     def set_state(self, state: Any) -> None:
-        """Takes the state; raises ArtifactError for one that it cannot have."""
+        """Set the state; raises ArtifactError for an invalid one."""
         raise NotImplementedError
 
 
 class Machine:
-    """Runs the opcodes of one pickle.
+    """Interpreter of the opcodes of one pickle.
 
-    Names of classes and functions are looked up in ``known`` and nowhere else: nothing is imported, so a pickle that
-    names anything else is refused before anything happens. ``persistent`` turns a persistent id into an object.
+    Names of classes and functions are looked up in ``known`` only. Nothing is imported, so a pickle with any other name
+    is refused before anything happens. ``persistent`` maps a persistent id to an object.
     """
 
     def __init__(self, known: Mapping[str, Known | Constant], persistent: Callable[[Any], Any]):
@@ -63,13 +63,16 @@ class Machine:
         self.memo: dict[int, Any] = {}
 
     def load(self, source: Any) -> Any:
-        """The object that a pickle describes: ``bytes``, or something with ``read``, ``readline`` and ``tell``, which
-        is read up to the end of the pickle. Raises ArtifactError, naming what is refused."""
+        """Return the object of a pickle.
+
+        ``source`` is ``bytes``, or a stream with ``read``, ``readline`` and ``tell``, read up to the end of the pickle.
+        Raises ArtifactError with the name of a refused opcode, class or function.
+        """
         start = 0 if isinstance(source, bytes) else source.tell()
         try:
             for opcode, argument, position in pickletools.genops(source):
                 if (position or 0) - start > MAX_BYTES:
-                    raise ArtifactError(f"the pickle has more than {MAX_BYTES} bytes, which are not read")
+                    raise ArtifactError(f"the pickle has more than {MAX_BYTES} bytes, the limit")
                 if opcode.name == "STOP":
                     return self._pop()
                 self._step(opcode.name, argument)
@@ -132,7 +135,7 @@ class Machine:
             raise ArtifactError(f"the pickle is damaged: it sets entries of a {type(target).__name__}")
         _check_values(items[1::2])
         for key, value in zip(items[::2], items[1::2], strict=True):
-            # NOTE: keys that are nested tuples could take a hash for ever.
+            # NOTE: hashing nested tuples as keys could take forever.
             if not isinstance(key, KEYS):
                 raise ArtifactError(f"a dictionary has a key of class {type(key).__name__}", remedy=_HINT)
             target[key] = value
@@ -140,10 +143,10 @@ class Machine:
     # ---- names
 
     def _find(self, name: str) -> None:
-        found = self.known.get(name)
-        if found is None:
+        entry = self.known.get(name)
+        if entry is None:
             raise ArtifactError(f"it refers to {name}, which is refused", remedy=_HINT)
-        self.stack.append(found.value if isinstance(found, Constant) else found)
+        self.stack.append(entry.value if isinstance(entry, Constant) else entry)
 
     def _find_on_stack(self) -> None:
         name, module = self._pop(), self._pop()
@@ -175,7 +178,7 @@ def _check_values(values: list[Any]) -> None:
 
 
 def _ignore(machine: Machine, argument: Any) -> None:
-    """Protocol numbers and frames say nothing about the object."""
+    """Ignore protocol numbers and frames, which do not affect the object."""
 
 
 def _put_next(machine: Machine, argument: Any) -> None:

@@ -1,4 +1,4 @@
-"""A writer of pickles: containers, numbers and texts as they are, other objects as calls of functions that it names."""
+"""Writer of pickles: containers, numbers and strings directly, other objects as calls of named functions."""
 
 from __future__ import annotations
 
@@ -14,51 +14,51 @@ from graphc.base.errors import ArgumentError
 
 MAX_DEPTH = 128
 _LONGEST_INT = 255
-_STORABLE = "tensors, dictionaries, lists, tuples, numbers, texts, bools and None"
+_STORABLE = "save tensors, dictionaries, lists, tuples, numbers, strings, bools and None only"
 
 
 class Name(NamedTuple):
-    """A class or function by its path."""
+    """Class or function by its path."""
 
     module: str
     name: str
 
 
 class Call(NamedTuple):
-    """The object that a function gives for these arguments."""
+    """Object as the result of a function call."""
 
     function: Name
     arguments: tuple[Any, ...]
 
 
 class Persistent(NamedTuple):
-    """An object that lies beside the pickle, under this id."""
+    """Object stored outside of the pickle under this id."""
 
     identity: tuple[Any, ...]
 
 
 class PickleWriter:
-    """One pickle of protocol 2, of which ``torch.load(weights_only=True)`` knows every opcode.
+    """Writer of a pickle of protocol 2 with opcodes that ``torch.load(weights_only=True)`` accepts.
 
-    ``describe`` says which Call makes an object that is none of the plain ones, or gives None where there is none.
+    ``describe`` returns the Call that creates an object other than the plain ones, or None if it cannot be saved.
     """
 
     def __init__(self, describe: Callable[[Any], Call | None]):
         self.describe = describe
         self.out = bytearray(b"\x80\x02")
         self.memo: dict[int, int] = {}
-        self.kept: list[Any] = []
-        """What is in the memo, so that no other object gets its id."""
+        self.memoized: list[Any] = []
+        """Objects in the memo; the references keep their ids from being reused."""
 
     def dump(self, value: Any) -> bytes:
-        """The pickle of an object. What occurs several times in it is written once. Raises ArgumentError that names the
-        place of what cannot be written."""
+        """Return the pickle of an object, in which repeated objects are written once. Raises ArgumentError with the
+        path of a value that cannot be written."""
         self._write(value, ())
         self.out += b"."
         return bytes(self.out)
 
-    def _write(self, value: Any, place: tuple[Any, ...]) -> None:
-        if len(place) > MAX_DEPTH:
+    def _write(self, value: Any, path: tuple[Any, ...]) -> None:
+        if len(path) > MAX_DEPTH:
             raise ArgumentError(f"the object is nested more than {MAX_DEPTH} deep")
         if isinstance(value, np.generic):
             value = value.item()
@@ -68,59 +68,61 @@ class PickleWriter:
             return
         for kinds, write in _WRITERS:
             if isinstance(value, kinds):
-                write(self, value, place)
+                write(self, value, path)
                 return
         call = self.describe(value)
         if call is None:
-            remedy = "its state_dict()" if hasattr(value, "state_dict") else _STORABLE
-            raise ArgumentError(f"{_text(place)} is a {type(value).__name__}, which cannot be saved", remedy=remedy)
-        self._write_call(call, place)
+            remedy = "save its state_dict()" if hasattr(value, "state_dict") else _STORABLE
+            raise ArgumentError(f"{_text(path)} is a {type(value).__name__}, which cannot be saved", remedy=remedy)
+        self._write_call(call, path)
         self._remember(value)
 
     def _remember(self, value: Any) -> None:
-        self.memo[id(value)] = len(self.kept)
-        self.out += struct.pack("<cI", b"r", len(self.kept))
-        self.kept.append(value)
+        self.memo[id(value)] = len(self.memoized)
+        self.out += struct.pack("<cI", b"r", len(self.memoized))
+        self.memoized.append(value)
 
     # ---- plain objects
 
-    def _write_constant(self, value: Any, place: Any) -> None:
+    def _write_constant(self, value: Any, path: Any) -> None:
         self.out += {None: b"N", True: b"\x88", False: b"\x89"}[value]
 
-    def _write_int(self, value: int, place: tuple[Any, ...]) -> None:
+    def _write_int(self, value: int, path: tuple[Any, ...]) -> None:
         if -(1 << 31) <= value < 1 << 31:
             self.out += struct.pack("<ci", b"J", value)
             return
         digits = pickle.encode_long(int(value))
         if len(digits) > _LONGEST_INT:
-            raise ArgumentError(f"{_text(place)} is a number of {len(digits)} bytes, at most {_LONGEST_INT} are saved")
+            raise ArgumentError(
+                f"{_text(path)} is a number of {len(digits)} bytes, at most {_LONGEST_INT} can be saved"
+            )
         self.out += struct.pack("<cB", b"\x8a", len(digits)) + digits
 
-    def _write_float(self, value: float, place: Any) -> None:
+    def _write_float(self, value: float, path: Any) -> None:
         self.out += struct.pack(">cd", b"G", value)
 
-    def _write_text(self, value: str, place: Any) -> None:
+    def _write_text(self, value: str, path: Any) -> None:
         data = value.encode("utf-8", "surrogatepass")
         self.out += struct.pack("<cI", b"X", len(data)) + data
 
     # ---- containers
 
-    def _write_list(self, value: list[Any], place: tuple[Any, ...]) -> None:
+    def _write_list(self, value: list[Any], path: tuple[Any, ...]) -> None:
         self.out += b"]"
         self._remember(value)
         self.out += b"("
         for i, item in enumerate(value):
-            self._write(item, (*place, i))
+            self._write(item, (*path, i))
         self.out += b"e"
 
-    def _write_tuple(self, value: Sequence[Any], place: tuple[Any, ...]) -> None:
+    def _write_tuple(self, value: Sequence[Any], path: tuple[Any, ...]) -> None:
         self.out += b"("
         for i, item in enumerate(value):
-            self._write(item, (*place, i))
+            self._write(item, (*path, i))
         self.out += b"t"
         self._remember(value)
 
-    def _write_dict(self, value: dict[Any, Any], place: tuple[Any, ...]) -> None:
+    def _write_dict(self, value: dict[Any, Any], path: tuple[Any, ...]) -> None:
         ordered = isinstance(value, OrderedDict)
         self.out += b"ccollections\nOrderedDict\n)R" if ordered else b"}"
         self._remember(value)
@@ -128,33 +130,34 @@ class PickleWriter:
         for key, item in value.items():
             if not isinstance(key, str | int | float | None):
                 raise ArgumentError(
-                    f"{_text(place)} has a key of class {type(key).__name__}", remedy="texts, numbers, bools and None"
+                    f"{_text(path)} has a key of class {type(key).__name__}",
+                    remedy="use strings, numbers, bools or None as keys",
                 )
-            self._write(key, place)
-            self._write(item, (*place, key))
+            self._write(key, path)
+            self._write(item, (*path, key))
         self.out += b"u"
         metadata = getattr(value, "_metadata", None)
         if ordered and metadata:
-            self._write({"_metadata": metadata}, (*place, "_metadata"))
+            self._write({"_metadata": metadata}, (*path, "_metadata"))
             self.out += b"b"
 
     # ---- other objects
 
-    def _write_name(self, value: Name, place: Any) -> None:
+    def _write_name(self, value: Name, path: Any) -> None:
         self.out += f"c{value.module}\n{value.name}\n".encode()
 
-    def _write_call(self, value: Call, place: tuple[Any, ...]) -> None:
-        self._write_name(value.function, place)
-        self._write_tuple(value.arguments, place)
+    def _write_call(self, value: Call, path: tuple[Any, ...]) -> None:
+        self._write_name(value.function, path)
+        self._write_tuple(value.arguments, path)
         self.out += b"R"
 
-    def _write_persistent(self, value: Persistent, place: tuple[Any, ...]) -> None:
-        self._write_tuple(value.identity, place)
+    def _write_persistent(self, value: Persistent, path: tuple[Any, ...]) -> None:
+        self._write_tuple(value.identity, path)
         self.out += b"Q"
 
 
-def _text(place: tuple[Any, ...]) -> str:
-    return "".join(f"[{key!r}]" for key in place) or "the object"
+def _text(path: tuple[Any, ...]) -> str:
+    return "".join(f"[{key!r}]" for key in path) or "the object"
 
 
 _WRITERS: tuple[tuple[Any, Callable[[PickleWriter, Any, tuple[Any, ...]], None]], ...] = (
@@ -169,4 +172,4 @@ _WRITERS: tuple[tuple[Any, Callable[[PickleWriter, Any, tuple[Any, ...]], None]]
     (tuple, PickleWriter._write_tuple),
     (dict, PickleWriter._write_dict),
 )
-"""Which function writes an object: the first whose class it is of. Subclasses come back as the class listed here."""
+"""Writers by class, the first match counts. Instances of subclasses are loaded as the class listed here."""

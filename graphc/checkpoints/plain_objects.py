@@ -1,4 +1,4 @@
-"""Objects that checkpoints hold beside tensors and that are data alone: numbers of NumPy, namespaces, sets, paths."""
+"""Pure data other than tensors in checkpoints: NumPy scalars, namespaces, sets, paths."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ _NUMBERS = "?biuf"
 
 
 def plain_names() -> dict[str, Known | Constant]:
-    """What pickles call such objects. Each function builds one of checked numbers and texts, and calls nothing else."""
+    """Return the known names of such objects in pickles. Each function builds one from checked numbers and strings, and
+    calls nothing else."""
     calls = {
         "collections.OrderedDict": _new_dict,
         "collections.Counter": _counts,
@@ -32,15 +33,15 @@ def plain_names() -> dict[str, Known | Constant]:
         **{f"{module}.PosixPath": _path for module in ("pathlib", "pathlib._local")},
     }
     tokens = {f"{module}.{name}": None for module in _BUILTINS for name in ("list", "dict", "int", "float")}
-    found: dict[str, Known | Constant] = {name: Known(name, call) for name, call in (calls | tokens).items()}
-    return found | {f"torch.{name}": Constant(f"torch.{name}") for name in _DTYPES}
+    known: dict[str, Known | Constant] = {name: Known(name, call) for name, call in (calls | tokens).items()}
+    return known | {f"torch.{name}": Constant(f"torch.{name}") for name in _DTYPES}
 
 
 _BUILTINS = ("builtins", "__builtin__")
 
 
 class _Namespace(argparse.Namespace, Built):
-    """The arguments of a command line."""
+    """Command-line arguments of the program that wrote the checkpoint."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -52,7 +53,7 @@ class _Namespace(argparse.Namespace, Built):
 
 
 class _NumberType(Token, Built):
-    """An element type of NumPy, for the number that follows."""
+    """NumPy element type of the scalar that follows."""
 
     name = "numpy.dtype"
 
@@ -63,7 +64,7 @@ class _NumberType(Token, Built):
     def of(text: Any, *rest: Any) -> _NumberType:
         dtype = np.dtype(text) if isinstance(text, str) and len(text) <= 3 else None
         if dtype is None or dtype.kind not in _NUMBERS:
-            raise ArtifactError(f"it has the element type {text!r} of NumPy, which are no numbers")
+            raise ArtifactError(f"it has the element type {text!r} of NumPy, which is not numeric")
         return _NumberType(dtype)
 
     def set_state(self, state: Any) -> None:
@@ -80,41 +81,41 @@ def _number(kind: Any, data: Any) -> Any:
 
 def _bytes(text: Any, encoding: Any) -> bytes:
     if not isinstance(text, str) or encoding != "latin1":
-        raise ArtifactError("bytes are written in an encoding that is not Latin-1")
+        raise ArtifactError("bytes are written in an encoding other than Latin-1")
     return text.encode("latin-1")
 
 
 def _new_dict(entries: Any = ()) -> StateDict:
     if entries:
-        raise ArtifactError("an OrderedDict has entries where none are written")
+        raise ArtifactError("an OrderedDict is constructed with entries")
     return StateDict()
 
 
 def _default_dict(make: Any = None) -> dict[Any, Any]:
     if make is not None and not isinstance(make, Known):
-        raise ArtifactError("a defaultdict has no class of values")
+        raise ArtifactError("a defaultdict has an unknown factory")
     return {}
 
 
 def _counts(counts: Any = None) -> Counter[Any]:
     if not isinstance(counts, dict | None):
-        raise ArtifactError("a Counter is made of no dictionary")
+        raise ArtifactError("a Counter is not made from a dictionary")
     return Counter(counts)
 
 
 def _set_of(kind: type) -> Any:
     def build(items: Any = ()) -> Any:
         if not isinstance(items, list | tuple) or not all(isinstance(item, KEYS) for item in items):
-            raise ArtifactError("a set holds more than numbers and texts")
+            raise ArtifactError("a set holds values other than numbers and strings")
         return kind(items)
 
     return build
 
 
-def _path(*parts: Any) -> str:
-    if not all(isinstance(part, str) for part in parts):
-        raise ArtifactError("a path is made of more than texts")
-    return posixpath.join("", *parts)
+def _path(*components: Any) -> str:
+    if not all(isinstance(component, str) for component in components):
+        raise ArtifactError("a path has components other than strings")
+    return posixpath.join("", *components)
 
 
 def _device(kind: Any, index: Any = None) -> str:

@@ -1,4 +1,4 @@
-"""PyTorch's files: tensors in containers are read, anything else is refused by name."""
+"""Reader of PyTorch's files: loads tensors in containers, refuses everything else by name."""
 
 from __future__ import annotations
 
@@ -25,31 +25,31 @@ _HEAD = 64
 
 
 def load_pt(path: str | os.PathLike[str]) -> Any:
-    """What ``torch.save`` wrote: tensors in dictionaries, lists and tuples, with numbers, texts, bools and None, and
-    data such as namespaces and sets (``plain_objects`` lists them).
+    """Load a file of ``torch.save``: tensors in dictionaries, lists and tuples, with numbers, strings, bools and None,
+    and pure data such as namespaces and sets (see ``plain_objects``).
 
-    Nothing in the file is executed or imported. Tensors share memory where they did when they were saved. Archives are
-    read and the one stream of pickles that was written before PyTorch 1.6. Raises ArtifactError for a damaged file, a
-    TorchScript archive, and for any class or function that the file names; OSError.
+    Nothing in the file is executed or imported. Tensors share memory if they did when saved. Zip archives and the
+    format before PyTorch 1.6, a stream of pickles, are supported. Raises ArtifactError for a damaged file, a
+    TorchScript archive, and any other class or function in the file; OSError.
     """
-    place = os.fspath(path)
-    with open(place, "rb") as file:
+    name = os.fspath(path)
+    with open(name, "rb") as file:
         head = file.read(_HEAD)
     if head[:1] == b"\x80" and not is_legacy(head):
-        raise ArtifactError(f"{place}: it is a bare pickle, which is not read", remedy=SAVE_AGAIN)
+        raise ArtifactError(f"{name}: it is a bare pickle, which graphc does not read", remedy=SAVE_AGAIN)
     try:
         if is_legacy(head):
-            return read_legacy(place)
+            return read_legacy(name)
         with Archive(path) as archive:
             return _Reader(archive).load()
     except ArtifactError as error:
-        if not error.what.startswith(place):
-            error.what = f"{place}: {error.what}"
+        if not error.what.startswith(name):
+            error.what = f"{name}: {error.what}"
         raise
 
 
 class _Reader:
-    """One archive: its prefix, and the storages read so far."""
+    """Reader of one archive: its prefix, and the storages read so far."""
 
     def __init__(self, archive: Archive):
         self.archive = archive
@@ -59,8 +59,8 @@ class _Reader:
 
     def _find_prefix(self) -> str:
         for name in self.archive.names:
-            parts = name.split("/")
-            if name.startswith("/") or "\\" in name or ".." in parts or "\0" in name:
+            components = name.split("/")
+            if name.startswith("/") or "\\" in name or ".." in components or "\0" in name:
                 raise ArtifactError(f"member {name!r} points outside of the archive")
         pickles = [n for n in self.archive.names if n.endswith("data.pkl") and n.count("/") <= 1]
         if len(pickles) != 1:
@@ -80,7 +80,7 @@ class _Reader:
         return order
 
     def load(self) -> Any:
-        """The object in ``data.pkl``."""
+        """Return the object in ``data.pkl``."""
         loaded = Machine(known_names(), self._storage).load(self.archive.read(f"{self.prefix}data.pkl").tobytes())
         if isinstance(loaded, Token):
             raise ArtifactError("it holds neither a tensor nor a container")
@@ -89,9 +89,9 @@ class _Reader:
     def _storage(self, identity: Any) -> Storage:
         name = storage_name(identity)
         if name.rest:
-            raise ArtifactError("the pickle is damaged: a persistent id is no storage")
-        found = self.storages.get((name.kind, name.key))
-        return found or self._read_storage(name)
+            raise ArtifactError("the pickle is damaged: a persistent id is not a storage")
+        storage = self.storages.get((name.kind, name.key))
+        return storage or self._read_storage(name)
 
     def _read_storage(self, name: StorageName) -> Storage:
         member = f"{self.prefix}data/{name.key}"

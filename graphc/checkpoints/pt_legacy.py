@@ -1,4 +1,5 @@
-"""PyTorch's files from before version 1.6, which ``torch.save`` can still write: pickles, then bytes of storages."""
+"""Reader of PyTorch's format before version 1.6, which ``torch.save`` can still write: pickles, then bytes of
+storages."""
 
 from __future__ import annotations
 
@@ -30,19 +31,20 @@ _COUNT_BYTES = 8
 
 
 def is_legacy(head: bytes) -> bool:
-    """Whether a file that begins so is in this format."""
+    """Return whether a file that begins with ``head`` has this format."""
     return head[:1] == b"\x80" and _MAGIC_BYTES in head
 
 
-def read_legacy(place: str) -> Any:
-    """The object in a file: a pickle of a magic number, one of a version, one of the machine that wrote it, that of the
-    object, one of the keys of storages, and for each key its number of elements and its bytes.
+def read_legacy(path: str) -> Any:
+    """Return the object in a file of this format.
 
-    Raises ArtifactError as ``load_pt`` does; OSError.
+    The file is a sequence of pickles: a magic number, a version, the machine that wrote it, the object, and the keys of
+    the storages. For each key, the number of elements and the bytes of its storage follow. Raises ArtifactError as
+    ``load_pt`` does; OSError.
     """
-    if os.path.getsize(place) > MAX_BYTES:
+    if os.path.getsize(path) > MAX_BYTES:
         raise ArtifactError(f"it has more than {MAX_BYTES} bytes")
-    with open(place, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as pickles:
+    with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as pickles:
         return _read(file, pickles)
 
 
@@ -65,43 +67,43 @@ def _read(file: BinaryIO, pickles: mmap.mmap) -> Any:
 
 
 def _load(pickles: mmap.mmap) -> Any:
-    """The next pickle, which names nothing."""
+    """Load the next pickle, in which no names are allowed."""
     return Machine({}, storage_name).load(pickles)
 
 
 def _names(pickles: mmap.mmap) -> dict[str, StorageName]:
-    """What the pickle of the object says of storages; it is read for these alone, since their bytes come after it."""
-    found: dict[str, StorageName] = {}
+    """Read the pickle of the object for its storages only, because their bytes follow it."""
+    names: dict[str, StorageName] = {}
 
     def note(identity: Any) -> None:
         name = storage_name(identity)
-        if name.rest != (None,) or found.setdefault(name.key, name) != name:
-            raise ArtifactError(f"storage {name.key!r} is a part of another one", remedy=SAVE_AGAIN)
+        if name.rest != (None,) or names.setdefault(name.key, name) != name:
+            raise ArtifactError(f"storage {name.key!r} is a view of another one", remedy=SAVE_AGAIN)
 
     tensors = {name: Known(name, _nothing) for name in known_names() if name.startswith("torch._utils.")}
     Machine(known_names() | tensors, note).load(pickles)
-    return found
+    return names
 
 
 def _nothing(*arguments: Any) -> None:
-    """What is built of tensors while there are no storages yet."""
+    """Stand in for the construction of tensors before the storages are read."""
 
 
 def _storages(file: BinaryIO, names: dict[str, StorageName], keys: Any, big_endian: bool) -> dict[str, Storage]:
     if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys) or sorted(keys) != sorted(names):
         raise ArtifactError("the storages in the file are not those of its tensors")
-    left = os.fstat(file.fileno()).st_size - file.tell()
-    found = {}
+    remaining = os.fstat(file.fileno()).st_size - file.tell()
+    storages = {}
     for key in keys:
         kind = element_type(names[key], key)
         count = int.from_bytes(file.read(_COUNT_BYTES), "little", signed=True)
         size = count * np.dtype(kind.stored).itemsize
-        left -= _COUNT_BYTES + size
-        if count < 0 or left < 0:
+        remaining -= _COUNT_BYTES + size
+        if count < 0 or remaining < 0:
             raise ArtifactError(f"the file ends inside of storage {key!r} of {count} elements")
         check_bytes(names[key], key, size)
         data = np.empty(size, np.uint8)
         if fill(file, data) != size:
             raise ArtifactError("the file changed while it was read")
-        found[key] = Storage(types.decode(data, kind, big_endian))
-    return found
+        storages[key] = Storage(types.decode(data, kind, big_endian))
+    return storages

@@ -1,4 +1,4 @@
-"""What pickles of PyTorch's tensors consist of: storages, and the functions that make tensors of them."""
+"""Objects in pickles of PyTorch's tensors: storages, and the functions that rebuild tensors."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ STORAGES = {
     "torch.ByteStorage": types.U8,
     "torch.BoolStorage": types.BOOL,
 }
-"""Element types by the classes that pickles name."""
+"""Element types by storage class in pickles."""
 SAVE_AGAIN = "load it with PyTorch and save it again: torch.save(model.state_dict(), path)"
 _MAX_RANK = 64
 _KEY = re.compile(r"[0-9A-Za-z_]{1,64}")
@@ -40,55 +40,55 @@ _KEY = re.compile(r"[0-9A-Za-z_]{1,64}")
 
 @dataclass(frozen=True)
 class Storage(Token):
-    """Elements that tensors are made of."""
+    """Elements of one or more tensors."""
 
     elements: np.ndarray
 
 
 class StorageName(NamedTuple):
-    """What a pickle says of a storage."""
+    """Reference to a storage in a pickle."""
 
     kind: str
     """Its class, ``torch.FloatStorage``."""
     key: str
     count: Any
-    """Elements; not checked."""
+    """Number of elements; not checked."""
     rest: tuple[Any, ...]
-    """What formats have beside these."""
+    """Further fields of some formats."""
 
 
 def storage_name(identity: Any) -> StorageName:
-    """What a persistent id names; raises ArtifactError where it is none of a storage."""
+    """Parse the reference to a storage in a persistent id; raises ArtifactError for any other id."""
     if not isinstance(identity, tuple) or len(identity) < 5 or identity[0] != "storage":
-        raise ArtifactError("the pickle is damaged: a persistent id is no storage")
+        raise ArtifactError("the pickle is damaged: a persistent id is not a storage")
     _, kind, key, _, count, *rest = identity
     if not isinstance(kind, Known) or not isinstance(key, str) or not _KEY.fullmatch(key):
         raise ArtifactError(f"a storage has the name {key!r}")
     return StorageName(kind.name, key, count, tuple(rest))
 
 
-def element_type(name: StorageName, place: str) -> types.ForeignType:
-    """The element type of a storage of which ``place`` is said to hold the bytes; raises ArtifactError."""
-    found = STORAGES.get(name.kind)
-    if found is None:
-        raise ArtifactError(f"it has no storage {place!r} of {name.kind}")
-    return found
+def element_type(name: StorageName, member: str) -> types.ForeignType:
+    """Return the element type of a storage; raises ArtifactError. ``member`` names its bytes in messages."""
+    kind = STORAGES.get(name.kind)
+    if kind is None:
+        raise ArtifactError(f"it has no storage {member!r} of {name.kind}")
+    return kind
 
 
-def check_bytes(name: StorageName, place: str, size: int) -> None:
-    """Raises ArtifactError unless ``size`` bytes are as many as the elements of a storage need."""
-    itemsize = np.dtype(element_type(name, place).stored).itemsize
+def check_bytes(name: StorageName, member: str, size: int) -> None:
+    """Raise ArtifactError unless ``size`` is the number of bytes of a storage's elements."""
+    itemsize = np.dtype(element_type(name, member).stored).itemsize
     if not is_count(name.count) or name.count * itemsize != size:
-        raise ArtifactError(f"storage {place!r} has {size} bytes, {name.count} elements of {itemsize} do not fit them")
+        raise ArtifactError(f"storage {member!r} has {size} bytes, but {name.count} elements of {itemsize} bytes")
 
 
 def is_count(value: Any) -> bool:
-    """Whether a value is a whole number from 0 on."""
+    """Return whether a value is a nonnegative integer."""
     return type(value) is int and value >= 0
 
 
 def known_names() -> dict[str, Known | Constant]:
-    """All names that a pickle of tensors may refer to."""
+    """Return all names that a pickle of tensors may refer to."""
     calls = {
         "torch.Size": _size,
         "torch._utils._rebuild_tensor": _tensor,
@@ -101,12 +101,12 @@ def known_names() -> dict[str, Known | Constant]:
 
 def _size(sizes: Any = ()) -> tuple[int, ...]:
     if not isinstance(sizes, tuple) or not all(map(is_count, sizes)):
-        raise ArtifactError("a torch.Size holds no sizes")
+        raise ArtifactError("a torch.Size holds values other than sizes")
     return sizes
 
 
 def _tensor(storage: Any, offset: Any, shape: Any, strides: Any, requires_grad: Any = False, *rest: Any) -> Tensor:
-    """The tensor of these elements of a storage, after every index has been found to lie inside of it."""
+    """Return a tensor of elements of a storage, after checking that every index is inside of it."""
     if not isinstance(storage, Storage):
         raise ArtifactError("a tensor has no storage")
     tensor = from_numpy(_view(storage.elements, offset, shape, strides))
@@ -118,7 +118,7 @@ def _tensor(storage: Any, offset: Any, shape: Any, strides: Any, requires_grad: 
 def _view(elements: np.ndarray, offset: Any, shape: Any, strides: Any) -> np.ndarray:
     lists = isinstance(shape, tuple) and isinstance(strides, tuple) and len(shape) == len(strides) <= _MAX_RANK
     if not lists or not all(map(is_count, (offset, *shape, *strides))):
-        raise ArtifactError("a tensor has an offset, shape or strides that are no sizes")
+        raise ArtifactError("a tensor has an offset, shape or strides other than nonnegative integers")
     last = offset + sum((d - 1) * s for d, s in zip(shape, strides, strict=True)) if all(shape) else offset - 1
     if last >= elements.size or not may_repeat(elements.size, elements.itemsize, shape):
         raise ArtifactError(
@@ -131,8 +131,11 @@ def _view(elements: np.ndarray, offset: Any, shape: Any, strides: Any) -> np.nda
 
 
 def may_repeat(count: int, itemsize: int, shape: tuple[int, ...]) -> bool:
-    """Whether a storage of ``count`` elements may be seen under this shape: one that repeats elements (``expand``) has
-    more than it, within limits, since whoever copies it needs memory for all."""
+    """Return whether a storage of ``count`` elements may have a view of this shape.
+
+    A view that repeats elements (``expand``) may be larger than its storage, within limits, because a copy of it needs
+    memory for all elements.
+    """
     return prod(shape) <= max(count, FREE_BYTES // itemsize)
 
 

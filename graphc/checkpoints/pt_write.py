@@ -1,4 +1,4 @@
-"""Files that ``torch.load`` reads: a zip archive of a pickle and the bytes of storages."""
+"""Writer of files for ``torch.load``: a zip archive of a pickle and the bytes of storages."""
 
 from __future__ import annotations
 
@@ -38,24 +38,24 @@ _FOLDER = "archive"
 _LOCAL_HEADER = 30
 _ZIP64_EXTRA = 20
 _PADDING = b"FB"
-"""The mark of an extra field that is there for alignment, as PyTorch's."""
+"""Id of an extra field for alignment, the same as PyTorch's."""
 
 
 def save(obj: Any, path: str | os.PathLike[str]) -> None:
-    """Writes an object to a file that ``torch.load(path, weights_only=True)`` and ``graphc.load`` read, atomically.
+    """Write an object to a file that ``torch.load(path, weights_only=True)`` and ``graphc.load`` read, atomically.
 
-    It nests dictionaries (with keys that are texts, numbers, bools or None), lists, tuples, numbers, texts, bools and
-    None around tensors and numpy arrays. Tensors that share memory share it when they are read, and keep their strides;
-    a tensor that leaves elements of its memory out is written without these unless it shares it. Arrays become tensors,
-    scalars of numpy numbers. Raises ArgumentError that names the place of anything else; OSError.
+    Tensors and numpy arrays may be nested in dictionaries (with strings, numbers, bools or None as keys), lists and
+    tuples, next to numbers, strings, bools and None. Tensors keep their strides, and share memory after loading if they
+    do now; elements outside of a tensor that shares memory with no other are not written. Arrays become tensors, numpy
+    scalars numbers. Raises ArgumentError with the path of any other value; OSError.
     """
     if hasattr(path, "write"):
-        raise ArgumentError("graphc.save takes a path, got an open file", remedy="graphc.save(obj, path)")
+        raise ArgumentError("graphc.save takes a path, got an open file", remedy="call graphc.save(obj, path)")
     arrays = {id(value): _array(value) for value in _tensors(obj)}
-    places, storages = _place(arrays)
+    views, storages = _share_storages(arrays)
 
     def describe(value: Any) -> Call | None:
-        return _described(value, places[id(value)]) if id(value) in places else None
+        return _described(value, views[id(value)]) if id(value) in views else None
 
     data = PickleWriter(describe).dump(obj)
     with replacing(path) as file:
@@ -64,7 +64,7 @@ def save(obj: Any, path: str | os.PathLike[str]) -> None:
 
 @dataclass(frozen=True)
 class _Storage:
-    """Elements in a file, by the name of the member that holds them."""
+    """Elements in a file, with the name of the member that holds them."""
 
     key: str
     elements: np.ndarray
@@ -72,25 +72,25 @@ class _Storage:
 
 @dataclass(frozen=True)
 class _View:
-    """Where the elements of a tensor lie in a storage."""
+    """Part of a storage with the elements of a tensor."""
 
     storage: _Storage
     offset: int
     array: np.ndarray
 
 
-# ---- what is to be written
+# ---- tensors in the object
 
 
 def _tensors(obj: Any) -> Iterable[Any]:
-    """Tensors and arrays in an object, each once."""
-    seen: dict[int, Any] = {}
+    """Yield the tensors and arrays in an object, each once."""
+    visited: dict[int, Any] = {}
     stack = [obj]
     while stack:
         value = stack.pop()
-        if id(value) in seen:
+        if id(value) in visited:
             continue
-        seen[id(value)] = value
+        visited[id(value)] = value
         if isinstance(value, Tensor | np.ndarray):
             yield value
         elif isinstance(value, dict):
@@ -100,24 +100,26 @@ def _tensors(obj: Any) -> Iterable[Any]:
 
 
 def _array(value: Tensor | np.ndarray) -> np.ndarray:
-    """The elements of a tensor or array, sharing its memory where a file can say how they lie in it."""
+    """Return the elements of a tensor or array, sharing its memory if the format can express the strides."""
     array = value._values(force=True) if isinstance(value, Tensor) else value.view(np.ndarray)
     if array.dtype.newbyteorder("=") not in _STORAGES:
-        raise ArgumentError(f"arrays of {array.dtype} cannot be saved", remedy="array.astype(numpy.float32)")
+        raise ArgumentError(
+            f"arrays of {array.dtype} cannot be saved", remedy="convert it: array.astype(numpy.float32)"
+        )
     array = array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
     odd = any(step < 0 or step % array.itemsize for step in array.strides)
     return np.ascontiguousarray(array).reshape(array.shape) if odd else array
 
 
 def _described(value: Any, view: _View) -> Call:
-    """The call that makes a tensor of a storage."""
+    """Return the call that rebuilds a tensor from its storage."""
     storage, array = view.storage, view.array
     kind = Name("torch", _STORAGES[array.dtype])
     strides = tuple(step // array.itemsize for step in array.strides)
     needs = isinstance(value, Tensor) and value.requires_grad
     parameter = isinstance(value, Parameter)
-    held = Persistent(("storage", kind, storage.key, "cpu", storage.elements.size))
-    arguments = (held, view.offset, tuple(array.shape), strides, needs and not parameter, OrderedDict())
+    reference = Persistent(("storage", kind, storage.key, "cpu", storage.elements.size))
+    arguments = (reference, view.offset, tuple(array.shape), strides, needs and not parameter, OrderedDict())
     tensor = Call(Name("torch._utils", "_rebuild_tensor_v2"), arguments)
     if not parameter:
         return tensor
@@ -127,8 +129,8 @@ def _described(value: Any, view: _View) -> Call:
 # ---- storages
 
 
-def _place(arrays: dict[int, np.ndarray]) -> tuple[dict[int, _View], list[_Storage]]:
-    """Storages, and where in them each array lies: those that overlap in memory have one storage."""
+def _share_storages(arrays: dict[int, np.ndarray]) -> tuple[dict[int, _View], list[_Storage]]:
+    """Assign arrays to storages: arrays that overlap in memory share one."""
     spans = sorted(((*_bounds(array), key) for key, array in arrays.items()), key=lambda span: span[:2])
     groups: list[list[int]] = []
     end = -1
@@ -142,22 +144,22 @@ def _place(arrays: dict[int, np.ndarray]) -> tuple[dict[int, _View], list[_Stora
     storages = []
     order = {key: i for i, key in enumerate(arrays)}
     for group in sorted(groups, key=lambda group: min(order[key] for key in group)):
-        held = [arrays[key] for key in group] if len(group) > 1 else [_compact(arrays[group[0]])]
-        storages.append(_Storage(str(len(storages)), _spanned(held)))
-        start = _bounds(held[0])[0]
-        for key, array in zip(group, held, strict=True):
+        members = [arrays[key] for key in group] if len(group) > 1 else [_compact(arrays[group[0]])]
+        storages.append(_Storage(str(len(storages)), _spanned(members)))
+        start = _bounds(members[0])[0]
+        for key, array in zip(group, members, strict=True):
             offset = (_bounds(array)[0] - start) // array.itemsize if array.size else 0
             views[key] = _View(storages[-1], offset, array)
     return views, storages
 
 
 def _bounds(array: np.ndarray) -> tuple[int, int]:
-    """The addresses at which the memory of an array begins and ends."""
+    """Return the start and end address of an array's memory."""
     return np.lib.array_utils.byte_bounds(array) if array.size else (0, 0)
 
 
 def _compact(array: np.ndarray) -> np.ndarray:
-    """An array that shares memory with no other, without elements in between that are not its own."""
+    """Return an array that shares memory with no other, without unused elements in between."""
     low, high = _bounds(array)
     if high - low <= array.nbytes and may_repeat((high - low) // array.itemsize, array.itemsize, array.shape):
         return array
@@ -165,13 +167,13 @@ def _compact(array: np.ndarray) -> np.ndarray:
 
 
 def _spanned(arrays: Sequence[np.ndarray]) -> np.ndarray:
-    """All elements from the first of some arrays, in the order of their addresses, to the last."""
+    """Return all elements from the first of some arrays to the last, in the order of addresses."""
     first = arrays[0]
     low, high = _bounds(first)[0], max(_bounds(array)[1] for array in arrays)
     if any(a.dtype != first.dtype or (_bounds(a)[0] - low) % first.itemsize for a in arrays):
         raise ArgumentError(
-            "tensors of different element types share memory, which files of PyTorch cannot say",
-            remedy="tensor.clone() of one of them",
+            "tensors of different element types share memory, which PyTorch's format cannot express",
+            remedy="clone one of them: tensor.clone()",
         )
     count = (high - low) // first.itemsize
     if not count:
@@ -202,7 +204,7 @@ def _write_archive(file: BinaryIO, data: bytes, storages: Sequence[_Storage]) ->
 
 
 def _padding(start: int, size: int) -> bytes:
-    """An extra field that moves content, which would begin after it at ``start``, to a multiple of ALIGNMENT."""
+    """Return an extra field that moves the content after it from ``start`` to a multiple of ALIGNMENT."""
     zip64 = _ZIP64_EXTRA if size * 1.05 > zipfile.ZIP64_LIMIT else 0
     length = -(start + 4 + zip64) % ALIGNMENT
     return _PADDING + length.to_bytes(2, "little") + bytes(length)

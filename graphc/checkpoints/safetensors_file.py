@@ -1,4 +1,4 @@
-"""Files in the safetensors format, through the ``safetensors`` package (extra ``interop``)."""
+"""Files in the safetensors format, with the package ``safetensors`` (extra ``interop``)."""
 
 from __future__ import annotations
 
@@ -37,22 +37,22 @@ _TYPES = {
     "BOOL": types.BOOL,
 }
 _LENGTH_BYTES = 8
-"""Size of the number at the head of a file, that of the bytes of its header."""
+"""Size of the first field of a file, the length of its header."""
 _METADATA = "__metadata__"
 
 
 def save_safetensors(
     tensors: Mapping[str, Any], path: str | os.PathLike[str], metadata: Mapping[str, str] | None = None
 ) -> None:
-    """Writes tensors or arrays by name; the file takes the place of ``path`` atomically.
+    """Write tensors or arrays by name to a file that replaces ``path`` atomically.
 
-    ``metadata`` are texts that the file keeps beside them. Raises ArgumentError when a value is no tensor, or is of a
-    type or has a name that the format has no room for, and for metadata that are no texts; OSError.
+    ``metadata`` are strings by name, stored in the header. Raises ArgumentError for values other than tensors, for
+    element types and names that the format does not support, and for metadata other than strings; OSError.
     """
     if metadata and not all(isinstance(text, str) for item in metadata.items() for text in item):
-        raise ArgumentError("metadata of a safetensors file are texts by name", remedy="str(value)")
+        raise ArgumentError("metadata of a safetensors file are strings by name", remedy="convert them: str(value)")
     arrays = {name: array_of(name, value) for name, value in tensors.items()}
-    # The largest elements first, so that each array lies at a multiple of its element size.
+    # The largest elements first, so that the offset of each array is a multiple of its element size.
     order = sorted(arrays, key=lambda name: (-arrays[name].itemsize, name))
     entries: dict[str, Any] = {_METADATA: dict(metadata)} if metadata else {}
     end = 0
@@ -60,7 +60,9 @@ def save_safetensors(
         start, end = end, end + arrays[name].nbytes
         kind = layout_of(arrays[name].dtype).name.upper()
         if kind not in _TYPES or name == _METADATA:
-            raise ArgumentError(f"a safetensors file has no room for {name!r}, {kind}", remedy=f"{', '.join(_TYPES)}")
+            raise ArgumentError(
+                f"the safetensors format does not support {name!r} of type {kind}", remedy=f"use {', '.join(_TYPES)}"
+            )
         entries[name] = {"dtype": kind, "shape": list(arrays[name].shape), "data_offsets": [start, end]}
     header = json.dumps(entries, separators=(",", ":")).encode()
     header += b" " * (-len(header) % _LENGTH_BYTES)
@@ -71,61 +73,63 @@ def save_safetensors(
 
 
 def load_safetensors(path: str | os.PathLike[str]) -> dict[str, Tensor]:
-    """The tensors of a file by name.
+    """Return the tensors of a file by name.
 
-    Raises ArtifactError for a damaged file and for element types that graphc has no room for, ArgumentError without the
-    ``safetensors`` package; OSError.
+    Raises ArtifactError for a damaged file and for element types that graphc lacks, ArgumentError without the package
+    ``safetensors``; OSError.
     """
     return read_safetensors(path)[0]
 
 
 def read_safetensors(path: str | os.PathLike[str]) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """The tensors of a file by name, and the texts beside them."""
-    place = os.fspath(path)
+    """Return the tensors of a file by name, and its metadata."""
+    name = os.fspath(path)
     package = _package()
     info = os.stat(path)
     if not stat.S_ISREG(info.st_mode) or info.st_size > MAX_BYTES:
-        raise ArtifactError(f"{place}: it is not a regular file of at most {MAX_BYTES} bytes")
+        raise ArtifactError(f"{name}: it is not a regular file of at most {MAX_BYTES} bytes")
     try:
-        with package.safe_open(place, framework="np") as file:
+        with package.safe_open(name, framework="np") as file:
             metadata = file.metadata() or {}
     except package.SafetensorError as error:
-        raise ArtifactError(f"{place}: it is no safetensors file that can be read: {error}") from None
+        raise ArtifactError(f"{name}: not a readable safetensors file: {error}") from None
     with open(path, "rb") as file:
-        tensors = _tensors(file, place)
+        tensors = _tensors(file, name)
     return tensors, {k: v for k, v in metadata.items() if isinstance(v, str)}
 
 
-def _tensors(file: BinaryIO, place: str) -> dict[str, Tensor]:
-    """The tensors of a file of which the package has checked the header, each read into memory of its own."""
+def _tensors(file: BinaryIO, source: str) -> dict[str, Tensor]:
+    """Read each tensor into new memory; the package has checked the header before."""
     length = int.from_bytes(file.read(_LENGTH_BYTES), "little")
     entries = json.loads(file.read(length))
     entries.pop(_METADATA, None)
-    found = {}
+    tensors = {}
     for name, entry in sorted(entries.items(), key=lambda item: item[1]["data_offsets"]):
         start, end = entry["data_offsets"]
         file.seek(_LENGTH_BYTES + length + start)
-        found[name] = _tensor(f"{place}: {name!r}", entry, file, end - start)
-    return found
+        tensors[name] = _tensor(f"{source}: {name!r}", entry, file, end - start)
+    return tensors
 
 
-def _tensor(place: str, entry: Mapping[str, Any], file: BinaryIO, size: int) -> Tensor:
+def _tensor(name: str, entry: Mapping[str, Any], file: BinaryIO, size: int) -> Tensor:
     kind = _TYPES.get(entry["dtype"])
     if kind is None:
-        raise ArtifactError(f"{place} has element type {entry['dtype']}", remedy=f"one of {', '.join(_TYPES)}")
+        raise ArtifactError(
+            f"{name} has element type {entry['dtype']}", remedy=f"convert it to one of {', '.join(_TYPES)}"
+        )
     shape = entry["shape"]
     if prod(shape) * np.dtype(kind.stored).itemsize != size:
-        raise ArtifactError(f"{place} has {size} bytes, which do not fit its shape {list(shape)}")
+        raise ArtifactError(f"{name} has {size} bytes, which do not fit its shape {list(shape)}")
     data = np.empty(size, np.uint8)
     if fill(file, data) != size:
-        raise ArtifactError(f"{place}: the file changed while it was read")
+        raise ArtifactError(f"{name}: the file changed while it was read")
     return from_numpy(types.decode(data, kind).reshape(shape))
 
 
 def array_of(name: str, value: Any) -> np.ndarray:
-    """A dense array of a tensor's or array's values; raises ArgumentError for anything else."""
+    """Return the values of a tensor or array as a dense array; raises ArgumentError for anything else."""
     if not isinstance(value, Tensor | np.ndarray | np.generic):
-        raise ArgumentError(f"{name!r} is a {type(value).__name__}, no tensor")
+        raise ArgumentError(f"{name!r} is a {type(value).__name__}, not a tensor")
     tensor = value if isinstance(value, Tensor) else as_tensor(np.asarray(value))
     return np.ascontiguousarray(tensor._values(force=True)).reshape(tensor.shape)
 

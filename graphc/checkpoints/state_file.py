@@ -1,4 +1,5 @@
-"""State dictionaries and nested checkpoints in files: the suffix says what is written, the content what is read."""
+"""State dictionaries and nested checkpoints in files: the suffix selects the format to write, the content the one to
+read."""
 
 from __future__ import annotations
 
@@ -17,9 +18,9 @@ from graphc.files.numpy_file import write_npz
 
 
 def save_state(state: Any, path: str | os.PathLike[str]) -> None:
-    """Writes a state dictionary, or a nested checkpoint, to a ``.safetensors`` or ``.npz`` file, atomically.
+    """Write a state dictionary, or a nested checkpoint, to a ``.safetensors`` or ``.npz`` file, atomically.
 
-    A checkpoint nests dictionaries, lists, tuples, numbers, texts, bools and None around tensors, e.g. ``{"model":
+    A checkpoint nests dictionaries, lists, tuples, numbers, strings, bools and None around tensors, e.g. ``{"model":
     model.state_dict(), "optimizer": optimizer.state_dict(), "epoch": 3}``. Raises ArgumentError for other values and
     other suffixes; OSError.
     """
@@ -30,25 +31,25 @@ def save_state(state: Any, path: str | os.PathLike[str]) -> None:
         save_safetensors(arrays, path, {TREE: tree} if tree else None)
     elif suffix == ".npz":
         if TREE in arrays:
-            raise ArgumentError(f"the name {TREE!r} is taken")
+            raise ArgumentError(f"the name {TREE!r} is reserved")
         write_npz(path, arrays | ({TREE: np.frombuffer(tree.encode(), np.uint8)} if tree else {}))
     else:
         raise ArgumentError(
             f"{os.fspath(path)}: there is no format for {suffix!r}",
-            remedy=".safetensors or .npz; graphc.save writes files of PyTorch",
+            remedy="use .safetensors or .npz; graphc.save writes files for PyTorch",
         )
 
 
 def load_state(path: str | os.PathLike[str]) -> Any:
-    """The state dictionary in a file of weights, or what ``save_state`` wrote, nested as it was.
+    """Load the state dictionary in a file of weights, or a checkpoint of ``save_state`` with its nesting.
 
-    The content of the file says what it is: safetensors, the index of shards (``model.safetensors.index.json``,
-    ``pytorch_model.bin.index.json``), a file of ``torch.save``, ``.npz``, a model file of graphc, or a folder that
-    holds one of these. Of a checkpoint of PyTorch it is the one dictionary of names and tensors in it, or the one of
-    these that is named state_dict, model_state_dict or model. Element types stay as they are. Nothing in the file is
-    executed. Raises ArtifactError for a damaged file, and for a checkpoint with no such dictionary or several; OSError.
+    The content determines the format: safetensors, an index of shards (``model.safetensors.index.json``,
+    ``pytorch_model.bin.index.json``), a file of ``torch.save``, ``.npz``, a model file of graphc, or a folder with one
+    of these. From a checkpoint of PyTorch, the only dictionary of names and tensors in it is returned, or the only one
+    named state_dict, model_state_dict or model. Element types are kept. Nothing in the file is executed. Raises
+    ArtifactError for a damaged file, and for a checkpoint with no such dictionary or several; OSError.
     """
-    found = read_weights(path)
-    if found.format != TORCH:
-        return found.tree
-    return detached(only_state(found.tree, found.path))
+    file = read_weights(path)
+    if file.format != TORCH:
+        return file.tree
+    return detached(only_state(file.tree, file.path))

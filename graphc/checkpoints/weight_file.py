@@ -1,4 +1,4 @@
-"""Files of weights in every format that is read: the content of a file says which it is, never its name."""
+"""Files of weights in every supported format, recognized by content, never by name."""
 
 from __future__ import annotations
 
@@ -25,54 +25,57 @@ from graphc.tensors.tensor import Tensor
 
 _HEAD = 512
 _READ = (
-    "a safetensors file or the index of its shards, a file of torch.save, a .npz of numpy, a folder with one of these, "
-    "or a model file of graphc"
+    "pass a safetensors file or the index of its shards, a file of torch.save, a .npz of numpy, a folder with one of "
+    "these, or a model file of graphc"
 )
 _TAR_AT = 257
-"""Where the mark of a tar archive stands."""
+"""Offset of the magic bytes of a tar archive."""
 
 
 class WeightFile(NamedTuple):
-    """What a file holds."""
+    """Content of a file of weights."""
 
     path: str
-    """The file itself: of a folder the one that was found in it."""
+    """The file itself; for a folder, the file in it."""
     format: str
     tree: Any
-    """Tensors by name, or what a checkpoint nests around them."""
+    """Tensors by name, or a nested checkpoint."""
 
 
 class _Start(NamedTuple):
-    """What a file is told by."""
+    """Facts about a file that determine its format."""
 
-    place: str
+    path: str
     head: bytes
     size: int
 
 
 class _Format(NamedTuple):
-    """A kind of files."""
+    """File format: its name, a test for it, and its reader."""
 
     name: str
     fits: Callable[[_Start], bool]
-    """Whether a file is of this kind."""
+    """Return whether a file has this format."""
     read: Callable[[str], Any]
 
 
 def read_weights(path: str | os.PathLike[str]) -> WeightFile:
-    """What a file, an index of shards, or a folder holds. Nothing in a file is executed, and sizes are checked before
-    memory is taken. Raises ArtifactError for damaged and for other files; OSError."""
+    """Return the content of a file, an index of shards, or a folder.
+
+    Nothing in a file is executed, and sizes are checked before memory is allocated. Raises ArtifactError for damaged
+    and other files; OSError.
+    """
     if Path(path).is_dir():
         path = shards.file_of(path, lambda file: format_of(file) is not None)
-    place = os.fspath(path)
-    kind = format_of(place)
+    name = os.fspath(path)
+    kind = format_of(name)
     if kind is None:
-        raise ArtifactError(f"{place}: it is no file of weights but {_described(place)}", remedy=_READ)
-    return WeightFile(place, kind.name, kind.read(place))
+        raise ArtifactError(f"{name}: not a file of weights, but {_described(name)}", remedy=_READ)
+    return WeightFile(name, kind.name, kind.read(name))
 
 
 def format_of(path: str | os.PathLike[str]) -> _Format | None:
-    """What a file is by its content; None where it is nothing that is read. Raises ArtifactError for what is no regular
+    """Return the format of a file by its content; None if it is unknown. Raises ArtifactError unless it is a regular
     file; OSError."""
     start = _start(path)
     return next((kind for kind in _FORMATS if kind.fits(start)), None)
@@ -86,14 +89,14 @@ def _start(path: str | os.PathLike[str]) -> _Start:
         return _Start(os.fspath(path), file.read(_HEAD), info.st_size)
 
 
-def _described(place: str) -> str:
-    _, head, size = _start(place)
+def _described(path: str) -> str:
+    _, head, size = _start(path)
     if not size:
         return "empty"
-    known = next((name for start, name in container.FOREIGN.items() if head.startswith(start)), None)
-    if known is None and head[_TAR_AT:].startswith(b"ustar"):
-        known = "a tar archive; PyTorch wrote such files before version 0.2, and only PyTorch reads them"
-    return known or f"something else, which begins with {head[:8].hex(' ')}"
+    kind = next((name for start, name in container.FOREIGN.items() if head.startswith(start)), None)
+    if kind is None and head[_TAR_AT:].startswith(b"ustar"):
+        kind = "a tar archive; PyTorch wrote such files before version 0.2, and only PyTorch reads them"
+    return kind or f"a file of unknown format (first bytes {head[:8].hex(' ')})"
 
 
 # ---- the formats
@@ -104,11 +107,11 @@ def _is_zip(start: _Start) -> bool:
 
 
 def _is_npz(start: _Start) -> bool:
-    return _is_zip(start) and all(name.endswith(".npy") for name in _members(start.place))
+    return _is_zip(start) and all(name.endswith(".npy") for name in _members(start.path))
 
 
-def _members(place: str) -> list[str]:
-    with Archive(place) as archive:
+def _members(path: str) -> list[str]:
+    with Archive(path) as archive:
         return archive.names
 
 
@@ -116,38 +119,38 @@ def _is_safetensors(start: _Start) -> bool:
     return start.head[8:9] == b"{" and int.from_bytes(start.head[:8], "little") <= start.size - 8
 
 
-def _read_safetensors(place: str) -> Any:
-    tensors, metadata = read_safetensors(place)
-    return _joined(tensors, metadata.get(TREE, ""), place)
+def _read_safetensors(path: str) -> Any:
+    tensors, metadata = read_safetensors(path)
+    return _joined(tensors, metadata.get(TREE, ""), path)
 
 
-def _read_npz(place: str) -> Any:
-    arrays = read_npz(place)
+def _read_npz(path: str) -> Any:
+    arrays = read_npz(path)
     tree = arrays.pop(TREE, np.empty(0, np.uint8)).tobytes().decode("utf-8", "replace")
-    return _joined({name: _tensor(f"{place}: {name!r}", a) for name, a in arrays.items()}, tree, place)
+    return _joined({name: _tensor(f"{path}: {name!r}", a) for name, a in arrays.items()}, tree, path)
 
 
-def _read_torch(place: str) -> Any:
-    if _is_zip(_start(place)) and any(name.endswith("archive_format") for name in _members(place)):
-        raise ArtifactError(f"{place}: it is a model of torch.export", remedy="graphc.from_pt2(path)")
-    return load_pt(place)
+def _read_torch(path: str) -> Any:
+    if _is_zip(_start(path)) and any(name.endswith("archive_format") for name in _members(path)):
+        raise ArtifactError(f"{path}: it is a model of torch.export", remedy="call graphc.from_pt2(path)")
+    return load_pt(path)
 
 
-def _read_index(place: str) -> StateDict:
-    """The tensors of all shards that an index names."""
-    found, owners = StateDict(), {}
-    for shard, named in shards.read_index(place).items():
+def _read_index(path: str) -> StateDict:
+    """Read the tensors of all shards of an index."""
+    state, owners = StateDict(), {}
+    for shard, named in shards.read_index(path).items():
         kind = format_of(shard)
         tensors: Any = None if kind is None or kind.name == INDEX else kind.read(os.fspath(shard))
         if not is_state(tensors):
-            raise ArtifactError(f"{place}: {shard.name} holds no tensors by name")
-        shards.check_names(place, shard, named, tensors, owners)
-        found.update(tensors)
-    return found
+            raise ArtifactError(f"{path}: {shard.name} is not a dictionary of names and tensors")
+        shards.check_names(path, shard, named, tensors, owners)
+        state.update(tensors)
+    return state
 
 
-def _read_model(place: str) -> dict[str, Tensor]:
-    return {name: from_numpy(np.array(array)) for name, array in model_content.load(place).weights.items()}
+def _read_model(path: str) -> dict[str, Tensor]:
+    return {name: from_numpy(np.array(array)) for name, array in model_content.load(path).weights.items()}
 
 
 INDEX = "index of shards"
@@ -159,23 +162,25 @@ _FORMATS = (
     _Format(TORCH, lambda start: _is_zip(start) or start.head.startswith(b"\x80"), _read_torch),
     _Format(INDEX, lambda start: start.head.lstrip().startswith(b"{"), _read_index),
 )
-"""In the order in which they are tried: a safetensors file begins with a number, which may look like other marks."""
+"""Formats in the order of the checks: a safetensors file begins with a number that may look like another magic."""
 
 
 def is_state(value: Any) -> bool:
-    """Whether a value is a dictionary of names and tensors."""
+    """Return whether a value is a dictionary of names and tensors."""
     return isinstance(value, dict) and all(isinstance(k, str) and isinstance(v, Tensor) for k, v in value.items())
 
 
-def _joined(tensors: dict[str, Tensor], tree: str, place: str) -> Any:
+def _joined(tensors: dict[str, Tensor], tree: str, path: str) -> Any:
     try:
         return join(tensors, tree)
     except ArtifactError as error:
-        error.what = f"{place}: {error.what}"
+        error.what = f"{path}: {error.what}"
         raise
 
 
-def _tensor(place: str, array: np.ndarray) -> Tensor:
+def _tensor(label: str, array: np.ndarray) -> Tensor:
     if array.dtype not in [d.numpy for d in ALL]:
-        raise ArtifactError(f"{place} has element type {array.dtype}", remedy="numpy.float32, for example")
+        raise ArtifactError(
+            f"{label} has element type {array.dtype}", remedy="convert it, for example to numpy.float32"
+        )
     return from_numpy(array)

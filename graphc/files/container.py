@@ -300,7 +300,7 @@ def is_fixed(file: int) -> bool:
 def _check_header(head: bytes, size: int) -> int:
     """Return the number of sections of a well-formed header; raises ArtifactError."""
     if head[: len(MAGIC)] != MAGIC[: len(head)] or not head:
-        kind = next((name for start, name in FOREIGN.items() if head.startswith(start)), "something else")
+        kind = next((name for start, name in FOREIGN.items() if head.startswith(start)), "a file of unknown format")
         raise ArtifactError(
             f"it is not a graphc model file but {kind if head else 'empty'}",
             remedy="pass a file that graphc.export wrote; graphc.load_state reads state dictionaries",

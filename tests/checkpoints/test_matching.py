@@ -61,7 +61,7 @@ def test_the_one_that_fits_is_taken_of_several():
 
 @pytest.mark.parametrize("prefix", ["module.", "_orig_mod.", "model.", "module._orig_mod.", "net.backbone.0."])
 def test_prefixes_are_taken_off(prefix: str):
-    assert fits(with_prefix(prefix)) == [f"{prefix!r} is taken off the names"]
+    assert fits(with_prefix(prefix)) == [f"{prefix!r} is removed from the names"]
     found = state_for(NET, {"state_dict": with_prefix(prefix)}, "w.pt")
     assert found.state._metadata["norm"] == {"version": 2}
 
@@ -70,13 +70,13 @@ def test_prefixes_that_are_missing_are_put_before():
     bare = StateDict((n.removeprefix("conv."), v) for n, v in NET.items() if n.startswith("conv."))
     wanted = {n: v for n, v in NET.items() if n.startswith("conv.")}
     found = state_for(wanted, bare, "w.pt")
-    assert list(found.state) == ["conv.weight", "conv.bias"] and found.notes == ["'conv.' is put before the names"]
+    assert list(found.state) == ["conv.weight", "conv.bias"] and found.notes == ["'conv.' is added before the names"]
 
 
 def test_wrappers_inside_of_names_are_left_out():
     wrapped = {f"module.{n.replace('.', '._orig_mod.', 1)}": v for n, v in NET.items()}
     notes = fits(wrapped)
-    assert notes == ["'module.' is taken off the names", "names are read without the wrappers inside of them"]
+    assert notes == ["'module.' is removed from the names", "wrapper modules inside of names are ignored"]
 
 
 def test_names_of_a_wrapper_in_the_model_stay():
@@ -107,7 +107,7 @@ def test_weights_of_another_model_are_refused():
 
 
 def test_what_is_no_tensor_is_left_out():
-    assert fits({**NET, "epoch": 3, "lr": 0.1}) == ["'epoch', 'lr': no tensor, left out"]
+    assert fits({**NET, "epoch": 3, "lr": 0.1}) == ["'epoch', 'lr': not a tensor, skipped"]
 
 
 def test_several_that_fit_are_listed_and_one_is_chosen_by_name():
@@ -121,9 +121,9 @@ def test_several_that_fit_are_listed_and_one_is_chosen_by_name():
     with pytest.raises(ArtifactError, match=r"'state_dict/student\.', 'state_dict/teacher\.'"):
         state_for(NET, both, "w.pt")
     found = state_for(NET, both, "w.pt", entry="state_dict/teacher.")
-    assert "'teacher.' is taken off the names" in found.notes
+    assert "'teacher.' is removed from the names" in found.notes
     assert {n for n in found.state if n in NET} == set(NET)
-    with pytest.raises(StateDictError, match=r"no entry 'c' of weights\n  try    'a', 'b'"):
+    with pytest.raises(StateDictError, match=r"no entry 'c' of weights\n  try    name one of 'a', 'b'"):
         state_for(NET, {"a": NET, "b": dict(NET)}, "w.pt", entry="c")
 
 
@@ -155,4 +155,4 @@ def test_the_only_state_dictionary_without_a_model():
 def test_many_names_are_matched_in_little_time():
     wanted = {f"layers.{i}.block.{j}.weight": gc.ones(1) for i in range(100) for j in range(20)}
     state = {f"module.model.{name}": value for name, value in wanted.items()}
-    assert state_for(wanted, {"state_dict": state}, "w.pt").notes[-1] == "'module.model.' is taken off the names"
+    assert state_for(wanted, {"state_dict": state}, "w.pt").notes[-1] == "'module.model.' is removed from the names"

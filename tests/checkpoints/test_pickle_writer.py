@@ -67,8 +67,8 @@ def test_persistent_ids():
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        (object(), r"the object is a object, which cannot be saved\n  try    tensors, dictionaries"),
-        ([gc.nn.ReLU()], r"\[0\] is a ReLU, which cannot be saved\n  try    its state_dict\(\)"),
+        (object(), r"the object is a object, which cannot be saved\n  try    save tensors, dictionaries"),
+        ([gc.nn.ReLU()], r"\[0\] is a ReLU, which cannot be saved\n  try    save its state_dict\(\)"),
         ({"a": [0, {3: b"x"}]}, r"\['a'\]\[1\]\[3\] is a bytes"),
         ({"f": len}, r"\['f'\] is a builtin_function_or_method"),
         ({(1, 2): 3}, "the object has a key of class tuple"),

@@ -36,7 +36,7 @@ def test_names_of_storages():
     assert (name.kind, name.key, name.count, name.rest) == ("torch.FloatStorage", "12", 3, (None,))
     assert element_type(name, "12") is types.F32
     check_bytes(name, "12", 12)
-    with pytest.raises(ArtifactError, match="13 bytes, 3 elements of 4 do not fit"):
+    with pytest.raises(ArtifactError, match="13 bytes, but 3 elements of 4 bytes"):
         check_bytes(name, "12", 13)
     with pytest.raises(ArtifactError, match=r"no storage '1' of torch\.load"):
         element_type(storage_name(("storage", Known("torch.load"), "1", "cpu", 3)), "1")
@@ -45,9 +45,9 @@ def test_names_of_storages():
 @pytest.mark.parametrize(
     ("identity", "message"),
     [
-        ("storage", "is no storage"),
-        (("storage", FLOATS, "1", "cpu"), "is no storage"),
-        (("module", FLOATS, "1", "cpu", 3), "is no storage"),
+        ("storage", "is not a storage"),
+        (("storage", FLOATS, "1", "cpu"), "is not a storage"),
+        (("module", FLOATS, "1", "cpu", 3), "is not a storage"),
         (("storage", "torch.FloatStorage", "1", "cpu", 3), "a storage has the name '1'"),
         (("storage", FLOATS, 1, "cpu", 3), "has the name 1"),
         (("storage", FLOATS, "../1", "cpu", 3), r"has the name '\.\./1'"),

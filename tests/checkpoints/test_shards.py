@@ -37,7 +37,7 @@ def test_names_and_links_that_lead_outside_are_refused(tmp_path: Path, name: str
     (folder / "out").symlink_to(tmp_path / "secret")
     (folder / "folder").symlink_to(tmp_path)
     (folder / "chain").symlink_to("out")
-    with pytest.raises(ArtifactError, match="lies outside of its folder"):
+    with pytest.raises(ArtifactError, match="is outside of its folder"):
         read_index(index(folder, {"a": name}))
 
 
@@ -54,27 +54,27 @@ def test_links_inside_of_the_folder_and_into_the_blobs_of_a_snapshot_are_followe
     (snapshot / "model.safetensors.index.json").symlink_to("../../blobs/9abc")
     assert list(read_index(snapshot / "model.safetensors.index.json")) == [snapshot / "1.bin"]
     (snapshot / "2.bin").symlink_to(tmp_path / "real")
-    with pytest.raises(ArtifactError, match=r"'2\.bin', which lies outside"):
+    with pytest.raises(ArtifactError, match=r"'2\.bin', which is outside"):
         read_index(index(snapshot, {"a": "2.bin"}, "other.index.json"))
 
 
 def test_files_that_are_not_there_are_listed(tmp_path: Path):
     (tmp_path / "1.bin").write_bytes(b"x")
-    with pytest.raises(ArtifactError, match=r"of 3 files it names 2 are not there: 2\.bin, 3\.bin"):
+    with pytest.raises(ArtifactError, match=r"2 of the 3 files that it names are missing: 2\.bin, 3\.bin"):
         read_index(index(tmp_path, {"a": "1.bin", "b": "2.bin", "c": "3.bin"}))
 
 
 def test_what_is_no_index(tmp_path: Path):
     path = tmp_path / "a.index.json"
     for text, message in (
-        ("{", "no JSON"),
-        ("[" * 100000, "no JSON"),
-        ("\xff", "no JSON"),
+        ("{", "not readable JSON"),
+        ("[" * 100000, "not readable JSON"),
+        ("\xff", "not readable JSON"),
         ('{"weight_map": {"a": "1", "a": "2"}}', "names 'a' twice"),
-        ("[]", "without a weight_map"),
-        ('{"hidden_size": 3}', "without a weight_map"),
-        ('{"weight_map": {}}', "without a weight_map"),
-        ('{"weight_map": {"a": 1}}', "without a weight_map"),
+        ("[]", "has no weight_map"),
+        ('{"hidden_size": 3}', "has no weight_map"),
+        ('{"weight_map": {}}', "has no weight_map"),
+        ('{"weight_map": {"a": 1}}', "has no weight_map"),
     ):
         path.write_text(text, encoding="latin-1")
         with pytest.raises(ArtifactError, match=message):

@@ -84,9 +84,13 @@ def test_shards_of_pytorch(tmp_path: Path):
         ({"a": gc.ones(1)}, {"a": "1", "b": "2"}, "'a' is in 1 and in 2"),
         ({"c": gc.ones(1)}, {"a": "1", "b": "2"}, "2 lacks 'b', which the index says"),
         ({"b": gc.ones(1), "c": gc.ones(1)}, {"a": "1", "b": "2"}, "2 holds 'c', which the index does not name"),
-        ({"b": {"c": gc.ones(1)}}, {"a": "1", "b": "2"}, "2 holds no tensors by name"),
-        ({"b": gc.ones(1)}, {"a": "1", "b": "3"}, "1 are not there: 3"),
-        ({"b": gc.ones(1)}, {"a": "1", "b": "model.safetensors.index.json"}, "index.json holds no tensors by name"),
+        ({"b": {"c": gc.ones(1)}}, {"a": "1", "b": "2"}, "2 is not a dictionary of names and tensors"),
+        ({"b": gc.ones(1)}, {"a": "1", "b": "3"}, "1 of the 2 files that it names are missing: 3"),
+        (
+            {"b": gc.ones(1)},
+            {"a": "1", "b": "model.safetensors.index.json"},
+            "index.json is not a dictionary of names and tensors",
+        ),
     ],
 )
 def test_shards_that_do_not_fit_their_index(tmp_path: Path, second: Any, weight_map: dict[str, str], message: str):
@@ -106,11 +110,11 @@ def test_narrow_arrays_of_numpy(tmp_path: Path):
 def test_other_files_are_named(tmp_path: Path):
     path = tmp_path / "a.safetensors"
     for data, message in (
-        (b"", "no file of weights but empty"),
+        (b"", "not a file of weights, but empty"),
         (b"\x89HDF\r\n\x1a\n", "an HDF5 file"),
         (b"GGUF\3\0\0\0", "a GGUF file"),
-        (b"hello", "begins with 68 65 6c 6c 6f"),
-        (b"\xff" * 20, "something else"),
+        (b"hello", "first bytes 68 65 6c 6c 6f"),
+        (b"\xff" * 20, "a file of unknown format"),
     ):
         path.write_bytes(data)
         assert format_of(path) is None

@@ -48,7 +48,7 @@ def test_what_was_found_is_said(tmp_path: Path):
         assert same(loaded(tmp_path / "a.ckpt"), model)
     assert [str(w.message) for w in said] == [
         f"{tmp_path / 'a.ckpt'}: the weights are its entry 'state_dict'",
-        f"{tmp_path / 'a.ckpt'}: 'module.' is taken off the names",
+        f"{tmp_path / 'a.ckpt'}: 'module.' is removed from the names",
     ]
     assert {w.filename for w in said} == {__file__}
 

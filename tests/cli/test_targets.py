@@ -185,7 +185,7 @@ def test_weights_of_a_checkpoint_with_prefixes_say_what_was_found(
         f"note: {tmp_path / name}: {text}"
         for text in (
             "the weights are its entry 'state_dict'; also there: 'ema'",
-            "'module.' is taken off the names",
+            "'module.' is removed from the names",
         )
     ]
 

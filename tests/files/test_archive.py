@@ -124,7 +124,7 @@ def test_what_is_no_file_is_refused(tmp_path: Path):
     with pytest.raises(FileNotFoundError):
         Archive(tmp_path / "none")
     np.save(tmp_path / "a.npy", np.zeros(3))
-    with pytest.raises(ArtifactError, match="no zip archive"):
+    with pytest.raises(ArtifactError, match="not a readable zip archive"):
         Archive(tmp_path / "a.npy")
 
 

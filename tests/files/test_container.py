@@ -111,7 +111,7 @@ def test_random_bytes_are_refused(tmp_path_factory: pytest.TempPathFactory, cont
         (b"\x93NUMPY\x01\x00", "a NumPy .npy file"),
         (b"\x7fELF\x02", "an ELF object"),
         (b"\x80\x04\x95", "a pickle"),
-        (b"plain text", "something else"),
+        (b"plain text", "a file of unknown format"),
     ],
 )
 def test_foreign_files_are_named(tmp_path: Path, start: bytes, kind: str):
@@ -122,7 +122,7 @@ def test_a_newer_format_asks_for_a_newer_graphc(tmp_path: Path):
     message = refused(
         tmp_path / "f.gcm", forge([], 64, b"", version=3), "format version 3, this graphc reads versions 1 to 2"
     )
-    assert "try    a newer graphc" in message
+    assert "try    install a newer graphc" in message
 
 
 DIGEST = hashlib.sha256(b"abcd").digest()

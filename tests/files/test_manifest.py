@@ -36,12 +36,12 @@ NATIVE = Manifest(
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"entry": ""}, "the entry '' is no name"),
+        ({"entry": ""}, "the entry '' is not an identifier"),
         ({"arena": 1 << 60}, "the arena has"),
         ({"arena": -1}, "the arena has"),
         ({"constants": 1 << 60}, "the constants take"),
         ({"constants": 79}, "ends outside of the constant block"),
-        ({"buffers": NATIVE.buffers * 2}, "two buffers have one name"),
+        ({"buffers": NATIVE.buffers * 2}, "two buffers have the same name"),
         ({"buffers": (BufferSpec("c", "f32", (), "constant", offset=4),)}, "not aligned"),
     ],
 )

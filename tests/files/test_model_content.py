@@ -169,7 +169,7 @@ def tensor(**changes: object) -> dict[str, object]:
         ({"tensors": [tensor(section="code")]}, "unknown section"),
         ({"tensors": [tensor(offset=-64)]}, "has the offset -64"),
         ({"tensors": [tensor(offset=4)]}, "has the offset 4"),
-        ({"tensors": [tensor(), tensor()]}, "two tensors have one name"),
+        ({"tensors": [tensor(), tensor()]}, "two tensors have the same name"),
         ({"tensors": [tensor(shape=[1 << 40, 1 << 40, 0])]}, "bytes, at most"),
         ({"tensors": [tensor(free=1)]}, "has the wrong type"),
     ],
@@ -190,7 +190,7 @@ def with_entry(file: Path, number: int, **changes: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"name": "forward"}, "two entries have one name"),
+        ({"name": "forward"}, "two entries have the same name"),
         ({"name": 1}, "has the wrong type"),
         ({"ops": "add"}, "has the wrong type"),
         ({"inputs": [{"name": "x", "dtype": "f12", "shape": []}]}, "unknown element type 'f12'"),

@@ -80,7 +80,7 @@ def test_numbers_that_are_sizes_round_trip():
     text = to_json(ModelManifest((entry,)))
     assert from_json(ModelManifest, text).first == entry
     assert str(inputs[-1]) == "n: int = pos + 1" and text.count(b"equals") == 1
-    with pytest.raises(ArtifactError, match="a size is given by an i64"):
+    with pytest.raises(ArtifactError, match="an integer argument is i64"):
         TensorSpec("n", "f32", (), equals=pos)
     with pytest.raises(ArtifactError, match="the dimensions pos are not all declared"):
         EntrySpec("f", "f", inputs, (), None, ())
@@ -141,7 +141,7 @@ OTHERS = [
         ),
         (
             {"entries": (ENCODE, DECODE, PARTS[0], dataclasses.replace(PARTS[1], outputs=(Y,)))},
-            "has gradients of other",
+            "has not a gradient for each",
         ),
     ],
 )

@@ -91,7 +91,7 @@ def test_descriptions_that_lack_or_are_too_long_are_refused(tmp_path: Path, monk
 
 def test_other_files_are_refused(tmp_path: Path):
     (tmp_path / "a.pt2").write_bytes(b"PK\x03\x04 and nothing more")
-    with pytest.raises(ArtifactError, match="no zip archive"):
+    with pytest.raises(ArtifactError, match="not a readable zip archive"):
         Package(tmp_path / "a.pt2")
     with pytest.raises(FileNotFoundError):
         Package(tmp_path / "b.pt2")

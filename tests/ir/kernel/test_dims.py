@@ -147,7 +147,7 @@ def test_dimensions_are_bound_one_after_the_other():
 
 def test_sizes_outside_of_the_range_and_unknown_names_are_refused():
     program = parse_program(PROGRAM)
-    with pytest.raises(ArgumentError, match=r"dimension time is 41, it lies in 1\.\.40"):
+    with pytest.raises(ArgumentError, match=r"dimension time is 41, outside of 1\.\.40"):
         bind(program, {"batch": 1, "time": 41})
     with pytest.raises(ArgumentError, match="there is no dimension rows"):
         bind_kernel(program.kernel("mean"), {"rows": 1})

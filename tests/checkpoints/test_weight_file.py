@@ -126,7 +126,7 @@ def test_other_files_are_named(tmp_path: Path):
         read_weights(path)
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("net/archive_format", "pt2")
-    with pytest.raises(ArtifactError, match=r"model of torch\.export\n  try    graphc\.from_pt2"):
+    with pytest.raises(ArtifactError, match=r"model of torch\.export\n  try    call graphc\.from_pt2"):
         read_weights(path)
     (empty := tmp_path / "empty").mkdir()
     with pytest.raises(ArtifactError, match="no file of weights"):

@@ -1,1 +1,1 @@
-"""Training an entry of a model file from files of data: sources, their order, checkpoints, measures, and the loop."""
+"""Training of a model file's entry on files of data: sources, sample order, checkpoints, measures, and the loop."""

@@ -1,4 +1,4 @@
-"""Checkpoints of a training in a folder: written atomically, the last ones kept, the newest whole one found again."""
+"""Checkpoints of a training in a folder: atomic writes, the last ones retained, the newest valid one loaded."""
 
 from __future__ import annotations
 
@@ -18,29 +18,31 @@ from graphc.checkpoints.tree import TREE, join, split
 from graphc.files.numpy_file import read_npz, write_npz
 
 _NAME = re.compile(r"step-(\d{9})\.npz")
-_LEFT = re.compile(r"\.step-\d{9}\.npz\.[0-9a-f]+\.(tmp|linked)")
+_TEMPORARY = re.compile(r"\.step-\d{9}\.npz\.[0-9a-f]+\.(tmp|linked)")
 _LOCK = ".lock"
 VERSION = 1
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What a training needs to go on as if it had never stopped."""
+    """State of a training from which it resumes exactly."""
 
     state: Mapping[str, np.ndarray]
-    """Parameters, states of optimizers, random state: all that the model writes, by name."""
+    """Everything that the model writes, by name: parameters, optimizer states, random state."""
     progress: Mapping[str, Any]
-    """Where in the order of the data it is, and sums of the epoch so far."""
+    """Position in the order of the data, and sums of the current epoch."""
     settings: Mapping[str, Any]
-    """What decides the numbers: file, data, batch, seed. Another training has others."""
+    """Settings that determine the numbers: file, data, batch, seed. They identify the training."""
 
 
 class Checkpoints:
-    """A folder that one training at a time writes to."""
+    """Folder of checkpoints with one training at a time as writer."""
 
     def __init__(self, folder: str | os.PathLike[str], keep: int):
-        """Makes the folder where there is none, and removes what writers that were killed left in it. Raises
-        ArgumentError while another training writes to it; OSError."""
+        """Create the folder if it is missing, and remove temporary files of killed writers.
+
+        Raises ArgumentError while another training writes to it; OSError.
+        """
         self.folder = Path(folder)
         self.keep = keep
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -50,31 +52,31 @@ class Checkpoints:
         except BlockingIOError:
             os.close(self._lock)
             raise ArgumentError(
-                f"another training writes to {str(self.folder)!r}", remedy="wait for it, or another folder"
+                f"another training writes to {str(self.folder)!r}", remedy="wait for it, or use another folder"
             ) from None
         except OSError:  # A file system without locks.
             return
         for name in os.listdir(self.folder):
-            if _LEFT.fullmatch(name):
+            if _TEMPORARY.fullmatch(name):
                 with suppress(OSError):
                     (self.folder / name).unlink()
 
     def close(self) -> None:
-        """Lets other trainings write to the folder."""
+        """Release the folder for other trainings."""
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1
 
     def steps(self) -> list[int]:
-        """The steps after which there is a checkpoint, in order."""
+        """Return the steps of all checkpoints, in order."""
         return sorted(int(m[1]) for m in map(_NAME.fullmatch, os.listdir(self.folder)) if m)
 
     def path(self, step: int) -> Path:
-        """The file of a step."""
+        """Return the path of a step's checkpoint."""
         return self.folder / f"step-{step:09d}.npz"
 
     def write(self, step: int, checkpoint: Checkpoint) -> Path:
-        """Writes a checkpoint and removes those beyond the last ``keep``. Raises OSError."""
+        """Write a checkpoint and remove all but the last ``keep``. Raises OSError."""
         path = self.path(step)
         tree = {
             "version": VERSION,
@@ -89,28 +91,30 @@ class Checkpoints:
         return path
 
     def newest(self) -> tuple[Path, Checkpoint] | None:
-        """The newest checkpoint that is whole; None where there is none. Raises ArtifactError where there are some and
-        none of them is."""
-        found: ArtifactError | None = None
+        """Return the newest undamaged checkpoint with its path, or None for an empty folder.
+
+        Raises ArtifactError if all checkpoints are damaged.
+        """
+        damage: ArtifactError | None = None
         for step in reversed(self.steps()):
             try:
                 return self.path(step), read_checkpoint(self.path(step))
             except ArtifactError as error:
-                found = found or error
-        if found is not None:
-            raise found
+                damage = damage or error
+        if damage is not None:
+            raise damage
         return None
 
 
 def read_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
-    """The checkpoint in a file, every element in the type in which it was written. Raises ArtifactError and OSError."""
+    """Read a checkpoint with its original element types. Raises ArtifactError and OSError."""
     arrays = read_npz(path)
     text = arrays.pop(TREE, None)
     try:
         tree = join(arrays, (b"" if text is None else text.tobytes()).decode())
-        parts = [tree["model"], tree["progress"], tree["settings"]]
-        if tree["version"] != VERSION or not all(isinstance(part, dict) for part in parts):
+        fields = [tree["model"], tree["progress"], tree["settings"]]
+        if tree["version"] != VERSION or not all(isinstance(field, dict) for field in fields):
             raise ValueError(f"version {tree['version']!r}")
     except (ArtifactError, ValueError, KeyError, TypeError) as error:
-        raise ArtifactError(f"{os.fspath(path)}: it is no checkpoint of a training: {error}") from None
-    return Checkpoint({name: np.asarray(value) for name, value in parts[0].items()}, parts[1], parts[2])
+        raise ArtifactError(f"{os.fspath(path)}: not the checkpoint of a training: {error}") from None
+    return Checkpoint({name: np.asarray(value) for name, value in fields[0].items()}, fields[1], fields[2])

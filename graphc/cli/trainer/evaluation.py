@@ -1,4 +1,4 @@
-"""What a model is worth on data that it is not trained on: an entry's outputs beside what they should be."""
+"""Evaluation of an entry on held-out data: compare its outputs with targets, or average its scalar outputs."""
 
 from __future__ import annotations
 
@@ -16,12 +16,15 @@ from graphc.files.manifest import TensorSpec
 from graphc.models.model_file import LoadedEntry, LoadedModel
 
 LARGEST = 256
-"""Samples in a batch of open size."""
+"""Samples in a batch if the entry takes any size."""
 
 
 class Evaluation:
-    """Measures an entry on data. Where it takes all inputs of the training, the numbers that it gives are averaged;
-    else its first output is compared with the one input that it does not take."""
+    """Measurement of an entry on data.
+
+    If the entry takes all inputs of the training, its scalar outputs are averaged. Otherwise its first output is
+    compared with the only remaining input, the target.
+    """
 
     def __init__(
         self,
@@ -30,38 +33,38 @@ class Evaluation:
         inputs: Sequence[TensorSpec],
         measures: Mapping[str, Measure] | None = None,
     ):
-        """``data`` was fitted to ``inputs``, those of the training. Raises ArgumentError where the entry does not
-        fit."""
+        """``data`` has been fitted to ``inputs``, the inputs of the training. Raises ArgumentError if the entry does
+        not match."""
         self.entry, self.data = entry, data
-        self._taken = _taken(entry, inputs)
-        left = [spec for spec in inputs if spec.name not in self._taken]
-        self._wanted = left[0].name if left else ""
-        if len(left) > 1:
-            names = ", ".join(spec.name for spec in left)
-            raise ArgumentError(f"{entry.name} leaves {names}, and outputs are compared with one of them")
-        if not left and measures:
-            raise ArgumentError(f"{entry.name} takes all of the data, so that there is nothing to compare outputs with")
-        usual = "accuracy" if left and left[0].dtype.startswith("i") else "mse"
-        self.measures = dict(measures or ({usual: MEASURES[usual]} if left else {}))
+        self._inputs = _match_inputs(entry, inputs)
+        unused = [spec for spec in inputs if spec.name not in self._inputs]
+        self._target = unused[0].name if unused else ""
+        if len(unused) > 1:
+            names = ", ".join(spec.name for spec in unused)
+            raise ArgumentError(f"{entry.name} does not take {names}, and an output is compared with one of them only")
+        if not unused and measures:
+            raise ArgumentError(f"{entry.name} takes all of the data, so there is no target to compare outputs with")
+        default = "accuracy" if unused and unused[0].dtype.startswith("i") else "mse"
+        self.measures = dict(measures or ({default: MEASURES[default]} if unused else {}))
         self._numbers = {o.name: i for i, o in enumerate(entry.outputs) if o.shape == ()}
-        if not left and not self._numbers:
-            raise ArgumentError(f"{entry.name} gives no number that could be averaged")
+        if not unused and not self._numbers:
+            raise ArgumentError(f"{entry.name} returns no number that could be averaged")
         batch = batch_of(entry.inputs, entry.name)
         self._is_fixed = not is_size(batch)
         low, high = bounds(batch)
         self._batch = batch_size(batch, min(high, max(low, min(len(data), LARGEST))))
-        # NOTE: numbers of a whole batch say nothing of a part of it.
-        self._count = len(data) - (len(data) % self._batch if self._is_fixed and not left else 0)
+        # NOTE: the entry averages over a fixed batch, so an incomplete one cannot be used.
+        self._count = len(data) - (len(data) % self._batch if self._is_fixed and not unused else 0)
         if not self._count:
-            raise ArgumentError(f"{len(data)} samples are less than a batch of {self._batch}")
+            raise ArgumentError(f"{len(data)} samples are fewer than a batch of {self._batch}")
 
     @property
     def names(self) -> list[str]:
-        """What is measured."""
+        """Names of the measures."""
         return list(self.measures) or list(self._numbers)
 
     def __call__(self) -> dict[str, float]:
-        """The means over all samples."""
+        """Return the means over all samples."""
         sums = dict.fromkeys(self.names, 0.0)
         for start in range(0, self._count, self._batch):
             rows = list(range(start, min(start + self._batch, self._count)))
@@ -70,44 +73,45 @@ class Evaluation:
         return {name: total / self._count for name, total in sums.items()}
 
     def _measure(self, rows: list[int]) -> dict[str, float]:
-        """Sums over some samples; a batch of a fixed size is filled with the last of them."""
+        """Return sums over some samples; a batch of fixed size is padded with the last one."""
         filled = rows + rows[-1:] * (self._batch - len(rows)) if self._is_fixed else rows
         batch = self.data.take(filled)
-        found = self.entry.run([batch[name] for name in self._taken])
-        if not self._wanted:
-            return {name: float(found[i]) * len(rows) for name, i in self._numbers.items()}
-        output, wanted = np.asarray(found[0])[: len(rows)], batch[self._wanted][: len(rows)]
-        return {name: measure(output, wanted) for name, measure in self.measures.items()}
+        outputs = self.entry.run([batch[name] for name in self._inputs])
+        if not self._target:
+            return {name: float(outputs[i]) * len(rows) for name, i in self._numbers.items()}
+        output, target = np.asarray(outputs[0])[: len(rows)], batch[self._target][: len(rows)]
+        return {name: measure(output, target) for name, measure in self.measures.items()}
 
 
 def entry_to_evaluate(model: LoadedModel, trained: str, name: str | None) -> LoadedEntry:
-    """The entry of a name; without one the first that is not trained and writes nothing. Raises ArgumentError."""
+    """Return the entry with a name; without one, the first other entry without writes. Raises ArgumentError."""
     if name is not None:
         return model.entry(name)
-    found = next((e for n, e in model.entries.items() if n != trained and not e.spec.writes), None)
-    if found is None:
+    candidate = next((e for n, e in model.entries.items() if n != trained and not e.spec.writes), None)
+    if candidate is None:
         raise ArgumentError(
-            f"the file has no entry beside {trained} that could be measured",
-            remedy='graphc.export({"infer": gc.Entry(model, x, train=False), "train_step": gc.Entry(step, x, y)}, ...)',
+            f"the file has no entry other than {trained} that could be measured",
+            remedy='export one: graphc.export({"infer": gc.Entry(model, x, train=False), "train_step": '
+            "gc.Entry(step, x, y)}, ...)",
         )
-    return found
+    return candidate
 
 
-def _taken(entry: LoadedEntry, inputs: Sequence[TensorSpec]) -> list[str]:
-    """The names of the inputs of a training that an entry takes, in its order: by name, else by place."""
-    known = {spec.name: spec for spec in inputs}
+def _match_inputs(entry: LoadedEntry, inputs: Sequence[TensorSpec]) -> list[str]:
+    """Return the names of an entry's inputs in the training, in its order: matched by name, else by position."""
+    by_name = {spec.name: spec for spec in inputs}
     own = with_short_names(entry.inputs)
-    names = [spec.name if spec.name in known else _at(inputs, i) for i, spec in enumerate(own)]
-    wrong = [spec for spec, name in zip(own, names, strict=True) if not name or not _fits(spec, known[name])]
+    names = [spec.name if spec.name in by_name else _at(inputs, i) for i, spec in enumerate(own)]
+    wrong = [spec for spec, name in zip(own, names, strict=True) if not name or not _fits(spec, by_name[name])]
     if wrong or len(set(names)) != len(names):
-        told = ", ".join(map(str, wrong or own))
-        raise ArgumentError(f"{entry.name} takes {told}, which is not in the data of the training")
+        listed = ", ".join(map(str, wrong or own))
+        raise ArgumentError(f"{entry.name} takes {listed}, which is not in the data of the training")
     return names
 
 
-def _at(inputs: Sequence[Any], place: int) -> str:
-    return inputs[place].name if place < len(inputs) else ""
+def _at(inputs: Sequence[Any], position: int) -> str:
+    return inputs[position].name if position < len(inputs) else ""
 
 
-def _fits(spec: TensorSpec, known: TensorSpec) -> bool:
-    return spec.dtype == known.dtype and len(spec.shape) == len(known.shape)
+def _fits(spec: TensorSpec, reference: TensorSpec) -> bool:
+    return spec.dtype == reference.dtype and len(spec.shape) == len(reference.shape)

@@ -1,4 +1,4 @@
-"""The loop of a training: batches in order, steps, measures, checkpoints, and where it stops."""
+"""Training loop: batches in order, steps, measures, checkpoints, and early stops."""
 
 from __future__ import annotations
 
@@ -19,71 +19,71 @@ Batch = Mapping[str, np.ndarray]
 
 
 class Step(Protocol):
-    """What is trained."""
+    """Training step of a model."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What a step measures; the loss first."""
+        """Names of the step's results; the loss first."""
         ...
 
     def __call__(self, batch: Batch) -> tuple[float, ...]:
-        """Trains on a batch; gives a number for each of ``names``."""
+        """Train on a batch and return a number for each of ``names``."""
         ...
 
     def state(self) -> dict[str, np.ndarray]:
-        """Copies of all that steps write, by name."""
+        """Return copies of everything that steps write, by name."""
         ...
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """Goes on from a state. Raises ArtifactError where it is that of another model."""
+        """Continue from a state. Raises ArtifactError for the state of another model."""
         ...
 
 
 @dataclass
 class Progress:
-    """How far a training is."""
+    """Position of a training."""
 
     epoch: int = 0
-    """Epochs that are done."""
+    """Completed epochs."""
     batch: int = 0
-    """Batches of the present epoch that are done."""
+    """Completed batches of the current epoch."""
     step: int = 0
-    """Steps in all."""
+    """Completed steps of all epochs."""
     samples: int = 0
-    """Samples of the present epoch."""
+    """Samples of the current epoch."""
     sums: dict[str, float] = field(default_factory=dict)
-    """Of what was measured in the present epoch, times the samples of each batch."""
+    """Sums of the results over the current epoch, weighted by the samples of each batch."""
     seconds: float = 0.0
 
 
 @dataclass(frozen=True)
 class Rules:
-    """How long a training goes on and what it leaves on the way."""
+    """Duration of a training, and intervals of checkpoints and log lines."""
 
     epochs: int
     every: int = 0
-    """Steps between two checkpoints; 0: one at the end of each epoch."""
+    """Steps between checkpoints; 0: one at the end of each epoch."""
     log: int = 0
-    """Steps between two lines of measures; 0: one at the end of each epoch."""
+    """Steps between lines of measures; 0: one at the end of each epoch."""
     keep_going: bool = False
-    """Whether a loss that is no finite number is no reason to stop."""
+    """Whether to continue after a loss that is not finite."""
 
 
 class Watcher:
-    """What is told of a training; of the methods that do nothing here, subclasses define those that they need."""
+    """Observer of a training. All methods are empty; subclasses override some."""
 
     def line(self, line: Mapping[str, Any]) -> None:
-        """A line of measures, ``event`` being ``step`` or ``epoch``."""
+        """Receive a line of measures; ``event`` is ``step`` or ``epoch``."""
 
     def step(self, progress: Progress, loss: float) -> None:
-        """A step is done."""
+        """Receive the loss of a completed step."""
 
     def saved(self, path: Any) -> None:
-        """A checkpoint was written."""
+        """Receive the path of a new checkpoint."""
 
 
 class Training:
-    """A step, the data that it is trained on, and how far it is."""
+    """Training of a step on data, with its progress."""
 
     def __init__(
         self,
@@ -98,8 +98,8 @@ class Training:
         watcher: Watcher | None = None,
         workers: int = 0,
     ):
-        """``data`` gives batches as dictionaries by its ``take``; ``settings`` decide the numbers, as a checkpoint
-        keeps them; ``evaluate`` measures at the end of each epoch."""
+        """``data.take`` returns batches as dictionaries. ``settings`` identify the training in checkpoints.
+        ``evaluate`` measures at the end of each epoch."""
         self.step = step
         self.data = data
         self.order = order
@@ -114,36 +114,42 @@ class Training:
 
     @property
     def steps(self) -> int:
-        """Steps of the whole training."""
+        """Number of steps of the whole training."""
         return self.rules.epochs * len(self.order)
 
     def resume(self) -> bool:
-        """Goes on from the newest checkpoint; False where there is none. Raises ArgumentError where that is of another
-        training, ArtifactError where none is whole."""
-        found = self.checkpoints.newest() if self.checkpoints is not None else None
-        if found is None:
+        """Continue from the newest checkpoint; return False without one.
+
+        Raises ArgumentError for the checkpoint of another training, ArtifactError if all are damaged.
+        """
+        newest = self.checkpoints.newest() if self.checkpoints is not None else None
+        if newest is None:
             return False
-        path, checkpoint = found
+        path, checkpoint = newest
         other = [
             k for k in {*self.settings, *checkpoint.settings} if self.settings.get(k) != checkpoint.settings.get(k)
         ]
         if other:
-            told = ", ".join(f"{k} {checkpoint.settings.get(k)} and not {self.settings.get(k)}" for k in sorted(other))
+            listed = ", ".join(
+                f"{k} {checkpoint.settings.get(k)} and not {self.settings.get(k)}" for k in sorted(other)
+            )
             raise ArgumentError(
-                f"{path} belongs to another training: {told}", remedy="the same arguments, or another folder"
+                f"{path} belongs to another training: {listed}", remedy="pass the same arguments, or use another folder"
             )
         try:
             self.progress = Progress(**checkpoint.progress)
         except TypeError as error:
-            raise ArtifactError(f"{path}: it is no checkpoint of a training: {error}") from None
+            raise ArtifactError(f"{path}: not the checkpoint of a training: {error}") from None
         self.step.restore(checkpoint.state)
         self._saved = self.progress.step
         return True
 
     def run(self, stopped: Callable[[], bool] = lambda: False) -> bool:
-        """Trains to the end, or until ``stopped`` after a step; whether it came to the end. Both leave a checkpoint.
-        Raises NonFiniteError, with no checkpoint of that step."""
-        begun, before = time.perf_counter(), self.progress.seconds
+        """Train to the end, or until ``stopped`` returns True after a step; return whether the end was reached.
+
+        A checkpoint is written in both cases. Raises NonFiniteError, without a checkpoint of that step.
+        """
+        start, before = time.perf_counter(), self.progress.seconds
         while self.progress.epoch < self.rules.epochs:
             batches = self.order.epoch(self.progress.epoch, self.progress.batch)
             loader = DataLoader(
@@ -151,7 +157,7 @@ class Training:
             )
             for batch in loader:
                 values = self.step(batch)
-                self.progress.seconds = before + time.perf_counter() - begun
+                self.progress.seconds = before + time.perf_counter() - start
                 self._count(values, len(next(iter(batch.values()))))
                 self._after_step(values)
                 if stopped():
@@ -165,23 +171,22 @@ class Training:
         progress.step += 1
         progress.batch += 1
         if not math.isfinite(values[0]) and not self.rules.keep_going:
-            left = f"; the checkpoint of step {self._saved} is from before" if self._saved >= 0 else ""
+            hint = f"; the checkpoint of step {self._saved} is from before" if self._saved >= 0 else ""
             raise NonFiniteError(
                 f"{self.step.names[0]} of step {progress.step} (epoch {progress.epoch + 1}, batch {progress.batch}) "
-                f"is {values[0]}{left}",
-                remedy="a smaller --lr, or --keep-going",
+                f"is {values[0]}{hint}",
+                remedy="pass a smaller --lr, or --keep-going",
             )
         progress.samples += samples
         for name, value in zip(self.step.names, values, strict=True):
             progress.sums[name] = progress.sums.get(name, 0.0) + value * samples
 
     def _after_step(self, values: tuple[float, ...]) -> None:
-        """What is told and saved behind a step; the end of an epoch comes before the checkpoint, which is then one of
-        the next epoch's begin."""
+        """Report and save after a step. The end of an epoch comes first: its checkpoint starts the next epoch."""
         progress, rules = self.progress, self.rules
         self.watcher.step(progress, values[0])
         if rules.log and progress.step % rules.log == 0:
-            self._tell("step", dict(zip(self.step.names, values, strict=True)))
+            self._report("step", dict(zip(self.step.names, values, strict=True)))
         is_last = progress.batch == len(self.order)
         if is_last:
             self._end_epoch()
@@ -192,12 +197,12 @@ class Training:
         progress = self.progress
         means = {name: total / progress.samples for name, total in progress.sums.items()}
         measured = self.evaluate() if self.evaluate is not None else {}
-        self._tell("epoch", {**means, **{f"valid.{name}": value for name, value in measured.items()}})
+        self._report("epoch", {**means, **{f"valid.{name}": value for name, value in measured.items()}})
         progress.epoch += 1
         progress.batch = progress.samples = 0
         progress.sums = {}
 
-    def _tell(self, event: str, values: Mapping[str, float]) -> None:
+    def _report(self, event: str, values: Mapping[str, float]) -> None:
         progress = self.progress
         numbers = {name: value if math.isfinite(value) else None for name, value in values.items()}
         seconds = round(progress.seconds, 3)

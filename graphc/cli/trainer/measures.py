@@ -1,4 +1,4 @@
-"""Measures of outputs beside what they should be, each a sum over samples."""
+"""Measures that compare outputs with targets, each as a sum over samples."""
 
 from __future__ import annotations
 
@@ -17,54 +17,54 @@ def _logarithms(scores: np.ndarray) -> np.ndarray:
     return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
 
 
-def _by_class(scores: np.ndarray, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Scores as [samples, classes] in f64, and the number of the class of each."""
-    if scores.ndim != wanted.ndim + 1 or scores.shape[:-1] != wanted.shape or wanted.dtype.kind not in "iu":
+def _by_class(scores: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return scores as f64[samples, classes], and the class of each sample."""
+    if scores.ndim != target.ndim + 1 or scores.shape[:-1] != target.shape or target.dtype.kind not in "iu":
         raise ShapeError(
-            f"scores {list(scores.shape)} do not fit classes {list(wanted.shape)} of {wanted.dtype.name}",
-            remedy="--measure mse, or an entry that gives a score for each class along its last dimension",
+            f"scores {list(scores.shape)} do not fit classes {list(target.shape)} of {target.dtype.name}",
+            remedy="pass --measure mse, or an entry whose last dimension has a score for each class",
         )
-    return scores.reshape(-1, scores.shape[-1]).astype(np.float64), wanted.reshape(-1)
+    return scores.reshape(-1, scores.shape[-1]).astype(np.float64), target.reshape(-1)
 
 
-def _rows(scores: np.ndarray, wanted: np.ndarray) -> float:
-    """What sums over elements are divided by so that they count samples."""
-    return wanted.size / len(wanted) if len(wanted) else 1.0
+def _rows(scores: np.ndarray, target: np.ndarray) -> float:
+    """Return the number of elements per sample, by which sums over elements are divided."""
+    return target.size / len(target) if len(target) else 1.0
 
 
-def accuracy(scores: np.ndarray, wanted: np.ndarray) -> float:
-    """Samples whose class has the largest score."""
-    rows, classes = _by_class(scores, wanted)
-    return float((rows.argmax(axis=1) == classes).sum()) / _rows(scores, wanted)
+def accuracy(scores: np.ndarray, target: np.ndarray) -> float:
+    """Count the samples whose class has the largest score."""
+    rows, classes = _by_class(scores, target)
+    return float((rows.argmax(axis=1) == classes).sum()) / _rows(scores, target)
 
 
-def top5(scores: np.ndarray, wanted: np.ndarray) -> float:
-    """Samples whose class is among the five with the largest scores."""
-    rows, classes = _by_class(scores, wanted)
+def top5(scores: np.ndarray, target: np.ndarray) -> float:
+    """Count the samples whose class is among the five with the largest scores."""
+    rows, classes = _by_class(scores, target)
     best = np.argsort(-rows, axis=1, kind="stable")[:, :_TOP]
-    return float((best == classes[:, None]).any(axis=1).sum()) / _rows(scores, wanted)
+    return float((best == classes[:, None]).any(axis=1).sum()) / _rows(scores, target)
 
 
-def cross_entropy(scores: np.ndarray, wanted: np.ndarray) -> float:
-    """Minus the logarithm of the softmax of scores at the class."""
-    rows, classes = _by_class(scores, wanted)
-    return float(-_logarithms(rows)[np.arange(len(classes)), classes].sum()) / _rows(scores, wanted)
+def cross_entropy(scores: np.ndarray, target: np.ndarray) -> float:
+    """Sum the negative log-softmax of scores at the class."""
+    rows, classes = _by_class(scores, target)
+    return float(-_logarithms(rows)[np.arange(len(classes)), classes].sum()) / _rows(scores, target)
 
 
-def _differences(found: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    if found.size != wanted.size or len(found) != len(wanted):
-        raise ShapeError(f"outputs {list(found.shape)} are compared with {list(wanted.shape)}")
-    return (found.astype(np.float64).reshape(len(found), -1)) - wanted.astype(np.float64).reshape(len(wanted), -1)
+def _differences(output: np.ndarray, target: np.ndarray) -> np.ndarray:
+    if output.size != target.size or len(output) != len(target):
+        raise ShapeError(f"outputs {list(output.shape)} are compared with {list(target.shape)}")
+    return (output.astype(np.float64).reshape(len(output), -1)) - target.astype(np.float64).reshape(len(target), -1)
 
 
-def mse(found: np.ndarray, wanted: np.ndarray) -> float:
-    """Mean of the squares of the differences of a sample."""
-    return float((_differences(found, wanted) ** 2).mean(axis=1).sum())
+def mse(output: np.ndarray, target: np.ndarray) -> float:
+    """Sum the mean squared difference of each sample."""
+    return float((_differences(output, target) ** 2).mean(axis=1).sum())
 
 
-def mae(found: np.ndarray, wanted: np.ndarray) -> float:
-    """Mean of the differences of a sample without their signs."""
-    return float(np.abs(_differences(found, wanted)).mean(axis=1).sum())
+def mae(output: np.ndarray, target: np.ndarray) -> float:
+    """Sum the mean absolute difference of each sample."""
+    return float(np.abs(_differences(output, target)).mean(axis=1).sum())
 
 
 MEASURES: Mapping[str, Measure] = {
@@ -74,13 +74,13 @@ MEASURES: Mapping[str, Measure] = {
     "mse": mse,
     "mae": mae,
 }
-"""By their names on the command line."""
+"""Measures by name on the command line."""
 
 
 def measures_named(text: str) -> dict[str, Measure]:
-    """The measures that ``accuracy,mse`` names. Raises ArgumentError."""
+    """Return the measures in a list such as ``accuracy,mse``. Raises ArgumentError."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     unknown = [name for name in names if name not in MEASURES]
     if unknown or not names:
-        raise ArgumentError(f"there is no measure {', '.join(unknown)!r}", remedy=f"one of {', '.join(MEASURES)}")
+        raise ArgumentError(f"there is no measure {', '.join(unknown)!r}", remedy=f"use one of {', '.join(MEASURES)}")
     return {name: MEASURES[name] for name in names}

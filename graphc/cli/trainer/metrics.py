@@ -1,4 +1,4 @@
-"""What a training measures, line by line in a file: JSON, or a table; a resumed training goes on where it was."""
+"""Files of metrics, JSON lines or CSV, which a resumed training continues."""
 
 from __future__ import annotations
 
@@ -18,35 +18,39 @@ Line = Mapping[str, Any]
 
 
 class MetricsFile:
-    """A file to which lines are added, each with the ``step`` after which it was measured."""
+    """File to which lines are appended, each with the ``step`` after which it was measured."""
 
     def __init__(self, path: str | os.PathLike[str], fields: Sequence[str], step: int = 0):
-        """``fields`` are the columns of a table. Of a file that is there, lines up to ``step`` stay: those behind it
-        are of a training that was stopped, whose steps are made again. Raises ArgumentError for another suffix;
-        OSError."""
+        """``fields`` are the columns of a CSV file. An existing file keeps its lines up to ``step``; a resumed training
+        repeats the later steps.
+
+        Raises ArgumentError for another suffix; OSError.
+        """
         self.path = Path(path)
         self.fields = list(fields)
         if self.path.suffix not in SUFFIXES:
-            raise ArgumentError(f"{str(path)!r} is no .jsonl or .csv file", remedy="--metrics metrics.jsonl")
-        kept = self._kept(step) if step and self.path.exists() else []
+            raise ArgumentError(
+                f"{str(path)!r} is not a .jsonl or .csv file", remedy="pass for example --metrics metrics.jsonl"
+            )
+        previous = self._lines_up_to(step) if step and self.path.exists() else []
         with replacing(self.path) as file:
-            file.write("".join(self._head() + kept).encode())
+            file.write("".join(self._head() + previous).encode())
         self._file = open(self.path, "a", encoding="utf-8", newline="")  # noqa: SIM115  # open until close()
 
     def _head(self) -> list[str]:
         return [_row(self.fields)] if self.path.suffix == ".csv" else []
 
-    def _kept(self, step: int) -> list[str]:
+    def _lines_up_to(self, step: int) -> list[str]:
         text = self.path.read_text(encoding="utf-8", errors="replace")
         lines = [line for line in text.splitlines(keepends=True) if line.endswith("\n")]
         if self.path.suffix == ".csv":
-            place = self.fields.index("step")
+            column = self.fields.index("step")
             lines = lines[1:]
-            return [line for line in lines if _step_in(next(csv.reader([line]), []), place) <= step]
+            return [line for line in lines if _step_in(next(csv.reader([line]), []), column) <= step]
         return [line for line in lines if _step_of(line) <= step]
 
     def write(self, line: Line) -> None:
-        """Adds a line. Raises OSError."""
+        """Append a line. Raises OSError."""
         if self.path.suffix == ".csv":
             text = _row([line.get(name, "") for name in self.fields])
         else:
@@ -55,7 +59,7 @@ class MetricsFile:
         self._file.flush()
 
     def close(self) -> None:
-        """Closes the file."""
+        """Close the file; no more lines can be written."""
         self._file.close()
 
 
@@ -66,13 +70,13 @@ def _row(cells: Sequence[Any]) -> str:
 
 
 def _step_of(line: str) -> float:
-    """The step of a line of JSON; behind all others for what is none."""
+    """Return the step of a line of JSON; infinity for an invalid line."""
     try:
         return int(json.loads(line)["step"])
     except (ValueError, KeyError, TypeError):
         return float("inf")
 
 
-def _step_in(cells: Sequence[str], place: int) -> float:
-    text = cells[place] if place < len(cells) else ""
+def _step_in(cells: Sequence[str], column: int) -> float:
+    text = cells[column] if column < len(cells) else ""
     return int(text) if text.isdigit() else float("inf")

@@ -1,4 +1,4 @@
-"""A dataset whose samples have a part for each input of an entry, read in batches by their names."""
+"""Dataset with one array per input of an entry, read in batches by name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from graphc.files.manifest import TensorSpec
 
 
 class NamedArrays(Dataset):
-    """Rows of arrays by name, converted to what inputs take when they are read."""
+    """Rows of arrays by name, converted to the types and shapes of inputs when read."""
 
     def __init__(self, arrays: Mapping[str, Any], place: str):
         """``arrays`` are numpy arrays, or columns such as ``Pictures``; ``place`` names them in errors."""
@@ -29,13 +29,15 @@ class NamedArrays(Dataset):
         self._length = next(iter(lengths.values()), 0)
 
     def fit(self, inputs: Sequence[TensorSpec], scaling: Scaling) -> list[str]:
-        """Takes the inputs that are to be read from here, and says what is converted. Raises ArgumentError for one that
-        is not there, ShapeError and DTypeError."""
+        """Select the inputs to read, and return messages about conversions.
+
+        Raises ArgumentError for an input without an array; ShapeError and DTypeError.
+        """
         missing = [spec.name for spec in inputs if spec.name not in self.arrays]
         if missing:
             raise ArgumentError(
                 f"{self.place} has no {', '.join(missing)}, which the entry takes; it has {', '.join(self.arrays)}",
-                remedy="arrays that have the names of the inputs, or --data NAME=FILE,NAME=FILE",
+                remedy="name the arrays like the inputs, or pass --data NAME=FILE,NAME=FILE",
             )
         self._conversions = {
             spec.name: conversion(self.arrays[spec.name], spec, scaling, f"{self.place}: {spec.name}")
@@ -47,15 +49,15 @@ class NamedArrays(Dataset):
         return self._length
 
     def take(self, indices: Sequence[int]) -> dict[str, np.ndarray]:
-        """The batch of these samples by name of the input."""
+        """Return the batch of these samples by input name."""
         rows = np.asarray(indices, np.int64)
         return {name: convert(self.arrays[name][rows]) for name, convert in self._conversions.items()}
 
     def __getitem__(self, index: Any) -> dict[str, np.ndarray]:
-        return {name: part[0] for name, part in self.take([index]).items()}
+        return {name: rows[0] for name, rows in self.take([index]).items()}
 
     def digest(self) -> str:
-        """What stands for the content: a checkpoint belongs to the data of its training."""
+        """Return a digest of the content, which ties checkpoints to their data."""
         state = hashlib.sha256()
         for name, array in sorted(self.arrays.items()):
             state.update(f"{name} {array.dtype} {array.shape}\n".encode())

@@ -1,4 +1,4 @@
-"""In which order a training reads its samples: a function of seed and epoch alone, so that any place can be resumed."""
+"""Sample order of a training, a function of seed and epoch alone, which allows resuming at any step."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ from graphc.tensors.generator import Generator
 
 @dataclass(frozen=True)
 class Order:
-    """The batches of each epoch, as lists of numbers of samples."""
+    """Batches of each epoch, as lists of sample indices."""
 
     count: int
-    """Samples."""
+    """Number of samples."""
     batch: int
     seed: int = 0
     shuffle: bool = False
     drop_last: bool = False
-    """Whether what is left over at the end of an epoch, fewer samples than a batch has, is left out."""
+    """Whether an incomplete batch at the end of an epoch is left out."""
 
     def __post_init__(self) -> None:
         if not len(self):
             raise ArgumentError(
-                f"{self.count} samples make no batch of {self.batch}", remedy="more samples, or a smaller --batch"
+                f"{self.count} samples make no batch of {self.batch}", remedy="pass more samples, or a smaller --batch"
             )
 
     def __len__(self) -> int:
-        """Batches of an epoch."""
+        """Return the number of batches in an epoch."""
         return self.count // self.batch if self.drop_last else -(-self.count // self.batch)
 
     def epoch(self, number: int, start: int = 0) -> list[list[int]]:
-        """The batches of an epoch from the ``start``-th on."""
+        """Return the batches of an epoch, from index ``start`` on."""
         return list(BatchSampler(_EpochSampler(self, number), self.batch, self.drop_last))[start:]
 
 
 class _EpochSampler(Sampler):
-    """All samples once."""
+    """Sampler of all samples of an epoch, each once."""
 
     def __init__(self, order: Order, epoch: int):
         self.order = order

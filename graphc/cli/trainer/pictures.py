@@ -1,4 +1,4 @@
-"""Pictures in folders, one folder for each class, read when they are asked for; needs Pillow."""
+"""Images in folders, one folder per class, decoded on access; needs Pillow."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from graphc.files.image_file import is_image, read_pixels
 
 
 class Pictures:
-    """A column of pictures as an array of bytes would be: u8[n, height, width, channels], all of one size."""
+    """Column of images that behaves like a u8[n, height, width, channels] array."""
 
     dtype = np.dtype(np.uint8)
 
@@ -26,7 +26,7 @@ class Pictures:
         return np.stack([read_pixels(self.paths[row], *self.shape[1:]) for row in rows.tolist()])
 
     def digest(self) -> bytes:
-        """What stands for the pictures: their names and sizes in bytes."""
+        """Return a digest of the names and sizes in bytes of the files."""
         state = hashlib.sha256()
         for path in self.paths:
             state.update(f"{path.parent.name}/{path.name} {path.stat().st_size}\n".encode())
@@ -34,18 +34,18 @@ class Pictures:
 
 
 def list_pictures(folder: Path) -> tuple[list[str], list[Path], np.ndarray]:
-    """Names of the classes, the pictures in order of class and name, and the number of the class of each (i64).
+    """Return the names of the classes, the image files in order of class and name, and the class index of each (i64).
 
-    Raises ArgumentError where there are none.
+    Raises ArgumentError if there are none.
     """
     classes = sorted(entry.name for entry in os.scandir(folder) if entry.is_dir() and not entry.name.startswith("."))
     paths, labels = [], []
     for number, name in enumerate(classes):
-        found = sorted(p for p in (folder / name).iterdir() if is_image(p) and p.is_file())
-        paths += found
-        labels += [number] * len(found)
+        images = sorted(p for p in (folder / name).iterdir() if is_image(p) and p.is_file())
+        paths += images
+        labels += [number] * len(images)
     if not paths:
         raise ArgumentError(
-            f"{str(folder)!r} has no pictures in folders of classes", remedy=f"{folder}/CLASS/PICTURE.png"
+            f"{str(folder)!r} has no pictures in folders of classes", remedy=f"store them as {folder}/CLASS/PICTURE.png"
         )
     return classes, paths, np.array(labels, np.int64)

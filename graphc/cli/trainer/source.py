@@ -1,4 +1,4 @@
-"""Files and folders of data as they are named on a command line, as datasets by names of inputs."""
+"""Data sources named on the command line: files and folders as datasets by input name."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from graphc.files.manifest import TensorSpec
 from graphc.files.numpy_file import read_npy, read_npz
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
-FORMS = "FILE.npz, FILE.csv, FOLDER with a folder of pictures for each class, or NAME=FILE,NAME=FILE"
+FORMS = "pass FILE.npz, FILE.csv, FOLDER with a folder of pictures for each class, or NAME=FILE,NAME=FILE"
 _BINDINGS = re.compile(r"\s*[A-Za-z_][\w.]*=[^,]+(,\s*[A-Za-z_][\w.]*=[^,]+)*\s*")
 _RANGE = re.compile(r"(\d+)\.\.(\d+)")
 _DIGITS = "train-images-idx3-ubyte"
-"""The first of MNIST's files, by which a folder of them is known."""
+"""Name of an MNIST file, by which a folder with its files is recognized."""
 
 
 def open_data(
     text: str, inputs: Sequence[TensorSpec], columns: str | None = None, training: bool = True
 ) -> NamedArrays:
-    """The data that ``text`` names, for the inputs of an entry in their order.
+    """Open the data that ``text`` names, for the inputs of an entry in their order.
 
-    ``columns`` says of a table which of its columns each input is, ``x=0..3,y=kind``: numbers from 0, a range of them
-    with its end, names, and several of these with ``+`` between. Of a folder of MNIST's four files it is the part for
-    training or the other one. Raises ArgumentError, ArtifactError for a damaged file, and OSError.
+    ``columns`` assigns columns of a table to inputs, ``x=0..3,y=kind``: indices from 0, inclusive ranges, names, and
+    several of these joined with ``+``. ``training`` selects the training set in a folder with the four files of MNIST.
+    Raises ArgumentError, ArtifactError for a damaged file, and OSError.
     """
     path = Path(text)
     if columns is not None and path.suffix.lower() not in DELIMITERS:
-        raise ArgumentError(f"--columns are those of a table, and {text!r} is none", remedy="--data FILE.csv")
+        raise ArgumentError(f"--columns needs a table, but {text!r} is not one", remedy="pass --data FILE.csv")
     if path.is_dir():
         return NamedArrays(_folder(path, inputs, training), text)
     if not path.exists() and _BINDINGS.fullmatch(text):
@@ -48,26 +48,28 @@ def open_data(
         return NamedArrays(read_npz(path), text)
     if path.suffix.lower() in DELIMITERS:
         return NamedArrays(_table(path, columns, inputs), text)
-    raise ArgumentError(f"{text!r} holds no parts by name", remedy=FORMS)
+    raise ArgumentError(f"{text!r} has no arrays by name", remedy=FORMS)
 
 
 def _bindings(text: str, option: str) -> dict[str, str]:
-    parts = [part.partition("=") for part in text.split(",")]
-    found = {name.strip(): value.strip() for name, _, value in parts}
-    if len(found) < len(parts):
+    pairs = [pair.partition("=") for pair in text.split(",")]
+    bindings = {name.strip(): value.strip() for name, _, value in pairs}
+    if len(bindings) < len(pairs):
         raise ArgumentError(f"{option} {text!r} names an input twice")
-    return found
+    return bindings
 
 
 def _array(path: Path) -> np.ndarray:
-    """The array of one file."""
+    """Read the array of one file."""
     readers: Mapping[str, Callable[[Path], np.ndarray]] = {".npy": read_npy, ".csv": _numbers, ".tsv": _numbers}
     if not path.is_file():
         raise FileNotFoundError(2, "no such file of data", str(path))
     if path.suffix == ".npz":
         arrays = read_npz(path)
         if len(arrays) != 1:
-            raise ArgumentError(f"{path} holds {len(arrays)} arrays", remedy=f"--data {path}, by their names")
+            raise ArgumentError(
+                f"{path} holds {len(arrays)} arrays", remedy=f"pass --data {path}, which takes them by name"
+            )
         return next(iter(arrays.values()))
     return readers.get(path.suffix.lower(), read_idx)(path)
 
@@ -77,36 +79,38 @@ def _numbers(path: Path) -> np.ndarray:
 
 
 def _table(path: Path, columns: str | None, inputs: Sequence[TensorSpec]) -> dict[str, np.ndarray]:
-    """The parts of a table: the columns that are asked for, or those that have the names of the inputs."""
+    """Return the selected columns of a table, or those with the names of the inputs."""
     chosen = {s.name: s.name for s in inputs} if columns is None else _bindings(columns, "--columns")
     types = {spec.name: spec.dtype for spec in inputs}
-    found = {}
+    arrays = {}
     for name, text in chosen.items():
         if name not in types:
-            raise ArgumentError(f"--columns names {name!r}, which is no input", remedy=f"one of {', '.join(types)}")
+            raise ArgumentError(
+                f"--columns names {name!r}, which is not an input", remedy=f"use one of {', '.join(types)}"
+            )
         dtype = types[name] if types[name] in ("f32", "f64", "i32", "i64", "u8") else "f32"
         delimiter = DELIMITERS[path.suffix.lower()]
-        found[name] = read_csv(path, dtype=dtype, columns=_columns(text), delimiter=delimiter).values
-    return found
+        arrays[name] = read_csv(path, dtype=dtype, columns=_columns(text), delimiter=delimiter).values
+    return arrays
 
 
 def _columns(text: str) -> list[str | int]:
-    found: list[str | int] = []
-    for part in (p.strip() for p in text.split("+")):
-        if match := _RANGE.fullmatch(part):
+    columns: list[str | int] = []
+    for item in (p.strip() for p in text.split("+")):
+        if match := _RANGE.fullmatch(item):
             first, last = int(match[1]), int(match[2])
             if last < first:
-                raise ArgumentError(f"the columns {part} run backwards", remedy=f"{last}..{first}")
-            found += range(first, last + 1)
+                raise ArgumentError(f"the columns {item} run backwards", remedy=f"write {last}..{first}")
+            columns += range(first, last + 1)
         else:
-            found.append(int(part) if part.isdigit() else part)
-    return found
+            columns.append(int(item) if item.isdigit() else item)
+    return columns
 
 
 def _folder(path: Path, inputs: Sequence[TensorSpec], training: bool) -> dict[str, Any]:
     if len(inputs) != 2:
         names = ", ".join(s.name for s in inputs)
-        raise ArgumentError(f"a folder gives pictures and classes, and the entry takes {names}", remedy="a .npz file")
+        raise ArgumentError(f"a folder has images and classes, but the entry takes {names}", remedy="pass a .npz file")
     pictures, classes = inputs
     if any((path / f"{_DIGITS}{suffix}").is_file() for suffix in ("", ".gz")):
         digits = MNIST(path, train=training)
@@ -116,7 +120,7 @@ def _folder(path: Path, inputs: Sequence[TensorSpec], training: bool) -> dict[st
 
 
 def _picture_size(spec: TensorSpec) -> tuple[int, int, int]:
-    """Height, width and channels of the pictures that an input takes."""
+    """Return height, width and channels of an input's images."""
     sample = spec.shape[1:]
     if not any(is_size(n) for n in sample):
         sizes = [int(n) for n in sample]
@@ -127,6 +131,6 @@ def _picture_size(spec: TensorSpec) -> tuple[int, int, int]:
         if len(sizes) == 3 and sizes[2] in (1, 3):
             return sizes[0], sizes[1], sizes[2]
     raise ArgumentError(
-        f"{spec.name!r} takes samples {list(map(str, sample))}, which are no pictures of one size",
-        remedy="[channels, height, width] or [height, width, channels], with 1 or 3 channels",
+        f"{spec.name!r} takes samples {list(map(str, sample))}, which are not images of one size",
+        remedy="use samples [channels, height, width] or [height, width, channels] with 1 or 3 channels",
     )

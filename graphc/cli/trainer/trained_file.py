@@ -1,4 +1,4 @@
-"""The model file that a training leaves: all entries of the file that it began with, with other weights."""
+"""Model file after a training: the entries of the original file with new weights."""
 
 from __future__ import annotations
 
@@ -15,13 +15,15 @@ from graphc.models.model_graph import read_graph
 
 
 def save_trained(stored: Artifact, state: Mapping[str, np.ndarray], path: str | os.PathLike[str]) -> None:
-    """Writes a model with the arrays of ``state`` in the place of its own ones of these names. Native code stays: what
-    calls change is no constant of it. The outputs of sample calls are computed anew for entries that take other arrays
-    now. Raises OSError."""
+    """Write a model with the arrays of ``state`` instead of its own arrays of these names.
+
+    Native code is kept, because it has no constants that calls change. The outputs of sample calls are recomputed for
+    entries with changed arrays. Raises OSError.
+    """
     changed = {name for name, array in state.items() if not _equal(array, stored.weights[name])}
-    found = replace(stored, weights={name: state.get(name, array) for name, array in stored.weights.items()})
-    entries = tuple(_with_new_samples(found, e) if changed.intersection(e.spec.uses) else e for e in stored.entries)
-    model_content.save(path, replace(found, entries=entries))
+    trained = replace(stored, weights={name: state.get(name, array) for name, array in stored.weights.items()})
+    entries = tuple(_with_new_samples(trained, e) if changed.intersection(e.spec.uses) else e for e in stored.entries)
+    model_content.save(path, replace(trained, entries=entries))
 
 
 def _equal(a: np.ndarray, b: np.ndarray) -> bool:
@@ -31,6 +33,6 @@ def _equal(a: np.ndarray, b: np.ndarray) -> bool:
 def _with_new_samples(stored: Artifact, entry: StoredEntry) -> StoredEntry:
     if not entry.golden:
         return entry
-    examples = entry.golden[0].inputs  # All others follow from those of the first one.
+    examples = entry.golden[0].inputs  # sample_calls derives the other calls from the first one
     graph = read_graph(stored, entry.spec.name)
     return replace(entry, golden=sample_calls(graph, stored.weights, examples, len(entry.golden)))

@@ -74,7 +74,7 @@ def test_a_flipped_bit_is_found_or_changes_nothing(tmp_path: Path):
 
 def test_other_archives_are_no_checkpoints(tmp_path: Path):
     np.savez(tmp_path / "step-000000001.npz", x=np.zeros(3))
-    with pytest.raises(ArtifactError, match="no checkpoint of a training"):
+    with pytest.raises(ArtifactError, match="not the checkpoint of a training"):
         read_checkpoint(tmp_path / "step-000000001.npz")
 
 

@@ -55,11 +55,11 @@ def test_an_entry_that_takes_everything_is_averaged(tmp_path: Path):
     step, data = made(tmp_path)
     evaluation = Evaluation(step.entry, data, step.inputs)
     assert set(evaluation()) == {"output.0", "output.1.accuracy"}
-    with pytest.raises(ArgumentError, match="nothing to compare"):
+    with pytest.raises(ArgumentError, match="no target to compare"):
         Evaluation(step.entry, data, step.inputs, measures_named("mse"))
 
 
 def test_files_without_another_entry_are_told(tmp_path: Path):
     step, _ = made(tmp_path)
-    with pytest.raises(ArgumentError, match="no entry beside infer"):
+    with pytest.raises(ArgumentError, match="no entry other than infer"):
         entry_to_evaluate(step.model, "infer", None)

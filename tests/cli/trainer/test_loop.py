@@ -150,7 +150,7 @@ def test_a_checkpoint_without_the_numbers_is_refused(tmp_path: Path):
     assert checkpoint is not None
     object.__setattr__(checkpoint[1], "progress", {"epochs": 3})
     first.checkpoints.write(99, checkpoint[1])
-    with pytest.raises(ArtifactError, match="no checkpoint of a training"):
+    with pytest.raises(ArtifactError, match="not the checkpoint of a training"):
         first.resume()
 
 

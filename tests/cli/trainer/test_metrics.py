@@ -47,5 +47,5 @@ def test_a_training_from_its_begin_makes_a_new_file(tmp_path: Path):
 
 
 def test_other_suffixes_are_refused(tmp_path: Path):
-    with pytest.raises(ArgumentError, match=r"no \.jsonl or .csv file"):
+    with pytest.raises(ArgumentError, match=r"not a \.jsonl or .csv file"):
         MetricsFile(tmp_path / "m.txt", FIELDS)

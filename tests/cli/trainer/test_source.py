@@ -52,7 +52,7 @@ def test_columns_without_a_choice_have_the_names_of_the_inputs(tmp_path: Path):
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ("z=0,x=1", "names 'z', which is no input"),
+        ("z=0,x=1", "names 'z', which is not an input"),
         ("x=0,x=1", "names an input twice"),
         ("x=3..1,y=0", "run backwards"),
         ("x=7,y=0", "no one column 7"),
@@ -68,7 +68,7 @@ def test_wrong_columns_are_told(columns: str, message: str, tmp_path: Path):
 
 def test_columns_of_no_table_are_refused(tmp_path: Path):
     np.savez(tmp_path / "d.npz", x=np.ones(3))
-    with pytest.raises(ArgumentError, match="are those of a table"):
+    with pytest.raises(ArgumentError, match="needs a table"):
         open_data(str(tmp_path / "d.npz"), INPUTS, "x=0")
 
 
@@ -98,13 +98,13 @@ def test_what_is_no_data_is_told(tmp_path: Path):
     with pytest.raises(FileNotFoundError):
         open_data(str(tmp_path / "nothing.npz"), INPUTS)
     (tmp_path / "a.bin").write_bytes(b"abcd")
-    with pytest.raises(ArgumentError, match="holds no parts by name"):
+    with pytest.raises(ArgumentError, match="has no arrays by name"):
         open_data(str(tmp_path / "a.bin"), INPUTS)
     with pytest.raises(ArtifactError, match="no IDX file"):
         open_data(f"x={tmp_path}/a.bin", INPUTS)
     with pytest.raises(ArgumentError, match="no pictures in folders of classes"):
         open_data(str(tmp_path), (TensorSpec("x", "f32", (2, 1, 4, 4)), INPUTS[1]))
-    with pytest.raises(ArgumentError, match="no pictures of one size"):
+    with pytest.raises(ArgumentError, match="not images of one size"):
         (tmp_path / "cat").mkdir()
         (tmp_path / "cat" / "a.png").write_bytes(b"")
         open_data(str(tmp_path), INPUTS)

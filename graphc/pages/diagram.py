@@ -1,4 +1,4 @@
-"""What a picture shows: boxes and lines, and nested groups of boxes, one for each call of a module."""
+"""Diagrams: boxes, lines, and nested groups of boxes, one group for each call of a module."""
 
 from __future__ import annotations
 
@@ -7,48 +7,48 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 FLOW, SOURCE, SINK = "flow", "source", "sink"
-"""How a box finds its group: by its path, with the first box that reads it, with the box that it reads."""
+"""Placement of a box: in the group of its path, of the first box that reads it, or of the box that it reads."""
 _MOST_TYPES = 2
-"""Most types that stand on a group."""
+"""Largest number of types in the title of a group."""
 
 
 @dataclass(frozen=True)
 class Box:
-    """One node."""
+    """Box of one node."""
 
     title: str
     detail: str = ""
-    """A second line."""
+    """Second line."""
     kind: str = "op"
-    """Decides the colour: one of ``graphc.pages.svg.COLOURS``."""
+    """Kind, which selects the colour: a key of ``graphc.pages.svg.COLOURS``."""
     tip: str = ""
-    """More about it, shown under the pointer."""
+    """Tooltip."""
 
 
 @dataclass(eq=False)
 class Group:
-    """Boxes and groups that belong together."""
+    """Group of boxes and inner groups."""
 
     label: str
     path: tuple[str, ...]
     parent: Group | None = None
     members: list[int | Group] = field(default_factory=list)
-    """Numbers of boxes, and groups, in order."""
+    """Indices of boxes, and groups, in order."""
 
     kind: str = ""
-    """The class of the module, where it is known."""
+    """Class of the module, if known."""
     leaves: str = ""
-    """Types of what others read of it."""
+    """Types of the values that boxes outside of it read."""
 
     @property
     def title(self) -> str:
-        """What stands on it: its name, the class of its module, and the types of what leaves it."""
+        """Label with the group's name, the class of its module, and the types of values that leave it."""
         name = f"{self.label}: {self.kind}" if self.kind else self.label
         return f"{name} → {self.leaves}" if self.leaves else name
 
     @property
     def depth(self) -> int:
-        """How many groups it is inside of."""
+        """Number of groups around it."""
         return 0 if self.parent is None else self.parent.depth + 1
 
 
@@ -61,29 +61,29 @@ class Diagram:
     """(from, to), each pair once."""
     root: Group
     homes: list[Group]
-    """The group of each box."""
+    """Group of each box."""
 
     def groups(self) -> list[Group]:
-        """All groups, each before those inside of it."""
-        found = [self.root]
-        for group in found:
-            found.extend(m for m in group.members if isinstance(m, Group))
-        return found
+        """Return all groups, each before the groups inside it."""
+        ordered = [self.root]
+        for group in ordered:
+            ordered.extend(m for m in group.members if isinstance(m, Group))
+        return ordered
 
     def count(self, group: Group) -> int:
-        """How many boxes stand in a group and the groups inside of it."""
-        open_, count = [group], 0
-        for present in open_:
-            open_.extend(m for m in present.members if isinstance(m, Group))
-            count += sum(isinstance(m, int) for m in present.members)
+        """Return the number of boxes in a group and the groups inside it."""
+        pending, count = [group], 0
+        for current in pending:
+            pending.extend(m for m in current.members if isinstance(m, Group))
+            count += sum(isinstance(m, int) for m in current.members)
         return count
 
 
 class Builder:
-    """Collects boxes and lines; boxes are added in an order in which each comes after those it reads.
+    """Collector of boxes and lines. Add each box after its operands.
 
-    Boxes of FLOW with a common path form a group while they follow each other, so that a module which is called twice
-    gives two groups, and groups never depend on each other in a circle.
+    Consecutive boxes of FLOW with a common path form a group. Two calls of a module therefore give two groups, and
+    groups never form a cycle.
     """
 
     def __init__(self, kinds: Mapping[str, str] = MappingProxyType({})) -> None:
@@ -91,67 +91,67 @@ class Builder:
         self._kinds = kinds
         self._boxes: list[Box] = []
         self._paths: list[tuple[str, ...]] = []
-        self._places: list[str] = []
+        self._placements: list[str] = []
         self._lines: dict[tuple[int, int], None] = {}
 
-    def add(self, box: Box, path: tuple[str, ...] = (), place: str = FLOW) -> int:
-        """Adds a box; returns its number."""
+    def add(self, box: Box, path: tuple[str, ...] = (), placement: str = FLOW) -> int:
+        """Add a box and return its index."""
         self._boxes.append(box)
         self._paths.append(path)
-        self._places.append(place)
+        self._placements.append(placement)
         return len(self._boxes) - 1
 
     def connect(self, source: int, target: int) -> None:
-        """Adds a line."""
+        """Add a line between boxes."""
         self._lines[source, target] = None
 
     def finish(self, depth: int | None = None) -> Diagram:
-        """The diagram; with ``depth``, groups that deep become one box each."""
+        """Return the diagram; with ``depth``, groups at that depth become one box each."""
         root = Group("", ())
         homes: list[Group | None] = [None] * len(self._boxes)
         self._place_flow(root, homes)
         lines = list(self._lines)
         for source, target in lines:
-            if self._places[target] == SINK and homes[target] is None:
+            if self._placements[target] == SINK and homes[target] is None:
                 homes[target] = homes[source]
         for source, target in sorted(lines, key=lambda line: line[1]):
-            if self._places[source] == SOURCE and homes[source] is None:
+            if self._placements[source] == SOURCE and homes[source] is None:
                 homes[source] = homes[target]
-        placed = [root if home is None else home for home in homes]
-        for number, home in enumerate(placed):
-            if self._places[number] != FLOW:
+        resolved = [root if home is None else home for home in homes]
+        for number, home in enumerate(resolved):
+            if self._placements[number] != FLOW:
                 home.members.append(number)
-        whole = Diagram(self._boxes, lines, root, placed)
-        _note_types(whole)
-        return whole if depth is None else _collapse(whole, depth)
+        diagram = Diagram(self._boxes, lines, root, resolved)
+        _note_types(diagram)
+        return diagram if depth is None else _collapse(diagram, depth)
 
     def _place_flow(self, root: Group, homes: list[Group | None]) -> None:
-        present = root
+        current = root
         for number, path in enumerate(self._paths):
-            if self._places[number] != FLOW:
+            if self._placements[number] != FLOW:
                 continue
-            while present.parent is not None and path[: len(present.path)] != present.path:
-                present = present.parent
-            while len(present.path) < len(path):
-                part = path[len(present.path)]
-                label = f"{present.label}.{part}" if part.isdigit() and present.label else part
-                inside = path[: len(present.path) + 1]
-                child = Group(label, inside, present, kind=self._kinds.get(".".join(inside), ""))
-                present.members.append(child)
-                present = child
-            present.members.append(number)
-            homes[number] = present
+            while current.parent is not None and path[: len(current.path)] != current.path:
+                current = current.parent
+            while len(current.path) < len(path):
+                name = path[len(current.path)]
+                label = f"{current.label}.{name}" if name.isdigit() and current.label else name
+                prefix = path[: len(current.path) + 1]
+                child = Group(label, prefix, current, kind=self._kinds.get(".".join(prefix), ""))
+                current.members.append(child)
+                current = child
+            current.members.append(number)
+            homes[number] = current
 
 
 def _note_types(diagram: Diagram) -> None:
-    """Tells every group the types of what boxes outside of it read."""
-    found: dict[Group, dict[int, None]] = {}
+    """Set ``leaves`` of every group."""
+    outgoing: dict[Group, dict[int, None]] = {}
     for source, target in diagram.lines:
-        around = set(_around(diagram.homes[target]))
+        enclosing = set(_around(diagram.homes[target]))
         for group in _around(diagram.homes[source]):
-            if group not in around:
-                found.setdefault(group, {})[source] = None
-    for group, boxes in found.items():
+            if group not in enclosing:
+                outgoing.setdefault(group, {})[source] = None
+    for group, boxes in outgoing.items():
         details = [diagram.boxes[i].detail for i in boxes if diagram.boxes[i].detail]
         group.leaves = ", ".join(details[:_MOST_TYPES]) + (", …" if len(details) > _MOST_TYPES else "")
 
@@ -163,7 +163,7 @@ def _around(group: Group | None) -> Iterator[Group]:
 
 
 def _collapse(diagram: Diagram, depth: int) -> Diagram:
-    """The diagram with every group of that depth as one box."""
+    """Return the diagram with every group at that depth as one box."""
     builder_boxes: list[Box] = []
     numbers: dict[int, int] = {}
     homes: list[Group] = []
@@ -178,10 +178,10 @@ def _collapse(diagram: Diagram, depth: int) -> Diagram:
             builder_boxes.append(Box(_closed_title(group), detail, "module", f"{tip}: {count}"))
             homes.append(group.parent)
             continue
-        for place, member in enumerate(group.members):
+        for position, member in enumerate(group.members):
             if isinstance(member, int):
                 numbers[member] = len(builder_boxes)
-                group.members[place] = len(builder_boxes)
+                group.members[position] = len(builder_boxes)
                 builder_boxes.append(diagram.boxes[member])
                 homes.append(group)
     ends = ((numbers[a], numbers[b]) for a, b in diagram.lines)
@@ -194,8 +194,8 @@ def _closed_title(group: Group) -> str:
 
 
 def _inside(group: Group) -> list[int]:
-    open_, found = [group], []
-    for present in open_:
-        open_.extend(m for m in present.members if isinstance(m, Group))
-        found.extend(m for m in present.members if isinstance(m, int))
-    return found
+    pending, boxes = [group], []
+    for current in pending:
+        pending.extend(m for m in current.members if isinstance(m, Group))
+        boxes.extend(m for m in current.members if isinstance(m, int))
+    return boxes

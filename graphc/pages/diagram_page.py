@@ -1,4 +1,4 @@
-"""A page with the picture of a diagram whose groups open and close; it needs no network."""
+"""HTML page with a diagram whose groups open and close; it needs no network."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from graphc.pages.diagram import Diagram, Group
 from graphc.pages.layout import arrange
 
 MOST_BOXES = 60
-"""As many boxes are visible at first, if closing groups can achieve it."""
+"""Largest number of boxes that are visible at first, if closing groups can achieve it."""
 
 _STYLE = (
     ".graphc-picture{font:13px system-ui,sans-serif;color:#222}.graphc-picture .view{overflow:auto;border:1px solid "
@@ -82,7 +82,7 @@ _SCRIPT = """
 
 
 def fragment(diagram: Diagram, name: str) -> str:
-    """Part of a page: the picture with buttons; ``name`` is an id that nothing else on the page has."""
+    """Return an HTML fragment: the picture with buttons. ``name`` must be a unique id on the page."""
     closed = first_closed(diagram)
     data = json.dumps(_data(diagram, closed)).replace("</", "<\\/")
     buttons = "".join(
@@ -103,7 +103,7 @@ def fragment(diagram: Diagram, name: str) -> str:
 
 
 def page(diagram: Diagram, title: str) -> str:
-    """A whole page."""
+    """Return a complete HTML page."""
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title></head>'
         f"<body><h1 style='font:600 18px system-ui,sans-serif'>{escape(title)}</h1>{fragment(diagram, 'picture')}"
@@ -112,7 +112,7 @@ def page(diagram: Diagram, title: str) -> str:
 
 
 def first_closed(diagram: Diagram) -> set[Group]:
-    """Groups that are closed at first: the deepest ones, until few enough boxes are visible."""
+    """Return the initially closed groups: the deepest ones, until few enough boxes are visible."""
     groups = diagram.groups()
     deepest = max(group.depth for group in groups)
     closed: set[Group] = set()
@@ -124,11 +124,11 @@ def first_closed(diagram: Diagram) -> set[Group]:
 
 
 def _visible(diagram: Diagram, closed: set[Group]) -> int:
-    open_, count = [diagram.root], 0
-    for group in open_:
+    pending, count = [diagram.root], 0
+    for group in pending:
         for member in group.members:
             if isinstance(member, Group) and member not in closed:
-                open_.append(member)
+                pending.append(member)
             else:
                 count += 1
     return count

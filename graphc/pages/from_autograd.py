@@ -1,4 +1,4 @@
-"""The picture of an autograd graph: every recorded operation from the leaf tensors down to a result."""
+"""Diagram of an autograd graph: all recorded operations from the leaf tensors to a result."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from graphc.tensors.tensor import Tensor
 
 
 def autograd_diagram(results: Iterable[Tensor], module: Any = None, depth: int | None = None) -> Diagram:
-    """The diagram of what made ``results``.
+    """Return the diagram of the operations that computed ``results``.
 
-    With ``module``, its parameters are named, and operations are grouped by module: an operation that reads a parameter
-    belongs to the parameter's module, and one in between to the module that those around it share. Raises ArgumentError
-    when no result has a ``grad_fn``.
+    ``module`` gives names to its parameters, and groups operations by module: an operation that reads a parameter
+    belongs to the parameter's module, and any other to the common module of its neighbours. Raises ArgumentError if no
+    result has a ``grad_fn``.
     """
     results = list(results)
     roots = [t.grad_fn for t in results if t.grad_fn is not None]
     if not roots:
         raise ArgumentError(
             "the tensor has no autograd graph: it was not computed from one that requires gradients",
-            remedy="a result computed outside of no_grad(), or graphc.trace for the graph of the whole model",
+            remedy="compute it outside of no_grad(), or draw the graph of the whole model with graphc.trace",
         )
     nodes = _nodes(roots)
     names = {id(p): name for name, p in module.named_parameters()} if module is not None else {}
@@ -50,45 +50,48 @@ def autograd_diagram(results: Iterable[Tensor], module: Any = None, depth: int |
 
 
 def _nodes(roots: Iterable[Node]) -> list[Node]:
-    """All nodes, leaves first and then in the order in which they were recorded."""
-    found = dict.fromkeys(roots)
-    open_ = list(found)
-    while open_:
-        for edge in open_.pop().edges:
-            if edge is not None and edge[0] not in found:
-                found[edge[0]] = None
-                open_.append(edge[0])
-    return sorted(found, key=lambda node: (not isinstance(node, AccumulateGrad), node.sequence))
+    """Return all nodes, leaves first and then in the order of recording."""
+    nodes = dict.fromkeys(roots)
+    pending = list(nodes)
+    while pending:
+        for edge in pending.pop().edges:
+            if edge is not None and edge[0] not in nodes:
+                nodes[edge[0]] = None
+                pending.append(edge[0])
+    return sorted(nodes, key=lambda node: (not isinstance(node, AccumulateGrad), node.sequence))
 
 
 def _paths(nodes: list[Node], names: dict[int, str]) -> dict[Node, tuple[str, ...]]:
-    """Module paths: known for operations that read a parameter, or what was derived from parameters alone; for others
-    what their neighbours in time share."""
-    known: list[tuple[int, tuple[str, ...]]] = []
+    """Return the module path of each node.
+
+    It is known for operations that read a parameter or a value derived from parameters alone. Others get the common
+    path of the operations before and after them.
+    """
+    timeline: list[tuple[int, tuple[str, ...]]] = []
     derived: dict[Node, str] = {}
     for node in nodes:
         readers = [edge[0] for edge in node.edges if edge]
         owners = [derived.get(n) or _name_of(n, names) for n in readers]
         if any(owners):
             owner = next(filter(None, owners))
-            known.append((node.sequence, tuple(owner.split(".")[:-1])))
+            timeline.append((node.sequence, tuple(owner.split(".")[:-1])))
             if all(owners) and len(owners) == len(node.edges):
                 derived[node] = owner
-    times = [time for time, _ in known]
-    found: dict[Node, tuple[str, ...]] = {}
+    times = [time for time, _ in timeline]
+    paths: dict[Node, tuple[str, ...]] = {}
     for node in nodes:
         after = bisect.bisect_left(times, node.sequence)
         if after < len(times) and times[after] == node.sequence:
-            found[node] = known[after][1]
+            paths[node] = timeline[after][1]
         elif 0 < after < len(times):
-            found[node] = _common(known[after - 1][1], known[after][1])
+            paths[node] = _common(timeline[after - 1][1], timeline[after][1])
         else:
-            found[node] = ()
-    return found
+            paths[node] = ()
+    return paths
 
 
 def _name_of(node: Node, names: dict[int, str]) -> str:
-    """The name of the parameter whose gradient the node accumulates, or an empty text."""
+    """Return the name of the parameter whose gradient the node accumulates, or an empty string."""
     return names.get(id(node.variable), "") if isinstance(node, AccumulateGrad) else ""
 
 

@@ -1,4 +1,4 @@
-"""The picture of a traced graph: one box per node, scalars written into the box that reads them."""
+"""Diagram of a traced graph: a box per node, with scalar operands in the title."""
 
 from __future__ import annotations
 
@@ -18,14 +18,19 @@ _LONGEST = 200
 
 
 def graph_diagram(graph: Graph, depth: int | None = None, module: Any = None) -> Diagram:
-    """The diagram of a graph, grouped by module path, and inside of modules by the functions that one line calls; with
-    ``depth``, groups that deep are one box each. ``module`` is the traced one, whose parts are named by class."""
+    """Return the diagram of a graph, grouped by module path, and in a module by the functions that its lines call.
+
+    With ``depth``, groups at that depth become one box each. ``module`` is the traced module, for the classes of its
+    submodules.
+    """
     builder = Builder(class_names(module))
     numbers: dict[Value, int] = {}
     for value in graph.inputs:
         cls = input_class(value)
-        place = SOURCE if cls != "input" else "flow"
-        numbers[value] = builder.add(Box(input_path(value) or value.name, str(value.type), cls, repr(value)), (), place)
+        placement = SOURCE if cls != "input" else "flow"
+        numbers[value] = builder.add(
+            Box(input_path(value) or value.name, str(value.type), cls, repr(value)), (), placement
+        )
     _add_nodes(builder, graph, numbers, ())
     for index, value in enumerate(graph.outputs):
         name = "output" if len(graph.outputs) == 1 else f"output {index}"
@@ -35,16 +40,16 @@ def graph_diagram(graph: Graph, depth: int | None = None, module: Any = None) ->
     return builder.finish(depth)
 
 
-def _add_nodes(builder: Builder, graph: Graph, numbers: dict[Value, int], around: tuple[str, ...]) -> None:
-    """Adds the nodes of a graph inside of a group, those of the bodies of loops and branches in groups of their own."""
+def _add_nodes(builder: Builder, graph: Graph, numbers: dict[Value, int], enclosing: tuple[str, ...]) -> None:
+    """Add the nodes of a graph inside a group; bodies of loops and branches get groups of their own."""
     paths = _paths(graph)
     for node in graph.nodes():
         if node.results and node.results[0].is_scalar_constant:
             continue
-        place = SOURCE if node.op is CONSTANT else SINK if node.op.has(Trait.STATE_WRITE) else "flow"
+        placement = SOURCE if node.op is CONSTANT else SINK if node.op.has(Trait.STATE_WRITE) else "flow"
         bodies = {name: value for name, value in node.attrs.items() if isinstance(value, Graph)}
-        path = (*around, *paths.get(node, ()), *((f"{node.op.name} %{node.results[0].name}",) if bodies else ()))
-        number = builder.add(_box(node), path, place)
+        path = (*enclosing, *paths.get(node, ()), *((f"{node.op.name} %{node.results[0].name}",) if bodies else ()))
+        number = builder.add(_box(node), path, placement)
         for operand in node.operands:
             if operand in numbers:
                 builder.connect(numbers[operand], number)
@@ -54,7 +59,7 @@ def _add_nodes(builder: Builder, graph: Graph, numbers: dict[Value, int], around
 
 
 def _add_body(builder: Builder, body: Graph, before: int, path: tuple[str, ...]) -> int:
-    """Adds the body of a loop or branch behind a box; returns the box of its results."""
+    """Add the body of a loop or branch after a box; return the box of its results."""
     numbers: dict[Value, int] = {}
     for value in body.inputs:
         numbers[value] = builder.add(Box(value.name, str(value.type), "input", repr(value)), path)
@@ -68,31 +73,33 @@ def _add_body(builder: Builder, body: Graph, before: int, path: tuple[str, ...])
 
 
 def class_names(module: Any) -> dict[str, str]:
-    """The classes of the parts of a module by path; none for None."""
+    """Return the classes of a module's submodules by path; empty for None."""
     if module is None:
         return {}
-    return {path: type(part).__name__ for path, part in module.named_modules() if path}
+    return {path: type(child).__name__ for path, child in module.named_modules() if path}
 
 
 def _paths(graph: Graph) -> dict[Node, tuple[str, ...]]:
-    """The path of each node: that of its module, and where that has several lines, the function which its line calls
-    if that makes several nodes in a row."""
+    """Return the path of each node: its module path, and the function that its line calls.
+
+    The function is added if the line gives several nodes in a row and is not the module's only line.
+    """
     nodes = [n for n in graph.nodes() if not (n.op is CONSTANT or (n.results and n.results[0].is_scalar_constant))]
     lines: dict[str, set[tuple[str, int]]] = {}
     for node in nodes:
         lines.setdefault(node.location.module, set()).add((node.location.file, node.location.line))
-    found: dict[Node, tuple[str, ...]] = {}
+    paths: dict[Node, tuple[str, ...]] = {}
     for location, run in groupby(nodes, key=lambda n: n.location):
         called = list(run)
         path = tuple(location.module.split(".")) if location.module else ()
         several = len(called) > 1 and (len(lines[location.module]) > 1 or not path)
         name = _function(location) if several else ""
-        found.update(dict.fromkeys(called, (*path, name) if name else path))
-    return found
+        paths.update(dict.fromkeys(called, (*path, name) if name else path))
+    return paths
 
 
 def _function(location: Location) -> str:
-    """The function that the line of the user calls, such as ``F.relu``; empty unless there is exactly one."""
+    """Return the only function called on a line of user code, such as ``F.relu``; else an empty string."""
     text = linecache.getline(location.file, location.line) if location.file else ""
     names = dict.fromkeys(name for name in _CALL.findall(text) if name.rpartition(".")[2] not in _WITH_BODIES)
     return next(iter(names)) if len(names) == 1 else ""
@@ -101,9 +108,9 @@ def _function(location: Location) -> str:
 _WITH_BODIES = frozenset(
     {"scan", "map", "cond", "switch", "while_loop", "fori_loop", "associative_scan", "vmap", "checkpoint", "grad"}
 )
-"""Functions that are given functions, and have boxes of their own."""
+"""Functions with function arguments, whose boxes show bodies."""
 _CALL = re.compile(r"\b((?:F|functional|nn\.functional|gc|graphc)\.[a-z_]\w*)\(")
-"""A call of a function of graphc by the names that its modules usually have."""
+"""Call of a graphc function by the usual names of its modules."""
 
 
 def _box(node: Node) -> Box:
@@ -118,7 +125,7 @@ def _box(node: Node) -> Box:
 
 
 def kind_of(op: OpDef) -> str:
-    """What kind of box shows an op."""
+    """Return the kind of box for an op."""
     if op is CONSTANT:
         return "constant"
     return next((kind for trait, kind in _KINDS if op.has_any(trait)), "op")

@@ -1,8 +1,8 @@
-"""Layered layout of nested groups: which rank every box is in, the order within ranks, and horizontal places.
+"""Layered layout of nested groups: the rank of each box, the order within ranks, and horizontal positions.
 
-A group is laid out as soon as those inside of it are, and counts as one wide item then (Sugiyama, Tagawa, Toda,
-Methods for Visual Understanding of Hierarchical System Structures, 1981). A line that crosses the border of a group
-does so at a port, and lines from one box share their ports and bends.
+Groups are laid out inside out, and then count as one wide item (Sugiyama, Tagawa, Toda, Methods for Visual
+Understanding of Hierarchical System Structures, 1981). A line crosses the border of a group at a port. Lines from one
+box share their ports and bends.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from graphc.pages.diagram import Diagram, Group
 
 CHARACTER = 6.7
 GAP = 16.0
-"""Between items of a rank."""
+"""Distance between items of a rank."""
 PADDING = 12.0
 _SWEEPS = 8
 _Key = tuple[str, Any]
@@ -22,52 +22,55 @@ _Key = tuple[str, Any]
 
 @dataclass
 class Element:
-    """An item, port or bend of a line."""
+    """Item of a rank: a box or group, or a port or bend of a line."""
 
     rank: int
     width: float
     item: int | Group | None = None
-    """A box, a group, or None for ports and bends."""
+    """Box, group, or None for ports and bends."""
     x: float = 0.0
-    """Of its middle, from the left border of its group."""
+    """Position of its center, from the left border of its group."""
 
 
 @dataclass(frozen=True)
 class Segment:
-    """A line between elements of neighbouring ranks."""
+    """Piece of a line between elements of adjacent ranks."""
 
     start: int
     end: int
     out: float
-    """Where it leaves, right of the middle of the element at its start."""
+    """Horizontal offset of its start from the center of the start element."""
     into: float
+    """Horizontal offset of its end from the center of the end element."""
 
 
 @dataclass
 class Level:
-    """The inside of a group. Rank 0 holds the ports of lines that enter it, the last rank those that leave."""
+    """Layout of a group's inside. Rank 0 holds the ports of incoming lines, the last rank the ports of outgoing
+    lines."""
 
     elements: list[Element] = field(default_factory=list)
     ranks: list[list[int]] = field(default_factory=list)
     segments: list[Segment] = field(default_factory=list)
     entries: dict[int, int] = field(default_factory=dict)
-    """Element by the box that the line comes from."""
+    """Port by the box that the incoming line starts at."""
     exits: dict[int, int] = field(default_factory=dict)
+    """Port by the box that the outgoing line starts at."""
     width: float = 0.0
 
 
 def text_width(text: str) -> float:
-    """Room that a text takes."""
+    """Return the estimated width of a text."""
     return len(text) * CHARACTER
 
 
 def box_width(title: str, detail: str) -> float:
-    """Width of a box with these lines."""
+    """Return the width of a box with these lines."""
     return max(text_width(title), text_width(detail) * 0.9, 30.0) + 16.0
 
 
 def arrange(diagram: Diagram) -> dict[Group, Level]:
-    """A level for every group."""
+    """Return the layout of every group."""
     edges = _edges_by_group(diagram)
     levels: dict[Group, Level] = {}
     for group in reversed(diagram.groups()):
@@ -76,7 +79,7 @@ def arrange(diagram: Diagram) -> dict[Group, Level]:
 
 
 def _edges_by_group(diagram: Diagram) -> dict[Group, dict[tuple[_Key, _Key, int], None]]:
-    """For every group the edges between its members and ports, with the box that the line comes from."""
+    """Return for every group the edges between its members and ports, with the box that each line starts at."""
     edges: dict[Group, dict[tuple[_Key, _Key, int], None]] = {group: {} for group in diagram.groups()}
     for source, target in diagram.lines:
         ups, downs = _chain(diagram.homes[source]), _chain(diagram.homes[target])
@@ -94,15 +97,15 @@ def _edges_by_group(diagram: Diagram) -> dict[Group, dict[tuple[_Key, _Key, int]
 
 
 def _chain(group: Group | None) -> list[Group]:
-    found = []
+    chain = []
     while group is not None:
-        found.append(group)
+        chain.append(group)
         group = group.parent
-    return found
+    return chain
 
 
 class _Arrangement:
-    """Builds the level of one group."""
+    """Builder of the layout of one group."""
 
     def __init__(
         self,
@@ -116,24 +119,24 @@ class _Arrangement:
         self.edges = edges
         self.levels = levels
         self.level = Level()
-        self.place: dict[_Key, int] = {}
+        self.indices: dict[_Key, int] = {}
 
     def build(self) -> Level:
-        """The finished level."""
+        """Return the finished layout."""
         ranks = self._rank()
         level = self.level
         level.ranks = [[] for _ in range(max(ranks.values(), default=0) + 1)]
         for key, rank in ranks.items():
-            self.place[key] = self._add(rank, *self._measure(key))
-        level.entries = {k[1]: e for k, e in self.place.items() if k[0] == "entry"}
-        level.exits = {k[1]: e for k, e in self.place.items() if k[0] == "exit"}
+            self.indices[key] = self._add(rank, *self._measure(key))
+        level.entries = {k[1]: e for k, e in self.indices.items() if k[0] == "entry"}
+        level.exits = {k[1]: e for k, e in self.indices.items() if k[0] == "exit"}
         self._connect()
         neighbours = self._neighbours()
         _order(level, neighbours)
         _spread(level, neighbours)
-        left = min((e.x - e.width / 2 for e in level.elements), default=0.0) - PADDING
+        border = min((e.x - e.width / 2 for e in level.elements), default=0.0) - PADDING
         for element in level.elements:
-            element.x -= left
+            element.x -= border
         right = max((e.x + e.width / 2 for e in level.elements), default=0.0) + PADDING
         level.width = max(right, text_width(self.group.title) + 4 * PADDING)
         return level
@@ -156,15 +159,15 @@ class _Arrangement:
     # ---- ranks
 
     def _rank(self) -> dict[_Key, int]:
-        """Longest paths from above; what nothing leads to stands right above the first that reads it."""
+        """Assign ranks by longest paths from above; move items without predecessors down to their first reader."""
         keys: list[_Key] = [("box", m) if isinstance(m, int) else ("group", m) for m in self.group.members]
         after: dict[_Key, list[_Key]] = {key: [] for key in keys}
         before: dict[_Key, int] = dict.fromkeys(keys, 0)
         ports: dict[_Key, None] = {}
         for start, end, _ in self.edges:
-            inside = start[0] != "entry" and end[0] != "exit"
+            is_inner = start[0] != "entry" and end[0] != "exit"
             ports.update({k: None for k in (start, end) if k[0] in ("entry", "exit")})
-            if inside:
+            if is_inner:
                 after[start].append(end)
                 before[end] += 1
         waiting = dict(before)
@@ -178,9 +181,9 @@ class _Arrangement:
                     ready.append(reader)
         entered = {end for start, end, _ in self.edges if start[0] == "entry"}
         last = max(ranks.values(), default=0) + 1
-        left = {start for start, end, _ in self.edges if end[0] == "exit"}
+        leaving = {start for start, end, _ in self.edges if end[0] == "exit"}
         for key in reversed(ready):
-            if not before[key] and key not in entered and (after[key] or key in left):
+            if not before[key] and key not in entered and (after[key] or key in leaving):
                 ranks[key] = max(1, min((ranks[reader] for reader in after[key]), default=last) - 1)
         return {**ranks, **{port: 0 if port[0] == "entry" else last for port in ports}}
 
@@ -190,15 +193,15 @@ class _Arrangement:
         bends: dict[tuple[_Key, int, int], int] = {}
         done: set[tuple[int, int, int]] = set()
         for start, end, source in self.edges:
-            present = self.place[start]
-            target = self.place[end]
-            for rank in range(self.level.elements[present].rank + 1, self.level.elements[target].rank):
+            current = self.indices[start]
+            target = self.indices[end]
+            for rank in range(self.level.elements[current].rank + 1, self.level.elements[target].rank):
                 bend = bends.get((start, source, rank))
                 if bend is None:
                     bend = bends[start, source, rank] = self._add(rank, 4.0, None)
-                self._segment(present, bend, source, done)
-                present = bend
-            self._segment(present, target, source, done)
+                self._segment(current, bend, source, done)
+                current = bend
+            self._segment(current, target, source, done)
 
     def _segment(self, start: int, end: int, source: int, done: set[tuple[int, int, int]]) -> None:
         if (start, end, source) in done:
@@ -209,38 +212,37 @@ class _Arrangement:
         )
 
     def _port(self, number: int, source: int, side: str) -> float:
-        """Where a line from ``source`` meets an element, right of its middle."""
+        """Return the horizontal offset from an element's center at which a line from ``source`` meets it."""
         item = self.level.elements[number].item
         if not isinstance(item, Group):
             return 0.0
-        inside = self.levels[item]
-        ports: dict[int, int] = getattr(inside, side)
-        return inside.elements[ports[source]].x - inside.width / 2
+        layout = self.levels[item]
+        ports: dict[int, int] = getattr(layout, side)
+        return layout.elements[ports[source]].x - layout.width / 2
 
     def _is_group(self, element: int) -> bool:
         return isinstance(self.level.elements[element].item, Group)
 
     def _neighbours(self) -> dict[int, tuple[list[tuple[int, float]], list[tuple[int, float]]]]:
-        """Per element those above and below it, with how far from theirs its middle would have to be.
+        """Return for each element the ones above and below it, with the offset of the desired position from theirs.
 
-        A group's middle is drawn to the middle of others, not its ports to theirs: a chain of groups would wander off
-        to the side otherwise.
+        A group is aligned by its center, not by its ports: otherwise chains of groups would drift to one side.
         """
-        found: dict[int, tuple[list[tuple[int, float]], list[tuple[int, float]]]] = {
+        neighbours: dict[int, tuple[list[tuple[int, float]], list[tuple[int, float]]]] = {
             i: ([], []) for i in range(len(self.level.elements))
         }
         for s in self.level.segments:
-            found[s.end][0].append((s.start, 0.0 if self._is_group(s.end) else s.out))
-            found[s.start][1].append((s.end, 0.0 if self._is_group(s.start) else s.into))
-        return found
+            neighbours[s.end][0].append((s.start, 0.0 if self._is_group(s.end) else s.out))
+            neighbours[s.start][1].append((s.end, 0.0 if self._is_group(s.start) else s.into))
+        return neighbours
 
 
 _Neighbours = dict[int, tuple[list[tuple[int, float]], list[tuple[int, float]]]]
 
 
 def _order(level: Level, neighbours: _Neighbours) -> None:
-    """Sorts ranks by the mean places of what each element is connected to, downwards and upwards in turn."""
-    places = {e: float(i) for rank in level.ranks for i, e in enumerate(rank)}
+    """Sort ranks by the mean position of connected elements, downwards and upwards in turn."""
+    positions = {e: float(i) for rank in level.ranks for i, e in enumerate(rank)}
     for sweep in range(_SWEEPS):
         side = sweep % 2
         ranks = level.ranks if side == 0 else level.ranks[::-1]
@@ -248,14 +250,14 @@ def _order(level: Level, neighbours: _Neighbours) -> None:
             means = {}
             for element in rank:
                 near = neighbours[element][side]
-                means[element] = sum(places[n] for n, _ in near) / len(near) if near else places[element]
-            rank.sort(key=lambda element: (means[element], places[element]))
+                means[element] = sum(positions[n] for n, _ in near) / len(near) if near else positions[element]
+            rank.sort(key=lambda element: (means[element], positions[element]))
             scale = max((len(r) for r in level.ranks), default=1) / max(len(rank), 1)
-            places.update({e: (i + 0.5) * scale for i, e in enumerate(rank)})
+            positions.update({e: (i + 0.5) * scale for i, e in enumerate(rank)})
 
 
 def _spread(level: Level, neighbours: _Neighbours) -> None:
-    """Moves elements towards what they are connected to, keeping order and distances."""
+    """Move elements towards connected ones, keeping order and distances."""
     for rank in level.ranks:
         x = 0.0
         for element in rank:
@@ -265,25 +267,28 @@ def _spread(level: Level, neighbours: _Neighbours) -> None:
     for sweep in range(2 * _SWEEPS):
         side = sweep % 2
         for rank in level.ranks if side == 0 else level.ranks[::-1]:
-            wanted, weights = [], []
+            desired, weights = [], []
             for element in rank:
                 near = neighbours[element][side] or neighbours[element][1 - side]
                 targets = [level.elements[n].x + shift for n, shift in near]
-                wanted.append(sum(targets) / len(targets) if targets else level.elements[element].x)
+                desired.append(sum(targets) / len(targets) if targets else level.elements[element].x)
                 weights.append(4.0 if level.elements[element].item is None else 1.0)
-            for element, x in zip(rank, _fit(level, rank, wanted, weights), strict=True):
+            for element, x in zip(rank, _fit(level, rank, desired, weights), strict=True):
                 level.elements[element].x = x
 
 
-def _fit(level: Level, rank: list[int], wanted: list[float], weights: list[float]) -> list[float]:
-    """The places nearest to the wanted ones (weighted squares) that keep order and distances: pooled violators."""
+def _fit(level: Level, rank: list[int], desired: list[float], weights: list[float]) -> list[float]:
+    """Return the positions nearest to the desired ones (weighted least squares) that keep order and distances.
+
+    Solved by pool-adjacent-violators.
+    """
     offsets, offset = [], 0.0
     for i, element in enumerate(rank):
         if i:
             offset += (level.elements[rank[i - 1]].width + level.elements[element].width) / 2 + GAP
         offsets.append(offset)
     pools: list[list[float]] = []
-    for want, weight, shift in zip(wanted, weights, offsets, strict=True):
+    for want, weight, shift in zip(desired, weights, offsets, strict=True):
         pools.append([(want - shift) * weight, weight, 1])
         while len(pools) > 1 and pools[-2][0] / pools[-2][1] > pools[-1][0] / pools[-1][1]:
             total, mass, count = pools.pop()

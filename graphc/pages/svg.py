@@ -1,4 +1,4 @@
-"""Draws a laid-out diagram as SVG: heights of ranks, boxes, groups with their labels, and lines."""
+"""SVG drawing of a laid-out diagram: heights of ranks, boxes, groups with labels, and lines."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from graphc.pages.diagram import Box, Diagram, Group
 from graphc.pages.layout import Level, arrange
 
 GAP = 30.0
-"""Between ranks."""
+"""Distance between ranks."""
 HEADER = 34.0
-"""Between the upper border of a group and its first rank."""
+"""Distance between the upper border of a group and its first rank."""
 FOOTER = 12.0
 STRAIGHT = 8.0
-"""How far above an element lines run straight down, so that arrows do."""
+"""Length of the vertical end of a line, so that its arrow points down."""
 CLOSED = 26.0
-"""Height of a group whose inside is hidden."""
+"""Height of a closed group."""
 ONE_LINE, TWO_LINES = 22.0, 36.0
 
 COLOURS = {
@@ -33,7 +33,7 @@ COLOURS = {
     "op": ("#ffffff", "#555555"),
     "module": ("#e8eef7", "#45618a"),
 }
-"""Fill and border by kind of box."""
+"""Fill and border colour by kind of box."""
 
 STYLE = (
     "text{font:11px ui-monospace,Menlo,Consolas,monospace;fill:#222}"
@@ -45,7 +45,7 @@ STYLE = (
 
 @dataclass
 class Heights:
-    """Vertical places inside of a group, from its upper border."""
+    """Vertical layout of a group, from its upper border."""
 
     tops: list[float]
     """Upper border of each rank."""
@@ -55,38 +55,38 @@ class Heights:
 
 
 def box_height(box: Box) -> float:
-    """Height of a box."""
+    """Return the height of a box."""
     return TWO_LINES if box.detail else ONE_LINE
 
 
 def heights_of(diagram: Diagram, levels: dict[Group, Level], closed: Container[Group]) -> dict[Group, Heights]:
-    """Heights of every group, those inside of closed ones too."""
-    found: dict[Group, Heights] = {}
+    """Return the heights of every group, including groups inside closed ones."""
+    heights: dict[Group, Heights] = {}
     for group in reversed(diagram.groups()):
         level = levels[group]
         last = len(level.ranks) - 1
         tops, ranks, y = [], [], 0.0
         for number, rank in enumerate(level.ranks):
             items = [level.elements[e].item for e in rank]
-            height = max((item_height(i, diagram, found, closed) for i in items if i is not None), default=0.0)
+            height = max((item_height(i, diagram, heights, closed) for i in items if i is not None), default=0.0)
             tops.append(y)
             ranks.append(height)
             y += height
             if number < last:
                 y += GAP if number else HEADER if group.parent else FOOTER
-        found[group] = Heights(tops, ranks, y if level.exits else y + FOOTER)
-    return found
+        heights[group] = Heights(tops, ranks, y if level.exits else y + FOOTER)
+    return heights
 
 
-def item_height(item: int | Group, diagram: Diagram, found: dict[Group, Heights], closed: Container[Group]) -> float:
-    """Height of a box or group as it is shown."""
+def item_height(item: int | Group, diagram: Diagram, heights: dict[Group, Heights], closed: Container[Group]) -> float:
+    """Return the height of a box or group as shown."""
     if isinstance(item, Group):
-        return CLOSED if item in closed else found[item].total
+        return CLOSED if item in closed else heights[item].total
     return box_height(diagram.boxes[item])
 
 
 def draw(diagram: Diagram, closed: Container[Group] = ()) -> str:
-    """The SVG of a diagram; groups in ``closed`` are drawn as one box each, their inside hidden."""
+    """Return the SVG of a diagram; groups in ``closed`` are drawn as one box each, with their inside hidden."""
     levels = arrange(diagram)
     heights = heights_of(diagram, levels, closed)
     width, height = levels[diagram.root].width, heights[diagram.root].total
@@ -101,7 +101,7 @@ def draw(diagram: Diagram, closed: Container[Group] = ()) -> str:
 
 
 class _Drawing:
-    """Everything that drawing needs to know."""
+    """Data for drawing a diagram."""
 
     def __init__(
         self,
@@ -118,19 +118,19 @@ class _Drawing:
         self.names = names
 
     def group(self, group: Group) -> str:
-        """The inside of a group: lines below, items above."""
+        """Draw the inside of a group: lines first, items over them."""
         level, name = self.levels[group], self.names[group]
-        parts = []
+        elements = []
         for number, segment in enumerate(level.segments):
             arrow = ' marker-end="url(#a)"' if isinstance(level.elements[segment.end].item, int) else ""
-            parts.append(f'<path id="{name}s{number}" class="s"{arrow} d="{self.path(group, number)}"/>')
+            elements.append(f'<path id="{name}s{number}" class="s"{arrow} d="{self.path(group, number)}"/>')
         for number, element in enumerate(level.elements):
             if element.item is None:
                 continue
             x, y = element.x - element.width / 2, self.top(group, number)
             inner = self._item(element.item, element.width)
-            parts.append(f'<g id="{name}e{number}" transform="translate({x:.1f} {y:.1f})">{inner}</g>')
-        return "".join(parts)
+            elements.append(f'<g id="{name}e{number}" transform="translate({x:.1f} {y:.1f})">{inner}</g>')
+        return "".join(elements)
 
     def _item(self, item: int | Group, width: float) -> str:
         if not isinstance(item, Group):
@@ -148,7 +148,7 @@ class _Drawing:
         )
 
     def top(self, group: Group, number: int) -> float:
-        """Upper border of an element; items stand in the middle of their rank."""
+        """Return the upper border of an element; items are centered in their rank."""
         element, heights = self.levels[group].elements[number], self.heights[group]
         if element.item is None:
             return heights.tops[element.rank]
@@ -156,7 +156,7 @@ class _Drawing:
         return heights.tops[element.rank] + (heights.ranks[element.rank] - height) / 2
 
     def path(self, group: Group, number: int) -> str:
-        """A line: straight out of its rank, bent between the ranks, straight to where it ends."""
+        """Return the path of a line: straight out of its rank, curved between the ranks, straight to its end."""
         level, heights = self.levels[group], self.heights[group]
         segment = level.segments[number]
         start, end = level.elements[segment.start], level.elements[segment.end]
@@ -173,7 +173,7 @@ class _Drawing:
 
 
 def draw_box(box: Box, width: float) -> str:
-    """A box with its texts; its upper left corner is the origin."""
+    """Draw a box with its texts; the upper left corner is the origin."""
     fill, border = COLOURS[box.kind]
     tip = f"<title>{escape(box.tip)}</title>" if box.tip else ""
     detail = f'<text class="d" text-anchor="middle" x="{width / 2:.1f}" y="29">{escape(box.detail)}</text>'

@@ -35,11 +35,11 @@ def test_a_module_that_is_called_twice_gives_two_groups():
 
 def test_sources_stand_with_their_first_reader_and_sinks_with_what_they_read():
     builder = Builder()
-    weight = builder.add(Box("w"), place=SOURCE)
-    unread = builder.add(Box("unread"), place=SOURCE)
+    weight = builder.add(Box("w"), placement=SOURCE)
+    unread = builder.add(Box("unread"), placement=SOURCE)
     a = builder.add(Box("a"), ("m",))
     b = builder.add(Box("b"), ("n",))
-    write = builder.add(Box("write"), place=SINK)
+    write = builder.add(Box("write"), placement=SINK)
     for line in ((weight, b), (weight, a), (a, b), (b, write)):
         builder.connect(*line)
     diagram = builder.finish()

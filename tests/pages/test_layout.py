@@ -81,7 +81,7 @@ def test_ranks_follow_lines():
 def test_sources_stand_right_above_their_reader():
     builder = Builder()
     a, b, c = (builder.add(Box(t)) for t in "abc")
-    weight = builder.add(Box("w"), place=SOURCE)
+    weight = builder.add(Box("w"), placement=SOURCE)
     for line in ((a, b), (b, c), (weight, c)):
         builder.connect(*line)
     diagram = builder.finish()

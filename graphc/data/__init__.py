@@ -1,4 +1,4 @@
-"""Datasets, samplers, loaders that read ahead, and readers of the usual files."""
+"""Datasets, samplers, loaders that prefetch, and readers of common file formats."""
 
 from graphc.data.collate import default_collate, default_convert
 from graphc.data.csv_file import Table, read_csv

@@ -1,4 +1,4 @@
-"""Datasets: samples by number or one after the other, parts of them, and several of them as one."""
+"""Datasets: samples by index or in sequence, subsets, and combinations of datasets."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from graphc.tensors.tensor import Tensor
 
 
 class Dataset:
-    """Samples by number: subclasses define ``__getitem__`` and ``__len__``. Worker threads may read it at once.
+    """Samples by index: subclasses define ``__getitem__`` and ``__len__``. Worker threads may read them concurrently.
 
-    A subclass may also define ``take(indices)``, which returns the samples of a list of numbers joined to one batch
-    as ``default_collate`` joins them; loaders use it where they collate by default, since it can be much faster.
+    A subclass may also define ``take(indices)``, which returns the samples at these indices as one batch, joined as by
+    ``default_collate``. Loaders without their own ``collate_fn`` use it, since it can be much faster.
     """
 
     __class_getitem__ = classmethod(GenericAlias)
@@ -34,17 +34,17 @@ class Dataset:
 
 
 class IterableDataset(Dataset):
-    """Samples one after the other: subclasses define ``__iter__``."""
+    """Samples in sequence: subclasses define ``__iter__``."""
 
     def __iter__(self) -> Iterator[Any]:
         raise NotImplementedError(f"{type(self).__name__} does not define __iter__")
 
     def __getitem__(self, index: Any) -> Any:
-        raise ArgumentError(f"{type(self).__name__} has no samples by number, it can only be iterated")
+        raise ArgumentError(f"{type(self).__name__} has no samples by index, it can only be iterated")
 
 
 class TensorDataset(Dataset):
-    """Sample ``i`` is the tuple of the ``i``-th entries of tensors (or arrays) with equal first dimensions."""
+    """Dataset whose sample ``i`` is the tuple of entries ``i`` of tensors (or arrays) with equal first dimensions."""
 
     def __init__(self, *tensors: Any):
         self.tensors: tuple[Tensor, ...] = tuple(as_tensor(t) for t in tensors)
@@ -61,13 +61,13 @@ class TensorDataset(Dataset):
         return self.tensors[0].shape[0]
 
     def take(self, indices: Sequence[int]) -> list[Tensor]:
-        """The batch of these samples: one tensor per tensor."""
+        """Return the batch of these samples: one tensor per tensor."""
         rows = np.asarray(indices, np.int64)
         return [t[as_tensor(rows)] for t in self.tensors]
 
 
 class MapDataset(Dataset):
-    """Sample ``i`` is ``function`` of sample ``i`` of another dataset, computed whenever it is asked for."""
+    """Dataset whose sample ``i`` is ``function`` of sample ``i`` of another dataset, computed at each access."""
 
     def __init__(self, dataset: Any, function: Callable[[Any], Any]):
         self.dataset = dataset
@@ -81,7 +81,7 @@ class MapDataset(Dataset):
 
 
 class Subset(Dataset):
-    """The samples of another dataset that ``indices`` lists, in that order."""
+    """Samples of another dataset at ``indices``, in that order."""
 
     def __init__(self, dataset: Any, indices: Sequence[int]):
         self.dataset = dataset
@@ -102,12 +102,12 @@ class Subset(Dataset):
 
 
 class ConcatDataset(Dataset):
-    """The samples of several datasets, one dataset after the other."""
+    """Concatenation of datasets with samples by index."""
 
     def __init__(self, datasets: Iterable[Any]):
         self.datasets = list(datasets)
         if not self.datasets or any(isinstance(d, IterableDataset) for d in self.datasets):
-            raise ArgumentError("ConcatDataset takes one or more datasets that have samples by number")
+            raise ArgumentError("ConcatDataset takes one or more datasets with samples by index")
         self.cumulative_sizes = list(itertools.accumulate(len(d) for d in self.datasets))
 
     def __getitem__(self, index: int) -> Any:
@@ -123,17 +123,17 @@ class ConcatDataset(Dataset):
 
 
 def random_split(dataset: Any, lengths: Sequence[int | float], generator: Generator | None = None) -> list[Subset]:
-    """Disjoint random parts of a dataset: of these lengths, or of these shares when they add up to 1.
+    """Split a dataset at random into disjoint subsets of these lengths, or of these fractions if they add up to 1.
 
-    Shares are rounded down, and what is left over goes to the parts one by one, from the first. Raises ArgumentError
-    when lengths do not add up to the dataset's.
+    Fractions are rounded down, and the remaining samples go to the subsets one by one, from the first. Raises
+    ArgumentError if the lengths do not add up to the dataset's.
     """
     count = len(dataset)
-    shares = any(isinstance(part, float) for part in lengths)
-    if shares and not math.isclose(sum(lengths), 1.0, rel_tol=0, abs_tol=1e-6):
-        raise ArgumentError(f"the shares {list(lengths)} do not add up to 1")
-    sizes = [math.floor(count * part) for part in lengths] if shares else [int(part) for part in lengths]
-    if shares:
+    are_fractions = any(isinstance(x, float) for x in lengths)
+    if are_fractions and not math.isclose(sum(lengths), 1.0, rel_tol=0, abs_tol=1e-6):
+        raise ArgumentError(f"the fractions {list(lengths)} do not add up to 1")
+    sizes = [math.floor(count * x) for x in lengths] if are_fractions else [int(x) for x in lengths]
+    if are_fractions:
         for i in range(count - sum(sizes)):
             sizes[i % len(sizes)] += 1
     if sum(sizes) != count or min(sizes, default=0) < 0:
@@ -144,7 +144,8 @@ def random_split(dataset: Any, lengths: Sequence[int | float], generator: Genera
 
 
 class StackDataset(Dataset):
-    """Sample ``i`` is the tuple of the samples ``i`` of datasets of one length, or, with names, their dictionary."""
+    """Dataset whose sample ``i`` is the tuple, or with names the dictionary, of the samples ``i`` of datasets of one
+    length."""
 
     def __init__(self, *datasets: Any, **named: Any):
         if bool(datasets) == bool(named):
@@ -165,7 +166,7 @@ class StackDataset(Dataset):
 
 
 class ChainDataset(IterableDataset):
-    """The samples of iterable datasets, one dataset after the other."""
+    """Concatenation of iterable datasets."""
 
     def __init__(self, datasets: Iterable[Any]):
         self.datasets = datasets

@@ -1,4 +1,4 @@
-"""What a worker of a loader does: it takes samples out of a dataset and joins them to batches."""
+"""Reading of batches in a loader's worker: take samples out of a dataset and collate them."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from dataclasses import dataclass
 from typing import Any
 
 END = object()
-"""What stands for a batch where a stream has no more samples."""
+"""Marker instead of a batch at the end of a stream."""
 
 
 @dataclass(frozen=True)
 class WorkerInfo:
-    """The worker, a process or a thread, that is running."""
+    """Description of the current worker, a process or a thread."""
 
     id: int
     """From 0 to ``num_workers`` - 1."""
     num_workers: int
     dataset: Any
-    """The dataset: of a process its own copy, of threads the one that they share."""
+    """The dataset: a copy in each process, shared by threads."""
     seed: int = 0
-    """Of a process: what ``random``, ``numpy.random`` and the default generator began with."""
+    """In a process: the seed of ``random``, ``numpy.random`` and the default generator."""
 
 
 class _Here(threading.local):
-    """What this thread is; a process sets it for all of its threads."""
+    """Worker of the current thread; a process sets it for all of its threads."""
 
     info: WorkerInfo | None = None
 
@@ -35,7 +35,7 @@ _here = _Here()
 
 
 def enter_worker(info: WorkerInfo, process: bool = False) -> None:
-    """Says that this thread, or this process, is a worker."""
+    """Register this thread, or this process, as a worker."""
     if process:
         _Here.info = info
     else:
@@ -43,36 +43,36 @@ def enter_worker(info: WorkerInfo, process: bool = False) -> None:
 
 
 def get_worker_info() -> WorkerInfo | None:
-    """The worker that runs this code, or None outside of any."""
+    """Return the worker that runs this code, or None outside of workers."""
     return _here.info
 
 
 @dataclass(frozen=True)
 class Fetcher:
-    """How batches are made of a dataset."""
+    """Settings for reading batches of a dataset."""
 
     dataset: Any
     collate: Callable[[Any], Any]
     take: Callable[[Any], Any] | None
-    """Gives a whole batch of sample numbers, where the dataset can."""
+    """Return a batch for a list of indices, if the dataset supports that."""
     batch_size: int | None
     drop_last: bool
 
     def by_numbers(self, number: int, order: Any) -> Any:
-        """The batch of the samples that ``order`` lists, or the one sample that it is."""
+        """Return the batch of the samples at the indices ``order``, or a single sample for an int."""
         try:
             if not isinstance(order, list | tuple):
                 return self.collate(self.dataset[order])
             if self.take is not None:
                 return self.take(order)
             return self.collate([self.dataset[i] for i in order])
-        # NOTE: whatever the user's code raises knows its batch and is raised again.
+        # NOTE: any exception of the user's code gets a note about the batch.
         except Exception as error:
             _add_note(error, f"batch {number} (samples {_short(order)})")
             raise
 
     def of_stream(self, number: int, samples: Iterator[Any]) -> Any:
-        """The next batch of a stream, END behind the last one."""
+        """Return the next batch of a stream, or END after the last one."""
         try:
             if self.batch_size is None:
                 sample = next(samples, END)

@@ -1,4 +1,4 @@
-"""DataLoader: the samples of a dataset as batches, in order, read ahead by worker processes or threads."""
+"""DataLoader: batches of a dataset in order, prefetched by worker processes or threads."""
 
 from __future__ import annotations
 
@@ -23,25 +23,31 @@ from graphc.data.sampler import BatchSampler, RandomSampler, SequentialSampler, 
 from graphc.tensors.generator import Generator
 
 THREAD = "thread"
-"""The kind of workers that share everything with the loader."""
+"""Value of ``multiprocessing_context`` for worker threads."""
 
 
 class DataLoader:
     """Iterates over batches of a dataset.
 
-    ``shuffle`` reads in random order, a new one each epoch; ``generator`` (a Generator or a seed) decides which.
-    ``sampler`` gives the order itself, ``batch_sampler`` whole lists of numbers, ``batch_size=None`` single samples.
-    ``num_workers`` processes read up to ``prefetch_factor`` batches each ahead; batches come in the order of the
-    sampler whatever the number of workers. Each process has a copy of the dataset: of an IterableDataset each gives all
-    samples, unless it asks ``get_worker_info`` which part is its own. ``random``, ``numpy.random`` and the default
-    generator of worker i begin with a seed that follows from ``generator``, the epoch and i; then ``worker_init_fn(i)``
-    runs. ``persistent_workers`` keeps the processes for further epochs. ``multiprocessing_context`` says how they are
-    started: ``fork``, ``spawn``, ``forkserver``, or a context of ``multiprocessing`` (None: its default). ``thread``
-    stands for threads of this process, which share the dataset and start at once; one reads an IterableDataset.
+    Args:
+        shuffle: read in random order, a new one in each epoch, seeded by ``generator`` (a Generator or a seed).
+        sampler: order of the samples.
+        batch_sampler: lists of sample indices.
+        batch_size: None: single samples.
+        num_workers: processes, which prefetch up to ``prefetch_factor`` batches each. Batches arrive in the order of
+            the sampler in any case. Each process has a copy of the dataset; of an IterableDataset it reads all samples
+            unless the dataset uses ``get_worker_info`` to select its part.
+        worker_init_fn: called as ``worker_init_fn(i)`` in worker i after ``random``, ``numpy.random`` and the default
+            generator are seeded from ``generator``, the epoch and i.
+        persistent_workers: keep the processes for further epochs.
+        multiprocessing_context: ``fork``, ``spawn``, ``forkserver``, or a context of ``multiprocessing`` (None: its
+            default). ``thread``: threads of this process, which share the dataset and start at once; a single one for
+            an IterableDataset.
+        timeout: seconds without a batch after which TimeoutError is raised; 0: none.
+        pin_memory: accepted without effect, because tensors are in host memory.
 
-    An error while a batch is read is raised as it is, with a note that names the samples and, from a process, has its
-    traceback; a process that was killed raises WorkerError; ``timeout`` seconds without a batch raise TimeoutError.
-    ``pin_memory`` is accepted and has no effect: tensors live in the memory of the host.
+    Exceptions while reading a batch are raised unchanged, with a note that names the samples and, from a process, has
+    its traceback. A killed process raises WorkerError.
     """
 
     def __init__(
@@ -92,11 +98,11 @@ class DataLoader:
 
     def _check_order(self, shuffle: Any, sampler: Any, batch_sampler: Any, batch_size: int | None) -> None:
         if self._iterable and (shuffle or sampler is not None or batch_sampler is not None):
-            raise ArgumentError("an IterableDataset has an order of its own: no shuffle, sampler or batch_sampler")
+            raise ArgumentError("an IterableDataset has its own order: do not pass shuffle, sampler or batch_sampler")
         if sampler is not None and shuffle:
-            raise ArgumentError("sampler and shuffle both say in which order to read", remedy="give one of them")
+            raise ArgumentError("sampler and shuffle exclude each other", remedy="pass one of them")
         if batch_sampler is not None and (batch_size not in (1, None) or shuffle or sampler is not None):
-            raise ArgumentError("batch_sampler stands for batch_size, shuffle, sampler and drop_last together")
+            raise ArgumentError("batch_sampler excludes batch_size, shuffle, sampler and drop_last")
         if batch_size is not None and (not isinstance(batch_size, int) or batch_size < 1):
             raise ArgumentError(f"a batch size is an int of at least 1 or None, got {batch_size!r}")
         if self.drop_last and (batch_size is None or batch_sampler is not None):
@@ -111,7 +117,7 @@ class DataLoader:
         return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
 
     def _orders(self) -> Iterable[Any]:
-        """Lists of sample numbers, or single numbers where there are no batches."""
+        """Return lists of sample indices, or single indices without batches."""
         orders = self.sampler if self.batch_sampler is None else self.batch_sampler
         assert orders is not None
         return orders
@@ -148,7 +154,7 @@ class DataLoader:
             yield batch
 
     def _with_threads(self, jobs: Iterator[Callable[[], Any]]) -> Iterator[Any]:
-        # NOTE: an iterator is no place for two threads at once, so streams have one worker.
+        # NOTE: two threads must not advance one iterator at the same time, so streams have one worker.
         count = 1 if self._iterable else self.num_workers
         pool = ThreadPoolExecutor(count, "graphc-data", self._start_thread, (itertools.count(), count))
         waiting: deque[Future[Any]] = deque()
@@ -214,12 +220,12 @@ class DataLoader:
             workers.stop()
 
 
-def _context(given: Any) -> Any:
-    """The name of a way to start workers; raises ArgumentError for what is none."""
-    name = given.get_start_method() if hasattr(given, "get_start_method") else given
+def _context(context: Any) -> Any:
+    """Return the name of a start method; raises ArgumentError for an unknown one."""
+    name = context.get_start_method() if hasattr(context, "get_start_method") else context
     allowed = (None, THREAD, *multiprocessing.get_all_start_methods())
     if name not in allowed:
         raise ArgumentError(
-            f"multiprocessing_context is {given!r}", remedy=f"one of {', '.join(str(a) for a in allowed)}"
+            f"multiprocessing_context is {context!r}", remedy=f"use one of {', '.join(str(a) for a in allowed)}"
         )
     return name

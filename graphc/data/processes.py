@@ -1,4 +1,4 @@
-"""Worker processes of a loader: each reads its batches ahead, and the loader hands them on in order."""
+"""Worker processes of a loader: each prefetches its batches, and the loader yields all of them in order."""
 
 from __future__ import annotations
 
@@ -25,22 +25,23 @@ from graphc.data.fetch import END, Fetcher, WorkerInfo, enter_worker
 from graphc.tensors.generator import manual_seed
 
 _DONE, _ENDED, _FAILED = "done", "ended", "failed"
-_PATIENCE = 5.0
-"""Seconds that a worker has to end by itself, behind the batch that it is at."""
+_STOP_TIMEOUT = 5.0
+"""Seconds for a worker to exit by itself, after its current batch."""
 _ends: weakref.WeakSet[Connection] = weakref.WeakSet()
-"""The loaders' ends of all pipes: a child after fork() has them too, and closes them, or others would not end."""
+"""Loaders' ends of all pipes. A forked child closes its copies; otherwise other workers would not see the pipe
+close."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """What each worker is started with."""
+    """Arguments of each worker."""
 
     fetcher: Fetcher
     streams: bool
-    """Whether the dataset is one that can only be iterated: then each worker iterates over all of its copy."""
+    """Whether the dataset is iterable; then each worker iterates over its whole copy."""
     init: Callable[[int], Any] | None
     seed: int
-    """That of worker 0; the others count on."""
+    """Seed of worker 0; worker i adds i."""
     count: int
 
 
@@ -48,7 +49,7 @@ class Task:
 
 
 def _work(connection: Connection, number: int, task: Task) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the loader's process, which ends its workers.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the loader's process handles Ctrl-C and ends its workers
     for end in list(_ends):
         end.close()
     seed = task.seed + number
@@ -69,7 +70,7 @@ def _work(connection: Connection, number: int, task: Task) -> None:
             else:
                 batch = task.fetcher.by_numbers(*job[1:])
             answer = (_ENDED, None) if batch is END else (_DONE, batch)
-        # NOTE: whatever the user's code raises is raised in the loader's process.
+        # NOTE: any exception of the user's code is raised in the loader's process.
         except Exception as error:
             samples = iter(())
             answer = _FAILED, portable(error)
@@ -78,7 +79,7 @@ def _work(connection: Connection, number: int, task: Task) -> None:
 
 
 def _answer(connection: Connection, number: tuple[int, int], kind: str, value: Any) -> bool:
-    """Sends what has come of a batch, or why that cannot be sent; False where the loader's process is no more."""
+    """Send a batch or its error, or else why that cannot be sent; return False if the loader's process has died."""
     try:
         send(connection, (*number, kind), value)
     except (BrokenPipeError, ConnectionResetError):
@@ -90,14 +91,14 @@ def _answer(connection: Connection, number: tuple[int, int], kind: str, value: A
 
 
 def _prepare(number: int, task: Task, seed: int) -> Exception | None:
-    """Seeds, then the user's function; what that raised."""
+    """Seed the generators and run the user's function; return its exception, if any."""
     random.seed(seed)
     np.random.seed(np.random.SeedSequence(seed).generate_state(4))
     manual_seed(seed)
     try:
         if task.init is not None:
             task.init(number)
-    # NOTE: whatever the user's code raises; the first batch reports it.
+    # NOTE: any exception of the user's code; the first batch reports it.
     except Exception as error:
         error.add_note(f"while worker_init_fn prepared worker {number}")
         return error
@@ -105,7 +106,7 @@ def _prepare(number: int, task: Task, seed: int) -> Exception | None:
 
 
 def _listen(connection: Connection, jobs: queue.SimpleQueue[Any]) -> None:
-    """Takes jobs as they come, so that no one waits for the pipe; ends the process with the loader's."""
+    """Move jobs from the pipe to a queue, which keeps the loader from blocking; exit with the loader's process."""
     while True:
         try:
             job = connection.recv()
@@ -120,21 +121,21 @@ def _listen(connection: Connection, jobs: queue.SimpleQueue[Any]) -> None:
 
 
 class _Plan:
-    """Which worker makes which batch of an epoch, and what has come of them."""
+    """Assignment of an epoch's batches to workers, and their results."""
 
     def __init__(self, orders: Iterator[Any], count: int):
         self._orders = orders
         self._turns = itertools.cycle(range(count))
         self._alive = set(range(count))
         self.owners: list[int] = []
-        """The worker of each batch that was given away."""
+        """Worker of each assigned batch."""
         self.ready: dict[int, tuple[str, Any]] = {}
-        """By number: how a batch ended, and what it is."""
+        """Outcome and value of each received batch, by its number."""
         self.due = 0
-        """The batch that the loader hands on next."""
+        """Number of the batch that the loader yields next."""
 
     def next_job(self) -> tuple[int, int, Any] | None:
-        """The worker whose turn it is, the number of a batch, and its samples; None where there are no more."""
+        """Return (worker, number of the batch, its samples) of the next job; None at the end."""
         order = next(self._orders, END) if self._alive else END
         if order is END:
             return None
@@ -142,7 +143,7 @@ class _Plan:
         return self.owners[-1], len(self.owners) - 1, order
 
     def pop(self) -> tuple[int, str, Any]:
-        """The worker of the batch that is due, how it ended, and what it is."""
+        """Return worker, outcome and value of the due batch."""
         kind, value = self.ready.pop(self.due)
         worker = self.owners[self.due]
         self.due += 1
@@ -152,17 +153,17 @@ class _Plan:
 
 
 class Workers:
-    """The running workers of a loader."""
+    """Running workers of a loader."""
 
     def __init__(self, task: Task, context: Any):
         self._task = task
         self._epoch = 0
-        self._patience = _PATIENCE
+        self._stop_timeout = _STOP_TIMEOUT
         self._members: list[tuple[Any, Connection]] = []
         try:
             for number in range(task.count):
                 self._members.append(self._start(number, context))
-        # NOTE: also Ctrl-C, for nobody else could end the workers that have started; it is raised again.
+        # NOTE: Ctrl-C too, because no other code could end the workers that have started.
         except BaseException:
             self.stop()
             raise
@@ -177,8 +178,8 @@ class Workers:
         except (AttributeError, TypeError, pickle.PicklingError) as error:
             mine.close()
             raise WorkerError(
-                f"a worker cannot be started, since something cannot be sent to it: {error}",
-                remedy="classes and functions at the top of a module, or multiprocessing_context='fork'",
+                f"a worker cannot be started, because its arguments cannot be pickled: {error}",
+                remedy="define classes and functions at the top of a module, or pass multiprocessing_context='fork'",
             ) from error
         finally:
             other.close()
@@ -186,13 +187,15 @@ class Workers:
 
     @property
     def processes(self) -> list[Any]:
-        """The processes, by number."""
+        """Worker processes by number."""
         return [process for process, _ in self._members]
 
     def batches(self, orders: Iterator[Any], prefetch: int, timeout: float) -> Iterator[Any]:
-        """The batches of lists of sample numbers, or of streams, in order; batch n comes from worker n modulo their
-        number, as long as none has ended. Raises what a worker raised, WorkerError for one that is no more, and
-        TimeoutError."""
+        """Yield batches of lists of sample indices, or of streams, in order.
+
+        Batch n comes from worker n modulo their number, as long as none has ended. Raises the exception of a worker,
+        WorkerError if one has died, and TimeoutError.
+        """
         self._epoch += 1
         plan = _Plan(orders, self._task.count)
         for _ in range(prefetch * self._task.count):
@@ -210,7 +213,7 @@ class Workers:
                 yield value
 
     def _give(self, plan: _Plan) -> None:
-        """Sends the next job, where there is one."""
+        """Send the next job, if there is one."""
         if (job := plan.next_job()) is not None:
             worker, number, order = job
             self._send(worker, (self._epoch, number, order))
@@ -222,35 +225,35 @@ class Workers:
             raise self._lost(worker) from None
 
     def _receive(self, timeout: float) -> list[tuple[Any, Any]]:
-        """At least one result."""
+        """Return at least one result."""
         pipes = {connection: number for number, (_, connection) in enumerate(self._members)}
         ends = {process.sentinel: number for number, (process, _) in enumerate(self._members)}
-        there = wait([*pipes, *ends], timeout or None)
-        if not there:
-            self._patience = 0.0
+        signalled = wait([*pipes, *ends], timeout or None)
+        if not signalled:
+            self._stop_timeout = 0.0
             raise TimeoutError(f"no batch came within {timeout} seconds")
-        found = []
+        results = []
         for connection, number in pipes.items():
-            if connection in there:
+            if connection in signalled:
                 try:
-                    found.append(receive(connection))
+                    results.append(receive(connection))
                 except (EOFError, OSError):
                     raise self._lost(number) from None
         for end, number in ends.items():
-            if end in there and not found:
+            if end in signalled and not results:
                 raise self._lost(number)
-        return found
+        return results
 
     def _lost(self, worker: int) -> WorkerError:
         process = self._members[worker][0]
-        process.join(_PATIENCE)
+        process.join(_STOP_TIMEOUT)
         code = process.exitcode
         how = f"ended with exit code {code}"
         if code is not None and code < 0:
             how = f"was killed by signal {-code} ({signal.Signals(-code).name})"
         return WorkerError(
             f"worker {worker} of a loader (process {process.pid}) {how}",
-            remedy="num_workers=0 runs it here; SIGKILL often means that memory was full",
+            remedy="pass num_workers=0 to run it in this process; SIGKILL often means out of memory",
         )
 
     def _raised(self, worker: int, error: BaseException, text: str) -> BaseException:
@@ -258,15 +261,15 @@ class Workers:
         return error
 
     def stop(self) -> None:
-        """Ends the workers, by force those that do not end by themselves."""
+        """Stop the workers, and kill the ones still running after a timeout."""
         members, self._members = self._members, []
         for _, connection in members:
             with contextlib.suppress(OSError):
                 connection.send(None)
             connection.close()
-        until = time.monotonic() + self._patience
+        deadline = time.monotonic() + self._stop_timeout
         for process, _ in members:
-            process.join(max(until - time.monotonic(), 0.01))
+            process.join(max(deadline - time.monotonic(), 0.01))
             if process.is_alive():
                 process.kill()
                 process.join()

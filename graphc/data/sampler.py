@@ -1,4 +1,4 @@
-"""Samplers: in which order a loader reads the samples of a dataset, and how it groups them."""
+"""Samplers: the order in which a loader reads samples, and their grouping to batches."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from graphc.tensors.generator import Generator, default_generator
 
 
 class Sampler:
-    """Yields numbers of samples. Subclasses define ``__iter__``, and ``__len__`` where it is known."""
+    """Iterable of sample indices. Subclasses define ``__iter__``, and ``__len__`` if it is known."""
 
     __class_getitem__ = classmethod(GenericAlias)
 
@@ -25,7 +25,7 @@ class Sampler:
 
 
 class SequentialSampler(Sampler):
-    """All samples in order."""
+    """Indices of all samples in order."""
 
     def __init__(self, data_source: Any):
         self.data_source = data_source
@@ -38,10 +38,10 @@ class SequentialSampler(Sampler):
 
 
 class RandomSampler(Sampler):
-    """Samples in random order, another one each time; the generator's seed decides which.
+    """Random order, a new one in each epoch, seeded by ``generator``.
 
-    Without ``replacement`` each sample comes once before any comes again; ``num_samples`` is how many are drawn in all
-    (default: as many as there are).
+    Without ``replacement`` each sample comes once before any is repeated; ``num_samples`` is the total (default: the
+    number of samples).
     """
 
     def __init__(
@@ -63,15 +63,15 @@ class RandomSampler(Sampler):
         if self.replacement:
             yield from random_bits(self.generator).integers(0, count, self.num_samples).tolist()
             return
-        for left in range(self.num_samples, 0, -max(count, 1)):
-            yield from randperm(count, generator=self.generator).tolist()[:left]
+        for remaining in range(self.num_samples, 0, -max(count, 1)):
+            yield from randperm(count, generator=self.generator).tolist()[:remaining]
 
     def __len__(self) -> int:
         return self.num_samples
 
 
 class SubsetRandomSampler(Sampler):
-    """The samples that ``indices`` lists, in random order."""
+    """Elements of ``indices`` in random order."""
 
     def __init__(self, indices: Sequence[int], generator: Generator | int | None = None):
         self.indices = indices
@@ -85,7 +85,7 @@ class SubsetRandomSampler(Sampler):
 
 
 class WeightedRandomSampler(Sampler):
-    """``num_samples`` samples, each drawn with a probability in proportion to its weight."""
+    """``num_samples`` indices, each drawn with a probability proportional to its weight."""
 
     def __init__(
         self,
@@ -105,8 +105,10 @@ class WeightedRandomSampler(Sampler):
             raise ArgumentError(f"{num_samples} samples cannot be drawn once each, fewer have a weight above 0")
 
     def __iter__(self) -> Iterator[int]:
-        shares = self.weights / self.weights.sum()
-        chosen = random_bits(self.generator).choice(len(shares), self.num_samples, self.replacement, shares)
+        probabilities = self.weights / self.weights.sum()
+        chosen = random_bits(self.generator).choice(
+            len(probabilities), self.num_samples, self.replacement, probabilities
+        )
         yield from chosen.tolist()
 
     def __len__(self) -> int:
@@ -114,7 +116,7 @@ class WeightedRandomSampler(Sampler):
 
 
 class BatchSampler(Sampler):
-    """Lists of ``batch_size`` numbers from another sampler; the last may be shorter unless ``drop_last``."""
+    """Lists of ``batch_size`` indices from another sampler; the last may be shorter unless ``drop_last``."""
 
     def __init__(self, sampler: Iterable[int], batch_size: int, drop_last: bool = False):
         if not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size < 1:
@@ -136,10 +138,11 @@ class BatchSampler(Sampler):
 
 
 class DistributedSampler(Sampler):
-    """The part of the samples that process ``rank`` of ``num_replicas`` reads: every so many-th of all, in an order
-    that all processes agree on. They are those of this process and its group, unless others are given. So that parts
-    are equal, the first samples come again, or with ``drop_last`` the last ones are left out. ``set_epoch`` gives
-    another order. Raises ArgumentError.
+    """Samples that process ``rank`` of ``num_replicas`` reads: every ``num_replicas``-th of an order common to all
+    processes.
+
+    Both default to the values of this process and its group. To make all shares equal, the first samples are repeated,
+    or with ``drop_last`` the last ones are left out. ``set_epoch`` selects another order. Raises ArgumentError.
     """
 
     def __init__(
@@ -155,7 +158,7 @@ class DistributedSampler(Sampler):
         rank = group().rank if rank is None else rank
         if not 0 <= rank < num_replicas:
             raise ArgumentError(
-                f"DistributedSampler: rank {rank} of {num_replicas} processes", remedy="num_replicas=2, rank=0"
+                f"DistributedSampler: rank {rank} of {num_replicas} processes", remedy="pass 0 <= rank < num_replicas"
             )
         self.dataset, self.num_replicas, self.rank = dataset, num_replicas, rank
         self.shuffle, self.seed, self.drop_last, self.epoch = shuffle, seed, drop_last, 0
@@ -163,7 +166,7 @@ class DistributedSampler(Sampler):
         self.total_size = self.num_samples * num_replicas
 
     def set_epoch(self, epoch: int) -> None:
-        """Which order comes next."""
+        """Set the epoch, which determines the next order."""
         self.epoch = epoch
 
     def __iter__(self) -> Iterator[int]:
@@ -178,14 +181,14 @@ class DistributedSampler(Sampler):
 
 
 def generator_of(generator: Generator | int | None) -> Generator:
-    """A generator as users give it: itself, a new one from a seed, or the default one."""
+    """Return a generator: the argument itself, a new one from a seed, or the default one."""
     if isinstance(generator, Generator):
         return generator
     return default_generator if generator is None else Generator().manual_seed(generator)
 
 
 def random_bits(generator: Generator) -> np.random.Generator:
-    """A numpy generator whose seed is the next step of ``generator``."""
+    """Return a numpy generator seeded by the next step of ``generator``."""
     state, _ = generator.draw()
     seed, step = np.asarray(state.detach().numpy()).view(np.uint64).tolist()
     return np.random.default_rng([seed, step])

@@ -38,10 +38,10 @@ def test_chosen_columns(tmp_path: Path):
     assert read_csv(path, columns=["b", 0]).values.tolist() == [[2, 1], [4, 3]]
     assert read_csv(path, columns=["b", "a"]).columns == ("b", "a")
     assert read_csv(path, columns=[-2]).columns == ("b",)
-    with pytest.raises(ArtifactError, match="line 2, column name: 'x' is no float32"):
+    with pytest.raises(ArtifactError, match="line 2, column name: 'x' is not a float32"):
         read_csv(path)
     for column in ("c", 3, -4):
-        with pytest.raises(ArgumentError, match="no one column"):
+        with pytest.raises(ArgumentError, match="no unique column"):
             read_csv(path, columns=[column])
 
 
@@ -60,15 +60,15 @@ def test_empty_entries(tmp_path: Path):
 @pytest.mark.parametrize(
     ("text", "dtype", "message"),
     [
-        ("a\n1_000\n", "float32", "'1_000' is no float32"),
-        ("a\n1.5\n", "int32", "line 2, column a: '1.5' is no int32"),
-        ("a\n300\n", "uint8", "300 lies outside of uint8"),
-        ("a\n-1\n", "uint8", "-1 lies outside of uint8"),
+        ("a\n1_000\n", "float32", "'1_000' is not a float32"),
+        ("a\n1.5\n", "int32", "line 2, column a: '1.5' is not a int32"),
+        ("a\n300\n", "uint8", "300 is out of range for uint8"),
+        ("a\n-1\n", "uint8", "-1 is out of range for uint8"),
         ("a,b\n1,2\n1\n", "float32", "line 3: 1 entries, the first line has 2"),
         ("", "float32", "no rows"),
-        ('a\n"1\n', "float32", "no CSV file"),
-        (b"a\n\xff\n", "float32", "no text in UTF-8"),
-        ("a\n" + "9" * 200_000 + "\n", "float32", "no CSV file: field larger"),
+        ('a\n"1\n', "float32", "not a CSV file"),
+        (b"a\n\xff\n", "float32", "not UTF-8 text"),
+        ("a\n" + "9" * 200_000 + "\n", "float32", "not a CSV file: field larger"),
     ],
 )
 def test_wrong_content(tmp_path: Path, text, dtype, message):

@@ -86,7 +86,7 @@ def test_undefined_methods_say_so():
         Dataset()[0]
     with pytest.raises(NotImplementedError, match="__iter__"):
         iter(IterableDataset())
-    with pytest.raises(ArgumentError, match="no samples by number"):
+    with pytest.raises(ArgumentError, match="no samples by index"):
         IterableDataset()[0]
 
 

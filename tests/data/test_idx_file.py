@@ -56,11 +56,11 @@ def test_every_truncation_is_refused(tmp_path: Path, packed: bool):
     ("data", "text"),
     [
         (encode(np.arange(3)) + b"\0", "the file has more"),
-        (b"\0\0\x07\x01\0\0\0\x01\0", "no IDX file: it begins with 00 00 07 01"),
-        (b"PK\3\4....", "no IDX file"),
-        (bytes([0, 0, 8, 4]) + b"\xff" * 16 + b"\0" * 9, "more than there can be"),
-        (bytes([0, 0, 14, 255]) + b"\0\0\0\1" * 255 + b"\0" * 8, "more than there can be"),
-        (compressed(bytes([0, 0, 8, 1]) + b"\x7f\xff\xff\xff" + b"\0" * 9), "more than there can be"),
+        (b"\0\0\x07\x01\0\0\0\x01\0", "not an IDX file: it begins with 00 00 07 01"),
+        (b"PK\3\4....", "not an IDX file"),
+        (bytes([0, 0, 8, 4]) + b"\xff" * 16 + b"\0" * 9, "more than the file can hold"),
+        (bytes([0, 0, 14, 255]) + b"\0\0\0\1" * 255 + b"\0" * 8, "more than the file can hold"),
+        (compressed(bytes([0, 0, 8, 1]) + b"\x7f\xff\xff\xff" + b"\0" * 9), "more than the file can hold"),
         (compressed(encode(np.arange(9)))[:-8] + b"\0" * 8, "gzip stream is damaged"),
     ],
 )
@@ -99,7 +99,7 @@ def test_digits(tmp_path: Path):
 def test_files_that_do_not_belong_together(tmp_path: Path, labels: np.ndarray):
     write_mnist(tmp_path)
     (tmp_path / "train-labels-idx1-ubyte").write_bytes(encode(labels))
-    with pytest.raises(ArtifactError, match="no pair of MNIST files"):
+    with pytest.raises(ArtifactError, match="not a pair of MNIST files"):
         MNIST(tmp_path)
 
 
@@ -107,5 +107,5 @@ def test_lengths_are_products_in_exact_arithmetic(tmp_path: Path):
     shape = (1 << 31, 1 << 31, 4)
     assert math.prod(shape) % (1 << 64) == 0
     (tmp_path / "a").write_bytes(bytes([0, 0, 8, 3]) + b"".join(n.to_bytes(4) for n in shape))
-    with pytest.raises(ArtifactError, match="more than there can be"):
+    with pytest.raises(ArtifactError, match="more than the file can hold"):
         read_idx(tmp_path / "a")

@@ -254,5 +254,5 @@ def test_wrong_options(options):
 
 def test_streams_have_an_order_of_their_own():
     for options in ({"shuffle": True}, {"sampler": [1]}, {"batch_sampler": [[1]]}):
-        with pytest.raises(ArgumentError, match="order of its own"):
+        with pytest.raises(ArgumentError, match="its own order"):
             DataLoader(Stream(4), **options)

@@ -238,7 +238,7 @@ def test_what_cannot_be_sent_to_a_worker_is_reported():
     class Local(Numbers):
         pass
 
-    with pytest.raises(WorkerError, match="cannot be sent") as caught:
+    with pytest.raises(WorkerError, match="cannot be pickled") as caught:
         list(DataLoader(Local(4), 1, num_workers=1, multiprocessing_context="spawn"))
     assert "fork" in str(caught.value)
     batch = next(iter(DataLoader(Local(4), 1, num_workers=1, multiprocessing_context="fork")))

@@ -55,8 +55,8 @@ def test_columns_without_a_choice_have_the_names_of_the_inputs(tmp_path: Path):
         ("z=0,x=1", "names 'z', which is not an input"),
         ("x=0,x=1", "names an input twice"),
         ("x=3..1,y=0", "run backwards"),
-        ("x=7,y=0", "no one column 7"),
-        ("x=c,y=0", "no one column 'c'"),
+        ("x=7,y=0", "no unique column 7"),
+        ("x=c,y=0", "no unique column 'c'"),
     ],
 )
 def test_wrong_columns_are_told(columns: str, message: str, tmp_path: Path):
@@ -100,7 +100,7 @@ def test_what_is_no_data_is_told(tmp_path: Path):
     (tmp_path / "a.bin").write_bytes(b"abcd")
     with pytest.raises(ArgumentError, match="has no arrays by name"):
         open_data(str(tmp_path / "a.bin"), INPUTS)
-    with pytest.raises(ArtifactError, match="no IDX file"):
+    with pytest.raises(ArtifactError, match="not an IDX file"):
         open_data(f"x={tmp_path}/a.bin", INPUTS)
     with pytest.raises(ArgumentError, match="no pictures in folders of classes"):
         open_data(str(tmp_path), (TensorSpec("x", "f32", (2, 1, 4, 4)), INPUTS[1]))

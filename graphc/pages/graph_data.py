@@ -1,4 +1,4 @@
-"""Graphs as the plain data of a page: each distinct node is written once, however many graphs it stands in."""
+"""Graphs as the plain data of a page; each distinct node is stored once for all graphs."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from graphc.pages.from_graph import kind_of
 from graphc.passes.base import held_graphs
 
 Record = dict[str, Any]
-"""A node: ``key`` says which one it is, in all graphs; ``op``, ``kind`` (its colour), ``path`` (the groups that it lies
-in), ``results`` ([name, type] each), ``operands`` (names of results, or literals), and where there are some ``attrs``,
-``line`` (the user's file and line), ``weights`` (it is memory, which its readers show)."""
+"""Data of a node: ``key`` identifies it in all graphs; ``op``, ``kind`` (its colour), ``path`` (the groups around it),
+``results`` ([name, type] each), ``operands`` (names of results, or literals), and optionally ``attrs``, ``line`` (the
+user's file and line), ``weights`` (it is memory, shown with its readers)."""
 LONGEST = 400
 """Characters of an attribute that are shown."""
 MEMORY = frozenset({"param", "state", "weight"})
 
 
 class Recorder:
-    """Collects graphs."""
+    """Collector of graphs, with shared records of equal nodes."""
 
     def __init__(self) -> None:
         self.records: list[Record] = []
         self.graphs: list[list[int]] = []
-        """Numbers of records, in the order of the nodes."""
+        """Indices of records, in the order of the nodes."""
         self.lines: dict[str, str] = {}
-        """The text of the user's lines, by file and line."""
+        """Source lines of the user, by file and line."""
         self._numbers: dict[str, int] = {}
         self._lists: dict[tuple[int, ...], int] = {}
 
     def add(self, graph: Graph) -> int:
-        """Takes a graph as it is now; returns its number. Equal graphs have one number."""
+        """Add the current state of a graph and return its index; equal graphs have one index."""
         records = [*_inputs(graph), *self._nodes(graph, "", ())]
         for index, value in enumerate(graph.outputs):
             name = "output" if len(graph.outputs) == 1 else f"output {index}"
@@ -52,35 +52,36 @@ class Recorder:
             self.records.append(record)
         return self._numbers[text]
 
-    def _nodes(self, graph: Graph, prefix: str, around: tuple[str, ...]) -> list[Record]:
-        """The nodes of a graph whose values have names that begin so, and of the graphs that they hold."""
-        found: list[Record] = []
+    def _nodes(self, graph: Graph, prefix: str, enclosing: tuple[str, ...]) -> list[Record]:
+        """Return the nodes of a graph and of the graphs in their attributes; ``prefix`` precedes the names of
+        values."""
+        records: list[Record] = []
         for node in graph.nodes():
             if node.results and node.results[0].is_scalar_constant:
                 continue
-            held = held_graphs(node)
+            inner_graphs = held_graphs(node)
             module = node.location.module
-            path = (*around, *(() if around else groups_of(module)))
-            if held:
-                found += self._holder(node, held, prefix, (*path, f"{node.op.name} %{node.results[0].name}"))
+            path = (*enclosing, *(() if enclosing else groups_of(module)))
+            if inner_graphs:
+                records += self._holder(node, inner_graphs, prefix, (*path, f"{node.op.name} %{node.results[0].name}"))
             else:
-                found.append(self._record(node, prefix, path))
-        return found
+                records.append(self._record(node, prefix, path))
+        return records
 
-    def _holder(self, node: Node, held: tuple[str, ...], prefix: str, path: tuple[str, ...]) -> list[Record]:
-        """A node that holds graphs: what it gives them, these, and what it makes of their results."""
+    def _holder(self, node: Node, attributes: tuple[str, ...], prefix: str, path: tuple[str, ...]) -> list[Record]:
+        """Return the records of a node with inner graphs: its operands, the graphs, and its results."""
         record = self._record(node, prefix, path)
         results, record["results"] = record["results"], [[f"{record['key']}.given", ""]]
-        found, ends = [record], []
-        for name in held:
+        records, ends = [record], []
+        for name in attributes:
             own, inner, body = inside_of(node, name, prefix), (*path, name), node.attrs[name]
-            found += [_begin(value, own, record["results"][0][0], inner) for value in body.inputs]
-            found += self._nodes(body, own, inner)
+            records += [_begin(value, own, record["results"][0][0], inner) for value in body.inputs]
+            records += self._nodes(body, own, inner)
             ends.append(_end(f"{own}results", "results", list(body.outputs), own, inner))
             ends[-1]["results"] = [[f"{own}results", ""]]
-            found.append(ends[-1])
+            records.append(ends[-1])
         end: Record = {"key": f"{record['key']}.results", "op": "results", "kind": "output", "path": list(path)}
-        return [*found, end | {"results": results, "operands": [e["key"] for e in ends]}]
+        return [*records, end | {"results": results, "operands": [e["key"] for e in ends]}]
 
     def _record(self, node: Node, prefix: str, path: tuple[str, ...]) -> Record:
         key = node_key(node, prefix)
@@ -99,38 +100,40 @@ class Recorder:
     def _line(self, location: Location) -> str:
         if not location.file:
             return ""
-        place = f"{location.file}:{location.line}"
-        if place not in self.lines:
-            self.lines[place] = linecache.getline(location.file, location.line).strip()
-        return place
+        position = f"{location.file}:{location.line}"
+        if position not in self.lines:
+            self.lines[position] = linecache.getline(location.file, location.line).strip()
+        return position
 
 
 def node_key(node: Node, prefix: str = "") -> str:
-    """What a node is called in all graphs: its first value, or what it writes to."""
+    """Return the key of a node in all graphs: its first result, or the operand to which it writes."""
     return prefix + node.results[0].name if node.results else f"{node.op.name} {prefix}{node.operands[0].name}"
 
 
 def inside_of(node: Node, attribute: str, prefix: str = "") -> str:
-    """How the names begin of values in a graph that a node holds."""
+    """Return the prefix of names of values in an inner graph of a node."""
     return f"{prefix}{node.results[0].name}.{attribute}."
 
 
 def groups_of(module: str) -> list[str]:
-    """The groups of a module path: its parts; of a name of a node with slashes, as ONNX files have them, those before
-    the last."""
+    """Return the groups of a module path: its components.
+
+    Names of nodes with slashes, as in ONNX files, give the components before the last.
+    """
     if "/" in module:
-        return [part for part in module.split("/")[:-1] if part]
+        return [name for name in module.split("/")[:-1] if name]
     return module.split(".") if module else []
 
 
 def _inputs(graph: Graph) -> list[Record]:
-    found: list[Record] = []
+    records: list[Record] = []
     for value in graph.inputs:
         cls = input_class(value)
         record: Record = {"key": value.name, "op": input_path(value) or value.name, "kind": cls, "path": []}
         record |= {"results": [[value.name, str(value.type)]], "operands": []}
-        found.append(record | ({"weights": True} if cls in MEMORY else {}))
-    return found
+        records.append(record | ({"weights": True} if cls in MEMORY else {}))
+    return records
 
 
 def _begin(value: Value, prefix: str, holder: str, path: tuple[str, ...]) -> Record:
@@ -147,7 +150,7 @@ def _end(key: str, name: str, values: list[Value], prefix: str, path: tuple[str,
 
 
 def _operand(value: Value, prefix: str) -> str:
-    """The name of a value; the literal of a scalar, which is no name as it has brackets."""
+    """Return the name of a value; the literal of a scalar, which differs from a name by its parentheses."""
     return print_operand(value, lambda v: prefix + v.name)
 
 

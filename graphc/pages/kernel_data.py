@@ -1,4 +1,4 @@
-"""Kernels as the plain data of a page: what each call does, which nodes went into it, and how long it takes."""
+"""Kernels as the plain data of a page: the function of each call, the nodes fused into it, and its time."""
 
 from __future__ import annotations
 
@@ -16,48 +16,53 @@ from graphc.passes.base import held_graphs
 
 
 def kernels_data(stages: Stages, times: Profile | None) -> dict[str, Any]:
-    """``kernels``, one per call in the order in which they run; ``texts``, the loop nests by the kernel's name; and
-    with times ``profile``, the figures of the whole call."""
+    """Return the data of all kernels of a program.
+
+    ``kernels`` has an entry per call in the order of execution, ``texts`` the loop nests by kernel name, and
+    ``profile`` the figures of the whole call if ``times`` is given.
+    """
     program = stages.scheduled
     nodes = _nodes_by_value(stages.optimized)
-    spent = {call.report.number: call for call in times.calls} if times else {}
+    time_of = {call.report.number: call for call in times.calls} if times else {}
     kernels = []
     for report, call in zip(explain(stages).calls, program.calls, strict=True):
-        kernels.append(_kernel(report, _nodes_of(call, nodes), spent.get(report.number)))
+        kernels.append(_kernel(report, _nodes_of(call, nodes), time_of.get(report.number)))
     texts = {kernel.name: "\n".join(line for line, _ in kernel_lines(kernel)) for kernel in program.kernels}
     return {"kernels": kernels, "texts": texts, "profile": _profile(times)}
 
 
 def _nodes_by_value(graph: Graph) -> dict[str, list[tuple[str, Node]]]:
-    """Key and node by the names of values as calls of kernels have them: of what a node holds they begin with its name.
-    Values of several branches may have one."""
-    found: dict[str, list[tuple[str, Node]]] = {}
+    """Return (key, node) by the names of values in kernel calls.
+
+    Values in inner graphs of a node are prefixed with its name. Values of several branches may have the same name.
+    """
+    nodes: dict[str, list[tuple[str, Node]]] = {}
     pending = [("", "", graph)]
     while pending:
-        start, prefix, present = pending.pop()
-        for node in present.nodes():
+        start, prefix, current = pending.pop()
+        for node in current.nodes():
             for value in node.results:
-                found.setdefault(start + value.name, []).append((node_key(node, prefix), node))
+                nodes.setdefault(start + value.name, []).append((node_key(node, prefix), node))
             inner = f"{start}{node.results[0].name}." if node.results else ""
             pending += [(inner, inside_of(node, name, prefix), node.attrs[name]) for name in held_graphs(node)]
-    return found
+    return nodes
 
 
 def _nodes_of(call: Call, nodes: dict[str, list[tuple[str, Node]]]) -> list[tuple[str, Node]]:
-    """What a call computes; where branches have values of one name, those of the branch that its flag chooses."""
+    """Return the nodes of a call; of nodes in several branches, only the branch that its flag selects."""
     flags = tuple(f"{axis.flag}." for axis in call.loops if axis.flag)
-    found: dict[tuple[str, Node], None] = {}
+    unique: dict[tuple[str, Node], None] = {}
     for name in call.values:
-        known = nodes.get(name, [])
-        chosen = [pair for pair in known if pair[0].startswith(flags)] if len(known) > 1 else known
-        found.update(dict.fromkeys(chosen or known[:1]))
-    return list(found)
+        candidates = nodes.get(name, [])
+        chosen = [pair for pair in candidates if pair[0].startswith(flags)] if len(candidates) > 1 else candidates
+        unique.update(dict.fromkeys(chosen or candidates[:1]))
+    return list(unique)
 
 
 def _kernel(report: KernelReport, nodes: list[tuple[str, Node]], time: KernelTime | None) -> dict[str, Any]:
     products = [key for key, node in nodes if node.op.has(Trait.CONTRACTION)]
     keys = [key for key, _ in nodes]
-    found: dict[str, Any] = {
+    data: dict[str, Any] = {
         "number": report.number,
         "name": report.kernel,
         "kind": report.kind,
@@ -74,15 +79,15 @@ def _kernel(report: KernelReport, nodes: list[tuple[str, Node]], time: KernelTim
     }
     if time is not None:
         best, low, high = time.spread
-        found |= {"seconds": time.seconds, "share": time.share, "resolved": time.resolved}
-        found |= {"best": best, "low": low, "high": high}
-        found |= {"peak": time.peak_fraction, "copy": time.copy_fraction}
-    return found
+        data |= {"seconds": time.seconds, "share": time.share, "resolved": time.resolved}
+        data |= {"best": best, "low": low, "high": high}
+        data |= {"peak": time.peak_fraction, "copy": time.copy_fraction}
+    return data
 
 
 def _profile(times: Profile | None) -> dict[str, Any] | None:
     if times is None:
         return None
     machine = {"flops": times.machine.flops, "bandwidth": times.machine.bandwidth}
-    whole = {"seconds": times.seconds, "kernels": times.kernels, "rounds": times.rounds, "overhead": times.overhead}
-    return {**whole, "resolution": times.resolution, "stamp": times.stamp, **machine}
+    call = {"seconds": times.seconds, "kernels": times.kernels, "rounds": times.rounds, "overhead": times.overhead}
+    return {**call, "resolution": times.resolution, "stamp": times.stamp, **machine}

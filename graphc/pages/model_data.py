@@ -1,4 +1,4 @@
-"""What a page shows of a model: the graph before and after every pass, its kernels, and their times where asked for."""
+"""Data of a model's page: the graph before and after every pass, its kernels, and optionally their times."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Look:
     name: str = "look"
 
     def run(self, graph: Graph) -> PassResult:
-        """Changes nothing."""
+        """Pass the graph to ``take`` and change nothing."""
         self.take(graph)
         return PassResult(graph, 0)
 
@@ -45,11 +45,11 @@ def view_data(
     classes: Mapping[str, str] | None = None,
     measure: Callable[[Stages], Profile | None] | None = None,
 ) -> dict[str, Any]:
-    """The data of a page, which JSON can hold; without ``measure`` the same for the same model in every process.
+    """Return the JSON-compatible data of a page; without ``measure`` it is deterministic.
 
-    ``weights`` are the arrays of params and states by path; what the graph only reads becomes part of the code.
-    ``classes`` are those of modules by path. ``measure`` times the kernels of the compile that it is given.
-    Raises what compiling raises.
+    ``weights`` are the arrays of params and states by path; arrays without writes in the graph become constants of the
+    code. ``classes`` are the classes of modules by path. ``measure`` returns the kernel times of a compiled program.
+    Raises the errors of compilation.
     """
     recorder, graphs = Recorder(), list[int]()
     frozen = freeze(graph, weights)

@@ -1,4 +1,4 @@
-"""The page itself: the data of a model and the program that shows them, in one file that needs nothing else."""
+"""HTML page of a model: data and scripts in one self-contained file."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any
 
 STYLE = "page.css"
 SCRIPTS = ("graph.js", "layout.js", "draw.js", "panel.js", "page.js")
-"""In the order in which they stand in the page: each uses what stands before it."""
+"""In the order of the page: each script uses the ones before it."""
 BODY = "page.html"
 _FOLDER = Path(__file__).parent
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
-"""What the browser lets the page do: it loads nothing, and evaluates no text."""
+"""Content security policy: the page loads nothing and evaluates no strings."""
 
 
 def page(data: dict[str, Any]) -> str:
-    """The page of what ``view_data`` gives, as HTML."""
-    # NOTE: in a script only "<" could end it, and JSON may write that in this way.
+    """Return the HTML page of the data of ``view_data``."""
+    # NOTE: "</script>" in the data would end the script element, so "<" is escaped, as JSON permits.
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
     script = "\n".join(map(_read, SCRIPTS))
     return (

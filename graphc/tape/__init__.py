@@ -1,1 +1,1 @@
-"""What tensors carry for derivatives: nodes, modes, tangents, and handles of hooks."""
+"""Autograd state of tensors: nodes, modes, tangents, and hook handles."""

@@ -1,4 +1,4 @@
-"""``autocast``: inside, products of f32 tensors take factors in f16 or bf16."""
+"""``autocast``: round the f32 operands of products to f16 or bf16."""
 
 from __future__ import annotations
 
@@ -16,28 +16,29 @@ _DEFAULTS = {"cpu": bfloat16, "cuda": float16}
 
 
 class autocast(_Mode):
-    """Inside, or in a decorated function, matrix products, convolutions, ``F.linear`` and attention round f32 operands
-    to ``dtype`` (f16 or bf16) first and give results of that type, sums being f32; losses take f16 and bf16 as f32 and
-    give f32. All else follows from the types of its operands. The lists are those that PyTorch has for the CPU, on
-    every device.
+    """Round f32 operands of matrix products, convolutions, ``F.linear`` and attention to ``dtype`` (f16 or bf16).
 
-    ``dtype`` is bf16 for ``device_type="cpu"`` and f16 for ``"cuda"`` where it is not given. f64 stays f64. Gradients
-    have the types of what they are gradients of. A ``dtype`` that is neither warns, as PyTorch's does, and changes
-    nothing. ``cache_enabled`` is taken and asks for nothing: compiled code rounds a weight once.
+    Use it as a context manager or decorator. Those operations return ``dtype`` and sum in f32; losses convert f16 and
+    bf16 to f32 and return f32. All other types follow from the operands. The lists of operations are PyTorch's lists
+    for the CPU, on every device. ``dtype`` defaults to bf16 for ``device_type="cpu"`` and f16 for ``"cuda"``. f64 is
+    not rounded. Gradients have the types of their tensors. Any other ``dtype`` warns, as in PyTorch, and has no effect.
+    ``cache_enabled`` is accepted without effect: compiled code rounds a weight once.
     """
 
     def __init__(
         self, device_type: str = "cpu", dtype: Any = None, enabled: bool = True, cache_enabled: bool | None = None
     ):
-        self.device = _known(device_type)
+        self.device = _device_kind(device_type)
         self.fast_dtype: DType = _DEFAULTS[self.device] if dtype is None else dtype_of(dtype)
         self.enabled = bool(enabled)
         if self.enabled and self.fast_dtype.kind != "h":
-            warnings.warn(f"autocast: factors of {self.fast_dtype.name} are none that are narrower", stacklevel=2)
+            warnings.warn(
+                f"autocast: dtype {self.fast_dtype.name} is neither f16 nor bf16 and has no effect", stacklevel=2
+            )
             self.enabled = False
 
     def clone(self) -> autocast:
-        """A fresh manager of the same setting."""
+        """Return a new manager with the same settings."""
         return type(self)(self.device, self.fast_dtype, self.enabled)
 
     def __enter__(self) -> autocast:  # type: ignore[override]
@@ -51,23 +52,23 @@ class autocast(_Mode):
         mutation_epoch.note()
 
 
-def _known(device_type: Any) -> str:
+def _device_kind(device_type: Any) -> str:
     kind = device_type.type if isinstance(device_type, device) else device_type
     if kind not in _DEFAULTS:
-        raise ArgumentError(f"autocast: no device type {device_type!r}", remedy="'cpu' or 'cuda'")
+        raise ArgumentError(f"autocast: no device type {device_type!r}", remedy="use 'cpu' or 'cuda'")
     return kind
 
 
 def is_autocast_enabled(device_type: str | None = None) -> bool:
-    """Whether factors of products are rounded here; all device types have one setting."""
+    """Return whether operands of products are rounded here; all device types share one setting."""
     return autocast_dtype() is not None
 
 
 def get_autocast_dtype(device_type: str = "cpu") -> DType:
-    """The type that factors become, or the one they would become where autocast is off."""
-    return autocast_dtype() or _DEFAULTS[_known(device_type)]
+    """Return the type to which operands are rounded, or the default one if autocast is off."""
+    return autocast_dtype() or _DEFAULTS[_device_kind(device_type)]
 
 
 def is_autocast_available(device_type: str) -> bool:
-    """Whether there is such a device type."""
+    """Return whether the device type is known."""
     return device_type in _DEFAULTS

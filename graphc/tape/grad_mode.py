@@ -1,4 +1,4 @@
-"""Switches that say whether operations are recorded for gradients: no_grad, enable_grad, inference_mode."""
+"""Modes that control the recording of operations for gradients: no_grad, enable_grad, inference_mode."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ _enabled: ContextVar[bool] = ContextVar("graphc_grad_enabled", default=True)
 _inference: ContextVar[bool] = ContextVar("graphc_inference_mode", default=False)
 
 _anomaly: ContextVar[tuple[bool, bool]] = ContextVar("graphc_anomaly", default=(False, True))
-"""Whether anomalies are looked for, and whether NaN is one."""
+"""Whether anomalies are detected, and whether NaN counts as one."""
 
 is_grad_enabled: Callable[[], bool] = _enabled.get
-"""True where operations on tensors that require gradients are recorded (per thread and task)."""
+"""Return whether operations on tensors that require gradients are recorded (per thread and task)."""
 is_inference_mode_enabled: Callable[[], bool] = _inference.get
-"""True inside inference_mode."""
+"""Return whether inference_mode is active."""
 
 
 class _Mode:
-    """A context manager that is also a decorator (of functions and generator functions)."""
+    """Context manager, also usable as a decorator of functions and generator functions."""
 
     def __enter__(self) -> None:
         raise NotImplementedError
@@ -32,7 +32,7 @@ class _Mode:
         raise NotImplementedError
 
     def clone(self) -> _Mode:
-        """A fresh manager of the same setting, one for each call of a decorated function."""
+        """Return a new manager with the same setting, for a call of a decorated function."""
         return type(self)()
 
     def __call__(self, function: F) -> F:
@@ -47,7 +47,7 @@ class _Mode:
         return wrapped  # type: ignore[return-value]
 
     def _around_generator(self, function: Any) -> Any:
-        """The mode holds while the generator runs and not where its consumer does."""
+        """Apply the mode while the generator runs, but not while its consumer does."""
 
         @functools.wraps(function)
         def wrapped(*args: Any, **kwargs: Any) -> Any:
@@ -64,7 +64,7 @@ class _Mode:
                 except GeneratorExit:
                     generator.close()
                     raise
-                # NOTE: whatever is thrown into the generator is for the function.
+                # NOTE: any exception thrown into the generator is passed on to the function.
                 except BaseException as error:
                     send = functools.partial(generator.throw, error)
 
@@ -82,13 +82,13 @@ class _GradMode(_Mode):
 
 
 def _decorates(cls: type, function: Any) -> Any:
-    """``@no_grad`` without parentheses decorates as ``@no_grad()`` does."""
+    """Support ``@no_grad`` without parentheses, like ``@no_grad()``."""
     mode = object.__new__(cls)
     return mode if function is None else _Mode.__call__(mode, function)
 
 
 class no_grad(_GradMode):
-    """Operations inside are not recorded, so their results do not require gradients."""
+    """Disable recording: results of operations do not require gradients."""
 
     _value = False
 
@@ -97,14 +97,14 @@ class no_grad(_GradMode):
 
 
 class enable_grad(_GradMode):
-    """Operations inside are recorded again."""
+    """Enable recording again, for example inside no_grad."""
 
     def __new__(cls, function: Any = None) -> Any:
         return _decorates(cls, function)
 
 
 class set_grad_enabled(_Mode):
-    """Switches recording on or off at once; as a context manager it restores the previous mode at its end."""
+    """Switch recording on or off at once; as a context manager, restore the previous mode at the end."""
 
     def __init__(self, mode: bool):
         self.mode = bool(mode)
@@ -118,7 +118,7 @@ class set_grad_enabled(_Mode):
         _enabled.set(self._previous)
 
     def clone(self) -> set_grad_enabled:
-        """A manager of the same mode."""
+        """Return a manager with the same mode."""
         return set_grad_enabled(self.mode)
 
     def __call__(self, function: F) -> F:
@@ -127,20 +127,21 @@ class set_grad_enabled(_Mode):
 
 
 class inference_mode(_Mode):
-    """As no_grad, and tensors made inside keep no version counter: they can never be saved for a gradient."""
+    """Disable recording like no_grad, and version counters: tensors created inside can never be saved for a
+    gradient."""
 
     def __new__(cls, mode: Any = True) -> Any:
-        made = object.__new__(cls)
+        manager = object.__new__(cls)
         if isinstance(mode, bool):
-            made.mode = mode
-            return made
-        made.mode = True
-        return _Mode.__call__(made, mode)
+            manager.mode = mode
+            return manager
+        manager.mode = True
+        return _Mode.__call__(manager, mode)
 
     mode: bool
 
     def clone(self) -> inference_mode:
-        """A manager of the same mode."""
+        """Return a manager with the same mode."""
         return inference_mode(self.mode)
 
     def __enter__(self) -> None:
@@ -152,14 +153,16 @@ class inference_mode(_Mode):
 
 
 class detect_anomaly(_Mode):
-    """Operations inside remember their lines, and a backward pass that fails or (with ``check_nan``) makes a NaN names
-    the line of the operation whose gradient it was. Slow; for looking for an error."""
+    """Record the line of each operation, and name it if a backward pass fails or (with ``check_nan``) gives a NaN.
+
+    Slow; for debugging.
+    """
 
     def __init__(self, check_nan: bool = True):
         self.check_nan = check_nan
 
     def clone(self) -> detect_anomaly:
-        """A manager of the same setting."""
+        """Return a manager with the same setting."""
         return detect_anomaly(self.check_nan)
 
     def __enter__(self) -> None:
@@ -170,7 +173,7 @@ class detect_anomaly(_Mode):
 
 
 class set_detect_anomaly:
-    """Switches ``detect_anomaly`` on or off at once; as a context manager it restores the previous mode at its end."""
+    """Switch ``detect_anomaly`` on or off at once; as a context manager, restore the previous mode at the end."""
 
     def __init__(self, mode: bool, check_nan: bool = True):
         self._previous = _anomaly.get()
@@ -184,10 +187,10 @@ class set_detect_anomaly:
 
 
 def is_anomaly_enabled() -> bool:
-    """True inside ``detect_anomaly``."""
+    """Return whether ``detect_anomaly`` is active."""
     return _anomaly.get()[0]
 
 
 def is_anomaly_check_nan_enabled() -> bool:
-    """True where a NaN in a gradient is an anomaly."""
+    """Return whether a NaN in a gradient counts as an anomaly."""
     return _anomaly.get()[1]

@@ -1,4 +1,4 @@
-"""Handles that remove hooks, and the strict mode in which a hook may only look."""
+"""Handles for removing hooks, and strict mode, in which hooks must not change anything."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from graphc.ops import dispatch
 
 
 class RemovableHandle:
-    """Takes a hook out of its dictionary again.
+    """Handle that removes a hook from its dictionary.
 
-    ``handle = RemovableHandle(hooks); hooks[handle.id] = hook``. Ids are unique in the process. The dictionary is held
-    weakly, so it must be one that can be (an OrderedDict). Also a context manager that removes the hook at its end.
-    ``extra`` are further such dictionaries, from which the id is removed as well.
+    ``handle = RemovableHandle(hooks); hooks[handle.id] = hook``. Ids are unique in the process. The dictionary is
+    referenced weakly, so its class must support that (an OrderedDict does). As a context manager, it removes the hook
+    at the end. ``extra`` are further dictionaries from which the id is removed.
     """
 
     _ids = itertools.count()
@@ -30,7 +30,7 @@ class RemovableHandle:
         self._extra = tuple(weakref.ref(e) for e in (extra if isinstance(extra, (list, tuple)) else (extra,)))
 
     def remove(self) -> None:
-        """Removes the hook; a second call does nothing."""
+        """Remove the hook; a second call does nothing."""
         for reference in (self._hooks, *self._extra):
             hooks = reference()
             if hooks is not None and self.id in hooks:
@@ -49,25 +49,24 @@ class RemovableHandle:
         self.id, hooks, extra = state
         self._hooks = weakref.ref(OrderedDict() if hooks is None else hooks)
         self._extra = tuple(weakref.ref(OrderedDict() if e is None else e) for e in extra)
-        # Ids that come from another process stay free here.
+        # New ids must not collide with an id that was unpickled from another process.
         RemovableHandle._ids = itertools.count(max(self.id + 1, next(RemovableHandle._ids)))
 
 
 def note_traced() -> None:
-    """Notes in a trace that a hook is given to one of its tensors: gradients from outside will not call it."""
-    noted = getattr(dispatch.current(), "hooked", None)
-    if noted is not None:
-        noted.append(capture(current_path()))
+    """Record in the current trace that one of its tensors got a hook: gradients from outside will not call it."""
+    locations = getattr(dispatch.current(), "hooked", None)
+    if locations is not None:
+        locations.append(capture(current_path()))
 
 
 _strict: ContextVar[bool] = ContextVar("graphc_strict_hooks", default=False)
 
 
 class strict:
-    """Switches to the rule that a hook is a monitor: it may neither return a value nor write to what it is given.
+    """Restrict hooks to monitoring: a hook must neither return a value nor write to its arguments, else HookError.
 
-    Takes effect at once; as a context manager it restores the previous mode at its end. ``strict(False)`` switches
-    back. A hook that breaks the rule raises HookError.
+    Takes effect at once; as a context manager, restores the previous mode at the end. ``strict(False)`` switches back.
     """
 
     def __init__(self, enabled: bool = True):
@@ -82,12 +81,12 @@ class strict:
 
 
 def is_strict() -> bool:
-    """True while hooks may only look."""
+    """Return whether hooks must only monitor."""
     return _strict.get()
 
 
 def call_hook(hook: Any, *arguments: Any) -> Any:
-    """Calls ``hook(*arguments)`` and returns its result; in strict mode raises HookError when it is no monitor."""
+    """Return ``hook(*arguments)``; in strict mode raise HookError unless the hook only monitors."""
     if not _strict.get():
         return hook(*arguments)
     before = _versions(arguments)
@@ -107,15 +106,15 @@ def call_hook(hook: Any, *arguments: Any) -> Any:
 
 
 def _versions(tree: Any) -> list[tuple[int, int]]:
-    """Identity and version (see ``TensorBase``) of every tensor in nested tuples, lists and dictionaries."""
-    found: list[tuple[int, int]] = []
-    open_: list[Any] = [tree]
-    while open_:
-        item = open_.pop()
+    """Return identity and version (see ``TensorBase``) of every tensor in nested tuples, lists and dictionaries."""
+    versions: list[tuple[int, int]] = []
+    pending: list[Any] = [tree]
+    while pending:
+        item = pending.pop()
         if isinstance(item, (tuple, list)):
-            open_.extend(reversed(item))
+            pending.extend(reversed(item))
         elif isinstance(item, dict):
-            open_.extend(item.values())
+            pending.extend(item.values())
         elif counter := getattr(item, "_counter", None):
-            found.append((id(item), counter[0]))
-    return found
+            versions.append((id(item), counter[0]))
+    return versions

@@ -1,4 +1,4 @@
-"""The hooks through which tensors go that are saved for a backward pass."""
+"""Pack and unpack hooks of tensors saved for a backward pass."""
 
 from __future__ import annotations
 
@@ -9,4 +9,4 @@ from typing import Any
 saving: ContextVar[tuple[Callable[[Any], Any], Callable[[Any], Any]] | None] = ContextVar(
     "graphc_saved_tensors_hooks", default=None
 )
-"""The innermost hooks through which saved tensors go: (pack, unpack)."""
+"""Innermost hooks of saved tensors: (pack, unpack)."""

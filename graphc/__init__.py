@@ -1,5 +1,5 @@
-"""graphc compiles PyTorch-style modules to native code; eager tensors, autograd and modules are its front end."""
-# ruff: noqa: F401  (what type checkers are shown is in graphc/front.py or in _LATER)
+"""Compiler of PyTorch-style modules to native code, with eager tensors, autograd and modules as front end."""
+# ruff: noqa: F401  (imports for type checkers; at run time the names come from graphc/front.py or _LATER)
 
 from __future__ import annotations
 
@@ -245,7 +245,7 @@ _FUNCTIONAL = (
     *("max_pool1d", "max_pool2d", "max_pool3d", "pairwise_distance", "pdist", "pixel_shuffle", "pixel_unshuffle"),
     *("prelu", "rms_norm", "rrelu", "rrelu_", "selu", "selu_", "threshold", "threshold_"),
 )
-"""Functions that PyTorch has here and in ``nn.functional``."""
+"""Functions that PyTorch has both here and in ``nn.functional``."""
 _REORDERED = (
     *("affine_grid_generator", "alpha_dropout", "alpha_dropout_", "batch_norm", "binary_cross_entropy_with_logits"),
     *("constant_pad_nd", "cosine_embedding_loss", "ctc_loss", "dropout", "dropout_", "embedding"),
@@ -253,7 +253,7 @@ _REORDERED = (
     *("kl_div", "layer_norm", "lstm_cell", "margin_ranking_loss", "poisson_nll_loss", "rnn_relu_cell"),
     *("rnn_tanh_cell", "triplet_margin_loss"),
 )
-"""Those that have other arguments here."""
+"""Functions of ``nn.functional`` that have other arguments here."""
 _LATER |= {name: f"graphc.nn.functional:{name}" for name in _FUNCTIONAL}
 _LATER |= {name: f"graphc.nn.functional.reordered:{name}" for name in _REORDERED}
 _LATER |= {
@@ -270,9 +270,9 @@ _LATER |= {
 """Loaded at first use, to keep the import of graphc short; the imports above say the same to type checkers."""
 
 _INTERNAL = ("TYPE_CHECKING", "annotations", "deferred", "exports", "ModuleType", "set_html_printer")
-"""Names here that are for this package only."""
+"""Names for this package only."""
 _ALONE = ("errors", "get_num_threads", "load", "set_num_threads")
-"""What programs use that run a model file: they start without all that makes and trains one."""
+"""Names for programs that only run model files: loading them does not load the front end."""
 
 __getattr__ = exports(__name__, globals(), _LATER, "graphc.front", alone=_ALONE, hidden=("map",))
 _warn_of_other_distributions()
@@ -280,6 +280,6 @@ _warn_of_other_distributions()
 
 def __dir__() -> list[str]:
     named = {*__getattr__("__all__")}
-    held = {n for n, v in globals().items() if not (n.startswith("_") or isinstance(v, ModuleType))}
+    public = {n for n, v in globals().items() if not (n.startswith("_") or isinstance(v, ModuleType))}
     special = {n for n in globals() if n.startswith("__")}
-    return sorted(named | special | held - {*_INTERNAL})
+    return sorted(named | special | public - {*_INTERNAL})

@@ -1,4 +1,4 @@
-"""Runs the command line as ``python -m graphc``."""
+"""Command line as ``python -m graphc``."""
 
 from __future__ import annotations
 

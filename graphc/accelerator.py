@@ -1,4 +1,4 @@
-"""The import path of PyTorch for whichever kind of device there is besides the CPU: here GPUs."""
+"""PyTorch's import path for the device kind other than the CPU: GPUs."""
 
 from graphc.calls.gpus import (
     current_accelerator,

@@ -1,4 +1,4 @@
-"""The import path that users know for mixed precision: ``autocast`` and ``GradScaler``."""
+"""PyTorch's import path for mixed precision: ``autocast`` and ``GradScaler``."""
 
 from graphc.optim.loss_scale import GradScaler
 from graphc.tape.autocast import autocast, is_autocast_available

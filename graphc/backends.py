@@ -1,7 +1,7 @@
-"""The import path of PyTorch for libraries that compute: which there are (none besides graphc), and their switches.
+"""PyTorch's import path for numerical libraries: which ones exist (none here), and their switches.
 
-A switch may be set, since what it asks for is there: a ``benchmark`` is a choice that graphc makes when it compiles,
-results are ``deterministic`` anyway, and ``allow_tf32`` allows less than f32, which is not made use of.
+Switches may be set without effect: graphc makes the choice of ``benchmark`` at compile time, results are
+``deterministic`` in any case, and ``allow_tf32`` would permit less than f32, which graphc does not use.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ def _no_version() -> None:
     """None: graphc does not use it."""
 
 
-def _made(name: str, switches: dict[str, Any] | None = None, **parts: Any) -> Switches:
+def _switches(name: str, switches: dict[str, Any] | None = None, **members: Any) -> Switches:
     path = f"{__name__}.{name}"
-    parts = {"is_available": _absent} | parts
-    return sys.modules.setdefault(path, Switches(path, f"Switches of {name}.", switches or {}, **parts))  # type: ignore[return-value]
+    members = {"is_available": _absent} | members
+    return sys.modules.setdefault(path, Switches(path, f"Switches of {name}.", switches or {}, **members))  # type: ignore[return-value]
 
 
-cudnn = _made(
+cudnn = _switches(
     "cudnn",
     {"enabled": True, "benchmark": False, "benchmark_limit": 10, "deterministic": False, "allow_tf32": True},
     version=_no_version,
 )
 _REDUCED = {f"allow_{kind}_reduced_precision_reduction": True for kind in ("fp16", "bf16")}
 _ATTENTION = {f"{kind}_sdp": True for kind in ("flash", "mem_efficient", "math", "cudnn")}
-_attention = _made("cuda.attention", _ATTENTION)
+_attention = _switches("cuda.attention", _ATTENTION)
 
 
 def _enabled(name: str) -> dict[str, Any]:
@@ -48,15 +48,15 @@ def _enabled(name: str) -> dict[str, Any]:
     }
 
 
-cuda = _made(
+cuda = _switches(
     "cuda",
-    matmul=_made("cuda.matmul", {"allow_tf32": False, **_REDUCED}),
+    matmul=_switches("cuda.matmul", {"allow_tf32": False, **_REDUCED}),
     is_built=devices.is_available,
     is_available=devices.is_available,
     **{name: function for kind in _ATTENTION for name, function in _enabled(kind).items()},
 )
-mps = _made("mps", is_built=_absent)
-mkl = _made("mkl")
-mkldnn = _made("mkldnn", {"enabled": True, "deterministic": False, "allow_tf32": True})
-openmp = _made("openmp")
-opt_einsum = _made("opt_einsum", {"enabled": True, "strategy": "auto"})
+mps = _switches("mps", is_built=_absent)
+mkl = _switches("mkl")
+mkldnn = _switches("mkldnn", {"enabled": True, "deterministic": False, "allow_tf32": True})
+openmp = _switches("openmp")
+opt_einsum = _switches("opt_einsum", {"enabled": True, "strategy": "auto"})

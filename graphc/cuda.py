@@ -1,4 +1,4 @@
-"""The import path that users know for what concerns GPUs: which there are, their memory, waiting for them."""
+"""PyTorch's import path for GPUs: devices, memory, synchronization."""
 
 from graphc.calls.gpus import (
     Event,

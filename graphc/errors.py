@@ -1,4 +1,4 @@
-"""The import path that users know for the exceptions of graphc."""
+"""Public import path of graphc's exceptions."""
 
 from graphc.base.errors import *  # noqa: F403
 from graphc.base.errors import __all__ as __all__

@@ -1,4 +1,4 @@
-"""The import path that users know for discrete Fourier transforms."""
+"""PyTorch's import path for discrete Fourier transforms."""
 
 from graphc.tensors.fourier import (
     fft,

@@ -1,4 +1,4 @@
-"""The names of the package that are there together: tensors, what makes them, and functions of them."""
+"""Names of the package loaded together: tensors, their constructors, and functions of them."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ for _module in (
 ):
     __all__ += _module.__all__  # pyright: ignore[reportUnsupportedDunderAll]
 
-# As PyTorch names them; only `graphc.float` and so on, not what `from graphc import *` brings.
+# PyTorch's names, as `graphc.float` and so on; `from graphc import *` does not import them.
 float, double, half = float32, float64, float16
 int, long, short, bool = int32, int64, int16, bool_
 cfloat, cdouble, complex = complex64, complex128, complex_numbers.complex

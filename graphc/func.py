@@ -1,4 +1,4 @@
-"""The import path that users know for functions of functions: derivatives, and modules as functions of parameters."""
+"""PyTorch's import path for function transforms: derivatives, and modules as functions of parameters."""
 
 from graphc.autograd.jacobian import hessian, jacfwd, jacrev
 from graphc.autograd.transforms import grad, grad_and_value, jvp, linearize, vjp

@@ -1,4 +1,4 @@
-"""The import path that users know for hooks: handles, strict hooks, those that compiled code holds, and taps."""
+"""Import path for hooks: handles, strict mode, hooks in compiled code, and taps."""
 
 from graphc.nn.compiled_hooks import traced_hook as traced
 from graphc.tape.hooks import RemovableHandle, strict

@@ -1,4 +1,4 @@
-"""The functions of which pickles hold the path."""
+"""Functions whose path pickles contain."""
 
 from graphc.base.public import call, new
 

@@ -1,4 +1,4 @@
-"""The import path of PyTorch for the state of random numbers."""
+"""PyTorch's import path for random state."""
 
 from graphc.tensors.generator import (
     default_generator,

@@ -1,4 +1,4 @@
-"""Special functions under the names of torch.special; those that are methods of tensors are the same functions."""
+"""Special functions under the names of ``torch.special``, aliases of tensor methods among them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The import path of PyTorch for what tests of programs use."""
+"""PyTorch's import path for helpers of tests."""
 
 from graphc.tensors.closeness import assert_close
 

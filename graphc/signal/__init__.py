@@ -1,4 +1,4 @@
-"""Signals, as ``torch.signal`` names it: windows."""
+"""Signal processing under the names of ``torch.signal``: windows."""
 
 from graphc.signal import windows
 

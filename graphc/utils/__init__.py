@@ -1,4 +1,4 @@
-"""Import paths that users of PyTorch know; what they hand on lies elsewhere."""
+"""PyTorch's import paths ``torch.utils.*``, which re-export names of other packages."""
 
 from graphc.utils import checkpoint, data
 

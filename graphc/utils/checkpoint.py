@@ -1,4 +1,4 @@
-"""The import path of PyTorch for checkpoints."""
+"""PyTorch's import path for activation checkpoints."""
 
 from graphc.control.checkpoint import checkpoint, checkpoint_sequential
 

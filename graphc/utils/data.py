@@ -1,4 +1,4 @@
-"""The import path of PyTorch for datasets, samplers and loaders."""
+"""PyTorch's import path for datasets, samplers and loaders."""
 
 from graphc import data
 from graphc.base.lazy import known_as

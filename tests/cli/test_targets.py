@@ -210,7 +210,7 @@ def test_weights_in_shards_and_folders(models: Path, tmp_path: Path):
     load_weights(other, folder)
     np.testing.assert_array_equal(other.fc.weight.numpy(force=True), net.fc.weight.numpy(force=True))
     (folder / "2.bin").unlink()
-    with pytest.raises(ArtifactError, match=r"1 are not there: 2\.bin"):
+    with pytest.raises(ArtifactError, match=r"1 of the 2 files that it names are missing: 2\.bin"):
         load_weights(other, folder / "pytorch_model.bin.index.json")
 
 
@@ -244,7 +244,7 @@ def test_wrong_weights(models: Path, tmp_path: Path):
     with pytest.raises(FileNotFoundError):
         load_weights(net, tmp_path / "missing.npz")
     (tmp_path / "w.h5").write_bytes(b"")
-    with pytest.raises(ArtifactError, match="no file of weights but empty"):
+    with pytest.raises(ArtifactError, match="not a file of weights, but empty"):
         load_weights(net, tmp_path / "w.h5")
     for name in ("bad.npz", "bad.gcm", "bad.pt"):
         (tmp_path / name).write_bytes(b"bad")

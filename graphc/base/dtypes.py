@@ -68,7 +68,7 @@ class DType:
         """The complex type whose real and imaginary parts have this type; raises DTypeError if none has."""
         dtype = {"f32": complex64, "f64": complex128}.get(self.name)
         if dtype is None:
-            raise DTypeError(f"there are no complex numbers of {self.name}", remedy="use f32 or f64")
+            raise DTypeError(f"{self.name} has no complex type", remedy="use f32 or f64")
         return dtype
 
     @property

@@ -60,4 +60,4 @@ def without_hints(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
 def check_format(name: str, value: Any) -> None:
     """Raise ArgumentError unless the value is a memory format or None."""
     if value is not None and not isinstance(value, memory_format):
-        raise ArgumentError(f"{name}: {value!r} is no memory format", remedy="pass graphc.contiguous_format")
+        raise ArgumentError(f"{name}: {value!r} is not a memory format", remedy="pass graphc.contiguous_format")

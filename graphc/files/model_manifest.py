@@ -146,7 +146,7 @@ class EntrySpec:
     uses: tuple[str, ...] = ()
     """Paths of the params and states that it takes, in the order of its graph; all entries share these tensors."""
     writes: tuple[str, ...] = ()
-    """Those of ``uses`` that it writes, sorted."""
+    """Paths in ``uses`` that it writes, sorted."""
     data: dict[str, str] = field(default_factory=dict)
     """Names of tensors in the section ``data``, by key of a constant that the graph's text refers to."""
     derivative: DerivativeSpec | None = None

@@ -55,19 +55,19 @@ class Layout(NamedTuple):
     """Offsets of words in objects, in bytes; None if this interpreter has no such word."""
 
     ob_type: int | None
-    """Of any object: its class."""
+    """Class of any object."""
     ob_ref: int | None
-    """Of a cell: the object that it refers to."""
+    """Content of a cell."""
     function_fields: tuple[int, ...] | None
-    """Of a function: ``func_code``, ``func_defaults`` and ``func_kwdefaults``."""
+    """``func_code``, ``func_defaults`` and ``func_kwdefaults`` of a function."""
     list_fields: tuple[int, int] | None
-    """Of a list: ``ob_size`` and ``ob_item``, the number and the address of its items."""
+    """``ob_size`` and ``ob_item`` of a list, the number and the address of its items."""
     ma_version_tag: int | None
-    """Of a dict: a number that is new after each change."""
+    """Version of a dict, a new number after each change."""
     dict_fields: tuple[int, int] | None
-    """Of a dict: ``ma_used``, the number of entries, and ``ma_keys``, the address of the entries."""
+    """``ma_used`` and ``ma_keys`` of a dict, the number and the address of its entries."""
     tp_version_tag: int | None
-    """Of a class: a number that each change of the class or a base clears; the next attribute lookup sets a new one."""
+    """Version of a class: each change of the class or a base clears it, the next attribute lookup sets a new one."""
 
 
 NOTHING = Layout(None, None, None, None, None, None, None)

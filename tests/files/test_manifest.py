@@ -118,12 +118,12 @@ def test_manifests_without_named_dimensions_do_not_say_so():
 @pytest.mark.parametrize(
     ("field", "value", "message"),
     [
-        ("arena", "64*time*tim", "is no size of the dimensions batch, time"),
-        ("arena", "time // 0", "is no size"),
-        ("arena", "(time + batch)*(time + batch)*(time + batch)", "is no size"),
-        ("arena", "__import__('os')", "is no size"),
+        ("arena", "64*time*tim", "is not a size of the dimensions batch, time"),
+        ("arena", "time // 0", "is not a size"),
+        ("arena", "(time + batch)*(time + batch)*(time + batch)", "is not a size"),
+        ("arena", "__import__('os')", "is not a size"),
         ("arena", "time" * 5000, "at most 16384"),
-        ("arena", "1 +", "is no size"),
+        ("arena", "1 +", "is not a size"),
         ("constants", "time", "wrong type"),
         ("dims", [], "dims declares none"),
         (

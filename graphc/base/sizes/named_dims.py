@@ -94,7 +94,7 @@ def parse_size(text: str, by_name: Mapping[str, Dimension]) -> Any:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         size = None
     if str(size) != text:
-        raise ArgumentError(f"{text[:60]!r} is no size of the dimensions {', '.join(by_name) or '(none)'}")
+        raise ArgumentError(f"{text[:60]!r} is not a size of the dimensions {', '.join(by_name) or '(none)'}")
     return size
 
 

@@ -48,7 +48,7 @@ class NumberRecord:
         self._slots: list[Any] = []
         """Constants by slot; None for inputs and results."""
         self._roots: list[frozenset[int]] = []
-        """By slot: the indices of the input numbers that it depends on."""
+        """Indices of the input numbers that each slot depends on."""
         self.steps: list[Step] = []
         self.inputs: dict[tuple[int, Any], Any] = {}
         """Values in the graph, by slot and element type, for slots that tensor operations use."""

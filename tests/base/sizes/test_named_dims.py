@@ -37,7 +37,7 @@ def test_a_size_is_read_from_its_text():
     "text", ["", "n", "batch*", "batch + 0", "2*(batch + 1)", "batch // 0", "batch ** 2", "f(batch)", "1.5", "(" * 3000]
 )
 def test_other_texts_are_no_sizes(text: str):
-    with pytest.raises(ArgumentError, match="is no size of the dimensions batch"):
+    with pytest.raises(ArgumentError, match="is not a size of the dimensions batch"):
         parse_size(text, dimensions([BATCH]))
 
 

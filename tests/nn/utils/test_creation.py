@@ -17,5 +17,5 @@ def test_a_module_is_made_as_its_class_makes_it():
 def test_a_memory_format_changes_no_module():
     net = nn.Conv2d(1, 2, 3)
     assert nn.utils.convert_conv2d_weight_memory_format(net, graphc.channels_last) is net
-    with pytest.raises(ArgumentError, match="no memory format"):
+    with pytest.raises(ArgumentError, match="not a memory format"):
         nn.utils.convert_conv3d_weight_memory_format(net, "channels_last_3d")

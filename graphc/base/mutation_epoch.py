@@ -1,4 +1,4 @@
-"""Mutation epoch: a counter of changes to modules and tensors. While it is unchanged, no guard needs to be checked."""
+"""Mutation epoch: the number of changes to modules and tensors; while it stays the same, no guard is checked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of the ops that user code defines in this process. A model file names them, and lacks their rules."""
+"""Names of the ops that user code defines in this process; model files contain the names, but not the rules."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Stable names in pickles: classes are stored under their public path, ``graphc.nn.Linear``, which stays when modules
-move."""
+"""Stable names in pickles: the public path of a class, ``graphc.nn.Linear``, which stays when modules move."""
 
 from __future__ import annotations
 

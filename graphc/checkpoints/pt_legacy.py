@@ -1,5 +1,4 @@
-"""Reader of PyTorch's format before version 1.6, which ``torch.save`` can still write: pickles, then bytes of
-storages."""
+"""Reader of PyTorch's format before version 1.6, still an option of ``torch.save``: pickles, then storages."""
 
 from __future__ import annotations
 

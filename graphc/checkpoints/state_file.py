@@ -1,5 +1,4 @@
-"""State dictionaries and nested checkpoints in files: the suffix selects the format to write, the content the one to
-read."""
+"""State dictionaries and nested checkpoints in files, written by suffix and read by content."""
 
 from __future__ import annotations
 

@@ -1,2 +1,1 @@
-"""File formats: containers, archives, NumPy's files, manifests; readers check every size before they allocate
-memory."""
+"""File formats: containers, archives, NumPy's files, manifests; sizes are checked before memory is allocated."""

@@ -1,5 +1,4 @@
-"""Assumptions of a trace about symbolic sizes: comparisons answered for some sizes, each with the line that needed
-it."""
+"""Assumptions of a trace about symbolic sizes: comparisons answered for example sizes, with the lines that asked."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class Nccl:
         self.rank, self.size = host.rank, host.size
         self._device = device
         self._library = cuda.nccl()
-        with cuda.told("NCCL cannot connect the processes"), device.current():
+        with cuda.driver_errors("NCCL cannot connect the processes"), device.current():
             mine = self._library.get_unique_id() if host.rank == 0 else None
             self._connection = self._library.NcclCommunicator(host.size, host.gather_objects(mine)[0], host.rank)
         self._stream = device.second_stream()
@@ -88,7 +88,7 @@ class Nccl:
         """Asks for a collective between what the device was asked for before and what it is asked for next."""
         if not source.size:
             return
-        with cuda.told("a collective of NCCL has failed"), self._device.current():
+        with cuda.driver_errors("a collective of NCCL has failed"), self._device.current():
             self._stream.follow()
             call(source.address, result.address, *rest, self._stream.address)
             # NOTE: memory that is given back goes to work on the device's stream, which waits for this one from here.

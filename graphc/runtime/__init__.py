@@ -1,1 +1,1 @@
-"""Loads native code, checks arguments, and calls it; needs no compiler."""
+"""Runtime: loads native code, checks arguments, and calls it. It needs no compiler."""

@@ -1,4 +1,4 @@
-"""Memory of calls: aligned arrays, addresses of arrays, and scratch memory that is used again."""
+"""Memory of calls: aligned arrays, addresses of arrays, and reusable scratch memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WORD = ctypes.sizeof(ctypes.c_size_t)
 
 
 def _probe() -> int:
-    """Offset of the data pointer in an ndarray object, or -1 where objects are laid out in another way."""
+    """Return the offset of the data pointer in an ndarray object, or -1 for an unknown object layout."""
     arrays = [np.zeros(5, np.float32), np.zeros((2, 3), np.int8)[1:], np.zeros(())]
     for offset in range(_WORD, 8 * _WORD, _WORD):
         if all(_word(id(a) + offset).value == a.ctypes.data for a in arrays):
@@ -26,7 +26,7 @@ def _probe() -> int:
 
 
 DATA_OFFSET = _probe()
-"""Where an ndarray keeps its data pointer (reading it there takes a sixth of the time of ``ndarray.ctypes``)."""
+"""Offset of the data pointer in an ndarray object. Reading it there takes a sixth of the time of ``ndarray.ctypes``."""
 
 
 _UINT8 = np.dtype(np.uint8)
@@ -45,7 +45,7 @@ address_of: Callable[[np.ndarray], int] = _fast_address if DATA_OFFSET > 0 else 
 
 
 def empty(shape: tuple[int, ...], dtype: np.dtype, nbytes: int) -> np.ndarray:
-    """An uninitialised dense array of ``nbytes`` bytes, 64-byte aligned when it is large."""
+    """Return an uninitialised dense array of ``nbytes`` bytes, 64-byte aligned when it is large."""
     if nbytes < ALIGN_FROM:
         return np.empty(shape, dtype)
     block = np.empty(nbytes + ALIGNMENT, _UINT8)
@@ -53,9 +53,10 @@ def empty(shape: tuple[int, ...], dtype: np.dtype, nbytes: int) -> np.ndarray:
 
 
 def empty_together(kinds: Sequence[tuple[tuple[int, ...], np.dtype, int]]) -> list[np.ndarray]:
-    """Uninitialised dense arrays of these (shape, element type, bytes), each 64-byte aligned, in one block of memory,
-    which stays as long as one of them does. Where a block is large, numpy asks the system for large pages: these are
-    read in order up to twice as fast as as many arrays of their own, each of which is too small for them."""
+    """Return uninitialised dense arrays of these (shape, element type, bytes), each 64-byte aligned, in one block of
+    memory. The block lives as long as one of them does. For a large block, numpy asks the system for large pages.
+    Reading these in order is up to twice as fast as reading separate arrays, each of which is too small for large
+    pages."""
     block = np.empty(sum(align_up(nbytes) for _, _, nbytes in kinds) + ALIGNMENT, _UINT8)
     start, arrays = -address_of(block) % ALIGNMENT, []
     for shape, dtype, nbytes in kinds:
@@ -65,7 +66,7 @@ def empty_together(kinds: Sequence[tuple[tuple[int, ...], np.dtype, int]]) -> li
 
 
 def aligned(array: np.ndarray) -> np.ndarray:
-    """A dense array with the same content that starts at a multiple of 64: the same one where it already does."""
+    """Return a dense array with the same content that starts at a multiple of 64: ``array`` itself if it does."""
     if array.flags.c_contiguous and address_of(array) % ALIGNMENT == 0:
         return array
     block = np.empty(array.nbytes + ALIGNMENT, np.uint8)
@@ -82,18 +83,18 @@ class Arena:
     def __init__(self, size: int):
         self._block = np.empty(size + ALIGNMENT, np.uint8)
         self.address = align_up(address_of(self._block))
-        """A multiple of 64."""
+        """Address of the first byte, a multiple of 64."""
         self.size = size
-        """Bytes from there on."""
+        """Number of bytes from ``address`` on."""
 
 
 def align_up(address: int) -> int:
-    """The next multiple of 64."""
+    """Return the next multiple of 64."""
     return address + -address % ALIGNMENT
 
 
 class ArenaPool:
-    """Arenas that are not in use. A call takes the one used last, so a thread that calls again meets warm memory.
+    """Idle arenas. A call takes the one used last, so a thread that calls again meets warm memory.
 
     There are at most as many arenas as calls that ever ran at the same time.
     """
@@ -102,7 +103,7 @@ class ArenaPool:
         self._free: list[Arena] = []
 
     def take(self, size: int) -> Arena:
-        """An arena of at least ``size`` bytes, for this caller alone until ``give`` is called."""
+        """Return an arena of at least ``size`` bytes, for this caller alone until ``give`` is called."""
         try:
             # NOTE: list.pop and list.append are atomic, so threads need no lock.
             arena = self._free.pop()
@@ -111,16 +112,16 @@ class ArenaPool:
         return arena if arena.size >= size else Arena(size)
 
     def give(self, arena: Arena) -> None:
-        """Puts an arena back."""
+        """Put an arena back."""
         self._free.append(arena)
 
     def clear(self) -> None:
-        """Frees the arenas that are not in use."""
+        """Free the idle arenas."""
         self._free.clear()
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the arenas that are not in use."""
+        """Bytes of the idle arenas."""
         return sum(arena.size for arena in self._free)
 
 

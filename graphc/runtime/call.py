@@ -26,7 +26,7 @@ from graphc.runtime.interrupts import run_interruptibly
 from graphc.runtime.loader import Library
 
 OWN_ARENA = 1 << 18
-"""Bytes up to which scratch memory belongs to the program; larger arenas are shared by all programs."""
+"""Maximum bytes of scratch memory that a program owns. All programs share the larger arenas."""
 Explain = Callable[[Sequence[Any], Mapping[str, np.ndarray]], GraphcError | None]
 _NDARRAY = np.ndarray
 _DENSE = 0x101
@@ -34,7 +34,7 @@ _DENSE = 0x101
 
 
 class Frame:
-    """Table of addresses of one call at a time, and the params and states that it points to."""
+    """Address table of one call at a time, with the params and states it points to."""
 
     __slots__ = (
         *("address", "arena", "bound", "copies", "last", "plain"),
@@ -42,39 +42,40 @@ class Frame:
     )
 
     def __init__(self, count: int):
-        """The table has ``count`` words, and one more."""
+        """The table has ``count`` words and one more at its end."""
         self.pointers = (ctypes.c_size_t * (count + 1))()
         self.address = ctypes.addressof(self.pointers)
         self.last = ctypes.c_size_t.from_buffer(self.pointers, count * ctypes.sizeof(ctypes.c_size_t))
-        """The word behind all others, which programs with polls have."""
+        """The extra word, which programs with polls use."""
         self.status = (ctypes.c_uint8 * 1)()
-        """Not 0 after a call that stopped because a check failed; who sees it sets it back."""
+        """Not 0 after a call that a failed check stopped; the reader resets it."""
         self.arena: Arena | None = None
-        """Scratch memory, when it is so small that each frame has its own."""
+        """Scratch memory of this frame, if it is small enough."""
         self.plain = False
-        """Whether a call is nothing but the native entry: no copies, no arena to take."""
+        """Whether a call only runs the native entry: no copies, no shared arena."""
         self.sizes: CallSizes | None = None
-        """The sizes of the call before."""
+        """Sizes of the previous call."""
         self.source: tuple[np.ndarray, ...] | None = None
-        """The tuple that was bound last, None when it was no tuple."""
+        """The tuple that was bound last; None if it was not a tuple."""
         self.bound: tuple[np.ndarray, ...] | None = None
-        """Its arrays; they stay alive because their addresses are in use."""
+        """Arrays of the last binding, kept alive because the table holds their addresses."""
         self.copies: list[tuple[np.ndarray, np.ndarray, bool]] = []
         """(array, dense copy, written) of each bound array that is not dense."""
         self.starts: list[int] = []
-        """Where the memory of written params and states starts, in order."""
+        """Start addresses of written params and states, in ascending order."""
         self.stops: list[int] = []
 
     def writes(self, start: int, size: int) -> bool:
-        """Whether the program writes to some of the ``size`` bytes from ``start`` on through a param or state."""
+        """Return whether the program writes to some of the ``size`` bytes from ``start`` on through a param or
+        state."""
         at = bisect_right(self.starts, start + size - 1) - 1
         return size > 0 and at >= 0 and self.stops[at] > start
 
 
 class Executable(Checks):
-    """A native program with its constants, callable from several threads at once.
+    """Native program with its constants, callable from several threads at once.
 
-    A program that writes to states must not run twice at a time on the same states; that is up to the caller.
+    Two calls at a time must not write to the same states; the caller ensures that.
     """
 
     def __init__(self, manifest: Manifest, library: Library, constants: np.ndarray):
@@ -89,19 +90,19 @@ class Executable(Checks):
         """Address of the entry."""
         self._constants = aligned(constants)
         self.sizes = SizesOfCalls(manifest)
-        """The sizes that a call has."""
+        """Computes the sizes of each call."""
         self._fixed = self.sizes.fixed
         self._ends = tuple(slots[b.name] for b in (*self.inputs, *self.outputs))
         self.given_slots: tuple[int, ...] = ()
-        """Of params and states that calls give the addresses of (``give_at``)."""
-        self._places = tuple((slots[b.name], numpy_type(b), b.shape, b) for b in self.bound)
+        """Table words of the params and states whose addresses calls pass (``give_at``)."""
+        self._bound_layouts = tuple((slots[b.name], numpy_type(b), b.shape, b) for b in self.bound)
         self.arena_slot = next((slots[b.name] for b in manifest.of_class("arena")), -1)
         self.status_slot = next((slots[b.name] for b in manifest.of_class("status")), -1)
         self.explain: Explain | None = None
-        """Says which check fails for inputs and bound arrays."""
+        """Returns the error for the check that fails on these inputs and bound arrays."""
         self._constant_slots = tuple((slots[b.name], b.offset) for b in manifest.of_class("constant"))
         self.interruptible = manifest.nanoseconds >= INTERRUPTIBLE_NS
-        """Whether Ctrl-C ends a call early, see runtime.interrupts."""
+        """Whether Ctrl-C ends a call early; see runtime.interrupts."""
         self._writes_bound = any(b.written for b in self.bound)
         self._paths = tuple(b.path for b in self.bound)
         self._frames: list[Frame] = []
@@ -113,7 +114,7 @@ class Executable(Checks):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of code, constants, and scratch memory that is its own."""
+        """Bytes of code, constants, and the program's own scratch memory."""
         if self._fixed is None:
             own = sum(frame.arena.size for frame in self._frames if frame.arena is not None)
         else:
@@ -121,7 +122,7 @@ class Executable(Checks):
         return self._library.nbytes + self._constants.nbytes + own
 
     def __call__(self, *inputs: Any) -> list[np.ndarray]:
-        """Runs a program without params and states."""
+        """Run a program without params and states."""
         return self.run(inputs)
 
     def run(
@@ -129,15 +130,15 @@ class Executable(Checks):
         inputs: Sequence[Any],
         bound: Sequence[np.ndarray] = (),
         out: Sequence[np.ndarray] | None = None,
-        given: Mapping[str, int] | None = None,
+        dim_sizes: Mapping[str, int] | None = None,
     ) -> list[np.ndarray]:
-        """Runs the program and returns its outputs in order, freshly allocated or the arrays in ``out``.
+        """Run the program and return its outputs in order: newly allocated arrays, or those in ``out``.
 
-        ``bound`` holds the arrays of ``self.bound``; states are written in place. The quickest way to pass them is the
-        same tuple in each call. ``given`` holds the sizes of named dimensions where no input tells them. An input that
-        is not dense, or of the other byte order, is copied. Raises ArgumentError (count, kind, overlap), DTypeError and
-        ShapeError; nothing has been written then. Raises IndexRangeError for an index or label out of range; no param
-        or state has been written then.
+        ``bound`` holds the arrays of ``self.bound``; states are written in place. Passing the same tuple in each call
+        is fastest. ``dim_sizes`` holds the sizes of named dimensions that no input determines. Inputs that are not
+        dense, or of the other byte order, are copied. Raises ArgumentError (count, kind, overlap), DTypeError and
+        ShapeError before anything is written. Raises IndexRangeError for an index or label out of range, before any
+        param or state is written.
         """
         try:
             frame = self._frames.pop()
@@ -146,10 +147,10 @@ class Executable(Checks):
         try:
             if bound is not frame.source:
                 self._bind(frame, bound)
-            sizes = self._fixed or (self._sizes_of(inputs) if given is None else self.sizes.of_values(given))
+            sizes = self._fixed or (self._sizes_of(inputs) if dim_sizes is None else self.sizes.of_values(dim_sizes))
             if sizes is not frame.sizes:
                 self.fit(frame, sizes)
-            kept = self._take_inputs(frame, sizes, inputs)
+            copies = self._take_inputs(frame, sizes, inputs)
             results = self._allocate(frame, sizes) if out is None else self._take_out(frame, sizes, list(out))
             if frame.plain:
                 self._entry(frame.address)
@@ -158,21 +159,24 @@ class Executable(Checks):
             if frame.status[0]:
                 frame.status[0] = 0
                 raise self._stopped(inputs, bound)
-            del kept
+            del copies
         finally:
             self._frames.append(frame)
         return results
 
     def give_at(self, paths: Sequence[str]) -> None:
-        """Has calls of ``run_at`` give the addresses of the params and states of these paths behind those of the
-        inputs, and ``inputs`` their arrays; they are no bound arrays from now on. To be called before any other."""
-        slots = dict(zip(self._paths, self._places, strict=True))
+        """Make callers of ``run_at`` pass the addresses of these params and states after those of the inputs, and their
+        arrays at the end of ``inputs``. They stop being bound arrays. Call this before any other method."""
+        slots = dict(zip(self._paths, self._bound_layouts, strict=True))
         self.given_slots = tuple([slots[path][0] for path in paths])
         count = len(self.inputs)
         self._ends = (*self._ends[:count], *self.given_slots, *self._ends[count:])
-        kept = [i for i, path in enumerate(self._paths) if path not in paths]
-        self.bound, self._places = tuple([self.bound[i] for i in kept]), tuple([self._places[i] for i in kept])
-        self._paths = (*[self._paths[i] for i in kept], *paths)
+        remaining = [i for i, path in enumerate(self._paths) if path not in paths]
+        self.bound, self._bound_layouts = (
+            tuple([self.bound[i] for i in remaining]),
+            tuple([self._bound_layouts[i] for i in remaining]),
+        )
+        self._paths = (*[self._paths[i] for i in remaining], *paths)
         self._writes_bound = any(b.written for b in self.bound)
 
     def run_at(
@@ -182,9 +186,12 @@ class Executable(Checks):
         bound: tuple[np.ndarray, ...],
         inputs: Callable[[], Sequence[Any]],
     ) -> None:
-        """Runs the program on memory of others, for which the caller answers: addresses of the inputs and then of the
-        outputs, dense, of the declared types and ``sizes``, apart from what is written. A number lies there as an i64.
-        ``inputs`` makes what ``run`` takes, for the message of an error; raises what ``run`` does."""
+        """Run the program on unchecked memory of the caller.
+
+        ``addresses`` holds the inputs' addresses, then the outputs'. The arrays are dense, of the declared types and
+        ``sizes``, and do not overlap outputs and written states. An integer input is an i64 in memory. ``inputs``
+        returns the arguments of ``run`` for an error message. Raises what ``run`` does.
+        """
         try:
             frame = self._frames.pop()
         except IndexError:
@@ -203,13 +210,13 @@ class Executable(Checks):
                 self._execute(frame, sizes)
             if frame.status[0]:
                 frame.status[0] = 0
-                given, count = inputs(), len(self.inputs)
-                raise self._stopped(given[:count], (*bound, *given[count:]))
+                arguments, count = inputs(), len(self.inputs)
+                raise self._stopped(arguments[:count], (*bound, *arguments[count:]))
         finally:
             self._frames.append(frame)
 
     def _sizes_of(self, inputs: Sequence[Any]) -> CallSizes:
-        """The sizes of a call of a program with named dimensions."""
+        """Return the sizes of a call of a program with named dimensions."""
         if len(inputs) != len(self.inputs):
             raise self.wrong_count("input", self.inputs, len(inputs))
         for array, spec in zip(inputs, self.inputs, strict=True):
@@ -222,7 +229,7 @@ class Executable(Checks):
             raise
 
     def fit(self, frame: Frame, sizes: CallSizes) -> None:
-        """Makes a frame, in which no call is, fit for calls of these sizes."""
+        """Fit an idle frame to calls of these sizes."""
         for word, size in sizes.words:
             frame.pointers[word] = size
         if (
@@ -238,11 +245,11 @@ class Executable(Checks):
         frame.plain = (own or self.arena_slot < 0) and not frame.copies and not self.interruptible
 
     def _take_inputs(self, frame: Frame, sizes: CallSizes, inputs: Sequence[Any]) -> list[np.ndarray]:
-        """Points the frame to the inputs; returns the copies that must live until the call is over."""
+        """Point the frame to the inputs. Return the copies that must live until the call ends."""
         if len(inputs) != len(sizes.inputs):
             raise self.wrong_count("input", self.inputs, len(inputs))
         pointers = frame.pointers
-        kept: list[np.ndarray] = []
+        copies: list[np.ndarray] = []
         for array, (slot, dtype, shape, spec) in zip(inputs, sizes.inputs):  # noqa: B905 (strict costs 0.2 us)
             if (
                 type(array) is not _NDARRAY
@@ -251,11 +258,11 @@ class Executable(Checks):
                 or array.flags.num & _DENSE != _DENSE
             ):
                 array = self._convert(spec, array)
-                kept.append(array)
+                copies.append(array)
             pointers[slot] = address_of(array)
         if self._writes_bound:
-            self._separate(frame, sizes, kept)
-        return kept
+            self._separate(frame, sizes, copies)
+        return copies
 
     def _allocate(self, frame: Frame, sizes: CallSizes) -> list[np.ndarray]:
         results = []
@@ -267,8 +274,8 @@ class Executable(Checks):
         return results
 
     def outputs_together(self, apart: Sequence[bool]) -> list[np.ndarray]:
-        """Arrays for ``out`` of a program without named dimensions: in one block of memory, but for those that are
-        ``apart``."""
+        """Return arrays for ``out`` of a program without named dimensions: in one block of memory, except those marked
+        in ``apart``."""
         assert self._fixed is not None
         kinds = [(shape, dtype, size) for _, dtype, shape, size in self._fixed.results]
         block = iter(empty_together([k for k, alone in zip(kinds, apart, strict=True) if not alone]))
@@ -278,7 +285,7 @@ class Executable(Checks):
         ]
 
     def _execute(self, frame: Frame, sizes: CallSizes) -> None:
-        """The call with all that a plain one does not need."""
+        """Make a call with copies, the shared arena, or interrupts."""
         frame.status[0] = 0  # a call that was interrupted may have left it set
         for array, copy, _ in frame.copies:
             np.copyto(copy, array)
@@ -297,9 +304,9 @@ class Executable(Checks):
                 np.copyto(array, copy)
 
     def _stopped(self, inputs: Sequence[Any], bound: Sequence[np.ndarray]) -> GraphcError:
-        """The error of a call that a check has stopped."""
-        found = None if self.explain is None else self.explain(inputs, dict(zip(self._paths, bound, strict=True)))
-        return found or IndexRangeError(
+        """Return the error of a call stopped by a check."""
+        error = None if self.explain is None else self.explain(inputs, dict(zip(self._paths, bound, strict=True)))
+        return error or IndexRangeError(
             f"an index or label is out of range, or a condition false, in a call of {self.manifest.name}"
         )
 
@@ -316,13 +323,13 @@ class Executable(Checks):
     # ---- params and states
 
     def frame(self, bound: tuple[np.ndarray, ...]) -> Frame:
-        """A frame for calls of the entry from native code, with the bound arrays checked and in their places."""
+        """Return a frame for native calls of the entry, bound to these arrays after checking them."""
         frame = self._new_frame()
         self._bind(frame, bound)
         return frame
 
     def _bind(self, frame: Frame, bound: Sequence[np.ndarray]) -> None:
-        """Points the frame to the bound arrays, which are checked when they are not those of the call before."""
+        """Point the frame to the bound arrays. Check them unless the previous call had the same ones."""
         old = frame.bound
         if old is None or len(old) != len(bound) or not all(map(is_, bound, old)):
             frame.source = frame.bound = None
@@ -336,7 +343,7 @@ class Executable(Checks):
         if len(bound) != len(self.bound):
             raise self.wrong_count("param or state", self.bound, len(bound))
         frame.copies = []
-        for (slot, dtype, shape, spec), array in zip(self._places, bound, strict=True):
+        for (slot, dtype, shape, spec), array in zip(self._bound_layouts, bound, strict=True):
             if type(array) is not _NDARRAY or array.dtype is not dtype or array.shape != shape:
                 self.check(spec, array)
             if spec.written and not array.flags.writeable:
@@ -353,20 +360,20 @@ class Executable(Checks):
             frame.starts = [start for start, _, spec in spans if spec.written]
             frame.stops = [stop for _, stop, spec in spans if spec.written]
 
-    def _separate(self, frame: Frame, sizes: CallSizes, kept: list[np.ndarray]) -> None:
-        """Copies inputs that share memory with what the program writes."""
+    def _separate(self, frame: Frame, sizes: CallSizes, copies: list[np.ndarray]) -> None:
+        """Copy inputs that share memory with written params or states."""
         for slot, dtype, shape, spec in sizes.inputs:
             start = frame.pointers[slot]
             if frame.writes(start, spec.nbytes):
                 copy = empty(shape, dtype, spec.nbytes)
                 ctypes.memmove(address_of(copy), start, spec.nbytes)
                 frame.pointers[slot] = address_of(copy)
-                kept.append(copy)
+                copies.append(copy)
 
     # ---- checks
 
     def _convert(self, spec: BufferSpec, value: Any) -> np.ndarray:
-        """A dense array of the declared type with the value of an input; raises when it has another type."""
+        """Return a dense array of the declared type with the value of an input; raises if it has another type."""
         if isinstance(value, bool | int | float) and not spec.shape:
             value = scalar(spec, value)
         elif spec.equals is not None:
@@ -375,22 +382,24 @@ class Executable(Checks):
         return np.require(value, numpy_type(spec), ["C", "A"])
 
     def _take_out(self, frame: Frame, sizes: CallSizes, out: list[np.ndarray]) -> list[np.ndarray]:
-        """Points the frame to ``out``; raises unless each array can take its output and shares memory with nothing."""
+        """Point the frame to ``out``. Raise unless each array can hold its output and shares no memory."""
         if len(out) != len(self.outputs):
             raise self.wrong_count("output", self.outputs, len(out))
-        taken = [(spec, frame.pointers[slot]) for slot, _, _, spec in sizes.inputs]
-        taken += [(spec, frame.pointers[slot]) for slot, _, _, spec in self._places]
+        used = [(spec, frame.pointers[slot]) for slot, _, _, spec in sizes.inputs]
+        used += [(spec, frame.pointers[slot]) for slot, _, _, spec in self._bound_layouts]
         for array, (slot, _, _, spec) in zip(out, sizes.outputs, strict=True):
             self.check(spec, array)
             flags = array.flags
             if flags.num & _DENSE != _DENSE or not flags.writeable or not array.dtype.isnative:
-                raise ArgumentError(f"the array for {title(spec)} is not dense and writeable", remedy="np.empty(...)")
+                raise ArgumentError(
+                    f"the array for {title(spec)} is not dense and writeable", remedy="allocate it with np.empty(...)"
+                )
             start = address_of(array)
-            for other, place in taken:
-                if start < place + other.nbytes and place < start + spec.nbytes:
+            for other, first in used:
+                if start < first + other.nbytes and first < start + spec.nbytes:
                     raise ArgumentError(
-                        f"the array for {title(spec)} shares memory with {title(other)}", remedy="another array"
+                        f"the array for {title(spec)} shares memory with {title(other)}", remedy="pass another array"
                     )
-            taken.append((spec, start))
+            used.append((spec, start))
             frame.pointers[slot] = start
         return out

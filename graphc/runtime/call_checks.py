@@ -1,4 +1,4 @@
-"""What calls check of their arguments wherever they run: counts of arrays, shapes, element types, overlaps."""
+"""Checks of call arguments, the same on every device: counts of arrays, shapes, element types, overlaps."""
 
 from __future__ import annotations
 
@@ -17,45 +17,45 @@ class Checks:
     """Checks of the arguments of one program."""
 
     takes: ClassVar[tuple[type, ...]] = (np.ndarray, np.generic)
-    """Types of arrays that calls take."""
-    taken: ClassVar[str] = "a NumPy array"
-    """What people call these."""
+    """Array types that calls accept."""
+    takes_text: ClassVar[str] = "a NumPy array"
+    """Description of these types for messages."""
 
     def __init__(self, manifest: Manifest):
         self.manifest = manifest
         self.inputs = manifest.of_class("input")
-        """What ``run`` takes as inputs, in order."""
+        """Inputs of ``run``, in order."""
         self.bound = manifest.of_class("param", "state")
-        """What ``run`` takes as bound arrays, in order."""
+        """Params and states of ``run``, in order."""
         self.outputs = manifest.of_class("output")
-        """What ``run`` returns, in order."""
+        """Outputs of ``run``, in order."""
 
     def check(self, spec: BufferSpec, value: Any) -> None:
-        """Raises unless a value is an array of the declared shape and element type."""
+        """Raise unless a value is an array of the declared shape and element type."""
         if not isinstance(value, self.takes):
             raise ArgumentError(
-                f"{title(spec)} is a {type(value).__name__}, {self.manifest.name} takes {self.taken}",
+                f"{title(spec)} is a {type(value).__name__}, {self.manifest.name} takes {self.takes_text}",
                 where=self.signature,
-                remedy=f"np.asarray(..., dtype=np.{BY_NAME[spec.dtype].long_name})",
+                remedy=f"convert it: np.asarray(..., dtype=np.{BY_NAME[spec.dtype].long_name})",
             )
         array: Any = value
         if array.shape != spec.shape:
             raise ShapeError(
                 f"{title(spec)} has shape {list(array.shape)}, {self.manifest.name} takes {list(spec.shape)}",
                 where=self.signature,
-                remedy="an array of that shape, or compile the model for this one",
+                remedy="pass an array of that shape, or compile the model for this one",
             )
         if array.dtype.newbyteorder("=") != numpy_type(spec):
             long = BY_NAME[spec.dtype].long_name
             raise DTypeError(
                 f"{title(spec)} has element type {array.dtype.name}, {self.manifest.name} takes {long}",
                 where=self.signature,
-                remedy=f"{spec.name}.astype(np.{long})" if spec.name.isidentifier() else f"astype(np.{long})",
+                remedy=f"convert it: {spec.name if spec.name.isidentifier() else 'array'}.astype(np.{long})",
             )
 
     def check_spans(self, spans: Sequence[tuple[int, int, BufferSpec]]) -> None:
-        """Raises when a written param or state shares memory with another one: (start, stop, what it is) of each, in
-        order of the starts."""
+        """Raise ArgumentError if a written param or state shares memory with another one. ``spans`` holds (start, stop,
+        buffer) of each, in order of start."""
         reach: tuple[int, int, BufferSpec] | None = None
         written: tuple[int, int, BufferSpec] | None = None
         for span in spans:
@@ -70,7 +70,7 @@ class Checks:
                 written = span if written is None or span[1] > written[1] else written
 
     def wrong_count(self, kind: str, specs: tuple[BufferSpec, ...], count: int) -> GraphcError:
-        """The error for so many arrays of a kind."""
+        """Return the error for a wrong number of arrays of one kind."""
         names = ", ".join(b.path or b.name for b in specs) or "none"
         return ArgumentError(
             f"{self.manifest.name} takes {len(specs)} {kind} arrays ({names}), got {count}", where=self.signature
@@ -84,12 +84,12 @@ class Checks:
 
 
 def title(spec: BufferSpec) -> str:
-    """What messages call a buffer."""
+    """Return the name of a buffer for messages."""
     return f"{spec.cls} {spec.path or spec.name!r}"
 
 
 def scalar(spec: BufferSpec, value: bool | int | float) -> np.ndarray:
-    """A Python scalar as an array, of the declared type where its kind fits."""
+    """Return a Python scalar as an array, of the declared type if its kind fits."""
     kinds = {bool: "b", int: "iuf", float: "f"}.get(type(value), "")
     try:
         return np.asarray(value, numpy_type(spec) if BY_NAME[spec.dtype].kind in kinds else None)

@@ -1,4 +1,4 @@
-"""Calls that run no Python: a native function checks the arguments, makes the outputs and runs the program."""
+"""Calls without Python code: a native function checks the arguments, allocates the outputs and runs the program."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from graphc.runtime.loader import host, link_forever
 from graphc.runtime.size_steps import Move, Read, SizeSteps, Solver, Step
 
 SYMBOL, SAME = "graphc_call", "graphc_same"
-"""Symbols of the native functions, of the kind METH_FASTCALL | METH_KEYWORDS: one with a Context for ``self``, one with
-a Watch."""
+"""Symbols of the native functions, of the kind METH_FASTCALL | METH_KEYWORDS. ``self`` is a Context for the first one
+and a Watch for the second."""
 RELEASE_FROM = 20_000
-"""Predicted nanoseconds of a call from which it runs without the interpreter lock (which costs about 60)."""
+"""Predicted nanoseconds from which a call runs without the interpreter lock (releasing it costs about 60)."""
 REUSE_FROM = 1 << 16
-"""Bytes from which the memory of an output is used again once nobody can reach it: new memory costs page faults."""
+"""Bytes from which an unreachable output's memory is reused: new memory costs page faults."""
 WAIT = 50e-6
-"""Seconds between two looks at whether a native call is over."""
+"""Seconds between two checks of whether a native call has ended."""
 
 _FASTCALL = 0x80 | 0x02
 _POINTER, _INT, _FLAG = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
@@ -48,20 +48,20 @@ _POINTER, _INT, _FLAG = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
 
 
 class Tensor(ctypes.Structure):
-    """An array that a call takes or makes."""
+    """An input or output array of a call."""
 
     _fields_ = (
         ("dtype", _POINTER),  # numpy's one object for this element type
         ("extents", _POINTER),
         ("nbytes", _INT),
-        ("slot", _INT),  # place in the table of addresses
-        ("rank", _FLAG),  # -1 of a whole number, which is the one extent
-        ("block", _FLAG),  # index of the first of two blocks whose memory is used again, or -1
+        ("slot", _INT),  # index in the table of addresses
+        ("rank", _FLAG),  # -1 for an integer, whose value is the only extent
+        ("block", _FLAG),  # index of the first of two reusable blocks of memory, or -1
     )
 
 
 class Gate(ctypes.Structure):
-    """Keeps calls apart that must not run at the same time: those on one table and arena, or on the same states."""
+    """Mutual exclusion of calls that share a table and arena, or states."""
 
     _fields_ = (("busy", _INT), ("waiting", _INT))
 
@@ -72,7 +72,8 @@ class Gate(ctypes.Structure):
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """While the block runs, native calls through this gate take their Python fallback, which waits here too."""
+        """Send native calls through this gate to their Python fallback while the block runs. The fallback waits at this
+        gate."""
         with self.lock:
             self.waiting = 1
             try:
@@ -84,7 +85,8 @@ class Gate(ctypes.Structure):
 
     @contextmanager
     def alone_if_free(self) -> Iterator[bool]:
-        """The same without waiting: whether no call is running, so that none does while the block runs."""
+        """Do the same as ``alone`` without waiting. Yield whether no call is running, so that none runs during the
+        block."""
         if not self.lock.acquire(blocking=False):
             yield False
             return
@@ -113,7 +115,7 @@ _shared_arena: list[Arena] = []
 
 
 def _after_fork() -> None:
-    # NOTE: the thread that was inside of a call does not exist in the child.
+    # NOTE: fork() does not copy the thread that was inside a call.
     _shared.busy = 0
     for gate in _gates:
         gate.busy = gate.waiting = 0
@@ -124,7 +126,7 @@ os.register_at_fork(after_in_child=_after_fork)
 
 
 class Api(ctypes.Structure):
-    """What native code uses of the interpreter and of NumPy."""
+    """Objects and functions of the interpreter and of NumPy that native code uses."""
 
     _fields_ = tuple(
         (name, _POINTER)
@@ -138,7 +140,7 @@ class Api(ctypes.Structure):
 
 
 class Context(ctypes.Structure):
-    """What a native call is made with: ``self`` of the callable, owner of all that is used."""
+    """Data of a native call: ``self`` of the callable, and owner of everything the call uses."""
 
     _fields_ = (
         *((name, _POINTER) for name in ("api", "entry", "table", "gate", "inputs", "outputs", "bound", "blocks")),
@@ -149,14 +151,14 @@ class Context(ctypes.Structure):
     )
 
     owned: tuple[Any, ...]
-    """Objects that fields point to or into."""
+    """Objects that keep the memory behind the fields alive."""
     frame: Frame
     watched: Watch
     memory: list[np.ndarray | None]
     """Two blocks of memory for each large output."""
 
 
-# ---- how objects lie in memory
+# ---- memory layout of objects
 
 _OBJECTS = {
     "Object.references": 0,
@@ -207,7 +209,7 @@ def _objects_as_expected() -> bool:
 
 
 def _numpy_functions() -> tuple[int, int] | None:
-    """Addresses of PyArray_NewFromDescr and PyArray_SetBaseObject, or None where the table is another one."""
+    """Return the addresses of PyArray_NewFromDescr and PyArray_SetBaseObject, or None for an unknown API table."""
     capsule = getattr(import_module("numpy._core._multiarray_umath"), "_ARRAY_API", None)
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
@@ -223,25 +225,25 @@ def _numpy_functions() -> tuple[int, int] | None:
 def _supported() -> bool:
     return (
         sys.implementation.name == "cpython"
-        and "t" not in sys.abiflags  # which builds without the lock have
+        and "t" not in sys.abiflags  # the flag of free-threaded builds
         and ctypes.sizeof(ctypes.c_void_p) == 8
         and sys.byteorder == "little"
     )
 
 
 def function(name: str) -> int:
-    """Address of a function of the interpreter."""
+    """Return the address of a C function of the interpreter."""
     return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
 
 
 @cache
 def api() -> Api | None:
-    """What native calls need of this process, or None where calls go through Python only (other interpreters, free
-    threading, objects that lie in memory in another way)."""
+    """Return the record for native calls in this process. Return None where calls must go through Python: other
+    interpreters, free threading, other object layouts."""
     functions = _numpy_functions() if _supported() and _objects_as_expected() else None
     if functions is None:
         return None
-    made = Api(
+    record = Api(
         ndarray=id(np.ndarray),
         int=id(int),
         none=id(None),
@@ -259,12 +261,13 @@ def api() -> Api | None:
         number=function("PyLong_AsLongLongAndOverflow"),
         shared=ctypes.addressof(_shared),
     )
-    made.owned = (sys.intern("out"), np.dtype(np.uint8))  # type: ignore[attr-defined]
-    return made
+    record.owned = (sys.intern("out"), np.dtype(np.uint8))  # type: ignore[attr-defined]
+    return record
 
 
 def layout() -> Mapping[str, int] | None:
-    """Offset of every field that the native function reads, as ``Record.field``; None where it cannot be used."""
+    """Return the offset of each field read by the native function, by ``Record.field``; None where it cannot be
+    used."""
     if api() is None:
         return None
     arrays = (Tensor, Read, Step, Move)
@@ -279,17 +282,17 @@ def layout() -> Mapping[str, int] | None:
 
 
 class Caller:
-    """The native function, loaded once for all programs."""
+    """Native call function, loaded once for all programs."""
 
     def __init__(self, code: bytes):
         """``code`` is object code that defines ``graphc_call`` for the ``layout`` of this process."""
-        found = api()
-        if found is None:
+        interpreter = api()
+        if interpreter is None:
             raise CompileError("native calls cannot be used in this interpreter")
-        self._api = found
+        self._api = interpreter
         addresses = link_forever(code, (SYMBOL, SAME), host())
         self._record = Method(b"call", addresses[SYMBOL], _FASTCALL, inspect.cleandoc(_DOC).encode())
-        self._same = Method(b"same", addresses[SAME], _FASTCALL, b"Whether no watched word differs.")
+        self._same = Method(b"same", addresses[SAME], _FASTCALL, b"Return whether no watched word differs.")
         keep(self._record, self._same)
 
     def bind(
@@ -302,15 +305,14 @@ class Caller:
         watch: Watch | None = None,
         apart: bool = False,
     ) -> Callable[..., Any]:
-        """A callable that runs a program on one array per input, with ``bound`` for its params and states.
+        """Return a callable that runs a program on one array per input, with ``bound`` for its params and states.
 
-        It takes the inputs by position and ``out=`` by name, and returns the outputs as a ``kind`` (list or tuple), or
-        the one output itself when ``kind`` is None; ``out`` has that form too. Whatever is not exactly as declared
-        (count, type, layout, sharing of memory), and a call while another one is running, goes to ``fallback`` with the
-        same arguments. ``fallback`` must not refer to the callable. A program that writes states shares its ``gate``
-        with its fallback. ``watch`` are words in memory: when one is not what it was, the call goes to ``fallback``
-        too. ``apart``: calls in which a named dimension has one of its common sizes go to ``fallback``. Raises
-        ArgumentError, ShapeError and DTypeError when ``bound`` does not fit.
+        It takes the inputs by position and ``out=`` by name. It returns the outputs as a ``kind`` (list or tuple), or
+        the only output itself if ``kind`` is None; ``out`` has that form too. A call goes to ``fallback`` with the same
+        arguments if anything is not exactly as declared (count, type, layout, overlap), or while another call runs.
+        ``fallback`` must not refer to the callable. A program that writes states shares its ``gate`` with its fallback.
+        A call also goes to ``fallback`` if a word in ``watch`` has changed, or, with ``apart``, if a named dimension
+        has one of its common sizes. Raises ArgumentError, ShapeError and DTypeError when ``bound`` does not fit.
         """
         sizes = program.sizes
         context = None
@@ -330,13 +332,13 @@ class Caller:
         return interruptible(call, fallback, context.frame.last) if program.interruptible else call
 
     def same(self, watch: Watch) -> Callable[[], bool]:
-        """A callable that tells whether all words are what they were."""
+        """Return a callable that returns whether all watched words are unchanged."""
         watch.yes, watch.no, watch.incref = id(True), id(False), self._api.incref
         return callable_of(self._same, watch)
 
 
 def callable_of(record: Method, owner: Any) -> Callable[..., Any]:
-    """What calls a native function with ``owner`` for ``self``."""
+    """Return a Python callable of a native function, with ``owner`` as ``self``."""
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.restype, make.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
     return make(ctypes.addressof(record), owner, None)
@@ -346,13 +348,13 @@ _DOC = """
     call(*arrays, out=None)
     --
 
-    Runs the compiled program on one array per input; ``out`` takes the outputs.
+    Run the compiled program on one array per input; write the outputs to ``out``.
 """
 _records: list[Any] = []
 
 
 def keep(*records: Method) -> None:
-    """Never frees records: the interpreter reads them when it frees a callable."""
+    """Keep records alive forever: the interpreter reads them when it frees a callable."""
     _records.extend(records)
 
 
@@ -363,17 +365,17 @@ class Method(ctypes.Structure):
 
 
 def _make_context(program: Executable, bound: tuple[np.ndarray, ...], kind: type | None, apart: bool) -> Context | None:
-    """A context without gate and fallback; None when some bound array is not dense, so that each call copies it. It is
-    for the sizes that named dimensions are expected to have."""
+    """Return a context without gate and fallback, for the expected sizes of named dimensions. Return None if some bound
+    array is not dense, so that each call must copy it."""
     frame = program.frame(bound)
     if frame.copies:
         return None
     manifest = program.manifest
     slots = table_slots(manifest)
     order = sorted(range(len(program.bound)), key=lambda i: not program.bound[i].written)
-    held = [program.bound[i] for i in order]
-    inputs, outputs, owned = (_tensors(specs, slots) for specs in (program.inputs, program.outputs, held))
-    _fit_tensors(owned, [spec.shape for spec in held], held)
+    bound_specs = [program.bound[i] for i in order]
+    inputs, outputs, owned = (_tensors(specs, slots) for specs in (program.inputs, program.outputs, bound_specs))
+    _fit_tensors(owned, [spec.shape for spec in bound_specs], bound_specs)
     context = Context(
         entry=program.entry,
         table=frame.address,
@@ -383,8 +385,8 @@ def _make_context(program: Executable, bound: tuple[np.ndarray, ...], kind: type
         bound=ctypes.addressof(owned[0]),
         input_count=len(program.inputs),
         output_count=len(program.outputs),
-        bound_count=len(held),
-        written_count=sum(spec.written for spec in held),
+        bound_count=len(bound_specs),
+        written_count=sum(spec.written for spec in bound_specs),
         releases=not 0 < manifest.nanoseconds < RELEASE_FROM,
     )
     if kind is not None:
@@ -411,7 +413,8 @@ def _make_context(program: Executable, bound: tuple[np.ndarray, ...], kind: type
 
 
 def running_context(program: Executable, bound: tuple[np.ndarray, ...], sizes: CallSizes) -> Context | None:
-    """A context for calls of these sizes, whose arguments others look at; None as above."""
+    """Return a context for calls of these sizes whose arguments the caller checks. Return None as ``_make_context``
+    does."""
     frame = program.frame(bound)
     if frame.copies:
         return None
@@ -432,7 +435,7 @@ def running_context(program: Executable, bound: tuple[np.ndarray, ...], sizes: C
 
 
 def _share_arena(context: Context, program: Executable, sizes: CallSizes) -> None:
-    """Large scratch memory is that of all programs."""
+    """Let the context use the shared arena if its scratch memory is large."""
     context.arena_slot = max(0, program.arena_slot)
     if program.arena_slot >= 0 and sizes.arena > OWN_ARENA:
         context.arena = sizes.arena
@@ -440,7 +443,7 @@ def _share_arena(context: Context, program: Executable, sizes: CallSizes) -> Non
 
 
 def _fit_outputs(context: Context, program: Executable, outputs: _Tensors) -> None:
-    """Gives outputs that are large, or may be, blocks of memory that is used again."""
+    """Give large outputs (or possibly large ones) reusable blocks of memory."""
     memory: list[np.ndarray | None] = []
     for record, spec in zip(outputs[0], program.outputs, strict=True):
         if bounds(spec.nbytes)[1] >= REUSE_FROM:
@@ -451,7 +454,7 @@ def _fit_outputs(context: Context, program: Executable, outputs: _Tensors) -> No
 
 
 def _solver(program: Executable, frame: Frame, inputs: _Tensors, outputs: _Tensors, apart: bool) -> Solver:
-    """What makes a context fit for the sizes of a call: words of the table, shapes, bytes, arena."""
+    """Return the steps that fit a context to the sizes of a call: words of the table, shapes, bytes, arena."""
     sizes, arena = program.sizes, program.manifest.arena
     steps = SizeSteps()
     assert sizes.patterns is not None
@@ -468,25 +471,25 @@ def _solver(program: Executable, frame: Frame, inputs: _Tensors, outputs: _Tenso
             if is_size(spec.nbytes):
                 steps.move(spec.nbytes, ctypes.addressof(record) + Tensor.nbytes.offset)
     frame.arena = Arena(min(OWN_ARENA, bounds(arena)[1]))
-    return steps.made(arena, frame.address + word * program.arena_slot, frame.arena.address, frame.arena.size)
+    return steps.build(arena, frame.address + word * program.arena_slot, frame.arena.address, frame.arena.size)
 
 
 class _Reserving:
-    """The fallback of a callable whose program has named dimensions: a call that needs more of the shared arena than
-    there is goes the way of Python, and the next one as large finds enough."""
+    """Fallback of a callable whose program has named dimensions. A call that needs a larger shared arena runs in Python
+    and enlarges it, and the next call of that size stays native."""
 
     def __init__(self, program: Executable, fallback: Callable[..., Any]):
         self._program, self._fallback = program, fallback
 
     def __call__(self, *arrays: Any, **options: Any) -> Any:
-        """What the fallback returns."""
+        """Call the fallback after enlarging the shared arena if needed."""
         arena = self._arena(arrays)
         if arena > OWN_ARENA:
             reserve(arena)
         return self._fallback(*arrays, **options)
 
     def _arena(self, arrays: tuple[Any, ...]) -> int:
-        """The bytes that a call takes, 0 where it is none."""
+        """Return the bytes of scratch memory of a call; 0 for invalid arguments."""
         inputs = self._program.inputs
         if len(arrays) != len(inputs):
             return 0
@@ -499,11 +502,11 @@ class _Reserving:
 
 
 _Tensors = tuple[Any, list[Any], list[Any]]
-"""Records, arrays of extents that they point to, and what else."""
+"""Records, the extents that they point to, and objects to keep alive."""
 
 
 def _tensors(specs: Sequence[BufferSpec], slots: Mapping[str, int]) -> _Tensors:
-    """The records of some buffers, whose shapes are to be filled in."""
+    """Return the records of buffers, with shapes still to be filled in."""
     records = (Tensor * len(specs))()
     shapes, types = [], []
     for record, spec in zip(records, specs, strict=True):
@@ -518,14 +521,14 @@ def _tensors(specs: Sequence[BufferSpec], slots: Mapping[str, int]) -> _Tensors:
 
 
 def _fit_tensors(tensors: _Tensors, shapes: Sequence[tuple[int, ...]], specs: Sequence[BufferSpec]) -> None:
-    """Fills shapes and sizes in."""
+    """Fill in shapes and byte counts."""
     for record, extents, shape, spec in zip(tensors[0], tensors[1], shapes, specs, strict=True):
         extents[:] = shape
         record.nbytes = spec.nbytes
 
 
 def reserve(size: int) -> None:
-    """Makes the shared arena at least ``size`` bytes large, unless a call is in it (then calls go through Python)."""
+    """Enlarge the shared arena to at least ``size`` bytes, unless a call uses it (then calls go through Python)."""
     if _shared.size < size and not _shared.busy:
         _shared_arena[:] = [Arena(size)]
         _shared.address, _shared.size = _shared_arena[0].address, size

@@ -1,4 +1,4 @@
-"""Calls from native code back into Python: which functions a running program may call, and what they get."""
+"""Calls from native code into Python functions: which functions a running program may call, and on which arrays."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from graphc.base.errors import ArgumentError
 from graphc.base.host_function import HostFunction, Spec
 
 OPEN = "open"
-"""Key of a run's state under which functions that memory was lent to leave what has begun with it: objects whose
-``settle()`` returns when they touch that memory no more."""
+"""Key of a run's state under which functions keep the unfinished work on lent memory: objects whose ``settle()``
+returns once they no longer touch that memory."""
 SYMBOL = "graphc_host"
-"""Symbol by which programs know the function that host calls go to; see codegen.llvm.emit."""
+"""Symbol in programs of the function that serves host calls; see codegen.llvm.emit."""
 
 
 class HostRun:
@@ -28,102 +28,102 @@ class HostRun:
     def __init__(
         self, functions: Sequence[HostFunction], state: dict[Any, Any], owner: object = None, lasting: bool = False
     ):
-        """``lasting``: what functions return is kept as it was then, for when the program begins once more, which calls
-        them again otherwise."""
+        """With ``lasting``, keep the results of functions, and return them again when the program restarts. Otherwise a
+        restart calls the functions again."""
         self.functions = functions
         self.state = state
         self.owner = owner
-        """The program that runs."""
+        """The running program."""
         self.error: BaseException | None = None
-        """What a function has raised; no other one is called then."""
+        """Exception that a function has raised; no other function is called after it."""
         self.is_calling = False
-        """Whether one of the functions is being called."""
+        """Whether a function is running."""
         self.lasting = lasting
-        """Whether what functions return is kept."""
+        """Whether results of functions are kept."""
         self._has_lent = False
-        """Whether memory was lent."""
-        self._is_again = False
-        """Whether the program runs once more behind that, and nothing is lent: it was stopped, and will be again."""
-        self._made: list[tuple[int, Sequence[np.ndarray]]] = []
-        self._again: dict[int, deque[Sequence[np.ndarray]]] = {}
+        """Whether the run has lent memory."""
+        self._is_replaying = False
+        """Whether a stopped program that has lent memory runs again to where it stopped. It then lends nothing."""
+        self._results: list[tuple[int, Sequence[np.ndarray]]] = []
+        self._replayed: dict[int, deque[Sequence[np.ndarray]]] = {}
 
     def rewind(self) -> Callable[[int, Sequence[np.ndarray]], Sequence[np.ndarray]]:
-        """The program begins once more: what has been kept is returned again, without a call. Gives ``call``, for who
-        runs it."""
+        """Restart the program: kept results are returned again without a call. Return ``call`` for the code
+        that runs the program."""
         self.settle()
-        self._is_again = self._has_lent
-        self._again = {}
-        for number, found in self._made:
-            self._again.setdefault(number, deque()).append(found)
+        self._is_replaying = self._has_lent
+        self._replayed = {}
+        for number, results in self._results:
+            self._replayed.setdefault(number, deque()).append(results)
         return self.call
 
     def settle(self) -> None:
-        """Returns when nobody touches lent memory any more."""
-        for begun in self.state.pop(OPEN, ()):
-            begun.settle()
+        """Wait until nothing touches lent memory any more."""
+        for task in self.state.pop(OPEN, ()):
+            task.settle()
 
     @property
     def lends(self) -> bool:
-        """Whether memory is lent, and the program therefore must not run twice."""
+        """Whether some function gets memory lent, in which case the program must not run twice."""
         return any(function.lends for function in self.functions)
 
     def call(self, number: int, arrays: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
-        """What function ``number`` returns for read-only arrays; raises what it raises."""
-        if self._again.get(number):
-            return self._again[number].popleft()
+        """Return the results of function ``number`` for read-only arrays; passes on its exceptions."""
+        if self._replayed.get(number):
+            return self._replayed[number].popleft()
         function = self.functions[number]
         arrays = [_like(a, s) for a, s in zip(arrays, function.operands, strict=True)]
         for array in arrays:
             array.flags.writeable = False
         self.is_calling = True
         try:
-            found = function.function(self.state, *arrays)
+            results = function.function(self.state, *arrays)
         finally:
             self.is_calling = False
         if self.lasting:
-            found = [np.array(array) for array in found]
-            self._made.append((number, found))
-        return found
+            results = [np.array(array) for array in results]
+            self._results.append((number, results))
+        return results
 
     def serve(self, number: int, addresses: int) -> None:
-        """Calls function ``number`` on the buffers at these addresses: new token, token, operands, results."""
+        """Call function ``number`` on the buffers at these addresses: new token, token, operands, results."""
         if self.error is not None:
             return
-        # NOTE: whatever it raises, Ctrl-C too: native code cannot pass it on, so the caller of the program does.
+        # NOTE: native code cannot pass on exceptions, Ctrl-C included, so the caller of the program raises them.
         try:
-            found = self.functions[number]
-            count = len(found.operands)
-            places = (ctypes.c_void_p * (2 + count + len(found.results))).from_address(addresses)[:]
-            if found.lends:
-                self._lend(found, addresses, places[2:])
+            host_function = self.functions[number]
+            count = len(host_function.operands)
+            pointers = (ctypes.c_void_p * (2 + count + len(host_function.results))).from_address(addresses)[:]
+            if host_function.lends:
+                self._lend(host_function, addresses, pointers[2:])
                 return
-            # Copies: what a function keeps must not change when the memory is used for something else.
-            memory = [_bytes(p, s) for p, s in zip(places[2:], found.operands, strict=False)]
-            given = [np.ndarray(*s, m) for m, s in zip(memory, found.operands, strict=True)]
-            results = self.call(number, given)
-            known = dict(zip(map(id, given), memory, strict=True))
-            for place, spec, array in zip(places[2 + count :], found.results, results, strict=True):
-                same = known.get(id(array))
+            # Copies: arrays that a function keeps must not change when the program reuses its memory.
+            memory = [_bytes(p, s) for p, s in zip(pointers[2:], host_function.operands, strict=False)]
+            arrays = [np.ndarray(*s, m) for m, s in zip(memory, host_function.operands, strict=True)]
+            results = self.call(number, arrays)
+            memory_of = dict(zip(map(id, arrays), memory, strict=True))
+            for pointer, spec, array in zip(pointers[2 + count :], host_function.results, results, strict=True):
+                same = memory_of.get(id(array))
                 if same and (array.shape, array.dtype) == spec:
-                    ctypes.memmove(place, same, len(same))
+                    ctypes.memmove(pointer, same, len(same))
                 else:
-                    np.copyto(_array(place, spec), array)
+                    np.copyto(_array(pointer, spec), array)
             _token(addresses).value = 0.0
-        # NOTE: also Ctrl-C: no exception passes through native code; ``serving`` raises it behind the call.
+        # NOTE: also Ctrl-C: no exception passes through native code; ``serving`` raises it after the call.
         except BaseException as error:
             self.error = error
 
-    def _lend(self, function: HostFunction, addresses: int, places: Sequence[int | None]) -> None:
-        if self._is_again:
+    def _lend(self, function: HostFunction, addresses: int, pointers: Sequence[int | None]) -> None:
+        if self._is_replaying:
             return
         self._has_lent = True
         specs = (*function.operands, *function.results)
-        function.function(self.state, *map(_array, places, specs))
+        function.function(self.state, *map(_array, pointers, specs))
         _token(addresses).value = 0.0
 
 
 def _like(array: np.ndarray, spec: Spec) -> np.ndarray:
-    """The array itself; complex numbers, where an interpreted program has pairs of real ones."""
+    """Return the array itself. Where an interpreted program has pairs of real numbers, view them as complex ones."""
     return array if array.dtype == spec[1] else np.ascontiguousarray(array).view(spec[1]).reshape(spec[0])
 
 
@@ -132,13 +132,13 @@ def _token(addresses: int) -> ctypes.c_float:
 
 
 def _bytes(address: int | None, spec: Spec) -> bytes:
-    """What lies at an address now; arrays of it are read-only for good."""
+    """Return a copy of the bytes at an address; arrays over it are read-only forever."""
     nbytes = prod(spec[0]) * spec[1].itemsize
     return ctypes.string_at(address, nbytes) if nbytes and address else b""
 
 
 def _array(address: int | None, spec: Spec) -> np.ndarray:
-    """The array at an address; empty ones may have none."""
+    """Return the array at an address; an empty array may have none."""
     shape, dtype = spec
     nbytes = prod(shape) * dtype.itemsize
     if not nbytes:
@@ -161,9 +161,9 @@ _present = _Present()
 def running(
     functions: Sequence[HostFunction], state: dict[Any, Any], owner: object = None, lasting: bool = False
 ) -> Iterator[HostRun]:
-    """While the block runs, programs that this thread calls may call these functions. What a function raises is raised
-    at the end of the block, in the place of what the program says of it. Raises ArgumentError where ``owner``, which
-    writes to states, is running already: it would wait for itself."""
+    """Let programs that this thread calls during the block call these functions. The block raises the exception of a
+    function at its end, in place of the program's own error. Raises ArgumentError if ``owner``, which writes to states,
+    is running already: it would wait for itself."""
     if owner is not None and any(run.owner is owner for run in _present.runs):
         raise ArgumentError(
             "a hook or an opaque function calls the compiled code that calls it, which writes to parameters or buffers",
@@ -173,7 +173,7 @@ def running(
     _present.runs.append(run)
     try:
         yield run
-    # NOTE: what a call raises whose Python function has failed comes of that, which is raised below.
+    # NOTE: if a Python function has failed, the program's error follows from that error, which is raised below.
     except Exception:
         if run.error is None:
             raise
@@ -191,7 +191,7 @@ def serving(
     owner: object = None,
     lasting: bool = False,
 ) -> Callable[..., Any]:
-    """``run`` as a function that calls these functions, see ``running``."""
+    """Return ``run`` as a function whose calls may call these functions; see ``running``."""
 
     def call(*args: Any) -> Any:
         with running(functions, state, owner, lasting):
@@ -201,25 +201,26 @@ def serving(
 
 
 def current() -> HostRun | None:
-    """The innermost run of this thread, unless it is calling a function: what runs there is another program."""
+    """Return the innermost run of this thread. Return None while it calls a function, because programs that run inside
+    are separate."""
     run = _present.runs[-1] if _present.runs else None
     return None if run is None or run.is_calling else run
 
 
 def is_lending() -> bool:
-    """Whether a run of this thread lends memory."""
+    """Return whether a run of this thread lends memory."""
     return any(run.lends for run in _present.runs)
 
 
 def rewind() -> None:
-    """To be called before a program that has been stopped runs once more: see ``HostRun.rewind``."""
+    """Prepare for the restart of a stopped program; see ``HostRun.rewind``."""
     run = current()
     if run is not None:
         run.rewind()
 
 
 def _serve(number: int, addresses: int) -> None:
-    # NOTE: an exception that comes before ``serve`` catches it is lost to ctypes; the token says then that it failed.
+    # NOTE: ctypes drops an exception that comes before ``serve`` can catch it; the token then reports the failure.
     if _present.runs:
         _present.runs[-1].serve(number, addresses)
 
@@ -228,4 +229,4 @@ _Callback = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p)
 _callback = _Callback(_serve)
 _pointer = ctypes.c_void_p(ctypes.cast(_callback, ctypes.c_void_p).value)
 ADDRESS = ctypes.addressof(_pointer)
-"""Address of the pointer to what serves host calls. It takes the interpreter lock itself."""
+"""Address of the pointer to the function that serves host calls. The function takes the interpreter lock itself."""

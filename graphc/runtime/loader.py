@@ -1,4 +1,4 @@
-"""Object code to callable functions, through LLJIT engines of which each links a few programs."""
+"""Native code: object code linked into callable functions by LLJIT engines, a few programs in each."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ Entry = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 """``void entry(void **buffers)``, called without the interpreter lock."""
 
 LINKED = 16
-"""Programs that one engine links. LLVM keeps 9 KB of each until its engine goes, so when the last of these does; a new
-engine takes half a millisecond."""
+"""Maximum number of programs that one engine links. LLVM keeps 9 KB of each until its engine goes, which is when the
+last of these programs goes; a new engine takes half a millisecond."""
 
 _names = itertools.count()
 _lock = Lock()
 
 
 class Library:
-    """Loaded native code; it stays in memory as long as its entry lives."""
+    """Loaded native code. It stays in memory as long as its entry is alive."""
 
     __slots__ = ("address", "entry", "nbytes")
 
@@ -43,7 +43,7 @@ class Library:
 
 
 _present: list[binding.LLJIT] = []
-"""The engine in use, once for each program that it may still link. Older ones belong to their programs alone."""
+"""The engine in use, once for each program that it may still link. Only their programs hold older engines."""
 
 
 def _engine() -> binding.LLJIT:
@@ -64,7 +64,7 @@ def _new_engine() -> binding.LLJIT:
 
 
 def load_object(code: bytes, entry: str, target: TargetSpec) -> Library:
-    """Link object code that was built for ``target`` into this process. Undefined symbols come from the process (libc),
+    """Link object code built for ``target`` into this process. Undefined symbols come from the process (libc),
     ``graphc_threads`` from runtime.threads, ``graphc_interrupt`` from runtime.interrupts, and ``graphc_host`` from
     runtime.host_calls.
 
@@ -73,13 +73,13 @@ def load_object(code: bytes, entry: str, target: TargetSpec) -> Library:
     """
     if not entry.isidentifier():
         # NOTE: LLVM ends the process when it is asked for the empty symbol.
-        raise CompileError(f"native code with the entry {entry!r} could not be loaded: it is no name")
+        raise CompileError(f"native code with the entry {entry!r} could not be loaded: that is not an identifier")
     engine, tracker = _link(code, (entry,), target)
     return Library(engine, tracker, tracker[entry], len(code))
 
 
 def link_forever(code: bytes, names: tuple[str, ...], target: TargetSpec) -> dict[str, int]:
-    """Link trusted object code that was built for ``target`` and stays in memory until the process ends; return the
+    """Link trusted object code built for ``target`` and stays in memory until the process ends; return the
     addresses of these symbols. Raises CompileError as ``load_object`` does."""
     _, tracker = _link(code, names, target)
     addresses = {name: tracker[name] for name in names}
@@ -94,8 +94,8 @@ def _link(code: bytes, names: tuple[str, ...], target: TargetSpec) -> tuple[bind
     with _lock:
         engine = _engine()
         builder = binding.JITLibraryBuilder().add_current_process()
-        for part in split_objects(code):
-            builder.add_object_img(part)
+        for object_code in split_objects(code):
+            builder.add_object_img(object_code)
         builder.import_symbol(threads.SYMBOL, threads.ADDRESS)
         builder.import_symbol(interrupts.SYMBOL, interrupts.ADDRESS)
         builder.import_symbol(host_calls.SYMBOL, host_calls.ADDRESS)
@@ -109,13 +109,13 @@ def _link(code: bytes, names: tuple[str, ...], target: TargetSpec) -> tuple[bind
 
 @cache
 def host() -> TargetSpec:
-    """Triple, CPU and instruction set extensions of this machine."""
+    """Return triple, CPU and instruction set extensions of this machine."""
     cpu, names = processor.detected(binding.get_host_cpu_name(), binding.get_host_cpu_features())
     return TargetSpec(binding.get_process_triple(), cpu, names)
 
 
 def runs_here(target: TargetSpec) -> str:
-    """An empty text when code for ``target`` runs on this machine, else the reason why not."""
+    """Return an empty string if code for ``target`` runs on this machine, else the reason why it does not."""
     here = host()
     if target.triple != here.triple:
         return f"it was built for {target.triple}, this machine is {here.triple}"

@@ -21,7 +21,7 @@ _lock = Lock()
 
 
 def install(build: Callable[[], bytes]) -> None:
-    """Loads the object code of the pool that ``build`` returns, and lets programs use it; does nothing from then on."""
+    """Load the object code of the pool that ``build`` returns, and let programs use it. Later calls do nothing."""
     with _lock:
         if not _pool:
             # NOTE: workers wait inside this code until the process ends, so it must never be unloaded.
@@ -30,12 +30,12 @@ def install(build: Callable[[], bytes]) -> None:
 
 
 def workers() -> int:
-    """How many worker threads there are; the first call that wants some starts them."""
+    """Return the number of worker threads. The first call of a program that needs workers starts them."""
     return _Size(_pool[SIZE])() if _pool else 0
 
 
 def _after_fork() -> None:
-    # NOTE: the child has none of the workers; the first call that wants some starts new ones.
+    # NOTE: fork() does not copy the workers; the child's first call that needs them starts new ones.
     if _pool:
         _Reset(_pool[RESET])()
 

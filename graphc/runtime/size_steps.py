@@ -1,4 +1,4 @@
-"""Sizes of calls solved by native code: reads of shapes, checks of ranges, and what is computed from dimensions."""
+"""Sizes of calls solved by native code: steps that read shapes, check ranges, and compute with dimensions."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from graphc.base.sizes.size import Size
 from graphc.base.sizes.size_terms import Atom, Dimension, Monomial
 
 ADD, MULTIPLY, DIVIDE, AT_MOST, DIFFER = range(5)
-"""Kinds of steps: a + b, a * b, floor(a / b), and two that leave the call to Python unless a <= b, or a != b. So do
-numbers that do not fit a word."""
+"""Kinds of steps: a + b, a * b, floor(a / b), and two checks that leave the call to Python unless a <= b, or a != b.
+Numbers that do not fit a word also leave the call to Python."""
 _POINTER, _INT = ctypes.c_void_p, ctypes.c_int64
 _WORD = 8
 
 
 class Read(ctypes.Structure):
-    """An extent of an input; where ``dim`` is negative the input itself, a whole number."""
+    """Load of one extent of an input. A negative ``dim`` loads the input itself, an integer."""
 
     _fields_ = (("input", _INT), ("dim", _INT), ("to", _POINTER))
 
@@ -29,13 +29,13 @@ class Step(ctypes.Structure):
 
 
 class Move(ctypes.Structure):
-    """A copy of a word, once nothing can go wrong."""
+    """A copy of a word, made after the last check."""
 
     _fields_ = (("value", _POINTER), ("to", _POINTER))
 
 
 class Solver(ctypes.Structure):
-    """What makes a context fit for the sizes of a call."""
+    """Arrays of steps that native code runs to fit a context to the sizes of a call."""
 
     _fields_ = (
         *(("reads", _POINTER), ("read_count", _INT), ("steps", _POINTER), ("step_count", _INT)),
@@ -47,45 +47,51 @@ class Solver(ctypes.Structure):
 
 
 class SizeSteps:
-    """Collects steps. Values are known by the number of their word."""
+    """Collects steps. Each value is an index into the words."""
 
     def __init__(self) -> None:
         self._values: list[int] = []
-        """What the words are before the first call."""
-        self._known: dict[Any, int] = {}
-        """Words by what is in them."""
+        """Contents of the words before the first call."""
+        self._words: dict[Any, int] = {}
+        """Index of the word by the value that it holds."""
         self._dimensions: dict[Dimension, int] = {}
         self._reads: list[tuple[int, int, int]] = []
         self._steps: list[tuple[int, int, int, int]] = []
         self._moves: list[tuple[int, int]] = []
 
-    def solve(self, patterns: ShapePatterns, apart: bool) -> None:
-        """Reads all dimensions, and leaves sizes outside of their ranges to Python; ``apart``: common ones, too."""
+    def solve(self, patterns: ShapePatterns, refuse_common: bool) -> None:
+        """Read all dimensions, and leave sizes outside of their ranges to Python. With ``refuse_common``, leave their
+        common sizes to Python too."""
         for entry, dimension, factor, rest in patterns.steps:
-            given = self._word(0)
-            self._reads.append((entry.tensor, -1 if entry.tensor in patterns.numbers else entry.dim, given))
-            found = given if type(rest) is int and not rest else self._operation(ADD, given, self.value(-rest))
-            # What is no multiple has other shapes than those that are computed from this.
-            found = found if factor == 1 else self._operation(DIVIDE, found, self.value(factor))
-            self._check(AT_MOST, self.value(dimension.low), found)
-            self._check(AT_MOST, found, self.value(dimension.high))
-            for size in dimension.common if apart else ():
-                self._check(DIFFER, found, self.value(size))
-            self._dimensions[dimension] = found
+            extent = self._word(0)
+            self._reads.append((entry.tensor, -1 if entry.tensor in patterns.numbers else entry.dim, extent))
+            dimension_word = (
+                extent if type(rest) is int and not rest else self._operation(ADD, extent, self.value(-rest))
+            )
+            # An extent that is not a multiple of the factor fails later: the shapes computed from this quotient differ.
+            dimension_word = (
+                dimension_word if factor == 1 else self._operation(DIVIDE, dimension_word, self.value(factor))
+            )
+            self._check(AT_MOST, self.value(dimension.low), dimension_word)
+            self._check(AT_MOST, dimension_word, self.value(dimension.high))
+            for size in dimension.common if refuse_common else ():
+                self._check(DIFFER, dimension_word, self.value(size))
+            self._dimensions[dimension] = dimension_word
 
     def value(self, size: Any) -> int:
-        """The word of a size or number."""
-        if size not in self._known:
-            self._known[size] = self._sum(size) if type(size) is Size else self._word(size)
-        return self._known[size]
+        """Return the index of the word that holds a size or number."""
+        if size not in self._words:
+            self._words[size] = self._sum(size) if type(size) is Size else self._word(size)
+        return self._words[size]
 
     def move(self, size: Any, address: int) -> None:
-        """Puts a size in a place."""
+        """Copy a size to an address."""
         self._moves.append((self.value(size), address))
 
-    def made(self, arena: Any, arena_word: int, own: int, own_size: int) -> Solver:
-        """The records for native code. Scratch memory of ``arena`` bytes is at ``own`` if that is large enough, which
-        ``arena_word`` says then, else it is the shared one."""
+    def build(self, arena: Any, arena_word: int, own: int, own_size: int) -> Solver:
+        """Return the records for native code. ``arena`` is the size of the scratch memory in bytes. A call uses the
+        memory at ``own`` if its ``own_size`` bytes suffice, and notes that in ``arena_word``; otherwise it uses the
+        shared arena."""
         arena = self.value(arena)
         words = (_INT * len(self._values))(*self._values)
         at = [ctypes.addressof(words) + _WORD * i for i in range(len(words))]
@@ -93,7 +99,7 @@ class SizeSteps:
         steps = (Step * len(self._steps))(*[Step(kind, at[a], at[b], at[to]) for kind, a, b, to in self._steps])
         moves = (Move * len(self._moves))(*[Move(at[value], to) for value, to in self._moves])
         solver = Solver(arena=at[arena], arena_word=arena_word, own=own, own_size=own_size)
-        solver.reads, solver.steps, solver.moves = (ctypes.addressof(part) for part in (reads, steps, moves))
+        solver.reads, solver.steps, solver.moves = (ctypes.addressof(records) for records in (reads, steps, moves))
         solver.read_count, solver.step_count, solver.move_count = len(reads), len(steps), len(moves)
         solver.owned = (words, reads, steps, moves)
         return solver
@@ -103,10 +109,10 @@ class SizeSteps:
         return len(self._values) - 1
 
     def _operation(self, kind: int, a: int, b: int) -> int:
-        if (kind, a, b) not in self._known:
-            self._known[kind, a, b] = self._word(0)
-            self._steps.append((kind, a, b, self._known[kind, a, b]))
-        return self._known[kind, a, b]
+        if (kind, a, b) not in self._words:
+            self._words[kind, a, b] = self._word(0)
+            self._steps.append((kind, a, b, self._words[kind, a, b]))
+        return self._words[kind, a, b]
 
     def _check(self, kind: int, a: int, b: int) -> None:
         self._steps.append((kind, a, b, a))

@@ -1,4 +1,4 @@
-"""Calls that run no Python on tensors of another library: it says where they lie, and makes the results."""
+"""Calls without Python code on tensors of another library, which locates them and allocates the results."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from graphc.runtime.loader import host, link_forever
 SYMBOL = "graphc_tensor_call"
 """Symbol of the native function, of the kind METH_O with a TensorCall for ``self``."""
 MADE, OBJECT, ARGUMENT, SAME = range(4)
-"""What a result is: a new tensor, an object, an argument by its number, an earlier result by its number."""
+"""Kinds of results: a new tensor, an object, an argument by its index, an earlier result by its index."""
 _ONE_ARGUMENT = 0x08
 _POINTER, _INT, _FLAG = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32
-_PARTS = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_void_p)
+_ReadTensor = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_void_p)
 
 
 # ---- records that native code reads
@@ -36,28 +36,28 @@ class View(ctypes.Structure):
     )
 
 
-class Given(ctypes.Structure):
-    """An argument that a call looks at."""
+class Argument(ctypes.Structure):
+    """An argument checked or read by a call."""
 
     _fields_ = (
-        ("number", _INT),  # in the list
-        ("place", _POINTER),  # where it must lie, whatever it is; null where that may change
+        ("number", _INT),  # index in the list
+        ("address", _POINTER),  # required address of the data; null if any address will do
         ("extents", _POINTER),
         ("strides", _POINTER),
-        ("some", _INT),  # whether it has elements
-        ("rank", _FLAG),  # -1 of a whole number, which is the one extent
+        ("some", _INT),  # whether there are any elements
+        ("rank", _FLAG),  # -1 for an integer, whose value is the only extent
         ("dtype", _FLAG),
     )
 
 
 class Result(ctypes.Structure):
-    """What a call gives in one place."""
+    """One result of a call."""
 
     _fields_ = (("kind", _INT), ("number", _INT), ("object", _POINTER), ("arguments", _POINTER))
 
 
 class TensorCall(ctypes.Structure):
-    """What a native call is made with: ``self`` of the callable, owner of all that is used."""
+    """Data of a native call: ``self`` of the callable, and owner of everything the call uses."""
 
     _fields_ = (
         *((name, _POINTER) for name in ("context", "api", "library", "given", "results", "slots")),
@@ -69,7 +69,7 @@ class TensorCall(ctypes.Structure):
 
 
 class TensorLibrary(ctypes.Structure):
-    """Functions of the library whose tensors they are, and of the interpreter."""
+    """Functions of the tensors' library and of the interpreter."""
 
     _fields_ = tuple(
         (name, _POINTER)
@@ -88,9 +88,10 @@ class TensorLibrary(ctypes.Structure):
         thread_count: Callable[[], int],
         unchanged: int,
     ):
-        """``read`` is the address of DLPack's ``dltensor_from_py_object_no_sync``, ``make`` makes a tensor of sizes,
-        strides and element type, ``is_negative`` tells whether the elements of one are not what lies in memory, and
-        ``thread_count`` how many threads a call may use. ``unchanged`` is the address of ``graphc_unchanged``."""
+        """``read`` is the address of DLPack's ``dltensor_from_py_object_no_sync``. ``make`` allocates a tensor from
+        sizes, strides and element type. ``is_negative`` returns whether a tensor's elements are the negatives of those
+        in memory. ``thread_count`` returns the number of threads a call may use. ``unchanged`` is the address of
+        ``graphc_unchanged``."""
         super().__init__(
             read=read,
             unchanged=unchanged,
@@ -108,46 +109,47 @@ class TensorLibrary(ctypes.Structure):
         self.owned = (make, is_negative, thread_count)
 
     def view(self, tensor: Any) -> View | None:
-        """How a tensor lies in memory, as native calls see it, while it lives; None where the library cannot say."""
-        found = View()
+        """Return the memory layout of a tensor as native calls see it, valid while the tensor lives; None where the
+        library cannot describe it."""
+        tensor_view = View()
         try:
-            return None if _PARTS(self.read)(tensor, ctypes.addressof(found)) else found
-        # NOTE: of the class that the library chose when it set one.
+            return None if _ReadTensor(self.read)(tensor, ctypes.addressof(tensor_view)) else tensor_view
+        # NOTE: the library chooses the class of the exception.
         except Exception:
             return None
 
 
 def layout() -> Mapping[str, int] | None:
-    """As of ``fast_call``, with these records."""
-    known = fast_call.layout()
-    if known is None:
+    """Return the offsets of ``fast_call.layout`` and of the records here; None where native calls cannot be used."""
+    base = fast_call.layout()
+    if base is None:
         return None
-    records = (View, Given, Result, TensorCall, TensorLibrary)
+    records = (View, Argument, Result, TensorCall, TensorLibrary)
     fields = {f"{r.__name__}.{f[0]}": getattr(r, f[0]).offset for r in records for f in r._fields_}
-    sizes = {f"{r.__name__}.size": ctypes.sizeof(r) for r in (View, Given, Result)}
-    return {**known, **fields, **sizes, "object": OBJECT, "argument": ARGUMENT, "same": SAME}
+    sizes = {f"{r.__name__}.size": ctypes.sizeof(r) for r in (View, Argument, Result)}
+    return {**base, **fields, **sizes, "object": OBJECT, "argument": ARGUMENT, "same": SAME}
 
 
 # ---- callables
 
 
 class Weight(NamedTuple):
-    """An argument that must lie where it lies."""
+    """An argument that must stay at its address."""
 
     number: int
-    place: int
+    address: int
 
 
 class Input(NamedTuple):
-    """An argument of which the program reads what a call gives: a tensor that lies as ``value`` does, or that int."""
+    """An argument read by the program: a tensor with the layout of ``value``, or that int."""
 
     number: int
     value: Any
 
 
 class Output(NamedTuple):
-    """What a call gives in one place: of some kind, a number where the kind has one, the object that is given, or what
-    a new tensor is made of."""
+    """One result: its kind, an index if the kind needs one, and the returned object or the arguments for a new
+    tensor."""
 
     kind: int
     number: int = -1
@@ -155,14 +157,14 @@ class Output(NamedTuple):
 
 
 class TensorCaller:
-    """The native function, loaded once for all programs."""
+    """Native function for tensor calls, loaded once for all programs."""
 
     def __init__(self, code: bytes):
         """``code`` is object code that defines ``graphc_tensor_call`` for the ``layout`` of this process."""
-        found = fast_call.api()
-        if found is None:
+        interpreter = fast_call.api()
+        if interpreter is None:
             raise CompileError("native calls cannot be used in this interpreter")
-        self._api = found
+        self._api = interpreter
         self._record = fast_call.Method(b"call", link_forever(code, (SYMBOL,), host())[SYMBOL], _ONE_ARGUMENT, None)
         fast_call.keep(self._record)
 
@@ -178,22 +180,24 @@ class TensorCaller:
         contents: int = 0,
         check: Callable[[list[Any]], bool] | None = None,
     ) -> NativeCall | None:
-        """A call of a program with ``bound`` for its params and states, of ``sizes``, on lists of ``count`` arguments.
-        Those that are Inputs are those of the program, in order, and behind them the states that calls give; the new
-        tensors among ``results`` are its outputs, in order. A call is made where the blocks of the table at
-        ``contents`` are unchanged (0 for none), and ``check`` says yes to its list. None where a bound array is not
-        dense, or a tensor cannot be read."""
+        """Return a native call of a program on lists of ``count`` arguments, with ``bound`` for its params and states,
+        and of ``sizes``. Return None if a bound array is not dense, or a tensor cannot be read.
+
+        The Inputs among ``arguments`` are the program's inputs in order, followed by the states whose addresses calls
+        pass. The new tensors among ``results`` are its outputs in order. A call runs only if the blocks of the table at
+        ``contents`` are unchanged (0 for no table), and ``check`` accepts its list.
+        """
         context = fast_call.running_context(program, bound, sizes)
-        given = (Given * max(len(arguments), 1))()
+        records = (Argument * max(len(arguments), 1))()
         if context is None:
             return None
         context.api = ctypes.addressof(self._api)
         slots, owned = [], []
         of_inputs = iter([*[slot for slot, *_ in sizes.inputs], *program.given_slots])
-        for record, argument in zip(given, arguments, strict=False):
+        for record, argument in zip(records, arguments, strict=False):
             record.number = argument.number
             if isinstance(argument, Weight):
-                record.place = argument.place
+                record.address = argument.address
                 slots.append(-1)
             elif isinstance(argument.value, int):
                 word = ctypes.c_int64(argument.value)
@@ -206,7 +210,7 @@ class TensorCaller:
             else:
                 owned.append(_as_seen(record, view))
                 slots.append(next(of_inputs))
-        made, kept = _results(results)
+        result_records, result_objects = _results(results)
         of_outputs = iter([slot for slot, *_ in sizes.outputs])
         slots += [next(of_outputs) if r.kind == MADE else -1 for r in results]
         words = (ctypes.c_int64 * max(len(slots), 1))(*slots)
@@ -214,8 +218,8 @@ class TensorCaller:
             context=ctypes.addressof(context),
             api=ctypes.addressof(self._api),
             library=ctypes.addressof(library),
-            given=ctypes.addressof(given),
-            results=ctypes.addressof(made),
+            given=ctypes.addressof(records),
+            results=ctypes.addressof(result_records),
             slots=ctypes.addressof(words),
             contents=contents,
             check=None if check is None else id(check),
@@ -223,12 +227,12 @@ class TensorCaller:
             given_count=len(arguments),
             result_count=len(results),
         )
-        call.owned = (self, context, library, given, made, words, owned, kept, check)
+        call.owned = (self, context, library, records, result_records, words, owned, result_objects, check)
         return NativeCall(call, context, fast_call.callable_of(self._record, call))
 
 
-def _as_seen(record: Given, view: View) -> Any:
-    """Fills in what an argument is like; returns what the record points to."""
+def _as_seen(record: Argument, view: View) -> Any:
+    """Fill in the layout of an argument; return the memory the record points to."""
     rank = view.rank
     shape = (ctypes.c_int64 * (2 * rank + 1))(*view.extents[:rank], *view.strides[:rank])
     record.rank, record.dtype = rank, view.dtype
@@ -239,14 +243,14 @@ def _as_seen(record: Given, view: View) -> Any:
 
 
 def _results(results: Sequence[Output]) -> tuple[Any, list[Any]]:
-    """The records of results, and what they point to."""
+    """Return the records of results, and the objects they point to."""
     records, owned = (Result * max(len(results), 1))(), []
     for record, result in zip(records, results, strict=False):
         record.kind, record.number = result.kind, result.number
         if result.kind == MADE:
-            parts = (ctypes.py_object * len(result.value))(*result.value)
-            record.arguments = ctypes.addressof(parts)
-            owned.append(parts)
+            make_arguments = (ctypes.py_object * len(result.value))(*result.value)
+            record.arguments = ctypes.addressof(make_arguments)
+            owned.append(make_arguments)
         else:
             record.object = id(result.value)
         owned.append(result.value)
@@ -254,8 +258,8 @@ def _results(results: Sequence[Output]) -> tuple[Any, list[Any]]:
 
 
 class NativeCall:
-    """A native callable of a list of arguments: it empties the list and returns one of results, or returns None and
-    leaves all as it was, where anything is not as declared."""
+    """Native callable of a list of arguments. It empties the list and returns a list of results. If anything is not as
+    declared, it changes nothing and returns None."""
 
     def __init__(self, record: TensorCall, context: Context, call: Callable[[list[Any]], list[Any] | None]):
         self._record, self._context = record, context
@@ -265,11 +269,11 @@ class NativeCall:
         self._allowed: tuple[int, Mapping[int, int]] | None = None
 
     def allow(self, threads: int, words: Mapping[int, int]) -> None:
-        """From now on calls are made where so many threads may be used, and ``words`` in memory are what they are
-        here."""
+        """From now on, run calls only with this number of threads, and while the ``words`` in memory have these
+        values."""
         fast_call.reserve(self._context.arena)
         if self._allowed == (threads, words):
             return
         self._allowed = threads, words
-        self._record.threads = id(threads)  # one of the ints that the interpreter keeps; no other is ever the same one
+        self._record.threads = id(threads)  # a small int: the interpreter has one object per value
         self._context.watched.set(dict(words), ())

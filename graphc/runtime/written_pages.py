@@ -1,10 +1,10 @@
-"""Which pages of memory were written to, as Linux knows it: by protecting them against writing.
+"""Pages of memory written since the last look, found through Linux's write protection.
 
-Since version 6.7 the system can protect pages against writing and take the protection away by itself when somebody
-writes (userfaultfd, UFFD_FEATURE_WP_ASYNC), and tell in one call which pages have lost it while it protects them again
-(PAGEMAP_SCAN). It sees every write of this process, whatever code it comes from, and those of system calls. It does not
-see devices that were given the memory before, nor other processes that share it; so only private memory is watched that
-is no file. A page's first write after a look costs its writer a microsecond or two.
+Since version 6.7, Linux can write-protect pages and remove the protection by itself at the first write (userfaultfd,
+UFFD_FEATURE_WP_ASYNC). One call (PAGEMAP_SCAN) lists the pages that lost their protection and protects them again.
+Linux sees every write of this process, from any code, and of system calls. It does not see devices that got the
+memory before, nor other processes that share it, so only private anonymous memory is watched. A page's first write
+after a look costs its writer a microsecond or two.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _MAPS = Path("/proc/self/maps")
 _USERFAULTFD = {"x86_64": 323, "aarch64": 282}
 _USER_MODE_ONLY, _API, _WP_ASYNC, _MODE_WP = 1, 0xAA, 1 << 15, 2
 _PROTECT, _CHECK, _WRITTEN = 1, 2, 1 << 1
-_FOUND = 64
-"""Runs of pages that one call of PAGEMAP_SCAN tells of."""
+_MAX_RUNS = 64
+"""Maximum number of page runs that one call of PAGEMAP_SCAN returns."""
 
 
 def _request(kind: int, number: int, size: int, read: bool = True) -> int:
-    """The number of an ioctl: it writes, and also reads where it says so, a record of this size."""
+    """Return the number of an ioctl that writes a record of ``size`` bytes, and with ``read`` also reads it."""
     return ((3 if read else 2) << 30) | (size << 16) | (kind << 8) | number
 
 
@@ -38,7 +38,7 @@ class WrittenPages:
     """Watches ranges of memory of this process."""
 
     def __init__(self) -> None:
-        """Raises OSError where the system cannot do that."""
+        """Raises OSError where the system cannot watch pages."""
         number = _USERFAULTFD.get(platform.machine())
         if number is None or platform.system() != "Linux":
             raise OSError("no watched pages on this system")
@@ -55,35 +55,48 @@ class WrittenPages:
         except OSError:
             self.close()
             raise
-        self._runs = (ctypes.c_uint64 * (3 * _FOUND))()
+        self._runs = (ctypes.c_uint64 * (3 * _MAX_RUNS))()
 
     def close(self) -> None:
-        """Nothing is watched any more."""
+        """Stop watching all pages."""
         for file in (self._file, self._pages):
             if file >= 0:
                 os.close(file)
         self._file = self._pages = -1
 
     def watch(self, start: int, stop: int) -> None:
-        """Watches whole pages of private memory; all of them count as written until they are first looked at. Raises
-        OSError where the system does not."""
+        """Watch whole pages of private memory. All of them count as written until the first look. Raises OSError where
+        the system refuses."""
         self._ioctl(self._file, _REGISTER, start, stop - start, _MODE_WP, 0)
 
     def forget(self, start: int, stop: int) -> None:
-        """No longer watches pages, also where there are none any more."""
+        """Stop watching pages; unmapped ones are ignored."""
         with contextlib.suppress(OSError):
             self._ioctl(self._file, _UNREGISTER, start, stop - start)
 
     def look(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
-        """The runs of pages that were written to since the last look at them. Raises OSError where some are not
-        watched (any more)."""
+        """Yield the runs (start, stop) of pages written since the last look at them. Raises OSError if some pages are
+        not watched (any more)."""
         runs = self._runs
         while start < stop:
-            words = (96, _PROTECT | _CHECK, start, stop, 0, ctypes.addressof(runs), _FOUND, 0, 0, _WRITTEN, 0, _WRITTEN)
+            words = (
+                96,
+                _PROTECT | _CHECK,
+                start,
+                stop,
+                0,
+                ctypes.addressof(runs),
+                _MAX_RUNS,
+                0,
+                0,
+                _WRITTEN,
+                0,
+                _WRITTEN,
+            )
             count, done = self._ioctl(self._pages, _SCAN, *words)
-            found = [(runs[3 * i], runs[3 * i + 1]) for i in range(count)]
-            start = done[4] if count == _FOUND and done[4] > start else stop
-            yield from found
+            written = [(runs[3 * i], runs[3 * i + 1]) for i in range(count)]
+            start = done[4] if count == _MAX_RUNS and done[4] > start else stop
+            yield from written
 
     def _ioctl(self, file: int, request: int, *words: int) -> tuple[int, ctypes.Array[ctypes.c_uint64]]:
         record = (ctypes.c_uint64 * len(words))(*words)
@@ -94,13 +107,13 @@ class WrittenPages:
 
 
 def private_memory() -> list[tuple[int, int]]:
-    """The ranges of memory of this process alone that are no file, in order."""
-    found: list[tuple[int, int]] = []
+    """Return the anonymous ranges (start, stop) of memory that belong to this process alone, in order of address."""
+    ranges: list[tuple[int, int]] = []
     for line in _MAPS.read_text().splitlines():
         span, access, _, _, inode, *_ = line.split()
-        low, high = (int(part, 16) for part in span.split("-"))
+        low, high = (int(address, 16) for address in span.split("-"))
         if access[3] == "p" and inode == "0":
-            if found and found[-1][1] == low:
-                low = found.pop()[0]
-            found.append((low, high))
-    return found
+            if ranges and ranges[-1][1] == low:
+                low = ranges.pop()[0]
+            ranges.append((low, high))
+    return ranges

@@ -41,7 +41,7 @@ def solver_for(wanted, apart=False):
     steps.solve(ShapePatterns(SHAPES, ["x", "w"]), apart)
     for i, size in enumerate(wanted):
         steps.move(size, ctypes.addressof(places) + 8 * i)
-    return steps.made(4 * BATCH * TIME, 0, 0, 0), places
+    return steps.build(4 * BATCH * TIME, 0, 0, 0), places
 
 
 def test_sizes_are_what_they_are_of_numbers():

@@ -132,7 +132,7 @@ def test_the_number_is_set_and_read_at_the_front_door():
 @pytest.mark.parametrize("count", [0, -1, 257, 2.0, "2", True, None])
 def test_a_wrong_number_is_refused(count):
     before = threads.get_num_threads()
-    with pytest.raises(ArgumentError, match="is no number of threads"):
+    with pytest.raises(ArgumentError, match="is not a number of threads"):
         threads.set_num_threads(count)
     assert threads.get_num_threads() == before
 

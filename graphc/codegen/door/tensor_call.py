@@ -23,7 +23,7 @@ def _call_object(w: Writer, function: str, arguments: str, count: int | str) -> 
 
 
 def _refer(w: Writer, change: str, value: str) -> None:
-    """Adds a reference to an object, or takes one away."""
+    """Add a reference to an object, or takes one away."""
     w.do(f"call void {w.get('ptr', '%api', f'Api.{change}')}(ptr {value})")
 
 
@@ -39,12 +39,12 @@ def _is(w: Writer) -> None:
 
 
 def _clear(w: Writer) -> None:
-    """Forgets the exception."""
+    """Forget the exception."""
     w.do(f"call void {w.get('ptr', '%library', 'TensorLibrary.clear')}()")
 
 
 def _read(w: Writer) -> None:
-    """Fills a DLTensor; gives the address of the elements, which is null where there are none. Whether it went well is
+    """Fill a DLTensor; gives the address of the elements, which is null where there are none. Whether it went well is
     written to %well; where not, an exception is set."""
     failed = w.call("i32", w.get("ptr", "%library", "TensorLibrary.read"), "ptr %tensor, ptr %view")
     w.store("i1", w.equal("i32", failed, "0"), "%well")
@@ -58,8 +58,8 @@ def _take(w: Writer) -> None:
     """Whether an argument is as declared; writes where its elements lie."""
     view = w.value(f"alloca i8, i64 {w.number('View.size')}, align 8")
     well, number, pair = (w.value(f"alloca {kind}, align 8") for kind in ("i1", "i64", "ptr"))
-    rank = w.get("i32", "%given", "Given.rank")
-    extents = w.get("ptr", "%given", "Given.extents")
+    rank = w.get("i32", "%given", "Argument.rank")
+    extents = w.get("ptr", "%given", "Argument.extents")
     w.choose(w.equal("i32", rank, "-1"), "number", "tensor")
     w.label("number")
     w.need(w.call("i1", "@read_number", f"ptr %api, ptr %value, ptr {number}"), "bad")
@@ -67,20 +67,20 @@ def _take(w: Writer) -> None:
     w.label("tensor")
     data = w.call("ptr", "@read", f"ptr %library, ptr %value, ptr {view}, ptr {well}")
     w.need(w.load("i1", well), "raised")
-    place = w.get("ptr", "%given", "Given.place")
+    place = w.get("ptr", "%given", "Argument.address")
     w.choose(w.equal("ptr", place, "null"), "anywhere", "there")
     w.label("there")
     w.give("i1", w.equal("ptr", data, place))
     w.label("anywhere")
     w.need(w.equal("i32", w.get("i32", view, "View.device"), _CPU), "bad")
     w.need(w.equal("i32", w.get("i32", view, "View.rank"), rank), "bad")
-    w.need(w.equal("i32", w.get("i32", view, "View.dtype"), w.get("i32", "%given", "Given.dtype")), "bad")
+    w.need(w.equal("i32", w.get("i32", view, "View.dtype"), w.get("i32", "%given", "Argument.dtype")), "bad")
     found, wanted = w.get("ptr", view, "View.extents"), extents
-    steps, expected = w.get("ptr", view, "View.strides"), w.get("ptr", "%given", "Given.strides")
+    steps, expected = w.get("ptr", view, "View.strides"), w.get("ptr", "%given", "Argument.strides")
     with w.each(w.value(f"zext i32 {rank} to i64")) as i:
         w.need(w.equal("i64", w.item("i64", found, i), w.item("i64", wanted, i)), "bad")
         w.need(w.equal("i64", w.item("i64", steps, i), w.item("i64", expected, i)), "bad")
-    empty = w.equal("i64", w.get("i64", "%given", "Given.some"), "0")
+    empty = w.equal("i64", w.get("i64", "%given", "Argument.some"), "0")
     w.need(w.value(f"or i1 {empty}, {w.differ('ptr', data, 'null')}"), "bad")
     w.store("ptr", "%value", pair)
     negative, no = w.get("ptr", "%library", "TensorLibrary.is_negative"), w.get("ptr", "%library", "TensorLibrary.no")
@@ -99,8 +99,8 @@ def _take_all(w: Writer) -> None:
     """Whether all arguments that are looked at are as declared; writes where their elements lie."""
     records, item = w.get("ptr", "%call", "TensorCall.given"), w.get("ptr", "%api", "Api.get")
     with w.each(w.get("i64", "%call", "TensorCall.given_count")) as i:
-        given = w.record("Given", records, i)
-        value = w.call("ptr", item, f"ptr %list, i64 {w.get('i64', given, 'Given.number')}")
+        given = w.record("Argument", records, i)
+        value = w.call("ptr", item, f"ptr %list, i64 {w.get('i64', given, 'Argument.number')}")
         to = w.place("ptr", "%addresses", i)
         arguments = f"ptr %library, ptr %api, ptr {given}, ptr {value}, ptr {to}"
         w.need(w.call("i1", "@take", arguments), "bad")
@@ -182,7 +182,7 @@ def _holds(w: Writer) -> None:
 
 
 def _fill(w: Writer) -> None:
-    """Writes addresses into the words of the table."""
+    """Write addresses into the words of the table."""
     with w.each("%count") as i:
         slot = w.load("i64", w.place("i64", "%slots", i))
         w.choose(w.value(f"icmp slt i64 {slot}, 0"), "filled", "some")

@@ -10,34 +10,35 @@ from graphc.base import config
 from graphc.base.errors import ArgumentError
 
 _CUDA, _EMULATED = "graphc.runtime.devices.cuda", "graphc.runtime.devices.emulated"
-"""Modules that are imported when a device of theirs is asked for."""
+"""Modules that are imported when one of their devices is requested."""
 CUDA, EMULATED = "cuda", "cuda-emu"
 """A GPU, and the device that executes CUDA text on the CPU."""
 
 
 def device_named(name: str) -> Any:
-    """The device (see ``interface.Device``) of a name: ``cuda`` (the first GPU), ``cuda:1``, ``cuda-emu``; the same one
-    each time. Raises DeviceError that says what is missing where it cannot be used, ArgumentError for other names."""
+    """Return the device (see ``interface.Device``) of a name: ``cuda`` (the first GPU), ``cuda:1``, ``cuda-emu``. Each
+    call returns the same object. Raises DeviceError, which names what is missing, if the device cannot be used, and
+    ArgumentError for other names."""
     kind, colon, number = str(name).partition(":")
     if kind == EMULATED and number in ("", "0"):
         return _emulated(config.read().emulator)
     if kind != CUDA or (colon and not number.isdecimal()):
-        raise ArgumentError(f"there is no device {name!r}", remedy="cuda, cuda:1, ..., or cuda-emu")
+        raise ArgumentError(f"there is no device {name!r}", remedy="pass cuda, cuda:1, ..., or cuda-emu")
     return _cuda(int(number or 0))
 
 
 def is_available(name: str = CUDA) -> bool:
-    """Whether a device of this name can be used here; never raises."""
+    """Return whether a device of this name can be used here; never raises."""
     try:
         device_named(name)
-    # NOTE: a library that is half installed raises what it likes.
+    # NOTE: a partly installed library may raise anything.
     except Exception:
         return False
     return True
 
 
 def count() -> int:
-    """How many GPUs there are; 0 where none can be used."""
+    """Return the number of usable GPUs; 0 if none can be used."""
     return import_module(_CUDA).count()
 
 

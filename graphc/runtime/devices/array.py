@@ -1,4 +1,4 @@
-"""Arrays in the memory of a device: shapes, strides and views as numpy has them, without any arithmetic."""
+"""Arrays in device memory: shapes, strides and views as in numpy, without arithmetic."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from graphc.base.errors import ArgumentError, DeviceError, DTypeError, IndexRang
 from graphc.runtime.devices.interface import Device, Memory
 
 MOSTLY_READ = 4
-"""A strided array is copied to the host with all that lies between its elements up to so many times its own bytes."""
+"""A strided array is copied to the host as one block, gaps included, up to this multiple of its own bytes."""
 Copier = Callable[["DeviceArray", "DeviceArray"], None]
 """Copies from the first array into the second one, of the same shape, element type and device, with any strides."""
 _copiers: list[Copier] = []
 
 _DLPACK = "graphc.runtime.devices.dlpack"
-"""What knows capsules, which is made of arrays."""
+"""Module of DLPack capsules. It imports this one, so it is imported lazily."""
 
 
 def use_copier(copier: Copier) -> None:
-    """Has strided arrays be made dense by ``copier`` from now on, which the compiler brings."""
+    """Let ``copier``, which the compiler provides, make strided arrays dense from now on."""
     _copiers[:] = [copier]
 
 
 @dataclass(frozen=True, slots=True)
 class Flags:
-    """What numpy's flags say of an array."""
+    """Array flags as in numpy."""
 
     c_contiguous: bool
     f_contiguous: bool
@@ -43,12 +43,12 @@ class Flags:
 
     @property
     def contiguous(self) -> bool:
-        """The same as ``c_contiguous``."""
+        """Same as ``c_contiguous``."""
         return self.c_contiguous
 
 
 class DeviceArray:
-    """An array in the memory of a device. Views share memory, which lives as long as one of them does."""
+    """Array in device memory. Views share the memory, which lives as long as one of them."""
 
     __slots__ = (
         *("__weakref__", "device", "dtype", "is_contiguous", "memory", "nbytes", "offset", "shape", "size", "strides"),
@@ -56,7 +56,7 @@ class DeviceArray:
     )
     __hash__ = object.__hash__
     is_on_device = True
-    """What tensors tell it by from arrays of the host."""
+    """Lets tensors tell device arrays from host arrays."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class DeviceArray:
         offset: int = 0,
         writeable: bool = True,
     ):
-        """Starts ``offset`` bytes behind the start of ``memory``; in C order unless ``strides`` (in bytes) are given.
+        """Starts ``offset`` bytes after the start of ``memory``, in C order unless ``strides`` (in bytes) are given.
         bfloat16 is stored as a record of its bits."""
         self.device = device
         self.memory = memory
@@ -93,7 +93,7 @@ class DeviceArray:
                 f"an array of shape {list(self.shape)} takes the bytes {low} to {high} of {memory.nbytes}"
             )
 
-    # ---- what it is
+    # ---- attributes
 
     @property
     def ndim(self) -> int:
@@ -112,10 +112,10 @@ class DeviceArray:
 
     @property
     def flags(self) -> Flags:
-        """Order and whether it can be written to."""
+        """Memory order, ownership, and whether the array is writeable."""
         reverse = _is_dense(self.shape[::-1], self.strides[::-1], self.dtype.itemsize)
-        whole = self.offset == 0 and self.nbytes == self.memory.nbytes
-        return Flags(self.is_contiguous, reverse, self.writeable, whole)
+        owns_memory = self.offset == 0 and self.nbytes == self.memory.nbytes
+        return Flags(self.is_contiguous, reverse, self.writeable, owns_memory)
 
     def __len__(self) -> int:
         if not self.shape:
@@ -126,107 +126,107 @@ class DeviceArray:
         return f"DeviceArray({self.device.name}, {self.dtype.name}{list(self.shape)})"
 
     def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
-        raise ArgumentError(
-            f"an array on {self.device.name} is no array of the host", remedy=".get() copies it to the host"
-        )
+        raise ArgumentError(f"an array on {self.device.name} is not a host array", remedy="copy it to the host: .get()")
 
     # ---- views
 
     @property
     def T(self) -> DeviceArray:
-        """The array with its axes in reverse order; shares memory."""
+        """View with its axes in reverse order; shares memory."""
         return self.transpose()
 
     def transpose(self, *axes: Any) -> DeviceArray:
-        """The array with its axes in another order, reversed unless given; shares memory."""
+        """Return a view with the axes in another order, by default reversed; shares memory."""
         order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int | np.integer) else axes
         return self._as(np.transpose, order or None)
 
     def reshape(self, *shape: Any) -> DeviceArray:
-        """The array in another shape, of which one size may be -1; shares memory. Raises ShapeError where its elements
-        lie so that no strides fit; ``contiguous().reshape(...)`` is a copy then."""
-        wanted = shape[0] if len(shape) == 1 and not isinstance(shape[0], int | np.integer) else shape
-        sizes = self._whole_shape(tuple(int(n) for n in wanted))
+        """Return a view of another shape, in which one size may be -1; shares memory. Raises ShapeError if no strides
+        fit; ``contiguous().reshape(...)`` then copies."""
+        new_shape = shape[0] if len(shape) == 1 and not isinstance(shape[0], int | np.integer) else shape
+        sizes = self._resolved_shape(tuple(int(n) for n in new_shape))
         strides = reshaped_strides(self.shape, self.strides, sizes, self.itemsize)
         if strides is None:
             raise ShapeError(
                 f"an array of shape {list(self.shape)} with strides {list(self.strides)} has no view of shape"
                 f" {list(sizes)}",
-                remedy="contiguous() first",
+                remedy="call contiguous() first",
             )
         return DeviceArray(self.device, self.memory, sizes, self.dtype, strides, self.offset, self.writeable)
 
-    def _whole_shape(self, sizes: tuple[int, ...]) -> tuple[int, ...]:
-        """The same without -1; raises ShapeError where it has another number of elements."""
+    def _resolved_shape(self, sizes: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the sizes with -1 replaced; raises ShapeError for another number of elements."""
         if sizes.count(-1) == 1:
-            known = prod(n for n in sizes if n != -1)
-            if known:
-                sizes = tuple([self.size // known if n == -1 else n for n in sizes])
+            product = prod(n for n in sizes if n != -1)
+            if product:
+                sizes = tuple([self.size // product if n == -1 else n for n in sizes])
         if min(sizes, default=0) < 0 or prod(sizes) != self.size:
             raise ShapeError(f"{self.size} elements of shape {list(self.shape)} do not fit the shape {list(sizes)}")
         return sizes
 
     def expand_dims(self, axis: int | Sequence[int]) -> DeviceArray:
-        """With axes of size 1 put in; shares memory."""
+        """Return a view with axes of size 1 inserted; shares memory."""
         return self._as(np.expand_dims, axis if isinstance(axis, int) else tuple(axis))
 
     def squeeze(self, axis: int | Sequence[int] | None = None) -> DeviceArray:
-        """Without axes of size 1, all of them unless given; shares memory."""
+        """Return a view without these axes of size 1, by default without all of them; shares memory."""
         return self._as(np.squeeze, axis if axis is None or isinstance(axis, int) else tuple(axis))
 
     def broadcast_to(self, shape: Sequence[int]) -> DeviceArray:
-        """Repeated along axes to a shape, not to be written to; shares memory."""
+        """Return a read-only view broadcast to a shape; shares memory."""
         return self._as(np.broadcast_to, tuple(shape), writeable=False)
 
     def __getitem__(self, key: Any) -> DeviceArray:
-        """A view by integers, slices, None and Ellipsis; other indices need a computation and raise ArgumentError."""
+        """Return a view by integers, slices, None and Ellipsis; other indices need a computation and raise
+        ArgumentError."""
         parts = key if isinstance(key, tuple) else (key,)
-        for part in parts:
-            plain = part is None or part is Ellipsis or isinstance(part, slice | int | np.integer)
-            if not plain or isinstance(part, bool):
-                raise ArgumentError(f"an array on {self.device.name} has no view at {part!r}")
+        for index in parts:
+            plain = index is None or index is Ellipsis or isinstance(index, slice | int | np.integer)
+            if not plain or isinstance(index, bool):
+                raise ArgumentError(f"an array on {self.device.name} has no view at {index!r}")
         return self._as(lambda dummy: dummy[(*parts, Ellipsis)] if Ellipsis not in parts else dummy[parts])
 
     def view(self, dtype: Any) -> DeviceArray:
-        """The same bytes as elements of another type of the same size."""
-        wanted = numpy_type(dtype)
-        if wanted.itemsize != self.itemsize:
-            raise DTypeError(f"elements of {self.dtype.name} have another size than {wanted.name}")
-        return DeviceArray(self.device, self.memory, self.shape, wanted, self.strides, self.offset, self.writeable)
+        """Return a view of the same bytes as elements of another type of the same size."""
+        new_dtype = numpy_type(dtype)
+        if new_dtype.itemsize != self.itemsize:
+            raise DTypeError(f"elements of {self.dtype.name} have another size than {new_dtype.name}")
+        return DeviceArray(self.device, self.memory, self.shape, new_dtype, self.strides, self.offset, self.writeable)
 
     def _as(self, change: Callable[..., np.ndarray], *arguments: Any, writeable: bool = True) -> DeviceArray:
-        """The view that numpy makes of an array with this shape and these strides, whose elements nobody looks at."""
+        """Return the view that numpy makes of a dummy array with this shape and these strides. The dummy's elements are
+        never read."""
         base = np.empty(1, self.dtype)
         dummy = as_strided(base, self.shape, self.strides)
         try:
-            found = change(dummy, *arguments)
+            result = change(dummy, *arguments)
         except IndexError as error:
             raise IndexRangeError(str(error)) from None
         except ValueError as error:
             raise ShapeError(str(error)) from None
-        moved = found.__array_interface__["data"][0] - dummy.__array_interface__["data"][0] if found.size else 0
+        moved = result.__array_interface__["data"][0] - dummy.__array_interface__["data"][0] if result.size else 0
         writeable = writeable and self.writeable
         return DeviceArray(
-            self.device, self.memory, found.shape, self.dtype, found.strides, self.offset + moved, writeable
+            self.device, self.memory, result.shape, self.dtype, result.strides, self.offset + moved, writeable
         )
 
     # ---- elements
 
     def get(self, out: np.ndarray | None = None) -> np.ndarray:
-        """A copy on the host, in C order; ``out`` filled where it is given."""
-        found = self._on_host()
+        """Return a copy on the host in C order, or fill ``out`` and return it."""
+        array = self._on_host()
         if out is None:
-            return found
+            return array
         if out.shape != self.shape or out.dtype != self.dtype:
             raise ShapeError(f"{self} does not fit an array {out.dtype.name}{list(out.shape)}")
-        out[...] = found
+        out[...] = array
         return out
 
     def _on_host(self) -> np.ndarray:
         if self.is_contiguous:
-            found = np.empty(self.shape, self.dtype)
-            self.device.copy_out(self.address, found)
-            return found
+            array = np.empty(self.shape, self.dtype)
+            self.device.copy_out(self.address, array)
+            return array
         low, high = self._span()
         if high - low > MOSTLY_READ * self.nbytes and _copiers:
             return self.contiguous()._on_host()
@@ -235,12 +235,12 @@ class DeviceArray:
         return np.ndarray(self.shape, self.dtype, block, self.offset - low, self.strides).copy(order="C")
 
     def set(self, array: Any) -> None:
-        """Writes the elements of a host array of the same shape, or of one that is repeated to it."""
+        """Write the elements of a host array of this shape, or one broadcast to it."""
         if not self.writeable:
             raise ArgumentError("the array is not to be written to")
         source = np.asarray(array)
         if source.dtype.newbyteorder("=") != self.dtype:
-            raise DTypeError(f"elements of type {source.dtype.name} are no {self.dtype.name}")
+            raise DTypeError(f"elements of type {source.dtype.name} are not {self.dtype.name}")
         try:
             source = np.broadcast_to(source, self.shape)
         except ValueError:
@@ -250,7 +250,7 @@ class DeviceArray:
         if self.is_contiguous:
             self.device.copy_in(self.address, np.ascontiguousarray(source, self.dtype))
             return
-        # What lies between the elements stays as it is.
+        # Bytes between the elements must not change: read the block, write the elements, copy it back.
         low, high = self._span()
         block = np.empty(high - low, np.uint8)
         self.device.copy_out(self.memory.address + low, block)
@@ -258,7 +258,7 @@ class DeviceArray:
         self.device.copy_in(self.memory.address + low, block)
 
     def assign(self, source: DeviceArray) -> None:
-        """Writes the elements of another array of the same shape and element type on this device."""
+        """Write the elements of another array of the same shape and element type on this device."""
         if not self.writeable:
             raise ArgumentError("the array is not to be written to")
         if source.shape != self.shape or source.dtype != self.dtype or source.device is not self.device:
@@ -280,32 +280,32 @@ class DeviceArray:
         return self.copy()
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        raise ArgumentError(f"an array on {self.device.name} cannot be pickled", remedy=".get() copies it to the host")
+        raise ArgumentError(f"an array on {self.device.name} cannot be pickled", remedy="copy it to the host: .get()")
 
     def copy(self) -> DeviceArray:
-        """A dense array of its own with the same elements, on the same device."""
+        """Return a new dense array with the same elements, on the same device."""
         if not self.is_contiguous:
             return self.contiguous()
-        made = empty(self.device, self.shape, self.dtype)
+        duplicate = empty(self.device, self.shape, self.dtype)
         if self.nbytes:
-            self.device.copy(made.address, self.address, self.nbytes)
-        return made
+            self.device.copy(duplicate.address, self.address, self.nbytes)
+        return duplicate
 
     def contiguous(self) -> DeviceArray:
-        """Itself where it is dense and in C order, else a copy that is.
+        """Return the array itself if it is dense and in C order, else a dense copy.
 
-        NOTE: where no compiler has brought a copier (``use_copier``), a strided array takes the way over the host.
+        NOTE: without the compiler's copier (``use_copier``), a strided array is copied by way of the host.
         """
         if self.is_contiguous:
             return self
         if not _copiers:
             return from_host(self.device, self._on_host())
-        made = empty(self.device, self.shape, self.dtype)
-        made.assign(self)
-        return made
+        copy = empty(self.device, self.shape, self.dtype)
+        copy.assign(self)
+        return copy
 
     def _span(self) -> tuple[int, int]:
-        """The first byte and the one behind the last, from the start of the memory."""
+        """Return the offsets of the first byte and of the byte after the last one, from the start of the memory."""
         if self.is_contiguous or not self.size:
             return self.offset, self.offset + self.nbytes
         steps = [(n - 1) * s for n, s in zip(self.shape, self.strides, strict=True)]
@@ -313,7 +313,7 @@ class DeviceArray:
         return low, self.offset + sum(s for s in steps if s > 0) + self.itemsize
 
     def byte_bounds(self) -> tuple[int, int]:
-        """Addresses of the first byte and of the one behind the last."""
+        """Return the addresses of the first byte and of the byte after the last one."""
         low, high = self._span()
         return self.memory.address + low, self.memory.address + high
 
@@ -321,8 +321,8 @@ class DeviceArray:
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """Version 3. Arrays of the emulated device have addresses of the host, which no other library takes for those
-        of a GPU."""
+        """CUDA array interface, version 3. Addresses of the emulated device are host addresses; other libraries do not
+        mistake them for GPU addresses."""
         stream = getattr(self.device, "stream", 0)
         return {
             "shape": self.shape,
@@ -340,50 +340,51 @@ class DeviceArray:
     def __dlpack__(
         self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None
     ) -> Any:
-        """A capsule that shares the memory, as the DLPack protocol wants it."""
+        """Return a capsule of the DLPack protocol that shares the memory."""
         return import_module(_DLPACK).exported(self, stream, max_version, dl_device, copy)
 
 
-# ---- arrays that are made
+# ---- creation
 
 
 def numpy_type(dtype: Any) -> np.dtype:
-    """The element type in numpy of anything that names one; bfloat16 is a record of its bits."""
+    """Return numpy's element type for a name or type; bfloat16 is a record of its bits."""
     if isinstance(dtype, DType):
         return dtype.numpy
     if isinstance(dtype, str) and dtype in BY_NAME:
         return BY_NAME[dtype].numpy
-    found = np.dtype(dtype)
-    if found.hasobject or (found.kind not in "biufc" and found not in (bfloat16.numpy, bfloat16x2.numpy)):
-        raise DTypeError(f"arrays on devices do not hold {found}")
-    return found.newbyteorder("=")
+    array_type = np.dtype(dtype)
+    if array_type.hasobject or (
+        array_type.kind not in "biufc" and array_type not in (bfloat16.numpy, bfloat16x2.numpy)
+    ):
+        raise DTypeError(f"arrays on devices do not hold {array_type}")
+    return array_type.newbyteorder("=")
 
 
 def empty(device: Device, shape: Sequence[int], dtype: Any) -> DeviceArray:
-    """A dense array with unknown content."""
+    """Return a dense array with unknown content."""
     kind, sizes = numpy_type(dtype), tuple(map(int, shape))
     return DeviceArray(device, device.allocate(prod(sizes) * kind.itemsize), sizes, kind)
 
 
 def zeros(device: Device, shape: Sequence[int], dtype: Any) -> DeviceArray:
-    """A dense array of zeros."""
-    made = empty(device, shape, dtype)
-    if made.nbytes:
-        device.fill(made.address, 0, made.nbytes)
-    return made
+    """Return a dense array of zeros."""
+    array = empty(device, shape, dtype)
+    if array.nbytes:
+        device.fill(array.address, 0, array.nbytes)
+    return array
 
 
 def from_host(device: Device, array: Any) -> DeviceArray:
-    """A dense array with the elements of a host array."""
+    """Return a dense array with the elements of a host array."""
     source = np.asarray(array)
-    made = empty(device, source.shape, source.dtype)
-    made.set(source)
-    return made
+    device_array = empty(device, source.shape, source.dtype)
+    device_array.set(source)
+    return device_array
 
 
 class SharedMemory:
-    """Memory that another library has allocated. It is given back when all work on it is done, of which that library
-    knows nothing."""
+    """Memory of another library. That library does not know of work here, so the memory is released after all of it."""
 
     __slots__ = ("__weakref__", "_device", "address", "nbytes", "owner")
 
@@ -392,35 +393,36 @@ class SharedMemory:
         self.address = address
         self.nbytes = nbytes
         self.owner = owner
-        """What keeps it alive."""
+        """Object that keeps the memory alive."""
 
     def __del__(self) -> None:
         if hasattr(self._device, "stream"):
-            with suppress(DeviceError):  # told by whatever is asked of the device next
+            with suppress(DeviceError):  # the next call of the device reports it
                 self._device.synchronize()
 
 
 def from_cuda_array_interface(other: Any, device: Device) -> DeviceArray:
-    """An array on ``device`` that shares the memory of an object with ``__cuda_array_interface__``.
+    """Return an array on ``device`` that shares the memory of an object with ``__cuda_array_interface__``.
 
-    What the other library has asked of the device before is done when this returns. Raises ArgumentError for masked
-    arrays and for what has no such interface."""
-    said = getattr(other, "__cuda_array_interface__", None)
-    if said is None:
+    The other library's earlier work on the device is done when this returns. Raises ArgumentError for masked arrays and
+    for objects without that interface.
+    """
+    interface = getattr(other, "__cuda_array_interface__", None)
+    if interface is None:
         raise ArgumentError(f"{type(other).__name__} has no __cuda_array_interface__")
-    if said.get("mask") is not None:
+    if interface.get("mask") is not None:
         raise ArgumentError("masked arrays cannot be shared")
-    stream = said.get("stream")
+    stream = interface.get("stream")
     if stream is not None and stream != getattr(device, "stream", None):
         device.wait_for(stream)
-    address, read_only = said["data"]
-    return shared(device, int(address or 0), said["shape"], np.dtype(said["typestr"]), said.get("strides"), other,
-                  not read_only)  # fmt: skip
+    address, read_only = interface["data"]
+    element_type, strides = np.dtype(interface["typestr"]), interface.get("strides")
+    return shared(device, int(address or 0), interface["shape"], element_type, strides, other, not read_only)
 
 
 def from_dlpack(other: Any, device: Device) -> DeviceArray:
-    """An array on ``device`` that shares the memory of an object with ``__dlpack__``; raises ArgumentError where that
-    lies on another device."""
+    """Return an array on ``device`` that shares the memory of an object with ``__dlpack__``; raises ArgumentError for
+    memory of another device."""
     return import_module(_DLPACK).imported(other, device)
 
 
@@ -433,7 +435,8 @@ def shared(
     owner: Any,
     writeable: bool,
 ) -> DeviceArray:
-    """An array over memory of others, the first element at ``address``; ``owner`` is kept alive."""
+    """Return an array over memory of another library, with the first element at ``address``; ``owner`` is kept
+    alive."""
     if not dtype.isnative:
         raise DTypeError(f"elements of type {dtype} are of the other byte order")
     sizes = tuple(map(int, shape))
@@ -455,7 +458,7 @@ def _apart(a: DeviceArray, b: DeviceArray) -> bool:
 
 
 def dense_strides(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
-    """Bytes between neighbours along each axis of a dense array in C order."""
+    """Return the bytes between neighbours along each axis of a dense array in C order."""
     strides: list[int] = []
     step = itemsize
     for extent in reversed(shape):
@@ -476,37 +479,38 @@ def _is_dense(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> bo
 
 
 def collapsed(shape: Sequence[int], strides: Sequence[int]) -> list[tuple[int, int]]:
-    """(size, stride) of the fewest axes that reach the same elements in the same order."""
-    found: list[tuple[int, int]] = []
+    """Return (size, stride) of the fewest axes that reach the same elements in the same order."""
+    axes: list[tuple[int, int]] = []
     for extent, stride in zip(shape, strides, strict=True):
         if extent == 1:
             continue
-        if found and found[-1][1] == extent * stride:
-            found[-1] = (found[-1][0] * extent, stride)
+        if axes and axes[-1][1] == extent * stride:
+            axes[-1] = (axes[-1][0] * extent, stride)
         else:
-            found.append((extent, stride))
-    return found
+            axes.append((extent, stride))
+    return axes
 
 
 def reshaped_strides(
-    shape: Sequence[int], strides: Sequence[int], wanted: Sequence[int], itemsize: int
+    shape: Sequence[int], strides: Sequence[int], new_shape: Sequence[int], itemsize: int
 ) -> tuple[int, ...] | None:
-    """Strides with which an array of the shape ``wanted`` has the same elements; None where there are none.
+    """Return the strides with which an array of the shape ``new_shape`` has the same elements; None if none fit.
 
-    Axes that lie as one are cut into the wanted ones from the last on."""
+    Contiguous axes are merged, then split into the new ones from the last on.
+    """
     if prod(shape) == 0:
-        return dense_strides(wanted, itemsize)
+        return dense_strides(new_shape, itemsize)
     axes = collapsed(shape, strides)
-    found: list[int] = []
+    new_strides: list[int] = []
     extent, stride = axes.pop() if axes else (1, itemsize)
-    for size in reversed(wanted):
+    for size in reversed(new_shape):
         if size == 1:
-            found.append(stride)
+            new_strides.append(stride)
             continue
         if extent == 1 and axes:
             extent, stride = axes.pop()
         if extent % size:
             return None
-        found.append(stride)
+        new_strides.append(stride)
         extent, stride = extent // size, stride * size
-    return tuple(reversed(found))
+    return tuple(reversed(new_strides))

@@ -1,4 +1,4 @@
-"""Products of matrices by NVIDIA's cublasLt, which is called as it is, on any stream and while work is recorded."""
+"""Matrix products by NVIDIA's cublasLt, called directly, on any stream and during recordings."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from graphc.base.installation import install_command
 from graphc.files.product_descriptor import Matrix, ProductDescriptor
 
 WORKSPACE = 32 << 20
-"""Bytes that the library may use besides its operands: what NVIDIA recommends for Hopper."""
+"""Bytes of workspace for the library: NVIDIA's recommendation for Hopper."""
 MAX_ALIGNMENT = 256
-"""Bytes beyond which the alignment of addresses makes no difference."""
+"""Largest alignment of addresses in bytes that makes a difference."""
 _SONAMES = ("libcublasLt.so.13", "libcublasLt.so.12")
 
-# ---- numbers of cublasLt.h, cublas_api.h and library_types.h
+# ---- constants of cublasLt.h, cublas_api.h and library_types.h
 
 _TYPES = {"f32": 0, "f64": 1, "f16": 2, "i8": 3, "i32": 10, "bf16": 14}
 _COMPUTE = {"f32": 68, "f64": 70, "i32": 72, "tf32": 77}
@@ -76,8 +76,8 @@ class _Heuristic(ctypes.Structure):
 # ---- the library
 
 
-def _places() -> Iterator[str]:
-    """Where the library may lie: in a package of the registry, under CUDA_HOME, where the system looks."""
+def _candidate_paths() -> Iterator[str]:
+    """Yield possible paths of the library: in a pip package, under CUDA_HOME, on the system's search path."""
     spec = importlib.util.find_spec("nvidia")
     roots = [Path(p) for p in (spec.submodule_search_locations or ())] if spec is not None else []
     folders = [r / name / "lib" for r in roots for name in ("cu13", "cublas")]
@@ -92,16 +92,16 @@ _loaded: list[ctypes.CDLL] = []
 
 
 def library() -> ctypes.CDLL:
-    """The library, loaded once. Raises DeviceError where there is none."""
+    """Return the library, loaded once. Raises DeviceError if there is none."""
     with _lock:
         if not _loaded:
             tried = []
-            for place in _places():
+            for path in _candidate_paths():
                 try:
-                    _loaded.append(ctypes.CDLL(place))
+                    _loaded.append(ctypes.CDLL(path))
                     break
                 except OSError as error:
-                    tried.append(f"{place}: {error}")
+                    tried.append(f"{path}: {error}")
             else:
                 remedy = f"install it: {install_command('cuda')}"
                 raise DeviceError("libcublasLt cannot be loaded", where="; ".join(tried), remedy=remedy)
@@ -116,51 +116,51 @@ def _call(name: str, *arguments: Any) -> None:
 
 @dataclass
 class _Prepared:
-    """What the library wants to know of a descriptor."""
+    """The library's objects for a descriptor."""
 
     operation: ctypes.c_void_p
     layouts: dict[str, ctypes.c_void_p]
     algorithm: _Heuristic | None = None
 
 
-def _operation(given: ProductDescriptor) -> ctypes.c_void_p:
-    made = ctypes.c_void_p()
-    scale = _TYPES[_SCALE[given.compute]]
-    _call("cublasLtMatmulDescCreate", ctypes.byref(made), _COMPUTE[given.compute], scale)
+def _operation(descriptor: ProductDescriptor) -> ctypes.c_void_p:
+    handle = ctypes.c_void_p()
+    scale = _TYPES[_SCALE[descriptor.compute]]
+    _call("cublasLtMatmulDescCreate", ctypes.byref(handle), _COMPUTE[descriptor.compute], scale)
     for attribute, value in (
-        (_TRANSA, ctypes.c_int32(int(given.transpose_a))),
-        (_TRANSB, ctypes.c_int32(int(given.transpose_b))),
-        (_EPILOGUE, ctypes.c_uint32(_EPILOGUES[given.epilogue])),
+        (_TRANSA, ctypes.c_int32(int(descriptor.transpose_a))),
+        (_TRANSB, ctypes.c_int32(int(descriptor.transpose_b))),
+        (_EPILOGUE, ctypes.c_uint32(_EPILOGUES[descriptor.epilogue])),
     ):
-        _set("cublasLtMatmulDescSetAttribute", made, attribute, value)
-    if "aux" in given.operands:
-        _set("cublasLtMatmulDescSetAttribute", made, _AUX_LD, ctypes.c_int64(given.aux_leading))
-        if given.d.batch > 1:
-            _set("cublasLtMatmulDescSetAttribute", made, _AUX_STRIDE, ctypes.c_int64(given.aux_stride))
-    return made
+        _set("cublasLtMatmulDescSetAttribute", handle, attribute, value)
+    if "aux" in descriptor.operands:
+        _set("cublasLtMatmulDescSetAttribute", handle, _AUX_LD, ctypes.c_int64(descriptor.aux_leading))
+        if descriptor.d.batch > 1:
+            _set("cublasLtMatmulDescSetAttribute", handle, _AUX_STRIDE, ctypes.c_int64(descriptor.aux_stride))
+    return handle
 
 
 def _layout(matrix: Matrix) -> ctypes.c_void_p:
-    made = ctypes.c_void_p()
+    handle = ctypes.c_void_p()
     sizes = ctypes.c_uint64(matrix.rows), ctypes.c_uint64(matrix.columns), ctypes.c_int64(matrix.leading)
-    _call("cublasLtMatrixLayoutCreate", ctypes.byref(made), _TYPES[matrix.type], *sizes)
-    _set("cublasLtMatrixLayoutSetAttribute", made, _LAYOUT_ORDER, ctypes.c_int32(_ORDER_COLUMNS))
+    _call("cublasLtMatrixLayoutCreate", ctypes.byref(handle), _TYPES[matrix.type], *sizes)
+    _set("cublasLtMatrixLayoutSetAttribute", handle, _LAYOUT_ORDER, ctypes.c_int32(_ORDER_COLUMNS))
     if matrix.batch > 1:
-        _set("cublasLtMatrixLayoutSetAttribute", made, _LAYOUT_BATCH, ctypes.c_int32(matrix.batch))
-        _set("cublasLtMatrixLayoutSetAttribute", made, _LAYOUT_STRIDE, ctypes.c_int64(matrix.stride))
-    return made
+        _set("cublasLtMatrixLayoutSetAttribute", handle, _LAYOUT_BATCH, ctypes.c_int32(matrix.batch))
+        _set("cublasLtMatrixLayoutSetAttribute", handle, _LAYOUT_STRIDE, ctypes.c_int64(matrix.stride))
+    return handle
 
 
 def _set(function: str, what: ctypes.c_void_p, attribute: int, value: Any) -> None:
     _call(function, what, attribute, ctypes.byref(value), ctypes.c_size_t(ctypes.sizeof(value)))
 
 
-def _prepare(given: ProductDescriptor) -> _Prepared:
-    complaint = given.complaint()
+def _prepare(descriptor: ProductDescriptor) -> _Prepared:
+    complaint = descriptor.complaint()
     if complaint:
-        raise DeviceError(f"a product of the library: {complaint}", where=str(given))
-    matrices = {"a": given.a, "b": given.b, "c": given.c or given.d, "d": given.d}
-    return _Prepared(_operation(given), {name: _layout(matrix) for name, matrix in matrices.items()})
+        raise DeviceError(f"a product of the library: {complaint}", where=str(descriptor))
+    matrices = {"a": descriptor.a, "b": descriptor.b, "c": descriptor.c or descriptor.d, "d": descriptor.d}
+    return _Prepared(_operation(descriptor), {name: _layout(matrix) for name, matrix in matrices.items()})
 
 
 def _release(prepared: _Prepared) -> None:
@@ -170,25 +170,33 @@ def _release(prepared: _Prepared) -> None:
 
 
 class CublasLt:
-    """The library on one device, whose context is current where methods are called."""
+    """The library on one device, whose context is current when methods are called."""
 
     def __init__(self) -> None:
         self._handle: ctypes.c_void_p | None = None
         self._prepared: dict[tuple[ProductDescriptor, int], _Prepared] = {}
 
     def product(
-        self, given: ProductDescriptor, addresses: Sequence[int], stream: int, workspace: int, nbytes: int = WORKSPACE
+        self,
+        descriptor: ProductDescriptor,
+        addresses: Sequence[int],
+        stream: int,
+        workspace: int,
+        nbytes: int = WORKSPACE,
     ) -> None:
-        """Computes a product on a stream: addresses in the order of ``given.operands``, and so many bytes of workspace
-        at an address, a multiple of 256, which nothing else on other streams uses meanwhile. What algorithm is used is
-        chosen when a descriptor is met first with addresses so well aligned."""
+        """Compute a product on a stream.
+
+        ``addresses`` are in the order of ``descriptor.operands``. ``workspace`` is the address of ``nbytes`` bytes, a
+        multiple of 256, that no other stream uses meanwhile. The first product of a descriptor with this alignment of
+        addresses chooses the algorithm.
+        """
         with _lock:
-            prepared = self._known(given, _alignment(addresses), nbytes)
-            at = dict(zip(given.operands, addresses, strict=True))
-            self._point(prepared, at)
+            prepared = self._prepared_for(descriptor, _alignment(addresses), nbytes)
+            address_of = dict(zip(descriptor.operands, addresses, strict=True))
+            self._point(prepared, address_of)
             assert prepared.algorithm is not None
-            alpha, beta = _scalars(given)
-            pointers = {name: ctypes.c_void_p(at.get(name, at["d"])) for name in ("a", "b", "c", "d")}
+            alpha, beta = _scalars(descriptor)
+            pointers = {name: ctypes.c_void_p(address_of.get(name, address_of["d"])) for name in ("a", "b", "c", "d")}
             operands = [x for name in ("a", "b") for x in (pointers[name], prepared.layouts[name])]
             results = [x for name in ("c", "d") for x in (pointers[name], prepared.layouts[name])]
             _call(
@@ -204,42 +212,42 @@ class CublasLt:
                 pointer = ctypes.c_void_p(at[name])
                 _set("cublasLtMatmulDescSetAttribute", prepared.operation, attribute, pointer)
 
-    def _known(self, given: ProductDescriptor, alignment: int, nbytes: int) -> _Prepared:
-        found = self._prepared.get((given, alignment))
-        if found is None:
+    def _prepared_for(self, descriptor: ProductDescriptor, alignment: int, nbytes: int) -> _Prepared:
+        prepared = self._prepared.get((descriptor, alignment))
+        if prepared is None:
             if self._handle is None:
                 handle = ctypes.c_void_p()
                 _call("cublasLtCreate", ctypes.byref(handle))
                 self._handle = handle
-            found = _prepare(given)
-            found.algorithm = self._chosen(given, found, alignment, nbytes)
-            self._prepared[given, alignment] = found
-        return found
+            prepared = _prepare(descriptor)
+            prepared.algorithm = self._chosen(descriptor, prepared, alignment, nbytes)
+            self._prepared[descriptor, alignment] = prepared
+        return prepared
 
-    def _chosen(self, given: ProductDescriptor, prepared: _Prepared, alignment: int, nbytes: int) -> _Heuristic:
-        """The algorithm that the library's heuristic puts first."""
+    def _chosen(self, descriptor: ProductDescriptor, prepared: _Prepared, alignment: int, nbytes: int) -> _Heuristic:
+        """Return the algorithm ranked first by the library's heuristic."""
         preference = ctypes.c_void_p()
         _call("cublasLtMatmulPreferenceCreate", ctypes.byref(preference))
         _set("cublasLtMatmulPreferenceSetAttribute", preference, _MAX_WORKSPACE, ctypes.c_uint64(nbytes))
         for attribute in _MIN_ALIGNMENT:
             _set("cublasLtMatmulPreferenceSetAttribute", preference, attribute, ctypes.c_uint32(alignment))
-        found, count = _Heuristic(), ctypes.c_int()
-        self._point(prepared, {name: alignment for name in ("bias", "aux") if name in given.operands})
+        heuristic, count = _Heuristic(), ctypes.c_int()
+        self._point(prepared, {name: alignment for name in ("bias", "aux") if name in descriptor.operands})
         layouts = [prepared.layouts[name] for name in ("a", "b", "c", "d")]
         try:
             _call(
                 "cublasLtMatmulAlgoGetHeuristic",
                 *(self._handle, prepared.operation, *layouts, preference),
-                *(1, ctypes.byref(found), ctypes.byref(count)),
+                *(1, ctypes.byref(heuristic), ctypes.byref(count)),
             )
         finally:
             _call("cublasLtMatmulPreferenceDestroy", preference)
-        if not count.value or found.state:
-            raise DeviceError("cublasLt has no kernel for a product", where=str(given))
-        return found
+        if not count.value or heuristic.state:
+            raise DeviceError("cublasLt has no kernel for a product", where=str(descriptor))
+        return heuristic
 
     def close(self) -> None:
-        """Gives back what the library keeps."""
+        """Release the library's objects."""
         with _lock:
             for prepared in self._prepared.values():
                 _release(prepared)
@@ -250,41 +258,43 @@ class CublasLt:
 
 
 def _alignment(addresses: Sequence[int]) -> int:
-    """Bytes of which all addresses are multiples, of as many as the library cares for."""
+    """Return the largest common alignment of the addresses in bytes, at most MAX_ALIGNMENT."""
     together = MAX_ALIGNMENT
     for address in addresses:
         together |= address
     return together & -together
 
 
-def _scalars(given: ProductDescriptor) -> tuple[Any, Any]:
-    """Factors of the product and of what is added, in the type of the sums."""
-    kind = {"f32": ctypes.c_float, "tf32": ctypes.c_float, "f64": ctypes.c_double, "i32": ctypes.c_int32}[given.compute]
-    number = int if given.compute == "i32" else float
-    return kind(number(given.alpha)), kind(number(given.c is not None))
+def _scalars(descriptor: ProductDescriptor) -> tuple[Any, Any]:
+    """Return the factors of the product and of ``c``, in the type of the sums."""
+    kind = {"f32": ctypes.c_float, "tf32": ctypes.c_float, "f64": ctypes.c_double, "i32": ctypes.c_int32}[
+        descriptor.compute
+    ]
+    number = int if descriptor.compute == "i32" else float
+    return kind(number(descriptor.alpha)), kind(number(descriptor.c is not None))
 
 
-def describe(given: ProductDescriptor) -> dict[str, int]:
-    """What the library holds of a descriptor, read back from it; needs no GPU."""
+def describe(descriptor: ProductDescriptor) -> dict[str, int]:
+    """Return the attributes of a descriptor as the library stores them, read back; needs no GPU."""
     with _lock:
-        prepared = _prepare(given)
+        prepared = _prepare(descriptor)
         try:
-            found = {}
+            attributes = {}
             for name, attribute, kind in (
                 *(("compute", 0, ctypes.c_int32), ("scale", 1, ctypes.c_int32)),
                 *(("transpose_a", _TRANSA, ctypes.c_int32), ("transpose_b", _TRANSB, ctypes.c_int32)),
                 *(("epilogue", _EPILOGUE, ctypes.c_uint32), ("aux_leading", _AUX_LD, ctypes.c_int64)),
                 ("aux_stride", _AUX_STRIDE, ctypes.c_int64),
             ):
-                found[name] = _get("cublasLtMatmulDescGetAttribute", prepared.operation, attribute, kind())
+                attributes[name] = _get("cublasLtMatmulDescGetAttribute", prepared.operation, attribute, kind())
             for name, layout in prepared.layouts.items():
-                for part, attribute, kind in (
+                for field, attribute, kind in (
                     *(("type", 0, ctypes.c_uint32), ("order", _LAYOUT_ORDER, ctypes.c_int32)),
                     *(("rows", 2, ctypes.c_uint64), ("columns", 3, ctypes.c_uint64), ("leading", 4, ctypes.c_int64)),
                     *(("batch", _LAYOUT_BATCH, ctypes.c_int32), ("stride", _LAYOUT_STRIDE, ctypes.c_int64)),
                 ):
-                    found[f"{name}.{part}"] = _get("cublasLtMatrixLayoutGetAttribute", layout, attribute, kind())
-            return found
+                    attributes[f"{name}.{field}"] = _get("cublasLtMatrixLayoutGetAttribute", layout, attribute, kind())
+            return attributes
         finally:
             _release(prepared)
 

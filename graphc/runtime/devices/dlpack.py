@@ -1,4 +1,4 @@
-"""Sharing of device memory with other libraries by DLPack capsules."""
+"""DLPack capsules: sharing device memory with other libraries."""
 
 from __future__ import annotations
 
@@ -66,45 +66,45 @@ _api.PyCapsule_GetPointer.restype = ctypes.c_void_p
 _api.PyCapsule_GetPointer.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
 _api.PyCapsule_SetName.restype = ctypes.c_int
 _api.PyCapsule_SetName.argtypes = [ctypes.py_object, ctypes.c_char_p]
-_given: dict[int, tuple[Any, ...]] = {}
-"""What is given out, by the number in its context: the structure, what it points to, and the array."""
+_exported: dict[int, tuple[Any, ...]] = {}
+"""Exported capsules, by the number in their context: the structure, the memory that it points to, and the array."""
 _numbers = itertools.count(1)
 
 
 @_Deleter
 def _delete(address: int) -> None:
-    _given.pop(int(_Managed.from_address(address).context or 0), None)
+    _exported.pop(int(_Managed.from_address(address).context or 0), None)
 
 
 @_Deleter
 def _delete_versioned(address: int) -> None:
-    _given.pop(int(_Versioned.from_address(address).context or 0), None)
+    _exported.pop(int(_Versioned.from_address(address).context or 0), None)
 
 
 @ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 def _forget(capsule: int) -> None:
-    """Gives back what nobody has taken out of a capsule that is collected, whose name has not changed then."""
+    """Release the array of a collected capsule that nobody has consumed; a consumer would have changed its name."""
     for name, kind in ((_NAME, _Managed), (_NEW_NAME, _Versioned)):
         if _api.PyCapsule_IsValid(capsule, name):
             address = _api.PyCapsule_GetPointer(capsule, name)
-            _given.pop(int(kind.from_address(address).context or 0), None)
+            _exported.pop(int(kind.from_address(address).context or 0), None)
 
 
 def kind_of(device: Device) -> tuple[int, int]:
-    """Kind and number of a device; the memory of the emulated one is that of the host."""
+    """Return kind and number of a device; memory of the emulated one is host memory."""
     kind, _, number = device.name.partition(":")
     return (CUDA, int(number or 0)) if kind == "cuda" else (CPU, 0)
 
 
 def exported(array: DeviceArray, stream: Any, max_version: Any, dl_device: Any, copy: Any) -> Any:
-    """The capsule of an array; what was asked of the device before is done for whoever works on ``stream``."""
+    """Return the capsule of an array. Wait for earlier work on the device unless ``stream`` is its own stream."""
     if dl_device is not None and tuple(map(int, dl_device)) != kind_of(array.device):
-        raise BufferError(f"the array lies on {array.device.name}: get() copies it to the host")
+        raise BufferError(f"the array is on {array.device.name}: copy it to the host with get()")
     if copy:
         array = array.copy()
     versioned = max_version is not None and max_version[0] >= 1
     if not versioned and not array.writeable:
-        raise BufferError("the array is not to be written to, which this version of DLPack cannot say")
+        raise BufferError("the array is read-only, which this version of DLPack cannot express")
     if stream != _NO_SYNCHRONISATION and stream != getattr(array.device, "stream", None):
         array.device.synchronize()
     number = next(_numbers)
@@ -117,18 +117,18 @@ def exported(array: DeviceArray, stream: Any, max_version: Any, dl_device: Any, 
         *(array.address if array.size else None, kind, where, array.ndim),
         *(_CODES[array.dtype.kind], 8 * array.itemsize, 1, shape, strides, 0),
     )
-    made: Any
+    managed: Any
     if versioned:
         flags = 0 if array.writeable else _READ_ONLY
-        made, name = _Versioned(1, 0, number, _delete_versioned, flags, tensor), _NEW_NAME
+        managed, name = _Versioned(1, 0, number, _delete_versioned, flags, tensor), _NEW_NAME
     else:
-        made, name = _Managed(tensor, number, _delete), _NAME
-    _given[number] = (made, shape, strides, array)
-    return _api.PyCapsule_New(ctypes.addressof(made), name, ctypes.cast(_forget, ctypes.c_void_p))
+        managed, name = _Managed(tensor, number, _delete), _NAME
+    _exported[number] = (managed, shape, strides, array)
+    return _api.PyCapsule_New(ctypes.addressof(managed), name, ctypes.cast(_forget, ctypes.c_void_p))
 
 
-class _Taken:
-    """What another library has given, until it is collected."""
+class _Imported:
+    """Memory of another library, released when this is collected."""
 
     def __init__(self, address: int, deleter: Any):
         self._address, self._deleter = address, deleter
@@ -139,33 +139,33 @@ class _Taken:
 
 
 def imported(other: Any, device: Device) -> DeviceArray:
-    """An array over the memory of an object with ``__dlpack__``."""
+    """Return an array over the memory of an object with ``__dlpack__``."""
     if not hasattr(other, "__dlpack__"):
         raise ArgumentError(f"{type(other).__name__} has no __dlpack__")
     kind, number = map(int, other.__dlpack_device__())
     if (kind, number) != kind_of(device):
-        raise ArgumentError(f"the memory lies on a device of kind {kind}, number {number}, which is not {device.name}")
+        raise ArgumentError(f"the memory is on a device of kind {kind}, number {number}, not on {device.name}")
     stream = getattr(device, "stream", None)
     arguments = {} if stream is None else {"stream": stream}
     try:
         capsule = other.__dlpack__(**arguments, max_version=(1, 0))
-    except TypeError:  # made before versions were asked for
+    except TypeError:  # an exporter from before DLPack 1.0
         capsule = other.__dlpack__(**arguments)
     if _api.PyCapsule_IsValid(id(capsule), _NEW_NAME):
         address = _api.PyCapsule_GetPointer(id(capsule), _NEW_NAME)
-        found: Any = _Versioned.from_address(address)
-        writeable = not found.flags & _READ_ONLY
+        managed: Any = _Versioned.from_address(address)
+        writeable = not managed.flags & _READ_ONLY
         _api.PyCapsule_SetName(capsule, b"used_dltensor_versioned")
     elif _api.PyCapsule_IsValid(id(capsule), _NAME):
         address = _api.PyCapsule_GetPointer(id(capsule), _NAME)
-        found, writeable = _Managed.from_address(address), True
+        managed, writeable = _Managed.from_address(address), True
         _api.PyCapsule_SetName(capsule, b"used_dltensor")
     else:
-        raise ArgumentError("the capsule has been taken before, or is none of DLPack")
-    return _array_of(found.tensor, device, _Taken(address, found.deleter), writeable)
+        raise ArgumentError("the capsule was consumed before, or does not come from DLPack")
+    return _array_of(managed.tensor, device, _Imported(address, managed.deleter), writeable)
 
 
-def _array_of(tensor: _Tensor, device: Device, owner: _Taken, writeable: bool) -> DeviceArray:
+def _array_of(tensor: _Tensor, device: Device, owner: _Imported, writeable: bool) -> DeviceArray:
     dtype = _type_of(tensor)
     shape = tensor.shape[: tensor.ndim]
     strides = [s * dtype.itemsize for s in tensor.strides[: tensor.ndim]] if tensor.strides else None
@@ -177,5 +177,5 @@ def _type_of(tensor: _Tensor) -> np.dtype:
         return bfloat16.numpy
     letters = {code: letter for letter, code in _CODES.items()}
     if tensor.lanes != 1 or tensor.code not in letters:
-        raise DTypeError(f"elements of the DLPack type {tensor.code} with {tensor.bits} bits are not known")
+        raise DTypeError(f"unknown DLPack element type {tensor.code} with {tensor.bits} bits")
     return np.dtype(f"{letters[tensor.code]}{tensor.bits // 8}")

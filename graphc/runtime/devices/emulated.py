@@ -1,4 +1,4 @@
-"""A device that executes CUDA text on the CPU, thread by thread, and refuses what a GPU would do silently wrong."""
+"""Device that executes CUDA text on the CPU, thread by thread, and reports errors a GPU would not detect."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ FORWARDS, BACKWARDS = 0, 1
 ORDERS = (FORWARDS, BACKWARDS, 2, 3)
 """Orders of blocks, warps and lanes; numbers from 2 on are seeds of permutations."""
 TOTAL = 8 << 30
-"""Bytes that the device has."""
+"""Bytes of device memory."""
 UNKNOWN = 0xFF
-"""The byte of memory that nothing has been written to: NaN, or -1."""
+"""Byte value of unwritten memory: NaN, or -1."""
 MAX_THREADS, MAX_GRID = 1024, (1 << 31) - 1
 _WORD = (1 << 64) - 1
 _lock = Lock()
-"""Held while the launcher, which runs one kernel at a time, is asked for anything."""
+"""Held during every call of the launcher, which runs one kernel at a time."""
 
 
 class _Statistics(ctypes.Structure):
@@ -47,24 +47,24 @@ class _Statistics(ctypes.Structure):
 
 
 class Traffic(ctypes.Structure):
-    """What the accesses of a launch cost a GPU (``gc_traffic`` of gc_traffic.h). A request is what the lanes of a warp
-    read or write at once; a sector has 32 bytes."""
+    """Costs of the memory accesses of a launch on a GPU (``gc_traffic`` of gc_traffic.h). A request is one read or
+    write by the lanes of a warp together; a sector has 32 bytes."""
 
     load_requests: int
     load_bytes: int
     load_sectors: int
-    """Of all requests: load_bytes / 32 where each one is used up."""
+    """Sectors of all requests: load_bytes / 32 if every sector is used completely."""
     loaded: int
-    """Sectors that are read at all: what has to come from memory when caches hold the rest."""
+    """Distinct sectors that are read: what comes from memory if caches hold the rest."""
     store_requests: int
     store_bytes: int
     store_sectors: int
     stored: int
     shared_requests: int
     shared_rounds: int
-    """How often shared memory is asked: once per request, or once per word of the bank that is asked for most words."""
+    """Accesses to shared memory: one per request, more if lanes need several words of one bank."""
     shared_ideal: int
-    """How often it would be without conflicts of banks."""
+    """Accesses to shared memory if there were no bank conflicts."""
     _fields_ = [
         (name, ctypes.c_longlong)
         for name in (
@@ -80,20 +80,20 @@ class Traffic(ctypes.Structure):
 
 @dataclass(frozen=True)
 class LaunchStatistics:
-    """What the last launch did, in one order."""
+    """Statistics of the last launch, in one order."""
 
     blocks: int
     threads: int
-    """Of all blocks together."""
+    """Threads of all blocks together."""
     barriers: int
-    """At which threads of a block met, of all blocks together."""
+    """Barriers of all blocks together."""
     fewest_barriers: int
-    """Of one block; -1 where there was no block."""
+    """Fewest barriers of a block; -1 without blocks."""
     most_barriers: int
     exchanges: int
-    """How often the lanes of a warp read values of each other."""
+    """Number of reads of other lanes' values within a warp."""
     shared: int
-    """Bytes of shared memory that a block has used."""
+    """Bytes of shared memory that a block used."""
 
 
 class EmulatedMemory:
@@ -107,25 +107,25 @@ class EmulatedMemory:
 
 
 class EmulatedEvent:
-    """A point in the order of work, which is done by the time that it is made."""
+    """A position in the order of work, already done when the event is created."""
 
     def __init__(self) -> None:
         self._time = time.perf_counter_ns()
 
     def synchronize(self) -> None:
-        """Does nothing."""
+        """Do nothing."""
 
     def is_done(self) -> bool:
-        """True."""
+        """Return True: all work is done at once."""
         return True
 
     def milliseconds_since(self, earlier: Any) -> float:
-        """Time of this CPU."""
+        """Return the CPU's time between an earlier event and this one."""
         return (self._time - earlier._time) / 1e6
 
 
 class EmulatedGraph:
-    """Recorded work. Replaying it fails when a launch is given an address that no live memory has."""
+    """Recorded work. Replaying it fails if a launch gets an address outside of live memory."""
 
     def __init__(self, steps: Sequence[Callable[[], None]]):
         self._steps = tuple(steps)
@@ -134,13 +134,14 @@ class EmulatedGraph:
         return len(self._steps)
 
     def launch(self) -> None:
-        """Does all of it again."""
+        """Repeat the recorded work."""
         for step in self._steps:
             step()
 
 
 class EmulatedDevice:
-    """The device ``cuda-emu``: see interface.Device. Work is done at once, and errors come from the call that asks."""
+    """The device ``cuda-emu``: see interface.Device. It does work at once, so errors come from the call that causes
+    them."""
 
     name = NAME
     takes = "text"
@@ -153,47 +154,47 @@ class EmulatedDevice:
         target: str = "sm_90",
         total: int = TOTAL,
     ):
-        """``orders`` in which every launch runs, and whether ``races`` are looked for: as GRAPHC_EMULATOR says unless
-        given. ``traffic``: whether accesses are counted, by the symbols of kernels."""
-        wanted = config.read().emulator
-        self.orders = tuple(orders if orders is not None else ORDERS if "orders" in wanted else (FORWARDS,))
-        self.races = "races" in wanted if races is None else races
+        """``orders`` in which every launch runs, and whether to check for ``races``: by default as GRAPHC_EMULATOR
+        says. ``traffic``: whether to count accesses per kernel symbol."""
+        options = config.read().emulator
+        self.orders = tuple(orders if orders is not None else ORDERS if "orders" in options else (FORWARDS,))
+        self.races = "races" in options if races is None else races
         self.traffic: dict[str, Traffic] | None = {} if traffic else None
-        """Of each kernel, of all its launches together; None when it is not counted."""
+        """Traffic of all launches of each kernel; None when it is not counted."""
         self.target = target
         self.total = total
         self.launches = 0
-        """How many there were, counted once whatever the number of orders."""
+        """Number of launches, each counted once whatever the number of orders."""
         self.last: LaunchStatistics | None = None
-        """What the last launch did."""
+        """Statistics of the last launch."""
         self._damage: list[str] = []
-        """What was found to be written to around memory when it was given back."""
+        """Writes outside of memory that were detected when it was freed."""
         self._recorded: dict[int, list[Callable[[], None]]] = {}
-        """Work of threads that record."""
+        """Recorded work by thread."""
         if not self.orders:
-            raise ArgumentError("a kernel has to run in one order at least")
+            raise ArgumentError("a kernel must run in at least one order")
 
     # ---- memory
 
     def allocate(self, nbytes: int) -> EmulatedMemory:
-        """New memory."""
+        """Return new memory; raises MemoryLimitError if there is not enough."""
         if nbytes < 0:
             raise ArgumentError(f"memory cannot have {nbytes} bytes")
         self._refuse_recording("allocations")
         with _lock:
             core = _core()
-            taken = self.memory_stats().allocated
-            address = core.gc_emu_allocate(nbytes) if taken + nbytes <= self.total else 0
+            occupied = self.memory_stats().allocated
+            address = core.gc_emu_allocate(nbytes) if occupied + nbytes <= self.total else 0
         if not address:
             raise MemoryLimitError(
-                f"{self.name} has {self.total} bytes, of which {taken} are allocated; {nbytes} more were asked for"
+                f"{self.name} has {self.total} bytes, of which {occupied} are allocated; {nbytes} more were requested"
             )
         memory = EmulatedMemory(address, nbytes)
         weakref.finalize(memory, _free, address, nbytes, self._damage, os.getpid()).atexit = False
         return memory
 
     def copy_in(self, address: int, array: np.ndarray) -> None:
-        """Writes a host array."""
+        """Write a host array."""
         self._refuse_recording("transfers")
         array = np.ascontiguousarray(array)
         self._check("a copy from the host", address, array.nbytes)
@@ -201,7 +202,7 @@ class EmulatedDevice:
             ctypes.memmove(address, array.ctypes.data, array.nbytes)
 
     def copy_out(self, address: int, array: np.ndarray) -> None:
-        """Fills a host array."""
+        """Fill a host array."""
         self._refuse_recording("transfers")
         if not array.flags.c_contiguous or not array.flags.writeable:
             raise ArgumentError("a copy to the host fills arrays that are C-contiguous and can be written to")
@@ -210,7 +211,7 @@ class EmulatedDevice:
             ctypes.memmove(array.ctypes.data, address, array.nbytes)
 
     def copy(self, destination: int, source: int, nbytes: int) -> None:
-        """Copies within the device."""
+        """Copy within the device."""
         self._do(lambda: self._copy(destination, source, nbytes))
 
     def _copy(self, destination: int, source: int, nbytes: int) -> None:
@@ -223,7 +224,7 @@ class EmulatedDevice:
         ctypes.memmove(destination, source, nbytes)
 
     def fill(self, address: int, byte: int, nbytes: int) -> None:
-        """Sets bytes."""
+        """Set every byte of a range."""
         self._do(lambda: self._fill(address, byte, nbytes))
 
     def _fill(self, address: int, byte: int, nbytes: int) -> None:
@@ -231,48 +232,48 @@ class EmulatedDevice:
         ctypes.memset(address, byte, nbytes)
 
     def discard(self, address: int, nbytes: int) -> None:
-        """Makes a range unknown, now: it is no work of the device."""
+        """Make a range unknown at once, also during a recording: it is not work of the device."""
         self._fill(address, UNKNOWN, nbytes)
 
     def _check(self, what: str, address: int, nbytes: int) -> None:
-        """Raises DeviceError unless a range lies in live memory."""
+        """Raise DeviceError unless a range is inside live memory."""
         self.synchronize()
         if nbytes == 0:
             return
         with _lock:
             room = _core().gc_emu_room(address)
         if room < nbytes:
-            found = f"only {room} are left of the memory there" if room >= 0 else "there is no live memory"
-            raise DeviceError(f"{what} of {nbytes} bytes at {address:#x}: {found}")
+            reason = f"only {room} bytes are left in that allocation" if room >= 0 else "no live memory there"
+            raise DeviceError(f"{what} of {nbytes} bytes at {address:#x}: {reason}")
 
     def memory_stats(self) -> MemoryStats:
-        """What is allocated now."""
-        found = (ctypes.c_longlong * 4)()
+        """Return the current memory use."""
+        counts = (ctypes.c_longlong * 4)()
         with _lock:
-            _core().gc_emu_memory(found)
-        allocated, peak, allocations, reserved = found
+            _core().gc_emu_memory(counts)
+        allocated, peak, allocations, reserved = counts
         return MemoryStats(allocated, allocations, peak, reserved, self.total)
 
     def reset_peak(self) -> None:
-        """Lets the peak start at what is allocated."""
+        """Reset the peak to the bytes allocated now."""
         with _lock:
             _core().gc_emu_reset_peak()
 
     # ---- code
 
     def load(self, code: str | bytes) -> EmulatedModule:
-        """A module of CUDA text, built when one of its kernels is launched."""
+        """Return a module of CUDA text, built at the first launch of one of its kernels."""
         if not isinstance(code, str):
-            raise CompileError(f"{self.name} executes CUDA text, and was given {type(code).__name__}")
+            raise CompileError(f"{self.name} executes CUDA text, got {type(code).__name__}")
         return emulated_build.load(code)
 
     def launch(
         self, function: EmulatedFunction, grid: int, threads: int, shared: int, arguments: Sequence[int]
     ) -> None:
-        """Runs a kernel in all orders."""
+        """Run a kernel in all orders; raises DeviceError for a fault."""
         if len(arguments) != len(function.parameters):
             raise DeviceError(
-                f"kernel {function.symbol} has {len(function.parameters)} parameters and is given {len(arguments)}",
+                f"kernel {function.symbol} has {len(function.parameters)} parameters, got {len(arguments)}",
                 where=", ".join(function.parameters),
             )
         if not 0 <= grid <= MAX_GRID or not 0 < threads <= MAX_THREADS:
@@ -295,46 +296,46 @@ class EmulatedDevice:
             if self.traffic is not None:
                 before = self.traffic.get(function.symbol, Traffic())
                 self.traffic[function.symbol] = before + Traffic.in_dll(core, "gc_emu_traffic")
-            seen = _Statistics.in_dll(core, "gc_emu_statistics")
-            self.last = LaunchStatistics(*(getattr(seen, field.name) for field in fields(LaunchStatistics)))
+            statistics = _Statistics.in_dll(core, "gc_emu_statistics")
+            self.last = LaunchStatistics(*(getattr(statistics, field.name) for field in fields(LaunchStatistics)))
             if code:
                 fault = Fault.from_buffer_copy(Fault.in_dll(core, "gc_emu_fault"))
                 raise message(fault, function.kernel)
 
     def product(self, descriptor: Any, addresses: Sequence[int]) -> None:
-        """Computes a product by numpy, as the descriptor says."""
-        given, at = as_descriptor(descriptor), tuple(addresses)
-        self._do(lambda: self._product(given, at))
+        """Compute a product with numpy, as the descriptor defines it."""
+        checked, operands = as_descriptor(descriptor), tuple(addresses)
+        self._do(lambda: self._product(checked, operands))
 
-    def _product(self, given: ProductDescriptor, addresses: tuple[int, ...]) -> None:
-        for (name, nbytes), address in zip(product_spans(given), addresses, strict=False):
+    def _product(self, product: ProductDescriptor, addresses: tuple[int, ...]) -> None:
+        for (name, nbytes), address in zip(product_spans(product), addresses, strict=False):
             self._check(f"{name} of a product", address, nbytes)
-        compute_product(given, addresses)
+        compute_product(product, addresses)
 
     def synchronize(self) -> None:
-        """Raises what was found since."""
+        """Raise DeviceError for writes outside of memory detected meanwhile."""
         if self._damage:
             raise DeviceError(self._damage.pop())
 
     def wait_for(self, stream: int) -> None:
-        """Does nothing: there are no streams."""
+        """Do nothing: there are no streams."""
 
     # ---- recording
 
     def begin_capture(self) -> None:
-        """Records work of this thread."""
+        """Record this thread's work."""
         if threading.get_ident() in self._recorded:
             raise DeviceError("this thread records a graph already")
         self._recorded[threading.get_ident()] = []
 
     def end_capture(self) -> EmulatedGraph:
-        """What was recorded."""
+        """Return the recorded work."""
         if threading.get_ident() not in self._recorded:
             raise DeviceError("this thread records no graph")
         return EmulatedGraph(self._recorded.pop(threading.get_ident()))
 
     def _do(self, step: Callable[[], None]) -> None:
-        """Does it, or records it."""
+        """Run a step, or record it."""
         recorded = self._recorded.get(threading.get_ident())
         if recorded is None:
             step()
@@ -346,11 +347,11 @@ class EmulatedDevice:
             raise DeviceError(f"{what} cannot be recorded in a graph")
 
     def event(self) -> EmulatedEvent:
-        """The time now."""
+        """Return an event with the time now."""
         return EmulatedEvent()
 
     def properties(self) -> dict[str, Any]:
-        """Facts for people."""
+        """Return facts for people."""
         return {
             "name": "CPU that executes CUDA text",
             "capability": self.target,
@@ -381,4 +382,4 @@ def _free(address: int, nbytes: int, damage: list[str], process: int) -> None:
         return
     with _lock:
         if _core().gc_emu_free(address):
-            damage.append(f"something has written around the {nbytes} bytes of memory at {address:#x}")
+            damage.append(f"a kernel wrote outside of the {nbytes} bytes of memory at {address:#x}")

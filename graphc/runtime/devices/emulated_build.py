@@ -1,4 +1,4 @@
-"""Kernels of CUDA texts to code for this CPU: many become one shared object, which is kept on disk."""
+"""Compilation of CUDA kernels for this CPU: many kernels become one shared object, cached on disk."""
 
 from __future__ import annotations
 
@@ -25,29 +25,29 @@ from graphc.files.container import replacing
 from graphc.runtime.devices.emulated_text import RUN, KernelText, kernels_of
 
 SHIM = Path(config.__file__).parents[1] / "codegen" / "cuda" / "shim"
-"""Folder of the header that texts are compiled with, and of the source of what executes them."""
+"""Folder of the header that texts include, and of the source of the launcher."""
 COMPILERS = ("c++", "g++", "clang++")
-"""Names that a C++ compiler is looked for by, after what CXX says."""
+"""Names of C++ compilers to look for, after the one in CXX."""
 UNIT = 100
-"""Kernels of one translation unit at most: what is pending is split over the cores first."""
+"""Maximum number of kernels in a translation unit. Pending kernels are split over the cores first."""
 KEPT = 200 << 20
-"""Bytes that libraries on disk may take; the oldest go first."""
+"""Maximum bytes of libraries on disk; the oldest go first."""
 _OPTIMIZED = "-Og"
-"""Half of the time is that of this compiler, so it is asked for less than it could do."""
+"""Optimization flag: compiling takes half of the total time, so it is low."""
 _FLAGS = ("-std=c++17", "-fPIC", "-shared", "-ffp-contract=off", "-fno-strict-aliasing", "-fno-math-errno")
 _POISON = "-ftrivial-auto-var-init=pattern"
 _lock = Lock()
 
 
 class EmulatedModule:
-    """A text whose kernels can be launched; they are built with all others that wait when one of them first runs."""
+    """A text whose kernels can be launched. The first launch builds them along with all pending modules."""
 
     def __init__(self, text: str):
         self.text = text
         self.kernels = {kernel.symbol: kernel for kernel in kernels_of(text)}
 
     def function(self, symbol: str) -> EmulatedFunction:
-        """The kernel of a symbol."""
+        """Return the kernel of a symbol; raises ArtifactError if the text has none."""
         if symbol not in self.kernels:
             raise ArtifactError(f"the CUDA text has no kernel {symbol}", where=", ".join(self.kernels) or "no kernels")
         return EmulatedFunction(self, self.kernels[symbol])
@@ -65,17 +65,17 @@ class EmulatedFunction:
 
     @property
     def symbol(self) -> str:
-        """Its name."""
+        """Name of the kernel."""
         return self.kernel.symbol
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """Names of its parameters."""
+        """Names of the kernel's parameters."""
         return self.kernel.parameters
 
     @property
     def address(self) -> int:
-        """Where it is described to the launcher; builds all that wait when it was not built."""
+        """Address of the launcher's description of the kernel. The first access builds all pending kernels."""
         if not self._address:
             digest = self.kernel.digest
             with _lock:
@@ -91,11 +91,11 @@ class EmulatedFunction:
 
 _waiting: weakref.WeakSet[EmulatedModule] = weakref.WeakSet()
 _built: dict[str, ctypes.CDLL | CompileError] = {}
-"""By the digest of a kernel: the library that has it, or why there is none."""
+"""Library of each kernel by digest, or the error of its build."""
 
 
 def load(text: str) -> EmulatedModule:
-    """A module of a text, which is not built yet."""
+    """Return a module of a text, which is not built yet."""
     module = EmulatedModule(text)
     with _lock:
         _waiting.add(module)
@@ -103,16 +103,16 @@ def load(text: str) -> EmulatedModule:
 
 
 def build(kernels: Iterable[KernelText]) -> None:
-    """Builds kernels and keeps why those cannot be built that the compiler refuses; raises CompileError where there is
-    no compiler."""
+    """Build kernels. Store the error of each kernel refused by the compiler. Raises CompileError if there is no
+    compiler."""
     with _lock:
-        wanted = {kernel.digest: kernel for kernel in kernels if kernel.digest not in _built}
+        pending = {kernel.digest: kernel for kernel in kernels if kernel.digest not in _built}
         launcher()
         folder = _folder()
-        for path in sorted({_on_disk()[digest] for digest in wanted.keys() & _on_disk().keys()}):
+        for path in sorted({_on_disk()[digest] for digest in pending.keys() & _on_disk().keys()}):
             with suppress(OSError):  # Another process may have removed it meanwhile.
                 _open(path)
-        missing = [wanted[digest] for digest in sorted(wanted.keys() - _built.keys())]
+        missing = [pending[digest] for digest in sorted(pending.keys() - _built.keys())]
         groups = _groups(missing)
         with ThreadPoolExecutor(max(1, min(len(groups), _cores()))) as pool:
             for _ in pool.map(lambda group: _build_group(folder, group), groups):
@@ -122,9 +122,9 @@ def build(kernels: Iterable[KernelText]) -> None:
 
 
 def _groups(kernels: Sequence[KernelText]) -> list[Sequence[KernelText]]:
-    """Equal parts, as many as there are cores unless they get too small or too large."""
-    parts = max(min(_cores(), (len(kernels) + 3) // 4), (len(kernels) + UNIT - 1) // UNIT)
-    return [kernels[i::parts] for i in range(parts)]
+    """Return equal groups of kernels, one per core unless they get too small or too large."""
+    count = max(min(_cores(), (len(kernels) + 3) // 4), (len(kernels) + UNIT - 1) // UNIT)
+    return [kernels[i::count] for i in range(count)]
 
 
 def _cores() -> int:
@@ -132,7 +132,7 @@ def _cores() -> int:
 
 
 def _build_group(folder: Path, kernels: Sequence[KernelText]) -> None:
-    """One library of some kernels. Where the compiler refuses it, each half by itself, down to one kernel."""
+    """Build one library of some kernels. If the compiler refuses it, build each half separately, down to one kernel."""
     digests = [kernel.digest for kernel in kernels]
     path = folder / f"{_key(digests)}.so"
     try:
@@ -142,8 +142,8 @@ def _build_group(folder: Path, kernels: Sequence[KernelText]) -> None:
             _built[digests[0]] = error
             return
         half = len(kernels) // 2
-        for part in (kernels[:half], kernels[half:]):
-            _build_group(folder, part)
+        for kernel_half in (kernels[:half], kernels[half:]):
+            _build_group(folder, kernel_half)
         return
     with replacing(path.with_suffix(".json"), durable=False) as file:
         file.write(json.dumps(digests).encode())
@@ -155,15 +155,14 @@ def _key(digests: Sequence[str]) -> str:
 
 
 def source(kernels: Sequence[KernelText]) -> str:
-    """The translation unit of some kernels, each in a namespace of its own; what stands before them is there once as
-    far as it is the same."""
+    """Return the translation unit of some kernels, each in its own namespace. Their common prelude appears once."""
     shared = kernels[0].prelude
     lines = ["#define GC_EMULATE 1", '#include "gc_emulate.h"', '#line 1 "prelude"', shared]
     for kernel in kernels:
-        place = f"gc_{kernel.digest}"
-        lines += [f"namespace {place} {{", "" if kernel.prelude == shared else kernel.prelude]
+        namespace = f"gc_{kernel.digest}"
+        lines += [f"namespace {namespace} {{", "" if kernel.prelude == shared else kernel.prelude]
         lines += [f'#line 1 "{kernel.symbol}"', kernel.text]
-        lines += ["}", f'extern "C" {{ gc_kernel gc_kernel_{kernel.digest} = gc_describe({place}::{RUN}); }}']
+        lines += ["}", f'extern "C" {{ gc_kernel gc_kernel_{kernel.digest} = gc_describe({namespace}::{RUN}); }}']
     return "\n".join(lines) + "\n"
 
 
@@ -172,24 +171,24 @@ def source(kernels: Sequence[KernelText]) -> str:
 
 @functools.cache
 def compiler() -> str:
-    """Path of the C++ compiler; raises CompileError where there is none."""
+    """Return the path of the C++ compiler; raises CompileError if there is none."""
     for name in (os.environ.get("CXX", ""), *COMPILERS):
-        found = shutil.which(name) if name else None
-        if found:
-            return found
+        path = shutil.which(name) if name else None
+        if path:
+            return path
     raise CompileError(
         "the emulated device builds kernels with the host's C++ compiler, and there is none",
         where=f"CXX, {', '.join(COMPILERS)}",
-        remedy="apt-get install g++, or set CXX to a C++17 compiler",
+        remedy="install g++: apt-get install g++, or set CXX to a C++17 compiler",
     )
 
 
 @functools.cache
 def _identity() -> str:
-    """What code depends on besides the texts."""
-    asked = subprocess.run([compiler(), "--version"], capture_output=True, text=True, check=False)
+    """Return a hash of every input of built code besides the texts."""
+    version = subprocess.run([compiler(), "--version"], capture_output=True, text=True, check=False)
     state = hashlib.sha256(
-        repr((asked.stdout, compiler(), _OPTIMIZED, _FLAGS, _more_flags(), os.uname().machine)).encode()
+        repr((version.stdout, compiler(), _OPTIMIZED, _FLAGS, _more_flags(), os.uname().machine)).encode()
     )
     for path in sorted(SHIM.iterdir()):
         state.update(path.read_bytes())
@@ -198,11 +197,11 @@ def _identity() -> str:
 
 @functools.cache
 def _more_flags() -> tuple[str, ...]:
-    """Flags for what the compiler and this CPU know: registers without a value are filled, fma is one instruction."""
-    wanted = [_POISON]
+    """Return flags that depend on compiler and CPU: fill uninitialised registers, use fma instructions."""
+    flags = [_POISON]
     with suppress(OSError):
-        wanted += ["-mfma"] if " fma " in Path("/proc/cpuinfo").read_text() else []
-    return tuple(flag for flag in wanted if _accepts(flag))
+        flags += ["-mfma"] if " fma " in Path("/proc/cpuinfo").read_text() else []
+    return tuple(flag for flag in flags if _accepts(flag))
 
 
 def _accepts(flag: str) -> bool:
@@ -213,7 +212,7 @@ def _accepts(flag: str) -> bool:
 def _compile(text: str, path: Path, optimized: str) -> None:
     extra = ["-undefined", "dynamic_lookup"] if os.uname().sysname == "Darwin" else []
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-        unit, made = Path(folder, "unit.cpp"), Path(folder, "unit.so")
+        unit, library = Path(folder, "unit.cpp"), Path(folder, "unit.so")
         unit.write_text(text)
         command = [
             compiler(),
@@ -224,14 +223,14 @@ def _compile(text: str, path: Path, optimized: str) -> None:
             "-w",
             f"-I{SHIM}",
             "-o",
-            str(made),
+            str(library),
             str(unit),
         ]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise CompileError("the C++ compiler refused CUDA text", where=_first_errors(done.stderr))
-        made.chmod(0o700)
-        os.replace(made, path)
+        library.chmod(0o700)
+        os.replace(library, path)
 
 
 def _first_errors(text: str) -> str:
@@ -244,7 +243,7 @@ def _first_errors(text: str) -> str:
 
 @functools.cache
 def launcher() -> ctypes.CDLL:
-    """The library that executes kernels. Its symbols are there for the libraries of kernels."""
+    """Return the library that executes kernels. Its symbols are global, so that libraries of kernels find them."""
     path = _folder() / f"launcher_{_identity()}.so"
     if not path.exists():
         _compile((SHIM / "gc_emulate.cpp").read_text(), path, "-O2")
@@ -254,19 +253,19 @@ def launcher() -> ctypes.CDLL:
 def _open(path: Path, digests: Sequence[str] | None = None) -> None:
     if digests is None:
         os.utime(path)
-    held: Sequence[str] = digests or json.loads(path.with_suffix(".json").read_bytes())
+    kernel_digests: Sequence[str] = digests or json.loads(path.with_suffix(".json").read_bytes())
     library = ctypes.CDLL(str(path))
-    for digest in held:
+    for digest in kernel_digests:
         _built[digest] = library
 
 
 @functools.cache
 def _folder() -> Path:
-    """Where libraries are kept: where ``keep_in`` says, else beside the cache of programs, or, without one, in a folder
-    of this process."""
+    """Return the folder of libraries: from ``keep_in``, else one beside the program cache, else a temporary one of
+    this process."""
     options = config.read()
     folder = Path(os.path.expanduser(options.cache_dir)) / "emulated" if options.cache else None
-    folder = _wanted[-1] if _wanted else folder
+    folder = _chosen_folders[-1] if _chosen_folders else folder
     if folder is not None:
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -280,24 +279,24 @@ def _folder() -> Path:
     return folder
 
 
-_wanted: list[Path] = []
+_chosen_folders: list[Path] = []
 
 
 def keep_in(folder: Path) -> None:
-    """Has libraries kept in a folder whether or not programs are: they are found by all that their code depends on. To
-    be called before the first one is built."""
-    _wanted.append(folder)
+    """Keep libraries in a folder, whether or not programs are cached. They are keyed by everything that their code
+    depends on. Call this before the first build."""
+    _chosen_folders.append(folder)
 
 
 def _remove(folder: Path, process: int) -> None:
-    if os.getpid() == process:  # A child after fork() leaves it alone.
+    if os.getpid() == process:  # Not in a child after fork().
         shutil.rmtree(folder, ignore_errors=True)
 
 
 @functools.cache
 def _on_disk() -> dict[str, Path]:
-    """The libraries that lay on disk when this process first asked, by the digests of kernels."""
-    found: dict[str, Path] = {}
+    """Return the libraries found on disk at the first call, by digest of kernel."""
+    libraries: dict[str, Path] = {}
     for name in _folder().glob("*.json"):
         try:
             digests = [str(digest) for digest in json.loads(name.read_bytes())]
@@ -305,12 +304,12 @@ def _on_disk() -> dict[str, Path]:
             continue
         path = name.with_suffix(".so")
         if _key(digests) == name.stem and path.exists():
-            found.update(dict.fromkeys(digests, path))
-    return found
+            libraries.update(dict.fromkeys(digests, path))
+    return libraries
 
 
 def _evict(folder: Path) -> None:
-    """Removes the libraries that were not opened for the longest time when all take too much."""
+    """Remove the least recently opened libraries while all together take too much."""
     files = sorted((path.stat().st_mtime, path.stat().st_size, path) for path in folder.glob("*.so"))
     total = sum(size for _, size, _ in files)
     for _, size, path in files:

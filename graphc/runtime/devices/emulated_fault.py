@@ -1,4 +1,4 @@
-"""What the launcher of emulated kernels finds wrong, as the error that is raised."""
+"""Faults detected by the launcher of emulated kernels, as errors for the user."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ CODES = (
     *("fine", "outside", "misaligned", "extent", "no_memory", "diverged", "no_lane", "race", "unshared"),
     *("shared_too_large", "bad_launch", "fence", "order", "aliased"),
 )
-"""As in gc_emulate.cpp."""
+"""Fault kinds by code, as in gc_emulate.cpp."""
 
 
 _PRIVATE = -2
-"""What stands for the number of a parameter where an array belongs to one thread."""
+"""Parameter number of an array that belongs to one thread."""
 
 
 _NOWHERE = frozenset({"no_memory", "extent", "bad_launch", "order"})
-"""Faults of a launch as a whole."""
+"""Faults of a launch as a whole, without a line."""
 
 
 class Fault(ctypes.Structure):
@@ -50,7 +50,7 @@ class Fault(ctypes.Structure):
 
 
 def message(fault: Fault, kernel: KernelText) -> DeviceError:
-    """The error of a fault of a kernel, with the lines of its text that it names."""
+    """Return the error for a fault of a kernel, with the source lines where it happened."""
     symbol, parameters = kernel.symbol, kernel.parameters
     named = _named(fault, parameters)
     what = _aliased(fault, named, parameters) if fault.kind == "aliased" else _WHAT[fault.kind](fault, named)
@@ -65,7 +65,7 @@ def message(fault: Fault, kernel: KernelText) -> DeviceError:
 
 
 def _aliased(fault: Fault, name: str, parameters: Sequence[str]) -> str:
-    writer = parameters[fault.count] if 0 <= fault.count < len(parameters) else "another one"
+    writer = parameters[fault.count] if 0 <= fault.count < len(parameters) else "another"
     return f"reads element {fault.index} of {name}, which it has written through {writer}: they must not overlap"
 
 
@@ -90,13 +90,13 @@ def _outside(fault: Fault, name: str) -> str:
 
 def _misaligned(fault: Fault, name: str) -> str:
     if not fault.width or fault.width == 1:
-        return f"is given the address {fault.index:#x} for {name}, which is no multiple of the size of an element"
+        return f"gets the address {fault.index:#x} for {name}, which is not a multiple of the element size"
     return f"{_elements(fault)} of {name} at once, which do not start at a multiple of their size"
 
 
 def _diverged(fault: Fault, _: str) -> str:
     other = f"waits at line {fault.other_line}" if fault.other_line else "has ended"
-    return f"has a barrier that not all threads come to: this one waits there, thread {fault.other_thread} {other}"
+    return f"has a barrier that not all threads reach: this one waits there, thread {fault.other_thread} {other}"
 
 
 def _race(fault: Fault, name: str) -> str:
@@ -104,19 +104,19 @@ def _race(fault: Fault, name: str) -> str:
     if fault.other_block != fault.block:
         other += f" of block {fault.other_block}"
     does = "write it" if fault.other_writes else "read it"
-    return f"{_elements(fault)} of {name} while {other} may {does}: no barrier lies in between"
+    return f"{_elements(fault)} of {name} while {other} may {does}: no barrier in between"
 
 
 def _order(fault: Fault, name: str) -> str:
     kind = "backwards" if fault.line == 1 else f"in order {fault.line}"
-    return f"leaves something else in {name}, from byte {fault.index} on, when its threads run {kind}"
+    return f"leaves other values in {name}, from byte {fault.index} on, when its threads run {kind}"
 
 
 _WHAT = {
     "outside": _outside,
     "misaligned": _misaligned,
-    "extent": lambda fault, name: f"says that {name} has {fault.index} elements, where memory for {fault.count} is",
-    "no_memory": lambda fault, name: f"is given the address {fault.index:#x} for {name}, where no live memory is",
+    "extent": lambda fault, name: f"declares {fault.index} elements for {name}, whose memory holds {fault.count}",
+    "no_memory": lambda fault, name: f"gets the address {fault.index:#x} for {name}, where no live memory is",
     "diverged": _diverged,
     "no_lane": lambda fault, _: f"reads the value of lane {fault.index} in a warp of {fault.count}",
     "race": _race,

@@ -1,4 +1,4 @@
-"""CUDA text as the emulated device reads it: its kernels, their parameters, and how many elements these have."""
+"""Parser of CUDA text for the emulated device: its kernels, their parameters, and the number of elements of each."""
 
 from __future__ import annotations
 
@@ -16,64 +16,64 @@ _KERNEL = re.compile(
 _EXTENT = re.compile(r"GC_EXTENT\((\w+), (.*)\);")
 _SUFFIX = re.compile(r"\b(\d+)ll\b")
 RUN = "gc_run"
-"""What every kernel is called in the text that is compiled, in a namespace of its own."""
+"""Name of every kernel in the compiled text, in a separate namespace for each."""
 
 
 @dataclass(frozen=True)
 class KernelText:
-    """One kernel of a text. Kernels that differ in their symbols alone are built once."""
+    """One kernel of a text. Kernels that differ only in their symbols are built once."""
 
     symbol: str
     text: str
-    """Of the kernel alone, under the name RUN."""
+    """Text of the kernel alone, under the name RUN."""
     prelude: str
-    """What stands before the first kernel of the text."""
+    """Text before the first kernel."""
     line: int
-    """The line of the whole text at which it starts."""
+    """Line of the complete text at which the kernel starts."""
     parameters: tuple[str, ...]
-    """Their names."""
+    """Names of the parameters."""
     extents: tuple[int | CodeType, ...]
-    """How many elements each parameter has: a number, or code that computes it from those parameters that are numbers;
-    -1 where the text does not say."""
+    """Number of elements of each parameter: an int, or code that computes it from the integer parameters; -1 if the
+    text does not state it."""
 
     @cached_property
     def digest(self) -> str:
-        """Of all that its code depends on besides the compiler."""
+        """Hash of every input of the built code besides the compiler."""
         state = hashlib.sha256(self.prelude.encode())
         state.update(b"\0" + self.text.encode())
         return state.hexdigest()[:32]
 
     def extents_for(self, arguments: Sequence[int]) -> list[int]:
-        """How many elements each parameter has in a call; -1 where that is not known."""
+        """Return the number of elements of each parameter in a call; -1 where it is unknown."""
         values = dict(zip(self.parameters, arguments, strict=True))
         return [extent if isinstance(extent, int) else _evaluated(extent, values) for extent in self.extents]
 
 
 def kernels_of(text: str) -> tuple[KernelText, ...]:
-    """The kernels of a text, in order. Behind the first one there must be nothing but kernels."""
-    found = list(_KERNEL.finditer(text))
-    ends = [*(kernel.start() for kernel in found[1:]), None]
-    return tuple(_kernel(text, found[0].start(), kernel, end) for kernel, end in zip(found, ends, strict=False))
+    """Return the kernels of a text, in order. Only kernels may follow the first one."""
+    kernels = list(_KERNEL.finditer(text))
+    ends = [*(kernel.start() for kernel in kernels[1:]), None]
+    return tuple(_kernel(text, kernels[0].start(), kernel, end) for kernel, end in zip(kernels, ends, strict=False))
 
 
 def _kernel(text: str, prelude: int, kernel: re.Match[str], end: int | None) -> KernelText:
     names = _parameters(kernel[2])
     body = text[kernel.end() : end]
-    said = dict(_EXTENT.findall(body))
+    extents = dict(_EXTENT.findall(body))
     return KernelText(
         kernel[1],
         f"static __global__ void {RUN}({kernel[2]}) {{{body}",
         text[:prelude],
         text.count("\n", 0, kernel.start(2)) + 1,
         names,
-        tuple(_extent(said.get(name, "")) for name in names),
+        tuple(_extent(extents.get(name, "")) for name in names),
     )
 
 
 def _parameters(text: str) -> tuple[str, ...]:
-    parts = re.sub(r"\([^()]*\)", "", text).split(",")
-    names = (re.search(r"(\w+)\s*$", part) for part in parts)
-    return tuple(found[1] for found in names if found)
+    declarations = re.sub(r"\([^()]*\)", "", text).split(",")
+    names = (re.search(r"(\w+)\s*$", declaration) for declaration in declarations)
+    return tuple(name[1] for name in names if name)
 
 
 def _extent(text: str) -> int | CodeType:

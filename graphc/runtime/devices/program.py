@@ -1,4 +1,4 @@
-"""Calls of a program on a device: arguments are brought there, kernels launched, or a recording replayed."""
+"""Calls of a program on a device: copy the arguments there, launch the kernels, or replay a recording."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ from graphc.runtime.devices.interface import Device, Graph, Memory, Module
 
 Explain = Callable[[Sequence[Any], Mapping[str, np.ndarray]], GraphcError | None]
 RECORD_AT = 3
-"""The call on the same sizes, params and states at which its launches are recorded; the ones before load and tune."""
+"""Number of the call on the same sizes, params and states that records its launches. Earlier calls load and tune."""
 RECORD_FROM = 2
-"""Launches from which on a recording is replayed: a replay takes about as long as a launch."""
+"""Minimum number of launches for a recording: a replay takes about as long as one launch."""
 COPY_PER_LAUNCH = 4 << 20
-"""Bytes that a replay may copy into and out of its slots for each launch that it saves. An estimate: a launch takes 4
-us, in which 16 MB move on a GPU of 4 TB/s."""
-REMEMBERED = 64
-"""Of so many different sizes the launches are remembered."""
-RECORDINGS = 8
-"""Of so many different sizes there are recordings, which hold memory."""
+"""Bytes that a replay may copy into and out of its slots for each saved launch. An estimate: a launch takes 4 us, in
+which a GPU of 4 TB/s moves 16 MB."""
+MAX_SIZES = 64
+"""Maximum number of sizes whose launches are cached."""
+MAX_RECORDINGS = 8
+"""Maximum number of sizes with recordings, which hold memory."""
 
 
 class OnDevice:
-    """What all programs of a device share: one call at a time gives it work, and their temporaries lie in one arena."""
+    """State shared by all programs of a device: a lock, since one call at a time gives it work, and one arena."""
 
     def __init__(self, device: Device):
         self.lock = threading.RLock()
@@ -54,7 +54,8 @@ class OnDevice:
         self._arena: Memory | None = None
 
     def arena(self, nbytes: int) -> Memory | None:
-        """Memory of at least so many bytes; None for none. What was recorded on a smaller one goes with it."""
+        """Return memory of at least ``nbytes`` bytes; None for 0 bytes. Growing it drops recordings on the smaller
+        one."""
         if nbytes and (self._arena is None or self._arena.nbytes < nbytes):
             device = self._device()
             assert device is not None
@@ -63,7 +64,7 @@ class OnDevice:
         return self._arena
 
     def give_back(self) -> None:
-        """Frees the arena, and what was recorded on it; the next call takes one again."""
+        """Free the arena, and the recordings that use it. The next call allocates an arena again."""
         with self.lock:
             for program in self.programs:
                 program.forget_recordings()
@@ -75,21 +76,21 @@ _states_lock = threading.Lock()
 
 
 def state_of(device: Device) -> OnDevice:
-    """What the programs of a device share."""
+    """Return the state shared by all programs of a device."""
     with _states_lock:
         return _states.setdefault(device, OnDevice(device))
 
 
 @dataclass
 class Recording:
-    """The launches of a program on slots of its own."""
+    """Launches of a program on slots of its own."""
 
     key: tuple[int, ...]
-    """Addresses besides the slots."""
+    """Addresses of arena, params and states."""
     slots: list[DeviceArray]
-    """Of the inputs, then of the outputs."""
+    """Slots of the inputs, then of the outputs."""
     parts: tuple[Graph, ...]
-    """What comes before the status is looked at, if anything does, and what comes behind."""
+    """The graph up to the check of the status, if any, and the graph after it."""
     arena: Memory | None
 
     @property
@@ -100,20 +101,20 @@ class Recording:
 
 @dataclass
 class Sized:
-    """The program for the sizes of one kind of call."""
+    """A program specialized to the sizes of one kind of call."""
 
     sizes: CallSizes
     parts: tuple[tuple[Step, ...], ...]
-    """What comes before the status is looked at, if anything does, and what comes behind."""
+    """The launches up to the check of the status, if any, and those after it."""
     key: tuple[int, ...] = ()
-    """Addresses of params, states and arena in the call before."""
+    """Addresses of arena, params and states in the previous call."""
     calls: int = 0
-    """How many calls in a row had the same."""
+    """Number of calls in a row with these addresses."""
     recording: Recording | None = None
 
     @property
     def is_worth_recording(self) -> bool:
-        """Whether launches that are saved take longer than what is copied instead."""
+        """Return whether the saved launches take longer than the extra copies."""
         launches = sum(map(len, self.parts))
         copied = sum(spec.nbytes for *_, spec in (*self.sizes.inputs, *self.sizes.outputs))
         return launches >= RECORD_FROM and copied <= COPY_PER_LAUNCH * launches
@@ -123,25 +124,26 @@ class Sized:
 class Bound:
     """The params and states of a call."""
 
-    given: tuple[Any, ...] = ()
+    arguments: tuple[Any, ...] = ()
     arrays: list[DeviceArray] = field(default_factory=list)
-    """Where they lie on the device."""
+    """The arrays on the device."""
     copies: list[tuple[Any, DeviceArray, bool]] = field(default_factory=list)
-    """(array, dense copy on the device, whether it is written) of each that does not lie there."""
+    """(array, dense copy on the device, whether the program writes it) of each array that is not dense on the
+    device."""
     written: list[tuple[int, int]] = field(default_factory=list)
-    """Where the memory of written ones starts and ends."""
+    """(start, end) addresses of written arrays."""
 
 
 class DeviceExecutable(Checks):
-    """A program on a device with its constants, callable from several threads: they take turns."""
+    """Program on a device with its constants. Several threads may call it; they take turns."""
 
     code_bytes = 0
-    """Bytes of its code, where that is known."""
+    """Bytes of its code, where known."""
     takes = (DeviceArray, np.ndarray, np.generic)
-    taken = "an array of its device or a NumPy array"
+    takes_text = "an array of its device or a NumPy array"
 
     def __init__(self, plan: DevicePlan, device: Device, module: Module, constants: np.ndarray, records: bool = True):
-        """``constants`` is the constant block as bytes. With ``records`` calls on the same memory are recorded, which
+        """``constants`` is the constant block as bytes. With ``records``, calls on the same memory are recorded, which
         takes memory for inputs and outputs. Raises ArtifactError when the constants do not fit the plan."""
         super().__init__(plan.manifest)
         if constants.nbytes != self.manifest.constants:
@@ -151,9 +153,9 @@ class DeviceExecutable(Checks):
         self.plan = plan
         self.device = device
         self.sizes = SizesOfCalls(self.manifest)
-        """The sizes that a call has."""
+        """Computes the sizes of each call."""
         self.explain: Explain | None = None
-        """Says which check fails for inputs and bound arrays."""
+        """Returns the error for the check that fails on these inputs and bound arrays."""
         buffers = list(enumerate(self.manifest.buffers))
         self.status_slot = next((i for i, b in buffers if b.cls == "status"), -1)
         self._status = zeros(device, (1,), "bool") if self.status_slot >= 0 else None
@@ -167,21 +169,21 @@ class DeviceExecutable(Checks):
         self._sized: OrderedDict[CallSizes, Sized] = OrderedDict()
         self._bound = Bound()
         self._mirrors: dict[int, DeviceArray] = {}
-        """Memory for params and states that lie on the host, by position."""
+        """Device memory for params and states on the host, by position."""
         self._records = records
         self._marks: list[tuple[str, Any]] | None = None
-        """(kernel, event behind its launch) of a call that is timed, behind an event at its start."""
+        """(kernel, event after its launch) of a call that is timed, after an event at its start."""
         self.replays = 0
-        """How many calls have replayed a recording."""
+        """Number of calls that replayed a recording."""
 
     @property
     def nbytes(self) -> int:
-        """Bytes on the device that are its own: constants, copies of params and states, slots of recordings."""
+        """Bytes of the program on the device: constants, copies of params and states, slots of recordings."""
         recordings = [s.recording.nbytes for s in self._sized.values() if s.recording is not None]
         return self.manifest.constants + sum(m.nbytes for m in self._mirrors.values()) + sum(recordings)
 
     def __call__(self, *inputs: Any) -> list[Any]:
-        """Runs a program without params and states."""
+        """Run a program without params and states."""
         return self.run(inputs)
 
     def run(
@@ -189,21 +191,21 @@ class DeviceExecutable(Checks):
         inputs: Sequence[Any],
         bound: Sequence[Any] = (),
         out: Sequence[Any] | None = None,
-        given: Mapping[str, int] | None = None,
+        dim_sizes: Mapping[str, int] | None = None,
         host: bool | None = None,
     ) -> list[Any]:
-        """Runs the program and returns its outputs in order: new arrays on the device, those in ``out`` (of the device
-        or the host), or new arrays on the host where ``host`` says so; it does unless given where all arguments are
-        arrays of the host.
+        """Run the program and return its outputs in order: the arrays in ``out`` (on device or host), or new arrays.
 
-        ``bound`` holds the arrays of ``self.bound``: those of the device are used where they lie, those of the host are
-        copied there in each call, and written states back. ``given`` as ``call.Executable.run`` takes it. Raises
-        ArgumentError (count, kind, device, overlap), DTypeError and ShapeError; nothing has been written then. Raises
-        IndexRangeError for an index or label out of range; no param or state has been written then."""
+        New arrays are on the host if ``host``, else on the device; the default is the host if all arguments are there.
+        ``bound`` holds the arrays of ``self.bound``. Dense device arrays are used in place. Host arrays are copied to
+        the device in each call, and written states back. ``dim_sizes`` is as in ``call.Executable.run``. Raises
+        ArgumentError (count, kind, device, overlap), DTypeError and ShapeError before anything is written. Raises
+        IndexRangeError for an index or label out of range, before any param or state is written.
+        """
         if host is None:
             host = not any(isinstance(array, DeviceArray) for array in (*inputs, *bound))
         with self._shared.lock:
-            sizes = self._sizes_of(inputs, given)
+            sizes = self._sizes_of(inputs, dim_sizes)
             if len(inputs) != len(sizes.inputs):
                 raise self.wrong_count("input", self.inputs, len(inputs))
             self._bind(bound)
@@ -211,19 +213,19 @@ class DeviceExecutable(Checks):
             results = None if out is None else self._results(sizes, arrays, list(out))
             for array, copy, _ in self._bound.copies:
                 _fill(copy, array)
-            made = self._execute(self._for_sizes(sizes), arrays, results, inputs)
+            outputs = self._execute(self._for_sizes(sizes), arrays, results, inputs)
             for array, copy, written in self._bound.copies:
                 if written:
                     _fill(array, copy)
             if out is not None:
-                for target, array in zip(out, made, strict=True):
+                for target, array in zip(out, outputs, strict=True):
                     _fill(target, array)
                 return list(out)
-            return [array.get() for array in made] if host else list(made)
+            return [array.get() for array in outputs] if host else list(outputs)
 
     def timed(self, inputs: Sequence[Any], bound: Sequence[Any] = ()) -> list[tuple[str, float]]:
-        """Runs the program as ``run`` does, launch by launch; the kernel of each launch in order, and the milliseconds
-        between it and the one before on the device's clock, what the host takes to launch included."""
+        """Run the program as ``run`` does, launch by launch. Return (kernel, milliseconds) of each launch in order: the
+        device time since the launch before it, including the host's time to launch."""
         marks: list[tuple[str, Any]] = []
         with self._shared.lock:
             self._marks = marks
@@ -236,14 +238,14 @@ class DeviceExecutable(Checks):
         return [(kernel, event.milliseconds_since(before)) for (_, before), (kernel, event) in pairwise(marks)]
 
     def give_back(self) -> None:
-        """Frees the memory of recordings and of copies of params and states; later calls take it again."""
+        """Free the memory of recordings and of copies of params and states; later calls take it again."""
         with self._shared.lock:
             self._mirrors.clear()
             self._bound = Bound()
             self.forget_recordings()
 
     def forget_recordings(self) -> None:
-        """Frees the memory of recordings, which are made anew when calls show that they are worth it."""
+        """Free the memory of recordings; later calls record again if that pays off."""
         for sized in self._sized.values():
             sized.recording, sized.calls = None, 0
 
@@ -252,7 +254,7 @@ class DeviceExecutable(Checks):
     def _execute(
         self, sized: Sized, arrays: Sequence[Any], results: list[DeviceArray | None] | None, inputs: Sequence[Any]
     ) -> list[DeviceArray]:
-        """Runs the program on checked arguments; returns the outputs on the device."""
+        """Run the program on checked arguments; return the outputs on the device."""
         addresses = [0] * len(self.manifest.buffers)
         arena = self._place(sized, addresses)
         key = (addresses[self._arena_slot] if self._arena_slot >= 0 else 0, *(a.address for a in self._bound.arrays))
@@ -275,25 +277,25 @@ class DeviceExecutable(Checks):
         results: list[DeviceArray | None] | None,
         inputs: Sequence[Any],
     ) -> list[DeviceArray]:
-        """A call in which each kernel is launched."""
-        kept = [
+        """Make a call that launches each kernel."""
+        inputs_on_device = [
             self._apart(array if isinstance(array, DeviceArray) else from_host(self.device, array)) for array in arrays
         ]
-        made = list(results) if results is not None else [None] * len(sized.sizes.outputs)
-        for (slot, *_), array in zip(sized.sizes.inputs, kept, strict=True):
+        output_arrays = list(results) if results is not None else [None] * len(sized.sizes.outputs)
+        for (slot, *_), array in zip(sized.sizes.inputs, inputs_on_device, strict=True):
             addresses[slot] = array.address
         outputs = []
-        for (slot, dtype, shape, _), array in zip(sized.sizes.outputs, made, strict=True):
+        for (slot, dtype, shape, _), array in zip(sized.sizes.outputs, output_arrays, strict=True):
             outputs.append(empty(self.device, shape, dtype) if array is None else array)
             addresses[slot] = outputs[-1].address
-        for number, part in enumerate(sized.parts):
-            self._launch(part, addresses)
+        for number, steps in enumerate(sized.parts):
+            self._launch(steps, addresses)
             if number + 1 < len(sized.parts):
                 self._look(inputs)
         return outputs
 
     def _place(self, sized: Sized, addresses: list[int]) -> Memory | None:
-        """Fills in where all but inputs and outputs lie; returns the arena."""
+        """Fill in the addresses of all buffers except inputs and outputs; return the arena."""
         if self._status is not None:
             addresses[self.status_slot] = self._status.address
         if self._constants is not None:
@@ -321,19 +323,19 @@ class DeviceExecutable(Checks):
                 marks.append((step.kernel, device.event()))
 
     def _look(self, inputs: Sequence[Any]) -> None:
-        """Raises when a check has failed."""
+        """Raise when a check has failed."""
         if self._status is not None and self._status.get()[0]:
             self._status.set(np.zeros(1, np.bool_))
             raise self._stopped(inputs)
 
     def _stopped(self, inputs: Sequence[Any]) -> GraphcError:
-        """The error of a call that a check has stopped."""
+        """Return the error of a call stopped by a check."""
         paths = [b.path for b in self.bound]
         if self.explain is not None:
-            bound = dict(zip(paths, map(_on_host, self._bound.given), strict=True))
-            found = self.explain([_on_host(x) for x in inputs], bound)
-            if found is not None:
-                return found
+            bound = dict(zip(paths, map(_on_host, self._bound.arguments), strict=True))
+            error = self.explain([_on_host(x) for x in inputs], bound)
+            if error is not None:
+                return error
         return IndexRangeError(
             f"an index or label is out of range, or a condition false, in a call of {self.manifest.name}"
         )
@@ -341,38 +343,38 @@ class DeviceExecutable(Checks):
     # ---- recordings
 
     def _recorded(self, sized: Sized, addresses: Sequence[int], arena: Memory | None) -> Recording | None:
-        """A recording, for which that of the sizes that were not used for the longest time goes where there are many.
-        Where the device refuses, a warning says so, and this program records no more."""
+        """Return a new recording; drop the least recently used ones if there are too many. If the device refuses to
+        record, warn, and record nothing from now on."""
         others = [s for s in self._sized.values() if s.recording is not None]
-        for other in others[: len(others) - RECORDINGS + 1]:
+        for other in others[: len(others) - MAX_RECORDINGS + 1]:
             other.recording, other.calls = None, 0
         try:
             return self._record(sized, addresses, arena)
         except (DeviceError, MemoryLimitError) as error:
-            what = f"{self.manifest.name} is launched kernel by kernel, for it could not be recorded: {error.what}"
+            what = f"{self.manifest.name} is launched kernel by kernel, because it could not be recorded: {error.what}"
             warnings.warn(what, RuntimeWarning, stacklevel=2)
             self._records = False
             return None
 
     def _record(self, sized: Sized, addresses: Sequence[int], arena: Memory | None) -> Recording:
-        """Records the launches on new slots; does none of them."""
-        places = (*sized.sizes.inputs, *sized.sizes.outputs)
-        slots = [empty(self.device, shape, dtype) for _, dtype, shape, _ in places]
+        """Record the launches on new slots without running them."""
+        buffers = (*sized.sizes.inputs, *sized.sizes.outputs)
+        slots = [empty(self.device, shape, dtype) for _, dtype, shape, _ in buffers]
         words = list(addresses)
-        for (slot, *_), array in zip(places, slots, strict=True):
+        for (slot, *_), array in zip(buffers, slots, strict=True):
             words[slot] = array.address
-        parts = []
-        for part in sized.parts:
+        graphs = []
+        for steps in sized.parts:
             self.device.begin_capture()
             try:
-                self._launch(part, words)
-            # NOTE: also Ctrl-C, for a capture that is not ended takes in what is launched next; it is raised again.
+                self._launch(steps, words)
+            # NOTE: also Ctrl-C: an unfinished capture would record later launches. The exception is raised again.
             except BaseException:
                 with suppress(DeviceError):  # the first error says more
                     self.device.end_capture()
                 raise
-            parts.append(self.device.end_capture())
-        return Recording(sized.key, slots, tuple(parts), arena)
+            graphs.append(self.device.end_capture())
+        return Recording(sized.key, slots, tuple(graphs), arena)
 
     def _replay(
         self,
@@ -387,21 +389,21 @@ class DeviceExecutable(Checks):
             self._bring(array, slot)
         for slot in recording.slots[count:]:
             self.device.discard(slot.address, slot.nbytes)
-        for number, part in enumerate(recording.parts):
-            part.launch()
+        for number, graph in enumerate(recording.parts):
+            graph.launch()
             if number + 1 < len(recording.parts):
                 self._look(inputs)
-        # What the caller does not bring gets memory of its own, for the next replay writes to the slots again.
+        # New outputs are copies, because the next replay writes to the slots again.
         slots = recording.slots[count:]
         return slots if results is not None else [slot.copy() for slot in slots]
 
     # ---- arguments
 
-    def _sizes_of(self, inputs: Sequence[Any], given: Mapping[str, int] | None) -> CallSizes:
+    def _sizes_of(self, inputs: Sequence[Any], dim_sizes: Mapping[str, int] | None) -> CallSizes:
         if self.sizes.fixed is not None:
             return self.sizes.fixed
-        if given is not None:
-            return self.sizes.of_values(given)
+        if dim_sizes is not None:
+            return self.sizes.of_values(dim_sizes)
         if len(inputs) != len(self.inputs):
             raise self.wrong_count("input", self.inputs, len(inputs))
         for array, spec in zip(inputs, self.inputs, strict=True):
@@ -415,22 +417,22 @@ class DeviceExecutable(Checks):
             raise
 
     def _for_sizes(self, sizes: CallSizes) -> Sized:
-        """The launches for these sizes; those of the sizes that were used last are remembered."""
-        found = self._sized.get(sizes)
-        if found is None:
+        """Return the launches for these sizes, from an LRU cache."""
+        sized = self._sized.get(sizes)
+        if sized is None:
             first = len(self.manifest.buffers)
             words = dict(sizes.words)
             steps, checked = self.plan.steps({d: words[first + i] for i, d in enumerate(self.manifest.dims)})
-            parts = (tuple(steps[:checked]), tuple(steps[checked:])) if checked else (tuple(steps),)
-            found = self._sized[sizes] = Sized(sizes, parts)
-            if len(self._sized) > REMEMBERED:
+            launches = (tuple(steps[:checked]), tuple(steps[checked:])) if checked else (tuple(steps),)
+            sized = self._sized[sizes] = Sized(sizes, launches)
+            if len(self._sized) > MAX_SIZES:
                 self._sized.popitem(last=False)
         self._sized.move_to_end(sizes)
-        return found
+        return sized
 
     def _converted(self, spec: BufferSpec, value: Any) -> Any:
-        """An input as a dense array, of the device or of the host, that is of the declared type; raises when it has
-        another one."""
+        """Return an input as a dense array of the declared type, on the device or the host; raises if it has another
+        type."""
         if isinstance(value, DeviceArray):
             self._check_device(spec, value)
             return value.contiguous()
@@ -450,40 +452,40 @@ class DeviceExecutable(Checks):
             )
 
     def _bring(self, array: Any, slot: DeviceArray) -> None:
-        """Copies a checked input into its slot."""
+        """Copy a checked input into its slot."""
         if not isinstance(array, DeviceArray):
             slot.set(array)
         elif slot.nbytes:
             self.device.copy(slot.address, array.address, slot.nbytes)
 
     def _apart(self, array: DeviceArray) -> DeviceArray:
-        """The array, or a copy where it shares memory with what the program writes."""
+        """Return the array, or a copy if it shares memory with a written param or state."""
         start, stop = array.byte_bounds()
         overlaps = any(start < end and first < stop for first, end in self._bound.written)
         return array.copy() if overlaps and array.size else array
 
     def _bind(self, bound: Sequence[Any]) -> None:
-        """Checks the params and states when they are not those of the call before, and finds places for them."""
-        old = self._bound.given
+        """Check the params and states unless the previous call had the same ones, and assign device memory to them."""
+        old = self._bound.arguments
         if len(bound) != len(self.bound):
             raise self.wrong_count("param or state", self.bound, len(bound))
         if len(old) == len(bound) and all(a is b for a, b in zip(old, bound, strict=True)):
             return
-        made = Bound(tuple(bound))
+        binding = Bound(tuple(bound))
         spans: dict[bool, list[tuple[int, int, BufferSpec]]] = {True: [], False: []}
         for number, (spec, value) in enumerate(zip(self.bound, bound, strict=True)):
-            array = self._placed(made, number, spec, value)
-            made.arrays.append(array)
+            array = self._placed(binding, number, spec, value)
+            binding.arrays.append(array)
             if array.size:
                 spans[isinstance(value, DeviceArray)].append((*_bounds(value), spec))
             if spec.written and array.size:
-                made.written.append(array.byte_bounds())
-        for found in spans.values():
-            self.check_spans(sorted(found, key=lambda span: span[:2]))
-        self._bound = made
+                binding.written.append(array.byte_bounds())
+        for group in spans.values():
+            self.check_spans(sorted(group, key=lambda span: span[:2]))
+        self._bound = binding
 
-    def _placed(self, made: Bound, number: int, spec: BufferSpec, value: Any) -> DeviceArray:
-        """Where a param or state lies on the device."""
+    def _placed(self, binding: Bound, number: int, spec: BufferSpec, value: Any) -> DeviceArray:
+        """Return the device array of a param or state."""
         if isinstance(value, DeviceArray):
             self._check_device(spec, value)
         else:
@@ -495,36 +497,38 @@ class DeviceExecutable(Checks):
             return value
         if number not in self._mirrors:
             self._mirrors[number] = empty(self.device, spec.shape, numpy_type(spec))
-        made.copies.append((value, self._mirrors[number], spec.written))
+        binding.copies.append((value, self._mirrors[number], spec.written))
         return self._mirrors[number]
 
     def _results(self, sizes: CallSizes, arrays: Sequence[Any], out: list[Any]) -> list[DeviceArray | None]:
-        """The arrays in ``out`` that the program can write to, None for those of the host; raises unless each can take
-        its output and shares memory with nothing."""
+        """Return the arrays in ``out`` on the device, None for host arrays. Raise unless each can hold
+        its output and shares no memory."""
         if len(out) != len(self.outputs):
             raise self.wrong_count("output", self.outputs, len(out))
-        taken = [(spec, a) for a, (*_, spec) in zip(arrays, sizes.inputs, strict=True)]
-        taken += list(zip(self.bound, self._bound.given, strict=True))
-        found: list[DeviceArray | None] = []
+        in_use = [(spec, a) for a, (*_, spec) in zip(arrays, sizes.inputs, strict=True)]
+        in_use += list(zip(self.bound, self._bound.arguments, strict=True))
+        targets: list[DeviceArray | None] = []
         for array, (*_, spec) in zip(out, sizes.outputs, strict=True):
             self.check(spec, array)
             on_device = isinstance(array, DeviceArray)
             if on_device:
                 self._check_device(spec, array)
             if not array.flags.c_contiguous or not array.flags.writeable:
-                raise ArgumentError(f"the array for {title(spec)} is not dense and writeable", remedy="np.empty(...)")
-            for other, place in taken:
-                if isinstance(place, DeviceArray) == on_device and _overlap(place, array):
+                raise ArgumentError(
+                    f"the array for {title(spec)} is not dense and writeable", remedy="allocate it with np.empty(...)"
+                )
+            for other, used in in_use:
+                if isinstance(used, DeviceArray) == on_device and _overlap(used, array):
                     raise ArgumentError(
-                        f"the array for {title(spec)} shares memory with {title(other)}", remedy="another array"
+                        f"the array for {title(spec)} shares memory with {title(other)}", remedy="pass another array"
                     )
-            taken.append((spec, array))
-            found.append(array if on_device else None)
-        return found
+            in_use.append((spec, array))
+            targets.append(array if on_device else None)
+        return targets
 
 
 def _bounds(array: Any) -> tuple[int, int]:
-    """Addresses of the first byte of an array and of the one behind its last."""
+    """Return the addresses of the first byte of an array and of the byte after its last."""
     return array.byte_bounds() if isinstance(array, DeviceArray) else np.lib.array_utils.byte_bounds(array)
 
 
@@ -538,7 +542,7 @@ def _on_host(value: Any) -> Any:
 
 
 def _fill(target: Any, source: Any) -> None:
-    """Copies elements between arrays of one shape and type, wherever they lie."""
+    """Copy elements between arrays of one shape and type, on the device or the host."""
     if target is source:
         return
     if not isinstance(target, DeviceArray):

@@ -63,7 +63,7 @@ def test_without_a_gpu_the_message_says_so(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cublaslt, "_loaded", [])
-    monkeypatch.setattr(cublaslt, "_places", lambda: iter(["/nowhere/libcublasLt.so.13"]))
+    monkeypatch.setattr(cublaslt, "_candidate_paths", lambda: iter(["/nowhere/libcublasLt.so.13"]))
     with pytest.raises(DeviceError, match="cannot be loaded") as caught:
         cublaslt.library()
     assert install_command("cuda") in str(caught.value)

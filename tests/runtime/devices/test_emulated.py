@@ -76,7 +76,12 @@ FAULTS = {
     "a write behind the end": (SCALE, "y[i] = x[i]", "y[i + 1] = x[i]", "writes element 300 of parameter 1 .y."),
     "vectors of three": (SCALE_VECTORS, "threadIdx.x) * 4", "threadIdx.x) * 3", "which do not start at a multiple"),
     "a vector over the end": (SCALE_VECTORS, "i + 4 <= n", "i < n + 3", "elements 300 to 303 of parameter 0"),
-    "an extent too large": (SCALE, "GC_EXTENT(x, n)", "GC_EXTENT(x, n + 1)", "has 301 elements, where memory for 300"),
+    "an extent too large": (
+        SCALE,
+        "GC_EXTENT(x, n)",
+        "GC_EXTENT(x, n + 1)",
+        "declares 301 elements for parameter 0 .x., whose memory holds 300",
+    ),
     "all threads write the same": (SCALE, "if (i < n) y[i]", "if (i < n) y[0]", "writes element 0 .* while thread"),
 }
 
@@ -98,12 +103,12 @@ ROW_FAULTS = {
     "a barrier for some": (
         "gc_block_sync();  // third",
         "if (warp < 4) gc_block_sync();",
-        "not all threads come to|no barrier lies",
+        "not all threads reach|no barrier in between",
     ),
     "a barrier that one thread misses": (
         "gc_block_sync();  // second",
         "if (t) gc_block_sync();",
-        "not all threads come to",
+        "not all threads reach",
     ),
     "a shuffle in a branch": (
         "s += gc_shfl_xor(s, o);\n  if (lane",
@@ -193,7 +198,7 @@ def test_lanes_that_are_not_there(device):
 def test_races_show_in_other_orders_too():
     device = EmulatedDevice(orders=ORDERS, races=False)
     text = changed(TRANSPOSE, "  gc_block_sync();\n", "")
-    with pytest.raises(DeviceError, match=r"leaves something else in parameter 1 .y."):
+    with pytest.raises(DeviceError, match=r"leaves other values in parameter 1 .y."):
         run(device, text, "transpose", 1, 256, np.arange(1024, dtype=np.float32))
 
 
@@ -213,7 +218,7 @@ def test_faults_name_lines_of_the_text(device):
     with pytest.raises(DeviceError) as found:
         run(device, wrong, "softmax", 5, 256, np.ones((5, 300), np.float32), 300)
     assert str(found.value).splitlines() == [
-        "kernel softmax writes element 0 of shared array part while threads may read it: no barrier lies in between",
+        "kernel softmax writes element 0 of shared array part while threads may read it: no barrier in between",
         "  where  block 0, thread 0 | 18: if (lane == 0) part[warp] = s; | 13: m = part[lane % 8];",
     ]
 
@@ -243,7 +248,7 @@ def test_symbols_and_arguments_are_checked(device):
     module = device.load(SCALE)
     with pytest.raises(ArtifactError, match="no kernel softmax"):
         module.function("softmax")
-    with pytest.raises(DeviceError, match="3 parameters and is given 2"):
+    with pytest.raises(DeviceError, match="3 parameters, got 2"):
         device.launch(module.function("scale"), 1, 128, 0, [1, 2])
     with pytest.raises(DeviceError, match=r"0x10 for parameter 0 .x., where no live memory is"):
         device.launch(module.function("scale"), 1, 128, 0, [16, 16, 4])

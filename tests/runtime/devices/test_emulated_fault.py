@@ -16,18 +16,18 @@ from tests.runtime.devices.cuda_texts import SCALE
 (KERNEL,) = kernels_of("int before;\n" + SCALE)
 MESSAGES = {
     "outside": "reads element 7 of parameter 1 (y), which has 5",
-    "misaligned": "is given the address 0x7 for parameter 1 (y), which is no multiple of the size of an element",
-    "extent": "says that parameter 1 (y) has 7 elements, where memory for 5 is",
-    "no_memory": "is given the address 0x7 for parameter 1 (y), where no live memory is",
-    "diverged": "has a barrier that not all threads come to: this one waits there, thread 4 waits at line 3",
+    "misaligned": "gets the address 0x7 for parameter 1 (y), which is not a multiple of the element size",
+    "extent": "declares 7 elements for parameter 1 (y), whose memory holds 5",
+    "no_memory": "gets the address 0x7 for parameter 1 (y), where no live memory is",
+    "diverged": "has a barrier that not all threads reach: this one waits there, thread 4 waits at line 3",
     "no_lane": "reads the value of lane 7 in a warp of 5",
-    "race": "reads element 7 of parameter 1 (y) while thread 4 of block 9 may read it: no barrier lies in between",
+    "race": "reads element 7 of parameter 1 (y) while thread 4 of block 9 may read it: no barrier in between",
     "unshared": "reads element 7 of parameter 1 (y), which no thread of the block has written",
     "shared_too_large": "uses 5 bytes of shared memory with parameter 1 (y)",
     "bad_launch": "cannot be launched like this",
     "fence": "has written around memory",
-    "order": "leaves something else in parameter 1 (y), from byte 7 on, when its threads run in order 2",
-    "aliased": "reads element 7 of parameter 1 (y), which it has written through another one: they must not overlap",
+    "order": "leaves other values in parameter 1 (y), from byte 7 on, when its threads run in order 2",
+    "aliased": "reads element 7 of parameter 1 (y), which it has written through another: they must not overlap",
 }
 
 
@@ -69,6 +69,6 @@ def test_what_was_written_around_memory_is_told(monkeypatch):
     device._fill(memory.address + 64, 0, 4)
     del memory
     monkeypatch.undo()
-    with pytest.raises(DeviceError, match="written around the 64 bytes of memory"):
+    with pytest.raises(DeviceError, match="wrote outside of the 64 bytes of memory"):
         device.synchronize()
     device.synchronize()

@@ -147,7 +147,7 @@ def test_a_result_over_a_factor_is_refused() -> None:
     given = ProductDescriptor("f32", matrix(4, 4, 4), matrix(4, 4, 4), matrix(4, 4, 4))
     memory = np.zeros(64, np.float32)
     at = memory.ctypes.data
-    with pytest.raises(DeviceError, match="d lies over a"):
+    with pytest.raises(DeviceError, match="d overlaps a"):
         compute_product(given, [at, at + 128, at + 16])
     with pytest.raises(DeviceError, match="not that of an element"):
         compute_product(given, [at + 2, at + 128, at + 192])

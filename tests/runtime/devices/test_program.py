@@ -109,7 +109,7 @@ def test_the_third_call_on_the_same_memory_is_replayed(device):
     program.run([from_host(device, 2 * X)], (w,))
     assert np.array_equal(first.get(), X + 110)
     for call in range(1, 4):  # other memory: recorded again
-        (y,) = program.run([X], (from_host(device, 2 * W),) if call == 1 else program._bound.given)
+        (y,) = program.run([X], (from_host(device, 2 * W),) if call == 1 else program._bound.arguments)
         assert np.array_equal(y.get(), X + 120)
     assert program.replays == 6
 
@@ -335,7 +335,7 @@ def refuse_recording(device):
 
 
 def test_few_sizes_are_recorded(device, monkeypatch):
-    monkeypatch.setattr(module, "RECORDINGS", 2)
+    monkeypatch.setattr(module, "MAX_RECORDINGS", 2)
     program = sums(device)
     sizes = [module.Sized(program.sizes.fixed, ()) for _ in range(4)]
     program._sized.update({i: s for i, s in enumerate(sizes)})

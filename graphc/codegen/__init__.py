@@ -1,1 +1,1 @@
-"""Kernels to native code; knows loop nests and targets, no tensor op."""
+"""Code generation: loop kernels to native code. It knows loop nests and targets, but no tensor op."""

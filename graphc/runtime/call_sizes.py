@@ -15,7 +15,7 @@ from graphc.base.sizes.shape_patterns import ShapePatterns, as_pattern
 from graphc.base.sizes.size import Dimension, at, is_size
 from graphc.files.manifest import BufferSpec, Manifest
 
-MAX_CACHED = 1024
+REMEMBERED = 1024
 """Maximum number of input shapes whose call sizes are cached."""
 
 
@@ -104,7 +104,7 @@ class SizesOfCalls:
         return self._cache.get(key) or self._cached(key, dict(zip(dims, key, strict=True)))
 
     def _cached(self, key: tuple[Any, ...], values: Mapping[Dimension, int]) -> CallSizes:
-        if len(self._cache) >= MAX_CACHED:
+        if len(self._cache) >= REMEMBERED:
             self._cache.clear()
         sizes = self._cache[key] = self._sizes(values)
         return sizes

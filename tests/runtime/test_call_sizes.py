@@ -66,7 +66,7 @@ def test_what_calls_take_is_remembered_but_not_for_ever(program: Executable, mon
     x, w = given(2, 3)
     shapes = (x.shape, w.shape)
     assert sizes.of_shapes(shapes) is sizes.of_shapes(shapes)
-    monkeypatch.setattr(call_sizes, "MAX_CACHED", 4)
+    monkeypatch.setattr(call_sizes, "REMEMBERED", 4)
     for time in range(2, 40):
         assert sizes.of_shapes(((1, 2 * time), (time,))).results[0][2] == (1, time)
     assert len(sizes._cache) <= 4

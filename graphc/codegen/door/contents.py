@@ -1,11 +1,11 @@
-"""LLVM text of the function that tells whether blocks of memory hold what they held when it was called before.
+"""LLVM text of the function that checks whether blocks of memory have changed since its previous call.
 
-Of each block it keeps two sums: NH, the universal hash of UMAC (Black, Halevi, Krawczyk, Krovetz, Rogaway 1999), with
-two independent keys. NH of 32-bit words m under a key k of as many is the sum of (m[2i] + k[2i]) * (m[2i+1] + k[2i+1]),
-the sums in parentheses modulo 2**32, all else modulo 2**64. For any two different blocks of one length the chance over
-the keys that their sums are equal is at most 2**-32, whatever the blocks are; for both sums together 2**-64. So a write
-is missed with that chance at most, be it of one word or of all, and no pattern of writes does better: negation,
-doubling, exchange of elements. The keys are random numbers of the process.
+It keeps two sums of each block: NH, the universal hash of UMAC (Black, Halevi, Krawczyk, Krovetz, Rogaway 1999), with
+two independent keys. NH of 32-bit words m under a key k of equal length is the sum of (m[2i] + k[2i]) * (m[2i+1] +
+k[2i+1]), with the sums in parentheses modulo 2**32, all else modulo 2**64. For any two different blocks of one length,
+the chance over the keys of equal sums is at most 2**-32; for both sums together 2**-64. So a write is missed with at
+most that chance, whether it changes one word or all, and no pattern of writes does better: negation, doubling, exchange
+of elements. The keys are random numbers of the process.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from graphc.codegen.machine.target import Target
 BLOCK = 4096
 """Bytes of a block, and of each of the two keys."""
 COMPARE = "graphc_compare"
-"""``void graphc_compare(ptr table)``. The table holds {spans, blocks in all, address of the keys, address of the spans,
-1 once a block has differed}, each span {address, bytes, address of its sums (two i64 for each block), blocks of the
-spans before it, 1 once a block has differed}. New sums are written over the old ones."""
+"""``void graphc_compare(ptr table)``. The table holds {number of spans, total blocks, address of the keys, address of
+the spans, 1 once a block has differed}. Each span is {address, bytes, address of its sums (two i64 for each block),
+blocks of the spans before it, 1 once a block has differed}. New sums overwrite the old ones."""
 UNCHANGED = "graphc_unchanged"
-"""``i1 graphc_unchanged(ptr table)``: whether no block has changed since; it writes nothing, and no thread helps."""
+"""``i1 graphc_unchanged(ptr table)``: whether no block has changed since. It writes nothing, and runs in one thread."""
 CHANGED, FLAG, SPAN_WORDS = 4, 4, 5
-"""Numbers of words in the table and in a span, and how many words a span has."""
+"""Indices of words in the table and in a span, and the words of a span."""
 _WORK = "graphc_compare_part"
 _SHARED_FROM = 256
 """Blocks from which threads share the work."""
@@ -251,7 +251,7 @@ together:
 
 
 def emit_compare(target: Target) -> str:
-    """The text; the function is COMPARE, and it needs the symbol of graphc's threads."""
+    """Return the LLVM text of COMPARE, which needs the symbol of graphc's threads."""
     return _TEXT.format(
         triple=target.triple,
         block=BLOCK,

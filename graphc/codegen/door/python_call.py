@@ -1,6 +1,6 @@
-"""LLVM text of the function through which Python calls a program: it checks arrays, makes outputs and calls the entry.
+"""Emitters of the native call of a program from Python: it checks arrays, makes outputs and calls the entry.
 
-Each function of it is written by one function here, in the order of ``_FUNCTIONS``, which gives their signatures.
+Each Python function here writes one native function. ``_FUNCTIONS`` gives their signatures and order.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from graphc.codegen.machine.target import Target
 _DENSE, _WRITEABLE = 0x101, 0x501
 """Flags of an ndarray: C-contiguous (1) and aligned (0x100), and writeable (0x400)."""
 _LINE = 64
-"""Bytes of a cache line, at which larger outputs begin."""
+"""Bytes of a cache line, the alignment of larger outputs."""
 
 
 def _accept(w: Writer) -> None:
-    """Address of the elements of %array, or null unless it is an ndarray of the declared type whose flags include
-    %need."""
+    """Emit the address of the elements of %array, or null unless it is an ndarray of the declared type whose flags
+    include %need."""
     w.need(w.equal("ptr", w.get("ptr", "%array", "Object.type"), w.get("ptr", "%api", "Api.ndarray")), "bad")
     dtype = w.equal("ptr", w.get("ptr", "%array", "Array.dtype"), w.get("ptr", "%spec", "Tensor.dtype"))
     rank = w.get("i32", "%array", "Array.rank")
@@ -36,7 +36,7 @@ def _accept(w: Writer) -> None:
 
 
 def _overlaps(w: Writer) -> None:
-    """Whether the %size bytes from %start on share memory with one of %count arrays whose addresses are in the
+    """Emit whether the %size bytes from %start on share memory with one of %count arrays with addresses in the
     table."""
     stop = w.offset("%start", "%size")
     w.avoid(w.equal("i64", "%size", "0"), "no")
@@ -56,19 +56,19 @@ def _overlaps(w: Writer) -> None:
 
 
 def _slot(w: Writer, table: str, spec: str) -> str:
-    """Where the address of an array stands in the table."""
-    return w.place("ptr", table, w.get("i64", spec, "Tensor.slot"))
+    """Return the address of an array's word in the table."""
+    return w.element_address("ptr", table, w.get("i64", spec, "Tensor.slot"))
 
 
 def _accepted(w: Writer, spec: str, array: str, flags: int) -> str:
-    """The address of an array that is as declared; else goes on at ``bad``."""
+    """Return the address of an array that is as declared; otherwise branch to ``bad``."""
     data = w.call("ptr", "@accept", f"ptr %api, ptr {spec}, ptr {array}, i32 {flags}")
     w.need(w.differ("ptr", data, "null"), "bad")
     return data
 
 
 def _read_number(w: Writer) -> None:
-    """Whether %given is an int of 64 bits, which is written to %to."""
+    """Emit whether %given is an int of 64 bits; it is written to %to."""
     overflow = w.value("alloca i32, align 4")
     w.need(w.equal("ptr", w.get("ptr", "%given", "Object.type"), w.get("ptr", "%api", "Api.int")), "bad")
     value = w.call("i64", w.get("ptr", "%api", "Api.number"), f"ptr %given, ptr {overflow}")
@@ -80,30 +80,32 @@ def _read_number(w: Writer) -> None:
 
 
 def _is_number(w: Writer) -> None:
-    """Whether the input is a whole number, and %given is that."""
-    found = w.value("alloca i64, align 8")
+    """Emit whether the input is an integer, and %given is that integer."""
+    number = w.value("alloca i64, align 8")
     w.need(w.equal("i32", w.get("i32", "%spec", "Tensor.rank"), "-1"), "bad")
-    w.need(w.call("i1", "@read_number", f"ptr %api, ptr %given, ptr {found}"), "bad")
-    w.give("i1", w.equal("i64", w.load("i64", found), w.load("i64", w.get("ptr", "%spec", "Tensor.extents"))))
+    w.need(w.call("i1", "@read_number", f"ptr %api, ptr %given, ptr {number}"), "bad")
+    w.give("i1", w.equal("i64", w.load("i64", number), w.load("i64", w.get("ptr", "%spec", "Tensor.extents"))))
     w.label("bad")
     w.give("i1", "false")
 
 
 def _take_inputs(w: Writer) -> None:
-    """Whether all inputs are as declared and lie apart from what the program writes; fills the table."""
+    """Emit whether all inputs are as declared and do not overlap what the program writes; it fills the table."""
     specs, table = w.get("ptr", "%context", "Context.inputs"), w.get("ptr", "%context", "Context.table")
-    held, written = w.get("ptr", "%context", "Context.bound"), w.get("i64", "%context", "Context.written_count")
+    bound_arrays, written = w.get("ptr", "%context", "Context.bound"), w.get("i64", "%context", "Context.written_count")
     with w.each("%count") as i:
         spec = w.record("Tensor", specs, i)
-        given = w.item("ptr", "%args", i)
-        data = w.call("ptr", "@accept", f"ptr %api, ptr {spec}, ptr {given}, i32 {_DENSE}")
+        argument = w.item("ptr", "%args", i)
+        data = w.call("ptr", "@accept", f"ptr %api, ptr {spec}, ptr {argument}, i32 {_DENSE}")
         w.choose(w.differ("ptr", data, "null"), "array", "number")
         w.label("number")
-        same = w.call("i1", "@is_number", f"ptr %api, ptr {spec}, ptr {given}")
+        same = w.call("i1", "@is_number", f"ptr %api, ptr {spec}, ptr {argument}")
         w.choose(same, "taken", "bad")
         w.label("array")
         size = w.get("i64", spec, "Tensor.nbytes")
-        w.avoid(w.call("i1", "@meets", f"ptr {table}, ptr {data}, i64 {size}, ptr {held}, i64 {written}"), "bad")
+        w.avoid(
+            w.call("i1", "@meets", f"ptr {table}, ptr {data}, i64 {size}, ptr {bound_arrays}, i64 {written}"), "bad"
+        )
         w.store("ptr", data, _slot(w, table, spec))
         w.go("taken")
         w.label("taken")
@@ -113,27 +115,27 @@ def _take_inputs(w: Writer) -> None:
 
 
 def _resize(w: Writer) -> None:
-    """Whether the context, in which no call is, has been made fit for the sizes of these arguments."""
+    """Emit the fitting of an idle context to the sizes of these arguments, and whether that succeeds."""
     solver, specs = w.get("ptr", "%context", "Context.solver"), w.get("ptr", "%context", "Context.inputs")
     w.need(w.differ("ptr", solver, "null"), "no")
     with w.each("%count") as i:
         array, spec = w.item("ptr", "%args", i), w.record("Tensor", specs, i)
         rank = w.get("i32", spec, "Tensor.rank")
-        w.choose(w.equal("i32", rank, "-1"), "fits", "array")  # what is read of a number is looked at there
+        w.choose(w.equal("i32", rank, "-1"), "fits", "array")  # the reads below check numbers
         w.label("array")
         w.need(w.equal("ptr", w.get("ptr", array, "Object.type"), w.get("ptr", "%api", "Api.ndarray")), "no")
         w.choose(w.equal("i32", w.get("i32", array, "Array.rank"), rank), "fits", "no")
         w.label("fits")
-    reads, steps, moves = (w.get("ptr", solver, f"Solver.{part}") for part in ("reads", "steps", "moves"))
+    reads, steps, moves = (w.get("ptr", solver, f"Solver.{kind}") for kind in ("reads", "steps", "moves"))
     with w.each(w.get("i64", solver, "Solver.read_count")) as i:
         read = w.record("Read", reads, i)
-        given, to = w.item("ptr", "%args", w.get("i64", read, "Read.input")), w.get("ptr", read, "Read.to")
+        argument, to = w.item("ptr", "%args", w.get("i64", read, "Read.input")), w.get("ptr", read, "Read.to")
         dim = w.get("i64", read, "Read.dim")
         w.choose(w.value(f"icmp slt i64 {dim}, 0"), "number", "extent")
         w.label("number")
-        w.choose(w.call("i1", "@read_number", f"ptr %api, ptr {given}, ptr {to}"), "known", "no")
+        w.choose(w.call("i1", "@read_number", f"ptr %api, ptr {argument}, ptr {to}"), "known", "no")
         w.label("extent")
-        w.store("i64", w.item("i64", w.get("ptr", given, "Array.extents"), dim), to)
+        w.store("i64", w.item("i64", w.get("ptr", argument, "Array.extents"), dim), to)
         w.go("known")
         w.label("known")
     with w.each(w.get("i64", solver, "Solver.step_count")) as i:
@@ -151,35 +153,35 @@ def _resize(w: Writer) -> None:
 
 
 def _step(w: Writer, step: str) -> None:
-    """One step of a Solver; goes on at ``no`` where it says that Python must look at the call."""
+    """Emit one step of a Solver. It branches to ``no`` if Python must check the call."""
     a, b = (w.load("i64", w.get("ptr", step, f"Step.{operand}")) for operand in "ab")
     kinds = ("add", "multiply", "divide", "at_most", "differ")
     cases = " ".join(f"i64 {kind}, label %{name}" for kind, name in enumerate(kinds))
     w.do(f"switch i64 {w.get('i64', step, 'Step.kind')}, label %no [ {cases} ]")
-    found: list[tuple[str, str]] = []
+    results: list[tuple[str, str]] = []
     for name, verb in (("add", "sadd"), ("multiply", "smul")):
         w.label(name)
         both = w.call("{ i64, i1 }", f"@llvm.{verb}.with.overflow.i64", f"i64 {a}, i64 {b}")
         w.avoid(w.value(f"extractvalue {{ i64, i1 }} {both}, 1"), "no")
-        found.append((w.value(f"extractvalue {{ i64, i1 }} {both}, 0"), w.block))
+        results.append((w.value(f"extractvalue {{ i64, i1 }} {both}, 0"), w.block))
         w.go("write")
     w.label("divide")
     w.need(w.value(f"icmp sgt i64 {b}, 0"), "no")
     quotient, rest = w.value(f"sdiv i64 {a}, {b}"), w.value(f"srem i64 {a}, {b}")
-    found.append((w.value(f"add i64 {quotient}, {w.value(f'ashr i64 {rest}, 63')}"), w.block))
+    results.append((w.value(f"add i64 {quotient}, {w.value(f'ashr i64 {rest}, 63')}"), w.block))
     w.go("write")
     w.label("at_most")
     w.choose(w.value(f"icmp sle i64 {a}, {b}"), "stepped", "no")
     w.label("differ")
     w.choose(w.differ("i64", a, b), "stepped", "no")
     w.label("write")
-    w.store("i64", w.merge("i64", *found), w.get("ptr", step, "Step.to"))
+    w.store("i64", w.merge("i64", *results), w.get("ptr", step, "Step.to"))
     w.go("stepped")
     w.label("stepped")
 
 
 def _take_resized(w: Writer) -> None:
-    """Whether all inputs are as declared, or are once the context has been made fit for their sizes."""
+    """Emit whether all inputs are as declared, now or after fitting the context to their sizes."""
     arguments = "ptr %context, ptr %api, ptr %args, i64 %count"
     w.choose(w.call("i1", "@take_inputs", arguments), "yes", "other")
     w.label("other")
@@ -192,7 +194,7 @@ def _take_resized(w: Writer) -> None:
 
 
 def _take_output(w: Writer) -> None:
-    """Whether %array can take output number %i and lies apart from everything else; fills the table."""
+    """Emit whether %array can hold output number %i and overlaps nothing else; it fills the table."""
     specs, table = w.get("ptr", "%context", "Context.outputs"), w.get("ptr", "%context", "Context.table")
     spec = w.record("Tensor", specs, "%i")
     data = _accepted(w, spec, "%array", _WRITEABLE)
@@ -209,19 +211,20 @@ def _take_output(w: Writer) -> None:
 
 
 def _refer(w: Writer, change: str, value: str) -> None:
-    """Adds a reference to an object, or takes one away."""
+    """Emit a change of an object's reference count: ``incref`` or ``decref``."""
     w.do(f"call void {w.get('ptr', '%api', f'Api.{change}')}(ptr {value})")
 
 
 def _new_array(w: Writer, dtype: str, shape: str, memory: str, flags: str) -> str:
-    """A new array, or null and an exception; ``shape`` is rank and extents. It takes over a reference to its type."""
+    """Return a new array, or null and an exception; ``shape`` is rank and extents. The array owns a reference to its
+    type."""
     _refer(w, "incref", dtype)
     kind, make = w.get("ptr", "%api", "Api.ndarray"), w.get("ptr", "%api", "Api.new_array")
     return w.call("ptr", make, f"ptr {kind}, ptr {dtype}, {shape}, ptr null, {memory}, {flags}, ptr null")
 
 
 def _block(w: Writer) -> None:
-    """A new array that owns %nbytes bytes, or null and an exception."""
+    """Emit a new array that owns %nbytes bytes, or null and an exception."""
     size = w.value("alloca i64, align 8")
     w.store("i64", w.value(f"add i64 %nbytes, {_LINE}"), size)
     dtype = w.get("ptr", "%api", "Api.bytes_dtype")
@@ -229,8 +232,9 @@ def _block(w: Writer) -> None:
 
 
 def _block_for(w: Writer) -> None:
-    """A reference to a block for an output, or null and an exception: one of its two blocks that is large enough and
-    that nobody else refers to, so that nobody can reach its memory, else a new one in the place of the second."""
+    """Emit a reference to a block for an output, or null and an exception. It takes one of the output's two blocks that
+    is large enough and has no other reference, so that nobody can reach its memory. Otherwise it creates a block in
+    place of the second."""
     nbytes, number = w.get("i64", "%spec", "Tensor.nbytes"), w.get("i32", "%spec", "Tensor.block")
     large = w.value(f"icmp uge i64 {nbytes}, {w.number('reuse_from')}")
     w.choose(w.both(w.value(f"icmp sge i32 {number}, 0"), large), "look", "plain")
@@ -242,31 +246,31 @@ def _block_for(w: Writer) -> None:
     first = w.value(f"zext i32 {number} to i64")
     second = w.value(f"add i64 {first}, 1")
     with w.each(second, first, "ule") as i:
-        kept = w.call("ptr", item, f"ptr {blocks}, i64 {i}")
-        w.choose(w.equal("ptr", kept, none), "taken", "count")
+        block_ = w.call("ptr", item, f"ptr {blocks}, i64 {i}")
+        w.choose(w.equal("ptr", block_, none), "taken", "count")
         w.label("count")
-        alone = w.equal("i32", w.get("i32", kept, "Object.references"), "1")
-        room = w.load("i64", w.get("ptr", kept, "Array.extents"))
+        alone = w.equal("i32", w.get("i32", block_, "Object.references"), "1")
+        room = w.load("i64", w.get("ptr", block_, "Array.extents"))
         w.choose(
             w.both(alone, w.value(f"icmp uge i64 {room}, {w.value(f'add i64 {nbytes}, {_LINE}')}")), "again", "taken"
         )
         w.label("again")
-        w.do(f"call void {incref}(ptr {kept})")
-        w.give("ptr", kept)
+        w.do(f"call void {incref}(ptr {block_})")
+        w.give("ptr", block_)
         w.label("taken")
-    made = w.call("ptr", "@block", f"ptr %api, i64 {nbytes}")
-    w.avoid(w.equal("ptr", made, "null"), "done")
+    new_block = w.call("ptr", "@block", f"ptr %api, i64 {nbytes}")
+    w.avoid(w.equal("ptr", new_block, "null"), "done")
     older, replace = w.call("ptr", item, f"ptr {blocks}, i64 {second}"), w.get("ptr", "%api", "Api.replace")
-    for place, block in ((first, older), (second, made)):
+    for index, block in ((first, older), (second, new_block)):
         w.do(f"call void {incref}(ptr {block})")
-        w.call("i32", replace, f"ptr {blocks}, i64 {place}, ptr {block}")
+        w.call("i32", replace, f"ptr {blocks}, i64 {index}, ptr {block}")
     w.go("done")
     w.label("done")
-    w.give("ptr", made)
+    w.give("ptr", new_block)
 
 
 def _make_output(w: Writer) -> None:
-    """A new array for output number %i, or null and an exception; fills the table."""
+    """Emit a new array for output number %i, or null and an exception; it fills the table."""
     specs, table = w.get("ptr", "%context", "Context.outputs"), w.get("ptr", "%context", "Context.table")
     spec = w.record("Tensor", specs, "%i")
     nbytes = w.get("i64", spec, "Tensor.nbytes")
@@ -301,32 +305,32 @@ def _make_output(w: Writer) -> None:
 
 
 def _idle(w: Writer) -> None:
-    """Whether no call is in the context, and none waits for it."""
+    """Emit whether no call uses the context or waits for it."""
     gate = w.get("ptr", "%context", "Context.gate")
     either = w.value(f"or i64 {w.get('i64', gate, 'Gate.busy')}, {w.get('i64', gate, 'Gate.waiting')}")
     w.give("i1", w.equal("i64", either, "0"))
 
 
 def _has_room(w: Writer) -> None:
-    """Whether the shared arena, where the call needs it, is free and large enough."""
+    """Emit whether the shared arena, if the call needs it, is free and large enough."""
     need = w.get("i64", "%context", "Context.arena")
     w.avoid(w.equal("i64", need, "0"), "yes")
     arena = w.get("ptr", "%api", "Api.shared")
-    taken, size = w.get("i64", arena, "Shared.busy"), w.get("i64", arena, "Shared.size")
-    w.give("i1", w.both(w.equal("i64", taken, "0"), w.value(f"icmp uge i64 {size}, {need}")))
+    busy, size = w.get("i64", arena, "Shared.busy"), w.get("i64", arena, "Shared.size")
+    w.give("i1", w.both(w.equal("i64", busy, "0"), w.value(f"icmp uge i64 {size}, {need}")))
     w.label("yes")
     w.give("i1", "true")
 
 
 def _execute(w: Writer) -> None:
-    """Runs the program on the table; long ones without the interpreter lock. No Python code runs in this thread
-    meanwhile."""
+    """Emit the run of the program on the table, for long programs without the interpreter lock. This thread runs no
+    Python code meanwhile."""
     entry, table = w.get("ptr", "%context", "Context.entry"), w.get("ptr", "%context", "Context.table")
     need, arena = w.get("i64", "%context", "Context.arena"), w.get("ptr", "%api", "Api.shared")
     shares = w.differ("i64", need, "0")
     w.need(shares, "choose")
     address = w.get("ptr", arena, "Shared.address")
-    w.store("ptr", address, w.place("ptr", table, w.get("i64", "%context", "Context.arena_slot")))
+    w.store("ptr", address, w.element_address("ptr", table, w.get("i64", "%context", "Context.arena_slot")))
     w.go("choose")
     w.label("choose")
     w.need(w.equal("i64", w.get("i64", "%context", "Context.releases"), "0"), "unlocked")
@@ -351,39 +355,40 @@ def _execute(w: Writer) -> None:
 
 
 def _stopped(w: Writer) -> None:
-    """Whether a check has stopped the call just made. The fallback makes it once more and says which one."""
+    """Emit whether a check has stopped the last call. The fallback repeats that call and reports which check."""
     status = w.get("ptr", "%context", "Context.status")
-    found = w.differ("i8", w.load("i8", status), "0")
-    w.need(found, "out")
+    is_stopped = w.differ("i8", w.load("i8", status), "0")
+    w.need(is_stopped, "out")
     w.store("i8", "0", status)
     w.go("out")
     w.label("out")
-    w.give("i1", found)
+    w.give("i1", is_stopped)
 
 
 def _take_arguments(w: Writer) -> None:
-    """Goes on at ``python`` unless nothing else runs and the inputs are as declared. What scratch memory is needed
-    depends on their sizes."""
+    """Branch to ``python`` unless no other call runs and the inputs are as declared. The needed scratch memory depends
+    on their sizes."""
     w.need(w.call("i1", "@idle", "ptr %context"), "python")
     w.need(w.call("i1", "@take_resized", "ptr %context, ptr %api, ptr %args, i64 %count"), "python")
     w.need(w.call("i1", "@has_room", "ptr %context, ptr %api"), "python")
 
 
 def _call_one(w: Writer) -> None:
-    """The call of a program with one output that stands by itself. Null with %again set asks for the fallback."""
+    """Emit the call of a program with a single output outside of a container. A null result with %again set asks for
+    the fallback."""
     _take_arguments(w)
     fresh = w.equal("ptr", "%out", w.get("ptr", "%api", "Api.none"))
     w.choose(fresh, "make", "take")
     w.label("make")
-    made = w.call("ptr", "@make_output", "ptr %context, ptr %api, i64 0")
-    w.choose(w.equal("ptr", made, "null"), "stop", "run")
+    output = w.call("ptr", "@make_output", "ptr %context, ptr %api, i64 0")
+    w.choose(w.equal("ptr", output, "null"), "stop", "run")
     w.label("take")
     w.need(w.call("i1", "@take_output", "ptr %context, ptr %api, ptr %out, i64 0"), "python")
     _refer(w, "incref", "%out")
     own = w.block
     w.go("run")
     w.label("run")
-    result = w.merge("ptr", (made, "make"), ("%out", own))
+    result = w.merge("ptr", (output, "make"), ("%out", own))
     w.do("call void @execute(ptr %context, ptr %api)")
     w.avoid(w.call("i1", "@stopped", "ptr %context"), "drop")
     w.give("ptr", result)
@@ -396,22 +401,21 @@ def _call_one(w: Writer) -> None:
 
 
 def _ask_again(w: Writer) -> None:
-    """The block ``python``: asks for the fallback."""
+    """Write the block ``python``, which asks for the fallback."""
     w.label("python")
     w.store("i1", "true", "%again")
     w.give("ptr", "null")
 
 
 def _container(w: Writer) -> None:
-    """The list or tuple for the outputs, or null: a new one, or a copy of %out, which is the same object when it is a
-    tuple."""
-    # NOTE: it is made before anything is looked at: making it may start the garbage collector, and so any Python code.
+    """Emit the list or tuple for the outputs, or null: a new one, or a copy of %out (of a tuple, the same object)."""
+    # NOTE: created before all checks, because creation may start the garbage collector, and so any Python code.
     count = w.get("i64", "%context", "Context.output_count")
     w.need(w.equal("ptr", "%out", w.get("ptr", "%api", "Api.none")), "check")
     w.give("ptr", w.call("ptr", w.get("ptr", "%context", "Context.new"), f"i64 {count}"))
     w.label("check")
-    kind, wanted = w.get("ptr", "%out", "Object.type"), w.get("ptr", "%context", "Context.kind")
-    w.need(w.equal("ptr", kind, wanted), "python")
+    kind, expected = w.get("ptr", "%out", "Object.type"), w.get("ptr", "%context", "Context.kind")
+    w.need(w.equal("ptr", kind, expected), "python")
     w.need(w.equal("i64", w.get("i64", "%out", "Sized.size"), count), "python")
     slicer = w.get("ptr", "%context", "Context.slice")
     w.give("ptr", w.call("ptr", slicer, f"ptr %out, i64 0, i64 {count}"))
@@ -419,7 +423,7 @@ def _container(w: Writer) -> None:
 
 
 def _call_many(w: Writer) -> None:
-    """The call of a program whose outputs stand in a list or tuple."""
+    """Emit the call of a program whose outputs are in a list or tuple."""
     result = w.call("ptr", "@container", "ptr %context, ptr %api, ptr %out, ptr %again")
     w.avoid(w.equal("ptr", result, "null"), "stop")
     _take_arguments(w)
@@ -429,9 +433,9 @@ def _call_many(w: Writer) -> None:
     with w.each(count) as i:
         w.choose(fresh, "make", "take")
         w.label("make")
-        made = w.call("ptr", "@make_output", f"ptr %context, ptr %api, i64 {i}")
-        w.avoid(w.equal("ptr", made, "null"), "drop")
-        w.call("i32", put, f"ptr {result}, i64 {i}, ptr {made}")
+        output = w.call("ptr", "@make_output", f"ptr %context, ptr %api, i64 {i}")
+        w.avoid(w.equal("ptr", output, "null"), "drop")
+        w.call("i32", put, f"ptr {result}, i64 {i}, ptr {output}")
         w.go("filled")
         w.label("take")
         array = w.call("ptr", item, f"ptr {result}, i64 {i}")
@@ -451,7 +455,7 @@ def _call_many(w: Writer) -> None:
 
 
 def _given_out(w: Writer) -> None:
-    """The value of the keyword out, None when there are no keywords, or null when there are others."""
+    """Emit the value of the keyword out; None without keywords, null for other keywords."""
     none = w.get("ptr", "%api", "Api.none")
     w.choose(w.equal("ptr", "%names", "null"), "absent", "named")
     w.label("absent")
@@ -467,7 +471,8 @@ def _given_out(w: Writer) -> None:
 
 
 def _call(w: Writer) -> None:
-    """What Python calls: tells one output from many, and goes to the fallback where anything is not as declared."""
+    """Emit the entry for Python. It distinguishes one output from many, and calls the fallback if anything is not as
+    declared."""
     again = w.value("alloca i1, align 1")
     w.store("i1", "false", again)
     context = w.get("ptr", "%self", "Owner.data")
@@ -500,7 +505,7 @@ RUNNING: dict[str, Callable[[Writer], None]] = {
     "internal void @execute(ptr %context, ptr %api)": _execute,
     "internal i1 @stopped(ptr %context)": _stopped,
 }
-"""The functions that do not depend on what arguments are."""
+"""Functions that do not depend on the kinds of arguments."""
 _PYTHON = "ptr %self, ptr %args, i64 %count, ptr %names"
 _GIVEN = "ptr %context, ptr %api, ptr %args, i64 %count"
 _FUNCTIONS: dict[str, Callable[[Writer], None]] = {
@@ -523,25 +528,25 @@ _FUNCTIONS: dict[str, Callable[[Writer], None]] = {
     "internal ptr @given_out(ptr %api, ptr %args, i64 %count, ptr %names)": _given_out,
     f"ptr @graphc_call({_PYTHON})": _call,
 }
-"""Signatures, and what writes the function."""
+"""Writer of each function, by signature."""
 
 
 def emit_call(layout: Mapping[str, int], target: Target) -> str:
-    """LLVM text of ``PyObject *graphc_call(PyObject *self, PyObject **args, Py_ssize_t count, PyObject *names)``, and
-    of ``graphc_same`` like it, which tells whether the words of a Watch are what they were.
+    """Return the LLVM text of ``PyObject *graphc_call(PyObject *self, PyObject **args, Py_ssize_t count, PyObject
+    *names)``, and of ``graphc_same`` with the same signature, which checks that the words of a Watch are unchanged.
 
-    ``layout`` gives the offset of each ``Record.field`` and the sizes that the text names. The function never fails by
-    itself: arguments that are not exactly as declared go to the context's fallback.
+    ``layout`` gives the offset of each ``Record.field``, and the sizes in the text. The function never fails by itself:
+    arguments that are not exactly as declared go to the context's fallback.
     """
     return module(_FUNCTIONS, layout, target)
 
 
 def module(functions: Mapping[str, Callable[[Writer], None]], layout: Mapping[str, int], target: Target) -> str:
-    """LLVM text of functions, by their signatures, of which each is written by a function."""
-    parts = [f'target triple = "{target.triple}"', "declare ptr @llvm.ptrmask.p0.i64(ptr, i64)"]
-    parts += [f"declare {{ i64, i1 }} @llvm.{verb}.with.overflow.i64(i64, i64)" for verb in ("sadd", "smul")]
+    """Return LLVM text of functions, by signature, each with its writer."""
+    texts = [f'target triple = "{target.triple}"', "declare ptr @llvm.ptrmask.p0.i64(ptr, i64)"]
+    texts += [f"declare {{ i64, i1 }} @llvm.{verb}.with.overflow.i64(i64, i64)" for verb in ("sadd", "smul")]
     for signature, write in functions.items():
         writer = Writer(layout)
         write(writer)
-        parts.append(f"define {signature} #0 {{\n{writer.body}\n}}")
-    return "\n\n".join([*parts, 'attributes #0 = { nounwind "frame-pointer"="none" }', ""])
+        texts.append(f"define {signature} #0 {{\n{writer.body}\n}}")
+    return "\n\n".join([*texts, 'attributes #0 = { nounwind "frame-pointer"="none" }', ""])

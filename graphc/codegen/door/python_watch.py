@@ -1,4 +1,4 @@
-"""The functions that compare watched words of memory, for ``python_call``."""
+"""Emitters of the functions that compare watched words of memory, for ``python_call``."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ _PAIR = "{ ptr, i64 }"
 
 
 def same(w: Writer) -> None:
-    """Whether every watched word is what it was. They are read in order: one may tell that those behind it are gone."""
+    """Emit the check that every watched word is unchanged. It reads them in order: a changed word may mean that later
+    ones are freed."""
     table = w.get("ptr", "%watch", "Watch.words")
     words = w.offset(table, 8)
-    stop = w.place(_PAIR, words, w.load("i64", table))
+    stop = w.element_address(_PAIR, words, w.load("i64", table))
     w.go("loop")
     w.label("loop")
-    # NOTE: a loop over addresses, not numbers, for it runs with each call, over hundreds of words of a large model.
+    # NOTE: a loop over addresses, not indices: it runs in each call, over hundreds of words of a large model.
     pair = w.merge("ptr", (words, "entry"), ("%following", "body"))
     w.choose(w.value(f"icmp ult ptr {pair}, {stop}"), "body", "yes")
     w.label("body")
@@ -30,10 +31,10 @@ def same(w: Writer) -> None:
 
 
 def answer(w: Writer) -> None:
-    """The same for Python: True or False."""
+    """Emit the same check for Python: True or False."""
     watch = w.get("ptr", "%self", "Owner.data")
     equal = w.call("i1", "@same", f"ptr {watch}")
     yes, no = w.get("ptr", watch, "Watch.yes"), w.get("ptr", watch, "Watch.no")
-    found = w.value(f"select i1 {equal}, ptr {yes}, ptr {no}")
-    w.do(f"call void {w.get('ptr', watch, 'Watch.incref')}(ptr {found})")
-    w.give("ptr", found)
+    result = w.value(f"select i1 {equal}, ptr {yes}, ptr {no}")
+    w.do(f"call void {w.get('ptr', watch, 'Watch.incref')}(ptr {result})")
+    w.give("ptr", result)

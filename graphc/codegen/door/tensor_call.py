@@ -1,7 +1,7 @@
-"""LLVM text of the function through which lists of tensors of another library go to a program, and its results come.
+"""Emitters of the native call of a program on lists of tensors of another library.
 
-The library reads its tensors itself (DLPack's C exchange interface fills a DLTensor) and makes the results. Each
-function is written by one function here, as in ``python_call``.
+The library reads its tensors itself (DLPack's C exchange interface fills a DLTensor) and makes the results. Each Python
+function here writes one native function, as in ``python_call``.
 """
 
 from __future__ import annotations
@@ -13,39 +13,39 @@ from graphc.codegen.door.writer import Writer
 from graphc.codegen.machine.target import Target
 
 _CPU = "1"
-"""DLPack's number of the device."""
+"""DLPack's device type of the CPU."""
 
 
 def _call_object(w: Writer, function: str, arguments: str, count: int | str) -> str:
-    """What an object returns that is called with some arguments, or null."""
+    """Emit the call of an object with some arguments; return its result, null for an exception."""
     call = w.get("ptr", "%api", "Api.call")
     return w.call("ptr", call, f"ptr {function}, ptr {arguments}, i64 {count}, ptr null")
 
 
 def _refer(w: Writer, change: str, value: str) -> None:
-    """Add a reference to an object, or takes one away."""
+    """Emit a change of an object's reference count: ``incref`` or ``decref``."""
     w.do(f"call void {w.get('ptr', '%api', f'Api.{change}')}(ptr {value})")
 
 
 def _is(w: Writer) -> None:
-    """Whether a function of PyTorch gives this one object for these arguments; an exception counts as no, and stays
-    set."""
-    found = _call_object(w, "%function", "%arguments", "%count")
-    w.need(w.differ("ptr", found, "null"), "raised")
-    _refer(w, "decref", found)  # the wanted object is alive, and only compared
-    w.give("i1", w.equal("ptr", found, "%wanted"))
+    """Emit whether a function of PyTorch returns this one object for these arguments. An exception counts as no, and
+    stays set."""
+    result = _call_object(w, "%function", "%arguments", "%count")
+    w.need(w.differ("ptr", result, "null"), "raised")
+    _refer(w, "decref", result)  # safe: the expected object stays alive, and is only compared
+    w.give("i1", w.equal("ptr", result, "%wanted"))
     w.label("raised")
     w.give("i1", "false")
 
 
 def _clear(w: Writer) -> None:
-    """Forget the exception."""
+    """Emit the reset of the current exception."""
     w.do(f"call void {w.get('ptr', '%library', 'TensorLibrary.clear')}()")
 
 
 def _read(w: Writer) -> None:
-    """Fill a DLTensor; gives the address of the elements, which is null where there are none. Whether it went well is
-    written to %well; where not, an exception is set."""
+    """Emit the filling of a DLTensor. The function returns the address of the elements, null if there are none. It
+    writes success to %well; on failure an exception is set."""
     failed = w.call("i32", w.get("ptr", "%library", "TensorLibrary.read"), "ptr %tensor, ptr %view")
     w.store("i1", w.equal("i32", failed, "0"), "%well")
     w.need(w.load("i1", "%well"), "raised")
@@ -55,7 +55,7 @@ def _read(w: Writer) -> None:
 
 
 def _take(w: Writer) -> None:
-    """Whether an argument is as declared; writes where its elements lie."""
+    """Emit the check that an argument is as declared; it writes the address of the elements."""
     view = w.value(f"alloca i8, i64 {w.number('View.size')}, align 8")
     well, number, pair = (w.value(f"alloca {kind}, align 8") for kind in ("i1", "i64", "ptr"))
     rank = w.get("i32", "%given", "Argument.rank")
@@ -67,18 +67,18 @@ def _take(w: Writer) -> None:
     w.label("tensor")
     data = w.call("ptr", "@read", f"ptr %library, ptr %value, ptr {view}, ptr {well}")
     w.need(w.load("i1", well), "raised")
-    place = w.get("ptr", "%given", "Argument.address")
-    w.choose(w.equal("ptr", place, "null"), "anywhere", "there")
+    address = w.get("ptr", "%given", "Argument.address")
+    w.choose(w.equal("ptr", address, "null"), "anywhere", "there")
     w.label("there")
-    w.give("i1", w.equal("ptr", data, place))
+    w.give("i1", w.equal("ptr", data, address))
     w.label("anywhere")
     w.need(w.equal("i32", w.get("i32", view, "View.device"), _CPU), "bad")
     w.need(w.equal("i32", w.get("i32", view, "View.rank"), rank), "bad")
     w.need(w.equal("i32", w.get("i32", view, "View.dtype"), w.get("i32", "%given", "Argument.dtype")), "bad")
-    found, wanted = w.get("ptr", view, "View.extents"), extents
+    sizes, declared = w.get("ptr", view, "View.extents"), extents
     steps, expected = w.get("ptr", view, "View.strides"), w.get("ptr", "%given", "Argument.strides")
     with w.each(w.value(f"zext i32 {rank} to i64")) as i:
-        w.need(w.equal("i64", w.item("i64", found, i), w.item("i64", wanted, i)), "bad")
+        w.need(w.equal("i64", w.item("i64", sizes, i), w.item("i64", declared, i)), "bad")
         w.need(w.equal("i64", w.item("i64", steps, i), w.item("i64", expected, i)), "bad")
     empty = w.equal("i64", w.get("i64", "%given", "Argument.some"), "0")
     w.need(w.value(f"or i1 {empty}, {w.differ('ptr', data, 'null')}"), "bad")
@@ -96,13 +96,13 @@ def _take(w: Writer) -> None:
 
 
 def _take_all(w: Writer) -> None:
-    """Whether all arguments that are looked at are as declared; writes where their elements lie."""
+    """Emit the check that all inspected arguments are as declared; it writes the addresses of their elements."""
     records, item = w.get("ptr", "%call", "TensorCall.given"), w.get("ptr", "%api", "Api.get")
     with w.each(w.get("i64", "%call", "TensorCall.given_count")) as i:
-        given = w.record("Argument", records, i)
-        value = w.call("ptr", item, f"ptr %list, i64 {w.get('i64', given, 'Argument.number')}")
-        to = w.place("ptr", "%addresses", i)
-        arguments = f"ptr %library, ptr %api, ptr {given}, ptr {value}, ptr {to}"
+        record = w.record("Argument", records, i)
+        value = w.call("ptr", item, f"ptr %list, i64 {w.get('i64', record, 'Argument.number')}")
+        to = w.element_address("ptr", "%addresses", i)
+        arguments = f"ptr %library, ptr %api, ptr {record}, ptr {value}, ptr {to}"
         w.need(w.call("i1", "@take", arguments), "bad")
     w.give("i1", "true")
     w.label("bad")
@@ -110,25 +110,26 @@ def _take_all(w: Writer) -> None:
 
 
 def _make(w: Writer) -> None:
-    """A new tensor for a result, or null and an exception; writes where its elements lie."""
+    """Emit the creation of a result tensor, or null and an exception; it writes the address of the elements."""
     view = w.value(f"alloca i8, i64 {w.number('View.size')}, align 8")
     well = w.value("alloca i1, align 1")
-    made = _call_object(
+    tensor = _call_object(
         w, w.get("ptr", "%library", "TensorLibrary.make"), w.get("ptr", "%result", "Result.arguments"), 3
     )
-    w.need(w.differ("ptr", made, "null"), "failed")
-    w.store("ptr", w.call("ptr", "@read", f"ptr %library, ptr {made}, ptr {view}, ptr {well}"), "%to")
+    w.need(w.differ("ptr", tensor, "null"), "failed")
+    w.store("ptr", w.call("ptr", "@read", f"ptr %library, ptr {tensor}, ptr {view}, ptr {well}"), "%to")
     w.need(w.load("i1", well), "unread")
-    w.give("ptr", made)
+    w.give("ptr", tensor)
     w.label("unread")
-    _refer(w, "decref", made)
+    _refer(w, "decref", tensor)
     w.go("failed")
     w.label("failed")
     w.give("ptr", "null")
 
 
 def _make_all(w: Writer) -> None:
-    """A new list of the results, or null and an exception; writes where the elements of new tensors lie."""
+    """Emit the creation of the list of results, or null and an exception; it writes the addresses of new tensors'
+    elements."""
     count, item = w.get("i64", "%call", "TensorCall.result_count"), w.get("ptr", "%api", "Api.get")
     results = w.call("ptr", w.get("ptr", "%library", "TensorLibrary.new_list"), f"i64 {count}")
     w.need(w.differ("ptr", results, "null"), "failed")
@@ -138,24 +139,24 @@ def _make_all(w: Writer) -> None:
         cases = " ".join(f"i64 {w.number(kind)}, label %{kind}" for kind in ("object", "argument", "same"))
         w.do(f"switch i64 {w.get('i64', result, 'Result.kind')}, label %made [ {cases} ]")
         w.label("made")
-        to = w.place("ptr", "%addresses", i)
-        made = w.call("ptr", "@make", f"ptr %library, ptr %api, ptr {result}, ptr {to}")
-        w.choose(w.equal("ptr", made, "null"), "drop", "place")
+        to = w.element_address("ptr", "%addresses", i)
+        tensor = w.call("ptr", "@make", f"ptr %library, ptr %api, ptr {result}, ptr {to}")
+        w.choose(w.equal("ptr", tensor, "null"), "drop", "place")
         w.label("object")
-        known = w.get("ptr", result, "Result.object")
+        known_object = w.get("ptr", result, "Result.object")
         w.go("refer")
         w.label("argument")
-        given = w.call("ptr", item, f"ptr %list, i64 {number}")
+        passed = w.call("ptr", item, f"ptr %list, i64 {number}")
         w.go("refer")
         w.label("same")
         earlier = w.call("ptr", item, f"ptr {results}, i64 {number}")
         w.go("refer")
         w.label("refer")
-        old = w.merge("ptr", (known, "object"), (given, "argument"), (earlier, "same"))
+        old = w.merge("ptr", (known_object, "object"), (passed, "argument"), (earlier, "same"))
         _refer(w, "incref", old)
         w.go("place")
         w.label("place")
-        value = w.merge("ptr", (made, "made"), (old, "refer"))
+        value = w.merge("ptr", (tensor, "made"), (old, "refer"))
         w.call("i32", w.get("ptr", "%api", "Api.replace"), f"ptr {results}, i64 {i}, ptr {value}")
     w.give("ptr", results)
     w.label("drop")
@@ -166,8 +167,8 @@ def _make_all(w: Writer) -> None:
 
 
 def _holds(w: Writer) -> None:
-    """Whether nothing else runs, there is scratch memory, and the weights are what they were. From here on until the
-    program runs no Python code does."""
+    """Emit the check that no other call runs, scratch memory is free, and the weights are unchanged. From here on until
+    the program, no Python code runs."""
     context = w.get("ptr", "%call", "TensorCall.context")
     w.need(w.call("i1", "@idle", f"ptr {context}"), "no")
     w.need(w.call("i1", "@has_room", f"ptr {context}, ptr %api"), "no")
@@ -182,22 +183,25 @@ def _holds(w: Writer) -> None:
 
 
 def _fill(w: Writer) -> None:
-    """Write addresses into the words of the table."""
+    """Emit the copy of addresses into the words of the table."""
     with w.each("%count") as i:
-        slot = w.load("i64", w.place("i64", "%slots", i))
+        slot = w.load("i64", w.element_address("i64", "%slots", i))
         w.choose(w.value(f"icmp slt i64 {slot}, 0"), "filled", "some")
         w.label("some")
-        w.store("ptr", w.item("ptr", "%addresses", i), w.place("ptr", "%table", slot))
+        w.store("ptr", w.item("ptr", "%addresses", i), w.element_address("ptr", "%table", slot))
         w.go("filled")
         w.label("filled")
     w.do("ret void")
 
 
 def _run(w: Writer) -> None:
-    """A call of the program; null with %again set asks for another way."""
-    taken, made = w.get("i64", "%call", "TensorCall.given_count"), w.get("i64", "%call", "TensorCall.result_count")
-    all_ = w.value(f"add i64 {taken}, {made}")
-    addresses = w.value(f"alloca ptr, i64 {all_}, align 8")
+    """Emit a call of the program. A null result with %again set asks for the fallback."""
+    argument_count, result_count = (
+        w.get("i64", "%call", "TensorCall.given_count"),
+        w.get("i64", "%call", "TensorCall.result_count"),
+    )
+    count = w.value(f"add i64 {argument_count}, {result_count}")
+    addresses = w.value(f"alloca ptr, i64 {count}, align 8")
     pair = w.value("alloca ptr, align 8")
     arguments = f"ptr %call, ptr %library, ptr %api, ptr %list, ptr {addresses}"
     w.need(w.call("i1", "@take_all", arguments), "python")
@@ -210,15 +214,15 @@ def _run(w: Writer) -> None:
     _refer(w, "decref", answer)
     w.choose(w.equal("ptr", answer, w.get("ptr", "%library", "TensorLibrary.yes")), "make", "python")
     w.label("make")
-    # NOTE: making objects may start the garbage collector, and so any Python code, this very call too; so what all
-    # calls have in common is looked at and written to behind that.
-    rest = w.place("ptr", addresses, taken)
+    # NOTE: creating objects may start the garbage collector, and so any Python code, including this very call.
+    # Therefore the shared state is only read and written afterwards.
+    rest = w.element_address("ptr", addresses, argument_count)
     results = w.call("ptr", "@make_all", f"ptr %call, ptr %library, ptr %api, ptr %list, ptr {rest}")
     w.avoid(w.equal("ptr", results, "null"), "failed")
     w.need(w.call("i1", "@holds", "ptr %call, ptr %library, ptr %api"), "drop")
     context, slots = w.get("ptr", "%call", "TensorCall.context"), w.get("ptr", "%call", "TensorCall.slots")
     table = w.get("ptr", context, "Context.table")
-    w.do(f"call void @fill(ptr {table}, ptr {slots}, ptr {addresses}, i64 {all_})")
+    w.do(f"call void @fill(ptr {table}, ptr {slots}, ptr {addresses}, i64 {count})")
     w.do(f"call void @execute(ptr {context}, ptr %api)")
     w.avoid(w.call("i1", "@stopped", f"ptr {context}"), "drop")
     w.give("ptr", results)
@@ -233,7 +237,8 @@ def _run(w: Writer) -> None:
 
 
 def _call(w: Writer) -> None:
-    """What Python calls: empties the list and gives one of results; None where the call must be made another way."""
+    """Emit the entry for Python. It empties the list and returns the list of results, or None if the call needs the
+    fallback."""
     again = w.value("alloca i1, align 1")
     w.store("i1", "false", again)
     call = w.get("ptr", "%self", "Owner.data")
@@ -241,8 +246,14 @@ def _call(w: Writer) -> None:
     count = w.get("i64", call, "TensorCall.count")
     w.need(w.equal("ptr", w.get("ptr", "%list", "Object.type"), w.get("ptr", library, "TensorLibrary.list")), "python")
     w.need(w.equal("i64", w.get("i64", "%list", "Sized.size"), count), "python")
-    asked, wanted = w.get("ptr", library, "TensorLibrary.thread_count"), w.get("ptr", call, "TensorCall.threads")
-    w.need(w.call("i1", "@is", f"ptr {library}, ptr {api}, ptr {asked}, ptr null, i64 0, ptr {wanted}"), "python")
+    thread_count, allowed_count = (
+        w.get("ptr", library, "TensorLibrary.thread_count"),
+        w.get("ptr", call, "TensorCall.threads"),
+    )
+    w.need(
+        w.call("i1", "@is", f"ptr {library}, ptr {api}, ptr {thread_count}, ptr null, i64 0, ptr {allowed_count}"),
+        "python",
+    )
     results = w.call("ptr", "@run", f"ptr {call}, ptr {library}, ptr {api}, ptr %list, ptr {again}")
     w.avoid(w.load("i1", again), "python")
     w.avoid(w.equal("ptr", results, "null"), "failed")
@@ -250,7 +261,7 @@ def _call(w: Writer) -> None:
     w.call("i32", slicer, f"ptr %list, i64 0, i64 {count}, ptr null")
     w.give("ptr", results)
     w.label("python")
-    # NOTE: what is asked for may be Python code (of modes and subclasses), where Ctrl-C may come.
+    # NOTE: these calls may run Python code (of modes and subclasses), which Ctrl-C may interrupt.
     raised = w.call("ptr", w.get("ptr", library, "TensorLibrary.raised"), "")
     w.need(w.equal("ptr", raised, "null"), "failed")
     none = w.get("ptr", api, "Api.none")
@@ -278,8 +289,8 @@ _FUNCTIONS: dict[str, Callable[[Writer], None]] = {
 
 
 def emit_tensor_call(layout: Mapping[str, int], target: Target) -> str:
-    """LLVM text of ``PyObject *graphc_tensor_call(PyObject *self, PyObject *list)``.
+    """Return the LLVM text of ``PyObject *graphc_tensor_call(PyObject *self, PyObject *list)``.
 
-    ``layout`` gives the offset of each ``Record.field`` and the sizes that the text names.
+    ``layout`` gives the offset of each ``Record.field``, and the sizes in the text.
     """
     return python_call.module(_FUNCTIONS, layout, target)

@@ -1,4 +1,4 @@
-"""Writer of one LLVM function that reads records of C: blocks, fields by name, counted loops."""
+"""Writer of LLVM functions that read C records: blocks, fields by name, counted loops."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 _ALIGNMENT = {"ptr": 8, "i64": 8, "i32": 4, "i8": 1, "i1": 1}
-"""Of each type in memory, in bytes."""
+"""Alignment of each type in memory, in bytes."""
 
 
 class Writer:
-    """Collects the lines of a function. Registers and types are text, as LLVM writes them; what gives a value returns
-    its register."""
+    """Collects the lines of a function. Registers and types are text in LLVM's syntax. Methods with a result return its
+    register."""
 
     def __init__(self, layout: Mapping[str, int]):
         """``layout`` gives the offset of each ``Record.field``, in bytes, and the size of each ``Record.size``."""
@@ -19,12 +19,12 @@ class Writer:
         self._lines: list[str] = []
         self._count = 0
         self.block = ""
-        """Label of the block that is being written."""
+        """Label of the current block."""
         self.label("entry")
 
     @property
     def body(self) -> str:
-        """The lines between the braces."""
+        """Lines between the braces."""
         return "\n".join(self._lines)
 
     def _fresh(self, prefix: str) -> str:
@@ -34,107 +34,108 @@ class Writer:
     # ---- values
 
     def value(self, expression: str) -> str:
-        """The result of an instruction."""
+        """Append an instruction with a result."""
         register = self._fresh("%v")
         self.do(f"{register} = {expression}")
         return register
 
     def do(self, instruction: str) -> None:
-        """An instruction without a result."""
+        """Append an instruction without a result."""
         self._lines.append(f"  {instruction}")
 
     def equal(self, kind: str, a: str, b: str) -> str:
-        """Whether two values are the same."""
+        """Compare two values for equality."""
         return self.value(f"icmp eq {kind} {a}, {b}")
 
     def differ(self, kind: str, a: str, b: str) -> str:
-        """Whether two values are not the same."""
+        """Compare two values for inequality."""
         return self.value(f"icmp ne {kind} {a}, {b}")
 
     def both(self, a: str, b: str) -> str:
-        """Whether both conditions hold."""
+        """Append the conjunction of two conditions."""
         return self.value(f"and i1 {a}, {b}")
 
     def call(self, kind: str, function: str, arguments: str) -> str:
-        """What a function returns."""
+        """Call a function."""
         return self.value(f"call {kind} {function}({arguments})")
 
     def merge(self, kind: str, *sources: tuple[str, str]) -> str:
-        """The value of the block that was left last, of pairs of value and block."""
+        """Append a phi of (value, block) pairs."""
         return self.value(f"phi {kind} {', '.join(f'[ {value}, %{block} ]' for value, block in sources)}")
 
     # ---- memory
 
     def load(self, kind: str, address: str) -> str:
-        """What lies at an address."""
+        """Load a value from an address."""
         return self.value(f"load {kind}, ptr {address}, align {_ALIGNMENT[kind]}")
 
     def store(self, kind: str, value: str, address: str) -> None:
-        """Writes to an address."""
+        """Store a value to an address."""
         self.do(f"store {kind} {value}, ptr {address}, align {_ALIGNMENT[kind]}")
 
     def offset(self, base: str, nbytes: str | int) -> str:
-        """The address so many bytes further on."""
+        """Compute the address ``nbytes`` bytes after ``base``."""
         return self.value(f"getelementptr i8, ptr {base}, i64 {nbytes}")
 
-    def place(self, kind: str, base: str, index: str) -> str:
-        """The address of an element of an array."""
+    def element_address(self, kind: str, base: str, index: str) -> str:
+        """Compute the address of an array element."""
         return self.value(f"getelementptr {kind}, ptr {base}, i64 {index}")
 
     def item(self, kind: str, base: str, index: str) -> str:
-        """An element of an array."""
-        return self.load(kind, self.place(kind, base, index))
+        """Load an array element."""
+        return self.load(kind, self.element_address(kind, base, index))
 
     def number(self, name: str) -> int:
-        """A number of the layout."""
+        """Return a number of the layout."""
         return self._layout[name]
 
     def record(self, name: str, base: str, index: str) -> str:
-        """The address of a record in an array of them."""
+        """Compute the address of a record in an array of records."""
         return self.offset(base, self.value(f"mul i64 {index}, {self.number(f'{name}.size')}"))
 
     def get(self, kind: str, base: str, field: str) -> str:
-        """A field of a record."""
+        """Load a field of a record."""
         return self.load(kind, self.offset(base, self.number(field)))
 
     def put(self, kind: str, value: str, base: str, field: str) -> None:
-        """Writes to a field of a record."""
+        """Store a field of a record."""
         self.store(kind, value, self.offset(base, self.number(field)))
 
     # ---- control flow
 
     def label(self, name: str) -> None:
-        """Begins a block."""
+        """Begin a block."""
         self._lines.append(f"{name}:")
         self.block = name
 
     def go(self, label: str) -> None:
-        """Goes on elsewhere."""
+        """Branch to a label."""
         self.do(f"br label %{label}")
 
     def choose(self, condition: str, yes: str, no: str) -> None:
-        """Goes on at one of two labels."""
+        """Branch to one of two labels."""
         self.do(f"br i1 {condition}, label %{yes}, label %{no}")
 
     def need(self, condition: str, otherwise: str) -> None:
-        """Goes on behind this where the condition holds, else at a label."""
+        """Continue here if the condition holds, else at a label."""
         label = self._fresh("next")
         self.choose(condition, label, otherwise)
         self.label(label)
 
     def avoid(self, condition: str, otherwise: str) -> None:
-        """Goes on behind this where the condition does not hold, else at a label."""
+        """Continue here if the condition does not hold, else at a label."""
         label = self._fresh("next")
         self.choose(condition, otherwise, label)
         self.label(label)
 
     def give(self, kind: str, value: str) -> None:
-        """Returns a value."""
+        """Return a value."""
         self.do(f"ret {kind} {value}")
 
     @contextmanager
     def each(self, count: str, first: str = "0", compare: str = "ult") -> Iterator[str]:
-        """A loop, from ``first`` on as long as its number compares so with ``count``; gives the number."""
+        """Write a loop around the block: an index from ``first`` on, as long as it compares so with ``count``. Yield
+        the index."""
         i, following = self._fresh("%i"), self._fresh("%following")
         loop, body, advance, done = (self._fresh(name) for name in ("loop", "body", "advance", "done"))
         before = self.block

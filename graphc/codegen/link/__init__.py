@@ -1,1 +1,1 @@
-"""Files of object code: read, linked into shared libraries, joined, and kept in archives, without a toolchain."""
+"""Object files: reading, linking into shared libraries, joining and archiving, without a toolchain."""

@@ -1,4 +1,4 @@
-"""Static libraries: files of object code in a Unix archive with an index of what they define."""
+"""Static libraries: object files in a Unix archive with a symbol index."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from graphc.codegen.link.reader import Symbol, read_object
 _MAGIC, _END, _HEADER = b"!<arch>\n", b"`\n", 60
 _INDEX, _NAMES = "/", "//"
 _SHORT = 15
-"""Letters of a name that stands in a member's header."""
+"""Maximum length of a name in a member's header."""
 
 
 def write_archive(members: Mapping[str, bytes]) -> bytes:
-    """The archive of files of object code by name, in order, whose index names all that they define for others. Equal
-    members give equal bytes: times, owners and permissions are none. Raises ArtifactError for damaged object code."""
+    """Return the archive of object files by name, in order, with an index of their global symbols. Equal members give
+    equal bytes, because times, owners and permissions are constants. Raises ArtifactError for damaged object code."""
     index = [(s.name, name) for name, code in members.items() for s in read_object(code).symbols if _is_seen(s)]
     strings = b"".join(symbol.encode() + b"\0" for symbol, _ in index)
-    table, places = bytearray(), dict[str, int]()
+    table, name_offsets = bytearray(), dict[str, int]()
     for name in members:
         if len(name.encode()) > _SHORT:
-            places[name] = len(table)
+            name_offsets[name] = len(table)
             table += f"{name}/\n".encode()
-    heads = {name: f"/{places[name]}" if name in places else f"{name}/" for name in members}
+    heads = {name: f"/{name_offsets[name]}" if name in name_offsets else f"{name}/" for name in members}
     names = _member(_NAMES, bytes(table)) if table else b""
     start = len(_MAGIC) + _HEADER + _even(4 * (1 + len(index)) + len(strings)) + len(names)
     written, starts = [], dict[str, int]()

@@ -1,6 +1,6 @@
-"""Functions of mathematics that LLVM calls where a processor has no instruction, as LLVM text that libraries hold.
+"""Math functions that LLVM calls where a processor has no instruction, as LLVM text for libraries.
 
-All of them are exact or correctly rounded, so that they give the bits that those of libm give.
+All of them are exact or correctly rounded, so they give the same bits as libm.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class _Format:
-    """An IEEE format: names of LLVM and numbers of its bits."""
+    """An IEEE format: its LLVM names and the numbers of its bits."""
 
     kind: str
     suffix: str
-    """How the names of its functions end in C."""
+    """Suffix of its C functions."""
     bits: int
     mantissa: int
-    """Bits of the mantissa that are stored."""
+    """Stored bits of the mantissa."""
 
     @property
     def names(self) -> dict[str, str | int]:
-        """What the texts are filled in with."""
+        """Values for the placeholders of the texts."""
         exponents = (1 << self.bits - 1 - self.mantissa) - 1
         return {
             "kind": self.kind,
@@ -344,10 +344,10 @@ _TEXTS: dict[str, str] = {
     for name, text in {**{name: _round(body) for name, body in _BODIES.items()}, "fmod": _remainder}.items()
 } | {"fma": _FMA.format()}
 NAMES = frozenset(_TEXTS)
-"""Names in C of the functions that there are: ``floor``, ``ceil``, ``trunc``, ``roundeven``, ``fmod``, each also for
-f32, and ``fma``. What other functions LLVM knows of, graphc's code never calls."""
+"""C names of the available functions: ``floor``, ``ceil``, ``trunc``, ``roundeven``, ``fmod``, each also for f32, and
+``fma``. graphc's code calls no other math function of LLVM."""
 
 
 def builtin_text(name: str, triple: str) -> str | None:
-    """LLVM text that defines a function for a machine, hidden from other libraries; None where there is no such one."""
+    """Return LLVM text that defines a function for a machine, hidden from other libraries; None for an unknown name."""
     return f'target triple = "{triple}"\n{_TEXTS[name]}' if name in _TEXTS else None

@@ -1,4 +1,4 @@
-"""What the loader reads of a shared library: its symbols, how they are found, and what is to be completed in it."""
+"""Hash tables with which the loader finds the symbols of a shared library."""
 
 from __future__ import annotations
 
@@ -7,22 +7,23 @@ from collections.abc import Sequence
 from functools import reduce
 
 _BLOOM_SHIFT, _BLOOM_BITS = 26, 64
-"""Of the filter that says of most names at once that they are not there: one word, two bits of it for each name."""
+"""Shift and bits of the Bloom filter, which rejects most absent names at once: one word, two of its bits for each
+name."""
 
 
 def gnu_hash(name: str) -> int:
-    """The hash of a name in the table that the GNU loader prefers: h = 33 h + c from 5381 on, 32 bits."""
+    """Return the hash of a name in the GNU hash table: h = 33 h + c from 5381 on, 32 bits."""
     return reduce(lambda h, c: h * 33 + c & 0xFFFFFFFF, name.encode(), 5381)
 
 
 def system_v_hash(name: str) -> int:
-    """The hash of a name in the table that all loaders know (System V ABI, chapter 5)."""
-    found = 0
+    """Return the hash of a name in the table that all loaders know (System V ABI, chapter 5)."""
+    h = 0
     for c in name.encode():
-        found = (found << 4) + c
-        high = found & 0xF0000000
-        found = (found ^ high >> 24) & ~high
-    return found & 0xFFFFFFFF
+        h = (h << 4) + c
+        high = h & 0xF0000000
+        h = (h ^ high >> 24) & ~high
+    return h & 0xFFFFFFFF
 
 
 def _buckets(count: int) -> int:
@@ -30,13 +31,13 @@ def _buckets(count: int) -> int:
 
 
 def by_bucket(names: Sequence[str]) -> list[str]:
-    """The order that the GNU table wants of names."""
+    """Return names in the order required by the GNU table."""
     return sorted(names, key=lambda name: (gnu_hash(name) % _buckets(len(names)), name))
 
 
 def gnu_table(names: Sequence[str], first: int) -> bytes:
-    """The table of names in the order of ``by_bucket``, of which the first is so many entries from the start of the
-    table of symbols."""
+    """Return the GNU hash table of names in the order of ``by_bucket``. The first one is entry ``first`` of the symbol
+    table."""
     count, hashes = _buckets(len(names)), [gnu_hash(name) for name in names]
     bloom = reduce(lambda bits, h: bits | 1 << h % _BLOOM_BITS | 1 << (h >> _BLOOM_SHIFT) % _BLOOM_BITS, hashes, 0)
     starts, chain = [0] * count, []
@@ -50,7 +51,7 @@ def gnu_table(names: Sequence[str], first: int) -> bytes:
 
 
 def system_v_table(names: Sequence[str]) -> bytes:
-    """The table of all symbols, whose first has no name."""
+    """Return the hash table of all symbols, the first of which has no name."""
     count, chain = _buckets(len(names)), [0] * len(names)
     starts = [0] * count
     for i, name in enumerate(names):

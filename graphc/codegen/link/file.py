@@ -1,4 +1,4 @@
-"""The bytes of an ELF file: its header, what stands behind that, its parts, and the table of them."""
+"""Writer of ELF files: header, segments, sections, and the section table."""
 
 from __future__ import annotations
 
@@ -23,43 +23,44 @@ def table_part(
     info: int = 0,
     flags: SectionFlag = _NO_FLAGS,
 ) -> Part:
-    """A part that is not in memory: a table of entries, or bytes."""
+    """Return a section that is not loaded: a table of entries, or bytes."""
     section = Section(name, flags, WORD if entry else 1, len(data), data)
     return Part(name, kind, flags, [section], entry, link, info)
 
 
 def file_pieces(
-    kind: int, linkage: Linkage, flags: int, segments: Sequence[bytes], parts: Sequence[Part], end: int
+    kind: int, linkage: Linkage, flags: int, segments: Sequence[bytes], outputs: Sequence[Part], end: int
 ) -> list[bytes]:
-    """The file in pieces. Parts that are in memory have their places, which end there; others follow behind them."""
+    """Return the file as a list of byte strings. Loaded sections have their offsets, up to ``end``; the others follow
+    them."""
     names = Strings()
-    offsets = [names.offset(name) for name in (*(part.name for part in parts), _NAMES)]
-    parts = [*parts, table_part(_NAMES, SectionType.STRINGS, names.data)]
-    for part in parts:
-        if not part.offset:
-            part.place(end, end)
-            end = part.offset + (0 if part.is_zeros else part.nbytes)
+    offsets = [names.offset(name) for name in (*(output.name for output in outputs), _NAMES)]
+    outputs = [*outputs, table_part(_NAMES, SectionType.STRINGS, names.data)]
+    for output in outputs:
+        if not output.offset:
+            output.place(end, end)
+            end = output.offset + (0 if output.is_zeros else output.nbytes)
     table = layout.align(end, WORD)
     head = layout.HEADER.pack(
         *(layout.IDENTIFICATION, kind, linkage.machine, layout.VERSION, 0),
         *(layout.HEADER.size if segments else 0, table, flags, layout.HEADER.size),
         *(layout.SEGMENT.size if segments else 0, len(segments)),
-        *(layout.SECTION.size, len(parts) + 1, len(parts)),
+        *(layout.SECTION.size, len(outputs) + 1, len(outputs)),
     )
     pieces, end = [head, *segments], layout.HEADER.size + sum(map(len, segments))
-    for part in parts:
-        if not part.is_zeros:
-            pieces += [bytes(part.offset - end), *part.contents]
-            end = part.offset + part.nbytes
-    return [*pieces, bytes(table - end), bytes(layout.SECTION.size), *_headers(parts, offsets, kind)]
+    for output in outputs:
+        if not output.is_zeros:
+            pieces += [bytes(output.offset - end), *output.contents]
+            end = output.offset + output.nbytes
+    return [*pieces, bytes(table - end), bytes(layout.SECTION.size), *_headers(outputs, offsets, kind)]
 
 
-def _headers(parts: Sequence[Part], names: Sequence[int], kind: int) -> Iterable[bytes]:
-    numbers = {part.name: i + 1 for i, part in enumerate(parts)}
-    for part, name in zip(parts, names, strict=True):
-        mapped = kind == layout.SHARED and SectionFlag.IN_MEMORY in part.flags
-        place = part.address if mapped else 0, part.offset, part.nbytes
+def _headers(outputs: Sequence[Part], names: Sequence[int], kind: int) -> Iterable[bytes]:
+    numbers = {output.name: i + 1 for i, output in enumerate(outputs)}
+    for output, name in zip(outputs, names, strict=True):
+        mapped = kind == layout.SHARED and SectionFlag.IN_MEMORY in output.flags
+        location = output.address if mapped else 0, output.offset, output.nbytes
         yield layout.SECTION.pack(
-            *(name, part.kind, part.flags, *place),
-            *(numbers.get(part.link, 0), part.info, part.alignment, part.entry),
+            *(name, output.kind, output.flags, *location),
+            *(numbers.get(output.link, 0), output.info, output.alignment, output.entry),
         )

@@ -1,4 +1,4 @@
-"""The file of a shared library: headers, parts, names for debuggers, and the digest by which builds are told apart."""
+"""File of a shared library: headers, sections, symbols for debuggers, and the build ID."""
 
 from __future__ import annotations
 
@@ -16,36 +16,36 @@ _ID_BYTES = 20
 """Bytes of the digest: as many as other linkers write."""
 _NOTE = layout.NOTE_HEADER.pack(4, _ID_BYTES, layout.BUILD_ID, b"GNU\0")
 BLANK_NOTE = _NOTE + bytes(_ID_BYTES)
-"""The note with the digest, before that is known."""
+"""The build-ID note before the digest is known."""
 _STACK_ALIGNMENT = 16
 _READ, _WRITE = SegmentFlag.READ, SegmentFlag.READ | SegmentFlag.WRITE
 
 
 class Image:
-    """A library of these segments. ``place`` says where all lies, so that the sections can be filled in; ``data``
-    writes the file."""
+    """A library of these segments. ``place`` assigns addresses, so that the sections can be filled in; ``data`` returns
+    the file."""
 
     def __init__(self, linkage: Linkage, flags: int, segments: Sequence[Segment], note: Section, table: Section):
         self.linkage, self.flags, self.segments = linkage, flags, segments
         self.note, self.dynamic = note, table
-        self.parts = [part for segment in segments for part in segment.parts]
+        self.parts = [output for segment in segments for output in segment.parts]
         self.extra: list[Part] = []
-        """Parts of the file that are not mapped."""
+        """Sections of the file that are not mapped."""
 
     def place(self) -> None:
-        """Gives all sections their places in the file and in memory."""
+        """Assign all sections their offsets in the file and addresses in memory."""
         head = layout.HEADER.size + len(self._segments()) * layout.SEGMENT.size
         self.end = place_all(self.segments, head, self.linkage.page_bytes)
 
     def add_symbols(self, symbols: Iterable[Symbol], exports: Sequence[Symbol]) -> None:
-        """The names of all functions and objects that are in memory, those that programs see last."""
+        """Add the names of all loaded functions and objects, exported ones last."""
         names, numbers = Strings(), self.numbers
-        seen = {id(s) for s in exports}
-        kept = (s for s in symbols if s.kind in (layout.FUNCTION, layout.OBJECT) and id(s) not in seen)
-        own = [s for s in kept if id(s.section) in numbers]
+        exported = {id(s) for s in exports}
+        visible = (s for s in symbols if s.kind in (layout.FUNCTION, layout.OBJECT) and id(s) not in exported)
+        own = [s for s in visible if id(s.section) in numbers]
         records = [bytes(layout.SYMBOL.size)]
-        for binding, some in ((layout.LOCAL, own), (layout.GLOBAL, exports)):
-            for s in some:
+        for binding, symbols_of_binding in ((layout.LOCAL, own), (layout.GLOBAL, exports)):
+            for s in symbols_of_binding:
                 where = numbers[id(s.section)], s.address, s.nbytes
                 records.append(layout.symbol_record(names.offset(s.name), s.kind, *where, binding))
         table, first = b"".join(records), 1 + len(own)
@@ -56,39 +56,41 @@ class Image:
 
     @property
     def numbers(self) -> dict[int, int]:
-        """The number of the library's section that holds a section of object code, by its ``id``."""
+        """Number of the library's section that holds a section of object code, by the latter's ``id``."""
         return {id(s): i + 1 for i, part in enumerate(self.parts) for s in part.sections}
 
     @property
     def data(self) -> bytes:
-        """The file, when all sections are filled in."""
-        heads, parts = list(self._segment_headers()), [*self.parts, *self.extra]
-        pieces = file_pieces(layout.SHARED, self.linkage, self.flags, heads, parts, self.end)
+        """Bytes of the file, once all sections are filled in."""
+        heads, outputs = list(self._segment_headers()), [*self.parts, *self.extra]
+        pieces = file_pieces(layout.SHARED, self.linkage, self.flags, heads, outputs, self.end)
         return _identified(pieces)
 
     def _segments(self) -> list[tuple[int, int, Segment | Part | None, int]]:
-        """Type, flags, place and alignment of what the loader is told of."""
-        of = {id(part.sections[0]): part for part in self.parts}
+        """Return type, flags, content and alignment of each segment for the loader."""
+        output_of = {id(part.sections[0]): part for part in self.parts}
         page = self.linkage.page_bytes
         return [
             *((SegmentType.LOAD, s.flags, s, page) for s in self.segments),
-            (SegmentType.DYNAMIC, _WRITE, of[id(self.dynamic)], WORD),
-            (SegmentType.NOTE, _READ, of[id(self.note)], self.note.alignment),
+            (SegmentType.DYNAMIC, _WRITE, output_of[id(self.dynamic)], WORD),
+            (SegmentType.NOTE, _READ, output_of[id(self.note)], self.note.alignment),
             (SegmentType.STACK, _WRITE, None, _STACK_ALIGNMENT),
             *((SegmentType.READ_ONLY_LATER, _READ, s, 1) for s in self.segments if s.is_sealed),
         ]
 
     def _segment_headers(self) -> Iterable[bytes]:
-        for kind, flags, of, alignment in self._segments():
+        for kind, flags, content, alignment in self._segments():
             offset = address = file = memory = 0
-            if of is not None:
-                offset, address = of.offset, of.address
-                file, memory = (of.nbytes,) * 2 if isinstance(of, Part) else (of.file_bytes, of.memory_bytes)
+            if content is not None:
+                offset, address = content.offset, content.address
+                file, memory = (
+                    (content.nbytes,) * 2 if isinstance(content, Part) else (content.file_bytes, content.memory_bytes)
+                )
             yield layout.SEGMENT.pack(kind, flags, offset, address, address, file, memory, alignment)
 
 
 def _identified(pieces: list[bytes]) -> bytes:
-    """The file of these pieces with the digest of all of them in its note."""
+    """Return the file of these pieces with the digest of all of them in its note."""
     digest = hashlib.sha256()
     for piece in pieces:
         digest.update(piece)

@@ -1,4 +1,4 @@
-"""The records and numbers of ELF files with 64 bits and the lowest byte first (System V ABI, chapters 4 and 5)."""
+"""Records and constants of 64-bit little-endian ELF files (System V ABI, chapters 4 and 5)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from struct import Struct
 
 HEADER = Struct("<16sHHIQQQIHHHHHH")
 """Identification, type, machine, version, entry, offsets of program and section headers, flags, bytes of this header,
-bytes and count of program headers, of section headers, and the section with their names."""
+bytes and count of program headers, of section headers, and the index of the section-name table."""
 SEGMENT = Struct("<IIQQQQQQ")
 """Type, flags, offset, address, physical address, bytes in the file, bytes in memory, alignment."""
 SECTION = Struct("<IIQQQQIIQQ")
@@ -19,16 +19,16 @@ RELOCATION = Struct("<QQq")
 DYNAMIC = Struct("<qQ")
 """Tag and value."""
 IDENTIFICATION = b"\x7fELF\x02\x01\x01".ljust(16, b"\0")
-"""64 bits, lowest byte first, version 1, System V."""
+"""64 bits, little-endian, version 1, System V."""
 RELOCATABLE, SHARED = 1, 3
 """Types of files: object code, and a shared library."""
 VERSION = 1
 SYMBOL_SHIFT, TYPE_MASK = 32, 0xFFFFFFFF
-"""Where the second word of a relocation has its symbol, and its type."""
+"""Position of the symbol, and mask of the type, in the second word of a relocation."""
 
 
 class SectionType(IntEnum):
-    """What a section holds."""
+    """Content of a section (sh_type)."""
 
     CONTENTS = 1
     SYMBOLS = 2
@@ -43,7 +43,7 @@ class SectionType(IntEnum):
 
 
 class SectionFlag(IntFlag):
-    """What a section is for."""
+    """Attributes of a section (sh_flags)."""
 
     WRITE = 1
     IN_MEMORY = 2
@@ -53,7 +53,7 @@ class SectionFlag(IntFlag):
 
 
 class SegmentType(IntEnum):
-    """What the loader does with a part of a file."""
+    """Use of a segment by the loader (p_type)."""
 
     LOAD = 1
     DYNAMIC = 2
@@ -63,7 +63,7 @@ class SegmentType(IntEnum):
 
 
 class SegmentFlag(IntFlag):
-    """What a program may do with memory."""
+    """Permissions of a segment (p_flags)."""
 
     EXECUTE = 1
     WRITE = 2
@@ -71,7 +71,7 @@ class SegmentFlag(IntFlag):
 
 
 class Tag(IntEnum):
-    """Entries of the dynamic section."""
+    """Tags of the dynamic section."""
 
     END = 0
     NEEDED = 1
@@ -91,7 +91,7 @@ class Tag(IntEnum):
 
 
 BIND_NOW, NOW = 8, 1
-"""Of FLAGS and FLAGS_1: the loader binds all symbols when it loads."""
+"""Values of FLAGS and FLAGS_1: the loader binds all symbols at load time."""
 LOCAL, GLOBAL, WEAK = 0, 1, 2
 """Bindings of symbols."""
 NO_TYPE, OBJECT, FUNCTION, OF_SECTION, OF_FILE, PER_THREAD_OBJECT = 0, 1, 2, 3, 4, 6
@@ -99,28 +99,28 @@ NO_TYPE, OBJECT, FUNCTION, OF_SECTION, OF_FILE, PER_THREAD_OBJECT = 0, 1, 2, 3, 
 VISIBLE, HIDDEN = 0, 2
 """Visibilities of symbols."""
 NOWHERE, ABSOLUTE, COMMON = 0, 0xFFF1, 0xFFF2
-"""Sections of symbols that lie in none; from RESERVED on the numbers have a meaning of their own."""
+"""Section numbers of symbols without a section; numbers from RESERVED on are special."""
 RESERVED = 0xFF00
 NOTE_HEADER = Struct("<III4s")
-"""Bytes of the name, bytes of what follows, type, name."""
+"""Bytes of the name, bytes of the content, type, name."""
 BUILD_ID = 3
-"""Type of the note that tells builds apart."""
+"""Type of the build-ID note."""
 
 
 def align(offset: int, alignment: int) -> int:
-    """The next offset from here on that is a multiple."""
+    """Return the next multiple of ``alignment`` from ``offset`` on."""
     return -(-offset // alignment) * alignment
 
 
 class Strings:
-    """A table of names, each of which stands there once."""
+    """String table in which each name occurs once."""
 
     def __init__(self) -> None:
         self._offsets = {"": 0}
         self._data = bytearray(1)
 
     def offset(self, name: str) -> int:
-        """Where a name stands; it is added where it is new."""
+        """Return the offset of a name; add it if it is new."""
         if name not in self._offsets:
             self._offsets[name] = len(self._data)
             self._data += name.encode() + b"\0"
@@ -128,17 +128,17 @@ class Strings:
 
     @property
     def data(self) -> bytes:
-        """The table."""
+        """Bytes of the table."""
         return bytes(self._data)
 
 
 def symbol_record(
     name: int, kind: int, section: int, value: int, nbytes: int, binding: int = GLOBAL, visibility: int = VISIBLE
 ) -> bytes:
-    """An entry of a table of symbols."""
+    """Return an entry of a symbol table."""
     return SYMBOL.pack(name, binding << 4 | kind, visibility, section, value, nbytes)
 
 
 def relocation_record(offset: int, symbol: int, kind: int, addend: int) -> bytes:
-    """An entry of a table of relocations."""
+    """Return an entry of a relocation table."""
     return RELOCATION.pack(offset, symbol << SYMBOL_SHIFT | kind, addend)

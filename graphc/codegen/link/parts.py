@@ -1,4 +1,4 @@
-"""The sections of a shared library, and where they lie in its file and in memory."""
+"""Output sections of a shared library, and their layout in its file and in memory."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ _READ = SegmentFlag.READ
 
 @dataclass(eq=False)
 class Part:
-    """A section of a library, of sections of object code or of one that the linker makes."""
+    """Output section of a library, made of sections of object code or of one created by the linker."""
 
     name: str
     kind: int
     flags: SectionFlag
     sections: list[Section]
     entry: int = 0
-    """Bytes of an entry, where it is a table."""
+    """Bytes of an entry, if it is a table."""
     link: str = ""
     """Name of the section that it refers to."""
     info: int = 0
     offset: int = 0
-    """Where it lies in the file."""
+    """Offset in the file."""
     address: int = 0
     nbytes: int = 0
 
     @property
     def alignment(self) -> int:
-        """The largest of its sections'."""
+        """Largest alignment of its sections."""
         return max((s.alignment for s in self.sections), default=1)
 
     @property
@@ -42,7 +42,7 @@ class Part:
         return self.kind == SectionType.ZEROS
 
     def place(self, offset: int, address: int) -> None:
-        """Lays it, and its sections in order, at the next address that is aligned."""
+        """Place it, and its sections in order, at the next aligned address."""
         self.address = end = layout.align(address, self.alignment)
         self.offset = offset + self.address - address
         for section in self.sections:
@@ -62,25 +62,25 @@ class Part:
 
 @dataclass(eq=False)
 class Segment:
-    """Parts with equal permissions, which the loader maps at once."""
+    """Output sections with equal permissions, which the loader maps together."""
 
     flags: SegmentFlag
     parts: list[Part]
     is_sealed: bool = False
-    """Whether it may be written to only until the loader has completed it."""
+    """Whether it becomes read-only after the loader has applied relocations (RELRO)."""
     offset: int = 0
     address: int = 0
     file_bytes: int = 0
     memory_bytes: int = 0
 
     def place(self, offset: int, address: int, head: int, page: int) -> tuple[int, int]:
-        """Lays its parts behind ``head`` bytes; returns where file and memory go on."""
+        """Place its sections after ``head`` bytes; return where file and memory continue."""
         self.offset, self.address = offset, address
         offset, address = offset + head, address + head
-        for part in self.parts:
-            part.place(offset, address)
-            address = part.address + part.nbytes
-            offset = offset if part.is_zeros else part.offset + part.nbytes
+        for output in self.parts:
+            output.place(offset, address)
+            address = output.address + output.nbytes
+            offset = offset if output.is_zeros else output.offset + output.nbytes
         self.file_bytes = offset - self.offset
         end = layout.align(address, page) if self.is_sealed else address
         self.memory_bytes = end - self.address
@@ -88,8 +88,8 @@ class Segment:
 
 
 def place_all(segments: Sequence[Segment], head: int, page: int) -> int:
-    """Lays segments behind the ``head`` bytes of the file's headers, each on pages of its own; returns where the file
-    goes on."""
+    """Place segments after the ``head`` bytes of the file's headers, each on separate pages. Return where the file
+    continues."""
     offset = address = 0
     for segment in segments:
         offset = layout.align(offset, segment.parts[0].alignment) if offset else 0
@@ -100,7 +100,7 @@ def place_all(segments: Sequence[Segment], head: int, page: int) -> int:
 
 @dataclass
 class Sorting:
-    """Sections of object code by what may be done with them."""
+    """Output sections by permissions."""
 
     read: list[Part] = field(default_factory=list)
     execute: list[Part] = field(default_factory=list)
@@ -109,15 +109,15 @@ class Sorting:
 
 
 _GROUPS = (".rodata", ".text", ".data.rel.ro", ".data", ".bss")
-"""Names of parts: sections whose names begin so, with a dot behind, are in the part of that name."""
+"""Names of output sections. An input section belongs to the one whose name is a prefix of its own, up to a dot."""
 
 
 _BOTH = SectionFlag.WRITE | SectionFlag.EXECUTE
 
 
 def sort_sections(sections: Iterable[Section]) -> Sorting:
-    """Parts of sections with equal names, zeros behind all else; raises CompileError for code that can be changed."""
-    found: dict[tuple[str, SectionFlag, bool], Part] = {}
+    """Return output sections of input sections with equal names, zeros last; raises CompileError for writeable code."""
+    outputs: dict[tuple[str, SectionFlag, bool], Part] = {}
     for section in sections:
         if section.nbytes:
             if _BOTH in section.flags:
@@ -125,15 +125,15 @@ def sort_sections(sections: Iterable[Section]) -> Sorting:
             name, zeros = _group(section.name), not section.data
             flags = section.flags & (SectionFlag.IN_MEMORY | SectionFlag.WRITE | SectionFlag.EXECUTE)
             kind = SectionType.ZEROS if zeros else SectionType.CONTENTS
-            found.setdefault((name, flags, zeros), Part(name, kind, flags, [])).sections.append(section)
+            outputs.setdefault((name, flags, zeros), Part(name, kind, flags, [])).sections.append(section)
     sorting = Sorting()
-    for part in sorted(found.values(), key=lambda part: part.is_zeros):
-        if SectionFlag.EXECUTE in part.flags:
-            sorting.execute.append(part)
-        elif SectionFlag.WRITE not in part.flags:
-            sorting.read.append(part)
+    for output in sorted(outputs.values(), key=lambda output: output.is_zeros):
+        if SectionFlag.EXECUTE in output.flags:
+            sorting.execute.append(output)
+        elif SectionFlag.WRITE not in output.flags:
+            sorting.read.append(output)
         else:
-            (sorting.sealed if part.name == ".data.rel.ro" else sorting.write).append(part)
+            (sorting.sealed if output.name == ".data.rel.ro" else sorting.write).append(output)
     return sorting
 
 
@@ -142,12 +142,12 @@ def _group(name: str) -> str:
 
 
 def segments_of(sorting: Sorting, data: Sequence[Part]) -> list[Segment]:
-    """What is mapped, in order; what may be written to is never executed."""
-    wanted = (
+    """Return the mapped segments, in order; none is both writeable and executable."""
+    segments = (
         Segment(_READ, sorting.read),
         Segment(_READ | SegmentFlag.EXECUTE, sorting.execute),
         Segment(_READ | SegmentFlag.WRITE, sorting.sealed, is_sealed=True),
         Segment(_READ | SegmentFlag.WRITE, sorting.write),
         Segment(_READ, list(data)),
     )
-    return [segment for segment in wanted if segment.parts]
+    return [segment for segment in segments if segment.parts]

@@ -1,4 +1,4 @@
-"""Object code as records: the sections that are needed in memory, their symbols and relocations."""
+"""Reader of object files: loaded sections, their symbols and relocations."""
 
 from __future__ import annotations
 
@@ -13,72 +13,72 @@ from graphc.codegen.machine.linkage import Linkage, Relocation
 from graphc.codegen.machine.target import families
 
 _NOT_LINKED = (".eh_frame", ".note.", ".riscv.attributes")
-"""Sections of object code that a library does without: how to unwind functions, which none of them does, and notes."""
+"""Sections that a library omits: unwind tables, since no function unwinds, and notes."""
 
 _MOST, _LARGEST = 1 << 16, 1 << 40
-"""Bytes to which a section can be aligned, and that it can have."""
+"""Maximum alignment and size of a section, in bytes."""
 
 
 @dataclass(eq=False)
 class Section:
-    """A section that is needed in memory."""
+    """A section of loaded memory."""
 
     name: str
     flags: SectionFlag
     alignment: int
     nbytes: int
     data: bytes
-    """Its contents; empty where it holds zeros."""
-    relocations: list[Place] = field(default_factory=list)
+    """Contents; empty for a section of zeros."""
+    relocations: list[RelocationEntry] = field(default_factory=list)
     address: int = 0
-    """Where it lies in memory, once that is known."""
+    """Address in memory, once assigned."""
 
     @property
     def end(self) -> int:
-        """The address behind it."""
+        """Address after its last byte."""
         return self.address + self.nbytes
 
 
 @dataclass(eq=False)
 class Symbol:
-    """A name with the place that it stands for."""
+    """A name with its definition."""
 
     name: str
     binding: int
     kind: int
     section: Section | None
-    """Where it is defined; None where it is not."""
+    """Section of the definition; None if it is undefined."""
     value: int
-    """Bytes from the start of its section."""
+    """Offset in its section."""
     nbytes: int
     hidden: bool = False
-    """Whether no other library may see it."""
+    """Whether other libraries cannot see it."""
 
     @property
     def address(self) -> int:
-        """Where it lies in memory; 0 where it is not defined."""
+        """Address in memory; 0 if it is undefined."""
         return self.section.address + self.value if self.section else 0
 
 
 @dataclass(frozen=True, eq=False)
-class Place:
-    """What is to be written at an offset of a section."""
+class RelocationEntry:
+    """A relocation at an offset of a section."""
 
     offset: int
-    how: Relocation
+    rule: Relocation
     kind: int
-    """Number of the type of the relocation."""
+    """Type number of the relocation."""
     symbol: Symbol
     addend: int
 
 
 @dataclass(frozen=True, eq=False)
 class Object:
-    """One file of object code."""
+    """One object file."""
 
     linkage: Linkage
     flags: int
-    """Those of the processor, such as how numbers are passed."""
+    """Flags of the processor, such as how numbers are passed."""
     sections: list[Section]
     symbols: list[Symbol]
 
@@ -96,8 +96,8 @@ class _Header:
 
 
 def read_object(data: bytes) -> Object:
-    """The records of a file of object code; raises ArtifactError where it is none or damaged, CompileError where it
-    holds what this linker does not know."""
+    """Return the content of an object file. Raises ArtifactError for other or damaged files, and CompileError for
+    features that this linker does not know."""
     try:
         return _Reader(data).read()
     except (StructError, IndexError, UnicodeDecodeError) as error:
@@ -108,10 +108,10 @@ class _Reader:
     def __init__(self, data: bytes):
         self.data = data
         if not data.startswith(layout.IDENTIFICATION[:6]):
-            raise ArtifactError("the object code is no ELF file with 64 bits and the lowest byte first")
+            raise ArtifactError("the object code is not a 64-bit little-endian ELF file")
         _, kind, machine, *_, table, self.flags, _, _, _, entry, count, names = layout.HEADER.unpack_from(data)
         if kind != layout.RELOCATABLE or entry != layout.SECTION.size:
-            raise ArtifactError(f"an ELF file of type {kind} is no object code")
+            raise ArtifactError(f"an ELF file of type {kind} is not object code")
         self.linkage = _linkage(machine)
         rows = [self._record(layout.SECTION, table + i * entry) for i in range(count)]
         self._headers = [_Header("", *row[1:3], *row[4:9]) for row in rows]
@@ -145,7 +145,7 @@ class _Reader:
         for header in self.headers:
             target = sections[header.info] if header.kind == SectionType.RELOCATIONS else None
             if target is not None:
-                target.relocations = list(self._places(header, target, symbols))
+                target.relocations = list(self._relocations(header, target, symbols))
         return Object(self.linkage, self.flags, [s for s in sections if s is not None], symbols)
 
     def _section(self, header: _Header) -> Section | None:
@@ -155,36 +155,36 @@ class _Reader:
         if header.kind not in (SectionType.CONTENTS, SectionType.ZEROS) or SectionFlag.PER_THREAD in flags:
             raise CompileError(f"the section {header.name} of type {header.kind:#x} cannot be linked")
         if header.alignment & (header.alignment - 1) or header.alignment > _MOST or header.nbytes > _LARGEST:
-            raise ArtifactError(f"the section {header.name} has a size or an alignment that none can have")
+            raise ArtifactError(f"the section {header.name} has an impossible size or alignment")
         data = b"" if header.kind == SectionType.ZEROS else self._bytes(header)
         return Section(header.name, flags, max(1, header.alignment), header.nbytes, data)
 
     def _symbol(self, record: tuple, sections: list[Section | None], names: int) -> Symbol:
-        name, info, other, place, value, nbytes = record
+        name, info, other, section_number, value, nbytes = record
         text, kind = self._name(names, name), info & 15
-        if kind == layout.PER_THREAD_OBJECT or (kind != layout.OF_FILE and place >= layout.RESERVED):
-            raise CompileError(f"the symbol {text} of type {kind} in section {place:#x} cannot be linked")
-        section = sections[place] if 0 < place < layout.RESERVED else None
+        if kind == layout.PER_THREAD_OBJECT or (kind != layout.OF_FILE and section_number >= layout.RESERVED):
+            raise CompileError(f"the symbol {text} of type {kind} in section {section_number:#x} cannot be linked")
+        section = sections[section_number] if 0 < section_number < layout.RESERVED else None
         if section is not None and value > section.nbytes:
             raise ArtifactError(f"the symbol {text} lies beyond the end of {section.name}")
         return Symbol(text, info >> 4, kind, section, value, nbytes, bool(other & 3))
 
-    def _places(self, header: _Header, section: Section, symbols: list[Symbol]) -> Iterator[Place]:
+    def _relocations(self, header: _Header, section: Section, symbols: list[Symbol]) -> Iterator[RelocationEntry]:
         for offset, info, addend in layout.RELOCATION.iter_unpack(self._bytes(header)):
             kind = info & layout.TYPE_MASK
-            how = self.linkage.relocations.get(kind)
+            rule = self.linkage.relocations.get(kind)
             symbol = symbols[info >> layout.SYMBOL_SHIFT]
-            if how is None:
+            if rule is None:
                 raise CompileError(
-                    f"the relocation {kind} of {symbol.name or section.name} in {section.name} has no meaning here",
-                    remedy="object code that is independent of its position, as graphc emits it",
+                    f"the relocation {kind} of {symbol.name or section.name} in {section.name} is unknown",
+                    remedy="pass position-independent object code, as graphc emits it",
                 )
-            if offset + how.nbytes > len(section.data):
-                raise ArtifactError(f"the relocation {how.name} lies beyond the end of {section.name}")
+            if offset + rule.nbytes > len(section.data):
+                raise ArtifactError(f"the relocation {rule.name} lies beyond the end of {section.name}")
             nowhere = symbol.section is None and (symbol.binding == layout.LOCAL or not symbol.name)
-            if nowhere and how.value != "nothing":
-                raise CompileError(f"the relocation {how.name} in {section.name} needs a section that is not linked")
-            yield Place(offset, how, kind, symbol, addend)
+            if nowhere and rule.value != "nothing":
+                raise CompileError(f"the relocation {rule.name} in {section.name} needs a section outside of the link")
+            yield RelocationEntry(offset, rule, kind, symbol, addend)
 
 
 def _linkage(machine: int) -> Linkage:

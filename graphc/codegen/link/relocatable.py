@@ -1,4 +1,4 @@
-"""Several files of object code as one, in which only chosen names can be seen from outside."""
+"""Joining of object files into one, with only chosen names visible from outside."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from graphc.codegen.link.resolve import Program, resolve
 
 _KEPT = SectionFlag.IN_MEMORY | SectionFlag.WRITE | SectionFlag.EXECUTE
 _STACK = ".note.GNU-stack"
-"""Section by whose flags a linker knows that the code runs no code on the stack."""
+"""Section whose flags tell a linker that the code needs no executable stack."""
 
 
 def merge_objects(
@@ -24,11 +24,12 @@ def merge_objects(
     data: Mapping[str, bytes] = {},
     supply: Callable[[str], bytes | None] = lambda name: None,
 ) -> bytes:
-    """One file of object code with all that the files hold, and what ``data`` and ``supply`` add (see link_shared).
+    """Return one object file with the content of all files, of ``data`` and of ``supply`` (see link_shared).
 
-    ``exports`` gives the names in the files that are seen outside, each with what it is called there; all others that
-    are defined become local, so that files made from equal names can be linked together. Raises CompileError for an
-    export that is not defined; other names may be left for who links the file."""
+    ``exports`` maps visible names in the files to their new names. All other defined names become local, so that files
+    with equal names can be linked together. Undefined names may remain for the final link. Raises CompileError for an
+    undefined export.
+    """
     program = resolve(objects, data, supply)
     for name in exports:
         if name not in program.defined:
@@ -40,44 +41,44 @@ class _Writer:
     def __init__(self, program: Program, exports: Mapping[str, str]):
         self.program, self.sections = program, [*program.sections, *program.data]
         self.numbers = {id(s): i + 1 for i, s in enumerate(self.sections)}
-        seen = {id(program.defined[name]): outside for name, outside in exports.items()}
-        own = [(s.name, s) for s in program.symbols if id(s) not in seen]
+        exported_as = {id(program.defined[name]): outside for name, outside in exports.items()}
+        own = [(s.name, s) for s in program.symbols if id(s) not in exported_as]
         visible = [(outside, program.defined[name]) for name, outside in exports.items()]
         self.symbols = [*own, *visible, *program.missing.items()]
         self.first = 1 + len(own)
-        """Number of the first symbol that is seen outside."""
-        self.places = {id(s): i + 1 for i, (_, s) in enumerate(self.symbols)}
+        """Number of the first global symbol."""
+        self.symbol_numbers = {id(s): i + 1 for i, (_, s) in enumerate(self.symbols)}
 
     def write(self) -> bytes:
-        """The bytes of the file."""
-        parts = [Part(s.name, self._kind(s), s.flags & _KEPT, [s]) for s in self.sections]
-        parts.append(table_part(_STACK, SectionType.CONTENTS, b""))
+        """Return the bytes of the file."""
+        outputs = [Part(s.name, self._kind(s), s.flags & _KEPT, [s]) for s in self.sections]
+        outputs.append(table_part(_STACK, SectionType.CONTENTS, b""))
         for number, section in enumerate(self.sections, 1):
             if section.relocations:
                 table = b"".join(self._relocations(section))
                 how = SectionType.RELOCATIONS, table, layout.RELOCATION.size, ".symtab", number, SectionFlag.INFO
-                parts.append(table_part(f".rela{section.name}", *how))
+                outputs.append(table_part(f".rela{section.name}", *how))
         names = Strings()
         table = b"".join(self._records(names))
-        parts.append(table_part(".symtab", SectionType.SYMBOLS, table, layout.SYMBOL.size, ".strtab", self.first))
-        parts.append(table_part(".strtab", SectionType.STRINGS, names.data))
+        outputs.append(table_part(".symtab", SectionType.SYMBOLS, table, layout.SYMBOL.size, ".strtab", self.first))
+        outputs.append(table_part(".strtab", SectionType.STRINGS, names.data))
         program, end = self.program, layout.HEADER.size
-        return b"".join(file_pieces(layout.RELOCATABLE, program.linkage, program.flags, (), parts, end))
+        return b"".join(file_pieces(layout.RELOCATABLE, program.linkage, program.flags, (), outputs, end))
 
     def _kind(self, section: Section) -> int:
         return SectionType.ZEROS if section.nbytes and not section.data else SectionType.CONTENTS
 
     def _relocations(self, section: Section) -> Iterable[bytes]:
-        for place in section.relocations:
-            symbol = self.program.definition(place.symbol) or self.program.missing[place.symbol.name]
-            yield layout.relocation_record(place.offset, self._number(symbol), place.kind, place.addend)
+        for relocation in section.relocations:
+            symbol = self.program.definition(relocation.symbol) or self.program.missing[relocation.symbol.name]
+            yield layout.relocation_record(relocation.offset, self._number(symbol), relocation.kind, relocation.addend)
 
     def _number(self, symbol: Symbol) -> int:
-        return self.places[id(symbol)]
+        return self.symbol_numbers[id(symbol)]
 
     def _records(self, names: Strings) -> Iterable[bytes]:
         yield bytes(layout.SYMBOL.size)
         for number, (name, s) in enumerate(self.symbols, 1):
             binding = layout.LOCAL if number < self.first else layout.GLOBAL
-            place = self.numbers[id(s.section)] if s.section is not None else layout.NOWHERE
-            yield layout.symbol_record(names.offset(name), s.kind, place, s.value, s.nbytes, binding)
+            section_number = self.numbers[id(s.section)] if s.section is not None else layout.NOWHERE
+            yield layout.symbol_record(names.offset(name), s.kind, section_number, s.value, s.nbytes, binding)

@@ -1,4 +1,4 @@
-"""Symbols of several files of object code brought together: who defines what the others use."""
+"""Symbol resolution between object files: the definition of each used symbol."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from graphc.codegen.link.reader import Object, Section, Symbol, read_object
 from graphc.codegen.machine.linkage import PAGE, Linkage
 
 DATA = ".rodata.data"
-"""Section of the blocks of data that come from elsewhere than from object code."""
+"""Section of the blocks of data that do not come from object code."""
 
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """What is linked together."""
+    """Sections and symbols to be linked together."""
 
     linkage: Linkage
     flags: int
     sections: list[Section]
     symbols: list[Symbol]
-    """All that are defined, in order, those without a name included."""
+    """All defined symbols, in order, including unnamed ones."""
     defined: dict[str, Symbol]
-    """Those that other files see, by name."""
+    """Globally visible symbols by name."""
     data: list[Section]
-    """Blocks of data, which are no part of the sections."""
+    """Blocks of data, which are not among the sections."""
 
     def definition(self, symbol: Symbol) -> Symbol | None:
-        """The place that a symbol stands for; None where another library has it."""
+        """Return the definition of a symbol; None if another library has it."""
         if symbol.binding == layout.LOCAL:
             return symbol
         return self.defined.get(symbol.name)
 
     @property
     def missing(self) -> dict[str, Symbol]:
-        """The symbols that are used and that nobody defines, by name, in the order of their use."""
-        used = (place.symbol for section in self.sections for place in section.relocations)
+        """Undefined symbols by name, in the order of their use."""
+        used = (relocation.symbol for section in self.sections for relocation in section.relocations)
         return {s.name: s for s in used if s.name and self.definition(s) is None}
 
 
@@ -47,38 +47,38 @@ def resolve(
     data: Mapping[str, bytes] = {},
     supply: Callable[[str], bytes | None] = lambda name: None,
 ) -> Program:
-    """Reads files of object code. ``data`` are blocks by the names under which code finds them, ``supply`` gives
-    the object code of a function that nobody defines, or None. Raises CompileError where two files define one name or
-    where they are for different machines."""
-    parts = [read_object(code) for code in objects]
-    if not parts:
+    """Read object files and resolve their symbols. ``data`` holds blocks by symbol name. ``supply`` returns the object
+    code of an undefined function, or None. Raises CompileError for a duplicate definition, and for files of different
+    machines."""
+    objects_read = [read_object(code) for code in objects]
+    if not objects_read:
         raise CompileError("there is no object code to link")
     blocks = [_block(name, contents) for name, contents in data.items()]
-    program = _program(parts, blocks)
-    asked = set[str]()
-    while wanted := [name for name in program.missing if name not in asked]:
-        asked.update(wanted)
-        parts += [read_object(code) for code in map(supply, wanted) if code is not None]
-        program = _program(parts, blocks)
+    program = _program(objects_read, blocks)
+    requested = set[str]()
+    while undefined := [name for name in program.missing if name not in requested]:
+        requested.update(undefined)
+        objects_read += [read_object(code) for code in map(supply, undefined) if code is not None]
+        program = _program(objects_read, blocks)
     return program
 
 
 def _block(name: str, contents: bytes) -> Symbol:
-    """The symbol of a block, which starts on a page."""
+    """Return the symbol of a block, which starts on a page."""
     section = Section(f"{DATA}.{name}", SectionFlag.IN_MEMORY, PAGE, len(contents), contents)
     return Symbol(name, layout.GLOBAL, layout.OBJECT, section, 0, len(contents), hidden=True)
 
 
-def _program(parts: Sequence[Object], blocks: Sequence[Symbol]) -> Program:
+def _program(files: Sequence[Object], blocks: Sequence[Symbol]) -> Program:
     flags = 0
-    for part in parts:
-        flags |= part.flags
-        if part.linkage is not parts[0].linkage:
+    for file in files:
+        flags |= file.flags
+        if file.linkage is not files[0].linkage:
             raise CompileError("object code of several machines cannot be linked together")
-    symbols = [s for part in parts for s in part.symbols if s.section is not None]
+    symbols = [s for file in files for s in file.symbols if s.section is not None]
     defined = _defined([*symbols, *blocks])
-    sections = [s for part in parts for s in part.sections]
-    return Program(parts[0].linkage, flags, sections, [*symbols, *blocks], defined, _sections(blocks))
+    sections = [s for file in files for s in file.sections]
+    return Program(files[0].linkage, flags, sections, [*symbols, *blocks], defined, _sections(blocks))
 
 
 def _sections(blocks: Iterable[Symbol]) -> list[Section]:
@@ -86,17 +86,17 @@ def _sections(blocks: Iterable[Symbol]) -> list[Section]:
 
 
 def _defined(symbols: Iterable[Symbol]) -> dict[str, Symbol]:
-    """Symbols by name; one that is defined weakly gives way to another."""
-    found: dict[str, Symbol] = {}
+    """Return symbols by name; a strong definition replaces a weak one."""
+    symbols_by_name: dict[str, Symbol] = {}
     for symbol in symbols:
         if symbol.binding == layout.LOCAL:
             continue
-        other = found.get(symbol.name)
+        other = symbols_by_name.get(symbol.name)
         if other is None or other.binding == layout.WEAK != symbol.binding:
-            found[symbol.name] = symbol
+            symbols_by_name[symbol.name] = symbol
         elif symbol.binding != layout.WEAK:
             raise CompileError(
                 f"{symbol.name} is defined twice",
-                remedy="join_objects for each part, which hides what is its own",
+                remedy="call merge_objects for each library first, which makes its own names local",
             )
-    return found
+    return symbols_by_name

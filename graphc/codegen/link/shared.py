@@ -1,4 +1,4 @@
-"""Object code to a shared library of Linux: sections laid out, relocations applied, tables for the loader."""
+"""Linker of shared libraries for Linux: layout of sections, relocations, tables for the loader."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from graphc.codegen.link import dynamic, layout
 from graphc.codegen.link.image import BLANK_NOTE, Image
 from graphc.codegen.link.layout import SectionFlag, SectionType, Strings, Tag
 from graphc.codegen.link.parts import Part, Segment, segments_of, sort_sections
-from graphc.codegen.link.reader import Place, Section, Symbol
+from graphc.codegen.link.reader import RelocationEntry, Section, Symbol
 from graphc.codegen.link.resolve import Program, resolve
 from graphc.codegen.machine.linkage import PAGE, WORD, Relocation
 
@@ -21,8 +21,8 @@ LIBC = frozenset(
         *("open", "close", "read", "pread", "fstat", "lseek", "mmap", "munmap", "getenv", "__errno_location"),
     )
 )
-"""Functions that a library may take from libc.so.6: those of memory, files and threads, none of them of mathematics,
-which lie in another library there."""
+"""Functions that a library may import from libc.so.6: memory, files and threads. Math functions are in another
+library."""
 _IN_MEMORY, _WRITE = SectionFlag.IN_MEMORY, SectionFlag.WRITE
 
 
@@ -37,22 +37,22 @@ def link_shared(
     allowed: Collection[str] = LIBC,
     symbols: bool = True,
 ) -> bytes:
-    """A shared library of files of object code, equal for equal operands.
+    """Return a shared library of object files, with equal bytes for equal arguments.
 
-    ``exports`` are the names that programs see. Code finds each block of ``data`` by its name, at the start of a page
-    that is only read. What the objects do not define comes from ``supply`` (the object code of a function, or None),
-    else from the libraries ``needed``, of which ``allowed`` names what may be used. ``symbols`` keeps the names of
-    functions for debuggers and profilers.
+    ``exports`` are the visible names. Code finds each block of ``data`` by its name, at the start of a read-only page.
+    Undefined symbols come from ``supply`` (the object code of a function, or None), else from the libraries ``needed``,
+    of which ``allowed`` lists the permitted names. ``symbols`` keeps the names of functions for debuggers and
+    profilers.
 
-    Raises CompileError for a name that is defined twice or nowhere, for code that depends on its position, for a
-    distance that is too long, and for relocations that are not known; ArtifactError for damaged object code.
+    Raises CompileError for a duplicate or missing definition, for position-dependent code, for a distance out of range,
+    and for unknown relocations; ArtifactError for damaged object code.
     """
     program = resolve(objects, data, supply)
     for name in program.missing:
         if name not in allowed:
             raise CompileError(
                 f"the symbol {name} is not defined",
-                remedy="pass the object code that defines it, or name it among those of the libraries that are needed",
+                remedy="pass the object code that defines it, or list it in allowed= for a needed library",
             )
     for name in exports:
         if name not in program.defined:
@@ -66,56 +66,62 @@ class _Linker:
         self.imports = list(program.missing)
         self.exports = dynamic.by_bucket(sorted(set(exports)))
         self.names = Strings()
-        """Strings of the loader's symbols."""
+        """String table of the dynamic symbols."""
         self.tags = [(Tag.NEEDED, self.names.offset(name)) for name in needed]
         if soname:
             self.tags.append((Tag.NAME, self.names.offset(soname)))
         self.table: dict[str | Symbol, int] = {}
-        """Words of the GOT, by the symbol or, where another library has it, by its name."""
+        """Index of the GOT entry, by the symbol or, for one of another library, by its name."""
         self.stubs: dict[str, int] = {}
-        """Stubs, by name."""
+        """Index of the stub, by name."""
         self.completed = 0
-        """Words outside of the GOT that the loader completes."""
+        """Number of words outside of the GOT that the loader relocates."""
         self._scan()
         self._make_sections()
 
-    # ---- what is needed
+    # ---- needed GOT entries and stubs
 
     def _scan(self) -> None:
         for section in self.program.sections:
-            for place in section.relocations:
-                self._count(section, place)
+            for relocation in section.relocations:
+                self._count(section, relocation)
 
-    def _count(self, section: Section, place: Place) -> None:
-        symbol, value = self.program.definition(place.symbol), place.how.value
-        key = symbol or place.symbol.name
+    def _count(self, section: Section, relocation: RelocationEntry) -> None:
+        symbol, value = self.program.definition(relocation.symbol), relocation.rule.value
+        key = symbol or relocation.symbol.name
         if value.startswith("got"):
             self.table.setdefault(key, len(self.table))
         elif value == "address":
             self.completed += 1
             if _WRITE not in section.flags:
-                raise CompileError(f"{place.how.name} in {section.name}, which is only read, depends on its position")
+                raise CompileError(
+                    f"{relocation.rule.name} in {section.name}, which is read-only, depends on its position"
+                )
         elif isinstance(key, str) and value != "nothing":
             self.table.setdefault(key, len(self.table))
             self.stubs.setdefault(key, len(self.stubs))
 
-    def _made(self, name: str, nbytes: int, alignment: int = WORD, flags: SectionFlag = _IN_MEMORY) -> Section:
+    def _reserved(self, name: str, nbytes: int, alignment: int = WORD, flags: SectionFlag = _IN_MEMORY) -> Section:
         return Section(name, flags, alignment, nbytes, bytes(nbytes))
 
     def _make_sections(self) -> None:
-        """Those that the linker makes, of known sizes; what depends on addresses is filled in later."""
+        """Create the linker's own sections with their final sizes; contents that depend on addresses follow later."""
         count = 1 + len(self.imports) + len(self.exports)
         for name in (*self.imports, *self.exports):
             self.names.offset(name)
         self.note = self._filled(".note.gnu.build-id", BLANK_NOTE, 4)
         self.hash = self._filled(".hash", dynamic.system_v_table(["", *self.imports, *self.exports]))
         self.gnu_hash = self._filled(".gnu.hash", dynamic.gnu_table(self.exports, 1 + len(self.imports)))
-        self.symbols = self._made(".dynsym", count * layout.SYMBOL.size)
+        self.symbols = self._reserved(".dynsym", count * layout.SYMBOL.size)
         self.strings = self._filled(".dynstr", self.names.data, 1)
-        self.relocations = self._made(".rela.dyn", (self.completed + len(self.table)) * layout.RELOCATION.size)
-        self.plt = self._made(".plt", len(self.stubs) * self.linkage.stub_bytes, 16, _IN_MEMORY | SectionFlag.EXECUTE)
-        self.dynamic = self._made(".dynamic", (len(self._tags()) + 1) * layout.DYNAMIC.size, WORD, _IN_MEMORY | _WRITE)
-        self.got = self._made(".got", len(self.table) * WORD, WORD, _IN_MEMORY | _WRITE)
+        self.relocations = self._reserved(".rela.dyn", (self.completed + len(self.table)) * layout.RELOCATION.size)
+        self.plt = self._reserved(
+            ".plt", len(self.stubs) * self.linkage.stub_bytes, 16, _IN_MEMORY | SectionFlag.EXECUTE
+        )
+        self.dynamic = self._reserved(
+            ".dynamic", (len(self._tags()) + 1) * layout.DYNAMIC.size, WORD, _IN_MEMORY | _WRITE
+        )
+        self.got = self._reserved(".got", len(self.table) * WORD, WORD, _IN_MEMORY | _WRITE)
 
     def _filled(self, name: str, data: bytes, alignment: int = WORD) -> Section:
         return Section(name, _IN_MEMORY, alignment, len(data), data)
@@ -146,17 +152,17 @@ class _Linker:
         return not isinstance(key, str)
 
     def _own_words(self) -> int:
-        words = (place for _, place in self._words())
-        return sum(self.program.definition(place.symbol) is not None for place in words)
+        relocations = (relocation for _, relocation in self._words())
+        return sum(self.program.definition(relocation.symbol) is not None for relocation in relocations)
 
-    def _words(self) -> Iterator[tuple[Section, Place]]:
-        """The places that the loader completes."""
+    def _words(self) -> Iterator[tuple[Section, RelocationEntry]]:
+        """Yield the words to be relocated by the loader."""
         for section in self.program.sections:
-            for place in section.relocations:
-                if place.how.value == "address":
-                    yield section, place
+            for relocation in section.relocations:
+                if relocation.rule.value == "address":
+                    yield section, relocation
 
-    # ---- where everything lies
+    # ---- layout
 
     def _arrange(self) -> list[Segment]:
         sorting = sort_sections(self.program.sections)
@@ -187,7 +193,7 @@ class _Linker:
     # ---- contents
 
     def link(self, with_symbols: bool) -> bytes:
-        """The bytes of the library."""
+        """Return the bytes of the library."""
         segments = self._arrange()
         image = Image(self.linkage, self.program.flags, segments, self.note, self.dynamic)
         image.place()
@@ -196,7 +202,7 @@ class _Linker:
             image.add_symbols(self.program.symbols, [self.program.defined[name] for name in self.exports])
         return image.data
 
-    def _fill(self, parts: Sequence[Part]) -> None:
+    def _fill(self, outputs: Sequence[Part]) -> None:
         for section in self.program.sections:
             if section.relocations:
                 section.data = self._applied(section)
@@ -206,77 +212,77 @@ class _Linker:
         tags = [*self._tags(), (Tag.END, 0)]
         self.dynamic.data = b"".join(layout.DYNAMIC.pack(*tag) for tag in tags)
         self.relocations.data = self._dynamic_relocations()
-        self.symbols.data = self._dynamic_symbols(parts)
+        self.symbols.data = self._dynamic_symbols(outputs)
 
     def _word(self, key: str | Symbol) -> int:
-        """The address of a word of the GOT."""
+        """Return the address of a GOT entry."""
         return self.got.address + self.table[key] * WORD
 
     def _address(self, symbol: Symbol) -> int:
-        found = self.program.definition(symbol)
-        if found is not None:
-            return found.address
+        definition = self.program.definition(symbol)
+        if definition is not None:
+            return definition.address
         return self.plt.address + self.stubs[symbol.name] * self.linkage.stub_bytes
 
     def _applied(self, section: Section) -> bytes:
         data, upper = bytearray(section.data), dict[int, int]()
-        for place in section.relocations:
-            if place.how.value not in ("pair", "address", "nothing"):
-                value = upper[section.address + place.offset] = self._value(section, place)
-                _write(data, section, place, value)
-        for place in section.relocations:
-            if place.how.value == "pair":
-                value = upper.get(self._address(place.symbol))
+        for relocation in section.relocations:
+            if relocation.rule.value not in ("pair", "address", "nothing"):
+                value = upper[section.address + relocation.offset] = self._value(section, relocation)
+                _write(data, section, relocation, value)
+        for relocation in section.relocations:
+            if relocation.rule.value == "pair":
+                value = upper.get(self._address(relocation.symbol))
                 if value is None:
-                    raise CompileError(f"{place.how.name} in {section.name} has no other part")
-                _write(data, section, place, value)
+                    raise CompileError(f"{relocation.rule.name} in {section.name} has no matching upper part")
+                _write(data, section, relocation, value)
         return bytes(data)
 
-    def _value(self, section: Section, place: Place) -> int:
-        here, value = section.address + place.offset, place.how.value
+    def _value(self, section: Section, relocation: RelocationEntry) -> int:
+        here, value = section.address + relocation.offset, relocation.rule.value
         if value.startswith("got"):
-            there = self._word(self.program.definition(place.symbol) or place.symbol.name) + place.addend
+            there = self._word(self.program.definition(relocation.symbol) or relocation.symbol.name) + relocation.addend
         else:
-            there = self._address(place.symbol) + place.addend
+            there = self._address(relocation.symbol) + relocation.addend
         if value.endswith("absolute"):
             return there
         return there - here if value in ("relative", "got") else (there // PAGE - here // PAGE) * PAGE
 
     def _dynamic_relocations(self) -> bytes:
         numbers = {name: 1 + i for i, name in enumerate(self.imports)}
-        found: list[tuple[int, int, int, int]] = []
-        for section, place in self._words():
-            symbol, at = self.program.definition(place.symbol), section.address + place.offset
+        records: list[tuple[int, int, int, int]] = []
+        for section, relocation in self._words():
+            symbol, at = self.program.definition(relocation.symbol), section.address + relocation.offset
             if symbol is None:
-                found.append((numbers[place.symbol.name], at, self.linkage.absolute, place.addend))
+                records.append((numbers[relocation.symbol.name], at, self.linkage.absolute, relocation.addend))
             else:
-                found.append((0, at, self.linkage.relative, symbol.address + place.addend))
+                records.append((0, at, self.linkage.relative, symbol.address + relocation.addend))
         for key in self.table:
             if isinstance(key, str):
-                found.append((numbers[key], self._word(key), self.linkage.slot, 0))
+                records.append((numbers[key], self._word(key), self.linkage.slot, 0))
             else:
-                found.append((0, self._word(key), self.linkage.relative, key.address))
-        return b"".join(layout.relocation_record(at, number, *rest) for number, at, *rest in sorted(found))
+                records.append((0, self._word(key), self.linkage.relative, key.address))
+        return b"".join(layout.relocation_record(at, number, *rest) for number, at, *rest in sorted(records))
 
-    def _dynamic_symbols(self, parts: Sequence[Part]) -> bytes:
-        sections = {id(s): i + 1 for i, part in enumerate(parts) for s in part.sections}
+    def _dynamic_symbols(self, outputs: Sequence[Part]) -> bytes:
+        sections = {id(s): i + 1 for i, output in enumerate(outputs) for s in output.sections}
         records = [bytes(layout.SYMBOL.size)]
         for name in self.imports:
             records.append(layout.symbol_record(self.names.offset(name), layout.NO_TYPE, layout.NOWHERE, 0, 0))
         for name in self.exports:
             s = self.program.defined[name]
-            place = sections[id(s.section)]
-            records.append(layout.symbol_record(self.names.offset(name), s.kind, place, s.address, s.nbytes))
+            section_number = sections[id(s.section)]
+            records.append(layout.symbol_record(self.names.offset(name), s.kind, section_number, s.address, s.nbytes))
         return b"".join(records)
 
 
-def _write(data: bytearray, section: Section, place: Place, value: int) -> None:
-    how: Relocation = place.how
+def _write(data: bytearray, section: Section, relocation: RelocationEntry, value: int) -> None:
+    how: Relocation = relocation.rule
     if not how.fits(value):
         raise CompileError(
-            f"{how.name} of {place.symbol.name or section.name} is too far away: {value} bytes",
-            remedy="a smaller library: constants in a file beside it",
+            f"{how.name} of {relocation.symbol.name or section.name} is too far away: {value} bytes",
+            remedy="link a smaller library: put constants into a separate file",
         )
-    where = slice(place.offset, place.offset + how.nbytes)
+    where = slice(relocation.offset, relocation.offset + how.nbytes)
     new = how.patch(int.from_bytes(data[where], "little"), value)
     data[where] = (new % (1 << 8 * how.nbytes)).to_bytes(how.nbytes, "little")

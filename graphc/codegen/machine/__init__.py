@@ -1,1 +1,1 @@
-"""What code is made for: targets, their vectors and caches, and the measuring of a machine."""
+"""Target machines: vectors, caches, costs, and a probe that measures a machine."""

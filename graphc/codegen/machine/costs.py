@@ -1,9 +1,9 @@
-"""What things cost on a machine: every price and threshold by which ways to compile are chosen, with unit and source.
+"""Costs of a machine: every price and threshold that decides how code is compiled, with unit and source.
 
 Unless a field says otherwise, its number was fitted to times measured with ``python -m benchmarks`` on one core of an
 x86-64 with AVX-512. Cycles are those of one core; an operation is one on a whole vector register. ``python -m
-benchmarks.machine`` prints what some of them are on the machine that it runs on, beside what is in use: a fitted number
-holds for whole kernels, in which reads wait beside other work, and need not be equal to it.
+benchmarks.machine`` measures some of them on the present machine, and prints them beside the numbers in use. The two
+may differ: a fitted number holds for whole kernels, in which reads overlap other work.
 """
 
 from __future__ import annotations
@@ -14,128 +14,126 @@ from fractions import Fraction
 
 @dataclass(frozen=True)
 class SpeedCosts:
-    """What one core does at best: the speeds of ``machine.roofline``."""
+    """Peak speeds of one core, for ``machine.roofline``."""
 
     operations: float = 10.0
-    """Operations on whole vector registers in a nanosecond, a multiply-add as one. Measured by ``python -m
+    """Operations on whole vector registers per nanosecond; a multiply-add counts as one. Measured by ``python -m
     benchmarks.machine``."""
     l1: float = 64.0
-    """Bytes in a nanosecond of what fits the L1 cache. Measured by ``python -m benchmarks.machine``."""
+    """Bytes per nanosecond from the L1 cache. Measured by ``python -m benchmarks.machine``."""
     l2: float = 64.0
-    """The same of what fits the L2 cache. Measured by ``python -m benchmarks.machine``."""
+    """Bytes per nanosecond from the L2 cache. Measured by ``python -m benchmarks.machine``."""
     llc: float = 12.0
-    """The same of what fits the last-level cache. Measured by ``python -m benchmarks.machine``."""
+    """Bytes per nanosecond from the last-level cache. Measured by ``python -m benchmarks.machine``."""
     memory: float = 12.0
-    """The same of what does not. Measured by ``python -m benchmarks.machine``."""
+    """Bytes per nanosecond from memory. Measured by ``python -m benchmarks.machine``."""
 
 
 @dataclass(frozen=True)
 class MemoryCosts:
-    """What goes past the caches, and what is tiled to stay in them."""
+    """Thresholds of non-temporal stores and cache tiling."""
 
     non_temporal_bytes: int = 0
-    """Bytes that a kernel touches from which results that are not read again are written past the caches, where they
-    would not stay; 0 where that does not pay. About the share of the LLC that one core keeps. Measured by ``python -m
+    """Bytes that a kernel touches from which it writes results past the caches, if nothing reads them again; 0 where
+    that does not pay. About the fraction of the LLC that one core keeps. Measured by ``python -m
     benchmarks.machine``."""
     vast: float = 1.5
-    """How many times ``non_temporal_bytes`` a buffer is of which nothing stays in the LLC."""
+    """Multiple of ``non_temporal_bytes`` from which nothing of a buffer stays in the LLC."""
     non_temporal_part: int = 8
-    """A buffer that is written past the caches has at least ``non_temporal_bytes`` divided by this: a smaller one
-    beside larger ones stays near."""
+    """Divisor of ``non_temporal_bytes``: a smaller buffer than the quotient stays in the caches, even beside larger
+    ones."""
     non_temporal_statements: int = 200
-    """Statements of the longest kernel that is emitted twice: for results that start at a cache line, and for others.
-    A bound on code size."""
+    """Statements of the longest kernel that is emitted twice: for results that start at a cache line, and for others. A
+    bound on code size."""
     narrow_load_bytes: int = 0
-    """Bytes that a loop which only reads takes from the LLC at a time, where that is faster than whole vectors, which
-    cross two lines each where an array does not start at one; 0 where it is not."""
+    """Bytes per load of a loop that only reads from the LLC, where that is faster than whole vectors, which may cross
+    two lines each; 0 where it is not."""
     narrow_load_operations: int = 4
-    """Operations for each value read up to which a loop does nothing but wait for memory."""
+    """Maximum operations per value read in a loop that only waits for memory."""
     tile_step: float = 8.0
-    """How many times smaller or larger than half of the L2 cache a tile of kernels that are fused may be."""
+    """Maximum factor between the tile of fused kernels and half of the L2 cache, in both directions."""
     tile_single: float = 4.0
-    """How many times smaller than half of the L2 cache a tile may be that is one iteration of a loop whose number of
-    iterations is known at run time: these go around calls as they are. Not measured by itself."""
+    """Maximum factor between half of the L2 cache and a smaller tile of one iteration, for loops whose number of
+    iterations is known at run time: these go around calls unchanged. Not measured by itself."""
     tile_dimension: int = 1024
-    """The size of a dimension for which tiles are chosen, where its range goes as far and none larger is expected."""
+    """Size of a named dimension for which tiles are chosen, if its range allows and no larger one is expected."""
     tile_calls: int = 32
-    """Calls between the first and the last use of a temporary up to which kernels are tiled together: a bound on the
-    time of the search."""
+    """Maximum calls between the first and the last use of a temporary for which kernels are tiled together: a bound on
+    the time of the search."""
     skewed_bytes: int = 32 * 1024
-    """Bytes from which a temporary is followed by ``skew_lines``. Not measured by itself."""
+    """Bytes of a temporary from which ``skew_lines`` follow it. Not measured by itself."""
     skew_lines: int = 5
-    """Cache lines after a large temporary, so that neighbours do not start at the same place of a page, where the cache
-    mistakes one for the other. Measured: three times slower without."""
+    """Cache lines after a large temporary. They keep neighbours from the same offset of a page, which the cache would
+    mistake for each other (4K aliasing). Measured: three times slower without."""
     arena_orders: int = 96
-    """How often an order of temporaries is mended at most to find a smaller arena. A bound on the time of the search,
-    as are the next three."""
+    """Maximum changes to an order of temporaries in the search for a smaller arena. A bound on its time, like the next
+    three."""
     arena_placed: int = 8000
-    """About how many temporaries are placed for that."""
+    """Approximate number of temporaries placed in that search."""
     arena_proven: int = 500
-    """The same where sizes are known at run time, so that it must be proven what fits."""
+    """The same where sizes are known at run time, so that fits must be proven."""
     arena_proofs: int = 200_000
-    """What may be spent on such proofs, each as the cube of its terms: about two seconds where sizes have many."""
+    """Budget of such proofs; each costs the cube of its terms: about two seconds where sizes have many."""
     arena_near: float = 1.01
-    """Times the least size that an arena can have, up to which it is small enough."""
+    """Multiple of the least possible arena size at which the search stops."""
 
 
 @dataclass(frozen=True)
 class ContractionCosts:
-    """Register blocks of products: from what the choice of a block is made, and the loops around it."""
+    """Costs that determine the register blocks of products and the loops around them."""
 
     multiply_adds: float = 2.0
-    """Multiply-adds of a vector in a cycle. Documented: two units in every x86-64 core with FMA, and in Neoverse.
-    Measured by ``python -m benchmarks.machine``."""
-    chain_cycles: float = 4.0
-    """Cycles from the start of a multiply-add to that of another one that needs its result. Documented. Measured by
+    """Vector multiply-adds per cycle. Documented: two units in every x86-64 core with FMA, and in Neoverse. Measured by
     ``python -m benchmarks.machine``."""
+    chain_cycles: float = 4.0
+    """Latency of a multiply-add in cycles. Documented. Measured by ``python -m benchmarks.machine``."""
     step_cycles: float = 0.0
-    """Cycles that a step of a sum takes beside its multiply-adds and reads: the more of them, the less it counts."""
+    """Cycles of a step of a sum besides its multiply-adds and reads; longer steps amortize it."""
     l1_read: float = 0.5
     """Cycles to read a vector from the L1 cache. Documented: two loads a cycle. Measured by ``python -m
     benchmarks.machine``."""
     l2_read: float = 1.5
-    """Cycles to read a line of a panel that lies in the L2 cache. Measured by ``python -m benchmarks.machine``."""
+    """Cycles to read a line of a panel in the L2 cache. Measured by ``python -m benchmarks.machine``."""
     l2_row_read: float = 2.0
-    """Cycles to read a line of rows that are read again and again and lie in the L2 cache."""
+    """Cycles to read a line of repeatedly read rows in the L2 cache."""
     llc_read: float = 5.0
     """Cycles to read a line from beyond the L2 cache. Measured by ``python -m benchmarks.machine``."""
     llc_page_read: float = 12.0
-    """The same where each lies on another page. Measured by ``python -m benchmarks.machine``."""
+    """The same for lines on different pages. Measured by ``python -m benchmarks.machine``."""
     memory_read: float = 5.2
-    """Cycles to read a line of what is read once, in order, from memory. Measured: 43 GB/s at 3.5 GHz."""
+    """Cycles to read a line from memory, in order and once. Measured: 43 GB/s at 3.5 GHz."""
     prefetch_bytes: int = 16 * 1024
-    """How far ahead of where it is read such an operand is prefetched, if it is packed. Measured: 4 and 8 rows with
-    weights of 4096x4096; 8 KiB and 64 KiB are slower."""
+    """Distance in bytes at which such an operand is prefetched, if it is packed. Measured: 4 and 8 rows with weights of
+    4096x4096; 8 KiB and 64 KiB are slower."""
     prefetched_lines: int = 8
-    """Lines of such an operand in a step of the sum from which prefetches only cost time: reads of later steps are
-    under way by themselves, unless each line is unpacked. Measured: one row with weights of 4096x4096, 8 vectors side
-    by side; the weights of a decoder in 4 bits."""
+    """Lines of such an operand per step of the sum from which prefetches only cost time: later reads overlap by
+    themselves, unless each line is unpacked. Measured: one row with weights of 4096x4096, 8 vectors side by side; the
+    weights of a decoder in 4 bits."""
     memory_rows: float = 1.2
-    """Times as long takes what is read from memory as several rows side by side. Measured: products of one row with
-    live weights."""
+    """Slowdown of reads from memory when several rows are read concurrently. Measured: products of one row with live
+    weights."""
     l2_ways: int = 16
     """Lines of a set of the L2 cache. Documented: 1 MiB in 1024 sets, or more."""
     ways_used: float = 0.6
-    """Part of the lines of a set that a panel can have for itself."""
+    """Fraction of a set's lines available to a panel."""
     l1_ways_kept: int = 8
-    """Lines of a set of the L1 cache that can be counted on: on older processors all that there are."""
+    """Lines of an L1 set that can be counted on: all of them on older processors."""
     row_conflict: float = 1.3
-    """Times as long as without it takes a block whose rows all lie in one set of the L1 cache, and are more than
-    ``l1_ways_kept``."""
+    """Slowdown of a block whose rows all map to one set of the L1 cache and are more than ``l1_ways_kept``."""
     row_conflict_far: float = 4.0
     """The same for more than twice as many rows."""
     page_miss: float = 3.0
-    """Times as long takes a block of which every step reads other pages of an operand larger than the L2 cache."""
+    """Slowdown of a block whose steps each read other pages of an operand larger than the L2 cache."""
     far_rows: float = 1.06
-    """Times as long takes a product whose rows come from beyond the L2 cache for each panel that is not packed. For
-    packed ones they are put in groups."""
+    """Slowdown of a product whose rows come from beyond the L2 cache for each panel, if panels are not packed. Packed
+    ones are put in groups."""
     far_row_caches: int = 4
-    """L2 caches that all rows fill at least, to be taken as far."""
+    """Size in L2 caches from which all rows together count as far."""
     block_vectors: tuple[int, ...] = (1, 2, 3, 4, 6, 8)
-    """Vectors side by side of the register blocks that are compared. None of 5 or 7 was ever the fastest."""
+    """Vectors side by side of candidate register blocks. None of 5 or 7 was ever the fastest."""
     sized_vectors: int = 48
-    """Most sums of all register blocks of a product together, where each call has its own number of rows and blocks of
-    several sizes are needed for them."""
+    """Maximum sums of all register blocks of a product together, where each call has its own number of rows and needs
+    blocks of several sizes."""
     dot_blocks: tuple[tuple[int, int], ...] = (
         *((1, 8), (8, 1), (2, 6), (6, 2), (3, 5), (4, 4)),
         *((4, 5), (1, 4), (4, 1), (2, 2), (1, 1)),
@@ -145,76 +143,75 @@ class ContractionCosts:
     fold: float = 5.0
     """Cycles to add up the lanes of a sum. Measured by ``python -m benchmarks.machine``."""
     transposed_access: float = 0.5
-    """Cycles of an element beside the sum whose lanes lie apart, where rows are neighbours: by a register transpose.
-    Measured by ``python -m benchmarks.machine``."""
+    """Cycles per element of an operand besides the sum with strided lanes and neighbouring rows: by a register
+    transpose. Measured by ``python -m benchmarks.machine``."""
     transposed_rows: int = 4
     """Rows from which such accesses become register transposes."""
     shared_line_access: float = 1.5
-    """Cycles of an element beside the sum whose lanes lie apart on shared cache lines."""
+    """Cycles per element of an operand besides the sum with strided lanes that share cache lines."""
     scattered_access: float = 4.0
-    """The same where each has a cache line of its own."""
+    """The same if each lane has its own cache line."""
     shared_line_stride: int = 16
-    """Elements of four bytes between lanes from which each has a cache line of its own."""
+    """Stride between lanes, in elements of four bytes, from which each has its own cache line."""
     pack_start: float = 200.0
-    """Cycles that a call which packs an operand takes beside its elements, where these are copied as they lie."""
+    """Fixed cycles of a call that packs an operand, if its elements are copied in order."""
     pack_element: float = 0.6
-    """Cycles to pack an element that is copied as it lies. Measured by ``python -m benchmarks.machine``."""
+    """Cycles to pack an element that is copied in order. Measured by ``python -m benchmarks.machine``."""
     rows_pack_gain: float = 2.0
-    """Times as long as packing its rows a product waits for them, at least, for them to be packed. Measured: sums of
-    1024 and 2048 products with 65 to 3072 rows and columns; what lies in L2 gains nothing."""
+    """Rows are packed if the product waits for them at least this many times the packing time. Measured: sums of 1024
+    and 2048 products with 65 to 3072 rows and columns; data in L2 gains nothing."""
     pack_turned_start: float = 400.0
-    """Cycles that a call takes which packs an operand whose lanes lie apart."""
+    """Fixed cycles of a call that packs an operand with strided lanes."""
     pack_turned_element: float = 1.2
     """Cycles to pack an element by register transposes. Measured by ``python -m benchmarks.machine``."""
     pack_gathered_element: float = 4.0
-    """Cycles to pack an element by itself."""
+    """Cycles to pack a single element."""
     pack_turned_extent: int = 16
     """Neighbours along the sum from which an operand is packed by register transposes: a vector of floats."""
     tile_row_cycles: float = 1.0
-    """Cycles that a product of tiles takes for each row of sums. Documented: 16 for all rows of a tile."""
+    """Cycles of a product of tiles per row of sums. Documented: 16 for all rows of a tile."""
     tile_row_read: float = 0.7
-    """Cycles to read a row of a tile, a line. Two loads a cycle, at best."""
+    """Cycles to read a row of a tile, which is a line. Two loads a cycle, at best."""
     tile_block_cycles: float = 300.0
-    """Cycles of a block of tiles beside its products: sums are written to memory and read again."""
+    """Cycles of a block of tiles besides its products: sums are written to memory and read again."""
     tile_least_rows: int = 4
-    """Rows from which they are summed in tiles."""
+    """Minimum rows for sums in tiles."""
     as_fast: float = 1.05
-    """Times the cycles of the best block for expected sizes that another one takes at most which may be taken instead,
-    for the sake of smaller sizes."""
+    """Maximum slowdown, for expected sizes, of a block that may replace the best one for the sake of smaller sizes."""
     clearly_less: float = 1.1
-    """Times the cycles of such a block that the best one takes for smaller sizes, so that it is not taken."""
+    """Minimum speedup of such a block over the best one for smaller sizes."""
     poor_block: float = 4.0
-    """Times the cycles of the multiply-adds alone that a block takes which may be worse than plain lanes."""
+    """Ratio to the cycles of the multiply-adds alone from which a block may be worse than plain lanes."""
     plain_operation: float = 0.5
     """Cycles of an operation of a nest with plain lanes, of which two run at a time."""
     panel_turns: int = 256
-    """Most blocks of rows that pass by a panel for which the next one is prefetched: one that is read more often takes
-    little time to arrive."""
+    """Maximum blocks of rows per panel for which the next panel is prefetched: for more, its arrival takes relatively
+    little time."""
     panel_rows: int = 4
-    """Blocks of rows that pass by a panel, at least, while the next one arrives."""
+    """Minimum blocks of rows per panel while the next panel arrives."""
     panel_l1: Fraction = Fraction(2, 3)
-    """Part of the L1 cache that a panel may fill, so that rows pass by it there."""
+    """Fraction of the L1 cache for a panel, so that it stays there for all rows."""
     panels_l2: Fraction = Fraction(1, 4)
-    """Part of the L2 cache for the panels of short sums that are passed by together."""
+    """Fraction of the L2 cache for the panels of short sums that form a group."""
     few_groups: int = 4
-    """Groups of panels at most that are one instead, where the number of panels is known at run time. Measured: the
-    convolutions of a small net whose images lie side by side take as long with 1 and with 4 groups in one."""
+    """Maximum groups of panels that are merged into one, where the number of panels is known at run time. Measured: the
+    convolutions of a small net with images side by side take as long with 1 and with 4 groups in one."""
     rows_l2: Fraction = Fraction(3, 4)
-    """Part of the L2 cache for a group of rows that pass by all panels."""
+    """Fraction of the L2 cache for a group of rows that is multiplied with all panels."""
     prefetched_l2: Fraction = Fraction(1, 16)
-    """Part of the L2 cache that a packed operand fills at least, for its panels to be prefetched."""
+    """Minimum size of a packed operand, as a fraction of the L2 cache, for its panels to be prefetched."""
     panels_stay_rows: Fraction = Fraction(1, 4)
-    """Rows for each column from which all panels stay in the L2 cache while blocks of rows pass by."""
+    """Rows per column from which all panels stay in the L2 cache for all blocks of rows."""
     held_operations: int = 448
     """Operations after the sum, over all registers of a block, that are emitted with the sums in registers. A bound on
-    code size: beyond it a loop over rows reads them from memory."""
+    code size: above it a loop over rows reads the sums from memory."""
     held_transcendental: int = 24
-    """Operations that a transcendental function counts for there."""
+    """Weight of a transcendental function in ``held_operations``."""
     held_scattered: int = 8
-    """Operations that an access counts for there whose lanes are not neighbours."""
+    """Weight in ``held_operations`` of an access whose lanes are not neighbours."""
     looped_rows: int = 4
-    """Rows of a block from which what follows its sums may be a loop over rows, and windows that share elements are
-    looped over. LLVM keeps what fewer rows need in registers."""
+    """Rows of a block from which the epilogue may be a loop over rows, and windows that share elements are looped over.
+    LLVM keeps the values of fewer rows in registers."""
     window_registers: int = 5
     """Registers beside a block and its panel from which windows are written out where every load takes one. Found in
     the assembly for NEON: with fewer, sums are spilled."""
@@ -222,209 +219,205 @@ class ContractionCosts:
 
 @dataclass(frozen=True)
 class LaneCosts:
-    """Nests with plain lanes: which axis runs across them, in operations."""
+    """Costs that determine the vectorized axis of nests with plain lanes, in operations."""
 
     gather: float = 1.5
-    """Operations of one lane of a gathered read. Measured by ``python -m benchmarks.machine``."""
+    """Operations per lane of a gathered read. Measured by ``python -m benchmarks.machine``."""
     scatter: float = 3.0
-    """Operations of one lane of a scattered write."""
+    """Operations per lane of a scattered write."""
     transcendental: float = 10.0
     """Operations of a transcendental function. Measured by ``python -m benchmarks.machine``."""
     shuffled_read: float = 1.5
-    """Operations of each of the vectors between which a read with a short stride shuffles."""
+    """Operations per vector of a strided read by shuffles."""
     shuffled_strides: tuple[int, ...] = (2, 3, 4)
-    """Elements between lanes that are read, or written side by side, as whole vectors and shuffles."""
+    """Strides that are read, or written side by side, as whole vectors and shuffles."""
     line_stride: int = 16
-    """Elements between lanes from which each has a cache line of its own."""
+    """Stride between lanes, in elements, from which each has its own cache line."""
     conflict_stride: int = 512
-    """Elements between lanes whose multiples share few sets of a cache."""
+    """Stride between lanes, in elements, whose multiples map to few sets of a cache."""
     conflict: float = 2.0
-    """Times as long takes an access whose lanes do so."""
+    """Slowdown of an access with such a stride."""
     fold: float = 8.0
-    """Operations to fold the lanes of an accumulator. Measured by ``python -m benchmarks.machine``."""
+    """Operations to reduce the lanes of an accumulator. Measured by ``python -m benchmarks.machine``."""
     gap_store: float = 2.0
-    """Operations of a vector that is written between others by shuffles."""
+    """Operations of a vector that is interleaved with others by shuffles and stored."""
     written_out: int = 4
-    """Iterations of a loop around lanes up to which it may be written out, where iterations share most of their
-    work."""
+    """Maximum iterations of a loop around lanes that may be unrolled, if iterations share most of their work."""
     chains: tuple[int, ...] = (4, 2)
-    """Iterations around long chains of operations that are done side by side, so that one runs while another waits."""
+    """Iterations around long chains of operations that run interleaved, to hide latency."""
     copies: tuple[tuple[int, int], ...] = ((16, 4), (60, 2))
-    """(statements of a body, vectors side by side up to there), else one: enough to hide latency, few enough for the
+    """(maximum statements of a body, vectors side by side), else one vector: enough to hide latency, few enough for the
     registers."""
     long_copies: int = 2
-    """Times as many where values take long chains of operations."""
+    """Factor on the copies where values take long chains of operations."""
     small_sum: int = 8
-    """Statements for each sum in a loop around another one up to which it is nothing but sums."""
+    """Maximum statements per sum of a loop around another one that counts as sums only."""
     sum_copies: int = 16
-    """Vectors side by side of sums of columns, all sums together: longer pieces of each row come faster."""
+    """Vectors side by side of sums of columns, all sums together: longer segments of each row load faster."""
     version_gain: float = 1.25
-    """Times the cycles of a version of a kernel for the least sizes that the one for all sizes takes there, at
-    least: what is chosen at the call costs code, and time to compile it."""
+    """Minimum speedup of a kernel version for the least sizes over the general one: a choice at run time costs code and
+    compile time."""
     version_saved: float = 200.0
-    """Cycles that it saves at least."""
+    """Minimum cycles that such a version saves."""
     version_weights: Fraction = Fraction(1, 4)
-    """Part of the L2 cache that weights may take which only such a version reads."""
+    """Fraction of the L2 cache for weights that only such a version reads."""
     transposed_lanes: int = 4
     """Fewest lanes for which a register transpose beats gathering."""
     transposed_statements: int = 16
-    """Statements of the longest body that is written out once for each row of a register transpose."""
+    """Maximum statements of a body that is unrolled once for each row of a register transpose."""
     transposed_blocks: tuple[int, ...] = (2, 4)
-    """Blocks side by side in what is read that are turned one after the other: together they use whole lines."""
+    """Blocks side by side in the source that are transposed one after the other: together they use whole lines."""
 
 
 @dataclass(frozen=True)
 class ReductionCosts:
-    """Long reductions and sums of columns. The stretches decide in which order sums are rounded: they are the same on
-    every machine and for every number of threads."""
+    """Thresholds of long reductions and sums of columns. The segments determine the order in which sums are rounded, so
+    they are the same on every machine and for every number of threads."""
 
     split_from: int = 1 << 18
     """Iterations from which a reduction is split."""
     stretch: int = 1 << 15
-    """About how many iterations compute the partial results of one stretch."""
+    """Approximate iterations of the partial results of one segment."""
     few_results: int = 16
-    """A kernel with more results than this has enough to share among threads without splitting."""
+    """Maximum results of a kernel that is split: with more, threads share enough work without splitting."""
     rows_from: int = 1 << 20
     """Iterations from which rows are added up to a row of sums."""
     rows_stretch: int = 1 << 18
-    """About how many of them compute one row of partial sums."""
+    """Approximate iterations of one row of partial sums."""
     fewest_rows: int = 8
-    """Rows that a row of partial sums is made of at least."""
+    """Minimum rows per row of partial sums."""
     wide: int = 256
-    """Columns up to which a block of accumulators in registers covers whole rows."""
+    """Maximum columns for which a block of accumulators in registers covers whole rows."""
     high: int = 64
     """Rows from which a row of sums in memory is worth its traffic."""
     row_bytes: int = 16 * 1024
-    """Most bytes of sums that lie in scratch memory while rows pass by: half of a small L1 cache."""
+    """Maximum bytes of sums in scratch memory while rows are added: half of a small L1 cache."""
     rows_together: tuple[int, ...] = (8, 4, 2)
-    """Rows that are added at a time, the most first."""
+    """Numbers of rows added at a time, largest first."""
     row_statements: int = 40
-    """Most statements that are written out for all rows of a step."""
+    """Maximum statements that are unrolled for all rows of a step."""
     longer_row: int = 2
-    """How many times longer than a row of what is summed the loops of a row of the kernel before may be."""
+    """Maximum factor between the loops of a row of the previous kernel and a row of the summed operand."""
 
 
 @dataclass(frozen=True)
 class LoopCosts:
-    """Index sets that are split, and loops that are written out. Bounds on code size."""
+    """Thresholds of index-set splitting and unrolling. Bounds on code size."""
 
     pieces: int = 5
-    """A loop that would fall into so many pieces, or more, is left as it is."""
+    """Number of segments from which a loop is not split."""
     lane_extent: int = 128
-    """Iterations that a loop along neighbours in memory has at least to be split: cutting a short one only leaves
-    shorter vectors."""
+    """Minimum iterations of a split loop along neighbours in memory: cutting a shorter one only leaves shorter
+    vectors."""
     window: int = 9
-    """Steps of the longest sum of guarded reads that is written out: a window of 3 by 3."""
+    """Steps of the longest sum of guarded reads that is unrolled: a window of 3 by 3."""
     statements: int = 400
-    """Most statements that splitting may leave of one nest."""
+    """Maximum statements of one nest after splitting."""
     written_out: int = 8
-    """A last reduced axis of at most this extent is written out instead of looped over."""
+    """Maximum extent of a last reduced axis that is unrolled instead of looped over."""
 
 
 @dataclass(frozen=True)
 class ThreadCosts:
-    """When threads share kernels, by their estimated times."""
+    """Thresholds of sharing kernels among threads, by estimated times."""
 
     split_ns: int = 2_000
-    """A kernel that is expected to take less time is left to one thread: others would only fetch its data."""
+    """Minimum time of a kernel that threads share: in a shorter one the others would only fetch its data."""
     repeated_ns: int = 8_000
-    """A kernel that runs in a loop over calls, where threads meet in each iteration, is left to one thread up to
-    here."""
+    """Minimum time of a shared kernel in a loop over calls, where threads meet in each iteration."""
     team_ns: int = 50_000
-    """A program of which less time can be shared is run by one thread."""
+    """Minimum sharable time of a program that several threads run."""
     part_ns: int = 25_000
-    """A program gets so many threads that each has about this time to run."""
+    """Approximate time per thread, which determines the number of threads of a program."""
     most: int = 256
-    """Most threads of one call, the caller's included."""
+    """Maximum threads of one call, including the caller's."""
     grains: int = 64
-    """Loops are opened until no iteration is longer than a kernel divided by this."""
+    """Loops are opened until no iteration takes longer than the kernel's time divided by this."""
     repeated: float = 1 / 32
-    """Largest part of an opened loop's work that every thread may repeat for itself."""
+    """Largest fraction of an opened loop's work that every thread may repeat."""
     poll_ns: int = 1_000_000
-    """Nanoseconds between two looks at Ctrl-C, or more where kernels take longer. Chosen: it is not felt."""
+    """Nanoseconds between two polls for Ctrl-C, or more where kernels take longer. Chosen below what people notice."""
 
 
 @dataclass(frozen=True)
 class FusionCosts:
-    """What is computed together, what lies in memory between, and how."""
+    """Thresholds of fusion: which values share a kernel, and which are stored in memory."""
 
     large_bytes: int = 256 * 1024
-    """Bytes from which a value is likely to have left the L1 and L2 caches when it is read again."""
+    """Bytes from which a value has probably left the L1 and L2 caches when it is read again."""
     longest: int = 128
-    """Most nodes of a kernel. What a longer one would keep in registers is little beside what it computes, and the time
-    to build one grows faster than its length."""
+    """Maximum nodes of a kernel. Beyond it, further values in registers save little compared with the computation, and
+    build time grows faster than the length."""
     single: int = 16
-    """Most nodes of a kernel for single values. An optimizer computes the same few for each parameter: one kernel
-    called for each takes as long to run as a kernel for all, and much less to build."""
+    """Maximum nodes of a kernel for single values. An optimizer computes the same few for each parameter: calling one
+    kernel for each runs as fast as one kernel for all, and builds much faster."""
     epilogue: int = 64
-    """Operations that may follow a sum of products while its register block is held: each is emitted once per
+    """Maximum operations after a sum of products while its register block is held: each is emitted once per
     register."""
     cheap: int = 12
     """Operations per element that cost less than reading or writing it in memory."""
     streams: int = 12
-    """Large values that one loop should read and write at most."""
+    """Maximum large values that one loop should read and write."""
     row_bytes: int = 128 * 1024
     """Bytes of a row that is read in several passes, or kept in scratch memory, without leaving the L2 cache."""
     row_element_bytes: int = 4
-    """Bytes that an element of a row is taken to have where rows of different types are joined."""
+    """Assumed bytes per element of a row where rows of different types are joined."""
     scratch_element_bytes: int = 8
-    """The same where what a row keeps in scratch memory is bounded."""
+    """Assumed bytes per element for the bound on a row's scratch memory."""
     rows_across: int = 8
     """Rows side by side in memory from which lanes run over them."""
     batch_last: int = 8
-    """Images of a batch from which it is worth a look whether lanes over the batch are faster."""
+    """Images of a batch from which lanes over the batch are considered."""
     view_depth: int = 64
-    """Most views between a reader and what it reads in memory. A bound on compile time, as are the next three."""
+    """Maximum views between a reader and the memory that it reads. A bound on compile time, like the next three."""
     view_divisions: int = 6
-    """Most of them that divide an index: behind each it may have twice as many terms."""
+    """Maximum views of these that divide an index: each may double the number of terms."""
     view_reads: int = 256
-    """Most reads behind one view."""
+    """Maximum reads through one view."""
     parts: int = 32
-    """Most operands side by side that readers look through: for each they ask whether it is the one."""
+    """Maximum concatenated operands that readers look through: each read tests for every operand."""
     kernels_apart: int = 32
-    """Most kernels that are left as they are, though one would do that is told where to read: a kernel that knows it
-    may be a bit better, and is not the reason for a long compile."""
+    """Maximum number of equal kernels that are not merged into one with offsets as arguments: a kernel that knows its
+    offsets may be a bit better, and few of them compile quickly."""
     call_invariant_bytes: int = 1 << 20
-    """Bytes up to which any result that stays the same for many calls is kept. A bound on memory."""
+    """Maximum bytes of a call-invariant result that is always kept. A bound on memory."""
     call_invariant_growth: int = 4
-    """How many times larger than its operands a larger one may be: transformed weights are."""
+    """Maximum ratio of a larger call-invariant result to its operands: transformed weights are larger."""
 
 
 @dataclass(frozen=True)
 class RewriteCosts:
-    """Rewrites of graphs that do not always pay."""
+    """Thresholds of graph rewrites that do not always pay."""
 
     winograd_advantage: float = 1.05
-    """How many times fewer multiply-adds than the direct sum a convolution by Winograd's method must be estimated to
-    take."""
+    """Minimum estimated ratio of multiply-adds between a direct convolution and Winograd's method."""
     winograd_transform: int = 20
-    """Multiply-adds that take as long as one element of a transformed tile."""
+    """Cost of one element of a transformed tile, in multiply-adds."""
     winograd_weight: int = 16
-    """Multiply-adds that take as long as one weight from memory."""
+    """Cost of one weight from memory, in multiply-adds."""
     winograd_live_weight: int = 48
-    """The same for a weight that is transformed by each call."""
+    """Cost of one weight that each call transforms, in multiply-adds."""
     winograd_page_bytes: int = 4096
-    """Bytes whose multiples the parts of a transformed tile must not lie apart, for they would meet in one set of a
-    cache. Documented: a page."""
+    """Stride in bytes whose multiples the components of a transformed tile avoid, because they would meet in one set of
+    a cache. Documented: a page."""
     rematerialized_bytes: int = 32 << 20
-    """Bytes from which a value may be computed again instead of kept: about a last-level cache."""
+    """Bytes from which a value may be recomputed instead of kept: about a last-level cache."""
     rematerialized_products: int = 128
-    """Products of a sum that may be computed again."""
+    """Maximum products of a sum that may be recomputed."""
     rematerialized_smaller: int = 4
-    """How many times smaller that must be from which a value is computed again."""
+    """Minimum ratio between a recomputed value and the operands that are kept for it."""
     folded_bytes: int = 1 << 20
-    """Bytes up to which what is computed from constants may be larger than these and become one. A bound on the size
-    of a program."""
+    """Maximum bytes of a constant-folded result that is larger than its operands. A bound on the size of a program."""
     widened_elements: int = 64
-    """Elements up to which a narrow constant may be made wider for good."""
+    """Maximum elements of a narrow constant that is widened at compile time."""
     scaled_weights: int = 4
-    """How many times larger than weights that may change with every call a result is from which it is not scaled
-    itself, but its weights are."""
+    """Minimum ratio of a result to weights that may change with every call from which the weights are scaled
+    instead."""
 
 
 @dataclass(frozen=True)
 class Costs:
-    """All prices and thresholds of one target, and what may not be bought at any price."""
+    """All prices and thresholds of one target, and absolute restrictions."""
 
     speeds: SpeedCosts = SpeedCosts()
     memory: MemoryCosts = MemoryCosts()
@@ -436,9 +429,9 @@ class Costs:
     fusion: FusionCosts = FusionCosts()
     rewrites: RewriteCosts = RewriteCosts()
     strict_order: bool = False
-    """Whether every sum is added up term by term in the order in which it is written, each product and each sum rounded
-    by itself. What would change that order is then no choice, whatever it saves."""
+    """Whether every sum is added term by term in the written order, with each product and each sum rounded by itself.
+    Transformations that would change that order are then not considered."""
 
 
 DEFAULT = Costs()
-"""Those of a machine of which nothing is known."""
+"""Costs of an unknown machine."""

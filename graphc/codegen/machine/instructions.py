@@ -1,4 +1,4 @@
-"""Instructions of which LLVM has a form for every family of processors: masked memory, prefetch, past the caches."""
+"""Instructions with an LLVM form for every family: masked memory, prefetch, non-temporal stores."""
 
 from __future__ import annotations
 
@@ -20,34 +20,44 @@ def _masked_load(writer: Writer, operands: Sequence[str], kind: str) -> str:
     pointer, mask, fill = operands
     mask_kind = of_type(kind, "i1")
     name = f"llvm.masked.load.{suffix_of(kind)}.p0"
-    given = [("ptr", pointer), ("i32", str(bytes_of(kind))), (mask_kind, mask), (kind, fill)]
-    return call(writer, kind, name, given)
+    arguments = [("ptr", pointer), ("i32", str(bytes_of(kind))), (mask_kind, mask), (kind, fill)]
+    return call(writer, kind, name, arguments)
 
 
 def _masked_store(writer: Writer, operands: Sequence[str], kind: str) -> str:
     value, pointer, mask = operands
     name = f"llvm.masked.store.{suffix_of(kind)}.p0"
-    given = [(kind, value), ("ptr", pointer), ("i32", str(bytes_of(kind))), (of_type(kind, "i1"), mask)]
-    return call(writer, "void", name, given)
+    arguments = [(kind, value), ("ptr", pointer), ("i32", str(bytes_of(kind))), (of_type(kind, "i1"), mask)]
+    return call(writer, "void", name, arguments)
 
 
 def _gather(writer: Writer, operands: Sequence[str], kind: str) -> str:
     pointers, mask, fill = operands
     name = f"llvm.masked.gather.{suffix_of(kind)}.v{lanes_of(kind)}p0"
-    given = [(of_type(kind, "ptr"), pointers), ("i32", str(bytes_of(kind))), (of_type(kind, "i1"), mask), (kind, fill)]
-    return call(writer, kind, name, given)
+    arguments = [
+        (of_type(kind, "ptr"), pointers),
+        ("i32", str(bytes_of(kind))),
+        (of_type(kind, "i1"), mask),
+        (kind, fill),
+    ]
+    return call(writer, kind, name, arguments)
 
 
 def _scatter(writer: Writer, operands: Sequence[str], kind: str) -> str:
     value, pointers, mask = operands
     name = f"llvm.masked.scatter.{suffix_of(kind)}.v{lanes_of(kind)}p0"
-    given = [(kind, value), (of_type(kind, "ptr"), pointers), ("i32", str(bytes_of(kind))), (of_type(kind, "i1"), mask)]
-    return call(writer, "void", name, given)
+    arguments = [
+        (kind, value),
+        (of_type(kind, "ptr"), pointers),
+        ("i32", str(bytes_of(kind))),
+        (of_type(kind, "i1"), mask),
+    ]
+    return call(writer, "void", name, arguments)
 
 
 def _prefetch(writer: Writer, operands: Sequence[str], kind: str) -> str:
-    given = [("ptr", operands[0]), ("i32", "0"), ("i32", "3"), ("i32", "1")]
-    return call(writer, "void", "llvm.prefetch.p0", given)
+    arguments = [("ptr", operands[0]), ("i32", "0"), ("i32", "3"), ("i32", "1")]
+    return call(writer, "void", "llvm.prefetch.p0", arguments)
 
 
 def _non_temporal_store(writer: Writer, operands: Sequence[str], kind: str) -> str:
@@ -57,7 +67,7 @@ def _non_temporal_store(writer: Writer, operands: Sequence[str], kind: str) -> s
 
 _MASK = "m: bool = load %m[l]", "n: i64 = cast(m)"
 _SET = "1 <= [n:0..1] < 2"
-_PLACE = "p: i64 = load %p[l]"
+_POSITION = "p: i64 = load %p[l]"
 _INDEXED = "[p:0..LAST]"
 
 MASKED_LOAD = Instruction(
@@ -70,7 +80,7 @@ MASKED_LOAD = Instruction(
     ),
     ("memory", "mask", "vector"),
 )
-"""Neighbours in memory where a mask is set, else what is given; elsewhere memory is not touched."""
+"""Loads neighbours in memory where a mask is set, else takes the fill value; does not access memory elsewhere."""
 MASKED_STORE = Instruction(
     "masked store",
     _masked_store,
@@ -80,28 +90,28 @@ MASKED_STORE = Instruction(
     ),
     ("vector", "memory", "mask"),
 )
-"""Writes neighbours in memory where a mask is set."""
+"""Stores neighbours in memory where a mask is set."""
 GATHER = Instruction(
     "gather",
     _gather,
     over_lanes(
         "%x: TYPE[LANES] in, %p: i64[LANES] in, %m: bool[LANES] in, %o: TYPE[LANES] in, %r: TYPE[LANES] out",
-        *(*_MASK, _PLACE, f"x: TYPE = load %x[{_INDEXED}] if {_SET} else TYPE(ZERO)", "o: TYPE = load %o[l]"),
+        *(*_MASK, _POSITION, f"x: TYPE = load %x[{_INDEXED}] if {_SET} else TYPE(ZERO)", "o: TYPE = load %o[l]"),
         *("v: TYPE = select(m, x, o)", "store %r[l] = v"),
     ),
     ("places", "mask", "vector"),
 )
-"""Elements at addresses where a mask is set, else what is given."""
+"""Loads elements at addresses where a mask is set, else takes the fill value."""
 SCATTER = Instruction(
     "scatter",
     _scatter,
     over_lanes(
         "%v: TYPE[LANES] in, %r: TYPE[LANES] inout, %p: i64[LANES] in, %m: bool[LANES] in",
-        *(*_MASK, _PLACE, "v: TYPE = load %v[l]", f"store %r[{_INDEXED}] = v if {_SET}"),
+        *(*_MASK, _POSITION, "v: TYPE = load %v[l]", f"store %r[{_INDEXED}] = v if {_SET}"),
     ),
     ("vector", "places", "mask"),
 )
-"""Writes elements to addresses where a mask is set, in the order of the lanes."""
+"""Stores elements at addresses where a mask is set, in the order of the lanes."""
 PREFETCH = Instruction(
     "prefetch",
     _prefetch,
@@ -109,7 +119,7 @@ PREFETCH = Instruction(
     ("memory",),
     mnemonics=("prefetch", "prfm"),
 )
-"""Brings a line of memory near; changes no value."""
+"""Fetches a line of memory into the caches; changes no value."""
 NON_TEMPORAL_STORE = Instruction(
     "non-temporal store",
     _non_temporal_store,

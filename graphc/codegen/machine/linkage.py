@@ -1,4 +1,4 @@
-"""How object code of a family of processors is linked: its relocations, its stubs, the size of its pages."""
+"""Linking rules of a family of processors: relocations, stubs, and page size."""
 
 from __future__ import annotations
 
@@ -6,29 +6,29 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 PAGE = 4096
-"""Bytes of the pages that instructions with an address in two parts count in."""
+"""Bytes of a page, the unit of instructions that split an address in two."""
 WORD = 8
 """Bytes of an address."""
 
 
 @dataclass(frozen=True)
 class Relocation:
-    """What a linker writes at a place of object code, in the words of the processor's ABI: S is the address of a
-    symbol, A the addend, P the place, and G the address of the symbol's word in the table of addresses (the GOT)."""
+    """Change that a linker makes at a location of object code, in the terms of the processor's ABI: S is the address of
+    a symbol, A the addend, P the location, and G the address of the symbol's entry in the GOT."""
 
     name: str
-    """As the ABI calls it."""
+    """Name in the ABI."""
     value: str
-    """What is written, one of VALUES."""
+    """Kind of the written value, one of VALUES."""
     nbytes: int = 0
-    """Bytes at the place that are read and written."""
+    """Bytes at the location that the linker reads and writes."""
     patch: Callable[[int, int], int] = lambda old, value: value
-    """(what stood there, value) -> what is to stand there, both without sign."""
+    """(old content, value) -> new content, both unsigned."""
     limits: tuple[int, int] = (0, 0)
-    """The least value that fits and the first one beyond those that do; any does where they are equal."""
+    """Least value that fits, and the first one beyond; equal numbers mean no limit."""
 
     def fits(self, value: int) -> bool:
-        """Whether the place can hold a value."""
+        """Return whether a value fits."""
         low, high = self.limits
         return low == high or low <= value < high
 
@@ -44,36 +44,36 @@ VALUES = {
     "got absolute": "G + A, as with absolute",
     "pair": "the value of the relocation that stands at the address S, of which this holds the lower part",
 }
-"""Kinds of values. A symbol of another library has a stub, whose address is S."""
+"""Kinds of values. A symbol of another library has a stub; S is the stub's address."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Linkage:
-    """The rules of one family, from its ELF ABI."""
+    """Linking rules of one family, from its ELF ABI."""
 
     machine: int
     """``e_machine`` of its files."""
     page_bytes: int
-    """Bytes of the largest pages that Linux may have there: what has other permissions starts on another one."""
+    """Bytes of the largest Linux pages there: sections with other permissions start on another page."""
     relocations: Mapping[int, Relocation]
-    """By the number of their type."""
+    """Relocations by the number of their type."""
     relative: int
-    """Type with which the loader adds the address of the library."""
+    """Type for words to which the loader adds the library's address."""
     absolute: int
-    """Type with which the loader writes the address of a symbol into a word."""
+    """Type for words into which the loader writes a symbol's address."""
     slot: int
-    """The same for a word of the GOT."""
+    """Same as ``absolute``, for entries of the GOT."""
     stub_bytes: int
     """Bytes of a stub."""
     stub: Callable[[int, int], bytes]
-    """(address of the stub, that of its word of the GOT) -> code that jumps to the address in that word."""
+    """(address of the stub, address of its GOT entry) -> code that jumps to the address in that entry."""
 
 
 def signed(bits: int) -> tuple[int, int]:
-    """The limits of a value with so many bits, one of them its sign."""
+    """Return the limits of a signed value of ``bits`` bits."""
     return -(1 << bits - 1), 1 << bits - 1
 
 
 def either(bits: int) -> tuple[int, int]:
-    """The limits of a value with so many bits, whether one of them is its sign or not."""
+    """Return the limits of a value of ``bits`` bits, signed or unsigned."""
     return -(1 << bits - 1), 1 << bits

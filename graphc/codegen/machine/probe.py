@@ -1,26 +1,26 @@
-"""LLVM text that finds out how fast a machine multiplies and adds at best."""
+"""LLVM text that measures a machine's peak rate of multiply-adds."""
 
 from __future__ import annotations
 
 from graphc.codegen.machine.target import Target
 
 PEAK = "graphc_probe_peak"
-"""Symbol of ``void graphc_probe_peak(ptr table)``; the table holds the address of an i64, the number of rounds, and the
-address of one register's worth of f32, into which the result goes so that nothing is left out."""
+"""Symbol of ``void graphc_probe_peak(ptr table)``. The table holds the address of an i64, the number of rounds, and the
+address of one register's worth of f32 for the result, so that LLVM removes no work."""
 
 
 def chains(target: Target) -> int:
-    """Independent sums, enough to hide the latency of an operation, few enough to stay in registers."""
+    """Return the number of independent sums: enough to hide latency, few enough for the registers."""
     return min(16, target.registers - 4)
 
 
 def flops_per_round(target: Target) -> int:
-    """Operations on f32 in one round."""
+    """Return the f32 operations in one round."""
     return 2 * chains(target) * (target.vector_bytes // 4)
 
 
 def emit_peak(target: Target) -> str:
-    """LLVM text with the function PEAK."""
+    """Return LLVM text with the function PEAK."""
     lanes, count = target.vector_bytes // 4, chains(target)
     vector = f"<{lanes} x float>"
     step = "float 0x3FEFFFFFE0000000"
@@ -41,7 +41,7 @@ def emit_peak(target: Target) -> str:
             "  %pp = getelementptr ptr, ptr %table, i64 1",
             "  %p = load ptr, ptr %pp, align 8",
             f"  store {vector} {factor}, ptr %p, align 4",
-            # NOTE: read back as volatile, so that the factor is in a register and not folded into the loop.
+            # NOTE: a volatile load keeps the factor in a register; LLVM cannot fold it into the loop.
             f"  %f = load volatile {vector}, ptr %p, align 4",
             "  br label %loop",
             "loop:",

@@ -1,4 +1,4 @@
-"""The roofline of one core: the least time of a computation, from its operations and from the bytes that it touches."""
+"""Roofline of one core: the least time of a computation, from its operations and its bytes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from graphc.codegen.machine.costs import SpeedCosts
 
 @dataclass(frozen=True)
 class Roofline:
-    """What one core does at best (Williams, Waterman, Patterson, Roofline, 2009), by the cache that bytes come from."""
+    """Peak speeds of one core (Williams, Waterman, Patterson, Roofline, 2009), by the cache that serves the bytes."""
 
     speeds: SpeedCosts
     l1_bytes: int
@@ -18,14 +18,14 @@ class Roofline:
     """Bytes of the last-level cache that one core can count on."""
 
     def bandwidth(self, working_set: float) -> float:
-        """Bytes in a nanosecond where a computation touches so many bytes, again and again or for the first time since
-        the one before it: the speed of the smallest cache that holds them."""
+        """Return the bandwidth in bytes per nanosecond for a working set of ``working_set`` bytes: the speed of the
+        smallest cache that holds it."""
         k = self.speeds
         levels = (self.l1_bytes, k.l1), (self.l2_bytes, k.l2), (self.llc_bytes, k.llc)
         return next((speed for size, speed in levels if working_set <= size), k.memory)
 
     def time(self, operations: float, nbytes: float, working_set: float | None = None) -> float:
-        """Nanoseconds that operations on whole vector registers, or ``nbytes`` of a working set (by default all of it),
-        take at least."""
+        """Return the least nanoseconds for operations on whole vector registers and ``nbytes`` bytes of a working set
+        (by default ``nbytes``)."""
         reached = self.bandwidth(nbytes if working_set is None else working_set)
         return max(operations / self.speeds.operations, nbytes / reached)

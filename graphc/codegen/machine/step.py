@@ -1,4 +1,4 @@
-"""What an instruction does, as far as a proof asks: where it goes, what it leaves in registers and on the stack."""
+"""Semantics of one instruction for proofs: control flow, and effects on registers and the stack."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Protocol
 
 @dataclass(frozen=True)
 class Line:
-    """One instruction as it is written."""
+    """One instruction of assembly."""
 
     mnemonic: str
     operands: tuple[str, ...]
     number: int
-    """Of its line in the text."""
+    """Line number in the text."""
 
     def __str__(self) -> str:
         return f"{self.mnemonic} {', '.join(self.operands)}".strip()
@@ -22,47 +22,47 @@ class Line:
 
 @dataclass(frozen=True)
 class Slot:
-    """Eight bytes of memory at a place that a register names."""
+    """Eight bytes of memory at an offset from a register."""
 
     base: str
     offset: int
 
 
-Place = str | Slot
-"""A register, by the name of all of it, or memory."""
+Location = str | Slot
+"""A register, by its full-width name, or memory."""
 
 
 @dataclass(frozen=True)
 class Sum:
-    """What a place holds, and a number."""
+    """Value of a location plus a number."""
 
-    place: Place | None
-    """None: nothing but the number."""
+    location: Location | None
+    """None for the number alone."""
     number: int = 0
 
 
 @dataclass(frozen=True)
 class Aligned:
-    """What a place holds, made a multiple of a number by up to that number less one."""
+    """Value of a location, changed to a multiple of ``multiple`` by at most ``multiple - 1``."""
 
-    place: Place
+    location: Location
     multiple: int
 
 
 @dataclass(frozen=True)
 class Both:
-    """What two places hold, added up."""
+    """Sum of the values of two locations."""
 
-    places: tuple[Place, Place]
+    locations: tuple[Location, Location]
 
 
 Expression = Sum | Aligned | Both | None
-"""None: not known."""
+"""None: unknown."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What a conditional branch looks at. Where ``bits`` are 0 only whether both are equal is known."""
+    """Operands of a conditional branch. With ``bits`` 0, only equality is known."""
 
     left: Expression
     right: Expression
@@ -71,50 +71,50 @@ class Comparison:
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One instruction. Its moves happen one after the other."""
+    """Effects of one instruction. Its moves happen one after the other."""
 
     kind: str = "plain"
-    """``plain``, ``call``, ``tail`` (a jump to another function), ``jump``, ``branch``, ``return``, ``stop`` (it goes
-    nowhere), ``system`` (asks the system for something), ``lock`` (other threads see it happen at once)."""
+    """``plain``, ``call``, ``tail`` (a jump to another function), ``jump``, ``branch``, ``return``, ``stop`` (ends the
+    program), ``system`` (a system call or privileged instruction), ``lock`` (an atomic operation)."""
     target: str = ""
-    """A label or symbol; nothing where a register holds it."""
+    """A label or symbol; empty if a register holds the target."""
     condition: str = ""
-    """Of a branch: ``ne eq lt le gt ge ult ule ugt uge``, or nothing where it is not known."""
-    moves: tuple[tuple[Place, Expression], ...] = ()
+    """Condition of a branch: ``ne eq lt le gt ge ult ule ugt uge``, or empty if unknown."""
+    moves: tuple[tuple[Location, Expression], ...] = ()
     unknown: tuple[str, ...] = ()
-    """Registers of which is not known what they hold behind it."""
+    """Registers with unknown values afterwards."""
     forgets_all: bool = False
-    """Whether that is so for every register but the stack pointer."""
+    """Whether every register but the stack pointer has an unknown value afterwards."""
     compares: Comparison | None = None
-    """Of values before the moves; of a branch what it looks at beside flags."""
+    """Comparison of values before the moves: of a branch, its own condition instead of the flags."""
     keeps_flags: bool = True
     stores: tuple[Slot, ...] = ()
-    """Memory of an unknown length from there on that it writes; what ``moves`` write is not among it."""
+    """Start of memory that it writes, of unknown length; without the slots in ``moves``."""
     stores_somewhere: bool = False
-    """Whether it writes memory of which no register and offset is known to this proof."""
+    """Whether it writes memory at an address that the proof cannot express."""
 
 
 class Reader(Protocol):
-    """How the instructions of an architecture are read."""
+    """Decoder of the instructions of an architecture."""
 
     architecture: str
     comment: str
-    """What begins a comment."""
+    """Start of a comment."""
     stack_pointer: str
     frame_pointer: str
     clobbered: tuple[str, ...]
     """Registers that a call may change."""
     return_bytes: int
-    """Bytes that a call puts on the stack."""
+    """Bytes that a call pushes on the stack."""
     instruction_bytes: int
     """Bytes of every instruction; 0 where they differ."""
     filling_bytes: int
-    """Bytes of an instruction that fills room before an aligned place, at least, but for the last one."""
+    """Minimum bytes of a padding instruction before an aligned location, except for the last one."""
     filler: re.Pattern[bytes] | None
-    """Such an instruction, where they come in many lengths."""
+    """Pattern of padding instructions, if they come in many lengths."""
 
     def step(self, line: Line, labels: frozenset[str]) -> Step:
-        """What an instruction does; ``labels`` are those of its function."""
+        """Return the effects of an instruction. ``labels`` are those of its function."""
         ...
 
 
@@ -122,4 +122,4 @@ OPPOSITE = {
     **{"ne": "eq", "eq": "ne", "lt": "ge", "ge": "lt", "le": "gt", "gt": "le"},
     **{"ult": "uge", "uge": "ult", "ule": "ugt", "ugt": "ule"},
 }
-"""The condition that holds where one does not."""
+"""Negation of each condition."""

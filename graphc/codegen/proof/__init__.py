@@ -1,1 +1,1 @@
-"""What is proven of machine code: what it reaches, the stack it takes, the most instructions that it runs."""
+"""Proofs about machine code: the functions that it reaches, its stack, and the most instructions that it runs."""

@@ -1,4 +1,4 @@
-"""Assembly as LLVM writes it, read as functions: their instructions in order, and where their labels stand."""
+"""Parser of LLVM's assembly: functions, their instructions in order, and their labels."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ class Function:
     name: str
     lines: list[Line] = field(default_factory=list)
     labels: dict[str, int] = field(default_factory=dict)
-    """For each label the number of the instruction behind it."""
+    """Number of the instruction after each label."""
     aligned: dict[int, tuple[int, int]] = field(default_factory=dict)
-    """Before which instructions code is aligned: to 2 to the power of the first number, with so many bytes at most."""
+    """Alignment before instructions: (power of two, maximum bytes of padding)."""
     filling: dict[int, int] = field(default_factory=dict)
-    """How many instructions that do nothing stand there at most."""
+    """Maximum number of padding instructions before an instruction."""
 
 
 def read_assembly(text: str, comment: str = "#") -> list[Function]:
-    """The functions of a module, in order. ``comment`` begins what is none of its instructions."""
+    """Return the functions of a module, in order. ``comment`` starts a comment."""
     functions: list[Function] = []
     names: set[str] = set()
     before: tuple[int, int] | None = None
@@ -55,10 +55,10 @@ def _without_comment(line: str, comment: str) -> str:
         return ""
     bare = _STRING.sub("", line)
     for mark in ("//", comment):
-        # NOTE: where comments begin so, the other sign begins literals.
-        place = bare.find(mark) if mark == "//" or comment != "//" else -1
-        if place >= 0:
-            bare = bare[:place]
+        # NOTE: where // begins comments, the other sign (#) begins literals.
+        position = bare.find(mark) if mark == "//" or comment != "//" else -1
+        if position >= 0:
+            bare = bare[:position]
     return bare.rstrip()
 
 
@@ -71,13 +71,13 @@ def _instruction(text: str, number: int) -> Line:
 
 
 def split_operands(text: str) -> list[str]:
-    """Operands between commas that stand in no brackets."""
-    found, depth, current = [], 0, ""
+    """Return the operands between commas outside of brackets."""
+    operands, depth, current = [], 0, ""
     for character in text.strip():
         depth += (character in "([{") - (character in ")]}")
         if character == "," and depth == 0:
-            found.append(current.strip())
+            operands.append(current.strip())
             current = ""
         else:
             current += character
-    return [*found, current.strip()] if current.strip() else found
+    return [*operands, current.strip()] if current.strip() else operands

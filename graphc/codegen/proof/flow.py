@@ -1,4 +1,4 @@
-"""The control flow of a function: its blocks, which of them every way to another one goes through, and its loops."""
+"""Control-flow graph of a function: basic blocks, dominators, natural loops."""
 
 from __future__ import annotations
 
@@ -12,41 +12,40 @@ from graphc.codegen.proof.assembly import Function
 
 @dataclass(frozen=True)
 class Flow:
-    """A function as blocks of instructions that run one after the other; the first one is its entry."""
+    """Basic blocks of a function; the first one is its entry."""
 
     function: Function
     steps: tuple[Step, ...]
-    """What each instruction does."""
+    """Effects of each instruction."""
     starts: tuple[int, ...]
-    """The first instruction of each block."""
+    """First instruction of each block."""
     after: tuple[tuple[int, ...], ...]
-    """The blocks that may run next; of a branch first the one that it goes to where its condition holds."""
+    """Successors of each block; of a branch, first the target of a true condition."""
     before: tuple[tuple[int, ...], ...]
     order: tuple[int, ...]
-    """For each block its place in an order in which blocks stand behind those before them, but for those that go back;
-    those that never run are last."""
+    """Position of each block in reverse postorder; unreachable blocks come last."""
     dominators: tuple[frozenset[int], ...]
-    """For each block those that have run whenever it runs, itself included; nothing for those that never run."""
+    """Dominators of each block, itself included; empty for unreachable blocks."""
 
     def span(self, block: int) -> range:
-        """The numbers of the instructions of a block."""
+        """Return the numbers of the instructions of a block."""
         end = self.starts[block + 1] if block + 1 < len(self.starts) else len(self.steps)
         return range(self.starts[block], end)
 
 
 @dataclass(frozen=True)
 class Loop:
-    """Blocks that run again and again, which are entered through the first one only."""
+    """Natural loop: blocks that are entered only through the head."""
 
     head: int
     blocks: frozenset[int]
     latches: tuple[int, ...]
-    """Those that go back to the head."""
+    """Blocks with an edge back to the head."""
 
 
 def flow_of(function: Function, machine: Reader) -> Flow:
-    """The control flow of a function. Raises RealtimeError where a jump goes to a place that a register holds, or out
-    of the function in the middle of it."""
+    """Return the control-flow graph of a function. Raises RealtimeError for an indirect jump, and for a jump into the
+    middle of another function."""
     labels = frozenset(function.labels)
     steps = tuple(machine.step(line, labels) for line in function.lines)
     starts = sorted({0, *_starts(function, steps)} & set(range(len(steps))))
@@ -60,9 +59,9 @@ def flow_of(function: Function, machine: Reader) -> Flow:
     for block, following in enumerate(after):
         for other in dict.fromkeys(following):
             before[other].append(block)
-    ways, back = tuple(after), tuple(map(tuple, before))
-    order = _order(ways)
-    return Flow(function, steps, tuple(starts), ways, back, order, _dominators(order, back))
+    successors, predecessors = tuple(after), tuple(map(tuple, before))
+    order = _order(successors)
+    return Flow(function, steps, tuple(starts), successors, predecessors, order, _dominators(order, predecessors))
 
 
 def _order(after: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
@@ -70,29 +69,27 @@ def _order(after: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
     seen: set[int] = set()
     stack = [(0, False)]
     while stack:
-        block, left = stack.pop()
-        if left:
+        block, expanded = stack.pop()
+        if expanded:
             done.append(block)
         elif block not in seen:
             seen.add(block)
             stack += [(block, True), *((other, False) for other in after[block])]
-    places = {block: place for place, block in enumerate(reversed(done))}
-    return tuple(places.get(block, len(after)) for block in range(len(after)))
+    positions = {block: position for position, block in enumerate(reversed(done))}
+    return tuple(positions.get(block, len(after)) for block in range(len(after)))
 
 
 def _starts(function: Function, steps: Sequence[Step]) -> set[int]:
-    found = set()
+    starts = set()
     for number, step in enumerate(steps):
         if step.kind in ("jump", "branch"):
             if step.target not in function.labels:
-                place = f"@{function.name}, line {function.lines[number].number}"
-                raise RealtimeError(
-                    f"the jump `{function.lines[number]}` goes to a place that is not known", where=place
-                )
-            found.add(function.labels[step.target])
+                where = f"@{function.name}, line {function.lines[number].number}"
+                raise RealtimeError(f"the jump `{function.lines[number]}` has an unknown target", where=where)
+            starts.add(function.labels[step.target])
         if step.kind not in ("plain", "call"):
-            found.add(number + 1)
-    return found
+            starts.add(number + 1)
+    return starts
 
 
 def _next(function: Function, steps: Sequence[Step], numbers: dict[int, int], last: int) -> tuple[int, ...]:
@@ -106,22 +103,22 @@ def _next(function: Function, steps: Sequence[Step], numbers: dict[int, int], la
 
 
 def _dominators(order: tuple[int, ...], before: tuple[tuple[int, ...], ...]) -> tuple[frozenset[int], ...]:
-    reached = sorted((b for b, place in enumerate(order) if place < len(order)), key=order.__getitem__)
+    reached = sorted((b for b, position in enumerate(order) if position < len(order)), key=order.__getitem__)
     everything = frozenset(reached)
-    found = {block: everything for block in reached} | {0: frozenset({0})}
+    dominators = {block: everything for block in reached} | {0: frozenset({0})}
     changed = True
     while changed:
         changed = False
         for block in reached[1:]:
-            ways = [found[b] for b in before[block] if b in found]
-            now = frozenset.intersection(*ways) | {block}
-            if now != found[block]:
-                found[block], changed = now, True
-    return tuple(found.get(block, frozenset()) for block in range(len(order)))
+            incoming = [dominators[b] for b in before[block] if b in dominators]
+            now = frozenset.intersection(*incoming) | {block}
+            if now != dominators[block]:
+                dominators[block], changed = now, True
+    return tuple(dominators.get(block, frozenset()) for block in range(len(order)))
 
 
 def loops_of(flow: Flow) -> list[Loop] | None:
-    """The loops of a function, inner ones before those around them; None where one can be entered at several places."""
+    """Return the natural loops of a function, inner ones first; None if one has several entries."""
     latches: dict[int, list[int]] = {}
     for block, following in enumerate(flow.after):
         for head in following:
@@ -141,7 +138,7 @@ def loops_of(flow: Flow) -> list[Loop] | None:
 
 
 def _is_reducible(flow: Flow, latches: dict[int, list[int]]) -> bool:
-    """Whether nothing goes round without the edges back to the heads of loops."""
+    """Return whether the graph without the loops' back edges has no cycle."""
     missing = [sum(not _is_back(latches, b, block) for b in flow.before[block]) for block in range(len(flow.after))]
     ready, done = [b for b, n in enumerate(missing) if not n], 0
     while ready:

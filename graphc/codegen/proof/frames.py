@@ -1,4 +1,4 @@
-"""The stack of a function: how far its pointer goes down, how far below that it writes, and where it calls others."""
+"""Stack frame of a function: how far its pointer goes down, how far it writes, and where it calls others."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from graphc.codegen.proof.values import State, Values, depth, is_on_stack
 
 @dataclass(frozen=True)
 class CallSite:
-    """A call in a function."""
+    """A call within a function."""
 
     number: int
-    """Of its instruction."""
+    """Number of the instruction."""
     target: str
-    """Nothing where a register holds it."""
+    """Called symbol; empty for an indirect call."""
     depth: int
-    """Bytes of the caller below the stack pointer at its entry, with the return address."""
+    """Bytes of the caller below the stack pointer at its entry, including the return address."""
 
 
 @dataclass(frozen=True)
 class Frame:
-    """What one call of a function takes of the stack, without what it calls."""
+    """Stack use of one call of a function, without its callees."""
 
     reserved: int
-    """Bytes from the stack pointer at entry to the lowest one that is set aside, or written below it."""
+    """Bytes from the stack pointer at entry to the lowest reserved or written byte."""
     touched: int
-    """Bytes from there to the lowest one that is written."""
+    """Bytes from the stack pointer at entry to the lowest written byte."""
     calls: tuple[CallSite, ...]
 
 
 def frame_of(values: Values) -> Frame:
-    """The frame of a function. Raises RealtimeError where the stack pointer is moved by what is not known, or differs
-    between two ways to one place."""
+    """Return the frame of a function. Raises RealtimeError where the stack pointer changes by an unknown number of
+    bytes, or differs between two paths to one location."""
     reserved = touched = 0
     calls: list[CallSite] = []
     for block, entering in values.entering.items():
-        state = State(dict(entering.known))
+        state = State(dict(entering.values))
         for number, step in values.walk(block, state):
             here = _pointer(values, state, number)
             if step.kind in ("call", "tail"):
@@ -52,27 +52,27 @@ def frame_of(values: Values) -> Frame:
 
 
 def _pointer(values: Values, state: State, number: int) -> int:
-    found = values.address(Slot(values.machine.stack_pointer, 0), state)
-    if not is_on_stack(found):
+    pointer = values.address(Slot(values.machine.stack_pointer, 0), state)
+    if not is_on_stack(pointer):
         function = values.flow.function
-        place = f"@{function.name}, line {function.lines[number].number}: {function.lines[number]}"
-        raise RealtimeError("the stack pointer is moved by a number of bytes that is not known", where=place)
-    return depth(found)
+        where = f"@{function.name}, line {function.lines[number].number}: {function.lines[number]}"
+        raise RealtimeError("the stack pointer changes by an unknown number of bytes", where=where)
+    return depth(pointer)
 
 
 def _written(values: Values, step: Step, state: State) -> list[int]:
-    """How far down each store to the stack reaches."""
-    after = State(dict(state.known))
-    found = []
-    for i, (place, expression) in enumerate(step.moves):
-        if isinstance(place, Slot):
-            address = values.address(place, after)
-            found += [depth(address)] if is_on_stack(address) else []
+    """Return the depth that each store to the stack reaches."""
+    after = State(dict(state.values))
+    depths = []
+    for i, (location, expression) in enumerate(step.moves):
+        if isinstance(location, Slot):
+            address = values.address(location, after)
+            depths += [depth(address)] if is_on_stack(address) else []
         else:
             value = values.value(expression, after, ("frame", i))
-            after.known[place] = value
-            own = place in (values.machine.stack_pointer, values.machine.frame_pointer)
-            if is_on_stack(value) and not own:  # who has the address may write there
-                found.append(depth(value))
+            after.values[location] = value
+            own = location in (values.machine.stack_pointer, values.machine.frame_pointer)
+            if is_on_stack(value) and not own:  # code that holds the address may write there
+                depths.append(depth(value))
     addresses = [values.address(slot, after) for slot in step.stores]
-    return [*found, *(depth(a) for a in addresses if is_on_stack(a))]
+    return [*depths, *(depth(a) for a in addresses if is_on_stack(a))]

@@ -1,4 +1,4 @@
-"""The most instructions that a function runs: how often its loops go round, and the longest way through its blocks."""
+"""Worst-case instruction count of a function: bounds of its loops, and the longest path through its blocks."""
 
 from __future__ import annotations
 
@@ -16,36 +16,36 @@ _SIGN = 1 << 63
 
 @dataclass(frozen=True)
 class LoopBound:
-    """How often a loop goes round at most."""
+    """Maximum number of iterations of a loop."""
 
     line: int
-    """Of the first instruction of the loop in the text."""
+    """Line of the loop's first instruction in the text."""
     turns: int | None
-    """None: not known."""
+    """None: unknown."""
 
 
 @dataclass(frozen=True)
 class Longest:
-    """The most instructions of a function, those of what it calls included."""
+    """Maximum instructions of a function, including its callees."""
 
     instructions: int | None
-    """None where a loop has no bound."""
+    """None if a loop has no bound."""
     loops: tuple[LoopBound, ...]
 
 
 def longest_path(values: Values, callees: Mapping[str, int | None]) -> Longest:
-    """The longest way through a function. ``callees``: the most instructions of each function that it calls; what is
-    not among them counts as its call alone."""
+    """Return the longest path through a function. ``callees``: the maximum instructions of each called function; others
+    count as their call alone."""
     flow = values.flow
     loops = loops_of(flow)
     if loops is None:
         return Longest(None, (LoopBound(flow.function.lines[0].number, None),))
     weights = [_weight(flow, block, callees) for block in range(len(flow.starts))]
-    known = [turns(values, loop) for loop in loops]
+    counts = [turns(values, loop) for loop in loops]
     bounds = tuple(
-        LoopBound(flow.function.lines[flow.starts[loop.head]].number, n) for loop, n in zip(loops, known, strict=True)
+        LoopBound(flow.function.lines[flow.starts[loop.head]].number, n) for loop, n in zip(loops, counts, strict=True)
     )
-    return Longest(_collapsed(flow, loops, known, weights), tuple(sorted(bounds, key=lambda bound: bound.line)))
+    return Longest(_collapsed(flow, loops, counts, weights), tuple(sorted(bounds, key=lambda bound: bound.line)))
 
 
 def _weight(flow: Flow, block: int, callees: Mapping[str, int | None]) -> int | None:
@@ -63,57 +63,59 @@ def _weight(flow: Flow, block: int, callees: Mapping[str, int | None]) -> int | 
 # ---- paths
 
 
-def _collapsed(flow: Flow, loops: Sequence[Loop], known: Sequence[int | None], weights: list[int | None]) -> int | None:
-    """The weight of the longest way, with each loop, inner ones first, taken as one block at its head."""
-    stands = list(range(len(flow.starts)))
-    for loop, number in zip(loops, known, strict=True):
-        parts = {stands[block] for block in loop.blocks}
-        lengths = _lengths(flow, loop.head, loop.blocks, stands, weights)
+def _collapsed(
+    flow: Flow, loops: Sequence[Loop], counts: Sequence[int | None], weights: list[int | None]
+) -> int | None:
+    """Return the weight of the longest path. Each loop, inner ones first, collapses into one node at its head."""
+    node_of = list(range(len(flow.starts)))
+    for loop, number in zip(loops, counts, strict=True):
+        nodes = {node_of[block] for block in loop.blocks}
+        lengths = _lengths(flow, loop.head, loop.blocks, node_of, weights)
         if lengths is None or number is None:
             weights[loop.head] = None
         else:
-            leaving = [stands[b] for b in loop.blocks if any(x not in loop.blocks for x in flow.after[b])]
-            around = max(lengths.get(stands[b], 0) for b in loop.latches)
-            last = max((lengths.get(part, 0) for part in leaving), default=around)
+            leaving = [node_of[b] for b in loop.blocks if any(x not in loop.blocks for x in flow.after[b])]
+            around = max(lengths.get(node_of[b], 0) for b in loop.latches)
+            last = max((lengths.get(node, 0) for node in leaving), default=around)
             weights[loop.head] = (number - 1) * around + last
-        stands = [loop.head if part in parts else part for part in stands]
+        node_of = [loop.head if node in nodes else node for node in node_of]
     everything = frozenset(range(len(flow.starts)))
-    lengths = _lengths(flow, stands[0], everything, stands, weights)
+    lengths = _lengths(flow, node_of[0], everything, node_of, weights)
     return None if lengths is None else max(lengths.values())
 
 
 def _lengths(
-    flow: Flow, head: int, blocks: frozenset[int], stands: Sequence[int], weights: Sequence[int | None]
+    flow: Flow, head: int, blocks: frozenset[int], node_of: Sequence[int], weights: Sequence[int | None]
 ) -> dict[int, int] | None:
-    """The longest way from a head to the end of each part of some blocks, without going round; None where some part
-    has no known weight."""
-    after: dict[int, dict[int, int]] = {stands[b]: {} for b in blocks}
+    """Return the longest acyclic path from a head to the end of each node of some blocks; None if a node's weight is
+    unknown."""
+    after: dict[int, dict[int, int]] = {node_of[b]: {} for b in blocks}
     for block in blocks:
-        ways = after[stands[block]]
-        for other in {x for x in flow.after[block] if x in blocks and stands[x] not in (stands[block], head)}:
-            ways[stands[other]] = max(ways.get(stands[other], 0), _filling(flow, block, other))
-    order, seen, stack = [], set(), [(head, False)]
+        edges = after[node_of[block]]
+        for other in {x for x in flow.after[block] if x in blocks and node_of[x] not in (node_of[block], head)}:
+            edges[node_of[other]] = max(edges.get(node_of[other], 0), _filling(flow, block, other))
+    order, visited, stack = [], set(), [(head, False)]
     while stack:
-        part, done = stack.pop()
+        node, done = stack.pop()
         if done:
-            order.append(part)
-        elif part not in seen:
-            seen.add(part)
-            stack += [(part, True), *((other, False) for other in after[part])]
+            order.append(node)
+        elif node not in visited:
+            visited.add(node)
+            stack += [(node, True), *((other, False) for other in after[node])]
     lengths: dict[int, int] = {}
     before = dict.fromkeys(order, 0)
-    for part in reversed(order):
-        weight = weights[part]
+    for node in reversed(order):
+        weight = weights[node]
         if weight is None:
             return None
-        lengths[part] = before[part] + weight
-        for other, filling in after[part].items():
-            before[other] = max(before[other], lengths[part] + filling)
+        lengths[node] = before[node] + weight
+        for other, filling in after[node].items():
+            before[other] = max(before[other], lengths[node] + filling)
     return lengths
 
 
 def _filling(flow: Flow, block: int, other: int) -> int:
-    """Instructions that do nothing between two blocks of which one runs on into the other."""
+    """Return the padding instructions between two blocks if one falls through to the other."""
     start = flow.starts[other]
     return flow.function.filling.get(start, 0) if other == block + 1 else 0
 
@@ -122,20 +124,20 @@ def _filling(flow: Flow, block: int, other: int) -> int:
 
 
 def turns(values: Values, loop: Loop) -> int | None:
-    """How often a loop goes round at most: the least number of all places at which it may end."""
+    """Return the maximum iterations of a loop: the least over all its exits."""
     flow = values.flow
-    found = []
+    bounds = []
     for block in loop.blocks:
         leaves = [x not in loop.blocks for x in flow.after[block]]
         if any(leaves) and all(block in flow.dominators[latch] for latch in loop.latches):
             number = _turns_until(values, loop, block, stays_if=not leaves[0])
-            found += [] if number is None else [number]
-    return min(found, default=None)
+            bounds += [] if number is None else [number]
+    return min(bounds, default=None)
 
 
 def _turns_until(values: Values, loop: Loop, block: int, stays_if: bool) -> int | None:
-    """How often a block runs that ends a loop when its comparison says so."""
-    state = State(dict(values.entering[block].known))
+    """Return the maximum runs of a block whose comparison ends a loop."""
+    state = State(dict(values.entering[block].values))
     last: Step | None = None
     compared: Any = None
     for number, step in values.walk(block, state):
@@ -161,7 +163,8 @@ _SWAPPED = {
 
 
 def _start(values: Values, loop: Loop, value: Any) -> tuple[Any, int] | None:
-    """What a value is in the first turn, and what it grows by in each; None where that is not so."""
+    """Return the value before the first iteration and its increment per iteration; None if there is no constant
+    increment."""
     base, number = value
     if not (isinstance(base, tuple) and base[:2] == ("join", loop.head)):
         return None
@@ -180,8 +183,8 @@ def _start(values: Values, loop: Loop, value: Any) -> tuple[Any, int] | None:
 
 
 def _count(first: int, step: int, end: int, holds: str, bits: int, exact: bool) -> int | None:
-    """How often a comparison is made of ``first``, ``first + step`` and so on with ``end`` until it does not hold, that
-    time included. ``exact``: these are the numbers themselves, not those behind a base that is not known."""
+    """Return how often ``first``, ``first + step`` and so on are compared with ``end`` until the condition fails, that
+    time included. ``exact``: these are the numbers themselves, not offsets from an unknown base."""
     if holds == "eq":
         return 2 if first == end else 1
     if holds == "ne":

@@ -1,4 +1,4 @@
-"""Whether assembly says what object code holds: the same bytes, or the same functions of the same length."""
+"""Comparison of assembly with object code: the same bytes, or the same functions of the same length."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _IN_MEMORY, _FUNCTION = 2, 2
 
 @dataclass(frozen=True)
 class ObjectCode:
-    """What is compared of a file of object code."""
+    """Compared content of an object file."""
 
     sections: dict[str, tuple[bytes, tuple[tuple, ...]]]
-    """Contents and relocations (offset, type, symbol, addend) of what is needed in memory, by name and number."""
+    """Contents and relocations (offset, type, symbol, addend) of loaded sections, by name and number."""
     functions: dict[str, tuple[int, int]]
-    """Where each function begins in its section, and its bytes."""
+    """Offset in its section, and bytes, of each function."""
     undefined: frozenset[str]
-    """Symbols that it has from elsewhere."""
+    """External symbols."""
 
     @property
     def code_bytes(self) -> int:
@@ -38,7 +38,7 @@ class ObjectCode:
 
 
 def read_object_code(data: bytes) -> ObjectCode:
-    """Reads a file of object code (ELF, 64 bits, the lowest byte first); raises ArtifactError where it is none."""
+    """Read an object file (ELF, 64 bits, little-endian); raises ArtifactError for other files."""
     try:
         return _read(data)
     except (StructError, IndexError, ValueError) as error:
@@ -47,7 +47,7 @@ def read_object_code(data: bytes) -> ObjectCode:
 
 def _read(data: bytes) -> ObjectCode:
     if not data.startswith(b"\x7fELF\x02\x01"):
-        raise ArtifactError("the object code is no ELF file with 64 bits and the lowest byte first")
+        raise ArtifactError("the object code is not a 64-bit little-endian ELF file")
     *_, table, _, _, _, _, entry, count, names = _HEADER.unpack_from(data)
     rows = [_SECTION.unpack_from(data, table + i * entry) for i in range(count)]
     bodies = [data[row[4] : row[4] + row[5]] for row in rows]
@@ -57,15 +57,15 @@ def _read(data: bytes) -> ObjectCode:
         if row[1] == _SYMBOLS:
             symbols = [(_text(bodies[row[6]], s[0]), s) for s in _SYMBOL.iter_unpack(body)]
     numbers = {i: n for n, i in enumerate(i for i, row in enumerate(rows) if _is_loaded(row))}
-    places: dict[int, list[tuple]] = {}
+    relocations: dict[int, list[tuple]] = {}
     for row, body in zip(rows, bodies, strict=True):
         if row[1] == _RELOCATIONS:
             for offset, info, addend in _RELOCATION.iter_unpack(body):
                 name, symbol = symbols[info >> 32]
                 meant = name or titles[symbol[3]].split()[0]
-                places.setdefault(row[7], []).append((offset, info & 0xFFFFFFFF, meant, addend))
+                relocations.setdefault(row[7], []).append((offset, info & 0xFFFFFFFF, meant, addend))
     sections = {
-        f"{titles[i].split()[0]} {n}": (bodies[i] if rows[i][1] == _CONTENTS else b"", tuple(places.get(i, ())))
+        f"{titles[i].split()[0]} {n}": (bodies[i] if rows[i][1] == _CONTENTS else b"", tuple(relocations.get(i, ())))
         for i, n in numbers.items()
     }
     functions = {name: (s[4], s[5]) for name, s in symbols if s[1] & 15 == _FUNCTION and s[3]}
@@ -81,63 +81,62 @@ def _is_loaded(row: tuple) -> bool:
 
 
 def check_same(code: ObjectCode, again: ObjectCode, machine: Reader) -> None:
-    """Raises RealtimeError unless two files hold the same bytes, to be linked in the same way. How room is filled
-    before aligned places, by many short instructions that do nothing or by few long ones, may differ."""
+    """Raise RealtimeError unless two files hold the same bytes and relocations. Padding may differ: many short nops or
+    few long ones."""
     for name in sorted(code.sections.keys() | again.sections.keys()):
         first, second = (x.sections.get(name, (b"", None)) for x in (code, again))
         if _plain(first[0], machine) != _plain(second[0], machine) or first[1] != second[1]:
-            raise RealtimeError(f"the assembly that was looked at gives other bytes in {name.split()[0]}")
+            raise RealtimeError(f"the analyzed assembly gives other bytes in {name.split()[0]}")
 
 
 def _plain(code: bytes, machine: Reader) -> bytes:
-    """Code with zeros for what fills room."""
+    """Return the code with its padding zeroed."""
     if machine.filler is None:
         return code
     return re.sub(b"(?:" + machine.filler.pattern + b")+", lambda x: bytes(len(x[0])), code, flags=re.DOTALL)
 
 
 def check_layout(code: ObjectCode, functions: Sequence[Function], machine: Reader) -> None:
-    """Raises RealtimeError unless each function of the code begins where the assembly says, and is as long, for a
-    machine whose instructions have one length; for others unless both have the same functions. Notes what fills the
-    room before aligned places."""
+    """Raise RealtimeError unless the code's functions match the assembly. For a machine with instructions of one
+    length, compare starts and lengths; for others, only the names. Note the padding before aligned locations."""
     if code.functions.keys() != {f.name for f in functions}:
-        raise RealtimeError("the assembly that was looked at has other functions than the object code")
-    place = 0
+        raise RealtimeError("the analyzed assembly has other functions than the object code")
+    address = 0
     for function in functions:
         start = None
         for number in range(len(function.lines)):
             if number in function.aligned:
-                added = _padding(place, *function.aligned[number], machine)
-                place += added
+                added = _padding(address, *function.aligned[number], machine)
+                address += added
                 function.filling[number] = -(-added // machine.filling_bytes)
-            start = place if start is None else start
-            place += machine.instruction_bytes
-        if machine.instruction_bytes and code.functions[function.name] != (start, place - (start or 0)):
+            start = address if start is None else start
+            address += machine.instruction_bytes
+        if machine.instruction_bytes and code.functions[function.name] != (start, address - (start or 0)):
             raise RealtimeError(
-                f"@{function.name} of the assembly that was looked at is no function of the object code"
+                f"@{function.name} of the analyzed assembly has another address or length in the object code"
             )
 
 
-def _padding(place: int, power: int, most: int, machine: Reader) -> int:
-    """Bytes before an aligned place; the most that there may be where places are not known."""
+def _padding(address: int, power: int, most: int, machine: Reader) -> int:
+    """Return the padding bytes before an aligned address; the maximum if addresses are unknown."""
     if not machine.instruction_bytes:
         return min(most, (1 << power) - 1)
-    needed = -place % (1 << power)
+    needed = -address % (1 << power)
     return needed if needed <= most else 0
 
 
-# ---- what fills the room before aligned places, found by labels around it
+# ---- padding before aligned locations, measured by labels around it
 
 _MARKS = ".graphc_marks"
 _RECORD = Struct("<II")
 
 
 def marked(assembly: str) -> str:
-    """Assembly with labels around each aligned place in a function, and a section that says how far from the start of
-    the function it begins and how many bytes fill it. The code stays as it is."""
+    """Return the assembly with labels around each alignment in a function, and a section with the offset of each from
+    the start of the function and its bytes. The code itself does not change."""
     lines: list[str] = []
     records: list[str] = []
-    names = {found[1] for line in assembly.splitlines() if (found := TYPE.match(line))}
+    names = {match[1] for line in assembly.splitlines() if (match := TYPE.match(line))}
     function = ""
     for line in assembly.splitlines():
         label = LABEL.match(line)
@@ -152,12 +151,12 @@ def marked(assembly: str) -> str:
 
 
 def note_filling(code: ObjectCode, marks: bytes, functions: Sequence[Function], machine: Reader) -> None:
-    """Notes in functions what fills the room before aligned places; ``marks`` is object code of ``marked`` assembly."""
+    """Note the padding of functions. ``marks`` is object code of ``marked`` assembly."""
     records = _RECORD.iter_unpack(section_of(marks, _MARKS))
     text = next((body for name, (body, _) in code.sections.items() if name.startswith(".text")), b"")
     for function in functions:
         start = code.functions[function.name][0]
-        # NOTE: what stands before its first instruction, or behind its last one, never runs.
+        # NOTE: padding before the first instruction, or after the last one, never runs.
         for number in sorted(n for n in function.aligned if 0 < n < len(function.lines)):
             offset, size = next(records)
             filling = text[start + offset : start + offset + size]
@@ -167,7 +166,7 @@ def note_filling(code: ObjectCode, marks: bytes, functions: Sequence[Function], 
 
 
 def section_of(data: bytes, name: str) -> bytes:
-    """The contents of a section of object code by its name; nothing where there is none."""
+    """Return the contents of a section of object code by its name; empty if there is none."""
     *_, table, _, _, _, _, entry, count, names = _HEADER.unpack_from(data)
     rows = [_SECTION.unpack_from(data, table + i * entry) for i in range(count)]
     titles = data[rows[names][4] : rows[names][4] + rows[names][5]]

@@ -1,4 +1,4 @@
-"""The proof for modules of functions: from the assembly of exactly the object code that is linked to what it takes."""
+"""Proof about modules of functions: from the assembly of exactly the linked object code to stack and instructions."""
 
 from __future__ import annotations
 
@@ -26,65 +26,66 @@ from graphc.codegen.proof.object_code import (
 from graphc.codegen.proof.reach import reach
 from graphc.codegen.proof.values import Values
 
-SAME_BYTES = "the assembly that was looked at gives the bytes of the object code"
-SAME_LAYOUT = "each function has the place and length in the object code that the assembly gives it"
-SAME_NAMES = "the object code has the functions of the assembly, and no other"
-"""How assembly and object code were compared."""
+SAME_BYTES = "the analyzed assembly gives the bytes of the object code"
+SAME_LAYOUT = "each function has the same offset and length in the object code as in the analyzed assembly"
+SAME_NAMES = "the object code has exactly the functions of the analyzed assembly"
+"""Ways of comparing assembly and object code."""
 
 
 @dataclass(frozen=True)
 class FunctionFacts:
-    """What is known of one function, without what it calls unless a field says so."""
+    """Proven facts of one function, without its callees unless a field says so."""
 
     name: str
     code_bytes: int
     frame_bytes: int
-    """Of the stack below the stack pointer at its entry."""
+    """Bytes of the stack below the stack pointer at its entry."""
     stack_bytes: int
-    """The same with all that it calls."""
+    """The same with its callees."""
     touched_bytes: int
-    """From there to the lowest byte that is written, with all that it calls."""
+    """Bytes from there to the lowest written byte, with its callees."""
     instructions: int | None
-    """The most that it runs, with all that it calls; None where a loop has no bound."""
+    """Maximum instructions with its callees; None if a loop has no bound."""
     loops: tuple[LoopBound, ...]
 
 
 @dataclass(frozen=True)
 class Proof:
-    """What holds of all that some functions reach."""
+    """Proven facts of everything that some functions reach."""
 
     functions: tuple[FunctionFacts, ...]
-    """Each behind all that it calls."""
+    """Facts of each function, callees first."""
     outside: tuple[str, ...]
-    """Functions of the C library that are reached; what they take is in no number here."""
+    """Reached functions of the C library; no number here includes them."""
     stack_path: tuple[str, ...]
-    """The chain of calls that takes most of the stack."""
+    """Chain of calls with the largest stack."""
     compared: str
     """How the assembly was compared with the object code."""
 
     def of(self, name: str) -> FunctionFacts:
-        """The facts of one function."""
+        """Return the facts of one function."""
         return next(f for f in self.functions if f.name == name)
 
 
 def prove(modules: Sequence[Module | str], target: Target, roots: Sequence[str], data: Collection[str] = ()) -> Proof:
-    """What ``roots`` reach in the object code of modules, which is what ``build_object`` makes of them. ``data`` names
-    what is linked to it and is no code.
+    """Return the proof for ``roots`` in the object code that ``build_object`` makes of the modules. ``data`` names
+    linked symbols that are not code.
 
-    Raises RealtimeError, which names it, for what is not known to be free of allocation, locks and system calls, and
-    where the stack is not bounded."""
+    Raises RealtimeError, with the reason, for code not known to be free of allocation, locks and system calls, and for
+    an unbounded stack.
+    """
     machine, functions, codes = target.reader, [], []
     if machine is None:
-        raise RealtimeError(f"nothing is proven of code for {architecture(target)}, whose instructions are not known")
+        raise RealtimeError(f"cannot prove code for {architecture(target)}: its instructions are unknown")
     for module in modules:
         for text in [module] if isinstance(module, str) else split_module(module):
-            code, found = _looked_at(text, target, machine)
-            functions += found
+            code, module_functions = _looked_at(text, target, machine)
+            functions += module_functions
             codes.append(code)
     flows = {f.name: flow_of(f, machine) for f in functions if f.lines}
     missing = [root for root in roots if root not in flows]
     if missing:
-        raise RealtimeError(f"there is no function @{missing[0]}", remedy=f"one of {', '.join(sorted(flows))}")
+        raise RealtimeError(f"no function @{missing[0]}", remedy=f"name one of {', '.join(sorted(flows))}")
     undefined = frozenset[str]().union(*(c.undefined for c in codes)) - flows.keys() - set(data)
     reached = reach(flows, roots, undefined)
     sizes = {name: size for code in codes for name, (_, size) in code.functions.items()}
@@ -100,7 +101,7 @@ def prove(modules: Sequence[Module | str], target: Target, roots: Sequence[str],
 
 
 def _looked_at(text: str, target: Target, machine: Reader) -> tuple[ObjectCode, list[Function]]:
-    """One module's object code and functions, once both were compared."""
+    """Return one module's object code and functions, after comparing both."""
     assembly, built = emit_assembly(text, target), build_object(text, target)
     code, functions = read_object_code(built), read_assembly(assembly, machine.comment)
     if architecture(target) == architecture(host_target()):
@@ -119,7 +120,7 @@ def _compared(target: Target, machine: Reader) -> str:
 
 
 def _facts(flow: Flow, machine: Reader, callees: dict[str, FunctionFacts], size: int) -> tuple[FunctionFacts, str]:
-    """The facts of a function whose callees are known, and which of these takes most of the stack."""
+    """Return the facts of a function whose callees are known, and the callee with the largest stack."""
     values = Values(flow, machine).find()
     frame = frame_of(values)
     longest = longest_path(values, {name: f.instructions for name, f in callees.items()})

@@ -127,7 +127,7 @@ def test_an_address_in_what_is_only_read_depends_on_the_position():
     table, count = struct.unpack_from("<Q", changed, 40)[0], struct.unpack_from("<H", changed, 60)[0]
     for flags in (table + i * layout.SECTION.size + 8 for i in range(count)):
         changed[flags] &= ~SectionFlag.WRITE & 0xFF
-    with pytest.raises(CompileError, match=r"R_X86_64_64 in \.data\.rel\.ro, which is only read"):
+    with pytest.raises(CompileError, match=r"R_X86_64_64 in \.data\.rel\.ro, which is read-only"):
         link_shared([bytes(changed)], ["f"])
 
 

@@ -41,5 +41,5 @@ def test_a_loop_that_is_entered_at_two_places_is_none():
 
 
 def test_a_jump_to_a_place_in_a_register_is_refused():
-    with pytest.raises(RealtimeError, match=r"`jmpq \*%rax` goes to a place that is not known"):
+    with pytest.raises(RealtimeError, match=r"`jmpq \*%rax` has an unknown target"):
         flow("jmpq *%rax")

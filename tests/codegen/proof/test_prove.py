@@ -108,16 +108,16 @@ def test_a_stack_of_unknown_size_is_refused():
     declare void @memset(ptr, i32, i64)
     define void @run(i64 %n) { %p = alloca i8, i64 %n  call void @memset(ptr %p, i32 0, i64 %n)  ret void }
     """
-    with pytest.raises(RealtimeError, match="moved by a number of bytes that is not known"):
+    with pytest.raises(RealtimeError, match="changes by an unknown number of bytes"):
         prove([text], target_named("sse2"), ["run"])
 
 
 def test_a_function_that_is_not_there_is_refused():
-    with pytest.raises(RealtimeError, match="there is no function @run"):
+    with pytest.raises(RealtimeError, match="no function @run"):
         prove(["define void @k() { ret void }"], target_named("sse2"), ["run"])
 
 
 def test_of_architectures_that_are_not_known_nothing_is_proven():
     target = replace(target_named("sse2"), triple="mips64-unknown-linux-gnu")
-    with pytest.raises(RealtimeError, match="nothing is proven of code for mips64"):
+    with pytest.raises(RealtimeError, match="cannot prove code for mips64"):
         prove([], target, ["run"])

@@ -31,7 +31,7 @@ def test_a_function_outside_that_is_not_known_is_named_with_the_way_to_it():
     [
         ("syscall\nretq", "a system call"),
         ("lock incq (%rdi)\nretq", "as locks are made of"),
-        ("callq *%rax\nretq", "calls what a register holds"),
+        ("callq *%rax\nretq", "makes an indirect call"),
         ("callq run\nretq", "calls itself"),
         ("movq graphc_threads@GOTPCREL(%rip), %rax\nretq", "reads @graphc_threads"),
     ],

@@ -1,1 +1,1 @@
-"""Processors with 64-bit Arm: with NEON."""
+"""64-bit Arm processors with NEON."""

@@ -1,4 +1,4 @@
-"""What things cost on aarch64."""
+"""Costs on aarch64."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What aarch64 processors are: 32 vector registers of 16 bytes."""
+"""Facts of aarch64 processors: 32 vector registers of 16 bytes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from graphc.codegen.machine.target import Family, Target, Waits
 
 
 def describe(triple: str, cpu: str, features: str) -> Target:
-    """The facts of a processor with NEON, which all have."""
+    """Return the facts of a processor with NEON, which all have."""
     return Target(
         triple=triple,
         cpu=cpu,

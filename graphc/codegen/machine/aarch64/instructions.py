@@ -1,4 +1,4 @@
-"""Instructions of aarch64 that a scalar operation of LLVM does not name."""
+"""Instructions of aarch64 beyond LLVM's scalar operations."""
 
 from __future__ import annotations
 

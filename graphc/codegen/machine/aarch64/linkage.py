@@ -7,38 +7,38 @@ from collections.abc import Callable
 from graphc.codegen.machine.linkage import PAGE, Linkage, Relocation, either, signed
 
 _NEAR = signed(33)
-"""Limits of a distance in pages that two parts of an address hold."""
+"""Limits of a distance in pages in two parts of an address."""
 
 
-def _bits(old: int, value: int, count: int, place: int) -> int:
-    """An instruction with so many lowest bits of a value in it."""
+def _bits(old: int, value: int, count: int, position: int) -> int:
+    """Return an instruction with the lowest ``count`` bits of a value at a position."""
     mask = (1 << count) - 1
-    return old & ~(mask << place) | (value & mask) << place
+    return old & ~(mask << position) | (value & mask) << position
 
 
 def _address(old: int, value: int) -> int:
-    """``adr``: 21 bits, the lowest two of them apart."""
+    """Patch ``adr`` with 21 bits, the lowest two of them separate."""
     return _bits(_bits(old, value, 2, 29), value >> 2, 19, 5)
 
 
 def _page(old: int, value: int) -> int:
-    """``adrp``: a distance in pages."""
+    """Patch ``adrp`` with a distance in pages."""
     return _address(old, value // PAGE)
 
 
 def _low(scale: int) -> Callable[[int, int], int]:
-    """The place in a page, in units of 2**scale bytes, as ``add``, loads and stores have it."""
+    """Return the patch of ``add``, loads and stores with the offset in a page, in units of 2**scale bytes."""
     return lambda old, value: _bits(old, value % PAGE >> scale, 12 - scale, 10)
 
 
-def _branch(count: int, place: int) -> Callable[[int, int], int]:
-    """A distance in instructions."""
-    return lambda old, value: _bits(old, value >> 2, count, place)
+def _branch(count: int, position: int) -> Callable[[int, int], int]:
+    """Return the patch of a branch with a distance in instructions."""
+    return lambda old, value: _bits(old, value >> 2, count, position)
 
 
-def _stub(place: int, word: int) -> bytes:
-    """``adrp x16, word; ldr x17, [x16, word]; br x17; nop``."""
-    pages = (word // PAGE - place // PAGE) * PAGE
+def _stub(address: int, word: int) -> bytes:
+    """Return ``adrp x16, word; ldr x17, [x16, word]; br x17; nop``."""
+    pages = (word // PAGE - address // PAGE) * PAGE
     words = _page(0x90000010, pages), _low(3)(0xF9400211, word), 0xD61F0220, 0xD503201F
     return b"".join(w.to_bytes(4, "little") for w in words)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from graphc.codegen.machine.step import Comparison, Expression, Line, Place, Slot, Step, Sum
+from graphc.codegen.machine.step import Comparison, Expression, Line, Location, Slot, Step, Sum
 
 _CONDITIONS = {
     **{"eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge"},
@@ -23,7 +23,7 @@ _MEMORY = re.compile(r"^\[(\w+)(?:,\s*#?(-?\w+))?\]$")
 
 @dataclass(eq=False)
 class Aarch64:
-    """aarch64 as its procedure call standard has it."""
+    """aarch64 with its procedure call standard."""
 
     architecture: str = "aarch64"
     comment: str = "//"
@@ -36,7 +36,6 @@ class Aarch64:
     filler: re.Pattern[bytes] | None = None
 
     def step(self, line: Line, labels: frozenset[str]) -> Step:
-        """See Reader."""
         name, operands = line.mnemonic, line.operands
         if name in _SYSTEM:
             return Step(kind="system")
@@ -59,7 +58,7 @@ class Aarch64:
 
 
 def _tested(name: str, operands: tuple[str, ...]) -> Step:
-    """A branch that looks at a register and at no flags."""
+    """Return the step of a branch that tests a register instead of the flags."""
     register = _register(operands[0])
     if name.startswith("t") or register is None:
         return Step(kind="branch", target=operands[-1])
@@ -69,7 +68,7 @@ def _tested(name: str, operands: tuple[str, ...]) -> Step:
 
 
 def _register(text: str) -> str | None:
-    """The register that an operand is a part of; None for vectors, numbers and zero."""
+    """Return the full register of an operand; None for vectors, numbers and zero."""
     if text in ("sp", "wsp"):
         return "sp"
     return f"x{text[1:]}" if re.fullmatch(r"[xw]([12]?\d|30)", text) else None
@@ -93,9 +92,9 @@ def _value(text: str) -> Expression:
 
 
 def _plain(name: str, operands: tuple[str, ...]) -> Step:
-    places = [i for i, o in enumerate(operands) if o.startswith("[")]
-    if places and not name.startswith("prf"):
-        return _access(name, operands, places[0])
+    positions = [i for i, o in enumerate(operands) if o.startswith("[")]
+    if positions and not name.startswith("prf"):
+        return _access(name, operands, positions[0])
     if _ONLY_READ.match(name):
         return Step(compares=_compared(name, operands), keeps_flags=not _SETS_FLAGS.match(name))
     register = _register("".join(operands[:1]))
@@ -119,7 +118,7 @@ def _result(name: str, operands: tuple[str, ...]) -> tuple[Expression, Compariso
     wide = operands[0].startswith(("x", "sp"))
     if name == "mov" and len(operands) == 2:
         value = _value(operands[1])
-        if isinstance(value, Sum) and value.place is None and not wide:
+        if isinstance(value, Sum) and value.location is None and not wide:
             value = Sum(None, value.number % (1 << 32))
         return value, None
     if name == "movk":
@@ -127,31 +126,31 @@ def _result(name: str, operands: tuple[str, ...]) -> tuple[Expression, Compariso
     if name not in ("add", "sub", "adds", "subs") or not wide:
         return None, None
     number, source = _number(operands[2]), _value(operands[1])
-    if number is None or not isinstance(source, Sum) or source.place is None:
+    if number is None or not isinstance(source, Sum) or source.location is None:
         return None, None
     if len(operands) > 3:
         shift = re.fullmatch(r"lsl #(\d+)", operands[3])
         if shift is None:
             return None, None
         number <<= int(shift[1])
-    value = Sum(source.place, number if name.startswith("add") else -number)
+    value = Sum(source.location, number if name.startswith("add") else -number)
     if name == "subs":
-        return value, Comparison(Sum(source.place), Sum(None, number), 64)
+        return value, Comparison(Sum(source.location), Sum(None, number), 64)
     return value, Comparison(value, Sum(None, 0), 0) if name == "adds" else None
 
 
-def _access(name: str, operands: tuple[str, ...], place: int) -> Step:
-    """A load or store, with what it adds to the register of its address."""
-    text, before = operands[place].removesuffix("!"), operands[place].endswith("!")
-    found, behind = _MEMORY.match(text), operands[place + 1 :]
-    base = _register(found[1]) if found else None
-    offset = _number(found[2]) if found and found[2] else 0
-    moves: list[tuple[Place, Expression]] = []
+def _access(name: str, operands: tuple[str, ...], position: int) -> Step:
+    """Return the step of a load or store, with the update of its address register."""
+    text, before = operands[position].removesuffix("!"), operands[position].endswith("!")
+    match, behind = _MEMORY.match(text), operands[position + 1 :]
+    base = _register(match[1]) if match else None
+    offset = _number(match[2]) if match and match[2] else 0
+    moves: list[tuple[Location, Expression]] = []
     if base and before:
         moves.append((base, None if offset is None else Sum(base, offset)))
         offset = 0
     slot = Slot(base, offset) if base and offset is not None else None
-    stores, somewhere = _effects(name, operands[:place], slot, moves)
+    stores, somewhere = _effects(name, operands[:position], slot, moves)
     if behind and base is None:
         return Step(forgets_all=True, stores=stores, stores_somewhere=somewhere)
     if behind and base:
@@ -161,20 +160,20 @@ def _access(name: str, operands: tuple[str, ...], place: int) -> Step:
 
 
 def _effects(
-    name: str, values: tuple[str, ...], slot: Slot | None, moves: list[tuple[Place, Expression]]
+    name: str, values: tuple[str, ...], slot: Slot | None, moves: list[tuple[Location, Expression]]
 ) -> tuple[tuple[Slot, ...], bool]:
-    """Adds what is loaded, or stored as 64 bits, to the moves; returns what else is stored."""
-    whole = name in ("str", "stur", "stp", "ldr", "ldur", "ldp")
+    """Add loaded values, and stores of 64 bits, to the moves. Return the other stores."""
+    is_full_width = name in ("str", "stur", "stp", "ldr", "ldur", "ldp")
     if not _STORES.match(name):
         for i, text in enumerate(values):
             register = _register(text)
             if register:
-                known = slot is not None and whole and text.startswith("x")
+                known = slot is not None and is_full_width and text.startswith("x")
                 moves.append((register, Sum(Slot(slot.base, slot.offset + 8 * i)) if slot and known else None))
         return (), False
     if slot is None:
         return (), True
-    if not whole or any(v[0] not in "x" for v in values):
+    if not is_full_width or any(v[0] not in "x" for v in values):
         return (slot,), False
     for i, text in enumerate(values):
         moves.append((Slot(slot.base, slot.offset + 8 * i), _value(text)))

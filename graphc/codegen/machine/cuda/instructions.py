@@ -1,4 +1,4 @@
-"""Instructions of GPUs: none that kernels ask for by name."""
+"""Instructions of GPUs by name: kernels use none."""
 
 from __future__ import annotations
 

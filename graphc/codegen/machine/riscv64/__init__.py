@@ -1,1 +1,1 @@
-"""Processors with 64-bit RISC-V: with compressed instructions and f64, with or without vectors."""
+"""64-bit RISC-V processors with compressed instructions and f64, with or without vectors."""

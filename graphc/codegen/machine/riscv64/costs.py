@@ -1,4 +1,4 @@
-"""What things cost on riscv64."""
+"""Costs on riscv64."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What riscv64 processors are: 32 registers of an f64, and 32 of at least 16 bytes where there are vectors."""
+"""Facts of riscv64 processors: 32 registers of an f64, and with vectors 32 of at least 16 bytes."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _GENERAL = "+m,+a,+f,+d,+c,+zicsr,+zifencei"
 
 
 def describe(triple: str, cpu: str, features: str) -> Target:
-    """The facts of a processor with f64. Without vectors, two f32 side by side are two of its 32 registers: what LLVM
-    makes of vectors is unrolled code. With them, the least length that the features name counts, 16 bytes."""
+    """Return the facts of a processor with f64. Without vectors, two neighbouring f32 count as two of its 32 registers,
+    since LLVM unrolls vector code. With vectors, the least length named by the features counts, 16 bytes."""
     vectors = "+v" in features.split(",")
     return Target(
         triple=triple,

@@ -1,4 +1,4 @@
-"""Instructions of riscv64 that a scalar operation of LLVM does not name."""
+"""Instructions of riscv64 beyond LLVM's scalar operations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PAUSE = Instruction(
 )
 """Tells the processor that a loop only waits."""
 GO_ON = Instruction("pause", without_operands("llvm.donothing"), NOTHING)
-"""What others do there."""
+"""Pause of processors without that instruction: nothing."""
 
 # NOTE: LLVM 20 (llvmlite 0.45 to 0.47) has no llvm.riscv.pause and would call it as a function.
 INSTRUCTIONS = (PAUSE, GO_ON) if binding.llvm_version_info[0] >= 22 else (GO_ON,)

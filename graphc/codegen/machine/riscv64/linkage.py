@@ -1,6 +1,6 @@
-"""Relocations of riscv64 (RISC-V ELF psABI, section "Relocations"), of code that is linked as it was emitted.
+"""Relocations of riscv64 (RISC-V ELF psABI, section "Relocations"), without relaxation.
 
-Relaxation, by which a linker shortens code, is not wanted: what LLVM emits without the feature ``relax`` is complete.
+Relaxation lets a linker shorten code. LLVM emits complete code without the feature ``relax``, so it is not needed.
 """
 
 from __future__ import annotations
@@ -10,38 +10,39 @@ from collections.abc import Callable
 from graphc.codegen.machine.linkage import PAGE, Linkage, Relocation, signed
 
 _HALF = PAGE // 2
-"""The lower part of an address has a sign: from here on the upper part is one page more."""
+"""The lower part of an address is signed: from here on the upper part is one page more."""
 _NEAR = -(1 << 31) - _HALF, (1 << 31) - _HALF
-"""Limits of a distance that two parts hold."""
+"""Limits of a distance in two parts."""
 
 
 def _upper(old: int, value: int) -> int:
-    """``auipc``: 20 bits of a distance, rounded."""
+    """Patch ``auipc`` with 20 bits of a distance, rounded."""
     return old & 0xFFF | (value + _HALF) & 0xFFFFF000
 
 
 def _lower(old: int, value: int) -> int:
-    """The lower 12 bits in a load or an addition."""
+    """Patch a load or an addition with the lower 12 bits."""
     return old & 0xFFFFF | (value & 0xFFF) << 20
 
 
 def _lower_of_store(old: int, value: int) -> int:
-    """The lower 12 bits in a store, in two parts."""
+    """Patch a store with the lower 12 bits, in two parts."""
     return old & 0x01FFF07F | (value >> 5 & 0x7F) << 25 | (value & 0x1F) << 7
 
 
 def _call(old: int, value: int) -> int:
-    """``auipc`` and the ``jalr`` behind it."""
+    """Patch ``auipc`` and the ``jalr`` after it."""
     return _upper(old & 0xFFFFFFFF, value) | _lower(old >> 32, value) << 32
 
 
-def _scattered(*parts: tuple[int, int, int]) -> Callable[[int, int], int]:
-    """Groups of bits of a distance: (lowest bit of the group, bits, place in the instruction)."""
+def _scattered(*groups: tuple[int, int, int]) -> Callable[[int, int], int]:
+    """Return the patch of an instruction with scattered groups of bits: (lowest bit of the group, bits, position in the
+    instruction)."""
 
     def patch(old: int, value: int) -> int:
-        for low, bits, place in parts:
+        for low, bits, position in groups:
             mask = (1 << bits) - 1
-            old = old & ~(mask << place) | (value >> low & mask) << place
+            old = old & ~(mask << position) | (value >> low & mask) << position
         return old
 
     return patch
@@ -63,9 +64,9 @@ def _subtract(old: int, value: int) -> int:
     return old - value
 
 
-def _stub(place: int, word: int) -> bytes:
-    """``auipc t3, word; ld t3, word(t3); jalr t1, t3; nop``."""
-    words = _upper(0x00000E17, word - place), _lower(0x000E3E03, word - place), 0x000E0367, 0x00000013
+def _stub(address: int, word: int) -> bytes:
+    """Return ``auipc t3, word; ld t3, word(t3); jalr t1, t3; nop``."""
+    words = _upper(0x00000E17, word - address), _lower(0x000E3E03, word - address), 0x000E0367, 0x00000013
     return b"".join(w.to_bytes(4, "little") for w in words)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from graphc.codegen.machine.step import Both, Comparison, Expression, Line, Place, Slot, Step, Sum
+from graphc.codegen.machine.step import Both, Comparison, Expression, Line, Location, Slot, Step, Sum
 
 _SYSTEM = frozenset(["ecall", "wfi", "mret", "sret", "csrrw", "csrrs", "csrrc", "csrw", "csrs", "csrc"])
 _LOCK = re.compile(r"^(lr|sc|amo\w+)\.")
@@ -21,7 +21,7 @@ _INTEGER = re.compile(r"^(zero|ra|sp|gp|tp|fp|[ast]\d+)$")
 
 @dataclass(eq=False)
 class Riscv64:
-    """riscv64 as its calling convention has it."""
+    """riscv64 with its standard calling convention."""
 
     architecture: str = "riscv64"
     comment: str = "#"
@@ -34,7 +34,6 @@ class Riscv64:
     filler: re.Pattern[bytes] | None = None
 
     def step(self, line: Line, labels: frozenset[str]) -> Step:
-        """See Reader."""
         name, operands = line.mnemonic, line.operands
         if name in _SYSTEM:
             return Step(kind="system")
@@ -77,10 +76,10 @@ def _value(text: str) -> Expression:
 
 
 def _plain(name: str, operands: tuple[str, ...]) -> Step:
-    found = _MEMORY.match(operands[-1]) if operands else None
-    if found is not None:
-        offset = _number(found[1] or "0")
-        return _access(name, operands[0], None if offset is None else Slot(found[2], offset))
+    memory = _MEMORY.match(operands[-1]) if operands else None
+    if memory is not None:
+        offset = _number(memory[1] or "0")
+        return _access(name, operands[0], None if offset is None else Slot(memory[2], offset))
     if not operands or not _INTEGER.match(operands[0]) or operands[0] == "zero":
         return Step()
     return Step(moves=((operands[0], _result(name, operands)),))
@@ -95,11 +94,11 @@ def _result(name: str, operands: tuple[str, ...]) -> Expression:
         return Sum(None, number - (1 << 32) if number >= 1 << 31 else number)
     if name == "add":
         left, right = (_value(o) for o in operands[1:])
-        if isinstance(left, Sum) and isinstance(right, Sum) and left.place and right.place:
-            return Both((left.place, right.place))
+        if isinstance(left, Sum) and isinstance(right, Sum) and left.location and right.location:
+            return Both((left.location, right.location))
     if name == "addi" and number is not None:
         source = _value(operands[1])
-        return Sum(source.place, source.number + number) if isinstance(source, Sum) else None
+        return Sum(source.location, source.number + number) if isinstance(source, Sum) else None
     return None
 
 
@@ -110,7 +109,7 @@ def _access(name: str, value: str, slot: Slot | None) -> Step:
         return Step(moves=((slot, _value(value)),)) if name == "sd" else Step(stores=(slot,))
     if not _INTEGER.match(value):
         return Step()
-    moves: tuple[tuple[Place, Expression], ...] = ((value, Sum(slot) if slot and name == "ld" else None),)
+    moves: tuple[tuple[Location, Expression], ...] = ((value, Sum(slot) if slot and name == "ld" else None),)
     return Step(moves=moves)
 
 

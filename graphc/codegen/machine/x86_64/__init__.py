@@ -1,1 +1,1 @@
-"""Processors with x86-64: with SSE2, AVX2 or AVX-512."""
+"""x86-64 processors with SSE2, AVX2 or AVX-512."""

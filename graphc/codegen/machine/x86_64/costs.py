@@ -1,4 +1,4 @@
-"""What things cost on x86-64, by the width of its vectors."""
+"""Costs on x86-64, by vector width."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from graphc.codegen.machine.costs import DEFAULT, ContractionCosts, Costs, Memor
 SSE2 = DEFAULT
 """Not measured: as with AVX-512, on which the numbers were found."""
 AVX2 = Costs(contraction=ContractionCosts(step_cycles=0.8))
-"""Measured on a core with AVX-512 that runs code for AVX2: for each multiply-add, blocks of 3 by 3 vectors take 1.04
-times, and those of 4 by 2 or 2 by 4 take 1.07 times as long as one of 6 by 2. All else is as with AVX-512."""
+"""Measured on an AVX-512 core that runs AVX2 code: per multiply-add, blocks of 3 by 3 vectors take 1.04 times, and
+those of 4 by 2 or 2 by 4 take 1.07 times as long as one of 6 by 2. All else is as with AVX-512."""
 AVX512 = Costs(memory=MemoryCosts(non_temporal_bytes=24 << 20, narrow_load_bytes=32))
-"""Measured on a server core with an L2 cache of its own and a share in a large LLC: from 24 MiB on, stores past the
-caches are faster, and sums over what lies in the LLC read half a vector at a time."""
+"""Measured on a server core with an L2 cache of its own and a share in a large LLC: from 24 MiB on, non-temporal stores
+are faster, and sums over data in the LLC read half a vector at a time."""

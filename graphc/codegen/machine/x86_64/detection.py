@@ -1,4 +1,4 @@
-"""How code finds out which features an x86-64 processor has: CPUID, and XGETBV for what the system keeps of them.
+"""Detection of x86-64 features at run time: CPUID, and XGETBV for the registers that the system saves.
 
 Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, CPUID; volume 1, section 14.3.
 """
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class Bit(NamedTuple):
-    """One bit of what CPUID says."""
+    """One bit of the output of CPUID."""
 
     leaf: int
     subleaf: int
@@ -46,41 +46,41 @@ BITS = {
     **{"avxvnni": Bit(7, 1, 0, 4), "avx512bf16": Bit(7, 1, 0, 5)},
     "lzcnt": Bit(0x80000001, 0, _C, 5),
 }
-"""Where CPUID tells of features, those that compiled code uses and that not all processors have."""
+"""Bits of CPUID for features that compiled code uses and some processors lack."""
 _SYSTEM = Bit(1, 0, _C, 27)
-"""OSXSAVE: whether XGETBV tells what the system keeps."""
+"""OSXSAVE: whether XGETBV reports the saved registers."""
 _AVX_STATE, _AVX512_STATE = 0x6, 0xE6
-"""Bits of XCR0: 16- and 32-byte registers; masks and 64-byte registers as well."""
+"""Bits of XCR0: 16- and 32-byte registers; for AVX-512 also masks and 64-byte registers."""
 
 
 _CPUID = bytes.fromhex("53 4989d0 89f8 89f1 0fa2 418900 41895804 41894808 4189500c 5b c3")
 """Machine code of ``void (i32 leaf, i32 subleaf, ptr registers)``: push rbx; mov r8, rdx; mov eax, edi; mov ecx, esi;
-cpuid; mov [r8], eax; mov [r8+4], ebx; mov [r8+8], ecx; mov [r8+12], edx; pop rbx; ret. LLVM has no name for CPUID, and
-would need a parser of assembly to take it from a text."""
+cpuid; mov [r8], eax; mov [r8+4], ebx; mov [r8+8], ecx; mov [r8+12], edx; pop rbx; ret. LLVM has no intrinsic for CPUID,
+and inline assembly would need an assembly parser."""
 _XGETBV = bytes.fromhex("31c9 0f01d0 c3")
 """Machine code of ``i32 ()``: xor ecx, ecx; xgetbv; ret."""
 
 
 def emit_detection(features: str, name: str) -> str:
-    """LLVM text of a function of this name that tells (i1) whether the processor has these features, and the system
-    keeps their registers; empty where all x86-64 processors have them."""
+    """Return LLVM text of a function of this name that returns (i1) whether the processor has these features and the
+    system saves their registers. Return an empty string if all x86-64 processors have them."""
     names = [feature[1:] for feature in features.split(",") if feature[1:] in BITS]
     bits = [BITS[feature] for feature in names]
     vectors = any(feature.startswith(("avx", "fma", "f16c", "vaes", "vpclmul")) for feature in names)
-    wanted: dict[tuple[int, int, int], int] = {}
+    masks: dict[tuple[int, int, int], int] = {}
     for leaf, subleaf, register, bit in [*bits, *([_SYSTEM] if vectors else [])]:
-        wanted[leaf, subleaf, register] = wanted.get((leaf, subleaf, register), 0) | 1 << bit
-    if not wanted:
+        masks[leaf, subleaf, register] = masks.get((leaf, subleaf, register), 0) | 1 << bit
+    if not masks:
         return ""
     lines = ["entry:", "  %registers = alloca [4 x i32], align 16"]
     for base in (_BASIC, _EXTENDED):
-        most = max((leaf for leaf, _, _ in wanted if base <= leaf < base + _EXTENDED), default=base)
+        most = max((leaf for leaf, _, _ in masks if base <= leaf < base + _EXTENDED), default=base)
         if most > base:
             lines += [_ask(name, base, 0), *_need(f"%most{base}", 0, f"icmp uge i32 %most{base}, {_signed(most)}")]
-    for leaf, subleaf in dict.fromkeys((leaf, subleaf) for leaf, subleaf, _ in sorted(wanted)):
+    for leaf, subleaf in dict.fromkeys((leaf, subleaf) for leaf, subleaf, _ in sorted(masks)):
         lines.append(_ask(name, leaf, subleaf))
-        for register in (r for x, y, r in sorted(wanted) if (x, y) == (leaf, subleaf)):
-            value, mask = f"%c{leaf}.{subleaf}.{register}", wanted[leaf, subleaf, register]
+        for register in (r for x, y, r in sorted(masks) if (x, y) == (leaf, subleaf)):
+            value, mask = f"%c{leaf}.{subleaf}.{register}", masks[leaf, subleaf, register]
             lines += _need(value, register, f"icmp eq i32 {value}.m, {_signed(mask)}", mask)
     if vectors:
         mask = _AVX512_STATE if any(feature.startswith("avx512") for feature in names) else _AVX_STATE
@@ -96,7 +96,7 @@ def emit_detection(features: str, name: str) -> str:
 
 
 def _machine_code(signature: str, code: bytes) -> str:
-    """A function that is this code."""
+    """Return a function with this machine code as its body."""
     data = "".join(f"\\{byte:02X}" for byte in code)
     head = f'define internal {signature} nounwind noinline naked prologue [{len(code)} x i8] c"{data}"'
     return f"{head} {{\n  unreachable\n}}"
@@ -107,7 +107,7 @@ def _ask(name: str, leaf: int, subleaf: int) -> str:
 
 
 def _need(value: str, register: int, condition: str, mask: int = -1) -> list[str]:
-    """Loads a register of those that CPUID has given, and goes on where the condition holds."""
+    """Load a register from CPUID's output, and continue only if the condition holds."""
     label = f"after.{value[1:]}"
     return [
         f"  {value}.p = getelementptr i32, ptr %registers, i64 {register}",

@@ -1,4 +1,4 @@
-"""What x86-64 processors are: features of the named ones, and facts that follow from features."""
+"""Facts of x86-64 processors: features of the named ones, and facts derived from features."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _LEVELS: tuple[tuple[frozenset[str], dict[str, Any]], ...] = (
     (frozenset({"+avx2", "+fma"}), {"vector_bytes": 32, "masked": True, "fma": True, "costs": AVX2}),
     (frozenset(), {"vector_bytes": 16, "costs": SSE2}),
 )
-"""What processors with some features have beside what all have; the first that fits counts."""
+"""Facts by required features, in addition to the common ones; the first match counts."""
 
 
 def describe(triple: str, cpu: str, features: str) -> Target:
-    """The facts of a processor with these features."""
+    """Return the facts of a processor with these features."""
     on = set(features.split(","))
     level = next(facts for needed, facts in _LEVELS if needed <= on)
     common: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""Instructions of x86-64 that a scalar operation of LLVM does not name."""
+"""Instructions of x86-64 beyond LLVM's scalar operations."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from graphc.codegen.machine.instruction import (
 
 _SHORT_VECTORS = frozenset({"avx512f", "avx512vl"})
 _LLVM_22 = binding.llvm_version_info[0] >= 22
-"""Whether LLVM has the forms of version 22. Version 20 (llvmlite 0.45 to 0.47) takes the operands of vpdpbusd as i32
+"""Whether LLVM has the forms of version 22. Version 20 (llvmlite 0.45 to 0.47) takes the operands of vpdpbusd as i32,
 and lowers llvm.ldexp of vectors to calls of ldexpf."""
 
 
-def _products(writer: Writer, operands: Sequence[str], kind: str, name: str, parts: int = 1, part: str = "i32") -> str:
-    """``total`` and products of the parts of each element of two others."""
+def _products(writer: Writer, operands: Sequence[str], kind: str, name: str, count: int = 1, piece: str = "i32") -> str:
+    """Return ``total`` plus products of the ``count`` pieces of each element of two operands."""
     left, right, total = operands
     lanes = lanes_of(kind)
-    split, whole, full = f"<{parts * lanes} x {part}>", of_type(kind, "i32"), f"{name}.{32 * lanes}"
-    pairs = [(split, writer.line(f"bitcast {whole} {x} to {split}")) for x in (left, right)]
+    split, as_words, full = f"<{count * lanes} x {piece}>", of_type(kind, "i32"), f"{name}.{32 * lanes}"
+    pairs = [(split, writer.line(f"bitcast {as_words} {x} to {split}")) for x in (left, right)]
     return call(writer, kind, full, [(kind, total), *pairs])
 
 
@@ -70,18 +70,18 @@ def _vpermps(writer: Writer, operands: Sequence[str], kind: str) -> str:
     return call(writer, kind, name, [(kind, f"<{table}>"), (of_type(kind, "i32"), operands[0])])
 
 
-def _byte_product(place: int) -> tuple[str, ...]:
-    """The meaning of one of the four products: bytes of ``a`` are unsigned, those of ``b`` signed."""
-    n = place // 8
+def _byte_product(shift: int) -> tuple[str, ...]:
+    """Return the meaning of one of the four products: bytes of ``a`` are unsigned, those of ``b`` signed."""
+    n = shift // 8
     return (
-        *(f"a{n}: i32 = shr_unsigned(a, i32({place}))", f"u{n}: i32 = and(a{n}, i32(255))"),
-        *(f"b{n}: i32 = shl(b, i32({24 - place}))", f"s{n}: i32 = shr(b{n}, i32(24))"),
+        *(f"a{n}: i32 = shr_unsigned(a, i32({shift}))", f"u{n}: i32 = and(a{n}, i32(255))"),
+        *(f"b{n}: i32 = shl(b, i32({24 - shift}))", f"s{n}: i32 = shr(b{n}, i32(24))"),
         *(f"p{n}: i32 = mul(u{n}, s{n})", f"t{n + 1}: i32 = add(t{n}, p{n})"),
     )
 
 
 def _flushed(name: str, value: str) -> tuple[str, ...]:
-    """A number smaller than the normal ones becomes a zero of its sign."""
+    """Return the meaning of flushing denormals to a zero of the same sign."""
     return (
         *(f"{name}_size: f32 = abs({value})", f"{name}_small: bool = lt({name}_size, f32({2.0**-126!r}))"),
         *(f"{name}_zero: f32 = copysign(f32(0.0), {value})",),
@@ -90,7 +90,7 @@ def _flushed(name: str, value: str) -> tuple[str, ...]:
 
 
 def _pair_product(half: str, op: str, number: int, total: str) -> tuple[str, ...]:
-    """The meaning of one of the two products, rounded with the sum once."""
+    """Return the meaning of one of the two products, rounded once with the sum."""
     steps: list[str] = []
     for operand in "ab":
         steps.append(f"{half}{operand}_bits: i32 = {op}({operand}, i32({number}))")
@@ -114,7 +114,7 @@ VPDPBUSD = Instruction(
     _vpdpbusd,
     over_lanes(
         _WHOLE.format("i32"),
-        *(*_READ, "t0: i32 = load %t[l]", *(step for place in range(0, 32, 8) for step in _byte_product(place))),
+        *(*_READ, "t0: i32 = load %t[l]", *(step for shift in range(0, 32, 8) for step in _byte_product(shift))),
         "store %r[l] = t4",
     ),
     ("vector", "vector", "vector"),
@@ -122,7 +122,7 @@ VPDPBUSD = Instruction(
     features=frozenset({"avx512vnni", "avx512vl"}),
     kinds=("<4 x i32>", "<8 x i32>", "<16 x i32>"),
 )
-"""A total and four products of bytes, unsigned by signed ones; it wraps."""
+"""A total plus four products of bytes, unsigned by signed; it wraps."""
 VDPBF16PS = Instruction(
     "dot2",
     _vdpbf16ps,
@@ -137,7 +137,7 @@ VDPBF16PS = Instruction(
     features=frozenset({"avx512bf16", "avx512vl"}),
     kinds=("<4 x float>", "<8 x float>", "<16 x float>"),
 )
-"""A total and two products of bf16, the upper halves first; each product and sum is rounded once, to the nearest.
+"""A total plus two products of bf16, the upper halves first; each product and sum is rounded once, to the nearest.
 Documented: denormals are read and written as zeros."""
 VPERMPS = Instruction(
     "nibble",
@@ -152,7 +152,7 @@ VPERMPS = Instruction(
     features=frozenset({"avx512f"}),
     kinds=("<16 x float>",),
 )
-"""A number from -8 to 7 by its lowest four bits, from a table in a register: nothing looks at the other bits."""
+"""A number from -8 to 7 by its lowest four bits, from a table in a register; the other bits are ignored."""
 VSCALEF = Instruction(
     "ldexp",
     _vscalef,
@@ -166,7 +166,7 @@ VSCALEF = Instruction(
     kinds=("<16 x float>", "<8 x double>"),
     whole=("p",),
 )
-"""Times a power of two, which is given as a float."""
+"""Product with a power of two, whose exponent is a float."""
 LDEXP = Instruction(
     "ldexp by integer",
     _ldexp,
@@ -186,7 +186,7 @@ LDEXP = Instruction(
     kinds=() if _LLVM_22 else _SCALED,
     whole=("p",),
 )
-"""Times a power of two, which is given as an integer."""
+"""Product with a power of two, whose exponent is an integer."""
 VCVTPH2PS = Instruction(
     "widen", WIDEN.text, WIDEN.meaning, ("vector",), mnemonics=("vcvtph2ps",), features=frozenset({"f16c"})
 )
@@ -196,7 +196,7 @@ VCVTPS2PH = Instruction(
 )
 """The f16 of an f32."""
 SFENCE = Instruction("fence", without_operands("llvm.x86.sse.sfence"), NOTHING, mnemonics=("sfence",))
-"""Non-temporal stores are seen by other threads in order after it."""
+"""Orders non-temporal stores before it, as other threads see them, ahead of later stores."""
 PAUSE = Instruction("pause", without_operands("llvm.x86.sse2.pause"), NOTHING, mnemonics=("pause",))
 """Tells the processor that a loop only waits."""
 

@@ -7,9 +7,9 @@ from graphc.codegen.machine.linkage import Linkage, Relocation, either, signed
 _NEAR = signed(32)
 
 
-def _stub(place: int, word: int) -> bytes:
-    """``jmp *word(%rip)``, padded."""
-    return b"\xff\x25" + (word - place - 6).to_bytes(4, "little", signed=True) + b"\x66\x90"
+def _stub(address: int, word: int) -> bytes:
+    """Return ``jmp *word(%rip)``, padded."""
+    return b"\xff\x25" + (word - address - 6).to_bytes(4, "little", signed=True) + b"\x66\x90"
 
 
 LINKAGE = Linkage(

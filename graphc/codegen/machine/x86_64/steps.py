@@ -1,34 +1,34 @@
-"""Instructions of x86-64 in the syntax of AT&T, as steps."""
+"""Instructions of x86-64 in AT&T syntax, as steps."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 
-from graphc.codegen.machine.step import Aligned, Comparison, Expression, Line, Place, Slot, Step, Sum
+from graphc.codegen.machine.step import Aligned, Comparison, Expression, Line, Location, Slot, Step, Sum
 
 _WIDE = ("rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp", "rsp", *(f"r{n}" for n in range(8, 16)))
 
 
-def _parts() -> dict[str, tuple[str, int]]:
-    found: dict[str, tuple[str, int]] = {}
+def _register_names() -> dict[str, tuple[str, int]]:
+    registers: dict[str, tuple[str, int]] = {}
     for name in _WIDE:
-        found[name] = name, 64
+        registers[name] = name, 64
         if name[1].isdigit():
-            found |= {name + end: (name, bits) for end, bits in (("d", 32), ("w", 16), ("b", 8))}
+            registers |= {name + end: (name, bits) for end, bits in (("d", 32), ("w", 16), ("b", 8))}
             continue
         short = name[1:]
-        found[f"e{short}"], found[short] = (name, 32), (name, 16)
-        found[short[0] + "l" if short.endswith("x") else short + "l"] = name, 8
+        registers[f"e{short}"], registers[short] = (name, 32), (name, 16)
+        registers[short[0] + "l" if short.endswith("x") else short + "l"] = name, 8
         if short.endswith("x"):
-            found[short[0] + "h"] = name, 8
-    return found
+            registers[short[0] + "h"] = name, 8
+    return registers
 
 
-_REGISTERS = _parts()
-"""Parts of registers: which, and how many bits."""
+_REGISTERS = _register_names()
+"""Full register and number of bits, by the name of a register or a part of it."""
 _FILLER = re.compile(rb"\x66*\x2e?\x0f\x1f(?:\x00|\x40.|\x44..|\x80.{4}|\x84.{5})|\x66*\x90", re.DOTALL)
-"""What does nothing."""
+"""Padding instructions (nops)."""
 _MEMORY = re.compile(r"^(-?\w*)\(%(\w+)\)$")
 _VECTOR = re.compile(r"%[xyz]?mm\d")
 _CONDITIONS = {
@@ -63,12 +63,12 @@ _OWN = re.compile(
     r"^(add|sub|adc|sbb|and|or|xor|not|neg|sh[lr]|sa[lr]|ro[lr]|rc[lr]|imul|lea|bswap|bs[fr]|lzcnt|tzcnt|popcnt|andn|"
     r"bextr|bls\w+|rorx|s[ah][lr]x|pext|pdep|bzhi|sh[lr]d|inc|dec)[bwlq]?$|^(mov|cmov|set)\w+$"
 )
-"""Instructions that change nothing but their last operand and the flags."""
+"""Instructions that change only their last operand and the flags."""
 
 
 @dataclass(eq=False)
 class X86:
-    """x86-64 as System V calls functions."""
+    """x86-64 with the System V calling convention."""
 
     architecture: str = "x86_64"
     comment: str = "#"
@@ -81,7 +81,6 @@ class X86:
     filler: re.Pattern[bytes] | None = _FILLER
 
     def step(self, line: Line, labels: frozenset[str]) -> Step:
-        """See Reader."""
         name, operands = line.mnemonic, line.operands
         if name.startswith("lock ") or (name.startswith("xchg") and any("(" in o for o in operands)):
             return Step(kind="lock", keeps_flags=False)
@@ -129,15 +128,15 @@ def _plain(name: str, operands: tuple[str, ...]) -> Step:
 
 
 def _vector(name: str, operands: tuple[str, ...]) -> Step:
-    """What numbers in vectors do to the rest."""
+    """Return the effects of a vector instruction on integer registers, flags and memory."""
     if _COMPARES.match(name):
         return Step(keeps_flags=False)
     last = operands[-1].partition("{")[0].strip() if operands else ""
     if "(" in last:
         if name.startswith(("vscatter", "vpscatter")):
             return Step(stores_somewhere=True)
-        found = _memory(last)
-        return Step(stores=(found,)) if found else Step(stores_somewhere=True)
+        slot = _memory(last)
+        return Step(stores=(slot,)) if slot else Step(stores_somewhere=True)
     register = _REGISTERS.get(last.removeprefix("%"))
     return Step(unknown=(register[0],) if register else ())
 
@@ -148,18 +147,18 @@ def _push(operand: str) -> Step:
 
 
 def _pop(operand: str) -> Step:
-    # NOTE: what a function restores is what it has saved: its caller counts on that.
-    found = _REGISTERS.get(operand.removeprefix("%"))
-    moves: list[tuple[Place, Expression]] = [(found[0], Sum(Slot("rsp", 0)))] if found else []
+    # NOTE: a function restores the values that it saved; its caller counts on that.
+    register = _REGISTERS.get(operand.removeprefix("%"))
+    moves: list[tuple[Location, Expression]] = [(register[0], Sum(Slot("rsp", 0)))] if register else []
     return Step(moves=(*moves, ("rsp", Sum("rsp", 8))))
 
 
 def _memory(operand: str) -> Slot | None:
-    found = _MEMORY.match(operand)
-    if found is None or found[2] not in _WIDE:
+    match = _MEMORY.match(operand)
+    if match is None or match[2] not in _WIDE:
         return None
-    offset = _number(found[1] or "0")
-    return None if offset is None else Slot(found[2], offset)
+    offset = _number(match[1] or "0")
+    return None if offset is None else Slot(match[2], offset)
 
 
 def _number(text: str) -> int | None:
@@ -170,22 +169,22 @@ def _number(text: str) -> int | None:
 
 
 def _value(operand: str, bits: int) -> Expression:
-    """What an operand is, read as so many bits."""
+    """Return the value of an operand, read as ``bits`` bits."""
     if operand.startswith("$"):
         number = _number(operand[1:])
         return None if number is None else Sum(None, number if bits == 64 else number % (1 << bits))
     if operand.startswith("%"):
-        found = _REGISTERS.get(operand[1:])
-        return Sum(found[0]) if found and found[1] == bits == 64 else None
+        register = _REGISTERS.get(operand[1:])
+        return Sum(register[0]) if register and register[1] == bits == 64 else None
     slot = _memory(operand)
     return Sum(slot) if slot and bits == 64 else None
 
 
 def _bits(name: str, operands: tuple[str, ...]) -> int:
     for operand in reversed(operands):
-        found = _REGISTERS.get(operand.removeprefix("%"))
-        if found:
-            return found[1]
+        register = _REGISTERS.get(operand.removeprefix("%"))
+        if register:
+            return register[1]
     return {"b": 8, "w": 16, "l": 32, "q": 64}.get(name[-1], 0)
 
 
@@ -200,33 +199,36 @@ def _compared(name: str, operands: tuple[str, ...]) -> Comparison | None:
 
 
 def _compared_value(operand: str, bits: int) -> Expression:
-    """As ``_value``; a half of a register is what the whole is, which the comparison knows to be narrow."""
-    found = _REGISTERS.get(operand.removeprefix("%")) if operand.startswith("%") else None
-    if found and found[1] == bits == 32:
-        return Sum(found[0])
+    """Return the same as ``_value``, but take half of a register as all of it: the comparison knows that it is
+    narrow."""
+    register = _REGISTERS.get(operand.removeprefix("%")) if operand.startswith("%") else None
+    if register and register[1] == bits == 32:
+        return Sum(register[0])
     return _value(operand, bits)
 
 
 def _integer(name: str, operands: tuple[str, ...]) -> Step:
     target, bits = operands[-1], _bits(name, operands)
-    place: Place | None
+    location: Location | None
     if target.startswith("%"):
-        found = _REGISTERS.get(target[1:])
-        place = found[0] if found else None
+        register = _REGISTERS.get(target[1:])
+        location = register[0] if register else None
     else:
-        place = _memory(target)
-        if place is None:
+        location = _memory(target)
+        if location is None:
             return Step(stores_somewhere=True, keeps_flags=bool(_NO_FLAGS.match(name)))
-    if place is None:
+    if location is None:
         return Step(keeps_flags=False, forgets_all=True)
-    value, compares = _result(name, operands, place, bits)
-    if bits < 64 and (bits < 32 or isinstance(place, Slot)):
-        value = None  # the rest of it stays as it is
-    return Step(moves=((place, value),), compares=compares, keeps_flags=bool(_NO_FLAGS.match(name)))
+    value, compares = _result(name, operands, location, bits)
+    if bits < 64 and (bits < 32 or isinstance(location, Slot)):
+        value = None  # the upper bits keep their old value
+    return Step(moves=((location, value),), compares=compares, keeps_flags=bool(_NO_FLAGS.match(name)))
 
 
-def _result(name: str, operands: tuple[str, ...], place: Place, bits: int) -> tuple[Expression, Comparison | None]:
-    """What an instruction leaves in its last operand, and in the flags."""
+def _result(
+    name: str, operands: tuple[str, ...], location: Location, bits: int
+) -> tuple[Expression, Comparison | None]:
+    """Return what an instruction leaves in its last operand, and the comparison in the flags."""
     stem, first = name.rstrip("bwlq") if name[:3] not in ("sub", "shl", "rol", "sal") else name[:3], operands[0]
     if stem in ("mov", "movabs") and len(operands) == 2:
         return _value(first, bits), None
@@ -240,12 +242,12 @@ def _result(name: str, operands: tuple[str, ...], place: Place, bits: int) -> tu
     if number is not None and stem in ("add", "sub") and len(operands) == 2:
         step = number if stem == "add" else -number
     if step is not None and bits == 64:
-        value = Sum(place, step)
+        value = Sum(location, step)
         if stem == "sub":
-            return value, Comparison(Sum(place), Sum(None, -step), bits)
+            return value, Comparison(Sum(location), Sum(None, -step), bits)
         return value, Comparison(value, Sum(None, 0), 0)
-    if stem == "and" and number is not None and place == "rsp" and number < 0:
-        return Aligned(place, -number), None
+    if stem == "and" and number is not None and location == "rsp" and number < 0:
+        return Aligned(location, -number), None
     return None, None
 
 

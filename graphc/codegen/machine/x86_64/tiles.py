@@ -1,8 +1,8 @@
-"""AMX: tiles of x86-64, eight of up to 16 rows of 64 bytes, and products of pairs of bf16 that are added to f32.
+"""AMX: eight tiles of x86-64 with up to 16 rows of 64 bytes, and products of pairs of bf16 summed in f32.
 
-A product (TDPBF16PS) adds, for each element of a tile of sums, the first terms of all its steps one after the other,
-from zero, and the second ones likewise, each product and sum rounded once, to the nearest; then both sums to each
-other, and that to the element. Documented: denormals are read and written as zeros, whatever the control word says,
+A product (TDPBF16PS) computes two sums for each element of a tile of sums: of the first terms of all steps, one after
+the other from zero, and of the second ones likewise. It rounds each product and sum once, to the nearest, adds both
+sums, and adds that to the element. Documented: denormals are read and written as zeros, whatever the control word says,
 and nothing traps.
 """
 
@@ -12,11 +12,11 @@ from graphc.codegen.machine.instruction import Writer
 from graphc.codegen.machine.tiles import PANELS, ROWS, SIDE, SUMS, Shape, Tiles
 
 _LENGTHS, _ROWS = 16, 48
-"""Where the configuration has bytes of a row of each tile (two bytes each), and rows (one)."""
+"""Offsets in the configuration: bytes of a row of each tile (two bytes each), and rows (one byte each)."""
 
 
 def _bytes(shape: Shape) -> list[int]:
-    """The 64 bytes that configure the tiles, in palette 1."""
+    """Return the 64 bytes that configure the tiles, in palette 1."""
     numbers, line = [1, *[0] * 63], 4 * SIDE
     sizes = [(PANELS + i, line, shape.steps) for i in range(2)]
     for group, rows in enumerate(shape.groups):
@@ -27,10 +27,10 @@ def _bytes(shape: Shape) -> list[int]:
     return numbers
 
 
-def _call(writer: Writer, name: str, *given: str) -> str:
-    kinds = (f"{x.split()[0]}{' immarg' if x.startswith('i8') else ''}" for x in given)
+def _call(writer: Writer, name: str, *operands: str) -> str:
+    kinds = (f"{x.split()[0]}{' immarg' if x.startswith('i8') else ''}" for x in operands)
     writer.declare(f"llvm.x86.{name}", f"declare void @llvm.x86.{name}({', '.join(kinds)})")
-    return f"call void @llvm.x86.{name}({', '.join(given)})"
+    return f"call void @llvm.x86.{name}({', '.join(operands)})"
 
 
 def _configure(writer: Writer, shape: Shape) -> str:
@@ -56,4 +56,4 @@ TILES = Tiles(
     multiply=lambda writer, sums, rows, panel: _call(writer, "tdpbf16ps", f"i8 {sums}", f"i8 {rows}", f"i8 {panel}"),
 )
 FEATURES = frozenset({"+amx-tile", "+amx-bf16"})
-"""What a processor needs for them."""
+"""Features of processors with these tiles."""

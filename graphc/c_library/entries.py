@@ -99,7 +99,7 @@ def compile_source(source: Source, changing: Collection[str], choices: Choices) 
         )
     manifest, constants = describe(program, target)
     execution = replace(execution, polls=frozenset()) if choices.threads else execution.alone
-    module = emit_module(program, target, execution, given=True)
+    module = emit_module(program, target, execution, threads_in_table=True)
     return Compiled(source, program, manifest, constants, module, bool(execution.threads.chunked))
 
 

@@ -126,7 +126,7 @@ def test_wrong_inputs():
 
 
 def test_machines_without_a_readable_counter():
-    with pytest.raises(CompileError, match="counter of cycles"):
+    with pytest.raises(CompileError, match="cycle counter"):
         emit_stamped(traced(False)[0].scheduled, target_named("neon"), Execution())
 
 

@@ -1,1 +1,1 @@
-"""CUDA C: scheduled programs of kernels with threads as text, and that text as code."""
+"""CUDA C: scheduled programs of kernels with threads as text, and its compilation."""

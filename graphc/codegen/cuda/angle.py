@@ -67,7 +67,7 @@ GC_DEVICE double gc_reduce_large_rest(double x) { return gc_reduced(x, 1); }
 
 
 def angle_text() -> str:
-    """The functions ``gc_reduce_large`` and ``gc_reduce_large_rest``."""
+    """Return the CUDA text of ``gc_reduce_large`` and ``gc_reduce_large_rest``."""
     values = {
         "WORDS": str(WORDS),
         "TABLE": ", ".join(f"0x{word:x}ull" for word in two_over_pi()),

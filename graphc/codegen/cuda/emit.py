@@ -1,4 +1,4 @@
-"""Kernels with threads as CUDA C: the only place where statements of kernel IR become text for GPUs."""
+"""Kernels with threads as CUDA C: the only code that turns statements of kernel IR into text for GPUs."""
 
 from __future__ import annotations
 
@@ -53,15 +53,15 @@ _WIDE = 2**31
 
 @dataclass(frozen=True)
 class Launch:
-    """How a kernel is started."""
+    """Launch configuration of a kernel."""
 
     symbol: str
     grid: Any
-    """Number of blocks; a size where it depends on some."""
+    """Number of blocks; a size if it depends on dimensions."""
     threads: int
-    """Of a block."""
+    """Threads of a block."""
     dynamic: int = 0
-    """Bytes of shared memory that are given at the launch."""
+    """Bytes of dynamic shared memory."""
 
 
 @dataclass(frozen=True)
@@ -70,21 +70,22 @@ class CudaSource:
 
     text: str
     launches: dict[str, Launch]
-    """By kernel."""
+    """Launch by kernel."""
 
 
 def emit_cuda(program: Program) -> CudaSource:
-    """The kernels of a program, all of which have threads. Raises CompileError for what has no text."""
-    parts, launches = [], {}
+    """Return the kernels of a program, all of which have threads. Raises CompileError for statements without CUDA
+    text."""
+    texts, launches = [], {}
     for number, kernel in enumerate(program.kernels):
         text, launches[kernel.name] = emit_kernel(kernel, f"k{number}_{_identifier(kernel.name)}")
-        parts.append(text)
-    angles = [angle_text()] if any("gc_reduce_large" in part for part in parts) else []
-    return CudaSource("\n".join([PRELUDE, *angles, *parts]), launches)
+        texts.append(text)
+    angles = [angle_text()] if any("gc_reduce_large" in kernel_text for kernel_text in texts) else []
+    return CudaSource("\n".join([PRELUDE, *angles, *texts]), launches)
 
 
 def emit_kernel(kernel: Kernel, symbol: str) -> tuple[str, Launch]:
-    """The text of one kernel, without the prelude, and how it is started."""
+    """Return the text of one kernel, without the prelude, and its launch configuration."""
     writer = _Kernel(kernel, symbol)
     return writer.text(), writer.launch()
 
@@ -94,7 +95,7 @@ def _identifier(name: str) -> str:
 
 
 def _indices(body: tuple[Stmt, ...]) -> Iterator[Index]:
-    """All index expressions of a body."""
+    """Yield all index expressions of a body."""
     for stmt, _ in walk(body):
         if isinstance(stmt, IndexLet | Load | Store):
             yield stmt.index
@@ -107,7 +108,7 @@ def _most(size: Any) -> int:
 
 
 class _Kernel:
-    """Writes one kernel: ``put`` appends a line, ``group`` says whose threads run what is being written."""
+    """Writer of one kernel. ``put`` appends a line; ``group`` is the group of threads that run the current lines."""
 
     def __init__(self, kernel: Kernel, symbol: str):
         self.kernel = kernel
@@ -135,14 +136,14 @@ class _Kernel:
         self.vector: tuple[Axis, int] | None = None
         self.dynamic = 0
         self.slots: dict[str, str] = {}
-        """By private buffer of form a: what its slot is called here."""
+        """Slot of the current round, by private buffer with one element per iteration."""
 
-    # ---- the whole
+    # ---- kernel
 
     def text(self) -> str:
         self._own_buffers()
         self._spread()
-        # NOTE: without a least number of blocks the assembler writes registers to memory to stay within 64 of them.
+        # NOTE: without a minimum number of blocks the assembler spills registers to stay within 64 of them.
         least = ", 1" if any(b.role == "private" for b in self.kernel.buffers) else ""
         head = f'extern "C" __global__ void __launch_bounds__({self.kernel.threads}{least}) {self.symbol}('
         head += f"{self._parameters()}) {{"
@@ -161,10 +162,10 @@ class _Kernel:
 
     def _parameters(self) -> str:
         aliased = "_SHARED" if any(b.role == "inout" for b in self.kernel.buffers) else ""
-        given = [
+        buffers = [
             f"GC_{b.role.upper()}{aliased}({memory_type(b.dtype)}) {self.texts[b.name]}" for b in self.kernel.arguments
         ]
-        return ", ".join([*given, *(f"long long {parameter_of(d)}" for d in dims_of_kernel(self.kernel).values())])
+        return ", ".join([*buffers, *(f"long long {parameter_of(d)}" for d in dims_of_kernel(self.kernel).values())])
 
     def _own_buffers(self) -> None:
         for b in self.kernel.arguments:
@@ -180,11 +181,11 @@ class _Kernel:
             elif b.role == "private":
                 self.put(f"GC_PRIVATE({register_type(b.dtype)}, {self.texts[b.name]}, {self._slots_of(b)});")
             elif b.role not in ARGUMENT_ROLES:
-                raise CompileError(f"@{self.kernel.name}: %{b.name} is {b.role} of a kernel with threads")
+                raise CompileError(f"@{self.kernel.name}: %{b.name} has the role {b.role} in a kernel with threads")
 
     def _fold_type(self, acc: str) -> str:
-        (found,) = [s for s, _ in walk(self.kernel.body) if isinstance(s, Acc) and s.name == acc]
-        return _exchanged(found.dtype)
+        (accumulator,) = [s for s, _ in walk(self.kernel.body) if isinstance(s, Acc) and s.name == acc]
+        return _exchanged(accumulator.dtype)
 
     def _shared(self, b: Buffer, used: int) -> int:
         copies = self.kernel.threads // WARP if self.warps else 1
@@ -198,12 +199,12 @@ class _Kernel:
         return used
 
     def _slots_of(self, b: Buffer) -> int:
-        """Elements of a private buffer that one thread keeps."""
+        """Return the number of a private buffer's elements per thread."""
         together = WARP if self.warps else self.kernel.threads
         return -(-_most(b.size) // together)
 
     def _spread(self) -> None:
-        """The outermost loops, whose iterations have threads of their own."""
+        """Emit the outermost loops, whose iterations run in separate threads."""
         body, self.kind, self.total = self.kernel.body, "block", 1
         (first,) = body if len(body) == 1 else (None,)
         if not isinstance(first, Loop) or first.kind not in SPREAD_KINDS:
@@ -240,7 +241,7 @@ class _Kernel:
         self.put("}")
 
     def define(self, name: Any, dtype: DType | None = None) -> str:
-        """A new name of C for something of the kernel."""
+        """Return a new C name for a name of the kernel."""
         self.count += 1
         stem = name.name if isinstance(name, Axis) else name
         self.names[name] = f"{_identifier(stem)}_{self.count}"
@@ -249,7 +250,7 @@ class _Kernel:
         return self.names[name]
 
     def _axes(self, loops: Sequence[Loop], number: str) -> None:
-        """The axes of flattened loops from the number of an iteration."""
+        """Emit the axes of flattened loops from the number of an iteration."""
         rest = number
         for position, loop in reversed(list(enumerate(loops))):
             extent = self.index.number(loop.axis.extent)
@@ -289,8 +290,8 @@ class _Kernel:
     def index_let(self, stmt: IndexLet) -> None:
         self._value(stmt.name, stmt.dtype, f"({register_type(stmt.dtype)}){self.index.index(stmt.index)}")
 
-    def place(self, buffer: Buffer, index: Index) -> str:
-        """The element of a buffer as C names it."""
+    def element(self, buffer: Buffer, index: Index) -> str:
+        """Return the C expression of a buffer's element."""
         text = self.texts[buffer.name]
         if buffer.role == "private":
             return f"{text}[{self._slot(buffer, index)}]"
@@ -300,19 +301,21 @@ class _Kernel:
         return f"{text}[{at}]"
 
     def _slot(self, buffer: Buffer, index: Index) -> str:
-        """Where a thread keeps an element of a private buffer (see ir.kernel.threads)."""
+        """Return the position of a private buffer's element within its thread (see ir.kernel.threads)."""
         slots = self._slots_of(buffer)
         if buffer.name in self.slots:
             return self.slots[buffer.name]
-        kept = [(atom, factor) for atom, factor in index.terms if not (factor == slots and atom in self._shared_axes)]
-        if len(kept) == len(index.terms) and (slots > 1 or index.terms):
-            raise CompileError(f"@{self.kernel.name}: %{buffer.name}[{index}] is kept by no single thread")
-        if len(kept) == len(index.terms):
+        own_terms = [
+            (atom, factor) for atom, factor in index.terms if not (factor == slots and atom in self._shared_axes)
+        ]
+        if len(own_terms) == len(index.terms) and (slots > 1 or index.terms):
+            raise CompileError(f"@{self.kernel.name}: %{buffer.name}[{index}] does not belong to a single thread")
+        if len(own_terms) == len(index.terms):
             return "0"
-        return self.index.index(Index(tuple(kept), index.constant))
+        return self.index.index(Index(tuple(own_terms), index.constant))
 
     def load(self, stmt: Load) -> None:
-        value = self.place(self.buffers[stmt.buffer], stmt.index)
+        value = self.element(self.buffers[stmt.buffer], stmt.index)
         kind = register_type(stmt.dtype)
         value = f"{value} != 0" if stmt.dtype.kind == "b" else f"({kind}){value}"
         if stmt.guard and stmt.other is not None:
@@ -322,15 +325,15 @@ class _Kernel:
 
     def store(self, stmt: Store) -> None:
         buffer = self.buffers[stmt.buffer]
-        place, value = self.place(buffer, stmt.index), self.ref(stmt.value)
+        target, value = self.element(buffer, stmt.index), self.ref(stmt.value)
         if stmt.combine:
-            old = f"({place} != 0)" if buffer.dtype.kind == "b" else f"({register_type(buffer.dtype)}){place}"
+            old = f"({target} != 0)" if buffer.dtype.kind == "b" else f"({register_type(buffer.dtype)}){target}"
             value = combined(stmt.combine, old, value, buffer.dtype)
         tests = [] if not stmt.guard else [self.index.guard(stmt.guard)]
         if self.group:
             tests.append(f"threadIdx.x % {WARP} == 0" if self.group == "warp" else "threadIdx.x == 0")
         condition = " && ".join(f"({t})" for t in tests if t != "true")
-        self.put(f"{f'if ({condition}) ' if condition else ''}{place} = ({memory_type(buffer.dtype)})({value});")
+        self.put(f"{f'if ({condition}) ' if condition else ''}{target} = ({memory_type(buffer.dtype)})({value});")
 
     def acc(self, stmt: Acc) -> None:
         self.accs[stmt.name] = stmt
@@ -351,38 +354,39 @@ class _Kernel:
         kind = _exchanged(acc.dtype)
         name = self.define(stmt.name, acc.dtype)
         self.count += 1
-        part, other = f"gc_sum_{self.count}", f"gc_other_{self.count}"
-        self.put(f"{kind} {part} = ({kind}){partial};")
-        more = self._more(acc, part, other, kind)
+        local, other = f"gc_sum_{self.count}", f"gc_other_{self.count}"
+        self.put(f"{kind} {local} = ({kind}){partial};")
+        more = self._more(acc, local, other, kind)
         self.open(f"for (int gc_o = {WARP // 2}; gc_o > 0; gc_o >>= 1)")
-        self.put(f"const {kind} {other} = gc_shfl_xor({part}, gc_o);")
+        self.put(f"const {kind} {other} = gc_shfl_xor({local}, gc_o);")
         self.put(more)
         self.close()
         if stmt.over == "block":
-            self._over_warps(part, other, kind, more)
-        total = combined(acc.combine, self.ref(acc.init), f"(({register_type(acc.dtype)}){part})", acc.dtype)
+            self._over_warps(local, other, kind, more)
+        total = combined(acc.combine, self.ref(acc.init), f"(({register_type(acc.dtype)}){local})", acc.dtype)
         self.put(f"const {register_type(acc.dtype)} {name} = {total};")
 
-    def _more(self, acc: Acc, part: str, other: str, kind: str) -> str:
+    def _more(self, acc: Acc, local: str, other: str, kind: str) -> str:
         register = register_type(acc.dtype)
         return (
-            f"{part} = ({kind}){combined(acc.combine, f'(({register}){part})', f'(({register}){other})', acc.dtype)};"
+            f"{local} = ({kind}){combined(acc.combine, f'(({register}){local})', f'(({register}){other})', acc.dtype)};"
         )
 
-    def _over_warps(self, part: str, other: str, kind: str, more: str) -> None:
-        """The sums of the warps, in their order; nobody writes the next ones before all have read these."""
-        parts = f"gc_part_{_identifier(kind)}"
-        self.put(f"if (threadIdx.x % {WARP} == 0) {parts}[threadIdx.x / {WARP}] = {part};")
+    def _over_warps(self, local: str, other: str, kind: str, more: str) -> None:
+        """Combine the sums of the warps in their order. A barrier ensures that no thread writes the next ones before
+        all have read these."""
+        partial_sums = f"gc_part_{_identifier(kind)}"
+        self.put(f"if (threadIdx.x % {WARP} == 0) {partial_sums}[threadIdx.x / {WARP}] = {local};")
         self.put("gc_block_sync();")
-        self.put(f"{part} = {parts}[0];")
+        self.put(f"{local} = {partial_sums}[0];")
         self.open(f"for (int gc_w = 1; gc_w < {self.kernel.threads // WARP}; ++gc_w)")
-        self.put(f"const {kind} {other} = {parts}[gc_w];")
+        self.put(f"const {kind} {other} = {partial_sums}[gc_w];")
         self.put(more)
         self.close()
         self.put("gc_block_sync();")
 
     def prefetch(self, stmt: Prefetch) -> None:
-        """Nothing: other warps run while one waits for memory."""
+        """Emit nothing: other warps run while one waits for memory."""
 
     def barrier(self, stmt: Barrier) -> None:
         self.put("gc_block_sync();" if stmt.over == "block" else "gc_warp_sync();")
@@ -408,64 +412,64 @@ class _Kernel:
         self.close()
 
     def _copies(self, stmt: Loop) -> None:
-        """A loop of a few iterations, written out; what lies side by side in shared memory is read as one, and what is
-        written side by side to an argument is written as one where that is aligned."""
+        """Emit an unrolled loop of a few iterations. Neighbours in shared memory are read as one vector; neighbours of
+        an argument are written as one if aligned."""
         self.open("")
         vectors = self._wide_loads(stmt)
-        kept = self._wide_stores(stmt)
+        arrays = self._wide_stores(stmt)
         for number in range(int(stmt.axis.extent)):
             self.open("")
             self.put(f"const {self.index.type} {self.define(stmt.axis)} = {number};")
             for inner in stmt.body:
                 if isinstance(inner, Load) and inner.name in vectors:
                     self._value(inner.name, inner.dtype, f"{vectors[inner.name]}.{MEMBERS[number]}")
-                elif isinstance(inner, Store) and inner in kept:
-                    self.put(f"{kept[inner]}[{number}] = {self.ref(inner.value)};")
+                elif isinstance(inner, Store) and inner in arrays:
+                    self.put(f"{arrays[inner]}[{number}] = {self.ref(inner.value)};")
                 else:
                     self.body((inner,))
             self.close()
-        for store, values in kept.items():
+        for store, values in arrays.items():
             self._store_wide(store, values, stmt.axis)
         self.close()
 
     def _wide_loads(self, stmt: Loop) -> dict[str, str]:
-        """By the name of a load the vector of what all iterations read."""
+        """Emit vector reads for all iterations; return the vector by the name of the load."""
         shared = {b.name for b in self.kernel.buffers if b.role == "shared" and not self.warps}
         vectors: dict[str, str] = {}
         for load in wide_loads(stmt, shared):
             self.count += 1
             vectors[load.name] = f"gc_vector_{self.count}"
-            place = f"{self.texts[load.buffer]}, {self.index.index(load.index - Index(((stmt.axis, 1),)))}"
-            self.put(f"const auto {vectors[load.name]} = gc_load{stmt.axis.extent}({place});")
+            arguments = f"{self.texts[load.buffer]}, {self.index.index(load.index - Index(((stmt.axis, 1),)))}"
+            self.put(f"const auto {vectors[load.name]} = gc_load{stmt.axis.extent}({arguments});")
         return vectors
 
     def _wide_stores(self, stmt: Loop) -> dict[Store, str]:
-        """By store the array of what all iterations write."""
+        """Declare an array for the values of all iterations of each store; return it by store."""
         fitting = {b.name for b in self.kernel.arguments if stmt.axis.extent in WIDTHS.get(memory_type(b.dtype), ())}
-        kept: dict[Store, str] = {}
+        arrays: dict[Store, str] = {}
         for store in wide_stores(stmt, fitting) if not self.group else ():
             self.count += 1
-            kept[store] = f"gc_values_{self.count}"
+            arrays[store] = f"gc_values_{self.count}"
             kind = memory_type(self.buffers[store.buffer].dtype)
-            self.put(f"{kind} {kept[store]}[{stmt.axis.extent}];")
-        return kept
+            self.put(f"{kind} {arrays[store]}[{stmt.axis.extent}];")
+        return arrays
 
     def _store_wide(self, store: Store, values: str, axis: Axis) -> None:
-        """Writes an array that all iterations have filled."""
+        """Write an array that all iterations have filled."""
         text, count = self.texts[store.buffer], axis.extent
         first = self.index.index(store.index - Index(((axis, 1),)))
         kind = memory_type(self.buffers[store.buffer].dtype).replace(" ", "")
         test = self.index.guard(store.guard) if store.guard else "true"
         self.open("" if test == "true" else f"if ({test})")
-        whole = f"make_{kind}{count}({', '.join(f'{values}[{i}]' for i in range(count))})"
-        self.put(f"if (gc_is_aligned({text})) gc_store{count}({text}, {first}, ({whole}));")
+        vector = f"make_{kind}{count}({', '.join(f'{values}[{i}]' for i in range(count))})"
+        self.put(f"if (gc_is_aligned({text})) gc_store{count}({text}, {first}, ({vector}));")
         self.put(f"else {{ {' '.join(f'{text}[{first} + {i}] = {values}[{i}];' for i in range(count))} }}")
         self.close()
 
     _shared_axes: frozenset[Axis] = frozenset()
 
     def _shared_loop(self, stmt: Loop) -> None:
-        """Loops whose iterations the threads of the group share."""
+        """Emit loops whose iterations are shared by the threads of the group."""
         loops, inside = chain_of(stmt)
         total = prod(loop.axis.extent for loop in loops)
         together = WARP if stmt.kind == "lane" else self.kernel.threads
@@ -474,14 +478,14 @@ class _Kernel:
         number, kind = f"gc_i_{self.count}", self.index.type
         group, self.group = self.group, ""
         axes, self._shared_axes = self._shared_axes, frozenset(loop.axis for loop in loops)
-        kept = self._kept(loops, inside)
-        if kept:
+        private_buffers = self._kept(loops, inside)
+        if private_buffers:
             rounds = -(-_most(total) // together)
             self.put("#pragma unroll")
             self.open(f"for (int gc_round = 0; gc_round < {rounds}; ++gc_round)")
             self.put(f"const {kind} {number} = gc_round * {together} + {me};")
             self.open(f"if ({number} < {self.index.number(total)})")
-            self.slots = dict.fromkeys(kept, "gc_round")
+            self.slots = dict.fromkeys(private_buffers, "gc_round")
         elif not is_size(total) and total <= together:
             self.put(f"const {kind} {number} = {me};")
             self.open("" if total == together else f"if ({number} < {self.index.number(total)})")
@@ -490,13 +494,13 @@ class _Kernel:
         self._axes(loops, number)
         self.body(inside)
         self.close()
-        if kept:
+        if private_buffers:
             self.close()
             self.slots = {}
         self.group, self._shared_axes = group, axes
 
     def _kept(self, loops: Sequence[Loop], inside: tuple[Stmt, ...]) -> list[str]:
-        """Private buffers of which iterations touch the element of their own number."""
+        """Return the private buffers whose iterations access the element of their own number."""
         number, step = Index(), 1
         for loop in reversed(loops):
             number, step = number + Index(((loop.axis, step),)), step * loop.axis.extent
@@ -506,7 +510,7 @@ class _Kernel:
 
 
 def _exchanged(dtype: DType) -> str:
-    """The type in which lanes hand on a value: at least 32 bits."""
+    """Return the type in which lanes exchange a value: at least 32 bits."""
     return "int" if dtype.kind == "b" or dtype.bits < 32 else register_type(dtype)
 
 

@@ -14,12 +14,12 @@ from graphc.ir.kernel.statements import Guard
 
 
 def parameter_of(dimension: Dimension) -> str:
-    """The parameter of a kernel that says what a dimension is; names may have letters that C does not take."""
+    """Return the kernel parameter for a dimension; its name may have letters that C does not accept."""
     return "n_" + "".join(c if c.isascii() and (c.isalnum() or c == "_") else f"u{ord(c):x}_" for c in dimension.name)
 
 
 def size_text(size: Any) -> str:
-    """A number, or a size as an expression of type long long."""
+    """Return a number, or a size as an expression of type long long."""
     if not is_size(size):
         return integer(int(size), True)
     return f"({' + '.join(_term(monomial, factor) for monomial, factor in size.terms)})"
@@ -39,7 +39,7 @@ def _atom(atom: Atom) -> str:
 
 
 def reach(index: Index) -> int:
-    """The largest magnitude that any part of an index can have while it is computed from left to right."""
+    """Return the largest magnitude of any partial sum of an index, computed from left to right."""
     most, inside = _magnitude(index.constant), 0
     for atom, factor in index.terms:
         most += _magnitude(factor) * max(map(_magnitude, bounds(Index(((atom, 1),)))))
@@ -53,7 +53,7 @@ def _magnitude(value: Any) -> int:
 
 
 class IndexWriter:
-    """Writes indices in one integer type, given what axes and run-time terms are called."""
+    """Writes indices in one integer type, with the names of axes and run-time terms."""
 
     def __init__(self, wide: bool, names: Mapping[Any, str]):
         self.wide = wide
@@ -62,20 +62,20 @@ class IndexWriter:
         """Texts by axis, and by name of a run-time term."""
 
     def number(self, value: Any) -> str:
-        """A number or a size in the type of indices."""
+        """Return a number or a size in the type of indices."""
         if is_size(value):
             return size_text(value) if self.wide else f"(int){size_text(value)}"
         return integer(int(value), self.wide)
 
     def index(self, index: Index) -> str:
-        """The value of an index expression."""
-        parts = [self._product(atom, factor) for atom, factor in index.terms]
-        if index.constant or not parts:
-            parts.append(self.number(index.constant))
-        return parts[0] if len(parts) == 1 else f"({' + '.join(parts)})"
+        """Return the value of an index expression."""
+        summands = [self._product(atom, factor) for atom, factor in index.terms]
+        if index.constant or not summands:
+            summands.append(self.number(index.constant))
+        return summands[0] if len(summands) == 1 else f"({' + '.join(summands)})"
 
     def guard(self, guard: Guard) -> str:
-        """The conjunction of some bounds, evaluated from left to right; those that always hold are left out."""
+        """Return the conjunction of bounds, evaluated from left to right, without those that always hold."""
         tests = []
         for bound in guard:
             low, high = bounds(bound.index)
@@ -105,6 +105,6 @@ class IndexWriter:
         return f"{verb}<{self.type}>({operand}, {divisor})"
 
     def _quotient(self, operand: str, operator: str, divisor: str) -> str:
-        """Of what is not negative: unsigned, which takes fewer instructions."""
+        """Return a quotient or remainder of a non-negative operand: unsigned, which takes fewer instructions."""
         unsigned = "unsigned long long" if self.wide else "unsigned"
         return f"({self.type})(({unsigned}){operand} {operator} ({unsigned}){divisor})"

@@ -1,7 +1,8 @@
-"""CUDA C to code for GPUs by NVRTC, which needs neither a GPU nor its driver.
+"""Compilation of CUDA C by NVRTC, which needs neither a GPU nor its driver.
 
 The library is that of ``pip install nvidia-cuda-nvrtc``, of CUDA_HOME, or of the system. Products and sums are never
-contracted (``--fmad=false``): kernels say where they mean one operation, and give the numbers that they give on a CPU.
+contracted (``--fmad=false``): kernels state where a multiply-add is one operation, and give the same numbers as on a
+CPU.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from graphc.base.errors import CompileError
 from graphc.base.installation import install_command
 
 OPTIONS = ("--std=c++17", "--fmad=false")
-"""What the compiler is told besides the architecture."""
+"""Compiler options besides the architecture."""
 _KERNEL = re.compile(r"Compiling entry function '(\w+)'")
 _STACK = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 _USED = re.compile(r"Used (\d+) registers(.*)")
@@ -30,16 +31,16 @@ _SHARED = re.compile(r"(\d+) bytes smem")
 
 @dataclass(frozen=True)
 class Resources:
-    """What a kernel takes, as the assembler says."""
+    """Resource use of a kernel, reported by the assembler."""
 
     registers: int
-    """Of each thread."""
+    """Registers per thread."""
     shared: int
-    """Bytes of shared memory that it declares, of each block."""
+    """Bytes of declared shared memory per block."""
     spilled: int
-    """Bytes that do not fit the registers and are written to memory and read again, of each thread."""
+    """Bytes of spilled registers per thread."""
     stack: int
-    """Bytes of memory of each thread."""
+    """Bytes of stack per thread."""
 
 
 @dataclass(frozen=True)
@@ -48,23 +49,23 @@ class Cubin:
 
     image: bytes
     kernels: dict[str, Resources]
-    """By symbol."""
+    """Resources by symbol."""
 
 
 def compile_cubin(text: str, arch: str = "sm_90") -> Cubin:
-    """Code of CUDA C for an architecture such as ``sm_90a``; raises CompileError with what the compiler says."""
+    """Return the code of CUDA C for an architecture such as ``sm_90a``; raises CompileError with the compiler's log."""
     image, log = _compiled(text, (f"-arch={arch}", "--ptxas-options=-v"), "CUBIN")
     return Cubin(image, resources(log))
 
 
 def compile_ptx(text: str, arch: str = "compute_90") -> str:
-    """The assembly text of CUDA C for a virtual architecture."""
+    """Return the PTX of CUDA C for a virtual architecture."""
     return _compiled(text, (f"-arch={arch}",), "PTX")[0].rstrip(b"\0").decode()
 
 
 def resources(log: str) -> dict[str, Resources]:
-    """What the kernels take, read from the assembler's log."""
-    found: dict[str, Resources] = {}
+    """Return the resource use of the kernels in the assembler's log."""
+    kernels: dict[str, Resources] = {}
     symbol, stack, spilled = "", 0, 0
     for line in log.splitlines():
         if entry := _KERNEL.search(line):
@@ -73,13 +74,13 @@ def resources(log: str) -> dict[str, Resources]:
             stack, spilled = int(frame[1]), int(frame[2]) + int(frame[3])
         elif (used := _USED.search(line)) and symbol:
             shared = _SHARED.search(used[2])
-            found[symbol] = Resources(int(used[1]), int(shared[1]) if shared else 0, spilled, stack)
-    return found
+            kernels[symbol] = Resources(int(used[1]), int(shared[1]) if shared else 0, spilled, stack)
+    return kernels
 
 
 @cache
 def version() -> tuple[int, int]:
-    """Version of NVRTC; raises CompileError where it is not there."""
+    """Return the version of NVRTC; raises CompileError if it is not installed."""
     major, minor = ctypes.c_int(), ctypes.c_int()
     library = _library()
     _check(library, library.nvrtcVersion(ctypes.byref(major), ctypes.byref(minor)))
@@ -88,10 +89,10 @@ def version() -> tuple[int, int]:
 
 def _compiled(text: str, options: Sequence[str], kind: str) -> tuple[bytes, str]:
     library, program = _library(), ctypes.c_void_p()
-    given = [option.encode() for option in (*OPTIONS, *options)]
+    arguments = [option.encode() for option in (*OPTIONS, *options)]
     _check(library, library.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"graphc.cu", 0, None, None))
     try:
-        status = library.nvrtcCompileProgram(program, len(given), (ctypes.c_char_p * len(given))(*given))
+        status = library.nvrtcCompileProgram(program, len(arguments), (ctypes.c_char_p * len(arguments))(*arguments))
         log = _bytes(library, program, "ProgramLog").rstrip(b"\0").decode(errors="replace")
         if status:
             arch = " ".join(options)
@@ -104,9 +105,9 @@ def _compiled(text: str, options: Sequence[str], kind: str) -> tuple[bytes, str]
 def _bytes(library: Any, program: ctypes.c_void_p, what: str) -> bytes:
     size = ctypes.c_size_t()
     _check(library, getattr(library, f"nvrtcGet{what}Size")(program, ctypes.byref(size)))
-    found = ctypes.create_string_buffer(size.value)
-    _check(library, getattr(library, f"nvrtcGet{what}")(program, found))
-    return found.raw
+    buffer = ctypes.create_string_buffer(size.value)
+    _check(library, getattr(library, f"nvrtcGet{what}")(program, buffer))
+    return buffer.raw
 
 
 def _check(library: Any, status: int) -> None:
@@ -123,17 +124,17 @@ def _name(library: Any, status: int) -> str:
 def _library() -> Any:
     for folder in _folders():
         for path in sorted(folder.glob("libnvrtc.so*"), key=lambda p: len(p.name)):
-            if (found := _loaded(path, folder)) is not None:
-                return found
+            if (library := _loaded(path, folder)) is not None:
+                return library
     name = find_library("nvrtc")
     if name:
         return ctypes.CDLL(name)
     remedy = f"install NVRTC: {install_command('cuda')}, or set CUDA_HOME"
-    raise CompileError("the CUDA compiler NVRTC is not there", remedy=remedy)
+    raise CompileError("the CUDA compiler NVRTC is not installed", remedy=remedy)
 
 
 def _loaded(path: Path, folder: Path) -> Any:
-    """The library, and before it the one that it opens by name."""
+    """Load the library that NVRTC opens by name, then NVRTC; return None if that fails."""
     open_all: Callable[[Path], Any] = lambda p: ctypes.CDLL(str(p), mode=ctypes.RTLD_GLOBAL)  # noqa: E731
     try:
         for builtins in folder.glob("libnvrtc-builtins.so*"):
@@ -144,7 +145,7 @@ def _loaded(path: Path, folder: Path) -> Any:
 
 
 def _folders() -> Iterator[Path]:
-    """Where the library may lie, the wheel first."""
+    """Yield the possible folders of the library, the wheel's first."""
     spec = importlib.util.find_spec("nvidia")
     for root in spec.submodule_search_locations or () if spec else ():
         for folder in ("cu13", "cuda_nvrtc"):

@@ -1,7 +1,8 @@
-"""The device functions that every CUDA text begins with, the same numbers on a GPU and in emulated kernels.
+"""Device functions at the start of every CUDA text, with the same results on a GPU and in emulated kernels.
 
-Where GC_EMULATE is defined, ``shim/gc_emulate.h`` stands before the text and has its own meaning of parameters, shared
-and private arrays, vectors and of what threads do together; everything behind that is the same text for both."""
+With GC_EMULATE, ``shim/gc_emulate.h`` precedes the text and redefines parameters, shared and private arrays, vectors
+and thread cooperation. Everything after it is the same text for both.
+"""
 
 from __future__ import annotations
 
@@ -118,4 +119,4 @@ GC_DEVICE int gc_dot4(int a, int b) {
 }
 GC_DEVICE float gc_nibble(int a) { return (float)((int)((unsigned)a << 28) >> 28); }
 """
-"""Written so that a compiler for GPUs and one for CPUs take it without any header."""
+"""Written for compilers for GPUs and CPUs alike, without any header."""

@@ -19,24 +19,24 @@ _FUNCTIONS = {
 
 
 def expression(op: str, args: Sequence[str], types: Sequence[DType], result: DType) -> str:
-    """``op(args)``; raises CompileError for an operation that CUDA C has no text for."""
+    """Return ``op(args)``; raises CompileError for an operation without CUDA C text."""
     if op in _SPECIAL:
         return _SPECIAL[op](args, types, result)
     if op in _COMPARE:
         return f"({args[0]} {_COMPARE[op]} {args[1]})"
-    found = _of_floats(op, args, result) if result.kind == "f" else _of_integers(op, args, result)
-    if found is None:
+    text = _of_floats(op, args, result) if result.kind == "f" else _of_integers(op, args, result)
+    if text is None:
         raise CompileError(f"CUDA C has no text for {op} of {types[0]}")
-    return found
+    return text
 
 
 def function(name: str, dtype: DType) -> str:
-    """A function of the math library for a float."""
+    """Return a function of the math library for a float."""
     return f"GC_FN({name}{'f' if dtype.bits == 32 else ''})"
 
 
 def combined(combine: str, a: str, b: str, dtype: DType) -> str:
-    """What an accumulator holds after a value was added to it."""
+    """Return the value of an accumulator after adding a value."""
     return expression(combine, (a, b), (dtype, dtype), dtype)
 
 
@@ -77,12 +77,12 @@ def _of_integers(op: str, args: Sequence[str], result: DType) -> str | None:
 
 
 def _extreme(op: str) -> Callable[[Sequence[str], Sequence[DType], DType], str]:
-    def found(args: Sequence[str], types: Sequence[DType], result: DType) -> str:
+    def text(args: Sequence[str], types: Sequence[DType], result: DType) -> str:
         if result.kind == "b":
             return f"({args[0]} {'||' if op == 'max' else '&&'} {args[1]})"
         return f"gc_{op}<{register_type(result)}>({args[0]}, {args[1]})"
 
-    return found
+    return text
 
 
 def _select(args: Sequence[str], types: Sequence[DType], result: DType) -> str:

@@ -1,26 +1,29 @@
-"""Copies between arrays of any strides, as CUDA C: the one text that no kernel of a program leads to."""
+"""Strided copies between arrays as CUDA C: the only kernels that no program generates."""
 
 from __future__ import annotations
 
 from graphc.codegen.cuda.prelude import PRELUDE
 
 RANK = 6
-"""Most axes that do not lie as one with their neighbours."""
+"""Maximum number of axes after merging contiguous ones."""
 THREADS = 256
-"""Threads of a block, each of which moves one element."""
+"""Threads of a block; each moves one element."""
 TYPES = {1: "unsigned char", 2: "unsigned short", 4: "unsigned", 8: "unsigned long long"}
-"""What elements are moved as, by their bytes."""
+"""Type of the moved elements, by their bytes."""
 
 
 def symbol(itemsize: int) -> str:
-    """The kernel for elements of so many bytes. Its parameters: the lowest element of the source and of the target; how
-    many elements lie from there on; the number of elements, and where the first one lies in both; and for each of RANK
-    axes, outermost first, its size and its strides in the source and the target, in elements."""
+    """Return the symbol of the kernel for elements of ``itemsize`` bytes.
+
+    Its parameters: the lowest element of the source and of the target; the numbers of elements from there on; the
+    number of elements to copy, and the offsets of the first one in both; and for each of RANK axes, outermost first,
+    its size and its strides in source and target, in elements.
+    """
     return f"gc_strided_copy_{itemsize}"
 
 
 def strided_copies() -> str:
-    """The text of all kernels."""
+    """Return the text of all kernels."""
     return PRELUDE + "".join(_kernel(itemsize, name) for itemsize, name in TYPES.items())
 
 

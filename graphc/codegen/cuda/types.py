@@ -1,4 +1,4 @@
-"""Element types and literals of kernels as CUDA C writes them."""
+"""Element types and literals of kernels in CUDA C."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ _UNSIGNED = {8: "unsigned char", 16: "unsigned short", 32: "unsigned", 64: "unsi
 
 
 def register_type(dtype: DType) -> str:
-    """The type of a scalar."""
+    """Return the type of a scalar."""
     return _C[dtype.name]
 
 
 def memory_type(dtype: DType) -> str:
-    """The type of an element of a buffer: a bool is a byte."""
+    """Return the type of an element of a buffer: a bool is a byte."""
     return "unsigned char" if dtype.kind == "b" else _C[dtype.name]
 
 
 def unsigned_type(dtype: DType) -> str:
-    """The unsigned type of the same width, in which sums and products wrap around."""
+    """Return the unsigned type of the same width, in which sums and products wrap around."""
     return _UNSIGNED[dtype.bits]
 
 
 def literal(const: Const) -> str:
-    """A constant; floats by their bits, so that no rounding is involved."""
+    """Return a constant; floats by their bits, to avoid rounding."""
     dtype, value = const.dtype, const.value
     if dtype.kind == "b":
         return "true" if value else "false"
@@ -47,7 +47,7 @@ def literal(const: Const) -> str:
 
 
 def integer(value: int, wide: bool) -> str:
-    """A number as an int, or as a long long where it is ``wide``; the least one has no literal of its own."""
+    """Return a number as an int, or as a long long if it is ``wide``; the lowest one has no literal."""
     suffix = "ll" if wide else ""
     if value in (-(2**31), -(2**63)):
         return f"({value + 1}{suffix} - 1)"

@@ -1,4 +1,4 @@
-"""Neighbouring elements read or written as one: 8 or 16 bytes of a vector loop that start at a multiple of these."""
+"""Vector accesses: 8 or 16 aligned bytes of a vector loop, read or written at once."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from graphc.ir.kernel.index import Axis, Index, axes_of
 from graphc.ir.kernel.statements import Load, Loop, Store, walk
 
 MEMBERS = "xyzw"
-"""What CUDA calls the elements of a vector."""
+"""CUDA's names of the elements of a vector."""
 WIDTHS = {"float": (2, 4), "int": (2, 4), "double": (2,), "long long": (2,)}
-"""Elements that the prelude's vectors have, by the type of an element."""
+"""Lengths of the prelude's vectors, by element type."""
 
 
 def wide_loads(loop: Loop, aligned: Collection[str]) -> list[Load]:
-    """The loads of a vector loop that read all its elements at once from buffers that are ``aligned`` to 16 bytes and
-    that the loop does not write."""
+    """Return the loads of a vector loop that read all its elements at once, from buffers ``aligned`` to 16 bytes that
+    the loop does not write."""
     written = {s.buffer for s, _ in walk(loop.body) if isinstance(s, Store)}
     return [
         s
@@ -32,8 +32,11 @@ def wide_loads(loop: Loop, aligned: Collection[str]) -> list[Load]:
 
 
 def wide_stores(loop: Loop, buffers: Collection[str]) -> list[Store]:
-    """The stores of a vector loop that write all its elements to some of these ``buffers``, one store to each and no
-    load behind it, where one condition holds for all of them, from a multiple of their number on."""
+    """Return the stores of a vector loop that write all its elements to some of these ``buffers``.
+
+    Each is the only store to its buffer, with no load after it and one condition for all elements, and starts at a
+    multiple of their number.
+    """
     accesses = [s for s, _ in walk(loop.body) if isinstance(s, Load | Store)]
     return [
         s
@@ -49,7 +52,7 @@ def wide_stores(loop: Loop, buffers: Collection[str]) -> list[Store]:
 
 
 def is_vector(index: Index, axis: Axis) -> bool:
-    """Whether the iterations along an axis touch neighbours, the first one at a multiple of their number."""
+    """Return whether the iterations along an axis access neighbours, the first at a multiple of their number."""
     rest = index - Index(((axis, 1),))
     numbers = (rest.constant, *(factor for _, factor in rest.terms))
     plain = index.coefficient(axis) == 1 and axis not in axes_of(rest)

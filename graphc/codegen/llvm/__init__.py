@@ -1,1 +1,1 @@
-"""Scheduled programs to LLVM text and from there to object code; nothing is decided here."""
+"""Scheduled programs to LLVM text, and from there to object code. Scheduling decisions are made elsewhere."""

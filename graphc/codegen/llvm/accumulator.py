@@ -1,4 +1,4 @@
-"""Accumulators of kernels in LLVM: a register per unrolled copy, carried through loops as phis, folded when read."""
+"""Accumulators of kernels in LLVM: a register per unrolled copy, carried through loops as phis, reduced when read."""
 
 from __future__ import annotations
 
@@ -20,31 +20,31 @@ Key = tuple[tuple[int, ...], int]
 
 @dataclass
 class Spread:
-    """Over how many registers an accumulator is spread by lane loops between its declaration and its updates."""
+    """Number of registers over which an accumulator is spread by lane loops between its declaration and its updates."""
 
     copies: int = 1
     lanes: int = 0
     running: bool = False
-    """Whether it is read in the loop over lanes that updates it: each lane then sees what came up to it."""
+    """Whether it is read in the loop over lanes that updates it. Each lane then sees the prefix up to itself."""
 
 
 @dataclass
 class Accumulator:
-    """An accumulator that is alive."""
+    """A live accumulator."""
 
     dtype: DType
     combine: str
     init: str
-    """Register or literal of the initial value (scalar or vector, as declared); empty when it is the identity."""
+    """Register or literal of the initial value (scalar or vector, as declared); empty for the identity."""
     axes: tuple[Axis, ...]
     """Unrolled axes around the declaration."""
     lanes: int
     """Lanes at the declaration (0: scalar)."""
     spread: Spread
     registers: dict[Key, str] = field(default_factory=dict)
-    """Of one that runs: the value after the last lane, in every lane."""
+    """For a running accumulator, the value after the last lane, in every lane."""
     prefixes: dict[Key, str] = field(default_factory=dict)
-    """Of one that runs: the value after each lane of the vector axis ``along``."""
+    """For a running accumulator, the value after each lane of the vector axis ``along``."""
     along: Axis | None = None
 
     @property
@@ -54,12 +54,13 @@ class Accumulator:
 
 
 def next_power_of_two(n: int) -> int:
-    """The smallest power of two that is at least ``n``."""
+    """Return the smallest power of two that is at least ``n``."""
     return 1 << max(0, n - 1).bit_length()
 
 
 def analyse(kernel: Kernel) -> tuple[dict[str, Spread], dict[Axis, int]]:
-    """(spread of accumulators, lanes of vector axes). Vector loops that update one accumulator get equal lanes."""
+    """Return the spread of accumulators, and the lanes of vector axes. Vector loops that update one accumulator get
+    equal lanes."""
     declared: dict[str, tuple[Loop, ...]] = {}
     spreads: dict[str, Spread] = {}
     lanes = {
@@ -68,7 +69,7 @@ def analyse(kernel: Kernel) -> tuple[dict[str, Spread], dict[Axis, int]]:
         if isinstance(s, Loop) and s.kind == "vector"
     }
     shared: dict[str, list[Axis]] = {}
-    seen: dict[str, list[Axis]] = {}
+    read_along: dict[str, list[Axis]] = {}
     for stmt, loops in walk(kernel.body):
         if isinstance(stmt, Acc):
             declared[stmt.name] = loops
@@ -80,17 +81,17 @@ def analyse(kernel: Kernel) -> tuple[dict[str, Spread], dict[Axis, int]]:
             shared.setdefault(stmt.acc, []).extend(loop.axis for loop in inside if loop.kind == "vector")
         elif isinstance(stmt, Read):
             inside = loops[len(declared[stmt.acc]) :]
-            seen.setdefault(stmt.acc, []).extend(loop.axis for loop in inside if loop.kind == "vector")
+            read_along.setdefault(stmt.acc, []).extend(loop.axis for loop in inside if loop.kind == "vector")
     shared = {name: axes for name, axes in shared.items() if axes}
     _equalize(lanes, list(shared.values()))
     for name, axes in shared.items():
         spreads[name].lanes = lanes[axes[0]]
-        spreads[name].running = not set(axes).isdisjoint(seen.get(name, []))
+        spreads[name].running = not set(axes).isdisjoint(read_along.get(name, []))
     return spreads, lanes
 
 
 def _equalize(lanes: dict[Axis, int], groups: list[list[Axis]]) -> None:
-    """Gives the axes of each group the most lanes that one of them has, until nothing changes."""
+    """Give the axes of each group the most lanes that one of them has, until nothing changes."""
     changed = True
     while changed:
         changed = False
@@ -101,23 +102,22 @@ def _equalize(lanes: dict[Axis, int], groups: list[list[Axis]]) -> None:
 
 
 def sums_in_order(kernel: Kernel, spreads: dict[str, Spread]) -> frozenset[str]:
-    """The accumulators that would be spread, and for which it matters in which order terms are combined; none of them
-    is spread any more. Raises CompileError where a loop at run time stands inside of lanes or copies, so that terms
-    would come in another order than they are written."""
-    found: set[str] = set()
+    """Return the accumulators that would be spread and whose order of terms matters, and undo their spread. Raises
+    CompileError for a run-time loop inside lanes or copies, which would change the order of the terms."""
+    names: set[str] = set()
     declared: dict[str, tuple[Loop, ...]] = {}
     for stmt, loops in walk(kernel.body):
         if isinstance(stmt, Acc):
             declared[stmt.name] = loops
             spread = spreads[stmt.name]
             if stmt.dtype.kind not in "iub" and (spread.lanes or spread.copies > 1):
-                found.add(stmt.name)
+                names.add(stmt.name)
                 spreads[stmt.name] = Spread()
-        elif isinstance(stmt, Update) and stmt.acc in found:
+        elif isinstance(stmt, Update) and stmt.acc in names:
             kinds = [loop.kind in ("unroll", "vector") for loop in loops[len(declared[stmt.acc]) :]]
             if kinds != sorted(kinds):
-                raise CompileError(f"@{kernel.name}: terms of {stmt.acc} are combined in another order than is written")
-    return frozenset(found)
+                raise CompileError(f"@{kernel.name}: terms of {stmt.acc} are combined in another order than written")
+    return frozenset(names)
 
 
 class AccumulatorWriter:
@@ -128,7 +128,7 @@ class AccumulatorWriter:
         self.scalar = scalar
 
     def combine(self, op: str, a: str, b: str, dtype: DType, lanes: int) -> str:
-        """``op(a, b)``; bool ``add`` is or, ``mul`` is and."""
+        """Emit ``op(a, b)``; bool ``add`` is or, ``mul`` is and."""
         if dtype.kind == "b":
             op = {"add": "or", "mul": "and", "max": "or", "min": "and"}.get(op, op)
         return self.scalar.emit(op, [a, b], [dtype, dtype], dtype, lanes)
@@ -136,7 +136,7 @@ class AccumulatorWriter:
     def start(
         self, acc: Accumulator, coordinates: list[tuple[int, ...]], init: Callable[[tuple[int, ...]], str]
     ) -> None:
-        """Fills the registers with the initial value; extra copies and lanes start from the identity."""
+        """Fill the registers with the initial value; extra copies and lanes start from the identity."""
         neutral = splat_literal(identity(acc.combine, acc.dtype), acc.width)
         spread = not acc.spread.running and (acc.spread.copies > 1 or bool(acc.spread.lanes))
         for c in coordinates:
@@ -145,14 +145,14 @@ class AccumulatorWriter:
                 acc.registers[c, extra] = neutral if spread else first
 
     def fold(self, acc: Accumulator, c: tuple[int, ...], init: str) -> str:
-        """The value of one declared copy: extra copies and lanes combined in a tree, then the initial value."""
-        parts = [acc.registers[c, extra] for extra in range(acc.spread.copies)]
+        """Return the value of one declared copy: extra copies and lanes combined in a tree, then the initial value."""
+        values = [acc.registers[c, extra] for extra in range(acc.spread.copies)]
         if acc.spread.running:
-            return self.function.line(f"extractelement {register_type(acc.dtype, acc.width)} {parts[0]}, i64 0")
-        while len(parts) > 1:
-            pairs = [parts[i : i + 2] for i in range(0, len(parts), 2)]
-            parts = [self.combine(acc.combine, *p, acc.dtype, acc.width) if len(p) == 2 else p[0] for p in pairs]
-        value = parts[0]
+            return self.function.line(f"extractelement {register_type(acc.dtype, acc.width)} {values[0]}, i64 0")
+        while len(values) > 1:
+            pairs = [values[i : i + 2] for i in range(0, len(values), 2)]
+            values = [self.combine(acc.combine, *p, acc.dtype, acc.width) if len(p) == 2 else p[0] for p in pairs]
+        value = values[0]
         if acc.spread.lanes:
             value = self.fold_lanes(acc.combine, value, acc.dtype, acc.spread.lanes)
         if (acc.spread.copies > 1 or acc.spread.lanes) and init != splat_literal(
@@ -162,25 +162,25 @@ class AccumulatorWriter:
         return value
 
     def run(self, acc: Accumulator, key: Key, value: str, along: Axis) -> None:
-        """Combines the lanes of a value one after the other, in a logarithmic number of steps."""
+        """Emit the prefix combination over the lanes of a value, in a logarithmic number of steps."""
         f, lanes, kind = self.function, acc.width, register_type(acc.dtype, acc.width)
         neutral = splat_literal(identity(acc.combine, acc.dtype), lanes)
         step = 1
         while step < lanes:
-            # NOTE: upper halves get the last lane of lower ones; shifts of all lanes would take slower shuffles.
-            places = ", ".join(f"i32 {i // step * step - 1 if i & step else lanes}" for i in range(lanes))
-            moved = f.line(f"shufflevector {kind} {value}, {kind} {neutral}, <{lanes} x i32> <{places}>")
+            # NOTE: upper halves get the last lane of lower ones; shifting all lanes would take slower shuffles.
+            picks = ", ".join(f"i32 {i // step * step - 1 if i & step else lanes}" for i in range(lanes))
+            moved = f.line(f"shufflevector {kind} {value}, {kind} {neutral}, <{lanes} x i32> <{picks}>")
             value = self.combine(acc.combine, moved, value, acc.dtype, lanes)
             step *= 2
         last = ", ".join([f"i32 {lanes - 1}"] * lanes)
         total = f.line(f"shufflevector {kind} {value}, {kind} poison, <{lanes} x i32> <{last}>")
         acc.along = along
         acc.prefixes[key] = self.combine(acc.combine, acc.registers[key], value, acc.dtype, lanes)
-        # NOTE: the next vector waits for this one operation only.
+        # NOTE: the next vector depends on this one operation only.
         acc.registers[key] = self.combine(acc.combine, acc.registers[key], total, acc.dtype, lanes)
 
     def add_in_order(self, acc: Accumulator, old: str, value: str, lanes: int, used: int) -> str:
-        """``old`` combined with the first lanes of a value, one after the other."""
+        """Combine ``old`` with the first lanes of a value, one after the other."""
         kind = register_type(acc.dtype, lanes)
         for i in range(used if lanes else 1):
             term = self.function.line(f"extractelement {kind} {value}, i64 {i}") if lanes else value
@@ -188,7 +188,7 @@ class AccumulatorWriter:
         return old
 
     def fold_lanes(self, op: str, value: str, dtype: DType, lanes: int) -> str:
-        """All lanes combined by halving, a fixed order."""
+        """Combine all lanes by halving, a fixed order."""
         f = self.function
         while lanes > 1:
             kind, half = register_type(dtype, lanes), lanes // 2

@@ -1,7 +1,7 @@
-"""LLVM text of the reduction of large f64 angles: a function that works on single lanes only where one is large.
+"""LLVM text of the range reduction of large f64 angles; it works on single lanes only if one is large.
 
-The 53 bits of an angle are multiplied by those 192 bits of 2/pi that leave out whole turns (Payne and Hanek, 1983);
-what lies behind the point, as a sum of two numbers, times pi/2 is the angle that is left.
+The 53 bits of an angle are multiplied by those 192 bits of 2/pi that leave out whole turns (Payne and Hanek, 1983). The
+fraction, as a sum of two numbers, times pi/2 is the reduced angle.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _ATTRIBUTES = 'nounwind noinline "frame-pointer"="none"'
 
 
 def declare_reduction(name: str, lanes: int, declare: Callable[[str, Item], None]) -> str:
-    """Makes sure that the function of one part for so many lanes (0: a scalar) is in the module; returns its name."""
+    """Add the function of one part for ``lanes`` lanes (0: a scalar) to the module; return its name."""
     words = ", ".join(f"i64 {word - (1 << 64) if word >> 63 else word}" for word in two_over_pi())
     declare(_TABLE, f"@{_TABLE} = internal constant [{WORDS} x i64] [{words}]")
     declare("llvm.fma.f64", "declare double @llvm.fma.f64(double, double, double)")
@@ -37,7 +37,7 @@ def declare_reduction(name: str, lanes: int, declare: Callable[[str, Item], None
 
 
 def _vector_function(name: str, scalar: str, lanes: int) -> Function:
-    """Zeros, unless some lane is large."""
+    """Return the vector function: zeros, unless some lane is large."""
     kind = f"<{lanes} x double>"
     lines = [
         f"  %size = call {kind} @llvm.fabs.v{lanes}f64({kind} %x)",
@@ -66,7 +66,7 @@ def _double(value: float) -> str:
 
 
 class _Writer:
-    """Lines of one function, each of which gives a value."""
+    """Lines of one function, each with a result."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -77,17 +77,17 @@ class _Writer:
         return name
 
     def float(self, op: str, a: str, b: str | float) -> str:
-        """A sum, difference or product of doubles."""
+        """Append a sum, difference or product of doubles."""
         return self(f"{op} double {a}, {_double(b) if isinstance(b, float) else b}")
 
     def sum(self, a: str, b: str) -> tuple[str, str]:
-        """The rounded sum and what it lacks; ``a`` is the larger one, or 0."""
+        """Append a sum; return it rounded, and its rounding error. ``a`` is the larger operand, or 0."""
         total = self.float("fadd", a, b)
         return total, self.float("fsub", b, self.float("fsub", total, a))
 
 
-def _scalar_function(name: str, part: int) -> Function:
-    """The encoded angle, or its rest, of a large number; 0 of another one."""
+def _scalar_function(name: str, index: int) -> Function:
+    """Return the scalar function: the encoded angle, or its rest, of a large number; 0 for others."""
     w = _Writer()
     w.lines = [
         "  %size = call double @llvm.fabs.f64(double %x)",
@@ -100,8 +100,8 @@ def _scalar_function(name: str, part: int) -> Function:
     turns, high, low = _behind_the_point(w, *_product(w))
     r, rest = _times_half_pi(w, high, low)
     negative = w("fcmp olt double %x, 0.0")
-    result = w(f"select i1 {negative}, double {w(f'fneg double {(r, rest)[part]}')}, double {(r, rest)[part]}")
-    if part == 0:
+    result = w(f"select i1 {negative}, double {w(f'fneg double {(r, rest)[index]}')}, double {(r, rest)[index]}")
+    if index == 0:
         signed = w(f"select i1 {negative}, i64 {w(f'sub i64 0, {turns}')}, i64 {turns}")
         exponent = w(f"shl i64 {w(f'and i64 {signed}, 3')}, {52 + QUADRANT_BITS}")
         bits = w(f"add i64 {w(f'bitcast double {result} to i64')}, {exponent}")
@@ -112,7 +112,7 @@ def _scalar_function(name: str, part: int) -> Function:
 
 
 def _product(w: _Writer) -> tuple[str, str, str]:
-    """Three words of the angle in quarter turns modulo 4: the point lies behind the first two bits."""
+    """Return three words of the angle in quarter turns modulo 4: the binary point is after the first two bits."""
     bits = w("bitcast double %size to i64")
     exponent = w(f"lshr i64 {bits}, 52")
     mantissa = w(f"or i64 {w(f'and i64 {bits}, {2**52 - 1}')}, {2**52}")
@@ -134,7 +134,7 @@ def _product(w: _Writer) -> tuple[str, str, str]:
 
 
 def _behind_the_point(w: _Writer, f0: str, f1: str, f2: str) -> tuple[str, str, str]:
-    """The nearest whole number of quarter turns, and what is left as a sum of two numbers from -1/2 to 1/2."""
+    """Return the nearest whole number of quarter turns, and the remainder from -1/2 to 1/2 as a sum of two numbers."""
     turns = w(f"lshr i64 {w(f'add i64 {f0}, {1 << 61}')}, 62")
     g0 = w(f"call i64 @llvm.fshl.i64(i64 {f0}, i64 {f1}, i64 2)")
     g1 = w(f"call i64 @llvm.fshl.i64(i64 {f1}, i64 {f2}, i64 2)")
@@ -152,7 +152,7 @@ def _behind_the_point(w: _Writer, f0: str, f1: str, f2: str) -> tuple[str, str, 
 
 
 def _times_half_pi(w: _Writer, high: str, low: str) -> tuple[str, str]:
-    """The product of a sum of two numbers and pi/2 as one."""
+    """Return the product of a sum of two numbers and pi/2, as such a sum."""
     first = w.float("fmul", high, _HALF_PI[0])
     factor, negated = _double(_HALF_PI[0]), w(f"fneg double {first}")
     exact = w(f"call double @llvm.fma.f64(double {high}, double {factor}, double {negated})")

@@ -1,4 +1,4 @@
-"""LLVM text to bytes: object code and assembly."""
+"""LLVM text to object code and assembly."""
 
 from __future__ import annotations
 
@@ -31,28 +31,29 @@ def _parse(text: str, target: Target, quick: bool = False) -> tuple[binding.Modu
 
 
 def build_object(module: Module | str, target: Target, quick: bool = False) -> bytes:
-    """Relocatable object code of a module, or of one given as LLVM text; raises CompileError when LLVM refuses it.
+    """Return relocatable object code of a module, or of LLVM text; raises CompileError when LLVM refuses it.
 
-    A large module is built in parts by several threads (see object_archive for what they become), one that is given as
-    text in one piece. ``quick`` code is built in a tenth of the time and not optimised."""
-    parts = [module] if isinstance(module, str) else split_module(module)
-    workers = min(len(parts), _threads())
+    Several threads build a large module in parts (see object_archive for the result), but LLVM text in one piece.
+    ``quick`` code builds in a tenth of the time and is not optimised.
+    """
+    texts = [module] if isinstance(module, str) else split_module(module)
+    workers = min(len(texts), _threads())
     if workers == 1:
-        return join_objects([_build(part, target, quick) for part in parts])
+        return join_objects([_build(text, target, quick) for text in texts])
     with ThreadPoolExecutor(workers) as pool:
-        return join_objects(list(pool.map(lambda part: _build(part, target, quick), parts)))
+        return join_objects(list(pool.map(lambda text: _build(text, target, quick), texts)))
 
 
 def _threads() -> int:
-    wanted = config.read().compile_threads
-    return wanted or (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+    count = config.read().compile_threads
+    return count or (len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
 
 
 def _build(text: str, target: Target, quick: bool) -> bytes:
     with _lock:
         module, machine = _parse(text, target, quick)
-    # NOTE: llvmlite lets one thread at a time into LLVM. What has its own context and target machine may be emitted at
-    # the same time as others, so the function is called without that lock.
+    # NOTE: llvmlite lets one thread at a time into LLVM. Modules with their own context and target machine may be
+    # emitted concurrently, so this call bypasses llvmlite's lock.
     emit = getattr(binding.ffi.lib, "_lib", binding.ffi.lib).LLVMPY_TargetMachineEmitToMemory
     with section(), binding.ffi.OutputString() as error:
         buffer = emit(machine, module, 1, error)
@@ -69,17 +70,17 @@ def _build(text: str, target: Target, quick: bool) -> bytes:
 
 
 def emit_assembly(text: str, target: Target) -> str:
-    """Assembly of a module given as LLVM text."""
+    """Return the assembly of a module given as LLVM text."""
     with _lock:
         module, machine = _parse(text, target)
         return machine.emit_assembly(module)
 
 
 def assemble(assembly: str, target: Target) -> bytes:
-    """Object code of assembly for the architecture of this machine; raises CompileError for others, of which llvmlite
-    reads none, and where LLVM refuses it."""
+    """Return object code of assembly for the architecture of this machine. Raises CompileError for others, because
+    llvmlite only has the native assembly parser, and when LLVM refuses the assembly."""
     if architecture(target) != architecture(host_target()):
-        raise CompileError(f"assembly of {architecture(target)} is not read on this machine")
+        raise CompileError(f"this machine cannot assemble code for {architecture(target)}")
     lines = (line.translate(_ESCAPED) for line in assembly.splitlines())
     text = "\n".join([f'target triple = "{target.triple}"', *(f'module asm "{line}"' for line in lines), ""])
     with _lock:
@@ -88,4 +89,4 @@ def assemble(assembly: str, target: Target) -> bytes:
 
 
 _ESCAPED = str.maketrans({"\\": "\\5C", '"': "\\22", "\t": "\\09"})
-"""How LLVM text writes what ends or begins something in its strings."""
+"""Escapes of special characters in LLVM strings."""

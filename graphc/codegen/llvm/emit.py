@@ -1,4 +1,4 @@
-"""One scheduled kernel as an LLVM function: the only place where statements of kernel IR become instructions."""
+"""One scheduled kernel as an LLVM function: the only code that turns statements of kernel IR into instructions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from graphc.codegen.llvm.module import Function, Item, Parameter
 from graphc.codegen.llvm.scalar import ScalarEmitter, register_type, splat_literal
 from graphc.codegen.llvm.share import ShareWriter
 from graphc.codegen.llvm.sizes import register_of
-from graphc.codegen.llvm.strided import Place, merge_spans
+from graphc.codegen.llvm.strided import Pattern, merge_spans
 from graphc.codegen.llvm.tiles import TileWriter
 from graphc.codegen.machine.target import Target
 from graphc.codegen.schedule.contraction.match import FACTORS, PRODUCTS
@@ -52,11 +52,12 @@ def emit_kernel(
     chunking: Chunking | None = None,
     non_temporal: frozenset[str] = frozenset(),
 ) -> Function:
-    """The function ``void @name(ptr, ...)`` of a scheduled kernel; the functions that it calls are
-    added to ``declarations``. Arguments are the kernel's buffers in order, scratch included, and the named dimensions
-    on which it depends, in order of name; with ``chunking`` also the number of the chunk to run and the number of
-    chunks. With ``non_temporal`` (see memory.non_temporal) it is ``@name.streamed``, for buffers that start at a cache
-    line."""
+    """Return the function ``void @name(ptr, ...)`` of a scheduled kernel, and add its callees to ``declarations``.
+
+    Its parameters are the kernel's buffers in order, scratch included, and its named dimensions, by name. With
+    ``chunking`` the number of the chunk and the number of chunks follow. With ``non_temporal`` (see
+    memory.non_temporal) it is ``@name.streamed``, for buffers that start at a cache line.
+    """
     if kernel.host >= 0:
         return emit_host(kernel)
     emitter = KernelEmitter(chunking.kernel if chunking else kernel, target, declarations, chunking)
@@ -65,13 +66,13 @@ def emit_kernel(
 
 
 HOST = "graphc_host"
-"""Symbol that programs with host calls import: a pointer to ``void (i64 number, ptr addresses)``, which calls the
-Python function of that number on the buffers at these addresses (see runtime.host_calls)."""
+"""Symbol that programs with host calls import: a pointer to ``void (i64 number, ptr addresses)``. It calls the Python
+function ``number`` on the buffers at these addresses (see runtime.host_calls)."""
 
 
 def emit_host(kernel: Kernel) -> Function:
-    """A kernel that is a Python function: the addresses of its buffers in a row, and the call. Its first result, the
-    token, says that it has failed until whoever serves it says otherwise, also where Ctrl-C comes before that."""
+    """Return a kernel that calls a Python function with an array of its buffers' addresses. Its first result, the
+    token, signals failure until the server of the call clears it, also if Ctrl-C comes before that."""
     count = len(kernel.buffers)
     lines = [f"  %addresses = alloca [{count} x ptr], align 8"]
     for i in range(count):
@@ -85,13 +86,13 @@ def emit_host(kernel: Kernel) -> Function:
 
 
 def non_temporal_name(kernel: str) -> str:
-    """The function of a kernel with non-temporal stores."""
+    """Return the name of a kernel's function with non-temporal stores."""
     return f"{kernel}.streamed"
 
 
 class KernelEmitter:
-    """Walks a kernel. A ``vector`` or ``unroll`` loop emits no loop: its body is emitted once, and every value that
-    depends on the axis exists once per lane or copy (so loops inside are shared by all copies: unroll and jam)."""
+    """Emitter of a kernel. A ``vector`` or ``unroll`` loop emits no loop: its body is emitted once, and every value
+    that depends on the axis exists once per lane or copy. All copies share the loops inside (unroll and jam)."""
 
     def __init__(self, kernel: Kernel, target: Target, declarations: dict[str, Item], chunking: Chunking | None = None):
         self.kernel = kernel
@@ -112,7 +113,7 @@ class KernelEmitter:
         self.unroll: list[Axis] = []
 
     def emit(self) -> Function:
-        """The function."""
+        """Emit the kernel and return its function."""
         parameters: list[Parameter] = []
         for i, buffer in enumerate(self.kernel.buffers):
             self.memory.buffers[buffer.name] = (buffer, f"%b{i}")
@@ -137,37 +138,37 @@ class KernelEmitter:
         )
 
     def value(self, name: str) -> LaneValue:
-        """The emitted form of an SSA scalar."""
+        """Return the emitted form of an SSA scalar."""
         return self.values[name]
 
     def operand(self, ref: Ref) -> LaneValue | Const:
-        """The emitted form of an operand."""
+        """Return the emitted form of an operand."""
         return ref if isinstance(ref, Const) else self.values[ref]
 
     def copies(self, axes: Iterable[Axis]) -> Iterator[tuple[tuple[int, ...], Coordinates]]:
-        """(key, coordinates) of every copy along ``axes``."""
+        """Yield (key, coordinates) of every copy along ``axes``."""
         ordered = tuple(axes)
         for c in product(*(range(a.extent) for a in ordered)):
             yield c, dict(zip(ordered, c, strict=True))
 
     def used_axes(self, refs: Iterable[Ref], indices: Iterable[Index] = ()) -> tuple[Axis, ...]:
-        """Unrolled axes that values or index expressions depend on, outermost first."""
-        found: set[Axis] = set()
+        """Return the unrolled axes that values or index expressions depend on, outermost first."""
+        axes_used: set[Axis] = set()
         for ref in refs:
             if isinstance(ref, str):
-                found.update(self.values[ref].axes)
+                axes_used.update(self.values[ref].axes)
         for index in indices:
             for atom in atoms(index):
                 if isinstance(atom, Dynamic):
-                    found.update(self.values[atom.name].axes)
+                    axes_used.update(self.values[atom.name].axes)
                 else:
-                    found.add(atom)
-        return tuple(a for a in self.unroll if a in found)
+                    axes_used.add(atom)
+        return tuple(a for a in self.unroll if a in axes_used)
 
     # ---- statements
 
     def body(self, statements: tuple[Stmt, ...]) -> None:
-        """Emits statements in order."""
+        """Emit statements in order."""
         before = self.memory.spans
         if self.memory.vector is not None:
             self.memory.spans = merge_spans(self._strided_reads(statements))
@@ -175,8 +176,8 @@ class KernelEmitter:
             _EMIT[type(stmt)](self, stmt)
         self.memory.spans = before
 
-    def _strided_reads(self, statements: tuple[Stmt, ...]) -> Iterator[tuple[Place, int, int]]:
-        """What the statements read at short strides from buffers that do not change."""
+    def _strided_reads(self, statements: tuple[Stmt, ...]) -> Iterator[tuple[Pattern, int, int]]:
+        """Yield the short-stride reads of the statements from constant buffers."""
         for stmt in statements:
             if not isinstance(stmt, Load) or stmt.guard or self.kernel.buffer(stmt.buffer).role != "in":
                 continue
@@ -188,7 +189,7 @@ class KernelEmitter:
                     yield read
 
     def let(self, stmt: Let) -> None:
-        """A scalar operation."""
+        """Emit a scalar operation."""
         if stmt.name in self.products:
             return
         args = [self.operand(a) for a in stmt.args]
@@ -198,11 +199,11 @@ class KernelEmitter:
         types = [a.dtype for a in args]
         for c, at in self.copies(axes):
             registers = [self.function.widen(a, at, lanes) for a in args]
-            result.parts[c] = self.scalar.emit(stmt.op, registers, types, stmt.dtype, lanes)
+            result.registers[c] = self.scalar.emit(stmt.op, registers, types, stmt.dtype, lanes)
         self.values[stmt.name] = result
 
     def index_let(self, stmt: IndexLet) -> None:
-        """An index as a value."""
+        """Emit an index as a value."""
         axes = self.used_axes((), (stmt.index,))
         vector = self.memory.vector
         lanes = vector.lanes if vector and self.memory.varies(stmt.index) else 0
@@ -210,16 +211,16 @@ class KernelEmitter:
         for c, at in self.copies(axes):
             index = self.memory.fix(stmt.index, at)
             if lanes:
-                result.parts[c] = self.memory.vector_index(index, at, stmt.dtype)
+                result.registers[c] = self.memory.vector_index(index, at, stmt.dtype)
                 continue
             register = self.memory.scalar_index(index, at)
             if stmt.dtype.bits != 64 and register.startswith("%"):
                 register = self.function.line(f"trunc i64 {register} to {register_type(stmt.dtype)}")
-            result.parts[c] = register
+            result.registers[c] = register
         self.values[stmt.name] = result
 
     def load(self, stmt: Load) -> None:
-        """A load; one instruction per copy that differs."""
+        """Emit a load, one instruction per different copy."""
         axes = self.used_axes((), (stmt.index, *(b.index for b in stmt.guard)))
         result = LaneValue(stmt.dtype, axes, 0, depth=self.function.depth)
         across = None if stmt.guard else self.memory.transposed_axis(stmt.index, axes)
@@ -232,14 +233,14 @@ class KernelEmitter:
             return
         loaded = {c: load(stmt.buffer, stmt.index, stmt.guard, stmt.other, at) for c, at in self.copies(axes)}
         result.lanes = max(lanes for _, lanes in loaded.values())
-        for c, (register, lanes) in loaded.items():  # of x[(lane + 4 * copy) // 5] one copy may not vary by lane
+        for c, (register, lanes) in loaded.items():  # one copy of x[(lane + 4 * copy) // 5] may not vary by lane
             wide = result.lanes and not lanes
-            result.parts[c] = self.function.splat(register, stmt.dtype, result.lanes) if wide else register
+            result.registers[c] = self.function.splat(register, stmt.dtype, result.lanes) if wide else register
         self.values[stmt.name] = result
 
     def _load_late(self, stmt: Load, result: LaneValue) -> None:
-        """A load of which each copy is emitted where it is multiplied: of a block with nearly as many sums as there are
-        registers, no other copies are to be held at that time."""
+        """Record a load whose copies are emitted where they are multiplied. A block with nearly as many sums as
+        registers has no room for other copies."""
         indices = (stmt.index, *(b.index for b in stmt.guard))
         varies = any(self.memory.varies(self.memory.fix(i, at)) for i in indices for _, at in self.copies(result.axes))
         result.lanes = self.memory.vector.lanes if self.memory.vector and varies else 0
@@ -252,17 +253,17 @@ class KernelEmitter:
         self.values[stmt.name] = result
 
     def _load_transposed(self, stmt: Load, across: Axis, result: LaneValue) -> None:
-        """All copies along ``across`` at once: rows are read along it and transposed in registers."""
-        place = result.axes.index(across)
+        """Load all copies along ``across`` at once: rows are read along it and transposed in registers."""
+        position = result.axes.index(across)
         for c, at in self.copies(a for a in result.axes if a != across):
             columns = self.memory.load_transposed(stmt.buffer, stmt.index, across, at)
             result.lanes = len(columns)
             for i, register in enumerate(columns):
-                result.parts[(*c[:place], i, *c[place:])] = register
+                result.registers[(*c[:position], i, *c[position:])] = register
         self.values[stmt.name] = result
 
     def store(self, stmt: Store) -> None:
-        """A store, plain or combining."""
+        """Emit a store, plain or combining."""
         indices = (stmt.index, *(b.index for b in stmt.guard))
         axes = self.used_axes((stmt.value,), indices)
         value = self.operand(stmt.value)
@@ -282,7 +283,7 @@ class KernelEmitter:
             self.memory.store(stmt.buffer, stmt.index, stmt.guard, register, at)
 
     def _store_together(self, stmt: Store, value: LaneValue | Const, axes: tuple[Axis, ...], lanes: int) -> bool:
-        """Stores all copies along an axis at once, where lanes lie apart and these copies between them or in rows."""
+        """Store all copies along an axis at once, if they fill the gaps between strided lanes or form rows."""
         memory = self.memory
         between = memory.interleaved_axis(stmt.index, axes)
         across = between or memory.row_axis(stmt.index, axes)
@@ -295,12 +296,12 @@ class KernelEmitter:
         return True
 
     def prefetch(self, stmt: Prefetch) -> None:
-        """A hint; one instruction per copy that differs."""
+        """Emit a prefetch, one instruction per different copy."""
         for _, at in self.copies(self.used_axes((), (stmt.index,))):
             self.memory.prefetch(stmt.buffer, stmt.index, at)
 
     def _check_combining(self, stmt: Store, axes: tuple[Axis, ...]) -> None:
-        """Lanes of a combining store must hit different elements, and no copy may be left out."""
+        """Raise CompileError unless lanes of a combining store hit different elements and every copy stores."""
         vector = self.memory.vector
         if set(axes) != set(self.unroll) or (vector and not self.memory.access(stmt.index).stride):
             raise CompileError(f"@{self.kernel.name}: a combining store to %{stmt.buffer} cannot be vectorised")
@@ -308,7 +309,7 @@ class KernelEmitter:
     # ---- accumulators
 
     def acc(self, stmt: Acc) -> None:
-        """Declares an accumulator."""
+        """Declare an accumulator."""
         vector = self.memory.vector
         lanes = vector.lanes if vector else 0
         acc = Accumulator(stmt.dtype, stmt.combine, "", tuple(self.unroll), lanes, self.spreads[stmt.name])
@@ -320,7 +321,7 @@ class KernelEmitter:
         self.live[stmt.name] = acc
 
     def update(self, stmt: Update) -> None:
-        """Combines a value into the registers of an accumulator."""
+        """Combine a value into the registers of an accumulator."""
         acc = self.live[stmt.acc]
         extra = [a for a in self.unroll if a not in acc.axes]
         vector = self.memory.vector
@@ -341,7 +342,7 @@ class KernelEmitter:
             acc.registers[key] = new
 
     def _add_in_order(self, acc: Accumulator, value: Ref, at: Coordinates) -> None:
-        """Combines what lanes hold one after the other: computed side by side, rounded as it is written."""
+        """Combine the lanes of a value one after the other: computed in parallel, rounded in the written order."""
         key, vector = (tuple(at[a] for a in acc.axes), 0), self.memory.vector
         lanes = vector.lanes if vector is not None and not acc.lanes else 0
         register, used = self.function.widen(self.operand(value), at, lanes or acc.lanes), lanes
@@ -377,23 +378,23 @@ class KernelEmitter:
         return self.accumulators.combine(acc.combine, old, register, acc.dtype, acc.width)
 
     def read(self, stmt: Read) -> None:
-        """The present value of an accumulator."""
+        """Emit the present value of an accumulator."""
         acc = self.live[stmt.acc]
         vector = self.memory.vector
         if vector is not None and acc.along == vector.axis:
-            parts = {c: register for (c, _), register in acc.prefixes.items()}
-            self.values[stmt.name] = LaneValue(acc.dtype, acc.axes, acc.width, parts, depth=self.function.depth)
+            prefixes = {c: register for (c, _), register in acc.prefixes.items()}
+            self.values[stmt.name] = LaneValue(acc.dtype, acc.axes, acc.width, prefixes, depth=self.function.depth)
             return
         result = LaneValue(acc.dtype, acc.axes, acc.lanes, depth=self.function.depth)
         for c, at in self.copies(acc.axes):
             init = self.function.widen(self.operand(self.inits[stmt.acc]), at, acc.lanes)
-            result.parts[c] = self.accumulators.fold(acc, c, init)
+            result.registers[c] = self.accumulators.fold(acc, c, init)
         self.values[stmt.name] = result
 
     # ---- loops
 
     def loop(self, stmt: Loop) -> None:
-        """A lane loop, an unrolled loop, or a loop at run time."""
+        """Emit a lane loop, an unrolled loop, or a run-time loop."""
         if stmt.axis.extent == 0:
             return
         if stmt.kind == "vector":
@@ -410,9 +411,9 @@ class KernelEmitter:
             self._run_time_loop(stmt)
 
     def _lane_loop(self, stmt: Loop) -> None:
-        """All lanes at once; nothing where none is used."""
+        """Emit all lanes at once; nothing for an empty loop."""
         lanes, extent = self.lanes[stmt.axis], stmt.axis.extent
-        if is_size(extent) and lanes == 1:  # 0 or 1: there is one lane, or none
+        if is_size(extent) and lanes == 1:  # an extent of 0 or 1
             self._run_time_loop(Loop(stmt.axis, "serial", stmt.body))
             return
         if is_size(extent) and not self._has_lanes(extent, lanes):
@@ -430,13 +431,13 @@ class KernelEmitter:
         self.memory.vector = None
 
     def _has_lanes(self, extent: Any, lanes: int) -> bool:
-        """Whether an extent is not 0 here, as it never is or as a loop around runs no time then."""
+        """Return whether an extent is positive here: always, or because a loop around it runs zero times otherwise."""
         around = [scope.axis.extent for scope in self.function.scopes if scope.axis is not None]
         return bounds(extent)[0] > 0 or any(extent == e or (extent + (lanes - 1)) // lanes == e for e in around)
 
     def _copied(self, stmt: Loop) -> bool:
-        """Emits a lane loop that only copies a square block, from rows along unrolled copies to rows along the lanes;
-        False when it is no such loop."""
+        """Emit a lane loop that only transposes a square block, from rows along unrolled copies to rows along the
+        lanes. Return False for other loops."""
         load, store = stmt.body if len(stmt.body) == 2 else (None, None)
         if not isinstance(load, Load) or not isinstance(store, Store) or store.value != load.name or not self.unroll:
             return False
@@ -471,14 +472,14 @@ class KernelEmitter:
             acc.registers[key] = register
 
     def _end(self, stmt: Loop) -> str:
-        """How often a loop runs, where that is not its extent."""
+        """Return the number of iterations if it is not the extent, else an empty string."""
         if not stmt.until:
             return ""
         last = self.values[stmt.until]
         if last.lanes or last.axes:
-            raise CompileError(f"@{self.kernel.name}: {stmt.axis} ends at several places")
+            raise CompileError(f"@{self.kernel.name}: the end of {stmt.axis} varies between copies or lanes")
         extent = self.function.sizes.value(stmt.axis.extent)
-        least = self.scalar.emit("max", [last.parts[()], "0"], [int64, int64], int64, 0)
+        least = self.scalar.emit("max", [last.registers[()], "0"], [int64, int64], int64, 0)
         return self.scalar.emit("min", [least, extent], [int64, int64], int64, 0)
 
 
@@ -490,7 +491,7 @@ def _flat(digits: list[tuple[int, int]]) -> int:
 
 
 def _fusable_products(kernel: Kernel) -> dict[str, Let]:
-    """Products that are only added to one accumulator: emitted as fused multiply-add."""
+    """Return the products that are only added to one accumulator, to be emitted as fused multiply-adds."""
     uses: Counter[str] = Counter()
     products: dict[str, Let] = {}
     added: set[str] = set()
@@ -511,18 +512,18 @@ def _fusable_products(kernel: Kernel) -> dict[str, Let]:
 
 
 def _read_where_multiplied(kernel: Kernel, products: Mapping[str, Let]) -> frozenset[str]:
-    """Loads of what does not change that are used by products of their own body only, which are added there."""
+    """Return the loads of constant data that only products of the same body use, which are added there."""
     uses: Counter[str] = Counter()
-    found: Counter[str] = Counter()
+    products_of: Counter[str] = Counter()
     for stmt, _ in walk(kernel.body):
         uses.update(r for r in operands_of(stmt) if isinstance(r, str))
         if isinstance(stmt, Loop):
-            found.update(_multiplied(stmt.body, kernel, products))
-    return frozenset(name for name, count in found.items() if uses[name] == count)
+            products_of.update(_multiplied(stmt.body, kernel, products))
+    return frozenset(name for name, count in products_of.items() if uses[name] == count)
 
 
 def _multiplied(body: tuple[Stmt, ...], kernel: Kernel, products: Mapping[str, Let]) -> Iterator[str]:
-    """Once for each use: the loads of a body in its products that are added in it. Nothing is stored meanwhile."""
+    """Yield the loads of a body that its added products use, once per use. A body with stores has none."""
     if any(isinstance(s, Store) for s in body):
         return
     loads = {s.name for s in body if isinstance(s, Load) and kernel.buffer(s.buffer).role == "in"}

@@ -1,4 +1,4 @@
-"""The native entry of a program: one function that calls its kernels in order over one table of addresses."""
+"""Native entry of a program: a function that calls its kernels in order over one table of addresses."""
 
 from __future__ import annotations
 
@@ -20,37 +20,35 @@ from graphc.ir.kernel.statements import Call, Program, Storage, aligned
 
 ENTRY = "graphc_entry"
 """Symbol of ``void graphc_entry(ptr table)``. The table holds the address of each bound storage, that of the arena, the
-size (i64) of each dimension that is known at run time, in the order of their names, and what programs with polls or
-stamps have as their last word."""
+size (i64) of each run-time dimension by name, and the last word of programs with polls or stamps."""
 THREADS = "graphc_threads"
-"""Symbol that programs with work for several threads import: {address of graphc_pool_run, threads that a call may use,
-nanoseconds for which they spin}, see codegen.llvm.thread_pool. The first is not read while the second is 1."""
+"""Symbol that programs with work for several threads import: {address of graphc_pool_run, number of threads of a call,
+nanoseconds to spin}, see codegen.llvm.thread_pool. Programs read the first only if the second is more than 1."""
 INTERRUPT = "graphc_interrupt"
 """Symbol that programs with polls (see threads.polls) import: eight bytes with the numbers of the signals that came
-during the call, 0 where there were none. Their table has one more word, behind all others: ARMED where the caller
-wants to be interrupted, which becomes the number of the poll plus CUT where the program ended early, having written to
-nothing but its outputs and its arena."""
+during the call, else 0. Their table has one more word at its end. It is ARMED if the caller accepts interruption. It
+becomes the number of the poll plus CUT if the program ended early, having written to its outputs and its arena only."""
 ARMED, CUT = 1, 2
 LOOK = "graphc_look"
-"""Name of the function that looks at the signals and sets the last word of the table."""
+"""Name of the function that checks the signals and sets the last word of the table."""
 _SIGINT, _ONES, _HIGHS = 2, int("01" * 8, 16), int("80" * 8, 16)
 WORK = "graphc_work"
 """Name of the function that runs one chunk of a program: see graphc_pool_run."""
 
 
 def bound_storages(program: Program) -> list[Storage]:
-    """Storages that a call binds, in the order of the table: arguments, outputs, constants."""
+    """Return the storages that a call binds, in the order of the table: arguments, outputs, constants."""
     return [s for s in program.storages if s.cls != "temp" and not s.alias]
 
 
 def emit_stamped(program: Program, target: Target, execution: Execution, each: bool = True) -> Module:
-    """As ``emit_module``, for one thread, with the processor's cycle counter written down around the call of each
-    kernel, or without ``each`` around all of them together. What was begun before a stamp is done when it is taken.
-    Raises CompileError for machines whose counter programs may not read."""
+    """Return a module as ``emit_module`` does, for one thread, with readings of the cycle counter around the call of
+    each kernel, or without ``each`` around all of them together. A stamp waits for all earlier instructions. Raises
+    CompileError for machines whose programs cannot read the counter."""
     if not target.cycle_fence:
         raise CompileError(
             f"calls cannot be timed one by one on {target.triple}",
-            remedy="a machine whose programs may read its counter of cycles",
+            remedy="time calls on a machine whose programs may read the cycle counter",
         )
     stamps = Stamps(target.cycle_fence, each)
     declarations: dict[str, Item] = dict(stamps.declarations)
@@ -58,16 +56,20 @@ def emit_stamped(program: Program, target: Target, execution: Execution, each: b
 
 
 def emit_program(program: Program, target: Target, execution: Execution) -> str:
-    """The text of ``emit_module``."""
+    """Return the text of ``emit_module``."""
     return emit_module(program, target, execution).text
 
 
-def emit_module(program: Program, target: Target, execution: Execution, given: bool = False) -> Module:
-    """All kernels and the entry. The program must be scheduled and its memory planned; ``execution`` is what the
-    schedule decided for it. A program with work for several threads needs the symbol THREADS; with ``given`` the last
-    word of its table is the address of such a record in its place, and it has no polls."""
+def emit_module(program: Program, target: Target, execution: Execution, threads_in_table: bool = False) -> Module:
+    """Return all kernels and the entry.
+
+    The program must be scheduled and its memory planned; ``execution`` is the schedule's decision for it. A program
+    with work for several threads needs the symbol THREADS. With ``threads_in_table`` the last word of its table is the
+    address of such a record instead, and it has no polls.
+    """
     declarations: dict[str, Item] = {}
-    return _module(target, declarations, _functions(program, target, execution, declarations, given=given))
+    functions = _functions(program, target, execution, declarations, threads_in_table=threads_in_table)
+    return _module(target, declarations, functions)
 
 
 def _functions(
@@ -76,9 +78,9 @@ def _functions(
     execution: Execution,
     declarations: dict[str, Item],
     stamps: Stamps | None = None,
-    given: bool = False,
+    threads_in_table: bool = False,
 ) -> list[Item]:
-    """Kernels and the entry."""
+    """Return the kernels and the entry."""
     functions: list[Item] = []
     for kernel in program.kernels:
         chunking, non_temporal = execution.threads.chunked.get(kernel.name), execution.non_temporal.get(kernel.name)
@@ -91,7 +93,10 @@ def _functions(
         functions += [_INTERRUPT, _LOOK]
     if any(kernel.host >= 0 for kernel in program.kernels):
         functions.append(f"@{HOST} = external global ptr\n")
-    return [*functions, *_EntryWriter(program, execution, target.line_bytes, declarations, stamps, given).emit()]
+    return [
+        *functions,
+        *_EntryWriter(program, execution, target.line_bytes, declarations, stamps, threads_in_table).emit(),
+    ]
 
 
 def _module(target: Target, declarations: dict[str, Item], functions: list[Item]) -> Module:
@@ -102,7 +107,7 @@ def _module(target: Target, declarations: dict[str, Item], functions: list[Item]
 
 
 def _spaced(items: Sequence[Item]) -> list[Item]:
-    """The items with a blank line after every function."""
+    """Return the items with a blank line after every function."""
     return [p for item in items for p in ((item, "") if isinstance(item, Function) else (item,))]
 
 
@@ -113,8 +118,9 @@ _THREADS = f"@{THREADS} = external global {{ ptr, i64, i64 }}\n"
 def _start(
     table: Parameter, most: int, scratch: str, parts: str, head: Sequence[str], record: str = f"@{THREADS}"
 ) -> Function:
-    """The entry of a program that threads share, no more than ``parts`` if given; ``head`` computes the registers
-    ``scratch`` and ``parts``, where they depend on the sizes of a call. ``record`` is where that of THREADS lies."""
+    """Return the entry of a program that threads share, at most ``parts`` of them if given. ``head`` computes the
+    registers ``scratch`` and ``parts``, if they depend on the sizes of a call. ``record`` is the address of the record
+    of THREADS."""
     allowed = "%allowed" if parts else "%count"
     body = "\n".join(["entry:", *head, ""] if head else [])
     body += f"""\
@@ -155,7 +161,7 @@ out:
 
 
 _INTERRUPT = f"@{INTERRUPT} = external global i64\n"
-# A byte of the signals is SIGINT where one of %x is 0, which shows in %found (Warren, Hacker's Delight, section 6-1).
+# A byte of the signals is SIGINT if one of %x is 0, which %found detects (Warren, Hacker's Delight, section 6-1).
 _LOOK = Function(
     LOOK,
     (("ptr", "%word"), ("i64", "%cut")),
@@ -180,9 +186,9 @@ out:
 
 
 CALLS = "graphc_calls"
-"""Names of the functions that hold the calls of a long program begin so."""
+"""Prefix of the functions that hold the calls of a long program."""
 _ARGUMENTS = 1024
-"""About how many arguments the calls of such a function have together."""
+"""Approximate number of arguments of the calls of such a function together."""
 
 
 def _function(name: str, parameters: Sequence[Parameter], lines: Sequence[str]) -> Function:
@@ -198,23 +204,23 @@ class _EntryWriter:
         line: int,
         declarations: dict[str, Item],
         stamps: Stamps | None = None,
-        given: bool = False,
+        threads_in_table: bool = False,
     ):
         self.program = program
         self.line = line
         """Bytes of a cache line."""
         self.polls = execution.polls
         self.dims = tuple(dims_of_program(program).values())
-        """Of which the sizes follow the addresses in the table."""
+        """Dimensions whose sizes follow the addresses in the table."""
         self.last = len(bound_storages(program)) + 1 + len(self.dims)
-        """The number of the table's last word."""
+        """Index of the table's last word."""
         self.sizes = SizeWriter(self.declare)
-        """Of the function that is being written."""
+        """Sizes of the current function."""
         self.declarations = declarations
         self.table: Parameter = (f"ptr noalias nocapture{'' if self.polls else ' readonly'}", "%table")
         self.non_temporal = execution.non_temporal
         self.stamps = stamps
-        self.given = given
+        self.threads_in_table = threads_in_table
         """Whether the last word of the table is the address of the record of THREADS."""
         self.threads = execution.threads
         self.kernels = {k.name: k for k in program.kernels}
@@ -223,28 +229,27 @@ class _EntryWriter:
         self.bound = {s.name: i for i, s in enumerate(bound_storages(program))}
         temporaries = (s for s in program.storages if s.cls == "temp" and not s.alias)
         self.temporaries = {s.name: (i, s.offset) for i, s in enumerate(temporaries)}
-        """Numbers and offsets in the arena."""
+        """Numbers, and offsets in the arena."""
         self.names = {name: f"%s{i}" for name, i in self.bound.items()}
         """Register with the address of a storage."""
         self.names |= {name: f"%m{i}" for name, (i, _) in self.temporaries.items()}
         self.lines: list[str] = []
-        """Of the function that is being written."""
+        """Lines of the current function."""
         self.loops: list[tuple[Axis, str]] = []
-        """Loops that are open, with the ends of the names of their registers."""
+        """Open loops, with the suffixes of their registers."""
         self.shared = self.threads.shared_loops(program.calls)
         self.alone = -1
-        """The first call of those that only the first thread runs at present; -1 for none."""
+        """First of the calls that only the first thread runs at present; -1 for none."""
         self.repeated: list[str] = []
-        """The stamps of calls in open loops, which are written behind these."""
+        """Stamps of calls in open loops, written after the loops."""
 
     def declare(self, name: str, text: str) -> None:
-        """Makes sure that an external function is declared."""
+        """Declare an external function."""
         self.declarations[name] = text
 
     def emit(self) -> list[Item]:
-        """The entry, and for a program that threads share the function that runs one chunk of it. The calls of a long
-        program are in functions of their own, one after the other: the time to build one grows faster than its
-        length."""
+        """Return the entry, and for a program that threads share the function that runs one chunk of it. The calls of a
+        long program are split over several functions, because build time grows faster than the length of a function."""
         shared = bool(self.threads.chunked)
         rest: list[Parameter] = [("i64", "%chunk"), ("i64", "%chunks"), ("ptr", "%barrier"), ("ptr", "%scratch")]
         parameters = [self.table, *(rest if shared else ())]
@@ -257,11 +262,11 @@ class _EntryWriter:
             arguments = ", ".join(["ptr %table", *(f"{kind} {register}" for kind, register in parameters[1:])])
             main = [line for i, span in enumerate(spans) for line in self.call_span(i, span, arguments)]
         if shared:
-            functions += [*(() if self.given else (_THREADS,)), self.start(), _BARRIER]
+            functions += [*(() if self.threads_in_table else (_THREADS,)), self.start(), _BARRIER]
         return [*functions, _function(WORK if shared else ENTRY, parameters, main)]
 
     def start(self) -> Function:
-        """The entry of a program that threads share."""
+        """Return the entry of a program that threads share."""
         self.sizes = SizeWriter(self.declare)
         scratch, parts = self.sizes.value(self.program.scratch), ""
         if is_size(self.threads.parts):
@@ -269,7 +274,7 @@ class _EntryWriter:
             self.declare(_LEAST, f"declare i64 @{_LEAST}(i64, i64)")
         sized = is_size(self.program.scratch) or is_size(self.threads.parts)
         head = [*self.dimensions(), *self.sizes.lines] if sized else []
-        if not self.given:
+        if not self.threads_in_table:
             return _start(self.table, self.threads.most, scratch, parts, head)
         head += [
             f"  %threads.p = getelementptr inbounds ptr, ptr %table, i64 {self.last}",
@@ -278,7 +283,7 @@ class _EntryWriter:
         return _start(self.table, self.threads.most, scratch, parts, head, "%threads")
 
     def dimensions(self) -> list[str]:
-        """The lines that load the sizes of all dimensions."""
+        """Return the lines that load the sizes of all dimensions."""
         lines = []
         for i, dimension in enumerate(self.dims, len(self.bound) + 1):
             register = register_of(dimension)
@@ -287,26 +292,27 @@ class _EntryWriter:
         return lines
 
     def spans(self) -> list[tuple[int, int]]:
-        """The numbers of the first call of each function and of the first one after it; loops stay in one piece."""
+        """Return the ranges of calls of the functions (first call, end); loops are not split."""
         calls = self.program.calls
-        found, start, size = [], 0, 0
+        ranges, start, size = [], 0, 0
         for number in range(1, len(calls)):
             size += len(calls[number - 1].args)
-            apart = calls[number - 1].loops[:1] != calls[number].loops[:1] or not calls[number].loops
-            if size >= _ARGUMENTS and apart:
-                found.append((start, number))
+            is_boundary = calls[number - 1].loops[:1] != calls[number].loops[:1] or not calls[number].loops
+            if size >= _ARGUMENTS and is_boundary:
+                ranges.append((start, number))
                 start, size = number, 0
-        return [*found, (start, len(calls))]
+        return [*ranges, (start, len(calls))]
 
     def call_span(self, i: int, span: tuple[int, int], arguments: str) -> list[str]:
-        """What calls one of the functions, and ends the program where a poll in it has cut it or a check has failed."""
+        """Return the call of one of the functions. The program ends after it if a poll in it has cut the program, or a
+        check has failed."""
         start, stop = span
         lines = [f"  call void @{CALLS}{i}({arguments})"]
         if start <= self.program.checked < stop and self.program.checked:
             lines += self.stop(f"stop{i}")
         if self.polls.isdisjoint(range(start, stop)):
             return lines
-        # NOTE: another thread may be further on and cut by a later poll, where this one has yet to arrive.
+        # NOTE: another thread may be ahead, and a later poll that this thread has not reached may have cut it.
         return [
             *lines,
             f"  %w{i}.p = getelementptr inbounds i64, ptr %table, i64 {self.last}",
@@ -320,7 +326,7 @@ class _EntryWriter:
         ]
 
     def body(self, start: int, stop: int) -> list[str]:
-        """The lines of a function with the calls from ``start`` to before ``stop``."""
+        """Return the lines of a function with the calls from ``start`` to before ``stop``."""
         self.lines, self.sizes = [], SizeWriter(self.declare)
         self.addresses(self.program.calls[start:stop])
         if self.stamps:
@@ -337,7 +343,7 @@ class _EntryWriter:
         return [*self.dimensions(), *self.sizes.lines, *self.lines]
 
     def calls(self, start: int, stop: int) -> None:
-        """Appends calls that one thread makes."""
+        """Append the calls of one thread."""
         for number, call in enumerate(self.program.calls[start:stop], start):
             self.stop_where_set(number)
             self.enter(number, call.loops)
@@ -350,7 +356,7 @@ class _EntryWriter:
         self.leave(())
 
     def addresses(self, calls: Sequence[Call]) -> None:
-        """Loads the addresses of all storages that some of these calls use."""
+        """Load the addresses of all storages that some of these calls use."""
         used = {self.owners[a].name for call in calls for a in call.args}
         used |= {self.owners[axis.flag].name for call in calls for axis in call.loops if axis.flag}
         for i in sorted(self.bound[name] for name in used if name in self.bound):
@@ -364,17 +370,17 @@ class _EntryWriter:
         self.lines.append(f"  %x = getelementptr inbounds i8, ptr %arena, i64 {scratch}")
 
     def poll(self, number: int) -> None:
-        """Appends that the program ends before call ``number`` where the caller is to be interrupted."""
+        """Append the end of the program before call ``number`` for an interrupt."""
         self.look(number)
         self.end_if_cut(number)
 
     def look(self, number: int) -> None:
-        """Appends that the last word of the table is set where Ctrl-C was pressed."""
+        """Append the check for Ctrl-C, which sets the last word of the table."""
         self.lines.append(f"  %v{number} = getelementptr inbounds i64, ptr %table, i64 {self.last}")
         self.lines.append(f"  call void @{LOOK}(ptr %v{number}, i64 {number + CUT})")
 
     def end_if_cut(self, number: int) -> None:
-        """Appends that the program ends where the poll before call ``number`` cut it."""
+        """Append the end of the program if the poll before call ``number`` cut it."""
         w = f"%w{number}"
         self.lines += [
             f"  {w}.p = getelementptr inbounds i64, ptr %table, i64 {self.last}",
@@ -387,7 +393,7 @@ class _EntryWriter:
         ]
 
     def enter(self, number: int, loops: tuple[Axis, ...]) -> None:
-        """Appends the ends of loops that do not go on and the heads of those that begin before call ``number``."""
+        """Append the ends of finished loops and the heads of new ones before call ``number``."""
         self.leave(loops)
         for axis in loops[len(self.loops) :]:
             label = f"{number}.{len(self.loops)}"
@@ -407,9 +413,9 @@ class _EntryWriter:
             self.loops.append((axis, label))
 
     def flag(self, axis: Axis, name: str) -> str:
-        """The register that ends in ``.on``, of type i1, says whether there is one more iteration, the other that there
-        is none; appends what loads it, between two barriers where threads share the loop: none may look before it is
-        set, nor set it again before all have looked."""
+        """Append the load of a loop's flag; return the prefix of its i1 registers: ``.on`` for another iteration,
+        ``.off`` for none. In a shared loop the load is between two barriers: no thread reads the flag before it is set,
+        nor sets it again before all have read it."""
         barrier = ["  call void @graphc_meet(ptr %barrier)"] if axis in self.shared else []
         self.lines += [
             *barrier,
@@ -421,7 +427,7 @@ class _EntryWriter:
         return f"%{name}"
 
     def repeat(self, axis: Axis, label: str) -> None:
-        """Appends the branch at the end of an iteration."""
+        """Append the branch at the end of an iteration."""
         end = f"%d{label}"
         if axis.flag:
             flag = self.flag(axis, f"g{label}")
@@ -430,12 +436,12 @@ class _EntryWriter:
         self.lines.append(f"  br i1 {end}, label %E{label}, label %L{label}")
 
     def stop_where_set(self, number: int) -> None:
-        """Appends the return before call ``number`` that is taken when a check has failed."""
+        """Append the return before call ``number`` for a failed check."""
         if number and number == self.program.checked:
             self.lines += self.stop("stop")
 
     def stop(self, label: str) -> list[str]:
-        """What returns when a check has failed."""
+        """Return the lines that return if a check has failed."""
         slot = next(self.bound[s.name] for s in self.program.storages if s.cls == "status")
         return [
             f"  %{label}.p = getelementptr inbounds ptr, ptr %table, i64 {slot}",
@@ -449,7 +455,7 @@ class _EntryWriter:
         ]
 
     def leave(self, loops: tuple[Axis, ...]) -> None:
-        """Appends the ends of the open loops that are not around a call with these enclosing loops."""
+        """Append the ends of the open loops that do not enclose a call with these loops."""
         while self.loops and tuple(axis for axis, _ in self.loops) != loops[: len(self.loops)]:
             axis, label = self.loops.pop()
             if axis in self.shared:
@@ -466,7 +472,7 @@ class _EntryWriter:
             self.repeated.clear()
 
     def address(self, number: int, call: Call, position: int) -> str:
-        """The register with the address of an argument in the present iteration; appends what computes it."""
+        """Append the computation of an argument's address in the present iteration; return its register."""
         base = self.names[self.owners[call.args[position]].name]
         offset = call.offset(position)
         if offset == Index():
@@ -483,26 +489,26 @@ class _EntryWriter:
         return f"%q{number}.{position}"
 
     def call(self, number: int, call: Call, scratch: str = "%x") -> None:
-        """Appends the call of a kernel, whose scratch buffers lie one after the other from ``scratch`` on."""
+        """Append the call of a kernel, with its scratch buffers in a row from ``scratch`` on."""
         kernel = self.kernels[call.kernel]
         args = [f"ptr {self.address(number, call, i)}" for i in range(len(call.args))]
         offset: Any = 0
         for k, buffer in enumerate(b for b in kernel.buffers if b.role == "scratch"):
-            place = self.sizes.value(offset)
-            self.lines.append(f"  %x{number}.{k} = getelementptr inbounds i8, ptr {scratch}, i64 {place}")
+            position = self.sizes.value(offset)
+            self.lines.append(f"  %x{number}.{k} = getelementptr inbounds i8, ptr {scratch}, i64 {position}")
             args.append(f"ptr %x{number}.{k}")
             offset += aligned(call.size(buffer.size) * buffer.dtype.itemsize)
-        given = dict(call.sizes)
+        call_sizes = dict(call.sizes)
         for dimension in self.dims_of[call.kernel]:
-            size = self.sizes.value(given[dimension]) if dimension in given else register_of(dimension)
+            size = self.sizes.value(call_sizes[dimension]) if dimension in call_sizes else register_of(dimension)
             args.append(f"i64 {size}")
         if call.kernel in self.threads.chunked:
             args += ["i64 %chunk", "i64 %chunks"]
         self.lines.append(f"  call void {self.function(number, call)}({', '.join(args)})")
 
     def function(self, number: int, call: Call) -> str:
-        """The function of a call's kernel; where it has one that writes past the caches, that one is taken if all that
-        it writes so starts at a cache line."""
+        """Return the function of a call's kernel. A variant with non-temporal stores is selected if all their buffers
+        start at a cache line."""
         kernel = self.kernels[call.kernel]
         lined = ""
         for i, buffer in enumerate(kernel.arguments):
@@ -521,7 +527,7 @@ class _EntryWriter:
         return f"%f{number}"
 
     def stamped_call(self, number: int, call: Call, stamps: Stamps) -> None:
-        """Appends a call and what writes down when it ended; a repeated one takes as long as all its runs together."""
+        """Append a call and its stamp; a repeated one counts as the time of all its runs together."""
         if not call.loops:
             self.call(number, call)
             self.lines += stamps.stamp(LEAD + number)
@@ -533,8 +539,8 @@ class _EntryWriter:
         self.repeated += stamps.repeated(number, len(self.program.calls))
 
     def shared_calls(self, start: int, stop: int) -> None:
-        """Appends calls that threads share: each runs its chunk of kernels that are cut into chunks,
-        the first one all others, and all wait for each other at the barriers of the thread plan."""
+        """Append calls that threads share. Each thread runs its chunk of chunked kernels, and the first one all others.
+        All wait for each other at the barriers of the thread plan."""
         lines = self.lines
         lines.append("  %first = icmp eq i64 %chunk, 0")
         lines.append("  %xp = select i1 %first, ptr %x, ptr %scratch")
@@ -564,7 +570,7 @@ class _EntryWriter:
         self.join()
 
     def join(self) -> None:
-        """Appends the place at which the other threads go on when the first one has done what it does alone."""
+        """Append the label where the other threads continue after the first one's exclusive calls."""
         if self.alone >= 0:
             self.lines += [f"  br label %J{self.alone}", f"J{self.alone}:"]
             self.alone = -1

@@ -1,4 +1,4 @@
-"""Writer of one LLVM function: blocks, loop scopes with preheaders, values that vary over unrolled axes and lanes."""
+"""Writer of one LLVM function: blocks, loop scopes with preheaders, values per unrolled copy and lane."""
 
 from __future__ import annotations
 
@@ -15,64 +15,64 @@ from graphc.ir.kernel.index import Axis
 from graphc.ir.kernel.statements import Const
 
 Coordinates = dict[Axis, int]
-"""Which copy of the unrolled axes is meant."""
+"""Copy of the unrolled axes."""
 
 
 @dataclass
 class LaneValue:
-    """An SSA scalar of the kernel as LLVM sees it: one register per copy of the unrolled axes it depends on."""
+    """SSA scalar of the kernel in LLVM: one register per copy of the unrolled axes it depends on."""
 
     dtype: DType
     axes: tuple[Axis, ...]
     """Unrolled axes it depends on."""
     lanes: int
     """0 for a scalar, else the number of lanes of the vector."""
-    parts: dict[tuple[int, ...], str] = field(default_factory=dict)
+    registers: dict[tuple[int, ...], str] = field(default_factory=dict)
     """Register by coordinates along ``axes``."""
     depth: int = 0
     """Loop depth at which it is defined."""
     make: Callable[[Coordinates], str] | None = None
-    """Emits the register of a copy that is asked for the first time, where not all were emitted together."""
+    """Emits the register of a copy at its first use, if copies are not emitted together."""
 
-    def part(self, at: Coordinates) -> str:
-        """The register for the given copy."""
+    def register(self, at: Coordinates) -> str:
+        """Return the register of a copy."""
         key = tuple(at[a] for a in self.axes)
-        if key not in self.parts and self.make is not None:
-            self.parts[key] = self.make(dict(zip(self.axes, key, strict=True)))
-        return self.parts[key]
+        if key not in self.registers and self.make is not None:
+            self.registers[key] = self.make(dict(zip(self.axes, key, strict=True)))
+        return self.registers[key]
 
 
 @dataclass
 class Scope:
-    """A run-time loop that is open (the function body is the outermost one)."""
+    """An open run-time loop (the function body is the outermost scope)."""
 
     axis: Axis | None
     register: str
     """Name of the loop counter."""
     preheader: list[str | list]
-    """Lines that run before the loop is entered, in the scope outside."""
-    known: dict = field(default_factory=dict)
-    """Registers already computed in this scope, by what they hold."""
+    """Lines before the loop, in the scope outside."""
+    registers: dict = field(default_factory=dict)
+    """Registers already computed in this scope, by key."""
 
 
 @dataclass
 class OpenLoop:
-    """A run-time loop whose end has not been written yet."""
+    """Run-time loop before its end is written."""
 
     before: str
     """Label of the block that enters the loop."""
     header: str
     counter: str
     end: str
-    """Register or literal of the number of iterations, or of the end of a part of them."""
+    """Register or literal of the number of iterations, or of the end of a subrange."""
     slots: list[list[str | list]] = field(default_factory=list)
     """The phi lines, completed at the end."""
     leave: str = ""
-    """Label of the block after a loop that may run no time at all, else empty."""
+    """Label of the block after a loop that may run zero times, else empty."""
     once: bool = False
-    """Whether it runs no more than once."""
+    """Whether it runs at most once."""
     initial: list[tuple[str, str]] = field(default_factory=list)
-    """(type, register or literal before the loop) of what it carries."""
+    """(type, register or literal before the loop) of the carried values."""
 
 
 class FunctionWriter:
@@ -81,7 +81,7 @@ class FunctionWriter:
     def __init__(self, declarations: dict[str, Item]):
         self.declarations = declarations
         self.calls = False
-        """Whether it calls functions that are in the module for it."""
+        """Whether it calls functions that were added to the module for it."""
         self.sizes = SizeWriter(self.declare)
         self.lines: list[str | list] = [self.sizes.lines]
         self.scopes: list[Scope] = [Scope(None, "", self.lines)]
@@ -90,40 +90,40 @@ class FunctionWriter:
 
     @property
     def depth(self) -> int:
-        """How many run-time loops are open."""
+        """Number of open run-time loops."""
         return len(self.scopes) - 1
 
     def name(self, prefix: str = "%t") -> str:
-        """A fresh register or label name."""
+        """Return a fresh register or label name."""
         self._count += 1
         return f"{prefix}{self._count}"
 
     def line(self, expression: str) -> str:
-        """Appends ``%t = expression`` at the current place; returns the register."""
+        """Append ``%t = expression``; return the register."""
         register = self.name()
         self.lines.append(f"  {register} = {expression}")
         return register
 
     def statement(self, text: str) -> None:
-        """Appends an instruction without a result."""
+        """Append an instruction without a result."""
         self.lines.append(f"  {text}")
 
     def declare(self, name: str, item: Item) -> None:
-        """Makes sure that what it calls is in the module: a function, or the declaration of an external one."""
+        """Add a called function, or the declaration of an external one, to the module."""
         self.declarations[name] = item
         self.calls = self.calls or isinstance(item, Function)
 
     def memo(self, depth: int, key: object, expression: str) -> str:
-        """``expression`` computed once at loop depth ``depth`` (its operands must be available there)."""
+        """Return ``expression`` computed once at loop depth ``depth`` (where its operands must be available)."""
         for scope in self.scopes[: depth + 1]:
-            if key in scope.known:
-                return scope.known[key]
+            if key in scope.registers:
+                return scope.registers[key]
         register = self.at_depth(depth, expression)
-        self.scopes[depth].known[key] = register
+        self.scopes[depth].registers[key] = register
         return register
 
     def at_depth(self, depth: int, expression: str) -> str:
-        """Appends ``%t = expression`` so that it runs at loop depth ``depth``, before the loop inside that is open."""
+        """Append ``%t = expression`` at loop depth ``depth``, before the open loop inside; return the register."""
         if depth >= self.depth:
             return self.line(expression)
         register = self.name()
@@ -131,22 +131,22 @@ class FunctionWriter:
         return register
 
     def splat(self, register: str, dtype: DType, lanes: int) -> str:
-        """A scalar register in every lane of a vector; shared within the scope."""
+        """Return a scalar register in every lane of a vector; shared within the scope."""
         key = ("splat", register, dtype.name, lanes)  # a register may be a literal
         for scope in self.scopes:
-            if key in scope.known:
-                return scope.known[key]
+            if key in scope.registers:
+                return scope.registers[key]
         element, vector = register_type(dtype), register_type(dtype, lanes)
         first = self.line(f"insertelement {vector} poison, {element} {register}, i64 0")
         result = self.line(f"shufflevector {vector} {first}, {vector} poison, <{lanes} x i32> zeroinitializer")
-        self.scopes[-1].known[key] = result
+        self.scopes[-1].registers[key] = result
         return result
 
     def widen(self, value: LaneValue | Const, at: Coordinates, lanes: int) -> str:
-        """The register of ``value`` for one copy, splat when ``lanes`` asks for a vector and it is a scalar."""
+        """Return the register of ``value`` for one copy, splat if ``lanes`` asks for a vector and it is a scalar."""
         if isinstance(value, Const):
             return splat_literal(value, lanes)
-        register = value.part(at)
+        register = value.register(at)
         if lanes and not value.lanes:
             return self.splat(register, value.dtype, lanes)
         if value.lanes != lanes:
@@ -156,16 +156,16 @@ class FunctionWriter:
     # ---- loops
 
     def open_loop(self, axis: Axis, start: str = "0", end: str = "") -> OpenLoop:
-        """Starts a run-time loop; phis may be added right after with ``phi``. With registers ``start`` and ``end`` it
-        runs over that part of the axis, which may be empty."""
+        """Start a run-time loop; add phis right after with ``phi``. With registers ``start`` and ``end`` it runs over
+        that subrange of the axis, which may be empty."""
         low, high = bounds(axis.extent)
-        part = bool(end)
+        is_subrange = bool(end)
         end = end or self.sizes.value(axis.extent)
         preheader: list[str | list] = []
         self.lines.append(preheader)
-        once = not part and low < high == 1
+        once = not is_subrange and low < high == 1
         loop = OpenLoop(self.block, self.name("L"), "0" if once else self.name("%i"), end, once=once)
-        if part or low < 1:
+        if is_subrange or low < 1:
             loop.leave = self.name("L")
             some = self.line(f"icmp ult i64 {start}, {end}")
             self.lines.append(f"  br i1 {some}, label %{loop.header}, label %{loop.leave}")
@@ -176,9 +176,9 @@ class FunctionWriter:
         self.block = loop.header
         if not once:
             self._slot(loop, "i64", start, loop.counter)
-        if part and start != "0":
-            # NOTE: "freeze" hides that the counter counts. LLVM would take ten times as long for the addresses inside
-            # if it took into account where the loop starts.
+        if is_subrange and start != "0":
+            # NOTE: "freeze" hides the induction variable. LLVM would take ten times as long for the addresses inside
+            # if it knew where the loop starts.
             self.scopes[-1].register = self.line(f"freeze i64 {loop.counter}")
         return loop
 
@@ -188,7 +188,8 @@ class FunctionWriter:
         self.lines.append(slot)
 
     def phi(self, loop: OpenLoop, kind: str, initial: str) -> str:
-        """A value carried around an open loop; ``close_loop`` supplies the next value in the order of the calls."""
+        """Return a value carried around an open loop. ``close_loop`` gets the next values in the order of these
+        calls."""
         loop.initial.append((kind, initial))
         if loop.once:
             return initial
@@ -197,7 +198,7 @@ class FunctionWriter:
         return register
 
     def close_loop(self, loop: OpenLoop, carried: list[str]) -> list[str]:
-        """Ends the loop; ``carried`` are the next values of the phis added after ``open_loop``. Returns what they are
+        """End the loop. ``carried`` are the next values of the phis added after ``open_loop``; return their values
         after the loop."""
         following = "" if loop.once else self.line(f"add nuw nsw i64 {loop.counter}, 1")
         condition = "" if loop.once else self.line(f"icmp ult i64 {following}, {loop.end}")
@@ -220,7 +221,7 @@ class FunctionWriter:
         ]
 
     def text(self) -> str:
-        """The finished body."""
+        """Return the finished body."""
         return "\n".join(_flatten(self.lines))
 
 

@@ -1,4 +1,4 @@
-"""Indices of kernels in LLVM, as scalars and as vectors over lanes, and masks of the lanes that are in use."""
+"""Indices of kernels in LLVM, as scalars and as vectors over lanes, and masks of used lanes."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from graphc.ir.kernel.statements import Const
 
 @dataclass(frozen=True)
 class VectorAxis:
-    """The axis that runs across lanes: ``axis.extent`` of ``lanes`` lanes are in use; it may be a size."""
+    """Axis across lanes, of which ``axis.extent`` of ``lanes`` lanes are used; the extent may be a size."""
 
     axis: Axis
     lanes: int
 
     @property
     def partial(self) -> bool:
-        """True when some lanes are unused."""
+        """Whether some lanes are unused."""
         return self.axis.extent != self.lanes
 
     @property
     def fixed(self) -> bool:
-        """Whether it is known which lanes are used."""
+        """Whether the used lanes are known at compile time."""
         return not is_size(self.axis.extent)
 
 
 def _ends(index: Index) -> tuple[int, int]:
-    """Numbers between which an index lies, ends included."""
+    """Return the minimum and maximum of an index."""
     low, high = bounds(index)
     return size_bounds(low)[0], size_bounds(high)[1]
 
@@ -52,13 +52,13 @@ class IndexWriter:
         """Registers with masks of used lanes, by block."""
 
     def fix(self, index: Index, at: Coordinates) -> Index:
-        """The index with unrolled axes replaced by their coordinates."""
+        """Return the index with unrolled axes replaced by their coordinates."""
         if not at:
             return index
         return substitute(index, lambda a: at.get(a) if isinstance(a, Axis) else None)
 
     def varies(self, index: Index) -> bool:
-        """True when the index differs between lanes."""
+        """Return whether the index differs between lanes."""
         if self.vector is None:
             return False
         for atom in atoms(index):
@@ -69,7 +69,7 @@ class IndexWriter:
         return False
 
     def access(self, index: Index) -> Access:
-        """How an index moves along the lanes."""
+        """Return how an index changes along the lanes."""
         assert self.vector is not None
         runtime = {a.name for a in atoms(index) if isinstance(a, Dynamic)}
         return access(index, self.vector.axis, {name for name in runtime if self.lookup(name).lanes})
@@ -85,11 +85,11 @@ class IndexWriter:
         return max((self._depth(a, at) for a, _ in atom.operand.terms), default=0)
 
     def scalar_index(self, index: Index, at: Coordinates) -> str:
-        """A lane-invariant index as an i64 register or literal."""
+        """Return a lane-invariant index as an i64 register or literal."""
         return self._sum(index, at)[0]
 
     def _sum(self, index: Index, at: Coordinates) -> tuple[str, int]:
-        """(register, loop depth) of an index without unrolled axes."""
+        """Return (register, loop depth) of an index without unrolled axes."""
         total, depth = "", 0
         if is_size(index.constant):
             total, index = self.function.sizes.value(index.constant), Index(index.terms)
@@ -123,7 +123,7 @@ class IndexWriter:
         depth = self._depth(atom, at)
         if isinstance(atom, Dynamic):
             value = self.lookup(atom.name)
-            register = value.part(at)
+            register = value.register(at)
             if value.dtype.bits == 64:
                 return register
             return self.function.memo(depth, ("wide", register), f"sext {register_type(value.dtype)} {register} to i64")
@@ -138,7 +138,7 @@ class IndexWriter:
         return self._floor(operand, atom.divisor, low, remainder, depth)
 
     def _signed_floor(self, operand: str, divisor: str, remainder: bool, depth: int) -> str:
-        """Floor division or remainder of a possibly negative index by a size."""
+        """Return the floor quotient or remainder of a possibly negative index by a size."""
         memo = self.function.memo
         rest = memo(depth, ("srem", operand, divisor), f"srem i64 {operand}, {divisor}")
         less = memo(depth, ("ashr", rest, 63), f"ashr i64 {rest}, 63")
@@ -149,7 +149,8 @@ class IndexWriter:
         return memo(depth, ("add", quotient, less), f"add nsw i64 {quotient}, {less}")
 
     def _floor(self, operand: str, divisor: int, low: int, remainder: bool, depth: int) -> str:
-        """Floor division or remainder of a possibly negative index: shift it up by a multiple of the divisor first."""
+        """Return the floor quotient or remainder of a possibly negative index, shifted up by a multiple of the divisor
+        first."""
         lift = -(low // divisor) * divisor
         memo = self.function.memo
         lifted = memo(depth, ("add", operand, lift), f"add nsw i64 {operand}, {lift}")
@@ -159,7 +160,7 @@ class IndexWriter:
         return memo(depth, ("add", quotient, -(lift // divisor)), f"add nsw i64 {quotient}, {-(lift // divisor)}")
 
     def vector_index(self, index: Index, at: Coordinates, dtype: DType = int64) -> str:
-        """An index as a vector of integers, one per lane."""
+        """Return an index as a vector of integers, one per lane."""
         vector = self.vector
         assert vector is not None
         lanes, f = vector.lanes, self.function
@@ -182,7 +183,7 @@ class IndexWriter:
         return total
 
     def _wide(self, size: Any, dtype: DType, positive: bool = False) -> str:
-        """A number or size in every lane; it may be one to divide by where it is ``positive``."""
+        """Return a number or size in every lane; a ``positive`` one may be a divisor."""
         assert self.vector is not None
         if not is_size(size):
             return splat_literal(Const(size, dtype), self.vector.lanes)
@@ -193,7 +194,7 @@ class IndexWriter:
         return self.function.splat(register, dtype, self.vector.lanes)
 
     def _steps(self, stride: Any, dtype: DType) -> str:
-        """How far each lane is from the first one."""
+        """Return the distance of each lane from the first one."""
         assert self.vector is not None
         lanes, element = self.vector.lanes, register_type(dtype)
         if not is_size(stride):
@@ -214,29 +215,28 @@ class IndexWriter:
             return f.line(f"{verb} {register_type(value.dtype, lanes)} {register} to {kind}")
         assert isinstance(atom, (Div, Mod))
         low, high = _ends(atom.operand)
-        parts = max(0, -(low // max(1, size_bounds(atom.divisor)[0])))
-        lift = parts * atom.divisor
+        multiples = max(0, -(low // max(1, size_bounds(atom.divisor)[0])))
+        lift = multiples * atom.divisor
         most = high + size_bounds(lift)[1] + self.vector.lanes * 64
         narrow = int32 if most < 2**31 and size_bounds(atom.divisor)[1] < 2**31 else int64
         inner = register_type(narrow, lanes)
         operand = self.vector_index(atom.operand + lift, at, narrow)
         verb = "urem" if isinstance(atom, Mod) else "udiv"
         result = f.line(f"{verb} {inner} {operand}, {self._wide(atom.divisor, narrow, positive=True)}")
-        if parts and isinstance(atom, Div):
-            result = f.line(f"sub {inner} {result}, {self._wide(parts, narrow)}")
+        if multiples and isinstance(atom, Div):
+            result = f.line(f"sub {inner} {result}, {self._wide(multiples, narrow)}")
         if narrow.bits < dtype.bits:
             result = f.line(f"sext {inner} {result} to {kind}")
         return result if narrow.bits <= dtype.bits else f.line(f"trunc {inner} {result} to {kind}")
 
     def mask(self) -> str:
-        """The mask of used lanes of the vector axis."""
+        """Return the mask of used lanes of the vector axis."""
         vector = self.vector
         assert vector is not None
         if vector.fixed:
             bits = ("true" if i < vector.axis.extent else "false" for i in range(vector.lanes))
             return "<" + ", ".join(f"i1 {b}" for b in bits) + ">"
-        # NOTE: a mask that comes from another block is widened there and narrowed here on processors without registers
-        # for masks.
+        # NOTE: processors without mask registers would widen a mask from another block there, and narrow it here.
         key = self.function.block, vector
         if key not in self._masks:
             number = int32 if vector.lanes < 64 else int8

@@ -11,7 +11,7 @@ from graphc.base.sizes.size import is_size, terms
 from graphc.codegen.llvm.function import Coordinates, FunctionWriter, LaneValue
 from graphc.codegen.llvm.indices import IndexWriter
 from graphc.codegen.llvm.scalar import literal, memory_type, register_type, splat_literal
-from graphc.codegen.llvm.strided import SHORT_STRIDES, Place, Spans, vectors_of
+from graphc.codegen.llvm.strided import SHORT_STRIDES, Pattern, Spans, vectors_of
 from graphc.codegen.llvm.transpose import interleave_registers, transpose_registers, turning_function
 from graphc.codegen.machine.instructions import (
     GATHER,
@@ -36,14 +36,14 @@ class MemoryWriter(IndexWriter):
         self.line = line
         self.buffers: dict[str, tuple[Buffer, str]] = {}
         self.non_temporal: frozenset[str] = frozenset()
-        """Buffers that start at a cache line and whose whole lines are written by non-temporal stores."""
+        """Buffers that start at a cache line, and whose full lines non-temporal stores write."""
         self.spans: Spans = {}
-        """What the strided loads of the present statements read together."""
+        """Spans that the strided loads of the present statements share."""
 
     # ---- addresses
 
     def address(self, buffer: str, index: Index, at: Coordinates) -> str:
-        """Pointer to ``buffer[index]``; parts that depend on outer loops only are computed there, once."""
+        """Return a pointer to ``buffer[index]``. Terms that depend on outer loops only are computed there, once."""
         info, pointer = self.buffers[buffer]
         element = memory_type(info.dtype)
         if is_size(index.constant):
@@ -52,8 +52,8 @@ class MemoryWriter(IndexWriter):
             step = f"getelementptr inbounds {element}, ptr {pointer}, i64 {offset}"
             pointer = self.opaque(self.function.memo(0, ("gep", pointer, offset), step), 0)
             index = Index(index.terms, number)
-        for depth, found in self._by_depth(index, at):
-            offset, _ = self._sum(Index(tuple(found)), at)
+        for depth, outer_terms in self._by_depth(index, at):
+            offset, _ = self._sum(Index(tuple(outer_terms)), at)
             pointer = self.function.memo(
                 depth, ("gep", pointer, offset), f"getelementptr inbounds {element}, ptr {pointer}, i64 {offset}"
             )
@@ -68,33 +68,34 @@ class MemoryWriter(IndexWriter):
         return pointer
 
     def opaque(self, pointer: str, depth: int) -> str:
-        """The same pointer for the loops inside of loop depth ``depth``, which need not know how it comes about."""
-        # NOTE: otherwise LLVM's strength reduction looks in every loop at each address inside as a function of all
-        # counters, a tenth of its time. The intrinsic goes right after that, and aliasing sees through it.
+        """Return the same pointer, with its computation hidden from the loops inside of loop depth ``depth``."""
+        # NOTE: otherwise LLVM's strength reduction analyzes each address inside every loop as a function of all
+        # counters, a tenth of its time. LLVM removes the intrinsic right after, and alias analysis sees through it.
         self.function.declare(_OPAQUE, f"declare ptr @{_OPAQUE}(ptr)")
         return self.function.memo(depth, ("opaque", pointer), f"call ptr @{_OPAQUE}(ptr {pointer})")
 
     def _addresses(self, buffer: str, index: Index, at: Coordinates, masked: bool) -> str:
-        """A vector of pointers for a gather or scatter."""
+        """Return a vector of pointers for a gather or scatter."""
         info, base = self.buffers[buffer]
         vector = self.vector
         assert vector is not None
-        element, lanes, found = memory_type(info.dtype), vector.lanes, self.access(index)
-        if found == GATHERED:
+        element, lanes, lane_access = memory_type(info.dtype), vector.lanes, self.access(index)
+        if lane_access == GATHERED:
             offsets = self.vector_index(index, at)
             return self.function.line(f"getelementptr {element}, ptr {base}, <{lanes} x i64> {offsets}")
         # NOTE: one address and constant steps of 32 bits take a third of the instructions of 64-bit offsets.
         lowest = Index(tuple((a, c) for a, c in index.terms if a != vector.axis), index.constant)
         first = self._masked_base(info, lowest, at) if masked else self.address(buffer, lowest, at)
-        reach = max(map(abs, size_bounds(found.stride))) * lanes * info.dtype.itemsize
+        reach = max(map(abs, size_bounds(lane_access.stride))) * lanes * info.dtype.itemsize
         step = int32 if reach < 2**31 else int64
-        steps = self._steps(found.stride, step)
+        steps = self._steps(lane_access.stride, step)
         return self.function.line(f"getelementptr {element}, ptr {first}, {register_type(step, lanes)} {steps}")
 
     # ---- guards
 
     def guard(self, guard: Guard, at: Coordinates) -> tuple[str, int]:
-        """(register, lanes) of a conjunction of bounds; lanes 0 when it is the same for every lane. Empty: ("", 0)."""
+        """Return (register, lanes) of a conjunction of bounds; lanes 0 if it is the same for every lane. Empty: ("",
+        0)."""
         uniform, varying = "", ""
         for bound in guard:
             index = self.fix(bound.index, at)
@@ -112,7 +113,7 @@ class MemoryWriter(IndexWriter):
         return varying, lanes
 
     def _bound(self, index: Index, low: Any, high: Any, before: str, at: Coordinates, varying: bool) -> str:
-        """One test suffices for both ends: (index - low) < (high - low), unsigned."""
+        """Return the test of both ends at once: (index - low) < (high - low), unsigned."""
         f = self.function
         reach = f.sizes.not_negative(high - low)
         if varying:
@@ -132,7 +133,7 @@ class MemoryWriter(IndexWriter):
         return f.line(f"shufflevector <{lanes} x i1> {first}, <{lanes} x i1> poison, <{lanes} x i32> zeroinitializer")
 
     def _full_mask(self, mask: str, mask_lanes: int) -> str:
-        """A vector mask that also excludes unused lanes."""
+        """Return a vector mask that also excludes unused lanes."""
         assert self.vector is not None
         lanes = self.vector.lanes
         if not mask:
@@ -145,7 +146,7 @@ class MemoryWriter(IndexWriter):
     # ---- loads and stores
 
     def load(self, buffer: str, index: Index, guard: Guard, other: Const | None, at: Coordinates) -> tuple[str, int]:
-        """(register, lanes) of a load for one copy of the unrolled axes."""
+        """Return (register, lanes) of a load for one copy of the unrolled axes."""
         index = self.fix(index, at)
         info = self.buffers[buffer][0]
         mask, mask_lanes = self.guard(guard, at)
@@ -157,14 +158,15 @@ class MemoryWriter(IndexWriter):
         return self._from_memory(value, info.dtype, self.vector.lanes), self.vector.lanes
 
     def transposed_axis(self, index: Index, axes: tuple[Axis, ...]) -> Axis | None:
-        """The unrolled axis along which a strided load runs through memory, if its copies fill a square block."""
+        """Return the contiguous unrolled axis of a strided load, if its copies fill a square block."""
         vector = self.vector
         if vector is None or not vector.fixed or vector.lanes < 4 or self.access(index).kind != "strided":
             return None
         return next((a for a in axes if a.extent == vector.lanes and access(index, a, ()) == UNIT), None)
 
     def load_transposed(self, buffer: str, index: Index, across: Axis, at: Coordinates) -> list[str]:
-        """One register per copy along ``across``: each lane's row is read as a vector, and the block is transposed."""
+        """Return one register per copy along ``across``: each lane's row is read as a vector, and the block is
+        transposed."""
         assert self.vector is not None
         info = self.buffers[buffer][0]
         kind, rows = memory_type(info.dtype, self.vector.lanes), []
@@ -179,7 +181,8 @@ class MemoryWriter(IndexWriter):
         return [self._from_memory(c, info.dtype, self.vector.lanes) for c in columns]
 
     def copy_turned(self, load: Load, store: Store, across: Axis, at: Coordinates) -> None:
-        """A square block goes from rows along ``across`` to rows along the lanes, by one function of the module."""
+        """Transpose a square block in memory, from rows along ``across`` to rows along the lanes, by one function of
+        the module."""
         assert self.vector is not None
         info, first = self.buffers[load.buffer][0], {**at, across: 0, self.vector.axis: 0}
         turning = turning_function(info.dtype, self.vector.lanes)
@@ -187,32 +190,32 @@ class MemoryWriter(IndexWriter):
         steps = load.index.coefficient(self.vector.axis), store.index.coefficient(across)
         pointers = (self.address(s.buffer, self.fix(s.index, first), at) for s in (load, store))
         size, numbers = info.dtype.itemsize, self.function.sizes
-        given = [f"ptr {p}, i64 {numbers.value(n * size)}" for p, n in zip(pointers, steps, strict=True)]
-        self.function.statement(f"call void @{turning.name}({', '.join(given)})")
+        arguments = [f"ptr {p}, i64 {numbers.value(n * size)}" for p, n in zip(pointers, steps, strict=True)]
+        self.function.statement(f"call void @{turning.name}({', '.join(arguments)})")
 
     def is_turned(self, load: Load, store: Store, across: Axis) -> bool:
-        """Whether a nest over ``across`` and the lanes that only copies is one for ``copy_turned``."""
+        """Return whether a copying nest over ``across`` and the lanes fits ``copy_turned``."""
         info, vector = self.buffers[store.buffer][0], self.vector
         if vector is None or vector.partial or load.guard or store.guard or store.combine:
             return False
         if load.dtype.kind == "b" or store.buffer in self.non_temporal or store.buffer == load.buffer:
             return False
-        whole = (
+        is_plain_copy = (
             info.dtype == load.dtype
             and access(store.index, across, ()) != GATHERED
             and self.access(store.index) == UNIT
         )
-        return whole and self.transposed_axis(load.index, (across,)) == across
+        return is_plain_copy and self.transposed_axis(load.index, (across,)) == across
 
     def row_axis(self, index: Index, axes: tuple[Axis, ...]) -> Axis | None:
-        """The unrolled axis along which a scattered vector store runs through memory."""
+        """Return the contiguous unrolled axis of a scattered vector store."""
         vector = self.vector
         if vector is None or not vector.fixed or vector.lanes < 4 or self.access(index).kind != "strided":
             return None
         return next((a for a in axes if a.extent >= 4 and access(index, a, ()) == UNIT), None)
 
     def store_transposed(self, buffer: str, index: Index, across: Axis, rows: list[str], at: Coordinates) -> None:
-        """A register per copy along ``across`` is transposed, so that each lane's elements are stored side by side."""
+        """Transpose the registers of the copies along ``across``, and store each lane's elements contiguously."""
         assert self.vector is not None
         info, lanes, f = self.buffers[buffer][0], self.vector.lanes, self.function
         rows = [self.to_memory(r, info.dtype, lanes) for r in rows]
@@ -220,15 +223,15 @@ class MemoryWriter(IndexWriter):
             block = rows[start : start + lanes]
             columns = transpose_registers(f, [*block, *["poison"] * (lanes - len(block))], info.dtype)
             for lane in range(self.vector.axis.extent):
-                place = self.fix(index, {**at, across: start, self.vector.axis: lane})
-                pointer = self.address(buffer, place, at)
+                first = self.fix(index, {**at, across: start, self.vector.axis: lane})
+                pointer = self.address(buffer, first, at)
                 if len(block) == lanes:
-                    self._store_whole(info, place, columns[lane], pointer)
+                    self._store_whole(info, first, columns[lane], pointer)
                 else:
                     self._store_part(info, columns[lane], len(block), pointer)
 
     def interleaved_axis(self, index: Index, axes: tuple[Axis, ...]) -> Axis | None:
-        """The unrolled axis whose copies of a vector store lie between its lanes, and fill the gaps."""
+        """Return the unrolled axis whose copies of a vector store fill the gaps between its lanes."""
         vector = self.vector
         stride = self.access(index).stride if vector is not None and vector.fixed and vector.lanes >= 4 else 0
         if stride not in SHORT_STRIDES:
@@ -236,22 +239,22 @@ class MemoryWriter(IndexWriter):
         return next((a for a in axes if a.extent == stride and access(index, a, ()) == UNIT), None)
 
     def store_interleaved(self, buffer: str, index: Index, across: Axis, copies: list[str], at: Coordinates) -> None:
-        """A register per copy along ``across``: their elements are stored by turns, as whole vectors."""
+        """Interleave the registers of the copies along ``across``, and store them as whole vectors."""
         assert self.vector is not None
         info, lanes = self.buffers[buffer][0], self.vector.lanes
         copies = [self.to_memory(r, info.dtype, lanes) for r in copies]
         total = self.vector.axis.extent * len(copies)
         for start in range(0, total, lanes):
             mixed = interleave_registers(self.function, copies, start, lanes, info.dtype)
-            place = self.fix(index, {**at, across: 0, self.vector.axis: 0}) + start
-            pointer = self.address(buffer, place, at)
+            first = self.fix(index, {**at, across: 0, self.vector.axis: 0}) + start
+            pointer = self.address(buffer, first, at)
             if total - start >= lanes:
-                self._store_whole(info, place, mixed, pointer)
+                self._store_whole(info, first, mixed, pointer)
             else:
                 self._store_part(info, mixed, total - start, pointer)
 
     def _store_part(self, info: Buffer, register: str, count: int, pointer: str) -> None:
-        """The first ``count`` elements of a vector."""
+        """Store the first ``count`` elements of a vector."""
         assert self.vector is not None
         lanes, f = self.vector.lanes, self.function
         kind = memory_type(info.dtype, lanes)
@@ -270,7 +273,7 @@ class MemoryWriter(IndexWriter):
         return f.line(f"select i1 {mask}, {kind} {value}, {kind} {literal(other)}")
 
     def _safe_address(self, info: Buffer, index: Index, mask: str, at: Coordinates) -> str:
-        """The address where the guard holds, else the start of the buffer."""
+        """Return the address if the guard holds, else the start of the buffer."""
         f = self.function
         offset = self.scalar_index(index, at)
         chosen = f.line(f"select i1 {mask}, i64 {offset}, i64 0")
@@ -284,49 +287,48 @@ class MemoryWriter(IndexWriter):
         f, lanes = self.function, self.vector.lanes
         kind, align = memory_type(info.dtype, lanes), info.dtype.itemsize
         fill = self._fill(info.dtype, other, lanes)
-        found = self.access(index)
-        if found == UNIFORM:  # only the guard varies: read once where any lane may
+        lane_access = self.access(index)
+        if lane_access == UNIFORM:  # only the guard varies: read once if any lane may
             return self._load_uniform(info, index, mask, fill, at)
-        if found == UNIT:
+        if lane_access == UNIT:
             lowest = Index(tuple((a, c) for a, c in index.terms if a != self.vector.axis), index.constant)
             if not mask:
                 return f.line(f"load {kind}, ptr {self.address(info.name, lowest, at)}, align {align}")
             return f.line(MASKED_LOAD.text(f, (self._masked_base(info, lowest, at), mask, fill), kind))
-        if not mask_given and self.vector.fixed and found.stride in SHORT_STRIDES and lanes >= 4:
-            value = self._load_strided(info, index, found.stride, at)
+        if not mask_given and self.vector.fixed and lane_access.stride in SHORT_STRIDES and lanes >= 4:
+            value = self._load_strided(info, index, lane_access.stride, at)
             if value:
                 return value
         pointers = self._addresses(info.name, index, at, mask_given)
         return f.line(GATHER.text(f, (pointers, mask or "splat (i1 true)", fill), kind))
 
-    def strided_read(self, buffer: str, index: Index, at: Coordinates) -> tuple[Place, int, int] | None:
-        """Where a load at a short stride reads: the place but for a constant, the first element, and the one behind the
-        last; None for other loads."""
+    def strided_read(self, buffer: str, index: Index, at: Coordinates) -> tuple[Pattern, int, int] | None:
+        """Return the (pattern, first element, end) of a short-stride load; None for other loads."""
         index = self.fix(index, at)
         stride = self.access(index).stride
         if self.vector is None or not self.vector.fixed or stride not in SHORT_STRIDES:
             return None
-        kept = tuple((a, c) for a, c in index.terms if a != self.vector.axis)
+        uniform = tuple((a, c) for a, c in index.terms if a != self.vector.axis)
         first = dict(terms(index.constant)).get((), 0)
-        place = Index(kept, index.constant - first)
-        return (buffer, place), first, first + stride * (self.vector.axis.extent - 1) + 1
+        pattern_index = Index(uniform, index.constant - first)
+        return (buffer, pattern_index), first, first + stride * (self.vector.axis.extent - 1) + 1
 
     def _load_strided(self, info: Buffer, index: Index, stride: int, at: Coordinates) -> str:
-        """A short stride: the span is read in whole vectors (the last one ends at its last element, so that nothing
-        beyond it is touched), and the lanes are picked out of them. Loads whose spans overlap share the vectors. Empty
-        when the span is shorter than one."""
+        """Return a short-stride load: read the span in whole vectors, and pick the lanes. The last vector ends at the
+        last element, so that nothing beyond it is read. Loads with overlapping spans share the vectors. Return an empty
+        string for a span shorter than a vector."""
         read = self.strided_read(info.name, index, at)
         assert self.vector is not None and read is not None
         lanes, f = self.vector.lanes, self.function
-        place, low, high = read
-        shared = next((s for s in self.spans.get(place, ()) if s[0] <= low and high <= s[1]), None)
+        pattern, low, high = read
+        shared = next((s for s in self.spans.get(pattern, ()) if s[0] <= low and high <= s[1]), None)
         first, end = shared or (low, high)
         if end - first < lanes:
             return ""
         kind, result = memory_type(info.dtype, lanes), "poison"
         positions = [low - first + stride * lane for lane in range(self.vector.axis.extent)]
         for start, picks in vectors_of(positions, end - first, lanes):
-            pointer = self.address(info.name, place[1] + (first + start), at)
+            pointer = self.address(info.name, pattern[1] + (first + start), at)
             load = f"load {kind}, ptr {pointer}, align {info.dtype.itemsize}"
             piece = f.memo(f.depth, ("strided", pointer, lanes), load) if shared else f.line(load)
             mask = ", ".join("i32 poison" if p is None else f"i32 {p}" for p in picks)
@@ -346,7 +348,7 @@ class MemoryWriter(IndexWriter):
         return f.line(f"select <{lanes} x i1> {mask}, {kind} {wide}, {kind} {fill}")
 
     def _masked_base(self, info: Buffer, index: Index, at: Coordinates) -> str:
-        """Start of a masked access; it may lie before the buffer, so no inbounds."""
+        """Return the start of a masked access; it may be before the buffer, so no inbounds."""
         offset = self.scalar_index(index, at)
         base = self.buffers[info.name][1]
         return self.function.line(f"getelementptr {memory_type(info.dtype)}, ptr {base}, i64 {offset}")
@@ -365,20 +367,20 @@ class MemoryWriter(IndexWriter):
         return self.function.line(f"icmp ne {memory_type(dtype, lanes)} {value}, {zero}")
 
     def to_memory(self, value: str, dtype: DType, lanes: int) -> str:
-        """A register in the form in which it is stored."""
+        """Return a register in its storage format."""
         if dtype.kind != "b":
             return value
         return self.function.line(f"zext {register_type(dtype, lanes)} {value} to {memory_type(dtype, lanes)}")
 
     def prefetch(self, buffer: str, index: Index, at: Coordinates) -> None:
-        """Prefetches a line of memory to L2; that of the first lane."""
+        """Prefetch the first lane's line of memory to L2."""
         f, vector = self.function, self.vector
         index = Index(tuple((a, c) for a, c in index.terms if vector is None or a != vector.axis), index.constant)
         pointer = self._masked_base(self.buffers[buffer][0], self.fix(index, at), at)
         f.statement(PREFETCH.text(f, (pointer,), ""))
 
     def store(self, buffer: str, index: Index, guard: Guard, value: str, at: Coordinates) -> None:
-        """Stores a register that has one element per lane (or is a scalar where nothing varies)."""
+        """Store a register that has one element per lane (or is a scalar where nothing varies)."""
         index = self.fix(index, at)
         info = self.buffers[buffer][0]
         f, align = self.function, info.dtype.itemsize
@@ -413,12 +415,12 @@ class MemoryWriter(IndexWriter):
         f.statement(SCATTER.text(f, (value, pointers, mask or "splat (i1 true)"), kind))
 
     def _store_whole(self, info: Buffer, index: Index, value: str, pointer: str) -> None:
-        """A store of a whole vector, past the caches where it is a whole line of a buffer that is written so."""
+        """Store a full vector; non-temporally if it is a full line of such a buffer."""
         assert self.vector is not None
         lanes = self.vector.lanes
         kind = memory_type(info.dtype, lanes)
-        whole = all(c % lanes == 0 for _, c in index.terms) and index.constant % lanes == 0
-        if info.name in self.non_temporal and whole and lanes * info.dtype.itemsize == self.line:
+        is_aligned = all(c % lanes == 0 for _, c in index.terms) and index.constant % lanes == 0
+        if info.name in self.non_temporal and is_aligned and lanes * info.dtype.itemsize == self.line:
             self.function.statement(NON_TEMPORAL_STORE.text(self.function, (value, pointer), kind))
         else:
             self.function.statement(f"store {kind} {value}, ptr {pointer}, align {info.dtype.itemsize}")

@@ -1,4 +1,4 @@
-"""An LLVM module as the list of its functions, which can be built together or apart."""
+"""LLVM module as a list of functions, which can be built together or separately."""
 
 from __future__ import annotations
 
@@ -17,61 +17,63 @@ class Function:
     name: str
     parameters: tuple[Parameter, ...]
     body: str
-    """The lines between the braces."""
+    """Lines between the braces."""
     result: str = "void"
     attributes: str = "#0"
     local: bool = True
-    """Whether it is seen by other functions of the module only."""
+    """Whether only functions of the same module see it."""
     calls: bool = False
     """Whether it calls others of the module, so that it needs their declarations."""
 
     @property
     def text(self) -> str:
-        """Its definition."""
+        """Definition of the function."""
         return self.definition("internal " if self.local else "")
 
     def definition(self, linkage: str) -> str:
-        """Its definition with a linkage or visibility, which ends with a blank."""
+        """Return the definition with a linkage or visibility, which ends with a blank."""
         parameters = ", ".join(f"{kind} {register}" for kind, register in self.parameters)
         return f"define {linkage}{self.result} @{self.name}({parameters}) {self.attributes} {{\n{self.body}\n}}"
 
     @property
     def declaration(self) -> str:
-        """What declares it where another module of the program defines it.
+        """Declaration for modules that do not define the function.
 
-        NOTE: not as hidden, which would say that it is near: an address is then taken by an offset of 32 bits."""
+        NOTE: not as hidden, because LLVM would then assume that it is near, and take its address by an offset of 32
+        bits.
+        """
         kinds = ", ".join(kind for kind, _ in self.parameters)
         return f"declare {self.result} @{self.name}({kinds}) {self.attributes}"
 
 
 Item = str | Function
-"""A function, or text that stands outside of functions: declarations, constants, attributes."""
+"""A function, or text outside of functions: declarations, constants, attributes."""
 
 
 def text_of(item: Item) -> str:
-    """The LLVM text of an item."""
+    """Return the LLVM text of an item."""
     return item if isinstance(item, str) else item.text
 
 
 @dataclass(frozen=True)
 class Module:
-    """The items of a module in the order of its text."""
+    """Items of a module in the order of its text."""
 
     items: tuple[Item, ...]
 
     @property
     def text(self) -> str:
-        """The LLVM text."""
+        """LLVM text of the module."""
         return "\n".join(map(text_of, self.items))
 
     @property
     def functions(self) -> list[Function]:
-        """The functions, in order."""
+        """Functions, in order."""
         return [p for p in self.items if isinstance(p, Function)]
 
     @property
     def outside(self) -> str:
-        """What stands outside of functions."""
+        """Text outside of functions."""
         return "\n".join(p for p in self.items if isinstance(p, str))
 
 
@@ -80,22 +82,22 @@ _DEFINED = re.compile(r"^@([-$.\w]+) = (?!external)", re.MULTILINE)
 
 
 def prefixed(module: Module, prefix: str) -> Module:
-    """The same module with ``prefix`` before the names of all that it defines, which is seen in the module only."""
+    """Return the same module with ``prefix`` before all names that it defines, which become local."""
     own = {f.name for f in module.functions} | set(_DEFINED.findall(module.outside))
 
-    def text(found: str) -> str:
-        return _GLOBAL.sub(lambda name: f"@{prefix}{name[1]}" if name[1] in own else name[0], found)
+    def text(source: str) -> str:
+        return _GLOBAL.sub(lambda name: f"@{prefix}{name[1]}" if name[1] in own else name[0], source)
 
-    def item(found: Item) -> Item:
-        if isinstance(found, str):
-            return text(found)
-        return replace(found, name=prefix + found.name, body=text(found.body), local=True)
+    def item(source: Item) -> Item:
+        if isinstance(source, str):
+            return text(source)
+        return replace(source, name=prefix + source.name, body=text(source.body), local=True)
 
     return Module(tuple(map(item, module.items)))
 
 
 def joined(modules: Iterable[Module]) -> Module:
-    """The items of several modules that define different names; what they say alike outside of functions is there
+    """Return the items of several modules that define different names, with equal texts outside of functions only
     once."""
     items = [item for module in modules for item in module.items]
     return Module(tuple(dict.fromkeys(items)))

@@ -27,19 +27,19 @@ _REGISTER = {"f32": "float", "f64": "double", "i64": "i64", "i32": "i32", "i8": 
 
 
 def register_type(dtype: DType, lanes: int = 0) -> str:
-    """LLVM type of a value in registers; ``lanes`` 0 is a scalar. A bool is i1."""
+    """Return the LLVM type of a value in registers; ``lanes`` 0 is a scalar. A bool is i1."""
     name = _REGISTER[dtype.name]
     return f"<{lanes} x {name}>" if lanes else name
 
 
 def memory_type(dtype: DType, lanes: int = 0) -> str:
-    """LLVM type of a value in memory. A bool is a byte."""
+    """Return the LLVM type of a value in memory. A bool is a byte."""
     name = "i8" if dtype.kind == "b" else _REGISTER[dtype.name]
     return f"<{lanes} x {name}>" if lanes else name
 
 
 def literal(const: Const) -> str:
-    """A constant as LLVM writes it; floats in hex so that no locale or rounding is involved."""
+    """Return a constant in LLVM syntax; floats in hex, to avoid locales and rounding."""
     if const.dtype.kind == "f":
         value = float(const.value)
         if const.dtype.name == "f32":
@@ -53,12 +53,12 @@ def literal(const: Const) -> str:
 
 
 def splat_literal(const: Const, lanes: int) -> str:
-    """A vector constant with every lane equal."""
+    """Return a vector constant with every lane equal."""
     return f"splat ({register_type(const.dtype)} {literal(const)})" if lanes else literal(const)
 
 
 def suffix(dtype: DType, lanes: int) -> str:
-    """Overload suffix of an intrinsic, e.g. ``v16f32``."""
+    """Return the overload suffix of an intrinsic, e.g. ``v16f32``."""
     name = {"float": "f32", "double": "f64"}.get(_REGISTER[dtype.name], _REGISTER[dtype.name])
     return f"v{lanes}{name}" if lanes else name
 
@@ -78,7 +78,7 @@ class ScalarEmitter:
         self.target = target
 
     def emit(self, op: str, args: list[str], types: list[DType], result: DType, lanes: int) -> str:
-        """``op(args)``; returns the name of the result. ``types`` are the operand types."""
+        """Emit ``op(args)``; return the name of the result. ``types`` are the operand types."""
         special = _SPECIAL.get(op)
         if special is not None:
             return special(self, args, types, result, lanes)
@@ -95,14 +95,14 @@ class ScalarEmitter:
         raise CompileError(f"no instruction for {op} on {types[0]}")
 
     def call(self, name: str, dtype: DType, lanes: int, args: list[str]) -> str:
-        """An intrinsic whose operands and result all have one type."""
+        """Emit the call of an intrinsic whose operands and result have one type."""
         kind = register_type(dtype, lanes)
         full = f"{name}.{suffix(dtype, lanes)}"
         self.declare(full, f"declare {kind} @{full}({', '.join([kind] * len(args))})")
         return self.line(f"call {kind} @{full}({', '.join(f'{kind} {a}' for a in args)})")
 
     def constant(self, value: bool | int | float, dtype: DType, lanes: int) -> str:
-        """A literal operand."""
+        """Return a literal operand."""
         return splat_literal(Const(value, dtype), lanes)
 
     def _compare(self, op: str, args: list[str], dtype: DType, lanes: int) -> str:
@@ -113,7 +113,7 @@ class ScalarEmitter:
         return self.line(f"icmp {sign}{op} {kind} {args[0]}, {args[1]}")
 
     def select(self, condition: str, a: str, b: str, dtype: DType, lanes: int) -> str:
-        """``condition ? a : b`` lane by lane."""
+        """Emit ``condition ? a : b`` lane by lane."""
         kind = register_type(dtype, lanes)
         mask = f"<{lanes} x i1>" if lanes else "i1"
         return self.line(f"select {mask} {condition}, {kind} {a}, {kind} {b}")
@@ -135,8 +135,8 @@ class ScalarEmitter:
         return self.line(f"call {kind} @{full}({kind} {args[0]}, i1 false)")
 
     def minmax(self, op: str, args: list[str], dtype: DType, lanes: int) -> str:
-        """NaN-propagating ``min`` or ``max``. A literal operand saves the explicit test: the compare-and-select form
-        returns its second operand when unordered, which is the other one."""
+        """Emit a NaN-propagating ``min`` or ``max``. A literal operand saves the explicit test: the compare-and-select
+        form returns its second operand when unordered, which is the other one."""
         if dtype.kind == "b":
             kind = register_type(dtype, lanes)
             return self.line(f"{'or' if op == 'max' else 'and'} {kind} {args[0]}, {args[1]}")
@@ -156,7 +156,7 @@ class ScalarEmitter:
     def _fma(self, args: list[str], types: list[DType], result: DType, lanes: int) -> str:
         if self.target.fma or result.bits == 64:
             return self.call("llvm.fma", result, lanes, args)
-        # An f64 holds the product of two f32: no call of fmaf is needed.
+        # An f64 holds the product of two f32 exactly, so fmaf is not needed.
         narrow, wide = register_type(result, lanes), register_type(float64, lanes)
         a, b, c = (self.line(f"fpext {narrow} {x} to {wide}") for x in args)
         total = self.line(f"fadd {wide} {self.line(f'fmul {wide} {a}, {b}')}, {c}")
@@ -167,7 +167,7 @@ class ScalarEmitter:
         return self.line(f"xor {register_type(result, lanes)} {args[0]}, {ones}")
 
     def _shift(self, op: str, args: list[str], dtype: DType, lanes: int) -> str:
-        """Shifts; a count of the width or more gives 0 (or the sign), as numpy does."""
+        """Shift; a count of the width or more gives 0 (or the sign), as numpy does."""
         kind = register_type(dtype, lanes)
         if _is_literal(args[1]):
             return self.line(f"{op} {kind} {args[0]}, {args[1]}")
@@ -190,7 +190,7 @@ class ScalarEmitter:
         return self.line(f"trunc {wide} {self.line(f'lshr {wide} {product}, {shift}')} to {narrow}")
 
     def _mulhi_pairs(self, args: list[str], result: DType, lanes: int) -> str:
-        """Lanes taken as pairs in words of 64 bits: one multiplication for the lower halves, one for the upper ones."""
+        """Multiply pairs of lanes as words of 64 bits: once for the lower halves, once for the upper ones."""
         narrow, wide = register_type(result, lanes), f"<{lanes // 2} x i64>"
         halves: list[list[str]] = [[], []]
         for arg in args:
@@ -203,7 +203,7 @@ class ScalarEmitter:
         return self.line(f"shufflevector {narrow} {low}, {narrow} {high}, <{lanes} x i32> <{upper}>")
 
     def _int_div(self, op: str, args: list[str], dtype: DType, lanes: int) -> str:
-        """Integer division that never traps: 0 for a zero divisor; the lowest value over -1 wraps."""
+        """Emit an integer division that never traps: 0 for a zero divisor; the lowest value over -1 wraps."""
         kind = register_type(dtype, lanes)
         zero, one = self.constant(0, dtype, lanes), self.constant(1, dtype, lanes)
         none = self.line(f"icmp eq {kind} {args[1]}, {zero}")
@@ -251,73 +251,75 @@ class ScalarEmitter:
         return self.line(f"{verb} {from_type} {args[0]} to {to_type}")
 
     def _widen(self, bits: str, source: DType, lanes: int) -> str:
-        """The f32 of the bits of an f16 or a bf16."""
-        narrow, whole, kind = register_type(source, lanes), register_type(int32, lanes), register_type(float32, lanes)
+        """Return the f32 of the bits of an f16 or a bf16."""
+        narrow, word, kind = register_type(source, lanes), register_type(int32, lanes), register_type(float32, lanes)
         instruction = self.target.instruction("widen", kind) if source.name == "f16" else None
         if instruction is not None:
             return self.line(instruction.text(self, (bits,), kind))
-        wide = self.line(f"zext {narrow} {bits} to {whole}")
+        wide = self.line(f"zext {narrow} {bits} to {word}")
         if source.name == "bf16":
-            placed = self.line(f"shl {whole} {wide}, {self._whole(16, lanes)}")
-            return self.line(f"bitcast {whole} {placed} to {kind}")
+            placed = self.line(f"shl {word} {wide}, {self._word(16, lanes)}")
+            return self.line(f"bitcast {word} {placed} to {kind}")
         return self._widen_by_bits(wide, lanes)
 
     def _narrow(self, value: str, result: DType, lanes: int) -> str:
-        """The bits of an f32 as an f16 or a bf16, rounded to nearest, ties to even.
+        """Return the bits of an f32 as an f16 or a bf16, rounded to nearest, ties to even.
 
-        NOTE: the instruction for bf16 takes denormals for zeros, which the reference does not."""
-        narrow, whole, kind = register_type(result, lanes), register_type(int32, lanes), register_type(float32, lanes)
+        NOTE: the instruction for bf16 flushes denormals to zero, unlike the reference.
+        """
+        narrow, word, kind = register_type(result, lanes), register_type(int32, lanes), register_type(float32, lanes)
         if result.name == "bf16":
-            bits = self.line(f"lshr {whole} {self._rounded(value, lanes)}, {self._whole(16, lanes)}")
-            return self.line(f"trunc {whole} {bits} to {narrow}")
+            bits = self.line(f"lshr {word} {self._rounded(value, lanes)}, {self._word(16, lanes)}")
+            return self.line(f"trunc {word} {bits} to {narrow}")
         instruction = self.target.instruction("narrow", kind)
         if instruction is not None:
             return self.line(instruction.text(self, (value,), kind))
-        return self.line(f"trunc {whole} {self._narrow_by_bits(value, lanes)} to {narrow}")
+        return self.line(f"trunc {word} {self._narrow_by_bits(value, lanes)} to {narrow}")
 
     def _narrow_by_bits(self, value: str, lanes: int) -> str:
-        """f32 to f16 without the instruction: what is normal gets a new bias, half a unit and its last bit are added
-        and what is below is cut off; smaller ones are added to a number whose last digit is that of the denormals."""
-        whole, kind = register_type(int32, lanes), register_type(float32, lanes)
+        """Convert f32 to f16 without the instruction. Normal numbers get a new bias; half a unit and their last bit are
+        added, and the lower bits are cut off. Smaller ones are added to a number whose last digit is that of the
+        denormals."""
+        word, kind = register_type(int32, lanes), register_type(float32, lanes)
 
         def step(op: str, value: str, number: int) -> str:
-            return self.line(f"{op} {whole} {value}, {self._whole(number, lanes)}")
+            return self.line(f"{op} {word} {value}, {self._word(number, lanes)}")
 
-        bits = self.line(f"bitcast {kind} {value} to {whole}")
+        bits = self.line(f"bitcast {kind} {value} to {word}")
         sign = step("and", step("lshr", bits, 16), 0x8000)
         magnitude = step("and", bits, 0x7FFFFFFF)
         odd = step("and", step("lshr", magnitude, 13), 1)
-        biased = self.line(f"add {whole} {step('add', magnitude, 0xFFF - (112 << 23))}, {odd}")
+        biased = self.line(f"add {word} {step('add', magnitude, 0xFFF - (112 << 23))}, {odd}")
         normal = step("lshr", biased, 13)
-        positive = self.line(f"bitcast {whole} {magnitude} to {kind}")
+        positive = self.line(f"bitcast {word} {magnitude} to {kind}")
         moved = self.line(f"fadd {kind} {positive}, {self.constant(0.5, float32, lanes)}")
-        small = step("sub", self.line(f"bitcast {kind} {moved} to {whole}"), 0x3F000000)
-        found = self.select(
-            self.line(f"icmp ult {whole} {magnitude}, {self._whole(0x38800000, lanes)}"), small, normal, int32, lanes
+        small = step("sub", self.line(f"bitcast {kind} {moved} to {word}"), 0x3F000000)
+        result = self.select(
+            self.line(f"icmp ult {word} {magnitude}, {self._word(0x38800000, lanes)}"), small, normal, int32, lanes
         )
-        large = self.line(f"icmp ugt {whole} {magnitude}, {self._whole(0x477FEFFF, lanes)}")
-        found = self.select(large, self._whole(0x7C00, lanes), found, int32, lanes)
+        large = self.line(f"icmp ugt {word} {magnitude}, {self._word(0x477FEFFF, lanes)}")
+        result = self.select(large, self._word(0x7C00, lanes), result, int32, lanes)
         quiet = step("or", step("and", step("lshr", bits, 13), 0x1FF), 0x7E00)
-        found = self.select(self.line(f"fcmp uno {kind} {value}, {value}"), quiet, found, int32, lanes)
-        return self.line(f"or {whole} {found}, {sign}")
+        result = self.select(self.line(f"fcmp uno {kind} {value}, {value}"), quiet, result, int32, lanes)
+        return self.line(f"or {word} {result}, {sign}")
 
     def _pair(self, args: list[str], types: list[DType], result: DType, lanes: int) -> str:
-        """Two f32 rounded to bf16, the first one in the low half."""
-        whole = register_type(int32, lanes)
+        """Return two f32 rounded to bf16, the first one in the low half."""
+        word = register_type(int32, lanes)
         low, high = (self._rounded(x, lanes) for x in args)
-        below = self.line(f"lshr {whole} {low}, {self._whole(16, lanes)}")
-        above = self.line(f"and {whole} {high}, {self._whole(-0x10000, lanes)}")
-        return self.line(f"or {whole} {below}, {above}")
+        below = self.line(f"lshr {word} {low}, {self._word(16, lanes)}")
+        above = self.line(f"and {word} {high}, {self._word(-0x10000, lanes)}")
+        return self.line(f"or {word} {below}, {above}")
 
     def _rounded(self, value: str, lanes: int) -> str:
-        """The bits of an f32 with the upper half rounded to nearest, ties to even; a NaN stays one."""
-        whole, kind = register_type(int32, lanes), register_type(float32, lanes)
-        bits = self.line(f"bitcast {kind} {value} to {whole}")
-        above = self.line(f"lshr {whole} {bits}, {self._whole(16, lanes)}")
-        odd = self.line(f"and {whole} {above}, {self._whole(1, lanes)}")
-        half = self.line(f"add {whole} {odd}, {self._whole(0x7FFF, lanes)}")
-        rounded = self.line(f"add {whole} {bits}, {half}")
-        quiet = self.line(f"or {whole} {bits}, {self._whole(0x400000, lanes)}")
+        """Return the bits of an f32 with the upper half rounded to nearest, ties to even; a NaN stays one."""
+        word, kind = register_type(int32, lanes), register_type(float32, lanes)
+        bits = self.line(f"bitcast {kind} {value} to {word}")
+        above = self.line(f"lshr {word} {bits}, {self._word(16, lanes)}")
+        odd = self.line(f"and {word} {above}, {self._word(1, lanes)}")
+        half = self.line(f"add {word} {odd}, {self._word(0x7FFF, lanes)}")
+        rounded = self.line(f"add {word} {bits}, {half}")
+        quiet = self.line(f"or {word} {bits}, {self._word(0x400000, lanes)}")
         return self.select(self.line(f"fcmp uno {kind} {value}, {value}"), quiet, rounded, int32, lanes)
 
     def _dot2(self, args: list[str], types: list[DType], result: DType, lanes: int) -> str:
@@ -327,69 +329,70 @@ class ScalarEmitter:
         return self._add_dot4(args[0], args[1], self.constant(0, int32, lanes), lanes)
 
     def add_dot(self, op: str, a: str, b: str, total: str, lanes: int) -> str:
-        """``total`` and ``dot2`` or ``dot4`` of the others: one instruction where there is one."""
+        """Return ``total`` plus ``dot2`` or ``dot4`` of ``a`` and ``b``, by one instruction if the target has it."""
         return (self._add_dot2 if op == "dot2" else self._add_dot4)(a, b, total, lanes)
 
     def _add_dot4(self, a: str, b: str, total: str, lanes: int) -> str:
-        whole = register_type(int32, lanes)
-        instruction = self.target.instruction("dot4", whole)
+        word = register_type(int32, lanes)
+        instruction = self.target.instruction("dot4", word)
         if instruction is not None:
-            return self.line(instruction.text(self, (a, b, total), whole))
-        for place in range(0, 32, 8):
-            low = self.line(f"lshr {whole} {a}, {self._whole(place, lanes)}")
-            left = self.line(f"and {whole} {low}, {self._whole(0xFF, lanes)}")
-            high = self.line(f"shl {whole} {b}, {self._whole(24 - place, lanes)}")
-            right = self.line(f"ashr {whole} {high}, {self._whole(24, lanes)}")
-            total = self.line(f"add {whole} {total}, {self.line(f'mul {whole} {left}, {right}')}")
+            return self.line(instruction.text(self, (a, b, total), word))
+        for shift in range(0, 32, 8):
+            low = self.line(f"lshr {word} {a}, {self._word(shift, lanes)}")
+            left = self.line(f"and {word} {low}, {self._word(0xFF, lanes)}")
+            high = self.line(f"shl {word} {b}, {self._word(24 - shift, lanes)}")
+            right = self.line(f"ashr {word} {high}, {self._word(24, lanes)}")
+            total = self.line(f"add {word} {total}, {self.line(f'mul {word} {left}, {right}')}")
         return total
 
     def _add_dot2(self, a: str, b: str, total: str, lanes: int) -> str:
-        kind, whole = register_type(float32, lanes), register_type(int32, lanes)
+        kind, word = register_type(float32, lanes), register_type(int32, lanes)
         instruction = self.target.instruction("dot2", kind)
         if instruction is not None:
             return self.line(instruction.text(self, (a, b, total), kind))
         for op, number in (("and", -0x10000), ("shl", 16)):
-            parts = (self.line(f"{op} {whole} {x}, {self._whole(number, lanes)}") for x in (a, b))
-            left, right = (self.line(f"bitcast {whole} {x} to {kind}") for x in parts)
+            halves = (self.line(f"{op} {word} {x}, {self._word(number, lanes)}") for x in (a, b))
+            left, right = (self.line(f"bitcast {word} {x} to {kind}") for x in halves)
             total = self._fma([left, right, total], [float32] * 3, float32, lanes)
         return total
 
     def _nibble(self, args: list[str], types: list[DType], result: DType, lanes: int) -> str:
-        """A table of all numbers where there is one; else the bits of an f32 whose last four are those of an integer:
-        with those of the nibble, its sign turned, it is that much more than 2^23 + 8. One logic operation and a
-        subtraction, where a second shift and a conversion would take the same few units."""
-        kind, whole = register_type(float32, lanes), register_type(int32, lanes)
+        """Convert a nibble to f32, by a table if the target has one. Otherwise put the nibble, with its sign bit
+        flipped, into the last four bits of an f32 integer: the result exceeds 2^23 + 8 by the nibble's value. That
+        takes one logic operation and a subtraction, where a second shift and a conversion would use the same few
+        units."""
+        kind, word = register_type(float32, lanes), register_type(int32, lanes)
         instruction = self.target.instruction("nibble", kind)
         if instruction is not None:
             return self.line(instruction.text(self, (args[0],), kind))
         middle = 2.0**23 + 8
-        low = self.line(f"and {whole} {args[0]}, {self._whole(15, lanes)}")
-        turned = self.line(f"xor {whole} {low}, {self._whole(int(np.float32(middle).view(np.int32)), lanes)}")
-        number = self.line(f"bitcast {whole} {turned} to {kind}")
+        low = self.line(f"and {word} {args[0]}, {self._word(15, lanes)}")
+        turned = self.line(f"xor {word} {low}, {self._word(int(np.float32(middle).view(np.int32)), lanes)}")
+        number = self.line(f"bitcast {word} {turned} to {kind}")
         return self.line(f"fsub {kind} {number}, {self.constant(middle, float32, lanes)}")
 
     def _widen_by_bits(self, wide: str, lanes: int) -> str:
-        """f16 to f32 without the instruction: exponent and mantissa in their new places, times a power of two that
-        corrects the bias (and makes denormals normal); infinities and NaN get the largest exponent."""
-        whole, kind = register_type(int32, lanes), register_type(float32, lanes)
+        """Convert f16 to f32 without the instruction: shift exponent and mantissa, and multiply by a power of two that
+        corrects the bias (and normalizes denormals). Infinities and NaN get the largest exponent."""
+        word, kind = register_type(int32, lanes), register_type(float32, lanes)
 
         def step(op: str, value: str, number: int) -> str:
-            return self.line(f"{op} {whole} {value}, {self._whole(number, lanes)}")
+            return self.line(f"{op} {word} {value}, {self._word(number, lanes)}")
 
-        placed = self.line(f"bitcast {whole} {step('shl', step('and', wide, 0x7FFF), 13)} to {kind}")
+        placed = self.line(f"bitcast {word} {step('shl', step('and', wide, 0x7FFF), 13)} to {kind}")
         scaled = self.line(f"fmul {kind} {placed}, {self.constant(2.0**112, float32, lanes)}")
-        magnitude = self.line(f"bitcast {kind} {scaled} to {whole}")
-        special = self.line(f"icmp eq {whole} {step('and', wide, 0x7C00)}, {self._whole(0x7C00, lanes)}")
+        magnitude = self.line(f"bitcast {kind} {scaled} to {word}")
+        special = self.line(f"icmp eq {word} {step('and', wide, 0x7C00)}, {self._word(0x7C00, lanes)}")
         infinite = step("or", magnitude, 0x7F800000)
         magnitude = self.select(special, infinite, magnitude, int32, lanes)
-        signed = self.line(f"or {whole} {magnitude}, {step('shl', step('and', wide, 0x8000), 16)}")
-        return self.line(f"bitcast {whole} {signed} to {kind}")
+        signed = self.line(f"or {word} {magnitude}, {step('shl', step('and', wide, 0x8000), 16)}")
+        return self.line(f"bitcast {word} {signed} to {kind}")
 
     def _reduced(self, op: str, args: list[str], lanes: int) -> str:
         kind, name = register_type(float64, lanes), declare_reduction(op, lanes, self.declare)
         return self.line(f"call {kind} @{name}({kind} {args[0]})")
 
-    def _whole(self, number: int, lanes: int) -> str:
+    def _word(self, number: int, lanes: int) -> str:
         return self.constant(number, int32, lanes)
 
     def _ldexp(self, args: list[str], types: list[DType], result: DType, lanes: int) -> str:
@@ -414,15 +417,16 @@ class ScalarEmitter:
         return self.line(instruction.text(self, (value, power), kind))
 
     def _integer_power(self, args: list[str], types: list[DType], lanes: int) -> tuple[list[str], list[DType]]:
-        """An integer-valued float power of ldexp as i32 or i64: adding 1.5 * 2^mantissa puts it in the low bits."""
+        """Return an integer-valued float power of ldexp as i32 or i64: adding 1.5 * 2^mantissa puts it in the low
+        bits."""
         if types[1].kind != "f":
             return args, types
         integer = int64 if types[1].bits == 64 else int32
         magic, bits = (float(3 << 51), 0x4338 << 48) if integer is int64 else (float(3 << 22), 0x4B40 << 16)
-        kind, whole = register_type(types[1], lanes), register_type(integer, lanes)
+        kind, word = register_type(types[1], lanes), register_type(integer, lanes)
         shifted = self.line(f"fadd {kind} {args[1]}, {self.constant(magic, types[1], lanes)}")
-        cast = self.line(f"bitcast {kind} {shifted} to {whole}")
-        power = self.line(f"sub {whole} {cast}, {self.constant(bits, integer, lanes)}")
+        cast = self.line(f"bitcast {kind} {shifted} to {word}")
+        power = self.line(f"sub {word} {cast}, {self.constant(bits, integer, lanes)}")
         return [args[0], power], [types[0], integer]
 
     def _clamp(self, value: str, low: int, high: int, dtype: DType, lanes: int) -> str:
@@ -431,14 +435,14 @@ class ScalarEmitter:
         return self.select(self._compare("gt", [value, high_text], dtype, lanes), high_text, value, dtype, lanes)
 
     def _ldexp_by_bits(self, args: list[str], types: list[DType], result: DType, lanes: int) -> str:
-        """Two multiplications by powers of two made of exponent bits, each by half of the power: a denormal result is
-        rounded once. Powers beyond twice the range of exponents are cut off there."""
+        """Multiply by two powers of two made of exponent bits, each by half of the power, so that a denormal result is
+        rounded once. Powers are clamped to twice the range of exponents."""
         bias, mantissa = (127, 23) if result.bits == 32 else (1023, 52)
         power, kind, integer = types[1], register_type(result, lanes), register_type(types[1], lanes)
-        whole = self._clamp(args[1], -2 * bias + 2, 2 * bias, power, lanes)
-        half = self.line(f"ashr {integer} {whole}, {self.constant(1, power, lanes)}")
+        clamped = self._clamp(args[1], -2 * bias + 2, 2 * bias, power, lanes)
+        half = self.line(f"ashr {integer} {clamped}, {self.constant(1, power, lanes)}")
         value = args[0]
-        for step in (half, self.line(f"sub {integer} {whole}, {half}")):
+        for step in (half, self.line(f"sub {integer} {clamped}, {half}")):
             biased = self.line(f"add {integer} {step}, {self.constant(bias, power, lanes)}")
             bits = self.line(f"shl {integer} {biased}, {self.constant(mantissa, power, lanes)}")
             scale = self.line(f"bitcast {integer} {bits} to {kind}")
@@ -446,19 +450,19 @@ class ScalarEmitter:
         return value
 
     def _ldexp_by_float(self, args: list[str], result: DType, lanes: int) -> str:
-        """``_ldexp_by_bits`` for a power given as a float: adding 1.5 * 2^mantissa + bias puts the biased power into
-        the low bits, from where a shift makes it the exponent."""
+        """Do the same as ``_ldexp_by_bits`` for a float power: adding 1.5 * 2^mantissa + bias puts the biased power
+        into the low bits, and a shift makes it the exponent."""
         integer, bias, mantissa = (int32, 127, 23) if result.bits == 32 else (int64, 1023, 52)
-        kind, whole = register_type(result, lanes), register_type(integer, lanes)
+        kind, word = register_type(result, lanes), register_type(integer, lanes)
         magic = self.constant(1.5 * 2.0**mantissa + bias, result, lanes)
         value, power = args
         halved = self.line(f"fmul {kind} {power}, {self.constant(0.5, result, lanes)}")
         first = self.line(f"fadd {kind} {halved}, {magic}")
         rest = self.line(f"fsub {kind} {power}, {self.line(f'fsub {kind} {first}, {magic}')}")
         for biased in (first, self.line(f"fadd {kind} {rest}, {magic}")):
-            bits = self.line(f"bitcast {kind} {biased} to {whole}")
-            shifted = self.line(f"shl {whole} {bits}, {self.constant(mantissa, integer, lanes)}")
-            scale = self.line(f"bitcast {whole} {shifted} to {kind}")
+            bits = self.line(f"bitcast {kind} {biased} to {word}")
+            shifted = self.line(f"shl {word} {bits}, {self.constant(mantissa, integer, lanes)}")
+            scale = self.line(f"bitcast {word} {shifted} to {kind}")
             value = self.line(f"fmul {kind} {value}, {scale}")
         return value
 

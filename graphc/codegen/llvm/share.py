@@ -1,4 +1,4 @@
-"""First and last iteration of a shared loop for the chunk that a thread runs, as LLVM instructions."""
+"""Bounds of a shared loop for the chunk of one thread, as LLVM instructions."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from graphc.ir.kernel.index import Axis
 
 
 class ShareWriter:
-    """Follows the shared loops that are open and knows where in the row of grains the present iteration starts."""
+    """Follows the open shared loops, and tracks the grain at which the present iteration starts."""
 
     PARAMETERS = (("i64", "%chunk"), ("i64", "%chunks"))
-    """What a kernel takes besides its buffers."""
+    """Parameters of a kernel after its buffers."""
 
     def __init__(self, function: FunctionWriter, chunking: Chunking):
         self.function = function
@@ -25,7 +25,7 @@ class ShareWriter:
         self.low = self.high = ""
 
     def start(self) -> None:
-        """Computes the chunk's own grains; call it at the start of the function."""
+        """Compute the chunk's own grains; call it at the start of the function."""
         line, grains = self.function.line, self.function.sizes.value(self.grains)
         lower = line(f"mul nuw i64 %chunk, {grains}")
         upper = line(f"add nuw i64 {lower}, {grains}")
@@ -33,13 +33,13 @@ class ShareWriter:
         self.high = line(f"udiv i64 {upper}, %chunks")
 
     def bounds(self, axis: Axis) -> tuple[str, str]:
-        """Registers with the first iteration of the chunk and the one after its last."""
+        """Return the registers with the first iteration of the chunk and the one after its last."""
         share = self.shares[axis]
         base = self._base(share)
         return self._bound(self.low, base, share, axis, share.whole), self._bound(self.high, base, share, axis, True)
 
     def enter(self, axis: Axis, counter: str) -> None:
-        """Call it inside the loop, whose counter is given."""
+        """Enter a loop with this counter; call it inside the loop."""
         share = self.shares[axis]
         if share.whole:
             self.position.append(("", 0))
@@ -49,7 +49,7 @@ class ShareWriter:
         self.position.append((self.function.line(f"add nuw nsw i64 {grains}, {base}"), 0))
 
     def leave(self) -> None:
-        """Call it after the loop."""
+        """Leave the loop; call it after the loop."""
         self.position.pop()
 
     def _base(self, share: Share) -> str:
@@ -60,7 +60,8 @@ class ShareWriter:
         return register if offset == "0" else self.function.line(f"add nuw nsw i64 {register}, {offset}")
 
     def _bound(self, grain: str, base: str, share: Share, axis: Axis, up: bool) -> str:
-        """The iteration that starts at a grain (the next one when it starts in between and ``up``), within the loop."""
+        """Return the iteration that starts at a grain, within the loop. For a grain inside an iteration, ``up`` selects
+        the next one."""
         line, declare = self.function.line, self.function.declare
         declare("llvm.smax.i64", "declare i64 @llvm.smax.i64(i64, i64)")
         declare("llvm.smin.i64", "declare i64 @llvm.smin.i64(i64, i64)")
@@ -74,5 +75,5 @@ class ShareWriter:
                 inside = line(f"add nuw nsw i64 {inside}, {less}")
             inside = line(f"udiv i64 {inside}, {weight}")
         inside = line(f"call i64 @llvm.smin.i64(i64 {inside}, i64 {sizes.value(axis.extent)})")
-        # NOTE: "freeze" hides how a bound comes about; knowing it, LLVM would not strength-reduce the addresses inside.
+        # NOTE: "freeze" hides how a bound is computed; otherwise LLVM would not strength-reduce the addresses inside.
         return line(f"freeze i64 {inside}")

@@ -1,4 +1,4 @@
-"""Sizes of a call as LLVM values: each is computed once, from the dimensions, at the head of a function."""
+"""Sizes of a call as LLVM values, each computed once from the dimensions, at the head of a function."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MAX, _SIGNED_MAX = "llvm.umax.i64", "llvm.smax.i64"
 
 
 def register_of(dimension: Dimension) -> str:
-    """The i64 register that holds a dimension; names may have letters that LLVM does not take."""
+    """Return the i64 register of a dimension; its name may have letters that LLVM does not accept."""
     return "%n." + "".join(c if c.isascii() else f"${ord(c):x}" for c in dimension.name)
 
 
@@ -22,25 +22,25 @@ class SizeWriter:
     def __init__(self, declare: Callable[[str, str], None]):
         self.declare = declare
         self.lines: list[str] = []
-        """What computes them; it stands before everything else."""
-        self._known: dict[Any, str] = {}
-        """Registers by size, and by the text of what computes them."""
+        """Lines that compute sizes; they come before all others."""
+        self._registers: dict[Any, str] = {}
+        """Registers by size, and by expression."""
 
     def value(self, size: Any) -> str:
-        """A number as a literal, a size as an i64 register."""
+        """Return a number as a literal, a size as an i64 register."""
         if not is_size(size):
             return str(int(size))
-        if size not in self._known:
-            self._known[size] = self._sum(size)
-        return self._known[size]
+        if size not in self._registers:
+            self._registers[size] = self._sum(size)
+        return self._registers[size]
 
     def line(self, expression: str) -> str:
-        """The register of ``expression``, whose operands are literals and registers of this writer."""
-        if expression not in self._known:
+        """Return the register of ``expression``, whose operands are literals and registers of this writer."""
+        if expression not in self._registers:
             register = f"%z{len(self.lines)}"
             self.lines.append(f"  {register} = {expression}")
-            self._known[expression] = register
-        return self._known[expression]
+            self._registers[expression] = register
+        return self._registers[expression]
 
     def _sum(self, size: Size) -> str:
         total = ""
@@ -70,14 +70,14 @@ class SizeWriter:
         return self._floor(operand, divisor)
 
     def _floor(self, operand: str, divisor: str) -> str:
-        """A quotient of what may be negative, rounded down."""
+        """Return a quotient rounded down; the operand may be negative."""
         quotient = self.line(f"sdiv i64 {operand}, {divisor}")
         rest = self.line(f"srem i64 {operand}, {divisor}")
         less = self.line(f"ashr i64 {rest}, 63")
         return self.line(f"add nsw i64 {quotient}, {less}")
 
     def not_negative(self, size: Any) -> str:
-        """A number of places, of which there are none where it is negative."""
+        """Return the maximum of a size and 0."""
         if not is_size(size):
             return str(max(int(size), 0))
         register = self.value(size)
@@ -87,7 +87,7 @@ class SizeWriter:
         return self.line(f"call i64 @{_SIGNED_MAX}(i64 {register}, i64 0)")
 
     def positive(self, size: Any) -> str:
-        """A divisor: what divides by a size of 0 is never used, but computed."""
+        """Return a divisor of at least 1: quotients by a size of 0 are computed, but never used."""
         register = self.value(size)
         if bounds(size)[0] > 0:
             return register

@@ -1,4 +1,4 @@
-"""Stamps: the processor's cycle counter, written down around the calls of a program's kernels."""
+"""Stamps: readings of the processor's cycle counter around the calls of a program's kernels."""
 
 from __future__ import annotations
 
@@ -9,39 +9,40 @@ from graphc.ir.kernel.statements import Program
 STAMPS = "stamps"
 """Storage of the stamps of ``entry.emit_stamped``, whose address is the last word of the table."""
 LEAD = 9
-"""Stamps at once at the start: the times between them are what a stamp costs. The first ones take longer, as their code
-and memory are in no cache yet."""
+"""Consecutive stamps at the start: the times between them are the cost of a stamp. The first ones take longer, as their
+code and memory are in no cache yet."""
 
 
 def stamp_count(program: Program, each: bool = True) -> int:
-    """How many words (i64) a call of the stamped program writes: the number LEAD, as many stamps at the start, one
-    after each call, and for each call how many pairs of stamps were taken in it: one for each run of a repeated call.
+    """Return the number of words (i64) that a call of the stamped program writes: the number LEAD, LEAD stamps at the
+    start, one after each call, and for each call its number of stamp pairs: one for each run of a repeated call.
     Without ``each`` all calls count as one."""
     return 1 + LEAD + 2 * (len(program.calls) if each else 1)
 
 
 @dataclass(frozen=True)
 class Stamps:
-    """How stamps are taken; each method gives lines of LLVM text."""
+    """Emitter of stamps; each method returns lines of LLVM text."""
 
     fence: str
-    """LLVM's intrinsic that waits for what was begun before (``Target.cycle_fence``)."""
+    """LLVM intrinsic that waits for all earlier instructions (``Target.cycle_fence``)."""
     each: bool
-    """Whether around each call, or around all together."""
+    """Whether to stamp each call, or all together."""
 
     @property
     def declarations(self) -> dict[str, str]:
-        """What has to be declared."""
+        """Declarations for the stamps."""
         counter = "declare i64 @llvm.readcyclecounter()"
         return {"stamp": counter, "fence": f"declare void @{self.fence}()"}
 
     def count(self, register: str) -> list[str]:
-        """Reads the counter between two fences: nothing of what is timed passes it."""
+        """Read the counter between two fences, which no timed instruction passes."""
         fence = f"  call void @{self.fence}()"
         return [fence, f"  {register} = call i64 @llvm.readcyclecounter()", fence]
 
     def begin(self, calls: int) -> list[str]:
-        """How many stamps stand at the start, one pair for each of so many calls, and the stamps at the start."""
+        """Write the number of stamps at the start, one pair for each of ``calls`` calls, and the stamps at the
+        start."""
         lines = [f"  store i64 {LEAD}, ptr %ticks, align 8"]
         for word in range(1 + LEAD + calls, 1 + LEAD + 2 * calls):
             lines += [f"  %pair{word} = getelementptr inbounds i64, ptr %ticks, i64 {word}"]
@@ -49,7 +50,7 @@ class Stamps:
         return [*lines, *(line for number in range(LEAD) for line in self.stamp(number))]
 
     def stamp(self, number: int) -> list[str]:
-        """Writes down the counter."""
+        """Read the counter and store it."""
         return [
             *self.count(f"%count{number}"),
             f"  %word{number} = getelementptr inbounds i64, ptr %ticks, i64 {number + 1}",
@@ -57,7 +58,7 @@ class Stamps:
         ]
 
     def sum_of(self, call: int) -> list[str]:
-        """Stands at the head of the function: what a repeated call has taken so far, and in how many runs."""
+        """Allocate the total time and the number of runs of a repeated call, at the head of the function."""
         names = (f"%sum{call}", f"%runs{call}")
         return [
             line
@@ -66,11 +67,11 @@ class Stamps:
         ]
 
     def before_run(self, call: int) -> list[str]:
-        """Stands before a repeated call."""
+        """Read the counter before a repeated call."""
         return self.count(f"%sum{call}.0")
 
     def after_run(self, call: int) -> list[str]:
-        """Stands behind a repeated call."""
+        """Add up time and runs after a repeated call."""
         return [
             *self.count(f"%sum{call}.1"),
             f"  %sum{call}.2 = sub i64 %sum{call}.1, %sum{call}.0",
@@ -79,8 +80,8 @@ class Stamps:
         ]
 
     def repeated(self, call: int, calls: int) -> list[str]:
-        """The stamp of a call, of so many in the program, whose loop has ended, as if all its runs had followed each
-        other, and how often it ran."""
+        """Write the stamp of a repeated call after its loop, as if all its runs had followed each other, and its number
+        of runs. ``calls`` is the number of calls of the program."""
         number = LEAD + call
         return [
             f"  %end{call}.0 = getelementptr inbounds i64, ptr %ticks, i64 {number}",
@@ -95,10 +96,10 @@ class Stamps:
         ]
 
 
-def _add(place: str, value: str) -> list[str]:
-    """Adds a value to the number in memory."""
+def _add(address: str, value: str) -> list[str]:
+    """Add a value to a number in memory."""
     return [
-        f"  {place}.old = load i64, ptr {place}, align 8",
-        f"  {place}.new = add i64 {place}.old, {value}",
-        f"  store i64 {place}.new, ptr {place}, align 8",
+        f"  {address}.old = load i64, ptr {address}, align 8",
+        f"  {address}.new = add i64 {address}.old, {value}",
+        f"  store i64 {address}.new, ptr {address}, align 8",
     ]

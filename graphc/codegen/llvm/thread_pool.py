@@ -1,7 +1,7 @@
-"""The pool of worker threads as LLVM text: workers of a process, woken once per call of a parallel program.
+"""Pool of worker threads as LLVM text: workers of a process, woken once per call of a parallel program.
 
-A caller that finds the pool taken (by another thread, or by a call around its own) runs its program alone, so nothing
-ever waits for it. Waiting means spinning for a time, then sleeping in the kernel (a futex on Linux).
+A caller that finds the pool busy (in another thread, or in a call around its own) runs its program alone, so nothing
+ever waits for the pool. Waiting means spinning for a time, then sleeping in the kernel (a futex on Linux).
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from graphc.codegen.machine.target import Target
 
 RUN = "graphc_pool_run"
 """``i64 graphc_pool_run(ptr work, ptr table, i64 chunks, i64 spin)`` runs ``work(table, chunk, chunks, barrier)`` once
-per chunk, each in a thread of its own (chunk 0 in the caller's), and returns how many chunks it was. Waiting threads
-spin for ``spin`` nanoseconds. ``barrier`` is ``void barrier()``, or null when there is one chunk."""
+per chunk, each in a separate thread (chunk 0 in the caller's), and returns the number of chunks. Waiting threads spin
+for ``spin`` nanoseconds. ``barrier`` is ``void barrier()``, or null for a single chunk."""
 RESET = "graphc_pool_reset"
 """``void graphc_pool_reset()`` forgets the workers; for the child after fork(), in which they do not exist."""
 SIZE = "graphc_pool_size"
-"""``i64 graphc_pool_size()``: how many workers have been started."""
+"""``i64 graphc_pool_size()``: the number of started workers."""
 _UNBLOCKED = (4, 7, 8, 11)
-"""Signals that a worker raises itself (SIGILL, SIGBUS, SIGFPE, SIGSEGV); others are left to the caller's threads."""
+"""Signals that a worker may raise itself (SIGILL, SIGBUS, SIGFPE, SIGSEGV); the caller's threads handle others."""
 
 _TEXT = """\
 target triple = "{triple}"
@@ -300,8 +300,8 @@ define {visibility}i64 @{size}() nounwind {{
 
 
 def emit_pool(target: Target, prefix: str = "") -> str:
-    """LLVM text of the pool; raises CompileError for a target without one. With a ``prefix`` its symbols begin so and
-    are hidden: it belongs to the library that it is linked into."""
+    """Return the LLVM text of the pool; raises CompileError for a target without one. With a ``prefix`` its symbols are
+    prefixed and hidden: the pool belongs to the library that it is linked into."""
     waits, pause = target.waits, target.instruction("pause")
     if not target.has_pool or waits is None or pause is None:
         raise CompileError(f"there is no thread pool for {target.triple}")

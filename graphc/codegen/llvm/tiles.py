@@ -1,4 +1,4 @@
-"""Blocks of kernels whose sums are held in tiles, in LLVM: which tile holds what, where it is read and written."""
+"""Blocks of kernels with sums in tile registers: which tile holds which rows, and its loads and stores."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WORD = 4
 
 
 def shapes_of(kernel: Kernel) -> frozenset[Shape]:
-    """The shapes of all blocks of a kernel."""
+    """Return the shapes of all blocks of a kernel."""
     loops = [(s, around) for s, around in walk(kernel.body) if isinstance(s, Loop) and s.kind == "tile"]
     return frozenset(_shape(s) for s, around in loops if not around or around[-1].kind != "tile")
 
@@ -26,35 +26,35 @@ def _shape(block: Loop) -> Shape:
 
 
 class TileWriter:
-    """Emits the blocks of one kernel whose sums are held in tiles: loops of kind ``tile`` over rows, vectors side by
-    side and lanes, and what is summed inside, of whose innermost loop each run is one product of tiles."""
+    """Emits the blocks of one kernel with sums in tiles: loops of kind ``tile`` over rows, vectors side by side and
+    lanes. Each run of the innermost loop inside is one product of tiles."""
 
     def __init__(self, function: FunctionWriter, memory: MemoryWriter, kernel: Kernel, target: Target):
         self.function = function
         self.memory = memory
         self.shapes = shapes_of(kernel)
-        self.known = target.tiles
-        if self.shapes and self.known is None:
+        self.target_tiles = target.tiles
+        if self.shapes and self.target_tiles is None:
             raise CompileError(f"@{kernel.name}: {target.cpu or target.triple} has no tiles")
 
     @property
     def tiles(self) -> Tiles:
-        """What works on tiles."""
-        assert self.known is not None
-        return self.known
+        """Tile statements of the target."""
+        assert self.target_tiles is not None
+        return self.target_tiles
 
     def start(self) -> None:
-        """At the start of a function: configures tiles once, where all blocks have one shape."""
+        """Configure tiles at the start of a function, if all blocks have one shape."""
         if len(self.shapes) == 1:
             self.function.statement(self.tiles.configure(self.function, next(iter(self.shapes))))
 
     def end(self) -> None:
-        """At its end."""
+        """Release the tiles at the end of a function."""
         if self.shapes:
             self.function.statement(self.tiles.release(self.function))
 
     def block(self, stmt: Loop) -> None:
-        """The sums of a block."""
+        """Emit a block: its sums, and their stores."""
         axes, body = [stmt.axis], stmt.body
         while isinstance(body[0], Loop) and body[0].kind == "tile":
             axes.append(body[0].axis)
@@ -62,7 +62,7 @@ class TileWriter:
         row, side, lane = axes
         loop, store, shape = next(s for s in body if isinstance(s, Loop)), body[-1], _shape(stmt)
         if not isinstance(store, Store) or lane.extent != SIDE:
-            raise CompileError(f"tiles of {lane.extent} lanes, or of sums that are not stored, are not known")
+            raise CompileError(f"cannot emit tiles of {lane.extent} lanes, or of sums that are not stored")
         if len(self.shapes) > 1:
             self.function.statement(self.tiles.configure(self.function, shape))
         sums = [(group, v) for group in range(len(shape.groups)) for v in range(side.extent)]
@@ -75,7 +75,7 @@ class TileWriter:
             self.function.statement(self.tiles.store(self.function, SUMS + 2 * group + v, pointer, step))
 
     def _sum(self, loop: Loop, axes: tuple[Axis, Axis, Axis], shape: Shape) -> None:
-        """The loops around the products, and these."""
+        """Emit the loops around the products, and the products."""
         if isinstance(loop.body[0], Loop):
             opened = self.function.open_loop(loop.axis)
             self._sum(loop.body[0], axes, shape)

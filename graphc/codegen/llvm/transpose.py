@@ -1,4 +1,4 @@
-"""Vector registers transposed, as square blocks, and interleaved, by shuffles."""
+"""Register transposes of square blocks, and interleaving, by shuffles."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from graphc.codegen.llvm.scalar import memory_type
 
 
 def transpose_registers(function: FunctionWriter, rows: list[str], dtype: DType) -> list[str]:
-    """The columns of a square block of vectors (a power of two), by exchanging ever larger off-diagonal blocks."""
+    """Return the columns of a square block of vectors (a power of two), by exchanging ever larger off-diagonal
+    blocks."""
     lanes = len(rows)
     kind = memory_type(dtype, lanes)
     step = 1
@@ -27,21 +28,21 @@ def transpose_registers(function: FunctionWriter, rows: list[str], dtype: DType)
 
 
 def interleave_registers(function: FunctionWriter, copies: list[str], start: int, lanes: int, dtype: DType) -> str:
-    """``lanes`` elements from ``start`` on of the sequence that takes one element of each register by turns."""
+    """Return ``lanes`` elements from ``start`` on of the registers' interleaved sequence."""
     kind, sources = memory_type(dtype, lanes), [divmod(start + p, len(copies)) for p in range(lanes)]
     result = copies[0]
     for number, register in enumerate(copies[1:], start=1):
         picks = []
-        for place, (lane, copy) in enumerate(sources):
-            before = lane if number == 1 else place
+        for lane_, (lane, copy) in enumerate(sources):
+            before = lane if number == 1 else lane_
             picks.append(before if copy < number else lanes + lane if copy == number else -1)
         result = _shuffle(function, kind, result, register, picks)
     return result
 
 
 def turning_function(dtype: DType, lanes: int) -> Function:
-    """A function of (source, bytes between its rows, target, bytes between its rows) that copies a
-    square block of ``lanes`` rows so that rows become columns. Its shuffles take LLVM long, so a module has it once."""
+    """Return a function of (source, bytes between its rows, target, bytes between its rows) that transposes a square
+    block of ``lanes`` rows in memory. LLVM takes long for its shuffles, so a module has it once."""
     name, kind = f"graphc_turn.{lanes}.{memory_type(dtype)}", memory_type(dtype, lanes)
     f = FunctionWriter({})
     rows = [f.line(f"load {kind}, ptr {p}, align {dtype.itemsize}") for p in _row_pointers(f, "%x", "%a", lanes)]
@@ -54,7 +55,8 @@ def turning_function(dtype: DType, lanes: int) -> Function:
 
 
 def _row_pointers(function: FunctionWriter, base: str, step: str, rows: int) -> list[str]:
-    """Addresses ``step`` bytes apart: every fourth one is computed, the others are sums that instructions take."""
+    """Return addresses ``step`` bytes apart. Every fourth one is computed; the others are sums that fit addressing
+    modes."""
     steps = [step, *(function.line(f"mul i64 {step}, {k}") for k in (2, 3, 4))]
     pointers = []
     for row in range(rows):

@@ -222,5 +222,5 @@ def test_what_belongs_to_no_single_thread_is_refused():
         store %y[k] = v2
       }
     }"""
-    with pytest.raises(CompileError, match="kept by no single thread"):
+    with pytest.raises(CompileError, match="does not belong to a single thread"):
         emit_kernel(parse_kernel(text), "k")

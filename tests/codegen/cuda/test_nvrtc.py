@@ -54,7 +54,7 @@ def test_without_the_library(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(nvrtc, "find_library", lambda name: None)
     nvrtc._library.cache_clear()
     try:
-        with pytest.raises(CompileError, match=r"NVRTC is not there[\s\S]*\[cuda\]"):
+        with pytest.raises(CompileError, match=r"NVRTC is not installed[\s\S]*\[cuda\]"):
             compile_cubin(TEXT)
     finally:
         nvrtc._library.cache_clear()

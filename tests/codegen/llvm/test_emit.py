@@ -295,5 +295,5 @@ def test_a_sum_ends_where_a_scalar_says(target: str):
 
 def test_copies_of_a_sum_end_together():
     text = FIRST.replace("acc s", "w: i64 = load %n[u]\n          acc s").replace("until v", "until w")
-    with pytest.raises(CompileError, match="o ends at several places"):
+    with pytest.raises(CompileError, match="the end of o varies"):
         emitted(kernel_of(text))

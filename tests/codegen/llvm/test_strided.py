@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphc.codegen.llvm.strided import Place, merge_spans, vectors_of
+from graphc.codegen.llvm.strided import Pattern, merge_spans, vectors_of
 from graphc.ir.kernel.index import Axis, as_index
 
-X: Place = ("x", as_index(Axis("i", 4)) * 7)
-Y: Place = ("y", as_index(Axis("i", 4)) * 7)
+X: Pattern = ("x", as_index(Axis("i", 4)) * 7)
+Y: Pattern = ("y", as_index(Axis("i", 4)) * 7)
 
 
 def test_spans_that_overlap_are_one():

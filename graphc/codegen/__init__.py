@@ -1,1 +1,1 @@
-"""Code generation: loop kernels to native code. It knows loop nests and targets, but no tensor op."""
+"""Code generation: loop kernels to native code, with loop nests and targets, but no tensor op."""

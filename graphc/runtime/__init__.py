@@ -1,1 +1,1 @@
-"""Runtime: loads native code, checks arguments, and calls it. It needs no compiler."""
+"""Runtime: loads native code, checks arguments, and calls it, without the compiler."""

@@ -183,10 +183,9 @@ class TensorCaller:
         """Return a native call of a program on lists of ``count`` arguments, with ``bound`` for its params and states,
         and of ``sizes``. Return None if a bound array is not dense, or a tensor cannot be read.
 
-        The Inputs among ``arguments`` are the program's inputs in order, followed by the states whose addresses calls
-        pass. The new tensors among ``results`` are its outputs in order. A call runs only if the blocks of the table at
-        ``contents`` are unchanged (0 for no table), and ``check`` accepts its list.
-        """
+        The Inputs among ``arguments`` are the program's inputs in order, then the states whose addresses calls pass.
+        The new tensors among ``results`` are its outputs in order. A call runs only if the blocks of the table at
+        ``contents`` (0: no table) are unchanged, and ``check`` accepts its list."""
         context = fast_call.running_context(program, bound, sizes)
         records = (Argument * max(len(arguments), 1))()
         if context is None:
@@ -269,8 +268,7 @@ class NativeCall:
         self._allowed: tuple[int, Mapping[int, int]] | None = None
 
     def allow(self, threads: int, words: Mapping[int, int]) -> None:
-        """From now on, run calls only with this number of threads, and while the ``words`` in memory have these
-        values."""
+        """Run later calls only with this number of threads, and while the ``words`` in memory have these values."""
         fast_call.reserve(self._context.arena)
         if self._allowed == (threads, words):
             return

@@ -1,1 +1,1 @@
-"""Scheduled programs to LLVM text, and from there to object code. Scheduling decisions are made elsewhere."""
+"""Scheduled programs to LLVM text, and from there to object code; the schedule makes all decisions."""

@@ -54,7 +54,7 @@ class Accumulator:
 
 
 def next_power_of_two(n: int) -> int:
-    """Return the smallest power of two that is at least ``n``."""
+    """Return the smallest power of two not below ``n``."""
     return 1 << max(0, n - 1).bit_length()
 
 

@@ -167,7 +167,7 @@ class ScalarEmitter:
         return self.line(f"xor {register_type(result, lanes)} {args[0]}, {ones}")
 
     def _shift(self, op: str, args: list[str], dtype: DType, lanes: int) -> str:
-        """Shift; a count of the width or more gives 0 (or the sign), as numpy does."""
+        """Emit a shift; a count of the width or more gives 0 (or the sign), as numpy does."""
         kind = register_type(dtype, lanes)
         if _is_literal(args[1]):
             return self.line(f"{op} {kind} {args[0]}, {args[1]}")

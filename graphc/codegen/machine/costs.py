@@ -387,7 +387,7 @@ class FusionCosts:
 
 @dataclass(frozen=True)
 class RewriteCosts:
-    """Thresholds of graph rewrites that do not always pay."""
+    """Thresholds of graph rewrites with a possible loss."""
 
     winograd_advantage: float = 1.05
     """Minimum estimated ratio of multiply-adds between a direct convolution and Winograd's method."""

@@ -18,8 +18,8 @@ class Writer(Protocol):
         """Append ``%t = expression``; return the register."""
         ...
 
-    def declare(self, name: str, part: str, /) -> None:
-        """Declare an external function unless that is done."""
+    def declare(self, name: str, declaration: str, /) -> None:
+        """Declare an external function, once."""
         ...
 
 

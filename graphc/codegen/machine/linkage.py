@@ -13,8 +13,8 @@ WORD = 8
 
 @dataclass(frozen=True)
 class Relocation:
-    """Change that a linker makes at a location of object code, in the terms of the processor's ABI: S is the address of
-    a symbol, A the addend, P the location, and G the address of the symbol's entry in the GOT."""
+    """A linker's change to a location of object code, in the terms of the processor's ABI: S is the address of a
+    symbol, A the addend, P the location, and G the address of the symbol's entry in the GOT."""
 
     name: str
     """Name in the ABI."""

@@ -114,7 +114,7 @@ class Reader(Protocol):
     """Pattern of padding instructions, if they come in many lengths."""
 
     def step(self, line: Line, labels: frozenset[str]) -> Step:
-        """Return the effects of an instruction. ``labels`` are those of its function."""
+        """Return the effects of an instruction. ``labels`` are the labels of its function."""
         ...
 
 

@@ -133,7 +133,7 @@ class Target:
 
     def detection(self, name: str) -> str:
         """Return LLVM text of a function of this name that returns (i1) whether the processor has the features used by
-        this target's code. Return an empty string if that is unknown, and if all processors have them."""
+        this target's code. Return an empty string for unknown processors, and if all processors have them."""
         family = _family(self.triple)
         return family.detection(self.features, name) if family and family.detection else ""
 

@@ -28,7 +28,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class Tiles:
-    """LLVM statements on tiles of a family of processors; each declares the functions that it calls."""
+    """LLVM statements on tiles of a family of processors. Each declares its callees."""
 
     configure: Callable[[Writer, Shape], str]
     """Sets the sizes of all tiles for a shape, and zeroes the tiles."""

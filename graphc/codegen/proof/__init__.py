@@ -1,1 +1,1 @@
-"""Proofs about machine code: the functions that it reaches, its stack, and the most instructions that it runs."""
+"""Proofs about machine code: reached functions, stack, and maximum number of instructions."""

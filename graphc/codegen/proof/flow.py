@@ -35,7 +35,7 @@ class Flow:
 
 @dataclass(frozen=True)
 class Loop:
-    """Natural loop: blocks that are entered only through the head."""
+    """Natural loop: its head is the only entry."""
 
     head: int
     blocks: frozenset[int]
@@ -66,14 +66,14 @@ def flow_of(function: Function, machine: Reader) -> Flow:
 
 def _order(after: tuple[tuple[int, ...], ...]) -> tuple[int, ...]:
     done: list[int] = []
-    seen: set[int] = set()
+    visited: set[int] = set()
     stack = [(0, False)]
     while stack:
         block, expanded = stack.pop()
         if expanded:
             done.append(block)
-        elif block not in seen:
-            seen.add(block)
+        elif block not in visited:
+            visited.add(block)
             stack += [(block, True), *((other, False) for other in after[block])]
     positions = {block: position for position, block in enumerate(reversed(done))}
     return tuple(positions.get(block, len(after)) for block in range(len(after)))

@@ -1,5 +1,5 @@
-"""Functions of the C library that compiled code may call, and why each allocates nothing, locks nothing, and makes no
-system call."""
+"""Functions of the C library that compiled code may call, and why each is free of allocation, locks and system
+calls."""
 
 from __future__ import annotations
 

@@ -163,7 +163,7 @@ _SWAPPED = {
 
 
 def _start(values: Values, loop: Loop, value: Any) -> tuple[Any, int] | None:
-    """Return the value before the first iteration and its increment per iteration; None if there is no constant
+    """Return the value before the first iteration and its increment per iteration; None without a constant
     increment."""
     base, number = value
     if not (isinstance(base, tuple) and base[:2] == ("join", loop.head)):

@@ -166,7 +166,7 @@ def note_filling(code: ObjectCode, marks: bytes, functions: Sequence[Function], 
 
 
 def section_of(data: bytes, name: str) -> bytes:
-    """Return the contents of a section of object code by its name; empty if there is none."""
+    """Return the contents of a section of object code by its name; empty if it is missing."""
     *_, table, _, _, _, _, entry, count, names = _HEADER.unpack_from(data)
     rows = [_SECTION.unpack_from(data, table + i * entry) for i in range(count)]
     titles = data[rows[names][4] : rows[names][4] + rows[names][5]]

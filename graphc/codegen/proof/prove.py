@@ -69,7 +69,7 @@ class Proof:
 
 def prove(modules: Sequence[Module | str], target: Target, roots: Sequence[str], data: Collection[str] = ()) -> Proof:
     """Return the proof for ``roots`` in the object code that ``build_object`` makes of the modules. ``data`` names
-    linked symbols that are not code.
+    linked symbols without code.
 
     Raises RealtimeError, with the reason, for code not known to be free of allocation, locks and system calls, and for
     an unbounded stack.

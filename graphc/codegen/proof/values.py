@@ -73,7 +73,7 @@ class Values:
 
     def _join(self, block: int, final: bool) -> bool:
         """Join the states of all known predecessors of a block; return whether that changed anything. With ``final``, a
-        value that has ever differed stays unknown, so that the analysis terminates."""
+        value stays unknown once it has differed, which guarantees termination."""
         states = [self.leaving[b] for b in self.flow.before[block] if b in self.leaving]
         if block == 0:
             states.append(State())
@@ -173,7 +173,7 @@ class Values:
         return base, number + slot.offset
 
     def _store(self, address: Any, value: Any, state: State, number: int) -> None:
-        """Forget everything that a store may have changed. ``value`` None: a store of any length."""
+        """Forget all values possibly changed by a store. ``value`` None: a store of any length."""
         if not is_on_stack(address) and not self.escaped:
             return
         length = WORD if value is not None else VECTOR

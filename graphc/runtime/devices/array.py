@@ -334,7 +334,7 @@ class DeviceArray:
         }
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        """Kind and number of the device."""
+        """Return kind and number of the device."""
         return import_module(_DLPACK).kind_of(self.device)
 
     def __dlpack__(

@@ -216,17 +216,17 @@ def test_other_libraries_share_memory_by_dlpack(device, host):
         back.set(np.ascontiguousarray(plain))
     del shared, back, mine
     gc.collect()
-    assert not dlpack._given
+    assert not dlpack._exported
 
 
 def test_capsules_nobody_takes_are_given_back(device, host):
     array = from_host(device, host)
     capsule = array.__dlpack__()
     versioned = array.__dlpack__(max_version=(1, 1))
-    assert len(dlpack._given) == 2
+    assert len(dlpack._exported) == 2
     del capsule, versioned
     gc.collect()
-    assert not dlpack._given
+    assert not dlpack._exported
 
 
 def test_read_only_arrays_say_so(device, host):

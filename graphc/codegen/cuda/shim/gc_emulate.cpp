@@ -1,8 +1,8 @@
 // Executes kernels of emitted CUDA text on the CPU.
 //
-// Blocks run one after the other. A block runs warp by warp, each as far as it comes before its lanes wait for other warps:
-// what one warp must not do before another has come to a barrier, it does early. One fiber runs the threads of a warp in a
-// row as long as none of them waits; the fiber of one that waits stays with it, and another takes the rest.
+// Blocks run one after the other. A block runs warp by warp, each until its lanes wait for other warps. So a warp runs as
+// far ahead of the others as barriers allow, which exposes missing ones. One fiber runs the threads of a warp in a row as
+// long as none of them waits; a waiting thread keeps its fiber, and another fiber runs the rest.
 #include "gc_emulate.h"
 
 #include <sys/mman.h>
@@ -33,7 +33,7 @@ bool make_fibers() {
   return true;
 }
 
-// Every fiber begins anew: after a fault some stand in the middle of a thread.
+// Restarts every fiber: after a fault some are in the middle of a thread.
 void forget_fibers() {
   for (idle_count = 0; idle_count <= kMaxThreads; idle_count++) {
     idle[idle_count] = &fibers[kMaxThreads - idle_count];
@@ -52,7 +52,7 @@ inline void enter(Context& from, Fiber* fiber) {
   change(from, fiber->context);
 }
 
-// The next thread of the warp in the order of its lanes that can go on; -1 when there is none.
+// The next runnable thread of the warp in the order of its lanes; -1 if there is none.
 inline int next_ready() {
   while (cursor < lanes) {
     int number = (int)warp * kWarp + lane_order[cursor];
@@ -65,7 +65,7 @@ inline int next_ready() {
   return -1;
 }
 
-// Goes on with the next thread that can, or with the schedule. `mine` comes back here when it is its turn.
+// Switches to the next runnable thread, or to the scheduler. `mine` resumes here when it is its turn.
 inline void go_on(Context& mine) {
   int number = next_ready();
   if (number < 0) {
@@ -79,7 +79,7 @@ inline void go_on(Context& mine) {
   }
 }
 
-// Runs threads of a warp that have not begun, in a row.
+// Runs the threads of a warp that have not started, in a row.
 void fiber_main() {
   for (;;) {
     Fiber* mine = running;
@@ -119,7 +119,7 @@ unsigned random_below(unsigned n) {
   return (unsigned)((random_state >> 33) % n);
 }
 
-// 0: forwards, 1: backwards, others: a permutation of their own each time.
+// 0: forwards, 1: backwards, others: a new permutation each time.
 void arrange(int* numbers, int n) {
   for (int i = 0; i < n; i++) numbers[i] = launch.order == 1 ? n - 1 - i : i;
   if (launch.order < 2) return;
@@ -130,7 +130,7 @@ void arrange(int* numbers, int n) {
   }
 }
 
-// Threads of which some wait where others do not come to.
+// Threads that wait at a barrier which others do not reach.
 bool diverged(unsigned one, unsigned other) {
   gc_emu_thread.x = one;
   gc_emu_fault.code = GC_DIVERGED;
@@ -147,7 +147,7 @@ bool is_alike(const Thread& a, const Thread& b) {
   return a.status == b.status && a.line == b.line && a.waits_for == b.waits_for;
 }
 
-// Lets the lanes of a warp go on that all wait for each other. False when none does, or after a fault.
+// Releases the lanes of a warp that all wait for each other. False if none does, or after a fault.
 bool release_warp(unsigned first) {
   int waits = -1;
   for (int i = 0; i < lanes; i++)
@@ -175,7 +175,7 @@ void run_warp(unsigned number) {
   } while (!failed && release_warp(first));
 }
 
-// Lets the threads of the block go on that all wait for each other. False when all are done, or after a fault.
+// Releases the threads of the block that all wait for each other. False if all are done, or after a fault.
 bool release_block() {
   unsigned waits = launch.threads;
   for (unsigned i = 0; i < launch.threads; i++)
@@ -214,7 +214,7 @@ void run_block(unsigned number) {
   if (met > seen.most_barriers) seen.most_barriers = met;
 }
 
-// Where block `start + i * step` of a launch comes after i others; the step has no factor in common with their number.
+// Order of blocks: block `start + i * step` of a launch is number i; the step is coprime to their number.
 void arrange_blocks(uint64_t grid, uint64_t* start, uint64_t* step) {
   *start = random_below((unsigned)grid);
   *step = 1 + random_below((unsigned)grid - 1);
@@ -247,7 +247,7 @@ void run_grid(unsigned grid, int order) {
 
 }  // namespace
 
-// ---- what kernels call
+// ---- functions for kernels
 
 extern "C" {
 
@@ -293,7 +293,7 @@ void gc_emu_bind(gc_region* region, gc_word address, int item, int writes, int p
   gc_emu_fault.code = !found ? GC_NO_MEMORY : !fits ? GC_EXTENT_TOO_LARGE : GC_MISALIGNED;
 }
 
-// An array that is met for the first time in this launch.
+// An array at its first use in this launch.
 void gc_emu_share(gc_region* region, const char* name, long long count, int item) {
   *region = {region->data, launch.watch ? 0 : count, count, name, -1, 1, (short)item};
   shared_arrays.push_back({region->data, (size_t)(count * item)});
@@ -330,18 +330,18 @@ gc_word gc_emu_exchange(gc_word bits, int source, int line) {
     gc_emu_fault.line = line;
     fail(GC_NO_LANE);
   }
-  // The other half is written to meanwhile by lanes that are one exchange ahead.
+  // Lanes that are one exchange ahead write to the other half meanwhile.
   thread.parity ^= 1;
   exchanged[mine][parity][lane] = bits;
   wait(kAtWarp, line, 0);
   return exchanged[mine][parity][source];
 }
 
-// ---- what the runtime calls
+// ---- functions for the runtime
 
-// 0, or the code in gc_emu_fault. `words` and `extents` have one per parameter: its value, and how many elements it has, or
-// -1 where that is not known. With several orders all must leave the same behind; races
-// are watched for in the first, which suffices: what is ordered there is so in all.
+// 0, or the code in gc_emu_fault. `words` and `extents` have one entry per parameter: its value, and its number of elements,
+// or -1 if unknown. All orders must leave the same memory. Races are checked in the first order only: accesses that are
+// ordered there are ordered in all.
 int gc_emu_launch(const gc_kernel* kernel, unsigned grid, unsigned count, long long shared, const gc_word* words,
                   const long long* extents, const int* orders, int order_count, int watched) {
   memset(&gc_emu_fault, 0, sizeof gc_emu_fault);
@@ -388,7 +388,7 @@ gc_word gc_emu_allocate(gc_word nbytes) {
   return start;
 }
 
-// 0 when all was well, GC_FENCE when something was written around it, GC_NO_MEMORY when there is no such allocation.
+// 0, GC_FENCE for a write outside of the allocation, or GC_NO_MEMORY if there is no such allocation.
 int gc_emu_free(gc_word address) {
   auto found = allocations.find((uintptr_t)address);
   if (found == allocations.end()) return GC_NO_MEMORY;
@@ -405,7 +405,7 @@ int gc_emu_free(gc_word address) {
   return code;
 }
 
-// Bytes from an address to the end of the allocation that it lies in; -1 where it lies in none.
+// Bytes from an address to the end of its allocation; -1 outside of all.
 long long gc_emu_room(gc_word address) {
   auto found = find((uintptr_t)address);
   return found ? (long long)(found->first + found->second.nbytes - address) : -1;

@@ -1,8 +1,8 @@
-// What emitted CUDA text needs to be compiled as C++ and executed on the CPU, thread by thread.
+// Definitions with which emitted CUDA text compiles as C++ and runs on the CPU, thread by thread.
 //
-// The text is compiled with GC_EMULATE defined and includes nothing. Every access to memory of the device and of blocks goes
-// through gc_region, which knows how many elements there are. Where accesses are watched (for races), or an index lies
-// outside, the slow way is taken: gc_emu_access of gc_emulate.cpp, which does not return when the access is wrong.
+// The text is compiled with GC_EMULATE defined and includes nothing. Every access to device or shared memory goes through
+// gc_region, which knows the number of elements. Watched accesses (for races) and indices out of range take the slow
+// path: gc_emu_access of gc_emulate.cpp, which does not return from a wrong access.
 #pragma once
 
 #define __global__
@@ -21,7 +21,7 @@ struct gc_region;
 extern "C" {
 extern gc_index3 gc_emu_thread, gc_emu_block, gc_emu_threads, gc_emu_blocks;
 extern unsigned gc_emu_launch_number;
-// Returns when the access is allowed; `width` elements of `item` bytes from `index` on.
+// Returns if the access is allowed: `width` elements of `item` bytes from `index` on.
 void gc_emu_access(const gc_region* region, long long index, int item, int width, int writes, int line);
 void gc_emu_misaligned(const gc_region* region, long long index, int width, int writes, int line);
 void gc_emu_outside(const char* name, long long index, long long count, int line);
@@ -42,18 +42,18 @@ int gc_emu_lane(void);
 
 // ---- memory
 
-// Elements that a kernel may touch. `limit` is 0 where every access takes the slow way.
+// Elements that a kernel may access. With `limit` 0 every access takes the slow path.
 struct gc_region {
   char* data;
   long long limit;
   long long count;
-  const char* name;  // of a shared array; null for memory of the device
+  const char* name;  // of a shared array; null for device memory
   int parameter;     // its number; -1 for a shared array
-  short writes;      // bit 0: it may be written to; bit 1: other parameters may lie over it
+  short writes;      // bit 0: writeable; bit 1: other parameters may overlap it
   short item;        // bytes of an element
 };
 
-// One word of the arguments as the parameter of a kernel: a region, or a number.
+// One argument word as the parameter of a kernel: a region, or a number.
 union gc_slot {
   gc_region region;
   long long number;
@@ -61,7 +61,7 @@ union gc_slot {
 
 #define GC_INLINE inline __attribute__((always_inline))
 
-// An index, and the line of the text that it stands in.
+// An index, and its line in the text.
 struct gc_at {
   long long i;
   int line;
@@ -95,7 +95,7 @@ struct gc_checked : gc_region {
   }
 };
 
-// What stands on the left of an assignment.
+// The target of an assignment.
 template <class T>
 struct gc_element {
   const gc_checked<T, 1>* region;
@@ -119,7 +119,7 @@ struct gc_inout : gc_checked<T, 1> {
 
 template <class T, long long N>
 struct gc_shared : gc_inout<T> {
-  unsigned launch;  // in which it was met last
+  unsigned launch;  // in which it was last used
   alignas(16) T elements[N];
   GC_INLINE void meet(const char* name) {
     if (__builtin_expect(launch == gc_emu_launch_number, 1)) return;
@@ -136,7 +136,7 @@ struct gc_dynamic : gc_inout<T> {
   }
 };
 
-// What one thread keeps in registers, unknown at first.
+// Registers of one thread, unknown at first.
 template <class T, int N>
 struct gc_private {
   const char* name;
@@ -154,16 +154,16 @@ struct gc_private {
 #define GC_IN_SHARED(T) gc_in<T, 1>
 #define GC_OUT_SHARED(T) gc_inout<T, 1>
 #define GC_INOUT_SHARED(T) gc_inout<T, 1>
-// Says at the start of a kernel how many elements a parameter has.
+// Declares, at the start of a kernel, the number of elements of a parameter.
 #define GC_EXTENT(name, n) name.extent(n)
-// Two statements: at the start of a block, where declarations stand.
+// Two statements, for the start of a block.
 #define GC_SHARED(T, name, n)        \
   static gc_shared<T, (n)> name; \
   name.meet(#name)
 #define GC_PRIVATE(T, name, n) gc_private<T, (n)> name(#name)
 #define GC_SHARED_DYNAMIC(T, name, offset, n) gc_dynamic<T> name(#name, offset, n)
 
-// ---- vectors: 2 or 4 elements that one thread reads or writes at once
+// ---- vectors: 2 or 4 elements in one access of a thread
 
 template <class T, int N>
 struct gc_vector;
@@ -206,7 +206,7 @@ GC_INLINE void gc_store_vector(const gc_checked<T, 1>& region, gc_at at, gc_vect
 #define gc_store2(region, i, value) gc_store_vector<2>(region, i, value)
 #define gc_store4(region, i, value) gc_store_vector<4>(region, i, value)
 
-// ---- threads that meet
+// ---- barriers and exchanges
 
 #define gc_block_sync() gc_emu_block_wait(__LINE__)
 #define gc_warp_sync() gc_emu_warp_wait(__LINE__)
@@ -223,7 +223,7 @@ inline T gc_shuffle(T value, int lane, int line) {
   return value;
 }
 
-// ---- kernels as the launcher calls them
+// ---- interface of kernels for the launcher
 
 template <class T>
 struct gc_parameter {
@@ -253,7 +253,7 @@ template <int N>
 using gc_numbers_to = gc_numbers<__integer_pack(N)...>;
 #endif
 
-// A kernel, its parameters bound to words or called for one thread with what was bound.
+// A kernel, with functions that bind its parameters to words, and call it for one thread with the bound parameters.
 struct gc_kernel {
   void (*function)();
   void (*bind)(const gc_word* words, gc_slot* slots);

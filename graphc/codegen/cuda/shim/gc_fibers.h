@@ -1,4 +1,4 @@
-// Stacks to switch between: by saving the registers that a call preserves, or by ucontext where that is not written here.
+// Fibers: stacks to switch between, by saving callee-saved registers, or by ucontext on other architectures.
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -38,7 +38,7 @@ gc_emu_switch:
   ret
 .size gc_emu_switch,.-gc_emu_switch
 )");
-constexpr int kSaved = 6;  // Words below the address to return to.
+constexpr int kSaved = 6;  // Saved words below the return address.
 constexpr int kReturn = 6;
 #elif !defined(GC_SWITCH_BY_UCONTEXT)
 asm(R"(
@@ -82,7 +82,7 @@ constexpr int kReturn = 11;
 struct Context {
   void* stack_pointer = nullptr;
   void begin(char* stack, size_t size, void (*entry)()) {
-    // Tops of stacks that were a multiple of 4 KiB apart would all compete for the same lines of the L1 cache.
+    // Tops of stacks at multiples of 4 KiB would compete for the same lines of the L1 cache.
     static unsigned colour = 0;
     char* top = stack + size - (colour++ % 16) * 192;
     top = (char*)((uintptr_t)top & ~(uintptr_t)15);

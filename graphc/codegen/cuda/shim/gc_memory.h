@@ -1,4 +1,4 @@
-// Memory of the device between fences, and what a launch leaves in it in one order of threads and in another.
+// Device memory between fences, and comparison of what a launch leaves in it in different orders of threads.
 #pragma once
 #include <stdlib.h>
 
@@ -12,7 +12,7 @@ namespace {
 
 struct Allocation {
   size_t nbytes;
-  char* taken;  // What malloc gave.
+  char* taken;  // Pointer from malloc.
   size_t whole;
 };
 
@@ -20,7 +20,7 @@ std::map<uintptr_t, Allocation> allocations;
 std::deque<Allocation> freed;
 size_t freed_bytes, allocated_bytes, peak_bytes;
 
-// The allocation that an address lies in, or behind which it is the first.
+// The allocation that contains an address, or ends right before it; null if there is none.
 const std::pair<const uintptr_t, Allocation>* find(uintptr_t address) {
   auto next = allocations.upper_bound(address);
   if (next == allocations.begin()) return nullptr;
@@ -38,7 +38,7 @@ bool is_whole(uintptr_t start, const Allocation& allocation) {
 
 // ---- orders
 
-// Memory that a launch may write to, each piece once.
+// Memory that a launch may write to, each range once.
 struct Piece {
   char* data;
   size_t nbytes;
@@ -55,7 +55,7 @@ void keep_before(const std::vector<gc_slot>& slots) {
     size_t& nbytes = ranges.emplace(slot.region.data, 0).first->second;
     nbytes = std::max(nbytes, (size_t)(slot.region.count * slot.region.item));
   }
-  pieces.resize(ranges.size());  // Those that were there keep their room.
+  pieces.resize(ranges.size());  // Existing entries keep their capacity.
   size_t i = 0;
   for (auto& range : ranges) {
     pieces[i].data = range.first;
@@ -72,7 +72,7 @@ void keep_result() {
   for (Piece& piece : pieces) piece.result.assign(piece.data, piece.data + piece.nbytes);
 }
 
-// Whether memory is as the first order left it; otherwise the fault says where it is not.
+// Whether memory is as the first order left it; otherwise the fault holds the first difference.
 bool is_result(const std::vector<gc_slot>& slots, int order) {
   for (Piece& piece : pieces) {
     if (memcmp(piece.data, piece.result.data(), piece.nbytes) == 0) continue;

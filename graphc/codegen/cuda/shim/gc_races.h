@@ -1,8 +1,8 @@
-// Accesses to one element of which nothing says which comes first.
+// Races: unordered accesses to one element.
 //
-// For each element that a launch touches it is kept who wrote it last and who has read it since the barrier before. Two
-// accesses are ordered when one thread makes both, when the block has met in between, or the warp when both are in it. Those
-// of two blocks never are.
+// For each accessed element, the launch records its last writer, and its readers since the previous barrier. Two accesses
+// are ordered if one thread makes both, or if a barrier of their block, or of their common warp, is in between. Accesses
+// of two blocks are never ordered.
 #pragma once
 #include <unordered_map>
 
@@ -10,12 +10,12 @@
 
 namespace {
 
-// What is known of one element: who has written to it and who has read it last, in this launch.
+// Last writer and reader of one element in this launch.
 struct Cell {
   uint32_t launch;
   uint32_t write_block, write_barrier, write_warp_barrier;
   uint32_t read_block, read_barrier, read_warp_barrier;
-  int16_t writer, reader;          // Threads; -1: nobody.
+  int16_t writer, reader;          // Threads; -1: none.
   int16_t reader_warp;             // kMany: several.
   bool read_by_blocks;             // Several.
   int16_t written_through;         // The number of a parameter.
@@ -56,7 +56,7 @@ Cell& cell_of(uintptr_t address, int item) {
   fail(GC_RACE);
 }
 
-// Whether what thread `other` did at these counts of barriers may happen at the same time as what is done now.
+// Whether an access of thread `other` at these barrier counts may be concurrent with the present one.
 bool is_unordered(uint32_t block, uint32_t barrier, uint32_t warp_barrier, int other) {
   unsigned me = gc_emu_thread.x;
   if (block != gc_emu_block.x) return true;
@@ -83,7 +83,7 @@ void note_read(Cell& cell) {
   cell.read_warp_barrier = epoch;
 }
 
-// Whether a write now may happen at the same time as one of the reads.
+// Whether a write now may be concurrent with one of the reads.
 bool is_read_unordered(const Cell& cell) {
   unsigned me = gc_emu_thread.x;
   if (cell.reader == kNobody) return false;
@@ -107,7 +107,7 @@ void watch(const gc_region* region, long long index, int item, int writes) {
     race(region, index, writes, cell.write_block, cell.writer, 1, cell.write_line);
   if (!writes) {
     if (cell.writer != kNobody && cell.written_through != region->parameter && !(region->writes & 2)) {
-      // A GPU may have read it long before, through a cache that sees no writes.
+      // A GPU may have read it much earlier, through a cache that does not see writes.
       describe(region, index, 1, 0);
       gc_emu_fault.count = cell.written_through;
       gc_emu_fault.other_line = cell.write_line;

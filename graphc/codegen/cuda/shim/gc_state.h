@@ -1,4 +1,4 @@
-// What the parts of the launcher share: limits, what is told to the caller, and the launch that runs.
+// Shared state of the launcher: limits, results for the caller, and the current launch.
 #pragma once
 #include <stdint.h>
 #include <string.h>
@@ -43,7 +43,7 @@ constexpr int kWarp = 32, kMaxThreads = 1024, kMaxWarps = kMaxThreads / kWarp;
 constexpr size_t kStack = 256 << 10, kPage = 4096;
 constexpr size_t kRedZone = 256, kAlignment = 256;
 constexpr unsigned char kUnwritten = 0xff, kFence = 0xa5;  // The first is NaN, or -1, of every type.
-constexpr size_t kQuarantine = 64 << 20;                   // Bytes that stay unused for a while after they were freed.
+constexpr size_t kQuarantine = 64 << 20;                   // Freed bytes that stay unused for a while.
 constexpr long long kSharedLimit = 227 << 10;
 
 struct Fiber {
@@ -53,7 +53,7 @@ struct Fiber {
 };
 
 enum Status { kFresh, kReady, kAtWarp, kAtBlock, kDone };
-constexpr int kSync = -1;  // What lanes wait for: a barrier, or (0 and more) values of other lanes.
+constexpr int kSync = -1;  // A lane waits for a barrier, or (0 and more) for values of other lanes.
 
 struct Thread {
   int status, line, waits_for, parity;
@@ -86,7 +86,7 @@ Thread threads[kMaxThreads];
 gc_word exchanged[kMaxWarps][2][kWarp];
 unsigned warp_epoch[kMaxWarps], block_epoch;
 int lane_order[kWarp], lanes, cursor;
-unsigned warp;  // The one that runs.
+unsigned warp;  // The running one.
 Launch launch;
 bool failed;
 uint64_t random_state;

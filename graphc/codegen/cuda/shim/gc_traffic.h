@@ -1,8 +1,8 @@
-// What the accesses of a launch cost a GPU: sectors of device memory per request of a warp, rounds of shared memory.
+// Cost of the accesses of a launch on a GPU: sectors of device memory per request of a warp, rounds of shared memory.
 //
-// Lanes run one after the other here, so the accesses of a warp that belong together are found afterwards: between two
-// meetings of a warp the n-th access of each lane to one array is one request. Lanes that leave some out (at the end of a
-// row) make that a little less exact.
+// Lanes run one after the other here, so the accesses of a warp are grouped afterwards: between two barriers of a warp,
+// the n-th access of each lane to one array is one request. Lanes that skip some (at the end of a row) make that slightly
+// inexact.
 #pragma once
 #include <algorithm>
 #include <unordered_set>
@@ -10,7 +10,7 @@
 #include "gc_state.h"
 
 struct gc_traffic {
-  long long load_requests, load_bytes, load_sectors, loaded;  // The last: sectors that are read at all.
+  long long load_requests, load_bytes, load_sectors, loaded;  // The last: distinct sectors.
   long long store_requests, store_bytes, store_sectors, stored;
   long long shared_requests, shared_rounds, shared_ideal;
 };
@@ -28,7 +28,7 @@ struct Access {
   uint32_t bytes;
 };
 
-// Accesses of one kind to one array by the lanes of the warp that runs.
+// Accesses of one kind to one array by the lanes of the running warp.
 struct Stream {
   const void* array;
   int writes;
@@ -56,7 +56,7 @@ void note_traffic(const gc_region* region, long long index, int item, int width,
   streams[found].lanes[gc_emu_thread.x % kWarp].push_back({address, (uint32_t)(item * width)});
 }
 
-// Different units of memory that a request touches.
+// Distinct units of memory that a request accesses.
 void units_of(const Stream& stream, size_t request, uint64_t size, std::vector<uint64_t>* units, long long* bytes) {
   units->clear();
   for (const std::vector<Access>& lane : stream.lanes) {
@@ -86,7 +86,7 @@ void count_global(const std::vector<uint64_t>& sectors, int writes, long long by
   (writes ? stored_sectors : loaded_sectors).insert(sectors.begin(), sectors.end());
 }
 
-// Counts what the lanes of a warp have done since they met last.
+// Counts the accesses of a warp's lanes since their last barrier.
 void count_traffic() {
   static std::vector<uint64_t> units;
   for (size_t i = 0; i < stream_count; i++) {

@@ -168,8 +168,8 @@ def _effects(
         for i, text in enumerate(values):
             register = _register(text)
             if register:
-                known = slot is not None and is_full_width and text.startswith("x")
-                moves.append((register, Sum(Slot(slot.base, slot.offset + 8 * i)) if slot and known else None))
+                is_known = slot is not None and is_full_width and text.startswith("x")
+                moves.append((register, Sum(Slot(slot.base, slot.offset + 8 * i)) if slot and is_known else None))
         return (), False
     if slot is None:
         return (), True

@@ -27,7 +27,7 @@ compute capabilities; the rest in NVIDIA's data sheets of A100 SXM 80 GB, H200 S
 
 
 def describe(triple: str, cpu: str, features: str) -> Target:
-    """Return the facts of a GPU; ``registers`` counts those of a thread."""
+    """Return the facts of a GPU; ``registers`` counts a thread's registers."""
     gpu = GPUS.get(cpu, _H200)
     return Target(
         triple=triple, cpu=cpu, features=features, vector_bytes=16, registers=255, fma=True, gpu=gpu, costs=CUDA

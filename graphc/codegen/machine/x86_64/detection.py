@@ -1,4 +1,4 @@
-"""Detection of x86-64 features at run time: CPUID, and XGETBV for the registers that the system saves.
+"""Detection of x86-64 features at run time: CPUID, and XGETBV for the registers saved by the system.
 
 Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, CPUID; volume 1, section 14.3.
 """

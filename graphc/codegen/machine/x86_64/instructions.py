@@ -71,7 +71,7 @@ def _vpermps(writer: Writer, operands: Sequence[str], kind: str) -> str:
 
 
 def _byte_product(shift: int) -> tuple[str, ...]:
-    """Return the meaning of one of the four products: bytes of ``a`` are unsigned, those of ``b`` signed."""
+    """Return the meaning of one of the four products of unsigned bytes of ``a`` with signed bytes of ``b``."""
     n = shift // 8
     return (
         *(f"a{n}: i32 = shr_unsigned(a, i32({shift}))", f"u{n}: i32 = and(a{n}, i32(255))"),

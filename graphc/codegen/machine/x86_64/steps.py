@@ -199,8 +199,7 @@ def _compared(name: str, operands: tuple[str, ...]) -> Comparison | None:
 
 
 def _compared_value(operand: str, bits: int) -> Expression:
-    """Return the same as ``_value``, but take half of a register as all of it: the comparison knows that it is
-    narrow."""
+    """Return the same as ``_value``, but take half of a register as all of it: the comparison itself is narrow."""
     register = _REGISTERS.get(operand.removeprefix("%")) if operand.startswith("%") else None
     if register and register[1] == bits == 32:
         return Sum(register[0])
@@ -228,7 +227,7 @@ def _integer(name: str, operands: tuple[str, ...]) -> Step:
 def _result(
     name: str, operands: tuple[str, ...], location: Location, bits: int
 ) -> tuple[Expression, Comparison | None]:
-    """Return what an instruction leaves in its last operand, and the comparison in the flags."""
+    """Return the value left in the last operand, and the comparison in the flags."""
     stem, first = name.rstrip("bwlq") if name[:3] not in ("sub", "shl", "rol", "sal") else name[:3], operands[0]
     if stem in ("mov", "movabs") and len(operands) == 2:
         return _value(first, bits), None

@@ -1,5 +1,4 @@
-"""Functions of the C library that compiled code may call, and why each is free of allocation, locks and system
-calls."""
+"""Functions of the C library that compiled code may call: each is free of allocation, locks and system calls."""
 
 from __future__ import annotations
 

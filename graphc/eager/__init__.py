@@ -1,1 +1,1 @@
-"""Eager mode: ops are computed at once, recorded, and differentiated backwards and forwards."""
+"""Eager mode: compute ops at once, record them, and differentiate them in reverse and forward mode."""

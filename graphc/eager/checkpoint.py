@@ -1,4 +1,4 @@
-"""Checkpoints in eager mode: what a function saves for its gradient is dropped, and computed again when needed."""
+"""Checkpointing in eager mode: drop the tensors a function saves for its gradient, and compute them again on demand."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from graphc.tensors.tensor import Tensor
 
 
 class _Origin(Node):
-    """What stands for all that an argument was made by, while the function runs again."""
+    """Placeholder for the history of an argument while the function runs again."""
 
 
 class _Argument:
-    """A tensor that the function was called with."""
+    """A tensor argument of the function."""
 
     def __init__(self, tensor: Any):
-        # NOTE: taken through the hooks of whoever is outside, so that a checkpoint in another one is not kept either.
+        # NOTE: the snapshot goes through the hooks of an enclosing checkpoint, so that this one keeps no memory either.
         self.snapshot = Snapshot(tensor, None, "an argument of a function under checkpoint")
         self.requires_grad = tensor._requires_grad
 
-    def again(self) -> Any:
-        """The tensor, without its history."""
+    def restore(self) -> Any:
+        """Return the tensor, without its history."""
         result = Tensor._wrap(self.snapshot.check())
         result._counter = self.snapshot.counter
         if self.requires_grad:
@@ -40,33 +40,33 @@ class _Argument:
 
 
 class _Slot(Deferred):
-    """The place of one saved tensor."""
+    """Placeholder of one saved tensor."""
 
     def __init__(self, frame: _Frame, counter: list[int] | None):
         self.frame = frame
         self.counter = counter
         self.version = 0 if counter is None else counter[0]
-        """In forward."""
-        self.found: Any = None
-        """The tensor that was computed again."""
-        self.then = 0
-        """Its version when it was saved."""
+        """Version of the tensor in the forward pass."""
+        self.recomputed: Any = None
+        """The tensor from the second run."""
+        self.saved_version = 0
+        """Version of the recomputed tensor when the second run saved it."""
 
     def tensor(self) -> Any:
-        """The tensor, for which the function runs once more where it has not yet."""
-        if self.found is None:
-            self.frame.run_again()
-        if self.found is None:
+        """Return the tensor; run the function a second time if necessary."""
+        if self.recomputed is None:
+            self.frame.rerun()
+        if self.recomputed is None:
             raise self.frame.differs("fewer tensors are saved than before")
-        return self.found
+        return self.recomputed
 
     def is_stale(self) -> bool:
-        """Whether the tensor was written to after it was saved."""
-        found = self.tensor()
-        return found._counter is not None and found._counter[0] != self.then
+        """Check whether the tensor was modified after it was saved."""
+        tensor = self.tensor()
+        return tensor._counter is not None and tensor._counter[0] != self.saved_version
 
     def fill(self, tensor: Any) -> None:
-        """Takes what the second run saved in this place."""
+        """Store the tensor saved by the second run at this position."""
         counter = tensor._counter
         outside = counter is not None and counter is self.counter
         if outside and self.frame.journal.holds(counter):
@@ -77,7 +77,7 @@ class _Slot(Deferred):
                 "was modified by an in-place operation before the backward pass, which computes with it again",
                 remedy="write to it after the backward pass, or pass a clone()",
             )
-        self.found, self.then = tensor, 0 if tensor._counter is None else tensor._counter[0]
+        self.recomputed, self.saved_version = tensor, 0 if tensor._counter is None else tensor._counter[0]
 
 
 class _Frame:
@@ -92,11 +92,11 @@ class _Frame:
         self.scope = None if scope is None else scope.continued()
         self.journal = Journal()
         self.slots: list[weakref.ref[_Slot]] = []
-        self.places = 0
-        """How many tensors the second run has saved so far."""
+        self.position = 0
+        """Number of tensors saved by the second run so far."""
 
     def pack(self, tensor: Any) -> Any:
-        """A place for a tensor, which is dropped; values of a trace that runs inside stay as they are."""
+        """Drop a tensor and return a slot for it; values of a trace inside of the function stay as they are."""
         if isinstance(tensor._data, Value):
             return tensor
         slot = _Slot(self, tensor._counter)
@@ -106,16 +106,16 @@ class _Frame:
     def _repack(self, tensor: Any) -> Any:
         if isinstance(tensor._data, Value):
             return tensor
-        if self.places >= len(self.slots):
+        if self.position >= len(self.slots):
             raise self.differs("more tensors are saved than before")
-        slot = self.slots[self.places]()
-        self.places += 1
+        slot = self.slots[self.position]()
+        self.position += 1
         if slot is not None:
             slot.fill(tensor)
         return tensor
 
     def run(self, args: Sequence[Any], kwargs: Mapping[str, Any], preserve_rng_state: bool) -> Any:
-        """The function's result, whose history leads to empty places."""
+        """Return the function's result, whose history refers to empty slots."""
         token = saving.set((self.pack, _tensor))
         try:
             with self.journal.opened():
@@ -126,11 +126,11 @@ class _Frame:
             self.journal.forget(default_generator.state._data)
         return result
 
-    def run_again(self) -> None:
-        """Fills the places that somebody still asks for."""
-        self.places = 0
-        args = [a.again() if isinstance(a, _Argument) else a for a in self.args]
-        kwargs = {k: a.again() if isinstance(a, _Argument) else a for k, a in self.kwargs.items()}
+    def rerun(self) -> None:
+        """Fill the slots still in use."""
+        self.position = 0
+        args = [a.restore() if isinstance(a, _Argument) else a for a in self.args]
+        kwargs = {k: a.restore() if isinstance(a, _Argument) else a for k, a in self.kwargs.items()}
         scope = None if self.scope is None else self.scope.continued()
         token = saving.set((self._repack, lambda tensor: tensor))
         try:
@@ -138,25 +138,25 @@ class _Frame:
                 self.function(*args, **kwargs)
         finally:
             saving.reset(token)
-        if self.places != len(self.slots):
-            raise self.differs(f"{self.places} tensors are saved, not {len(self.slots)} as before")
+        if self.position != len(self.slots):
+            raise self.differs(f"{self.position} tensors are saved, not {len(self.slots)} as before")
 
     def differs(self, what: str) -> GradientError:
-        """The error of a function that does not do the same again."""
+        """Build the error for a function that computes something else the second time."""
         return GradientError(
             f"{self.title} under checkpoint did something else when it ran again for the backward pass: {what}",
-            remedy="a function that depends on its arguments, parameters, buffers and graphc's random numbers only",
+            remedy="make the function depend only on its arguments, parameters, buffers and graphc's random numbers",
         )
 
 
-def _tensor(kept: Any) -> Any:
-    return kept.tensor() if isinstance(kept, _Slot) else kept
+def _tensor(saved: Any) -> Any:
+    return saved.tensor() if isinstance(saved, _Slot) else saved
 
 
 def run(
     function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], preserve_rng_state: bool = True
 ) -> Any:
-    """What the function returns, for a gradient that computes its intermediate values again."""
+    """Call a function whose gradient computes its intermediate values again, and return its results."""
     if not is_grad_enabled():
         return function(*args, **kwargs)
     return _Frame(function, args, kwargs).run(args, kwargs, preserve_rng_state)

@@ -1,4 +1,4 @@
-"""The eager dispatcher: every op is computed at once by its numpy reference and recorded for gradients."""
+"""Eager dispatcher: compute every op at once by its numpy reference, and record it for gradients."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ from graphc.tensors.tensor_base import (
 from graphc.tensors.views import become_view, write_tangents, write_through
 
 _PLANS = 20_000
-"""Plans that are kept."""
+"""Largest number of cached plans."""
 
 
 class Plan:
-    """What is known of an op with operands of certain types and attributes: it fits, and how it is run."""
+    """Execution plan of an op for given operand types and attributes, after its type rule has accepted them."""
 
     __slots__ = ("aliases", "attrs", "compute", "has_context", "is_quiet", "op", "scalars", "steps", "views")
 
@@ -54,20 +54,20 @@ class Plan:
         self.op = op
         self.attrs = attrs
         self.compute = bound(compute, attrs)
-        """Arrays to the array of the result, or to a tuple of arrays."""
+        """Function from arrays to the array of the result, or to a tuple of arrays."""
         self.scalars: tuple[tuple[int, DType, np.dtype], ...] = tuple(scalars)
-        """By number the operands that are Python numbers, and the element type that they become."""
+        """For each operand passed as a Python scalar: its position, and the element type to convert it to."""
         self.aliases = op.alias is not None
         """Whether the results may share memory with operand 0 and count as its views."""
         self.steps = ((op, attrs),)
-        """What leads from operand 0 to such a view."""
+        """Ops and attributes that derive such a view from operand 0."""
         self.views = op.has(Trait.VIEW) and not self.aliases
-        """Whether the reference may return memory of an operand that must not be that of the result."""
+        """Whether the reference may return memory of an operand although the result must own its memory."""
         self.is_quiet = self.aliases and not op.module
-        """Whether no element is computed, so that numpy has nothing to warn of."""
+        """Whether the op computes no element, so numpy cannot warn."""
         calls_back = op.has_any(_CALLS_BACK) or any(a.kind == "graph" for a in op.attrs) or bool(op.module)
         self.has_context = not calls_back
-        """Whether the reference is numpy's work alone, so that it may run in a context of its own."""
+        """Whether the reference runs numpy only and no user code, and so may run in a context of its own."""
 
 
 _CALLS_BACK = Trait.HOST | Trait.ORDERED | Trait.EFFECT
@@ -76,16 +76,16 @@ _PYTHON = frozenset((bool, int, float))
 
 
 class EagerDispatcher:
-    """Computes with numpy."""
+    """Dispatcher that computes with numpy."""
 
     def __init__(self, mode: str = "auto") -> None:
         self.mode = mode
-        """``reference``: an op is computed by its reference and by nothing else; ``auto`` may choose."""
+        """``reference`` computes every op by its reference; ``auto`` may choose another implementation."""
         self._plans: dict[Any, Plan | None] = {}
         self._contexts: list[Context] = []
 
     def set_mode(self, mode: str) -> None:
-        """Changes what ops are computed by, from the next one on."""
+        """Change the implementation of ops, from the next call on."""
         self.mode = mode
         self._plans.clear()
         routes.forget()
@@ -93,21 +93,22 @@ class EagerDispatcher:
     # ---- applying ops
 
     def apply(self, op: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-        """The result, or a tuple of them; raises what the op's type rule raises."""
+        """Return the result, or a tuple of results; raise the errors of the op's type rule."""
         return self.call(op, operands, attrs)
 
     def call(self, function: Any, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-        """As ``apply``, of an op, or of an op function, which also takes Python numbers and promotes element types.
+        """Apply an op, or an op function, which also takes Python scalars and promotes element types.
 
-        NOTE: every op of eager mode goes through these lines, whose time is what small tensors cost."""
+        NOTE: every op of eager mode goes through these lines; their time is the cost of small tensors.
+        """
         arrays: list[Any] = []
         key: list[Any] = [function]
         try:
-            records = _taken(operands, arrays, key)
+            records = _collect_arrays(operands, arrays, key)
         except AttributeError:
             return self._promoted(function, operands, attrs)
         if records is None:
-            return self._elsewhere(function, operands, attrs)
+            return self._call_on_device(function, operands, attrs)
         if attrs:
             key += attrs.items()
         try:
@@ -118,12 +119,12 @@ class EagerDispatcher:
             return self._promoted(function, operands, attrs)
         if plan.scalars:
             operands = self._with_scalars(plan, operands, arrays, records)
-        found = self._compute(plan, arrays)
-        if found.__class__ is tuple:
-            results = tuple([self._wrap(array, plan, arrays) for array in found])
+        output = self._compute(plan, arrays)
+        if output.__class__ is tuple:
+            results = tuple([self._wrap(array, plan, arrays) for array in output])
             self._note(plan, operands, results, records)
             return results
-        result = self._wrap(found, plan, arrays)
+        result = self._wrap(output, plan, arrays)
         if plan.aliases:
             self._alias(plan, operands[0], result)
         if records or VOLATILE[0] or USED[0]:
@@ -131,7 +132,7 @@ class EagerDispatcher:
         return result
 
     def _note(self, plan: Plan, operands: Sequence[Any], results: tuple[Any, ...], records: bool) -> None:
-        """Makes results part of the autograd graph, and takes tangents along."""
+        """Make the results part of the autograd graph, and propagate tangents."""
         if VOLATILE[0] and any_volatile(operands, results):
             records = False
         if records and is_grad_enabled():
@@ -151,14 +152,13 @@ class EagerDispatcher:
             raise too_large(plan.op.name, error) from None
 
     def _in_context(self, compute: Callable[..., Any], arrays: list[Any]) -> Any:
-        """What is computed in a context in which numpy ignores overflow and NaN, which takes a fifth of the time of
-        ``np.errstate``."""
+        """Run ``compute`` in a context with numpy's warnings off; this takes a fifth of the time of ``np.errstate``."""
         try:
             context = self._contexts.pop()
         except IndexError:
             context = _quiet_context()
         try:
-            # NOTE: to name one or two arrays takes a third less than to hand a list on.
+            # NOTE: passing one or two arrays by name takes a third less time than unpacking a list.
             match len(arrays):
                 case 1:
                     return context.run(compute, arrays[0])
@@ -171,16 +171,16 @@ class EagerDispatcher:
     def _new_plan(
         self, function: Any, operands: Sequence[Any], attrs: Mapping[str, Any], key: list[Any]
     ) -> Plan | None:
-        """The op's type rule, run once for each combination of types and attributes; None where element types must
-        be brought together first."""
-        found = self._made(function, operands, attrs)
+        """Run the op's type rule, once for each combination of types and attributes. Return None where element types
+        must be promoted first."""
+        plan = self._plan_for(function, operands, attrs)
         if len(self._plans) >= _PLANS:
             self._plans.clear()
         with suppress(TypeError):
-            self._plans[tuple(key)] = found
-        return found
+            self._plans[tuple(key)] = plan
+        return plan
 
-    def _made(self, function: Any, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Plan | None:
+    def _plan_for(self, function: Any, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Plan | None:
         if function.__class__ is OpDef:
             if any([t.__class__ in _PYTHON for t in operands]):
                 check_tensors(function, operands)
@@ -188,34 +188,36 @@ class EagerDispatcher:
         if is_narrow(operands, attrs):
             return None
         if not function.promotes:
-            return self._made(function.op, operands, attrs)
+            return self._plan_for(function.op, operands, attrs)
         promoted = function.promoted(operands)
         if any([new is not t for new, t in zip(promoted, operands, strict=True) if t.__class__ not in _PYTHON]):
             return None
-        found = self._checked(function.op, promoted, attrs)
-        taken = [(i, p.dtype) for i, (p, t) in enumerate(zip(promoted, operands, strict=True)) if p is not t]
-        return Plan(function.op, found.attrs, self._implementation(function.op), [(i, d, d.numpy) for i, d in taken])
+        plan = self._checked(function.op, promoted, attrs)
+        scalars = [(i, p.dtype) for i, (p, t) in enumerate(zip(promoted, operands, strict=True)) if p is not t]
+        return Plan(function.op, plan.attrs, self._implementation(function.op), [(i, d, d.numpy) for i, d in scalars])
 
     def _promoted(self, function: Any, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-        """A call whose operands are brought to one element type by operations, and what is no tensor raises."""
+        """Promote the operands to one element type by ops, then call; raise ArgumentError for other objects than
+        tensors."""
         if function.__class__ is not OpDef and is_narrow(operands, attrs):
             return function.applied(operands, attrs)
         return self.call(*_of_one_type(function, operands), attrs)
 
     def _with_scalars(self, plan: Plan, operands: Sequence[Any], arrays: list[Any], records: bool) -> Sequence[Any]:
-        """Puts arrays into the places of Python numbers; the operands, which are tensors where somebody asks."""
+        """Replace Python scalars by arrays. Return the operands, with tensors for the scalars where autograd needs
+        them."""
         for i, dtype, numpy in plan.scalars:
             value = arrays[i] if dtype.kind == "f" else element(arrays[i], dtype)
             arrays[i] = np.array(value, numpy) if abs(value) <= SMALL else rounded(value, dtype)
         if not (records or USED[0] or VOLATILE[0]):
             return operands
-        found = list(operands)
+        tensors = list(operands)
         for i, _, _ in plan.scalars:
-            found[i] = Tensor._wrap(arrays[i])
-        return found
+            tensors[i] = Tensor._wrap(arrays[i])
+        return tensors
 
-    def _elsewhere(self, function: Any, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-        """A call of which an operand lies on a device; raises TraceError for one of a trace that is over."""
+    def _call_on_device(self, function: Any, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+        """Call an op with an operand on a device. Raise TraceError for a traced operand whose trace has ended."""
         if function.__class__ is not OpDef and is_narrow(operands, attrs):
             return function.applied(operands, attrs)
         function, operands = _of_one_type(function, operands)
@@ -224,12 +226,12 @@ class EagerDispatcher:
                 raise escaped(tensor)
         arrays = [tensor._data for tensor in operands]
         plan = self._checked(function, operands, attrs)
-        found = placement().compute(function, plan.attrs, arrays)
-        results = tuple([self._wrap(a, plan, arrays) for a in (found if found.__class__ is tuple else (found,))])
+        output = placement().compute(function, plan.attrs, arrays)
+        results = tuple([self._wrap(a, plan, arrays) for a in (output if output.__class__ is tuple else (output,))])
         if plan.aliases:
             self._alias(plan, operands[0], results[0])
         self._note(plan, operands, results, any([t._requires_grad for t in operands]))
-        return results if found.__class__ is tuple else results[0]
+        return results if output.__class__ is tuple else results[0]
 
     def _checked(self, op: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Plan:
         try:
@@ -241,8 +243,8 @@ class EagerDispatcher:
         return Plan(op, full, self._implementation(op))
 
     def _implementation(self, op: OpDef) -> Callable[..., Any]:
-        """What computes the op. The reference is the only way there is, in ``auto`` too; a second one is chosen here
-        and nowhere else, and never where ``mode`` is ``reference``."""
+        """Return the implementation of the op. Today this is its reference in every mode; another one may only be
+        chosen here, and never where ``mode`` is ``reference``."""
         if op.reference is None:
             raise GraphcError(f"op {op.name} cannot run eagerly")
         return op.reference
@@ -255,12 +257,12 @@ class EagerDispatcher:
         return self.constant(array)
 
     def _alias(self, plan: Plan, operand: Tensor, result: Tensor) -> None:
-        """Makes ``result`` a view of ``operand`` where they share memory, be it none at all."""
+        """Make ``result`` a view of ``operand`` where they share memory, or where it has no elements."""
         if not result._data.size or _share_memory(result._data, operand._data):
             become_view(result, operand, plan.steps, plan.op.detaches)
 
     def view(self, tensor: Tensor, route: Route) -> Tensor:
-        """The view of a tensor, an array of the layout that the route is known for."""
+        """Return the view of a tensor, an array of the layout for which the route is valid."""
         if tensor._view is not None:
             refresh(tensor)
         if VOLATILE[0] or USED[0]:
@@ -279,13 +281,13 @@ class EagerDispatcher:
         return tensor
 
     def scalar(self, value: bool | int | float, dtype: DType) -> Tensor:
-        """A tensor without dimensions."""
+        """Return a tensor without dimensions."""
         return Tensor._wrap(zero_dimensional(value, dtype))
 
-    # ---- what tensors ask for
+    # ---- operations of tensors
 
     def constant(self, array: np.ndarray) -> Tensor:
-        """A tensor that owns the array."""
+        """Return a tensor that owns the array."""
         tensor = _new(Tensor)
         tensor._data = array
         tensor.dtype = BY_NUMPY[array.dtype]
@@ -293,33 +295,33 @@ class EagerDispatcher:
         return tensor
 
     def values(self, tensor: Tensor, purpose: str) -> np.ndarray:
-        """The tensor's array."""
+        """Return the tensor's array, copied from the device if necessary."""
         data = tensor._data
         if data.__class__ is np.ndarray:
             return data
         if not is_on_device(data):
             raise escaped(tensor)
         if purpose == "numpy()":
-            raise DeviceError(f"a tensor on {tensor.device} has no numpy array", remedy="tensor.cpu().numpy()")
+            raise DeviceError(f"a tensor on {tensor.device} has no numpy array", remedy="call tensor.cpu().numpy()")
         return data.get()
 
-    def moved(self, tensor: Tensor, place: device) -> Tensor:
-        """A copy on another device, through which gradients flow."""
+    def moved(self, tensor: Tensor, target: device) -> Tensor:
+        """Copy the tensor to another device; gradients flow through the copy."""
         result = shape.reshape(tensor, shape=tensor.shape)
-        result._data = placement().put(refresh(tensor)._data, place)
+        result._data = placement().put(refresh(tensor)._data, target)
         result._view, result._detached = None, False
         result._counter = None if is_inference_mode_enabled() else [0]
         if result._node is not None:
-            back = tensor.device
-            result._node.register_prehook(lambda grads: tuple([None if g is None else g.to(back) for g in grads]))
+            source = tensor.device
+            result._node.register_prehook(lambda grads: tuple([None if g is None else g.to(source) for g in grads]))
         return result
 
     def before_write(self, tensor: Tensor, *others: Any) -> Tensor:
-        """The tensor itself, or a copy at the same place in the graph where the operation is recorded."""
+        """Return the tensor itself or, where the operation is recorded, a copy with the same history."""
         refresh(tensor)
         check_writable(tensor)
-        needed = tensor._requires_grad or any([isinstance(t, TensorBase) and t._requires_grad for t in others])
-        if not (needed and is_grad_enabled()):
+        needs_grad = tensor._requires_grad or any([isinstance(t, TensorBase) and t._requires_grad for t in others])
+        if not (needs_grad and is_grad_enabled()):
             return tensor
         copy = Tensor._wrap(tensor._data.copy())
         copy._node, copy._index, copy._requires_grad = tensor._node, tensor._index, tensor._requires_grad
@@ -327,7 +329,7 @@ class EagerDispatcher:
         return copy
 
     def assign(self, tensor: Tensor, value: Tensor) -> None:
-        """Copies ``value`` into the tensor's memory; where it is recorded, the tensor takes over its history."""
+        """Copy ``value`` into the tensor's memory; where this is recorded, the tensor takes over its history."""
         refresh(tensor)
         check_writable(tensor)
         data = tensor._data
@@ -336,7 +338,7 @@ class EagerDispatcher:
         if not data.flags.writeable:
             raise ArgumentError(
                 "the tensor cannot be written to: its elements share memory (it is expanded) or its array is read-only",
-                remedy="tensor.clone()",
+                remedy="write to tensor.clone() instead",
             )
         if journal.USED[0] and tensor._node is None and not tensor._requires_grad:
             journal.note_write(data, tensor._counter)
@@ -352,11 +354,11 @@ class EagerDispatcher:
             tensor._counter[0] += 1
 
     def unrecorded(self, tensor: Tensor, value: Tensor) -> Any:
-        """The value's array: eager tensors hold what is written to their memory."""
+        """Return the value's array: eager tensors are written in memory."""
         return value._data
 
     def own(self, tensor: Tensor) -> Tensor:
-        """The tensor with a copy of its data."""
+        """Give the tensor a copy of its data."""
         data = tensor._data
         tensor._data = np.array(data, order="C") if data.__class__ is np.ndarray else data.copy()
         tensor._view = None
@@ -365,9 +367,12 @@ class EagerDispatcher:
         return tensor
 
     def rebind(self, tensor: Tensor, source: Tensor) -> None:
-        """Points the tensor to the memory of ``source``."""
+        """Point the tensor to the memory of ``source``."""
         if source.shape != tensor.shape and tensor._node is not None:
-            raise GradientError("data of the result of an operation keeps its shape")
+            raise GradientError(
+                "data of the result of an operation keeps its shape: "
+                f"it has shape {list(tensor.shape)}, the new data {list(source.shape)}"
+            )
         mutation_epoch.note()
         tensor._data = source._data if is_on_device(source._data) else self.values(source, "data")
         tensor.dtype = source.dtype
@@ -378,42 +383,42 @@ class EagerDispatcher:
             expose(tensor)
 
     def layout(self, tensor: Tensor) -> np.ndarray:
-        """The tensor's array."""
+        """Return the tensor's array, whose strides are its layout."""
         return tensor._data if is_on_device(tensor._data) else self.values(tensor, "the layout")
 
     def lay_out(self, tensor: Tensor, like: Tensor) -> None:
-        """Arrays say themselves how they lie in memory."""
+        """Do nothing: arrays carry their layout."""
 
     def local(self, tensor: Any) -> Any:
-        """The tensor itself."""
+        """Return the tensor itself."""
         return tensor
 
     def known(self, tensor: Tensor) -> np.ndarray:
-        """The tensor's elements."""
+        """Return the tensor's elements on the host."""
         return on_host(tensor._data)
 
     def leaf(self, tensor: Any, clears: bool = False) -> Any:
-        """The tensor itself."""
+        """Return the tensor itself."""
         return tensor
 
     def backward(
         self, tensors: Any, gradients: Any, retain_graph: bool | None, create_graph: bool, inputs: Any
     ) -> None:
-        """Runs the backward pass."""
+        """Run the backward pass."""
         engine.backward(tensors, gradients, retain_graph, create_graph, inputs)
 
 
 def _of_one_type(function: Any, operands: Sequence[Any]) -> tuple[OpDef, Sequence[Any]]:
-    """The op, and operands of the element types that it wants; raises ArgumentError for what is no tensor."""
+    """Return the op, and operands promoted to its element types; raise ArgumentError for other objects than tensors."""
     if function.__class__ is not OpDef:
         function, operands = function.op, function.promoted(operands)
     check_tensors(function, operands)
     return function, operands
 
 
-def _taken(operands: Sequence[Any], arrays: list[Any], key: list[Any]) -> bool | None:
-    """Fills in the arrays of operands and what they are known by, Python numbers as they are; whether one requires
-    gradients, None where one is no array."""
+def _collect_arrays(operands: Sequence[Any], arrays: list[Any], key: list[Any]) -> bool | None:
+    """Collect the arrays of the operands and the key of the call; Python scalars stay as they are. Return whether an
+    operand requires gradients, or None where an operand is on a device or traced."""
     records = False
     for tensor in operands:
         kind = tensor.__class__
@@ -435,7 +440,7 @@ def _taken(operands: Sequence[Any], arrays: list[Any], key: list[Any]) -> bool |
 
 
 def _quiet_context() -> Context:
-    """A context in which numpy ignores overflow, division by zero and NaN."""
+    """Return a context in which numpy ignores overflow, division by zero and NaN."""
     context = copy_context()
     context.run(np.seterr, all="ignore")
     return context
@@ -449,14 +454,14 @@ def _share_memory(first: Any, second: Any) -> bool:
 
 
 def check_tensors(op: OpDef, operands: Sequence[Any]) -> None:
-    """Raises ArgumentError where an op is applied to what is no tensor."""
+    """Raise ArgumentError for operands other than tensors."""
     for operand in operands:
         if not isinstance(operand, Tensor):
             raise no_tensor(op.name, operand)
 
 
 def escaped(tensor: Any) -> TraceError:
-    """The error of a traced tensor that is used when its trace is over."""
+    """Build the error for a traced tensor used after its trace has ended."""
     return TraceError(
         f"a tensor traced as %{tensor._data.name} is used outside of its trace",
         remedy="return it from the traced function instead of keeping it",
@@ -468,13 +473,14 @@ dispatch.set_default(EAGER)
 
 
 def eager() -> EagerDispatcher:
-    """The one that is installed, for who asks before anything of graphc has been used."""
+    """Return the installed dispatcher; usable before any other part of graphc."""
     return EAGER
 
 
 @contextmanager
 def references() -> Iterator[None]:
-    """Inside, eager mode computes every op by its numpy reference, as with GRAPHC_EAGER=reference, in all threads."""
+    """Compute every op by its numpy reference inside the ``with`` block, as with GRAPHC_EAGER=reference, in all
+    threads."""
     before = EAGER.mode
     EAGER.set_mode("reference")
     try:

@@ -1,4 +1,4 @@
-"""The backward pass over the autograd graph: gradients flow from results to leaves, newest operation first."""
+"""Backward pass over the autograd graph: gradients flow from results to leaves, newest operation first."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from graphc.tensors.tensor_base import edge_of, front, refresh
 
 
 def _roots(outputs: Sequence[Any], gradients: Sequence[Any]) -> list[tuple[Edge, Any]]:
-    """Where the pass starts, with the gradients there; raises GradientError or ShapeError."""
+    """Return the edges where the pass starts, with their gradients; raise GradientError or ShapeError."""
     if len(outputs) != len(gradients):
         raise ArgumentError(f"{len(outputs)} outputs need as many gradients, got {len(gradients)}")
     roots = []
-    for i, (given, gradient) in enumerate(zip(outputs, gradients, strict=True)):
-        output = refresh(front().local(given))
+    for i, (tensor, gradient) in enumerate(zip(outputs, gradients, strict=True)):
+        output = refresh(front().local(tensor))
         if not output._requires_grad:
             raise GradientError(
                 f"output {i} does not require gradients and was not made by an operation on a tensor that does",
-                remedy="requires_grad_() on a leaf, and no no_grad() around the operations",
+                remedy="call requires_grad_() on a leaf, and run the operations outside of no_grad()",
             )
         roots.append((edge_of(output), _root_gradient(i, output, gradient)))
     return roots
@@ -45,7 +45,7 @@ def _root_gradient(i: int, output: Any, gradient: Any) -> Any:
         if output.numel() != 1:
             raise GradientError(
                 f"a gradient can be implied only for a scalar output; output {i} has shape {list(output.shape)}",
-                remedy="backward(gradient), or reduce it first: .sum() or .mean()",
+                remedy="call backward(gradient), or reduce it first: .sum() or .mean()",
             )
         return beside(filled(1.0, output.dtype, output.shape), output)
     if not isinstance(gradient, Tensor):
@@ -55,7 +55,8 @@ def _root_gradient(i: int, output: Any, gradient: Any) -> Any:
         raise ShapeError(f"gradient {i} has shape {list(gradient.shape)}, its output {list(output.shape)}")
     if is_elsewhere(gradient._data, place_of(output._data)):
         raise DeviceError(
-            f"gradient {i} is on {gradient.device}, its output on {output.device}", remedy="gradient.to(output.device)"
+            f"gradient {i} is on {gradient.device}, its output on {output.device}",
+            remedy="call gradient.to(output.device)",
         )
     return gradient if gradient.dtype is output.dtype else ew.cast(gradient, dtype=output.dtype)
 
@@ -69,11 +70,11 @@ class _Pass:
     def __init__(self, targets: Iterable[Edge] | None, keep: bool, create: bool, accumulate: bool):
         self.targets = None if targets is None else {(id(node), index) for node, index in targets}
         self.oldest = -1 if targets is None else min((node.sequence for node, _ in targets), default=-1)
-        """Nodes made before it lead to no target."""
+        """Sequence number of the oldest target; older nodes lead to no target."""
         self.keep = keep
         self.create = create
         self.accumulate = accumulate
-        """Whether leaves that are reached get their gradient added to ``grad``."""
+        """Whether leaves add their gradient to ``grad``."""
         self.captured: dict[tuple[int, int], Any] = {}
         self.pending: dict[Node, list[Any]] = {}
         self.heap: list[tuple[int, Node]] = []
@@ -82,23 +83,23 @@ class _Pass:
         around = _running.get()
         self._around: _Pass | None = None if around is None else around.outermost
         self.finishers: list[Callable[[], None]] = []
-        """What is done when all gradients are there."""
+        """Functions to call when all gradients are complete."""
 
     @property
     def outermost(self) -> _Pass:
-        """The pass of which this one is a part, or itself: hooks and checkpoints run passes within passes."""
-        # NOTE: kept, it would be a cycle, in which the whole graph waits for the garbage collector.
+        """The outermost enclosing pass, or this one: hooks and checkpoints run passes within passes."""
+        # NOTE: storing self would make a reference cycle, which keeps the graph alive until garbage collection.
         return self._around or self
 
     def will_run(self, node: Node) -> bool:
-        """Whether a gradient will arrive at ``node`` in this pass."""
+        """Check whether a gradient will arrive at ``node`` in this pass."""
         if self.reached is None:
-            behind = _behind(self.roots, self.oldest)
-            self.reached = behind if self.targets is None else _useful(self.targets, behind)
+            reachable = _reachable(self.roots, self.oldest)
+            self.reached = reachable if self.targets is None else _useful(self.targets, reachable)
         return node in self.reached
 
     def run(self, roots: list[tuple[Edge, Any]]) -> None:
-        """The whole pass, from the gradients of the roots."""
+        """Run the pass, from the gradients of the roots."""
         token = _running.set(self)
         try:
             self._run(roots)
@@ -109,7 +110,7 @@ class _Pass:
 
     def _run(self, roots: list[tuple[Edge, Any]]) -> None:
         self.roots = [edge[0] for edge, _ in roots]
-        useful = None if self.targets is None else _useful(self.targets, _behind(self.roots, self.oldest))
+        useful = None if self.targets is None else _useful(self.targets, _reachable(self.roots, self.oldest))
         for edge, gradient in roots:
             self.send(edge, gradient)
         while self.heap:
@@ -124,7 +125,7 @@ class _Pass:
                 self._step(node, grads, useful)
 
     def send(self, edge: Edge, gradient: Any) -> None:
-        """Adds to the gradient of one output of a node."""
+        """Add to the gradient of one output of a node."""
         node, index = edge
         grads = self.pending.get(node)
         if grads is None:
@@ -133,12 +134,12 @@ class _Pass:
         grads[index] = gradient if grads[index] is None else ew.add(grads[index], gradient)
 
     def _arrive(self, node: Node, grads: list[Any]) -> list[Any]:
-        """Hooks of tensors and of the node, gradients that are kept, and those that were asked for."""
+        """Run the hooks of tensors and of the node, and store retained and requested gradients."""
         for index, gradient in enumerate(grads):
             if gradient is not None:
                 grads[index] = self._tensor_hooks(node, index, gradient)
         if node.pre_hooks:
-            _show(grads)
+            _mark_shared(grads)
             grads = list(run_hooks(node.pre_hooks, tuple(grads)))
         for index, gradient in enumerate(grads):
             if gradient is None:
@@ -157,87 +158,87 @@ class _Pass:
         else:
             hooks = node.tensor_hooks.get(index) if node.tensor_hooks else None
         if hooks:
-            _show([gradient])
+            _mark_shared([gradient])
         run = getattr(front(), "run_hook", None) if hooks else None
         for hook in list(hooks.values()) if hooks else ():
             replaced = hook(gradient) if run is None else run(hook, gradient)
             if replaced is None:
                 continue
             if not isinstance(replaced, Tensor) or replaced.shape != gradient.shape:
-                shown = list(replaced.shape) if isinstance(replaced, Tensor) else type(replaced).__name__
-                raise GradientError(f"a hook returned {shown}, expected a tensor of shape {list(gradient.shape)}")
+                actual = list(replaced.shape) if isinstance(replaced, Tensor) else type(replaced).__name__
+                raise GradientError(f"a hook returned {actual}, expected a tensor of shape {list(gradient.shape)}")
             gradient = replaced
         return gradient
 
     def _step(self, node: Node, grads: list[Any], useful: set[Node] | None) -> None:
         if is_anomaly_enabled():
-            found = _checked_run(node, grads)
+            gradients = _checked_run(node, grads)
         elif node.chooses:
             needed = [edge is not None and (useful is None or edge[0] in useful) for edge in node.edges]
-            found = node.run_for(grads, needed)
+            gradients = node.run_for(grads, needed)
         else:
-            found = node.run(grads)
+            gradients = node.run(grads)
         if node.post_hooks:
-            _show(found)
-            found = run_hooks(node.post_hooks, tuple(found), tuple(grads))
-        for edge, gradient in zip(node.edges, found, strict=True):
+            _mark_shared(gradients)
+            gradients = run_hooks(node.post_hooks, tuple(gradients), tuple(grads))
+        for edge, gradient in zip(node.edges, gradients, strict=True):
             if edge is not None and gradient is not None and (useful is None or edge[0] in useful):
                 self.send(edge, gradient)
         if not self.keep:
             node.release()
 
 
-def _show(gradients: Iterable[Any]) -> None:
-    """Notes that hooks see gradients, and may keep them."""
+def _mark_shared(gradients: Iterable[Any]) -> None:
+    """Mark gradients as visible to hooks, which may keep them."""
     for gradient in gradients:
         if gradient is not None:
             gradient._fresh = False
 
 
 def _checked_run(node: Node, grads: list[Any]) -> Sequence[Any]:
-    """Runs a node in anomaly mode; an error names the line of its operation."""
+    """Run a node in anomaly mode; an error names the line of its operation."""
     try:
-        found = node.run(grads)
+        gradients = node.run(grads)
     except GraphcError as error:
         error.origin = error.origin or node.origin
         raise
     if is_anomaly_check_nan_enabled():
-        for i, gradient in enumerate(found):
+        for i, gradient in enumerate(gradients):
             data = None if gradient is None else gradient._data
             data = on_host(data)
             if isinstance(data, np.ndarray) and data.dtype.kind == "f" and np.isnan(data).any():
                 raise GradientError(
                     f"{node.name()} made a NaN in the gradient of operand {i}",
                     origin=node.origin or "an operation outside of anomaly mode",
-                    remedy="look at the operands of that operation: a root or logarithm of 0, 0 / 0, inf - inf",
+                    remedy="check the operands of that operation: a root or logarithm of 0, 0 / 0, inf - inf",
                 )
-    return found
+    return gradients
 
 
-def _useful(targets: set[tuple[int, int]], seen: set[Node]) -> set[Node]:
-    """Those of the nodes ``seen`` from which a target can be reached, the targets' own nodes too."""
-    wanted = {node for node, _ in targets}
+def _useful(targets: set[tuple[int, int]], reachable: set[Node]) -> set[Node]:
+    """Return the nodes of ``reachable`` from which a target can be reached, targets included."""
+    target_ids = {node for node, _ in targets}
     useful: set[Node] = set()
-    for node in sorted(seen, key=lambda n: n.sequence):
-        if id(node) in wanted or any(edge is not None and edge[0] in useful for edge in node.edges):
+    for node in sorted(reachable, key=lambda n: n.sequence):
+        if id(node) in target_ids or any(edge is not None and edge[0] in useful for edge in node.edges):
             useful.add(node)
     return useful
 
 
-def _behind(roots: Iterable[Node], oldest: int) -> set[Node]:
-    """All nodes that can be reached from ``roots`` over nodes that are not older than number ``oldest``."""
-    seen: set[Node] = set()
+def _reachable(roots: Iterable[Node], oldest: int) -> set[Node]:
+    """Return all nodes reachable from ``roots`` over nodes whose sequence number is at least ``oldest``."""
+    visited: set[Node] = set()
     stack = list(roots)
     while stack:
         node = stack.pop()
-        if node not in seen and node.sequence >= oldest:
-            seen.add(node)
+        if node not in visited and node.sequence >= oldest:
+            visited.add(node)
             stack.extend(edge[0] for edge in node.edges if edge is not None)
-    return seen
+    return visited
 
 
 def current_pass() -> _Pass:
-    """The backward pass that runs the caller, a hook; raises GradientError elsewhere."""
+    """Return the backward pass that runs the calling hook; raise GradientError elsewhere."""
     running = _running.get()
     if running is None:
         raise GradientError("this is only known during a backward pass")
@@ -245,12 +246,12 @@ def current_pass() -> _Pass:
 
 
 def is_running() -> bool:
-    """Whether the caller runs in a backward pass."""
+    """Check whether the caller runs in a backward pass."""
     return _running.get() is not None
 
 
 def _accumulate(leaf: Any, gradient: Any, create: bool) -> None:
-    """Adds to the gradient of a leaf; the memory of the gradient belongs to the leaf alone."""
+    """Add to the gradient of a leaf, which owns the gradient's memory exclusively."""
     leaf = front().leaf(leaf)
     if gradient.dtype is not leaf.dtype:
         gradient = ew.cast(gradient, dtype=leaf.dtype)
@@ -314,22 +315,22 @@ def backward(
     create_graph: bool = False,
     inputs: Any = None,
 ) -> None:
-    """Adds to ``grad`` of every leaf (or of ``inputs``) the gradient of the sum of ``tensors``, weighted by
-    ``grad_tensors``. See ``Tensor.backward``."""
+    """Add the gradient of the sum of ``tensors``, weighted by ``grad_tensors``, to ``grad`` of every leaf (or of
+    ``inputs``). See ``Tensor.backward``."""
     outputs = _tensors(tensors)
     gradients = [None] * len(outputs) if grad_tensors is None else _tensors(grad_tensors)
     keep = create_graph if retain_graph is None else retain_graph
-    wanted = None if inputs is None else [refresh(front().local(t)) for t in _tensors(inputs)]
-    if wanted is not None:
-        if not wanted:
+    targets = None if inputs is None else [refresh(front().local(t)) for t in _tensors(inputs)]
+    if targets is not None:
+        if not targets:
             raise GradientError("inputs must not be empty")
-        _check_inputs(wanted)
+        _check_inputs(targets)
     with _mode(create_graph), suspended():
         roots = _roots(outputs, gradients)
-        edges = None if wanted is None else [edge_of(t) for t in wanted]
+        edges = None if targets is None else [edge_of(t) for t in targets]
         run = _Pass(edges, keep, create_graph, accumulate=True)
         run.run(roots)
-        for tensor, (node, index) in zip(wanted or (), edges or (), strict=True):
+        for tensor, (node, index) in zip(targets or (), edges or (), strict=True):
             gradient = run.captured.get((id(node), index))
             if tensor._node is not None and not tensor._keeps_grad and gradient is not None:
                 tensor._grad = gradient if tensor._grad is None else ew.add(tensor._grad, gradient)
@@ -338,7 +339,9 @@ def backward(
 def _check_inputs(inputs: Sequence[Any]) -> None:
     for i, tensor in enumerate(inputs):
         if not isinstance(tensor, Tensor) or not tensor._requires_grad:
-            raise GradientError(f"input {i} does not require gradients", remedy="requires_grad_() before it is used")
+            raise GradientError(
+                f"input {i} does not require gradients", remedy="call requires_grad_() before you use it"
+            )
 
 
 def grad(
@@ -352,53 +355,53 @@ def grad(
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
 ) -> tuple[Any, ...]:
-    """The gradients of the sum of ``outputs``, weighted by ``grad_outputs``, with respect to each of ``inputs``.
+    """Return the gradients of the sum of ``outputs``, weighted by ``grad_outputs``, with respect to each of ``inputs``.
 
-    With ``is_grads_batched`` each of ``grad_outputs`` has one dimension more in front, a pass runs for each of its
-    entries, and the gradients are stacked. Nothing is added to ``grad``. An input that the outputs do not depend on
-    raises GradientError, or gives None with ``allow_unused`` and zeros with ``materialize_grads``.
+    With ``is_grads_batched``, each of ``grad_outputs`` has an additional first dimension; one pass runs for each of its
+    entries, and the gradients are stacked. ``grad`` is unchanged. An input on which the outputs do not depend raises
+    GradientError, or gives None with ``allow_unused`` and zeros with ``materialize_grads``.
     """
     if not only_inputs:
         warnings.warn("only_inputs=False has no effect", UserWarning, stacklevel=2)
     if materialize_grads and allow_unused is False:
         raise ArgumentError("materialize_grads needs unused inputs to be allowed")
     results = _tensors(outputs)
-    given = [None] * len(results) if grad_outputs is None else _tensors(grad_outputs)
-    wanted = [refresh(front().local(t)) for t in _tensors(inputs)]
-    _check_inputs(wanted)
+    weights = [None] * len(results) if grad_outputs is None else _tensors(grad_outputs)
+    targets = [refresh(front().local(t)) for t in _tensors(inputs)]
+    _check_inputs(targets)
     keep = create_graph if retain_graph is None else retain_graph
     unused = (allow_unused or materialize_grads, materialize_grads)
     with _mode(create_graph), suspended():
         if not is_grads_batched:
-            return _gradients(results, wanted, given, keep, create_graph, *unused)
-        rows = _rows(given)
-        found = [
-            _gradients(results, wanted, row, keep or i + 1 < len(rows), create_graph, *unused)
+            return _gradients(results, targets, weights, keep, create_graph, *unused)
+        rows = _rows(weights)
+        gradients = [
+            _gradients(results, targets, row, keep or i + 1 < len(rows), create_graph, *unused)
             for i, row in enumerate(rows)
         ]
-        return tuple(None if each[0] is None else _stacked(each) for each in zip(*found, strict=True))
+        return tuple(None if each[0] is None else _stacked(each) for each in zip(*gradients, strict=True))
 
 
 def _gradients(
-    results: Any, wanted: Any, given: Any, keep: bool, create_graph: bool, allow_unused: bool, materialize: bool
+    results: Any, targets: Any, weights: Any, keep: bool, create_graph: bool, allow_unused: bool, materialize: bool
 ) -> tuple[Any, ...]:
-    edges = [edge_of(t) for t in wanted]
+    edges = [edge_of(t) for t in targets]
     run = _Pass(edges, keep, create_graph, accumulate=False)
-    run.run(_roots(results, given))
+    run.run(_roots(results, weights))
     return tuple(
-        _found(run.captured.get((id(node), index)), i, tensor, allow_unused, materialize)
-        for i, (tensor, (node, index)) in enumerate(zip(wanted, edges, strict=True))
+        _input_gradient(run.captured.get((id(node), index)), i, tensor, allow_unused, materialize)
+        for i, (tensor, (node, index)) in enumerate(zip(targets, edges, strict=True))
     )
 
 
-def _rows(given: Sequence[Any]) -> list[list[Any]]:
-    """The gradients of each pass, taken from batched ones."""
-    counts = {t.shape[0] if isinstance(t, Tensor) and t.shape else None for t in given}
+def _rows(batched: Sequence[Any]) -> list[list[Any]]:
+    """Split batched gradients into the gradients of each pass."""
+    counts = {t.shape[0] if isinstance(t, Tensor) and t.shape else None for t in batched}
     if len(counts) != 1 or counts <= {None, 0}:
         raise ArgumentError(
             "is_grads_batched needs grad_outputs that have one first dimension in common, which is not empty"
         )
-    return [[t[i] for t in given] for i in range(counts.pop() or 0)]
+    return [[t[i] for t in batched] for i in range(counts.pop() or 0)]
 
 
 def _stacked(tensors: Sequence[Any]) -> Any:
@@ -406,9 +409,9 @@ def _stacked(tensors: Sequence[Any]) -> Any:
     return rows[0] if len(rows) == 1 else concat(*rows, axis=0)
 
 
-def _found(gradient: Any, i: int, tensor: Any, allow_unused: bool, materialize: bool) -> Any:
+def _input_gradient(gradient: Any, i: int, tensor: Any, allow_unused: bool, materialize: bool) -> Any:
     if gradient is None and not allow_unused:
         raise GradientError(
-            f"the outputs do not depend on input {i}, of shape {list(tensor.shape)}", remedy="allow_unused=True"
+            f"the outputs do not depend on input {i}, of shape {list(tensor.shape)}", remedy="pass allow_unused=True"
         )
     return zeros_like(tensor) if gradient is None and materialize else gradient

@@ -1,4 +1,4 @@
-"""Forward mode: tensors that carry tangents, which every operation takes along to its results.
+"""Forward-mode differentiation: tensors carry tangents, and every operation propagates them to its results.
 
 The tangent of a result is ``J t`` for the Jacobian J of the op. The gradient rule of the op computes ``w J``, which is
 linear in w, so the gradient of ``w J t`` with respect to w is ``J t``: one rule per op serves both directions.
@@ -23,7 +23,7 @@ from graphc.tensors.tensor_base import front, refresh
 
 
 def propagate(op: OpDef, attrs: Mapping[str, Any], operands: Sequence[Any], results: Sequence[Any]) -> None:
-    """Gives the results of an op the tangents that follow from those of its operands."""
+    """Set the tangents of an op's results from the tangents of its operands."""
     if op.vjp is None:
         return
 
@@ -39,18 +39,18 @@ def propagate(op: OpDef, attrs: Mapping[str, Any], operands: Sequence[Any], resu
 def propagate_by(
     push: Callable[[Sequence[Any]], Sequence[Any]], operands: Sequence[Any], results: Sequence[Any]
 ) -> None:
-    """``push(tangents of operands)``, each None where there is none, gives the tangents of the results.
+    """Set tangents by ``push``, which maps the operands' tangents (None where missing) to the results' tangents.
 
-    It runs once per open level, outermost first, and its operations take tangents of the levels around along.
+    It runs once per open level, outermost first; its own operations propagate the tangents of enclosing levels.
     """
-    opened = levels.get()
-    for at, level in enumerate(opened):
+    open_levels = levels.get()
+    for depth, level in enumerate(open_levels):
         tangents = [tangent_of(t, level) if isinstance(t, Tensor) else None for t in operands]
         if all(t is None for t in tangents):
             continue
-        with only(opened[:at]):
-            found = push(tangents)
-        for result, tangent in zip(results, found, strict=True):
+        with only(open_levels[:depth]):
+            new_tangents = push(tangents)
+        for result, tangent in zip(results, new_tangents, strict=True):
             if tangent is not None and isinstance(result, Tensor) and result.dtype.is_differentiable:
                 set_tangent(result, level, tangent)
 
@@ -89,20 +89,20 @@ def _by_rules(
             for p, t, x in zip(pulled, tangents, operands, strict=True)
             if p is not None and t is not None and p.requires_grad
         ]
-    wanted = [w for w in weights if w is not None]
-    if not pairs or not wanted:
+    seeds = [w for w in weights if w is not None]
+    if not pairs or not seeds:
         return [None] * len(results)
-    found = iter(
-        engine.grad([p for p, _ in pairs], wanted, [t for _, t in pairs], create_graph=create, allow_unused=True)
+    derivatives = iter(
+        engine.grad([p for p, _ in pairs], seeds, [t for _, t in pairs], create_graph=create, allow_unused=True)
     )
-    return [None if w is None else next(found) for w in weights]
+    return [None if w is None else next(derivatives) for w in weights]
 
 
 # ---- what users call
 
 
 class UnpackedDualTensor(NamedTuple):
-    """A tensor and its tangent, which is None where it has none."""
+    """A tensor and its tangent, or None."""
 
     primal: Any
     tangent: Any
@@ -112,7 +112,8 @@ _numbers = itertools.count()
 
 
 class dual_level:
-    """Inside, tensors made by ``make_dual`` carry tangents. Levels may be nested; ``with`` gives the level's number."""
+    """Context in which tensors made by ``make_dual`` carry tangents. Levels may be nested; ``with`` returns the level's
+    number."""
 
     def __enter__(self) -> int:
         level = next(_numbers)
@@ -125,16 +126,19 @@ class dual_level:
 
 
 def _level(level: int | None) -> int:
-    opened = levels.get()
-    if not opened or (level is not None and level not in opened):
-        raise GradientError("tangents exist only inside of a dual level", remedy="with forward_ad.dual_level(): ...")
-    return opened[-1] if level is None else level
+    open_levels = levels.get()
+    if not open_levels or (level is not None and level not in open_levels):
+        raise GradientError(
+            "tangents exist only inside of a dual level", remedy="run it in a block `with forward_ad.dual_level():`"
+        )
+    return open_levels[-1] if level is None else level
 
 
 def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
-    """A copy of ``tensor``, connected to it for gradients, that carries ``tangent`` at a level (the innermost one).
+    """Return a copy of ``tensor``, connected to it for gradients, which carries ``tangent`` at a level (default: the
+    innermost).
 
-    Raises GradientError outside of a level, DTypeError and ShapeError when the two do not fit.
+    Raises GradientError outside of a level, and DTypeError or ShapeError when the two do not match.
     """
     level = _level(level)
     if not isinstance(tensor, Tensor) or not isinstance(tangent, Tensor):
@@ -152,7 +156,7 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
 
 
 def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
-    """(primal, tangent) at a level (the innermost one); the primal is a view without that tangent.
+    """Return (primal, tangent) at a level (default: the innermost); the primal is a view without that tangent.
 
     Raises GradientError outside of a level.
     """

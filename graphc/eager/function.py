@@ -1,4 +1,4 @@
-"""Custom functions with a gradient of their own: static methods with a context, or an instance for each call."""
+"""Custom functions with their own gradient: static methods with a context, or an instance for each call."""
 
 from __future__ import annotations
 
@@ -21,42 +21,44 @@ from graphc.tensors.tensor_base import VOLATILE, any_volatile, edge_of, front, r
 
 
 class Context:
-    """What forward leaves for backward. Any attribute may be set on it."""
+    """State that forward passes to backward. Any attribute may be set on it."""
 
     def __init__(self) -> None:
         self._to_save: tuple[Any, ...] = ()
         self._saved: tuple[Snapshot | None, ...] = ()
         self._results: dict[int, int] = {}
-        """For what was saved, by position: the number of the result that it is."""
+        """Result number of each saved tensor that is a result, by its position."""
         self._node: weakref.ref[Node] | None = None
         self._released = False
         self._traced: tuple[Any, ...] | None = None
         self._for_forward: tuple[Any, ...] | None = None
         self._pushing: tuple[Any, ...] | None = None
-        """While jvp runs: what it finds saved."""
+        """Saved tensors for jvp while it runs."""
         self._dirty: tuple[Any, ...] = ()
         self._non_differentiable: tuple[Any, ...] = ()
         self._materialize = True
         self.needs_input_grad: tuple[bool, ...] = ()
-        """For each argument of forward, whether its gradient is needed."""
+        """Whether each argument of forward needs a gradient."""
 
     def save_for_backward(self, *tensors: Any) -> None:
-        """Keeps tensors (or None) for backward; only operands and results of the function are checked for writes."""
+        """Save tensors (or None) for backward; only operands and results of the function are checked for
+        modification."""
         for t in tensors:
             if t is not None and not isinstance(t, Tensor):
                 raise ArgumentError(
-                    f"save_for_backward keeps tensors and None, not {type(t).__name__}", remedy=f"ctx.value = {t!r}"
+                    f"save_for_backward keeps tensors and None, not {type(t).__name__}",
+                    remedy=f"set it as an attribute: ctx.value = {t!r}",
                 )
         self._to_save = tensors
 
     def save_for_forward(self, *tensors: Any) -> None:
-        """Keeps tensors (or None) for jvp, which otherwise finds what save_for_backward kept."""
+        """Save tensors (or None) for jvp, which otherwise sees the tensors of save_for_backward."""
         self._for_forward = tensors
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
-        """What save_for_backward kept (in jvp, save_for_forward); raises GradientError when it is freed or was written
-        to since."""
+        """Tensors of save_for_backward (in jvp, of save_for_forward); raises GradientError when they are freed or were
+        modified since."""
         if self._pushing is not None:
             return self._pushing
         if self._traced is not None:
@@ -72,25 +74,25 @@ class Context:
     saved_variables = saved_tensors
 
     def keep_traced(self, image: Callable[[Any], Any]) -> None:
-        """Under trace: what was saved, as tensors of the forward graph."""
+        """Replace saved tensors by tensors of the forward graph, under trace."""
         self._traced = tuple(None if t is None else image(t) for t in self._to_save)
         self._to_save = ()
 
     def mark_dirty(self, *tensors: Any) -> None:
-        """Names operands that forward writes to; they must be returned."""
+        """Declare the operands modified by forward; they must be returned."""
         self._dirty = tensors
 
     def mark_non_differentiable(self, *tensors: Any) -> None:
-        """Names results that have no gradient."""
+        """Declare the results without a gradient."""
         self._non_differentiable = tensors
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Whether backward gets zeros (True) or None for results that no gradient arrived at."""
+        """Choose whether backward gets zeros (True) or None for results without a gradient."""
         self._materialize = value
 
 
 class FunctionNode(Node):
-    """The application of a custom function."""
+    """Autograd node of a custom function's application."""
 
     def __init__(
         self,
@@ -111,41 +113,41 @@ class FunctionNode(Node):
         self.outputs = [(t.shape, t.dtype) if isinstance(t, Tensor) else None for t in results]
 
     def name(self) -> str:
-        """The function's name with ``Backward`` behind it."""
+        """Return the function's name followed by ``Backward``."""
         return f"{self.title}Backward"
 
     def run(self, grads: list[Any]) -> Sequence[Any]:
-        """Calls the function's backward."""
+        """Call the function's backward."""
         if self.context._materialize:
             grads = [
                 filled(0, out[1], out[0]) if grad is None and out is not None else grad
                 for grad, out in zip(grads, self.outputs, strict=True)
             ]
-        found = self.backward(self.context, *grads)
-        found = list(found) if isinstance(found, (tuple, list)) else [found]
+        gradients = self.backward(self.context, *grads)
+        gradients = list(gradients) if isinstance(gradients, (tuple, list)) else [gradients]
         expected = len(self.edges)
-        if len(found) < expected or any(extra is not None for extra in found[expected:]):
-            raise GradientError(f"{self.name()} returned {len(found)} gradients, expected {expected}")
-        return [self._fitted(i, grad) for i, grad in enumerate(found[:expected])]
+        if len(gradients) < expected or any(extra is not None for extra in gradients[expected:]):
+            raise GradientError(f"{self.name()} returned {len(gradients)} gradients, expected {expected}")
+        return [self._fitted(i, grad) for i, grad in enumerate(gradients[:expected])]
 
     def _fitted(self, i: int, grad: Any) -> Any:
-        kept = self.shapes[i]
-        if grad is None or kept is None or self.edges[i] is None:
+        operand = self.shapes[i]
+        if grad is None or operand is None or self.edges[i] is None:
             return None
         if not isinstance(grad, Tensor):
             raise GradientError(f"{self.name()} returned a {type(grad).__name__} as gradient {i}, expected a tensor")
-        if grad.shape == kept[0]:
+        if grad.shape == operand[0]:
             return grad
-        return reduced(self.name(), i, grad, kept[0])
+        return reduced(self.name(), i, grad, operand[0])
 
     def release(self) -> None:
-        """Frees the saved tensors."""
+        """Free the saved tensors."""
         self.context._released = True
         self.context._saved = ()
 
 
 def reduced(name: str, i: int, grad: Any, shape: tuple[int, ...]) -> Any:
-    """The gradient ``i`` that a function returned, summed to the shape of its operand where that was broadcast.
+    """Sum the gradient ``i`` of a function to the shape of its broadcast operand.
 
     Raises GradientError when the operand cannot have been broadcast to the gradient's shape.
     """
@@ -158,39 +160,40 @@ def reduced(name: str, i: int, grad: Any, shape: tuple[int, ...]) -> Any:
 
 
 class Function:
-    """Base of operations with a gradient of their own.
+    """Base class of operations with their own gradient.
 
     Static style: ``forward(ctx, *args)`` (or ``forward(*args)`` with ``setup_context(ctx, inputs, output)``),
     ``backward(ctx, *grads)`` and, for forward mode, ``jvp(ctx, *tangents)``, applied by ``F.apply(*args)``. Instance
-    style, one instance per call: ``__init__`` takes what is no tensor, ``forward(self, *tensors)`` and
+    style, one instance per call: ``__init__`` takes the arguments other than tensors, ``forward(self, *tensors)`` and
     ``backward(self, *grads)`` use ``self`` as the context, applied by ``F(...)(*tensors)``. Backward returns one
-    gradient (or None) per argument of forward; more are allowed if None.
+    gradient (or None) per argument of forward; additional ones must be None.
     """
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
-        """Computes the results; nothing in it is recorded."""
+        """Compute the results; its operations are not recorded."""
         raise NotImplementedError("a custom Function must implement forward")
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        """Gradients of the arguments of forward for those of its results."""
+        """Return the gradients of the arguments of forward, given the gradients of its results."""
         raise NotImplementedError("a custom Function must implement backward (or vjp) to be differentiated")
 
     vjp = backward
 
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> Any:
-        """Tangents of the results for those of the arguments of forward (None for what is no tensor)."""
+        """Return the tangents of the results, given the tangents of the arguments of forward (None for other
+        objects)."""
         raise NotImplementedError("a custom Function must implement jvp to be used in forward mode")
 
     @classmethod
     def apply(cls, *args: Any) -> Any:
-        """Runs forward and makes its results part of the graph."""
+        """Run forward and make its results part of the graph."""
         if not _is_static(cls, "forward"):
             raise ArgumentError(
-                f"{cls.__name__}.forward is no static method, so it belongs to instances",
-                remedy=f"{cls.__name__}(...)(tensor, ...), or make forward and backward static with a ctx",
+                f"{cls.__name__}.forward is not a static method, so apply() cannot call it",
+                remedy=f"call {cls.__name__}(...)(tensor, ...), or make forward and backward static with a ctx",
             )
         context = _new_context(cls)
         if "setup_context" in _attributes(cls):
@@ -200,13 +203,14 @@ class Function:
         return _run(cls, context, args, _Rules(forward, _backward_of(cls), cls.jvp), cls.apply)
 
     def __call__(self, *args: Any) -> Any:
-        """Instance style: runs forward on tensors; the instance is the context."""
+        """Run forward on tensors, in instance style; the instance is the context."""
         cls = type(self)
         if _is_static(cls, "forward"):
-            raise ArgumentError(f"{cls.__name__} has static methods", remedy=f"{cls.__name__}.apply(tensor, ...)")
+            raise ArgumentError(f"{cls.__name__} has static methods", remedy=f"call {cls.__name__}.apply(tensor, ...)")
         if getattr(self, "_used", False):
             raise GradientError(
-                f"this instance of {cls.__name__} was already called", remedy=f"a new {cls.__name__}(...) for each call"
+                f"this instance of {cls.__name__} was already called",
+                remedy=f"make a new {cls.__name__}(...) for each call",
             )
         self._used = True
         self._context = Context()
@@ -215,18 +219,18 @@ class Function:
             lambda context, *grads: cls.backward(self, *grads),
             lambda context, *tangents: cls.jvp(self, *tangents),
         )
-        return _run(cls, self._context, args, rules, _Again(self))
+        return _run(cls, self._context, args, rules, _Reapply(self))
 
     def __getattr__(self, name: str) -> Any:
-        # The instance stands for the context, whose methods it offers.
+        # The instance is the context as well, and so offers its methods.
         context = self.__dict__.get("_context")
         if context is None or name.startswith("__"):
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         return getattr(context, name)
 
 
-class _Again:
-    """Applies an instance that was called as a new one would be."""
+class _Reapply:
+    """Function that applies a fresh copy of an instance."""
 
     def __init__(self, instance: Function):
         self.__self__ = instance
@@ -267,7 +271,7 @@ def _with_setup(cls: Any, context: Context, *args: Any) -> Any:
 
 
 class _Rules(NamedTuple):
-    """What one application of a function runs."""
+    """Forward, backward and jvp of one application."""
 
     forward: Callable[..., Any]
     backward: Callable[..., Any]
@@ -277,7 +281,8 @@ class _Rules(NamedTuple):
 def _run(
     cls: type, context: Context, args: tuple[Any, ...], rules: _Rules, again: Callable[..., Any] | None = None
 ) -> Any:
-    """Runs forward without recording, then records the results as one node. ``again`` applies the function anew."""
+    """Run forward without recording, then record the results as one node. ``again`` applies the function a second
+    time."""
     operands = tuple(refresh(front().local(a)) if isinstance(a, Tensor) else a for a in args)
     needs = tuple(isinstance(a, Tensor) and a._requires_grad for a in operands)
     volatile = VOLATILE[0] and any_volatile([a for a in operands if isinstance(a, Tensor)], ())
@@ -288,7 +293,7 @@ def _run(
     if pushed and "jvp" not in _attributes(cls):
         raise GradientError(
             f"{cls.__name__} has no jvp, so it cannot be used in forward mode",
-            remedy="a static method jvp(ctx, *tangents) that returns the tangents of the results",
+            remedy="define a static method jvp(ctx, *tangents) that returns the tangents of the results",
         )
     outer = getattr(front(), "custom", None)
     if outer is not None:
@@ -311,7 +316,7 @@ def _run(
         node = FunctionNode(cls.__name__, context, rules.backward, operands, edges, results)
         node.note_origin()
         _attach(node, context, results)
-        _keep(node, context, operands, results)
+        _save_tensors(node, context, operands, results)
     if pushed:
         _push(cls, context, rules.jvp, operands, results)
         for i, number in context._results.items():
@@ -326,10 +331,10 @@ def _listed(output: Any) -> list[Any]:
 
 
 def _push(cls: Any, context: Context, jvp: Callable[..., Any], operands: Sequence[Any], results: Sequence[Any]) -> None:
-    """Gives the results the tangents that the function's jvp computes."""
+    """Set the tangents of the results by the function's jvp."""
 
     def push(tangents: Sequence[Any]) -> Sequence[Any]:
-        given = [
+        complete_tangents = [
             zeros_like(a)
             if t is None and context._materialize and isinstance(a, Tensor) and a.dtype.is_differentiable
             else t
@@ -337,17 +342,17 @@ def _push(cls: Any, context: Context, jvp: Callable[..., Any], operands: Sequenc
         ]
         context._pushing = context._to_save if context._for_forward is None else context._for_forward
         try:
-            found = _listed(jvp(context, *given))
+            result_tangents = _listed(jvp(context, *complete_tangents))
         finally:
             context._pushing = None
-        if len(found) != len(results):
-            raise GradientError(f"{cls.__name__}.jvp returned {len(found)} tangents, expected {len(results)}")
-        for i, (result, tangent) in enumerate(zip(results, found, strict=True)):
+        if len(result_tangents) != len(results):
+            raise GradientError(f"{cls.__name__}.jvp returned {len(result_tangents)} tangents, expected {len(results)}")
+        for i, (result, tangent) in enumerate(zip(results, result_tangents, strict=True)):
             if tangent is not None and (not isinstance(tangent, Tensor) or tangent.shape != result.shape):
-                shown = list(tangent.shape) if isinstance(tangent, Tensor) else type(tangent).__name__
-                what = f"{cls.__name__}.jvp returned {shown} as tangent {i}"
+                actual = list(tangent.shape) if isinstance(tangent, Tensor) else type(tangent).__name__
+                what = f"{cls.__name__}.jvp returned {actual} as tangent {i}"
                 raise GradientError(f"{what}, expected a tensor of shape {list(result.shape)}")
-        return found
+        return result_tangents
 
     propagate_by(push, operands, results)
 
@@ -355,9 +360,11 @@ def _push(cls: Any, context: Context, jvp: Callable[..., Any], operands: Sequenc
 def _forward_again(
     cls: type, context: Context, operands: Sequence[Any], forward: Callable[..., Any], results: Sequence[Any]
 ) -> None:
-    """Under trace, runs forward where jvp can see what it saves; equal nodes are merged later."""
+    """Run forward again under trace, where jvp can see its saved tensors; later passes merge equal nodes."""
     if context._dirty:
-        raise GradientError(f"{cls.__name__} writes to an operand, which forward mode does not allow in a trace")
+        raise GradientError(
+            f"{cls.__name__}.forward writes to an operand; forward mode does not support this under trace"
+        )
     with no_grad():
         again = _listed(forward(*operands))
     same = {id(a): r for a, r in zip(again, results, strict=True)}
@@ -367,7 +374,7 @@ def _forward_again(
 
 
 def _own_result(context: Context, operands: Sequence[Any], result: Any) -> Any:
-    """A result that is an operand is returned as a view of it, unless forward wrote to it."""
+    """Replace a result by a view of it where it is one of the operands, unless forward modified it."""
     if not isinstance(result, Tensor) or any(result is d for d in context._dirty):
         return result
     if any(result is t for t in operands):
@@ -392,38 +399,39 @@ def _attach(node: FunctionNode, context: Context, results: Sequence[Any]) -> Non
         result._detached = False
 
 
-def _keep(node: FunctionNode, context: Context, operands: Sequence[Any], results: Sequence[Any]) -> None:
-    """Takes snapshots of what was saved. Those of results do not name the node, which would keep itself alive."""
+def _save_tensors(node: FunctionNode, context: Context, operands: Sequence[Any], results: Sequence[Any]) -> None:
+    """Take snapshots of the saved tensors. Snapshots of results do not refer to the node, which would keep itself
+    alive."""
     context._node = weakref.ref(node)
-    found = []
+    snapshots = []
     for i, tensor in enumerate(context._to_save):
         edge = None
         for number, result in enumerate(results):
             if result is tensor and result._node is node:
                 context._results[i] = number
-        for operand, known in zip(operands, node.edges, strict=True):
+        for operand, operand_edge in zip(operands, node.edges, strict=True):
             if operand is tensor:
-                edge = known
+                edge = operand_edge
         if edge is None and i not in context._results and tensor is not None and tensor._requires_grad:
             edge = edge_of(tensor)
-        found.append(None if tensor is None else Snapshot(tensor, edge, "saved by a custom function"))
-    context._saved = tuple(found)
+        snapshots.append(None if tensor is None else Snapshot(tensor, edge, "saved by a custom function"))
+    context._saved = tuple(snapshots)
 
 
 def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
-    """Marks a backward whose own operations must not be differentiated: a second derivative raises GradientError."""
+    """Decorate a backward whose own operations must not be differentiated: a second derivative raises GradientError."""
 
     @functools.wraps(backward)
     def wrapped(ctx: Any, *grads: Any) -> Any:
         with no_grad():
-            found = backward(ctx, *grads)
+            gradients = backward(ctx, *grads)
         edges = [edge_of(g) for g in grads if isinstance(g, Tensor) and g._requires_grad]
         edges += [s.edge for s in getattr(ctx, "_saved", ()) if s is not None and s.edge is not None]
         if not is_grad_enabled() or not edges:
-            return found
-        several = isinstance(found, tuple)
+            return gradients
+        several = isinstance(gradients, tuple)
         node = _Undifferentiable(tuple(edges))
-        results = list(found) if several else [found]
+        results = list(gradients) if several else [gradients]
         for result in results:
             if isinstance(result, Tensor) and result.dtype.is_differentiable:
                 result._node, result._index, result._requires_grad = node, 0, True
@@ -447,10 +455,10 @@ class _AllTensors(type):
 
 
 class Variable(metaclass=_AllTensors):
-    """The old wrapper: a leaf tensor that shares memory with ``data``. Every tensor is an instance of it.
+    """Legacy wrapper: a leaf tensor that shares memory with ``data``. Every tensor is an instance of it.
 
-    A ``volatile`` one never requires gradients, and whatever is computed from it is volatile too, whatever else it is
-    computed from.
+    A ``volatile`` tensor never requires gradients, and neither do tensors computed from it, whatever the other
+    operands.
     """
 
     def __new__(cls, data: Any, requires_grad: bool = False, volatile: bool = False) -> Any:

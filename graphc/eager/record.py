@@ -21,15 +21,15 @@ from graphc.tensors.tensor_base import edge_of, front, refresh
 
 
 class Deferred:
-    """What a pack hook returns in the place of a tensor that it knows how to make again."""
+    """Base of objects a pack hook returns for tensors it can compute again."""
 
     def is_stale(self) -> bool:
-        """Whether the tensor was written to after it was saved."""
+        """Check whether the tensor was modified after it was saved."""
         raise NotImplementedError
 
 
 class Snapshot:
-    """What is kept of an operand or result: its data, its version at that time, and its place in the graph."""
+    """A saved operand or result: its data, its version at that time, and its edge in the graph."""
 
     __slots__ = ("counter", "data", "dtype", "edge", "shape", "tangents", "unpack", "version", "whose")
 
@@ -38,7 +38,7 @@ class Snapshot:
     tangents: dict[int, Any] | None
     shape: tuple[int, ...]
     unpack: Callable[[Any], Any] | None
-    """What gives the tensor back when ``data`` is what a pack hook made of it."""
+    """Function that restores the tensor from ``data`` where a pack hook replaced it."""
 
     def __init__(self, tensor: Tensor, edge: Edge | None, whose: str):
         self.data = data = tensor._data
@@ -46,7 +46,7 @@ class Snapshot:
         if counter is None:
             raise GradientError(
                 "tensors made in inference mode cannot be saved for a backward pass",
-                remedy="tensor.clone() outside of inference mode, or no_grad instead of it",
+                remedy="call tensor.clone() outside of inference mode, or use no_grad instead of it",
             )
         self.version = counter[0]
         self.dtype = tensor.dtype
@@ -59,14 +59,14 @@ class Snapshot:
             self.data, self.unpack = (_packed(hooks[0], tensor),), hooks[1]
 
     def is_stale(self) -> bool:
-        """Whether the data was written to since."""
+        """Check whether the data was modified since."""
         if self.unpack is None:
             return self.counter[0] != self.version  # pyright: ignore[reportOptionalSubscript]
-        kept = self.data[0]
-        return isinstance(kept, Deferred) and kept.is_stale()
+        packed = self.data[0]
+        return isinstance(packed, Deferred) and packed.is_stale()
 
     def check(self) -> Any:
-        """The data; raises GradientError when it is freed or was written to since."""
+        """Return the data; raise GradientError when it is freed or was modified since."""
         if self.data is None:
             raise freed()
         if self.is_stale():
@@ -74,19 +74,19 @@ class Snapshot:
                 f"a tensor needed for the gradient was modified by an in-place operation: {self.whose}, "
                 f"{self.dtype.name}{list(self.shape)}, is at version {(self.counter or [0])[0]}, not {self.version} as "
                 "expected",
-                remedy="the operation that returns a new tensor instead of the in-place one, or a clone()",
+                remedy="use the operation that returns a new tensor instead of the in-place one, or clone() first",
             )
         return self.data if self.unpack is None else self._unpacked(self.unpack)
 
     def _unpacked(self, unpack: Callable[[Any], Any]) -> Any:
         with no_grad():
-            found = unpack(self.data[0])
-        if not isinstance(found, Tensor) or found.shape != self.shape or found.dtype is not self.dtype:
-            shown = f"{found.dtype.name}{list(found.shape)}" if isinstance(found, Tensor) else type(found).__name__
+            tensor = unpack(self.data[0])
+        if not isinstance(tensor, Tensor) or tensor.shape != self.shape or tensor.dtype is not self.dtype:
+            actual = f"{tensor.dtype.name}{list(tensor.shape)}" if isinstance(tensor, Tensor) else type(tensor).__name__
             raise GradientError(
-                f"the unpack hook of {self.whose} returned {shown}, expected {self.dtype.name}{list(self.shape)}"
+                f"the unpack hook of {self.whose} returned {actual}, expected {self.dtype.name}{list(self.shape)}"
             )
-        return refresh(front().local(found))._data
+        return refresh(front().local(tensor))._data
 
 
 def _packed(pack: Callable[[Any], Any], tensor: Tensor) -> Any:
@@ -97,15 +97,16 @@ def _packed(pack: Callable[[Any], Any], tensor: Tensor) -> Any:
 
 
 class Saved(Tensor):
-    """A saved operand or result inside a gradient rule: its data is checked when it is used, its shape always known."""
+    """A saved operand or result inside a gradient rule. Each use of its data checks its version; its shape is always
+    known."""
 
     _snapshot: Snapshot
-    _kept: Any = None
-    """The data that an unpack hook gave, so that it runs once for each gradient rule."""
+    _unpacked_data: Any = None
+    """Cached result of an unpack hook, which thus runs once per gradient rule."""
 
     @classmethod
     def of(cls, snapshot: Snapshot, edge: Edge | None = None) -> Saved:
-        """The tensor, at its place in the graph (``edge`` where the snapshot does not hold it)."""
+        """Build the tensor with its edge in the graph (``edge`` where the snapshot has none)."""
         tensor = object.__new__(cls)
         tensor._snapshot = snapshot
         tensor.dtype = snapshot.dtype
@@ -121,18 +122,18 @@ class Saved(Tensor):
     def _data(self) -> Any:  # type: ignore[override]
         if self._snapshot.unpack is None:
             return self._snapshot.check()
-        if self._kept is None:
-            self._kept = self._snapshot.check()
-        return self._kept
+        if self._unpacked_data is None:
+            self._unpacked_data = self._snapshot.check()
+        return self._unpacked_data
 
     @property
     def shape(self) -> Any:
-        """Extent of each dimension."""
+        """Size of each dimension."""
         return self._snapshot.shape
 
 
 def real(tensor: Any) -> Any:
-    """An ordinary tensor for a saved one, sharing its data; others as they are."""
+    """Convert a saved tensor to an ordinary one that shares its data; return others unchanged."""
     if not isinstance(tensor, Saved):
         return tensor
     result = Tensor._wrap(tensor._data)
@@ -143,12 +144,12 @@ def real(tensor: Any) -> Any:
 
 @cache
 def _roles(name: str) -> tuple[str, str]:
-    """Whose tensors an op saves."""
+    """Describe the operands and the results of an op, for messages."""
     return "an operand of " + name, "a result of " + name
 
 
 class OpNode(Node):
-    """The application of an op."""
+    """Autograd node of an op application."""
 
     def __init__(
         self,
@@ -165,15 +166,15 @@ class OpNode(Node):
         self.count = len(results)
         operand, result = _roles(op.name)
         self.operands = [*map(Snapshot, operands, edges, repeat(operand))]
-        # Without their edges, which lead here: a cycle would keep everything alive until garbage is collected.
+        # Without their edges, which refer to this node: a reference cycle would delay freeing until garbage collection.
         self.results = [*map(Snapshot, results, repeat(None), repeat(result))]
 
     def name(self) -> str:
-        """The op's name in the style of class names, e.g. ``ReduceMaxBackward``."""
-        return "".join(part.capitalize() for part in self.op.name.split("_")) + "Backward"
+        """Return the op's name in the style of class names, e.g. ``ReduceMaxBackward``."""
+        return "".join(word.capitalize() for word in self.op.name.split("_")) + "Backward"
 
     def run(self, grads: list[Any]) -> Sequence[Any]:
-        """Applies the op's gradient rules."""
+        """Apply the op's gradient rules."""
         operands = [Saved.of(s) for s in self.operands]
         if self.op.has(Trait.RECOMPUTED) and self.results[0].data is not None and self.results[0].is_stale():
             results: list[Any] = [dispatch.apply(self.op, operands, self.attrs)]
@@ -183,40 +184,41 @@ class OpNode(Node):
         g = tuple(grads) if several else grads[0]
         result = tuple(results) if several else results[0]
         if not any([g is not None and is_on_device(g._data) for g in grads]):
-            return self._found(g, result, operands)
+            return self._gradients(g, result, operands)
         where = next(g for g in grads if g is not None and is_on_device(g._data))
         with following_rules():
-            return [None if t is None else beside(t, where) for t in self._found(g, result, operands)]
+            return [None if t is None else beside(t, where) for t in self._gradients(g, result, operands)]
 
-    def _found(self, g: Any, result: Any, operands: list[Any]) -> Sequence[Any]:
+    def _gradients(self, g: Any, result: Any, operands: list[Any]) -> Sequence[Any]:
         rules = self.op.vjp
         if callable(rules):
-            found = rules(g, result, *operands, **self.attrs)
-            found = [None if edge is None else grad for edge, grad in zip(self.edges, found, strict=True)]
+            gradients = rules(g, result, *operands, **self.attrs)
+            gradients = [None if edge is None else grad for edge, grad in zip(self.edges, gradients, strict=True)]
         else:
             assert rules is not None
-            found = [
+            gradients = [
                 None if edge is None or rule is None else rule(g, result, *operands, **self.attrs)
                 for edge, rule in zip(self.edges, rules, strict=True)
             ]
         return [
-            None if grad is None else real(sum_to(grad, s.shape)) for grad, s in zip(found, self.operands, strict=True)
+            None if grad is None else real(sum_to(grad, s.shape))
+            for grad, s in zip(gradients, self.operands, strict=True)
         ]
 
     def release(self) -> None:
-        """Frees the saved data; shapes stay."""
+        """Free the saved data, but not the shapes."""
         for snapshot in (*self.operands, *self.results):
             snapshot.data = snapshot.tangents = None
 
 
 def record(op: OpDef, attrs: Mapping[str, Any], operands: Sequence[Tensor], results: Sequence[Tensor]) -> None:
-    """Makes floating-point ``results`` part of the graph, if an operand that needs a gradient has a rule for it."""
+    """Make floating-point ``results`` part of the graph, if an operand that needs a gradient has a rule for it."""
     rules = op.vjp
     if rules is None:
         return
-    known = repeat(True) if callable(rules) else rules
+    rule_per_operand = repeat(True) if callable(rules) else rules
     edges: list[Edge | None] = []
-    for tensor, rule in zip(operands, known):  # noqa: B905 (as many)
+    for tensor, rule in zip(operands, rule_per_operand):  # noqa: B905 (as many)
         edges.append(edge_of(tensor) if tensor._requires_grad and rule is not None else None)
     if not any(edges):
         return

@@ -1,4 +1,4 @@
-"""What a graph pass is: a named, frozen record that takes a graph and returns one, with the number of changes."""
+"""Interface of a graph pass: a named, frozen record that takes a graph and returns one, with the number of changes."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from graphc.ir.op import Trait
 
 @dataclass(frozen=True)
 class PassResult:
-    """What a pass leaves."""
+    """Result of a pass."""
 
     graph: Graph
-    """The graph that was given, changed in place, or a new one; the given one must not be used any more."""
+    """The graph that was passed in, changed in place, or a new one; the argument must not be used any more."""
     changed: int
-    """How many nodes were rewritten, merged, folded or removed; 0 means that the graph is as it was."""
+    """Number of nodes that were rewritten, merged, folded or removed; 0 means that the graph is unchanged."""
     reasons: tuple[str, ...] = ()
-    """Why it chose what it chose, a line for each choice."""
+    """One line for each decision of the pass."""
 
 
 class Pass(Protocol):
-    """A frozen dataclass whose fields are its options; its docstring says what it needs, does and leaves."""
+    """A frozen dataclass whose fields are its options; its docstring says what the pass needs, does and leaves."""
 
     @property
     def name(self) -> str:
-        """The name under which options and errors mention the pass."""
+        """Name of the pass in options and errors."""
         ...
 
     def run(self, graph: Graph) -> PassResult:
-        """Transforms a valid graph into a valid graph of the same inputs, outputs and effects."""
+        """Transform a valid graph into a valid graph with the same inputs, outputs and effects."""
         ...
 
 
 def held_graphs(node: Node) -> tuple[str, ...]:
-    """The attributes of a node with graphs that are compiled as a part of this one: steps, branches."""
+    """Return the names of a node's attributes whose graphs are compiled as part of this one: steps, branches."""
     if node.op.has(Trait.LOOP):
         return ("body",)
     if node.op.has(Trait.WHILE):
@@ -45,6 +45,6 @@ def held_graphs(node: Node) -> tuple[str, ...]:
 
 
 def with_costs(step: Pass, costs: Costs) -> Pass:
-    """The pass, choosing by the costs of a target if it chooses by costs."""
+    """Return the pass with the costs of a target, if it has a field ``costs``."""
     present = getattr(step, "costs", None)
     return replace(cast(Any, step), costs=costs) if isinstance(present, Costs) and present != costs else step

@@ -1,4 +1,4 @@
-"""Batch-norm folding: a scale per output channel behind a convolution or matrix product moves into its weights."""
+"""Batch-norm folding: move the scale of each output channel from after a convolution or product into its weights."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from graphc.passes.operand_access import is_widening
 class BatchNormFolding:
     """Multiplies weights instead of results, as inference with batch normalization allows.
 
-    Needs: canonical form; normalization by fixed statistics, that is, by vectors computed from params, states and
-    constants alone (in training the statistics depend on the input and nothing fits).
-    Does: conv(x, w) * s + t -> conv(x, w * s) + t, with shifts before the scale scaled too and shifts in a row added
-    up. Only where the product has no other reader (a graph that needs it for gradients keeps it), and where it pays:
-    weights and scale are constants or weights of the graph (class ``weight``), or the result is many times as large
-    as the weights (``scaled_weights``). Nothing in strict order: products are rounded otherwise.
+    Needs: canonical form; normalization by fixed statistics: vectors computed from params, states and constants alone.
+    In training the statistics depend on the input, so nothing matches.
+    Does: conv(x, w) * s + t -> conv(x, w * s) + t. Shifts before the scale are scaled too; consecutive shifts are
+    added up. Only where the product has no other reader (a graph that needs it for gradients keeps it), and where it
+    pays: weights and scale are constants or weights of the graph (class ``weight``), or the result is many times as
+    large as the weights (``scaled_weights``). Does nothing in strict order, since the products round differently.
     Leaves: w * s and t as small nodes; constant folding computes them when they are constants.
 
         %y = conv(%x, %w) {...} : f32[1,8,30,30]        %v = mul(%w, %s.1) : f32[8,3,3,3]
@@ -43,14 +43,14 @@ class BatchNormFolding:
     costs: Costs = DEFAULT
 
     def run(self, graph: Graph) -> PassResult:
-        """Changes the graph in place; counts rewritten nodes."""
+        """Change the graph in place; count rewritten nodes."""
         rules = [] if self.costs.strict_order else _rules(self.costs.rewrites)
         return PassResult(graph, apply_rules(graph, rules))
 
 
 MODERATE = 2.0**64
-"""Constant scales are at most this, the root of the range of f32, and at least its inverse, or 0: beyond, weights
-overflow or vanish, and sums of infinite ones are NaN, where the scaled product is neither."""
+"""Largest magnitude of a constant scale, the square root of the range of f32; the smallest one is its inverse, or 0.
+Beyond these, weights overflow or vanish. Sums of infinite weights are NaN where the scaled product is not."""
 
 
 def _is_moderate(scale: Value, divisor: bool) -> bool:
@@ -81,11 +81,11 @@ class _Product:
 
     @property
     def channel(self) -> int:
-        """The dimension of the result that counts output channels."""
+        """Dimension of the result that counts output channels."""
         return 1 if self.node.op is conv.op else len(self.node.result.shape) - 1
 
     def is_vector(self, value: Value) -> bool:
-        """True when ``value`` is fixed and has at most one element per output channel, aligned with the result."""
+        """Check whether ``value`` is fixed and has at most one element per output channel, aligned with the result."""
         shape = self.node.result.shape
         if len(value.shape) > len(shape):
             return False
@@ -93,14 +93,14 @@ class _Product:
         return all(extent == 1 or d == self.channel for d, extent in enumerate(aligned)) and _is_static(value)
 
     def pays(self, scale: Value, costs: RewriteCosts) -> bool:
-        """True when scaling the weights costs nothing at run time, or little beside scaling the result."""
+        """Check whether scaling the weights costs nothing at run time, or little compared with scaling the result."""
         if is_call_invariant(self.weight) and is_call_invariant(scale):
             return True
         smaller = hint(self.weight.type.size) * costs.scaled_weights <= hint(self.node.result.type.size)
         return _is_static(self.weight) and smaller
 
     def scaled(self, graph: Graph, scale: Value) -> Value:
-        """The product with its weights multiplied by a vector; it comes from where it came from before."""
+        """Return the product with its weights multiplied by a vector, at the location of the original."""
         with use(GraphDispatcher(graph, self.node.location)):
             return self._scaled(scale)
 
@@ -117,7 +117,7 @@ class _Product:
 
 
 def _product(graph: Graph, value: Value) -> _Product | None:
-    """The product that ``value`` is, when only one node reads it and its weights are not stored narrow."""
+    """Match ``value`` as a product that only one node reads and whose weights are not stored narrow."""
     op = value.node.op
     if op is not conv.op and not (op is matmul.op and len(value.node.operands[1].shape) == 2):
         return None
@@ -129,7 +129,7 @@ def _product(graph: Graph, value: Value) -> _Product | None:
 
 @dataclass(frozen=True)
 class _Shifted:
-    """product + shift, or product - shift."""
+    """The expression product + shift, or product - shift."""
 
     product: _Product
     shift: Value
@@ -137,7 +137,7 @@ class _Shifted:
 
 
 def _shifted(graph: Graph, value: Value) -> _Shifted | None:
-    """What ``value`` is when it is a shifted product that only one node reads."""
+    """Match ``value`` as a shifted product that only one node reads."""
     node = value.node
     if node.op not in (add.op, sub.op) or not graph.is_used_once(value):
         return None
@@ -149,13 +149,13 @@ def _shifted(graph: Graph, value: Value) -> _Shifted | None:
 
 
 def _pairs(node: Node) -> list[tuple[Value, Value]]:
-    """(value, vector) candidates of a binary node."""
+    """List the (value, vector) candidates of a binary node."""
     x, y = node.operands
     return [(x, y), (y, x)] if node.op.has(Trait.COMMUTATIVE) else [(x, y)]
 
 
 def _scale(costs: RewriteCosts, graph: Graph, node: Node) -> Value | None:
-    """product * s -> product with scaled weights; (product + t) * s the same, plus t * s."""
+    """Rewrite product * s as the product with scaled weights; (product + t) * s likewise, plus t * s."""
     for y, s in _pairs(node):
         shifted = _shifted(graph, y)
         product = shifted.product if shifted else _product(graph, y)
@@ -173,7 +173,7 @@ def _scale(costs: RewriteCosts, graph: Graph, node: Node) -> Value | None:
 
 
 def _shift(graph: Graph, node: Node) -> Value | None:
-    """(product + t) + u -> product + (t + u), with either sign."""
+    """Rewrite (product + t) + u as product + (t + u), with either sign."""
     for y, u in _pairs(node):
         shifted = _shifted(graph, y)
         if shifted is None or y.shape != node.result.shape or not shifted.product.is_vector(u):
@@ -187,7 +187,7 @@ def _shift(graph: Graph, node: Node) -> Value | None:
 
 
 def _rules(costs: RewriteCosts) -> list[Rule]:
-    """What moves scales up and shifts down."""
+    """Return the rules that move scales up and shifts down."""
     scale, doc = partial(_scale, costs), _scale.__doc__ or ""
     return [
         *(Rule("mul", scale, "scale", doc), Rule("div", scale, "scale", doc)),

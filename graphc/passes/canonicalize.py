@@ -1,4 +1,4 @@
-"""Canonicalization: exact local simplifications, one rule each, applied until none fits."""
+"""Canonicalization: exact local simplifications, one rule each, applied until none matches."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from graphc.passes.zero_signs import is_unseen
 
 @dataclass(frozen=True)
 class Canonicalize:
-    """Brings a graph into simpler, equal form.
+    """Bring a graph into a simpler, equal form.
 
-    Needs: any valid graph. Does: applies RULES until none fits; all of them keep every value, bit for bit but for NaN's
-    and the order of sums. Leaves: gradients as they are, so it may run before autodiff too.
+    Needs: any valid graph. Does: applies RULES until none matches. Each rule keeps every value bit for bit, except for
+    the bits of NaN and the order of sums. Leaves: gradients unchanged, so the pass may run before autodiff too.
 
         %a = neg(%x) : f32[4]
         %b = add(%y, %a) : f32[4]
@@ -45,7 +45,7 @@ class Canonicalize:
     costs: Costs = DEFAULT
 
     def run(self, graph: Graph) -> PassResult:
-        """Changes the graph in place; counts rewritten nodes."""
+        """Change the graph in place; count rewritten nodes."""
         rules = [r for r in RULES if r.name not in REORDERING] if self.costs.strict_order else RULES
         return PassResult(graph, apply_rules(graph, rules))
 
@@ -53,37 +53,37 @@ class Canonicalize:
 RULES: list[Rule] = []
 """All rules, in the order in which they are tried on a node."""
 REORDERING = frozenset({"sum_of_one_number"})
-"""Names of those that give a sum which is rounded otherwise: no rules in strict order."""
+"""Names of the rules that change how a sum is rounded; strict order leaves them out."""
 
 Simplification = Callable[..., "Value | None"]
 
 
 def simplifies(*ops: OpFunction | Trait) -> Callable[[Simplification], Simplification]:
-    """Adds a rule for nodes of these ops, or of ops with these traits: ``rule(node, *operands)`` emits and returns an
-    equal value, or gives None."""
+    """Register a rule for nodes of these ops, or of ops with these traits. ``rule(node, *operands)`` emits and returns
+    an equal value, or returns None."""
 
     def add(rule: Simplification) -> Simplification:
         def apply(graph: Graph, node: Node) -> Value | None:
             with use(GraphDispatcher(graph, node.location)):
-                found = rule(node, *node.operands)
-                return None if found is None else _like(found, node)
+                simpler = rule(node, *node.operands)
+                return None if simpler is None else _like(simpler, node)
 
         name = rule.__name__.lstrip("_")
-        asked = (op if isinstance(op, Trait) else op.op.name for op in ops)
-        RULES.extend(Rule(op, apply, name, rule.__doc__ or "") for op in asked)
+        keys = (op if isinstance(op, Trait) else op.op.name for op in ops)
+        RULES.extend(Rule(op, apply, name, rule.__doc__ or "") for op in keys)
         return rule
 
     return add
 
 
 def _like(value: Value, node: Node) -> Value:
-    """``value`` in the shape of the node's result, which it may have been broadcast to."""
-    wanted = node.result.shape
-    return value if value.shape == wanted else shape.broadcast_to(value, shape=wanted)
+    """Broadcast ``value`` to the shape of the node's result where they differ."""
+    target = node.result.shape
+    return value if value.shape == target else shape.broadcast_to(value, shape=target)
 
 
 def splat(value: Value) -> bool | int | float | None:
-    """The number that every element of ``value`` is known to be, or None."""
+    """Return the scalar that every element of ``value`` is known to equal, or None."""
     node = value.node
     if node.op is shape.broadcast_to.op:
         node = node.operands[0].node
@@ -96,7 +96,7 @@ def splat(value: Value) -> bool | int | float | None:
 
 
 def made_by(value: Value, function: OpFunction) -> bool:
-    """True when ``value`` is a result of that op."""
+    """Check whether ``value`` is a result of that op."""
     return value.node.op is function.op
 
 
@@ -105,7 +105,7 @@ def made_by(value: Value, function: OpFunction) -> bool:
 
 @simplifies(Trait.ELEMENTWISE)
 def _implicit_broadcast(node: Node, *operands: Value) -> Value | None:
-    """f(broadcast_to(x), y) -> f(x, y), broadcast afterwards where that is still needed."""
+    """Rewrite f(broadcast_to(x), y) as f(x, y), broadcast afterwards where still needed."""
     if not any(made_by(v, shape.broadcast_to) for v in operands):
         return None
     sources = [v.node.operands[0] if made_by(v, shape.broadcast_to) else v for v in operands]
@@ -114,7 +114,7 @@ def _implicit_broadcast(node: Node, *operands: Value) -> Value | None:
 
 @simplifies(Trait.ELEMENTWISE | Trait.COMMUTATIVE)
 def _constant_last(node: Node, x: Value, y: Value) -> Value | None:
-    """f(c, x) -> f(x, c)."""
+    """Rewrite f(c, x) as f(x, c)."""
     if x.node.op is not CONSTANT or y.node.op is CONSTANT:
         return None
     return OpFunction(node.op, (), False)(y, x)
@@ -135,7 +135,7 @@ def _add(node: Node, x: Value, y: Value) -> Value | None:
 
 
 def _unseen_zero(graph: Graph, node: Node) -> Value | None:
-    """x + 0 -> x, where nobody sees that -0 + 0 is 0."""
+    """Rewrite x + 0 as x, where no reader observes that -0 + 0 is 0."""
     x, y = node.operands
     zero = splat(y) == 0 and x.dtype.kind == "f"
     if not zero or not is_unseen(graph, node.result):
@@ -148,7 +148,7 @@ RULES.append(Rule("add", _unseen_zero, "unseen_zero", _unseen_zero.__doc__ or ""
 
 
 def _is_neutral(value: Any, zero: float, dtype: DType) -> bool:
-    """True when a number is the zero that changes nothing: of floats the one of that sign, as 0 added to -0 is 0."""
+    """Check whether a scalar is the neutral zero. For floats its sign matters, since -0 + 0 is 0."""
     if value != 0 or dtype is bool_:
         return False
     return dtype.kind != "f" or math.copysign(1.0, value) == math.copysign(1.0, zero)
@@ -188,7 +188,7 @@ def _div(node: Node, x: Value, y: Value) -> Value | None:
 
 
 def _has_exact_inverse(value: float, dtype: DType) -> bool:
-    """True for powers of two whose reciprocal is a normal number of the type."""
+    """Check for a power of two whose reciprocal is a normal number of the type."""
     if not math.isfinite(value) or abs(math.frexp(value)[0]) != 0.5:
         return False
     info = np.finfo(dtype.numpy)
@@ -228,7 +228,8 @@ def _same_extreme(node: Node, x: Value, y: Value) -> Value | None:
 
 
 def _saturates(source: DType, middle: DType, last: DType) -> bool:
-    """True when integers become floats and then a narrower integer type: that saturates, where integers wrap around."""
+    """Check whether integers become floats and then a narrower integer type; that saturates, where integers wrap
+    around."""
     narrower = last is not source and not holds_all(last, source)
     return source.is_integer and middle.is_floating_point and last.is_integer and narrower
 
@@ -247,9 +248,9 @@ def _cast(node: Node, x: Value, /) -> Value | None:
 
 @simplifies(e.where)
 def _where(node: Node, condition: Value, x: Value, y: Value) -> Value | None:
-    known = splat(condition)
-    if known is not None:
-        return x if known else y
+    constant = splat(condition)
+    if constant is not None:
+        return x if constant else y
     if x is y:
         return x
     if made_by(condition, e.logical_not) and condition.node.operands[0].dtype is bool_:
@@ -274,11 +275,11 @@ def _not(node: Node, x: Value) -> Value | None:
 
 @simplifies(e.logical_and, e.logical_or)
 def _logic(node: Node, x: Value, y: Value) -> Value | None:
-    known = splat(y)
-    if known is None or x.dtype is not bool_:
+    constant = splat(y)
+    if constant is None or x.dtype is not bool_:
         return None
     neutral = node.op is e.logical_and.op
-    return x if bool(known) is neutral else y
+    return x if bool(constant) is neutral else y
 
 
 # ---- views
@@ -295,7 +296,7 @@ def _same_shape(node: Node, x: Value) -> Value | None:
 
 @simplifies(shape.broadcast_to)
 def _leading_ones(node: Node, x: Value) -> Value | None:
-    """broadcast_to(reshape(x, [1, ..., *x.shape])) -> broadcast_to(x)."""
+    """Rewrite broadcast_to(reshape(x, [1, ..., *x.shape])) as broadcast_to(x)."""
     if not made_by(x, shape.reshape):
         return None
     source = x.node.operands[0]
@@ -326,7 +327,7 @@ def _slice(node: Node, x: Value) -> Value | None:
     if any(is_size(count) and bounds(count)[0] < 1 for count in node.result.shape):
         return None
     firsts = [a + s * b for a, s, b in zip(inner["starts"], inner["steps"], outer["starts"], strict=True)]
-    # NOTE: an empty slice may start behind the last element of what it slices, which is no place in the source.
+    # NOTE: an empty slice may start after the last element of its operand; that offset may not exist in the source.
     starts = [first if count else 0 for first, count in zip(firsts, node.result.shape, strict=True)]
     steps = [a * b for a, b in zip(inner["steps"], outer["steps"], strict=True)]
     stops = [
@@ -334,8 +335,8 @@ def _slice(node: Node, x: Value) -> Value | None:
         for first, step, count in zip(starts, steps, node.result.shape, strict=True)
     ]
     source = x.node.operands[0]
-    if not all(_is_inside(*place) for place in zip(starts, stops, source.shape, strict=True)):
-        return None  # For some sizes it is empty.
+    if not all(_is_inside(*limits) for limits in zip(starts, stops, source.shape, strict=True)):
+        return None  # The slice is empty for some sizes.
     return shape.slice(source, starts=starts, stops=stops, steps=steps)
 
 
@@ -349,13 +350,13 @@ def _pad(node: Node, x: Value) -> Value | None:
 
 
 @simplifies(shape.concat)
-def _concat(node: Node, *parts: Value) -> Value | None:
+def _concat(node: Node, *operands: Value) -> Value | None:
     axis = node.attrs["axis"]
-    if len(parts) == 1:
-        return parts[0]
-    if not any(made_by(p, shape.concat) and p.node.attrs["axis"] == axis for p in parts):
+    if len(operands) == 1:
+        return operands[0]
+    if not any(made_by(p, shape.concat) and p.node.attrs["axis"] == axis for p in operands):
         return None
-    flat = [q for p in parts for q in (p.node.operands if p.node.op is node.op and _axis(p) == axis else (p,))]
+    flat = [q for p in operands for q in (p.node.operands if p.node.op is node.op and _axis(p) == axis else (p,))]
     return shape.concat(*flat, axis=axis)
 
 
@@ -374,7 +375,7 @@ def _flip(node: Node, x: Value) -> Value | None:
 
 @simplifies(shape.reshape, shape.transpose, shape.slice, shape.flip)
 def _view_of_one_number(node: Node, x: Value) -> Value | None:
-    """A view of a repeated scalar is that scalar repeated."""
+    """Rewrite a view of a broadcast scalar as the broadcast scalar."""
     if not made_by(x, shape.broadcast_to) or x.node.operands[0].shape:
         return None
     return x.node.operands[0]
@@ -382,7 +383,7 @@ def _view_of_one_number(node: Node, x: Value) -> Value | None:
 
 @simplifies(size)
 def _known_size(node: Node) -> Value | None:
-    """A size that no call may change is a number."""
+    """Replace a size by a constant where it is equal in all calls."""
     value = node.attrs["value"]
     return None if is_size(value) else shape.filled(value, int64, ())
 
@@ -392,30 +393,30 @@ def _known_size(node: Node) -> Value | None:
 
 @simplifies(reduce.sum, reduce.prod, reduce.max, reduce.min)
 def _reduce_nothing(node: Node, x: Value) -> Value | None:
-    """A reduction over no axes, or over axes of one element."""
+    """Drop a reduction over no axes, or over axes of one element."""
     if any(x.shape[a] != 1 for a in node.attrs["axes"]):
         return None
     value = x if x.dtype is node.result.dtype else e.cast(x, dtype=node.result.dtype)
     if node.op is reduce.sum.op and x.dtype.kind == "f":
-        value = e.add(value, 0.0)  # as the sum starts: 0 for -0
+        value = e.add(value, 0.0)  # A sum starts at 0, which turns -0 into 0.
     return value if value.shape == node.result.shape else shape.reshape(value, shape=node.result.shape)
 
 
 @simplifies(reduce.sum)
 def _sum_of_one_number(node: Node, x: Value) -> Value | None:
-    """sum(broadcast_to(c)) -> c times the number of elements."""
+    """Rewrite sum(broadcast_to(c)) as c times the number of elements."""
     value = splat(x) if x.dtype.kind == "f" else None
     if value is None:
         return None
     count = math.prod(x.shape[a] for a in node.attrs["axes"])
     if is_size(count) and (not math.isfinite(value) or math.copysign(1, value) < 0):
-        return None  # Where there are none of them, the product is NaN or -0.
+        return None  # For zero elements the product would be NaN or -0 instead of 0.
     return shape.filled(value * count if count else 0, x.dtype, ())
 
 
 @simplifies(matmul)
 def _matmul_of_transposed(node: Node, a: Value, b: Value) -> Value | None:
-    """A transposition of the last two dimensions becomes an attribute."""
+    """Turn a transposition of the last two dimensions into an attribute."""
     flags = dict(node.attrs)
     operands = [a, b]
     for i, flag in enumerate(("transpose_a", "transpose_b")):
@@ -432,7 +433,7 @@ def _swaps_last_two(permutation: Sequence[int]) -> bool:
 
 @simplifies(matmul)
 def _matmul_of_rows(node: Node, a: Value, b: Value) -> Value | None:
-    """A batch of rows times one matrix is one long product."""
+    """Merge the batch dimensions of rows, multiplied by one matrix, into a single product."""
     if len(a.shape) == 2 or len(b.shape) != 2 or node.attrs["transpose_a"]:
         return None
     rows = shape.reshape(a, shape=(math.prod(a.shape[:-1]), a.shape[-1]))

@@ -1,4 +1,4 @@
-"""Checks of indices: those that always hold are left out, for the ranges of integers follow from how they are made."""
+"""Removal of index checks that always hold, proven by integer range analysis."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from graphc.passes.base import PassResult
 
 @dataclass(frozen=True)
 class SettleChecks:
-    """Leaves out checks that cannot fail.
+    """Remove checks that cannot fail.
 
-    Needs: any valid graph. Does: removes checks of elements that are known to be in range, a check that another one
-    makes too, and with GRAPHC_CHECK_INDICES=off all that users ask for. Leaves: checks of what is known at the call
-    only, and of constants that are out of range.
+    Needs: any valid graph. Does: removes checks of elements provably in range and duplicates of other checks;
+    with GRAPHC_CHECK_INDICES=off, all index checks of users' ops. Leaves: checks of values known only at the call, and
+    of constants out of range.
 
         %i = argmax(%x) {axis=1} : i64[8]
         %ok = check_index(%i) {low=0, high=9} : bool[]     ->     %i = argmax(%x) {axis=1} : i64[8]
@@ -34,48 +34,48 @@ class SettleChecks:
     name: str = "checks"
 
     def run(self, graph: Graph) -> PassResult:
-        """Counts the checks that were left out."""
+        """Count removed checks."""
         checks = [n for n in graph.nodes() if n.op.has(Trait.CHECK)]
         if not checks:
             return PassResult(graph, 0)
-        settled = _of_users(checks) if not config.read().check_indices else _settled(graph, checks)
-        kept = {v.node for v in graph.outputs} | {v.node for n in graph.nodes() for v in n.operands}
-        settled -= kept
-        return PassResult(_Without(settled).transform(graph) if settled else graph, len(settled))
+        removable = _checks_of_users(checks) if not config.read().check_indices else _removable_checks(graph, checks)
+        needed = {v.node for v in graph.outputs} | {v.node for n in graph.nodes() for v in n.operands}
+        removable -= needed
+        return PassResult(_Without(removable).transform(graph) if removable else graph, len(removable))
 
 
 OWN = FAILED, NOT_FINITE
-"""Messages of checks that are how compiled code works."""
+"""Messages of the checks that compiled code itself relies on; they are always compiled."""
 
 
-def _of_users(checks: list[Node]) -> set[Node]:
+def _checks_of_users(checks: list[Node]) -> set[Node]:
     return {node for node in checks if node.attrs.get("message") not in OWN}
 
 
 class _Without(Reemitter):
-    def __init__(self, left_out: set[Node]):
+    def __init__(self, removed: set[Node]):
         super().__init__()
-        self.left_out = left_out
+        self.removed = removed
 
     def apply(self, node: Node, operands: list[Any]) -> Sequence[Any]:
-        return (None,) if node in self.left_out else self.copy_node(node, operands)
+        return (None,) if node in self.removed else self.copy_node(node, operands)
 
 
-def _settled(graph: Graph, checks: list[Node]) -> set[Node]:
+def _removable_checks(graph: Graph, checks: list[Node]) -> set[Node]:
     ranges = integer_ranges(graph)
-    found: set[Node] = set()
-    known: set[Any] = set()
+    removable: set[Node] = set()
+    proven: set[Any] = set()
     for node in checks:
         (x,) = node.operands
         limits = limits_of(node.attrs)
-        if is_inside(node, ranges) or _is_constant_inside(x.node, *limits) or (x, limits) in known:
-            found.add(node)
-        known.add((x, limits))
-    return found
+        if is_inside(node, ranges) or _is_constant_inside(x.node, *limits) or (x, limits) in proven:
+            removable.add(node)
+        proven.add((x, limits))
+    return removable
 
 
 def is_inside(check: Node, ranges: Mapping[Value, Bounds]) -> bool:
-    """Whether a check cannot fail."""
+    """Check whether a check cannot fail."""
     (x,) = check.operands
     low, high = ranges[x]
     least, most, _ = limits_of(check.attrs)
@@ -86,34 +86,34 @@ def is_inside(check: Node, ranges: Mapping[Value, Bounds]) -> bool:
 def _is_constant_inside(node: Node, low: int, high: int, allowed: Sequence[int]) -> bool:
     if node.op is not CONSTANT:
         return False
-    # Of limits that are sizes known at run time those count that leave the least between them.
+    # Limits may be sizes known only at run time: use the narrowest interval that they allow.
     return holds(node.attrs["value"], bounds(low)[1], bounds(high)[0], tuple(a for a in allowed if not is_size(a)))
 
 
 def integer_ranges(graph: Graph) -> dict[Value, Bounds]:
-    """The smallest and largest element that each integer value can have; bools count as 0 and 1."""
-    found = {value: _limits(value) for value in graph.inputs}
+    """Return the smallest and largest possible element of each integer value; bools count as 0 and 1."""
+    ranges = {value: _limits(value) for value in graph.inputs}
     for node in graph.nodes():
         for result in node.results:
             if not result.dtype.is_differentiable:
-                found[result] = _bounds(node, result, found)
-    return found
+                ranges[result] = _bounds(node, result, ranges)
+    return ranges
 
 
-def _bounds(node: Node, result: Value, known: Mapping[Value, Bounds]) -> Bounds:
-    """What follows from the operands, or all of the type where that is not inside of it."""
+def _bounds(node: Node, result: Value, operand_ranges: Mapping[Value, Bounds]) -> Bounds:
+    """Return the bounds that follow from the operands, or the range of the type where they exceed it."""
     limits = _limits(result)
     if node.op.bounds is None:
         return limits
-    ranges = [known.get(v, EVERYTHING) for v in node.operands]
-    found = node.op.bounds(ranges, tuple(v.type for v in node.operands), node.attrs)
-    if found is None or not (always("<=", limits[0], found[0]) and always("<=", found[1], limits[1])):
+    ranges = [operand_ranges.get(v, EVERYTHING) for v in node.operands]
+    derived = node.op.bounds(ranges, tuple(v.type for v in node.operands), node.attrs)
+    if derived is None or not (always("<=", limits[0], derived[0]) and always("<=", derived[1], limits[1])):
         return limits
-    return found
+    return derived
 
 
 EVERYTHING: Bounds = (-(2**80), 2**80)
-"""Of elements that are no integers."""
+"""Bounds of values that are not integers."""
 
 
 def _limits(value: Value) -> Bounds:

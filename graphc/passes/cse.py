@@ -1,4 +1,4 @@
-"""Common subexpression elimination: equal applications of pure ops are computed once."""
+"""Common subexpression elimination (CSE): compute equal applications of pure ops once."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from graphc.passes.base import PassResult
 
 @dataclass(frozen=True)
 class CommonSubexpressionElimination:
-    """Merges nodes that compute the same.
+    """Merge nodes that compute the same values.
 
     Needs: any valid graph. Does: replaces a pure node by an earlier one with the same op, attributes and operands (for
-    commutative ops the first two in any order); equal constants too. Leaves: the first node, its name and location.
+    commutative ops the first two in any order), and merges equal constants. Leaves: the first node, its name and
+    location.
 
         %a = add(%x, %y) : f32[4]
         %b = add(%y, %x) : f32[4]      ->        %a = add(%x, %y) : f32[4]
@@ -27,7 +28,7 @@ class CommonSubexpressionElimination:
     name: str = "cse"
 
     def run(self, graph: Graph) -> PassResult:
-        """Counts the nodes that were merged into others."""
+        """Count merged nodes."""
         keys = [_key(node, node.operands) for node in graph.nodes() if node.op.has(Trait.PURE)]
         if len(set(keys)) == len(keys):
             return PassResult(graph, 0)
@@ -36,7 +37,7 @@ class CommonSubexpressionElimination:
 
 
 def _key(node: Node, operands: Sequence[Value]) -> tuple[OpDef, tuple[Value, ...], tuple[Hashable, ...]]:
-    """Equal for applications that compute the same."""
+    """Return the key of an application; applications with equal keys compute the same values."""
     order = list(operands)
     if node.op.has(Trait.COMMUTATIVE):
         order[:2] = sorted(order[:2], key=lambda v: (v.node.id, v.index))
@@ -44,20 +45,20 @@ def _key(node: Node, operands: Sequence[Value]) -> tuple[OpDef, tuple[Value, ...
 
 
 class _Merger(Reemitter):
-    """Copies each different node once."""
+    """Rewriter that copies each distinct node once."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.known: dict[Any, Sequence[Value]] = {}
+        self.copies: dict[Any, Sequence[Value]] = {}
         self.merged = 0
 
     def apply(self, node: Node, operands: list[Any]) -> Sequence[Any]:
         if not node.op.has(Trait.PURE):
             return self.copy_node(node, operands)
         key = _key(node, operands)
-        found = self.known.get(key)
-        if found is None:
-            found = self.known[key] = self.copy_node(node, operands)
+        results = self.copies.get(key)
+        if results is None:
+            results = self.copies[key] = self.copy_node(node, operands)
         else:
             self.merged += 1
-        return found
+        return results

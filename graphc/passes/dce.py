@@ -1,4 +1,4 @@
-"""Dead code elimination: nodes that neither an output nor an effect needs are left out."""
+"""Dead code elimination (DCE): remove nodes that neither an output nor an effect needs."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from graphc.passes.base import PassResult
 
 @dataclass(frozen=True)
 class DeadCodeElimination:
-    """Removes what nothing needs.
+    """Remove nodes that nothing needs.
 
-    Needs: any valid graph. Does: keeps the nodes from which an output or a node that is not pure can be reached.
+    Needs: any valid graph. Does: keeps the nodes from which an output or an impure node can be reached.
     Leaves: all inputs, also unused ones, since they are the signature.
 
         %a = exp(%x) : f32[4]
@@ -27,7 +27,7 @@ class DeadCodeElimination:
     name: str = "dce"
 
     def run(self, graph: Graph) -> PassResult:
-        """Counts the nodes that were removed."""
+        """Count removed nodes."""
         effects = [r for n in graph.nodes() if _has_effect(n) for r in n.results]
         live = live_nodes(graph, [*graph.outputs, *effects])
         dead = sum(node not in live for node in graph.nodes())
@@ -39,7 +39,7 @@ def _has_effect(node: Node) -> bool:
 
 
 class _Keep(Reemitter):
-    """Copies some nodes only."""
+    """Rewriter that copies live nodes only."""
 
     def __init__(self, live: set[Node]):
         super().__init__()

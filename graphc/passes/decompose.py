@@ -1,4 +1,4 @@
-"""Decomposition: ops without a kernel rule become simpler ops, and what only autodiff needs goes."""
+"""Decomposition: replace ops without a kernel rule by simpler ops, and drop ops that only autodiff needs."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from graphc.passes.base import PassResult, held_graphs
 
 @dataclass(frozen=True)
 class Decompose:
-    """Replaces composed ops by what they are made of.
+    """Replace composite ops by simpler ones.
 
-    Needs: a graph that will not be differentiated any more. Does: applies ``decompose`` of every op that has one (None
-    means that the application is simple enough), inlines calls, drops ops whose results are their operands.
+    Needs: a graph that will not be differentiated any more. Does: applies the rule ``decompose`` of every op with
+    such a rule (None means: simple enough), inlines calls, and drops ops whose results equal their operands.
     Leaves: ops with a kernel rule; convolutions without padding.
 
         %a = stop_gradient(%x) : f32[4]
@@ -29,7 +29,7 @@ class Decompose:
     name: str = "decompose"
 
     def run(self, graph: Graph) -> PassResult:
-        """Changes the graph in place; counts decomposed nodes."""
+        """Change the graph in place; count decomposed nodes."""
         changed = apply_rules(graph, _rules())
         for node in graph.nodes():
             for name in held_graphs(node):
@@ -37,7 +37,7 @@ class Decompose:
                 node.attrs = {**node.attrs, name: result.graph}
                 changed += result.changed
         for node in reversed(list(graph.nodes())):
-            # What is not pure the rules leave in place, as if its effects were still needed; they are inlined by now.
+            # The rules keep impure nodes because of their effects; those effects are inlined by now.
             if node.op.decompose is not None and not node.op.has(Trait.PURE):
                 graph.erase(node)
         return PassResult(graph, changed)
@@ -55,7 +55,7 @@ def _forward(graph: Graph, node: Node) -> Sequence[Value] | None:
 
 
 def _rules() -> list[Rule]:
-    """One rule per op that goes, those included that a user has defined by now."""
+    """Return one rule per op to replace, ops that users have defined so far included."""
     return [
         *(Rule(op.name, _decompose) for op in REGISTRY.values() if op.decompose is not None),
         Rule(Trait.IDENTITY, _forward),

@@ -1,4 +1,4 @@
-"""Constant folding: pure nodes whose operands are constants are computed at compile time."""
+"""Constant folding: compute pure nodes of constants at compile time."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from graphc.passes.operand_access import domain_axes, is_widening, recorded
 
 @dataclass(frozen=True)
 class ConstantFolding:
-    """Computes what depends on constants only, by the numpy references.
+    """Evaluate nodes that depend on constants only, by their numpy references.
 
     Needs: any valid graph. Does: replaces a pure node of constants by a constant when the result has at most
-    ``folded_bytes``, or no more than its operands. Generators (iota), views that repeat elements, and
-    narrow weights (passes.precision) stay: their code is free. So does what depends on sizes of a call, and in strict
-    order what numpy computes in an order of its own (``is_exact``).
+    ``folded_bytes``, or no more bytes than its operands. Generators (iota), views that repeat elements, and narrow
+    weights (passes.precision) stay, since their code is free. Nodes that depend on sizes of a call stay too; in strict
+    order, so do nodes that numpy may sum or round differently (see ``is_exact``).
     Leaves: the operands, which dead code elimination removes.
 
         %a = mul(f32(2.0), f32(3.0)) : f32[]
@@ -36,7 +36,7 @@ class ConstantFolding:
     costs: Costs = DEFAULT
 
     def run(self, graph: Graph) -> PassResult:
-        """Counts the nodes that became constants."""
+        """Count the nodes that became constants."""
         folder = _Folder(self.costs)
         if not any(folder.is_foldable(node, node.operands) for node in graph.nodes()):
             return PassResult(graph, 0)
@@ -44,7 +44,7 @@ class ConstantFolding:
 
 
 class _Folder(Reemitter):
-    """Copies a graph, evaluating nodes of constants."""
+    """Rewriter that evaluates nodes of constants."""
 
     def __init__(self, costs: Costs):
         super().__init__()
@@ -57,7 +57,7 @@ class _Folder(Reemitter):
             return self.copy_node(node, operands)
         try:
             arrays = node.op.evaluate([v.node.attrs["value"] for v in operands], node.attrs)
-        except IndexRangeError:  # a check says so when it is called
+        except IndexRangeError:  # The check reports this at run time.
             return self.copy_node(node, operands)
         self.folded += 1
         return tuple(
@@ -66,7 +66,7 @@ class _Folder(Reemitter):
         )
 
     def is_foldable(self, node: Node, operands: Sequence[Value]) -> bool:
-        """True when every operand is a constant and the result is worth storing."""
+        """Check whether every operand is a constant and the result is worth storing."""
         if not node.operands or not node.op.has(Trait.PURE) or node.op.has(Trait.GENERATOR):
             return False
         few = self.costs.widened_elements
@@ -74,12 +74,12 @@ class _Folder(Reemitter):
             return False
         if has_sizes(node) or (self.strict_order and not is_exact(node)):
             return False
-        given, made = (sum(v.type.nbytes for v in values) for values in (operands, node.results))
-        return made <= given or (made <= self.costs.folded_bytes and not node.op.has(Trait.VIEW))
+        read, stored = (sum(v.type.nbytes for v in values) for values in (operands, node.results))
+        return stored <= read or (stored <= self.costs.folded_bytes and not node.op.has(Trait.VIEW))
 
 
 def is_exact(node: Node) -> bool:
-    """Whether numpy gives the bits of a node that its code gives on any machine: where no sum has an order and no
+    """Check whether numpy gives the same bits as the compiled code on any machine: no sum depends on an order, and no
     function is approximated."""
     if node.op.has_any(Trait.VIEW | Trait.CONVERSION | Trait.IDENTITY):
         return True

@@ -1,4 +1,4 @@
-"""Concatenations that Python functions are given: their parts are computed where they lie in them."""
+"""Concatenations that Python functions read: operands are computed directly into their slices of the result."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from graphc.ir.types import row_major_strides
 
 
 def laid_out(graph: Graph) -> set[Node]:
-    """Views of several operands, each of which is a stretch of the result, that nothing but Python functions reads:
-    these need them in memory, so that no reader computes parts of its own."""
+    """Return the concatenation-like views that only Python functions read and whose operands are each a contiguous
+    segment of the result. Such a function needs the view in memory, so no reader could compute its operands itself."""
     if not any(node.op.has(Trait.HOST) for node in graph.nodes()):
         return set()
     outputs = {value.node for value in graph.outputs}
@@ -21,19 +21,19 @@ def _is_laid_out(graph: Graph, node: Node) -> bool:
     uses = graph.uses(node.result)
     if not uses or not all(user.op.has(Trait.HOST) for user, _ in uses):
         return False
-    return all(_is_stretch(v, node.result) for v in node.operands)
+    return all(_is_contiguous(v, node.result) for v in node.operands)
 
 
-def _is_stretch(part: Value, whole: Value) -> bool:
-    """Whether a part with the row-major order of its elements lies in one piece in the whole."""
-    if any(map(is_size, (*part.shape, *whole.shape))):
+def _is_contiguous(operand: Value, view: Value) -> bool:
+    """Check whether an operand's elements, in row-major order, are one contiguous segment of the view."""
+    if any(map(is_size, (*operand.shape, *view.shape))):
         return False
-    shorter = [i for i, (a, b) in enumerate(zip(part.shape, whole.shape, strict=True)) if a != b]
-    return all(extent == 1 for extent in part.shape[: shorter[-1]]) if shorter else True
+    shorter = [i for i, (a, b) in enumerate(zip(operand.shape, view.shape, strict=True)) if a != b]
+    return all(extent == 1 for extent in operand.shape[: shorter[-1]]) if shorter else True
 
 
 def starts(node: Node) -> list[int]:
-    """For each operand of a view of several ones the element of the result, in row-major order, at which it begins."""
+    """Return, for each operand of a concatenation-like view, the row-major offset in the result at which it begins."""
     assert node.op.parts is not None
     strides = row_major_strides(node.result.shape)
     firsts = node.op.parts(tuple(v.type for v in node.operands), node.attrs)

@@ -1,4 +1,4 @@
-"""Updates of slices as updates of what they are slices of, and contents that are put together of slices."""
+"""Rewrites of slice updates: lift them to the sliced value, and join updates that cover it into concatenations."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from graphc.ops.slice_update import slice_index, slice_stops, update_slice
 from graphc.passes.updates import unmoved, updated
 
 _AT_INDICES = frozenset(f.op for f in (scatter, scatter_add, scatter_extreme, scatter_product))
-"""Updates of entries along an axis at indices."""
+"""Ops that update entries along an axis at indices."""
 
 
 class SlicePlaces(NamedTuple):
-    """Places of a slice: along each dimension ``starts``, ``starts + steps``, ...; how many there are may be known at
-    run time."""
+    """Indices of a strided slice: ``starts``, ``starts + steps``, ... along each dimension. Starts, steps and counts
+    may be sizes known at run time."""
 
     starts: tuple[int, ...]
     steps: tuple[int, ...]
@@ -36,38 +36,38 @@ class SlicePlaces(NamedTuple):
 
     @property
     def has_sizes(self) -> bool:
-        """Whether some of it is known at run time."""
+        """Whether a start, step or count is known only at run time."""
         return any(map(is_size, (*self.starts, *self.steps, *self.counts)))
 
     @property
     def size(self) -> int:
-        """The number of places."""
+        """Number of elements."""
         return prod(self.counts)
 
     @property
     def as_index(self) -> tuple[Any, ...]:
-        """The slice, of known sizes, as an index of numpy."""
+        """The slice as a numpy index; all sizes must be known."""
         return slice_index(*self)
 
     @property
     def stops(self) -> tuple[int, ...]:
-        """Where the slice ends along each dimension."""
+        """Exclusive end of the slice along each dimension."""
         return slice_stops(*self)
 
-    def part(self, first: int, end: int) -> SlicePlaces:
-        """The places along some of the dimensions."""
+    def restricted(self, first: int, end: int) -> SlicePlaces:
+        """Return the slice restricted to the dimensions from ``first`` to ``end``."""
         return SlicePlaces(self.starts[first:end], self.steps[first:end], self.counts[first:end])
 
-    def is_whole(self, dim: int, extent: int) -> bool:
-        """Whether a dimension of that size has no other places."""
+    def covers(self, dim: int, extent: int) -> bool:
+        """Check whether the slice covers a dimension of that size."""
         return (self.starts[dim], self.steps[dim], self.counts[dim]) == (0, 1, extent)
 
-    def is_all(self, extents: tuple[int, ...]) -> bool:
-        """Whether nothing else is in a tensor of that shape."""
-        return all(self.is_whole(d, extent) for d, extent in enumerate(extents))
+    def covers_all(self, extents: tuple[int, ...]) -> bool:
+        """Check whether the slice covers a tensor of that shape."""
+        return all(self.covers(d, extent) for d, extent in enumerate(extents))
 
     def inside(self, extents: tuple[int, ...]) -> bool:
-        """Whether all places are provably in a tensor of that shape, for all sizes."""
+        """Check whether the slice provably lies within a tensor of that shape, for all sizes."""
         sides = zip(extents, self.starts, self.steps, self.counts, strict=True)
         return all(
             always("<=", 0, start) and always("<=", 0, shape.behind(extent, start, step, count))
@@ -75,7 +75,7 @@ class SlicePlaces(NamedTuple):
         )
 
     def is_slice(self, value: Value, of: Value) -> bool:
-        """Whether a value is this slice of another one."""
+        """Check whether a value is this slice of another one."""
         node = value.node
         if node.op is not shape.slice.op or node.operands[0] is not of or value.shape != self.counts:
             return False
@@ -83,7 +83,7 @@ class SlicePlaces(NamedTuple):
 
 
 def content_before(value: Value) -> Value | None:
-    """What a content of a state was before an update, or what it is under another shape or with dimensions permuted."""
+    """Return the content of a state before an update, or the same content under another shape or permutation."""
     before = updated(value)
     if before is None:
         before = unmoved(value)
@@ -91,8 +91,8 @@ def content_before(value: Value) -> Value | None:
 
 
 def lift_updates(graph: Graph, state: Value, value: Value) -> int:
-    """Rewrites the updates that lead from a state to ``value`` where another form writes less: those of slices that are
-    put back, those of permuted states, and those after which nothing of it is left where it was. Returns how many."""
+    """Rewrite the updates between a state and ``value`` where another form writes less: updates of slices written back
+    afterwards, updates of permuted states, and updates that together replace the state. Return their number."""
     chain: list[Value] = []
     present: Value | None = value
     while present is not None and present is not state:
@@ -111,146 +111,147 @@ def lift_updates(graph: Graph, state: Value, value: Value) -> int:
 def _rewritten(graph: Graph, value: Value) -> Value | None:
     node = value.node
     if node.op is shape.transpose.op:
-        return _turned_back(node)
+        return _cancelled_transpose(node)
     if node.op.updates is None:
         return None
     if node.operands[0].node.op is shape.transpose.op:
-        return _of_permuted(node)
+        return _permuted_update(node)
     if node.op is not update_slice.op:
         return None
-    content, part = node.operands
-    places = SlicePlaces(node.attrs["starts"], node.attrs["steps"], part.shape)
-    return _of_slice(graph, node, places) or tiled(content, part, places)
+    content, new = node.operands
+    region = SlicePlaces(node.attrs["starts"], node.attrs["steps"], new.shape)
+    return _lift_inner_updates(graph, node, region) or tiled(content, new, region)
 
 
 # ---- updates of permuted states
 
 
-def _turned_back(node: Node) -> Value | None:
-    """What is permuted and permuted back."""
+def _cancelled_transpose(node: Node) -> Value | None:
+    """Return the operand of a permutation if the next one undoes it."""
     before = node.operands[0].node
     if before.op is not shape.transpose.op:
         return None
-    back = tuple(before.attrs["permutation"][d] for d in node.attrs["permutation"])
-    return before.operands[0] if back == tuple(range(len(back))) else None
+    composed = tuple(before.attrs["permutation"][d] for d in node.attrs["permutation"])
+    return before.operands[0] if composed == tuple(range(len(composed))) else None
 
 
-def _of_permuted(node: Node) -> Value | None:
-    """The update of a permuted state as a permuted one of the state."""
+def _permuted_update(node: Node) -> Value | None:
+    """Rewrite the update of a permuted state as a permutation of the updated state."""
     permutation = node.operands[0].node.attrs["permutation"]
-    content, back = node.operands[0].node.operands[0], shape.inverse(permutation)
+    content, inverse = node.operands[0].node.operands[0], shape.inverse(permutation)
     if node.op is update_slice.op:
-        part = shape.transpose(node.operands[1], permutation=back)
-        attrs = {name: tuple(of[d] for d in back) for name, of in node.attrs.items()}
-        found = update_slice(content, part, **attrs)
+        new = shape.transpose(node.operands[1], permutation=inverse)
+        attrs = {name: tuple(of[d] for d in inverse) for name, of in node.attrs.items()}
+        result = update_slice(content, new, **attrs)
     elif node.op in _AT_INDICES and len(node.operands[1].shape) == 1:
-        updates = shape.transpose(node.operands[2], permutation=back)
+        updates = shape.transpose(node.operands[2], permutation=inverse)
         attrs = {**node.attrs, "axis": permutation[node.attrs["axis"]]}
-        found = dispatch.apply(node.op, (content, node.operands[1], updates), attrs)
+        result = dispatch.apply(node.op, (content, node.operands[1], updates), attrs)
     else:
         return None
-    return shape.transpose(found, permutation=permutation)
+    return shape.transpose(result, permutation=permutation)
 
 
 # ---- updates of slices
 
 
-def _of_slice(graph: Graph, node: Node, places: SlicePlaces) -> Value | None:
-    """Updates of a slice that is put back, as updates of the whole."""
-    whole, part = node.operands
+def _lift_inner_updates(graph: Graph, node: Node, region: SlicePlaces) -> Value | None:
+    """Rewrite updates of a slice, which is then written back, as updates of the sliced value."""
+    content, new = node.operands
     inner: list[Value] = []
-    present: Value | None = part
-    while present is not None and not places.is_slice(present, whole):
+    present: Value | None = new
+    while present is not None and not region.is_slice(present, content):
         inner.append(present)
         present = present.node.operands[0] if _is_liftable(present.node) else None
     if present is None or not inner:
         return None
     for value in reversed(inner):
-        whole = _lifted(value.node, whole, places)
-        seen = shape.slice(whole, starts=places.starts, stops=places.stops, steps=places.steps)
-        graph.replace_uses(value, seen)
-    return whole
+        content = _lifted(value.node, content, region)
+        view = shape.slice(content, starts=region.starts, stops=region.stops, steps=region.steps)
+        graph.replace_uses(value, view)
+    return content
 
 
 def _is_liftable(node: Node) -> bool:
     return node.op is update_slice.op or node.op in _AT_INDICES
 
 
-def _lifted(node: Node, whole: Value, places: SlicePlaces) -> Value:
-    """The update of a slice as one of the whole."""
+def _lifted(node: Node, content: Value, region: SlicePlaces) -> Value:
+    """Rewrite the update of a slice as an update of the sliced value."""
     if node.op is update_slice.op:
-        sides = zip(places.starts, places.steps, node.attrs["starts"], node.attrs["steps"], strict=True)
+        sides = zip(region.starts, region.steps, node.attrs["starts"], node.attrs["steps"], strict=True)
         starts, steps = zip(*((a + i * by, by * step) for a, by, i, step in sides), strict=True)
-        return update_slice(whole, node.operands[1], starts=starts, steps=steps)
+        return update_slice(content, node.operands[1], starts=starts, steps=steps)
     _, indices, updates = node.operands
     axis = node.attrs["axis"]
-    sliced = [d for d in range(len(whole.shape)) if d == axis or not places.is_whole(d, whole.shape[d])]
+    sliced = [d for d in range(len(content.shape)) if d == axis or not region.covers(d, content.shape[d])]
     first, end = sliced[0], sliced[-1] + 1
-    merged = whole.shape[first:end]
-    flat = shape.reshape(whole, shape=(*whole.shape[:first], prod(merged), *whole.shape[end:]))
-    at = _positions(indices, axis - first, merged, places.part(first, end))
-    found = dispatch.apply(node.op, (flat, at, updates), {**node.attrs, "axis": first})
-    return shape.reshape(found, shape=whole.shape)
+    merged = content.shape[first:end]
+    flat = shape.reshape(content, shape=(*content.shape[:first], prod(merged), *content.shape[end:]))
+    positions = _positions(indices, axis - first, merged, region.restricted(first, end))
+    result = dispatch.apply(node.op, (flat, positions, updates), {**node.attrs, "axis": first})
+    return shape.reshape(result, shape=content.shape)
 
 
-def _positions(indices: Value, axis: int, extents: tuple[int, ...], places: SlicePlaces) -> Value:
-    """Row-major places, in dimensions of these extents, of the entries of a slice at indices along an axis of it."""
+def _positions(indices: Value, axis: int, extents: tuple[int, ...], region: SlicePlaces) -> Value:
+    """Return row-major offsets, in dimensions of these extents, of the entries of a slice at indices along one of its
+    axes."""
     rank, strides = len(indices.shape), row_major_strides(extents)
-    full = (*places.counts[:axis], *indices.shape, *places.counts[axis + 1 :])
+    full = (*region.counts[:axis], *indices.shape, *region.counts[axis + 1 :])
     column = shape.reshape(indices, shape=(*indices.shape, *(1,) * (len(extents) - axis - 1)))
-    total = mul(cast(column, dtype=int64), places.steps[axis] * strides[axis])
-    total = add(total, sum(start * stride for start, stride in zip(places.starts, strides, strict=True)))
-    for d, (step, stride) in enumerate(zip(places.steps, strides, strict=True)):
+    total = mul(cast(column, dtype=int64), region.steps[axis] * strides[axis])
+    total = add(total, sum(start * stride for start, stride in zip(region.starts, strides, strict=True)))
+    for d, (step, stride) in enumerate(zip(region.steps, strides, strict=True)):
         if d != axis:
             counted = iota(shape=full, axis=d if d < axis else d + rank - 1)
             total = add(total, mul(counted, step * stride))
     return total if total.shape == full else shape.broadcast_to(total, shape=full)
 
 
-# ---- slices that make up the whole
+# ---- slices that cover the content
 
 
-def tiled(content: Value, part: Value, places: SlicePlaces) -> Value | None:
-    """A content with a part at some places, where it consists of parts one behind the other and nothing else, as their
-    concatenation: so it is computed as a whole, as one that moves along by some places."""
-    axes = [d for d, extent in enumerate(content.shape) if not places.is_whole(d, extent)]
-    if len(axes) != 1 or places.steps[axes[0]] != 1:
+def tiled(content: Value, new: Value, region: SlicePlaces) -> Value | None:
+    """Rewrite an update as a concatenation, where the content consists of consecutive slices and the update replaces
+    some of them. The result is then computed as one value, as a window that moves along should be."""
+    axes = [d for d, extent in enumerate(content.shape) if not region.covers(d, extent)]
+    if len(axes) != 1 or region.steps[axes[0]] != 1:
         return None
     axis = axes[0]
-    pieces = _pieces(content, axis)
-    low = places.starts[axis]
-    high = low + part.shape[axis]
-    if pieces is None or not {low, high} <= {p.start for p in pieces} | {content.shape[axis]}:
+    segments_before = _segments(content, axis)
+    low = region.starts[axis]
+    high = low + new.shape[axis]
+    if segments_before is None or not {low, high} <= {p.start for p in segments_before} | {content.shape[axis]}:
         return None
-    left = [p for p in pieces if p.start < low or p.start >= high]
-    if any(p.value is None for p in left):
+    remaining = [p for p in segments_before if p.start < low or p.start >= high]
+    if any(p.value is None for p in remaining):
         return None
-    found = sorted([*left, _Piece(low, part)], key=lambda p: p.start)
-    return shape.concat(*(p.value for p in found), axis=axis)
+    segments = sorted([*remaining, _Segment(low, new)], key=lambda p: p.start)
+    return shape.concat(*(p.value for p in segments), axis=axis)
 
 
-class _Piece(NamedTuple):
-    """A part of a content along an axis, from a place on; None where it is none that is known."""
+class _Segment(NamedTuple):
+    """A segment of a content along an axis, starting at ``start``; ``value`` is None where it is unknown."""
 
     start: int
     value: Value | None
 
 
-def _pieces(content: Value, axis: int) -> list[_Piece] | None:
-    """The parts of a content whose places and sizes are known."""
+def _segments(content: Value, axis: int) -> list[_Segment] | None:
+    """Split a content into its segments along an axis; None where their offsets or sizes are unknown."""
     node = content.node
     if any(is_size(extent) for v in (content, *node.operands) for extent in v.shape[axis : axis + 1]):
         return None
     if node.op is shape.concat.op and node.attrs["axis"] == axis:
         starts = accumulate((v.shape[axis] for v in node.operands), initial=0)
-        return [_Piece(start, v) for start, v in zip(starts, node.operands, strict=False)]
+        return [_Segment(start, v) for start, v in zip(starts, node.operands, strict=False)]
     if node.op is not update_slice.op:
         return None
-    part = node.operands[1]
-    places = SlicePlaces(node.attrs["starts"], node.attrs["steps"], part.shape)
-    low, is_known = places.starts[axis], not is_size(places.starts[axis]) and places.steps[axis] == 1
-    if not is_known or not all(places.is_whole(d, n) for d, n in enumerate(content.shape) if d != axis):
+    new = node.operands[1]
+    region = SlicePlaces(node.attrs["starts"], node.attrs["steps"], new.shape)
+    low, is_known = region.starts[axis], not is_size(region.starts[axis]) and region.steps[axis] == 1
+    if not is_known or not all(region.covers(d, n) for d, n in enumerate(content.shape) if d != axis):
         return None
-    end = low + part.shape[axis]
-    before = [_Piece(0, None)] if low else []
-    return [*before, _Piece(low, part), *([_Piece(end, None)] if end < content.shape[axis] else [])]
+    end = low + new.shape[axis]
+    before = [_Segment(0, None)] if low else []
+    return [*before, _Segment(low, new), *([_Segment(end, None)] if end < content.shape[axis] else [])]

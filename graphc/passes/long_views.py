@@ -1,4 +1,4 @@
-"""Views of views of views: which of them are stored, so that what is read through them is found in few steps."""
+"""Views of views of views: choose which to store, so that each read resolves in few steps."""
 
 from __future__ import annotations
 
@@ -13,58 +13,58 @@ from graphc.passes.operand_access import domain_axes, is_virtual, operand_reads
 
 @dataclass
 class _Depth:
-    """What lies between a view and memory."""
+    """Cost of resolving a view to memory."""
 
     views: int = 0
-    """Views, one behind the other."""
+    """Number of consecutive views."""
     divisions: int = 0
-    """Those of them whose indices are quotients and remainders; behind each, indices have up to twice as many terms."""
-    ways: int = 1
-    """How many reads one element is found by: what is concatenated may have been concatenated before."""
+    """Number of views whose indices are quotients and remainders; each may double the number of index terms."""
+    reads: int = 1
+    """Number of reads that may resolve one element; concatenations of concatenations multiply them."""
 
     def exceeds(self, costs: FusionCosts) -> bool:
         return self.views > costs.view_depth or self.divisions > costs.view_divisions
 
 
 def long_views(graph: Graph, costs: FusionCosts = DEFAULT.fusion) -> set[Node]:
-    """The views that are stored so that none is looked through too many others, or by too many ways."""
-    found: set[Node] = set()
+    """Return the views to store, so that no read resolves through too many views or too many alternative reads."""
+    stored: set[Node] = set()
     depths: dict[Node, _Depth] = {}
     for node in graph.nodes():
         if node.op is CONSTANT or node.op.has(Trait.STATE_WRITE) or not is_virtual(node):
             continue
         if is_written_by_parts(node, costs):
-            found.add(node)
+            stored.add(node)
             continue
         sources = [v.node for v in node.operands]
-        if sum(depths[s].ways if s in depths else 1 for s in sources) > costs.view_reads:
-            many = [s for s in sources if s in depths and depths[s].ways > 1]
-            found.update(many)
+        if sum(depths[s].reads if s in depths else 1 for s in sources) > costs.view_reads:
+            many = [s for s in sources if s in depths and depths[s].reads > 1]
+            stored.update(many)
             for source in many:
                 depths.pop(source, None)
         depth = _depth(node, [depths[s] for s in sources if s in depths])
         if depth.exceeds(costs):
-            found.add(node)
+            stored.add(node)
         else:
             depths[node] = depth
-    return found
+    return stored
 
 
 def is_written_by_parts(node: Node, costs: FusionCosts = DEFAULT.fusion) -> bool:
-    """True for a view of so many operands side by side that each is written to its place by a call of its own."""
+    """Check for a concatenation with more operands than ``costs.parts``; a call of its own then writes each operand."""
     return node.op.parts is not None and len(node.operands) > costs.parts
 
 
-def _depth(node: Node, behind: list[_Depth]) -> _Depth:
-    """The depth of a view in front of others."""
-    if not behind:
+def _depth(node: Node, sources: list[_Depth]) -> _Depth:
+    """Compute the depth of a view of other views."""
+    if not sources:
         return _Depth(1, 0, max(1, len(node.operands)))
-    reads = operand_reads(node, domain_axes(node.result.shape))
-    divides = any(divides_index(r.index) for r in reads)
-    ways = len(node.operands) - len(behind) + sum(d.ways for d in behind)
-    return _Depth(1 + max(d.views for d in behind), divides + max(d.divisions for d in behind), ways)
+    accesses = operand_reads(node, domain_axes(node.result.shape))
+    divides = any(divides_index(r.index) for r in accesses)
+    reads = len(node.operands) - len(sources) + sum(d.reads for d in sources)
+    return _Depth(1 + max(d.views for d in sources), divides + max(d.divisions for d in sources), reads)
 
 
 def divides_index(index: tuple[Index, ...]) -> bool:
-    """Whether quotients or remainders are among the terms of an index."""
+    """Check whether the terms of an index include quotients or remainders."""
     return any(isinstance(atom, Div | Mod) for i in index for atom, _ in i.terms)

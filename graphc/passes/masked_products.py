@@ -1,4 +1,4 @@
-"""Products of rows that are 0 where a mask hides something, as attention makes them, need not read what is hidden."""
+"""Masked products: rows with zeros where a mask hides elements, as in attention, skip the hidden elements."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ from graphc.ops.matrix_product import matmul
 from graphc.passes.base import PassResult
 
 LONGEST_SEARCH = 16
-"""Nodes between a selection by a mask and the product; a softmax and its views are fewer."""
+"""Nodes between a selection by a mask and the product; a softmax and its views need fewer."""
 _VIEWS = (shape.reshape.op, shape.transpose.op, shape.broadcast_to.op)
 
 
 @dataclass(frozen=True)
 class MaskedProducts:
-    """Says of which products a mask hides some terms.
+    """Mark products whose terms a mask sets to zero.
 
-    Needs: a graph that is not differentiated any more. Does: a product of single rows that are powers of what is minus
-    infinity where a mask hides it becomes one that need not read what only meets zeros; were that infinite or NaN, the
-    result would be NaN otherwise. Leaves: products of several rows, which read all of it for some row.
+    Needs: a graph that is not differentiated any more. Does: replaces matmul by masked_matmul where the left operand is
+    a single row of powers, with zeros where a mask made their exponents minus infinity. Rows of the other operand that
+    meet only zeros need not be read; where they are infinite or NaN, matmul would give NaN. Leaves: products of several
+    rows, since some row needs every element.
 
         %s = where(%mask, %q, -inf) : f32[1,8]              %s = where(%mask, %q, -inf) : f32[1,8]
         %p = exp(%s) : f32[1,8]                             %p = exp(%s) : f32[1,8]
@@ -36,37 +37,37 @@ class MaskedProducts:
     name: str = "masked-products"
 
     def run(self, graph: Graph) -> PassResult:
-        """Counts products."""
-        found = [n for n in graph.nodes() if n.op is matmul.op and not any(n.attrs.values())]
-        found = [n for n in found if is_one(n.operands[0].shape[-2]) and n.operands[0].dtype.kind == "f"]
-        found = [n for n in found if _is_zero_where_masked(n.operands[0])]
-        for node in found:
+        """Count products."""
+        products = [n for n in graph.nodes() if n.op is matmul.op and not any(n.attrs.values())]
+        products = [n for n in products if is_one(n.operands[0].shape[-2]) and n.operands[0].dtype.kind == "f"]
+        products = [n for n in products if _is_zero_where_masked(n.operands[0])]
+        for node in products:
             with use(GraphDispatcher(graph, node.location)):
                 graph.replace_uses(node.results[0], masked_matmul(*node.operands))
             graph.erase(node)
-        return PassResult(graph, len(found))
+        return PassResult(graph, len(products))
 
 
-def _is_zero_where_masked(value: Value, left: int = LONGEST_SEARCH) -> bool:
-    """Whether a value is a power of what is masked, or that times or over something."""
+def _is_zero_where_masked(value: Value, budget: int = LONGEST_SEARCH) -> bool:
+    """Check whether a value is a power of a masked value, or such a power multiplied or divided by something."""
     node = value.node
-    if left == 0 or not node.operands:
+    if budget == 0 or not node.operands:
         return False
     if node.op is math.exp.op:
-        return _is_masked(node.operands[0], left - 1)
+        return _is_masked(node.operands[0], budget - 1)
     if node.op is e.mul.op:
-        return any(_is_zero_where_masked(x, left // 2) for x in node.operands)
-    return node.op in (e.div.op, *_VIEWS) and _is_zero_where_masked(node.operands[0], left - 1)
+        return any(_is_zero_where_masked(x, budget // 2) for x in node.operands)
+    return node.op in (e.div.op, *_VIEWS) and _is_zero_where_masked(node.operands[0], budget - 1)
 
 
-def _is_masked(value: Value, left: int) -> bool:
-    """Whether a value is minus infinity wherever a mask says so, but for a number less."""
+def _is_masked(value: Value, budget: int) -> bool:
+    """Check whether a value is minus infinity wherever a mask says so; a subtrahend does not change that."""
     node = value.node
-    if left == 0 or not node.operands:
+    if budget == 0 or not node.operands:
         return False
     if node.op is e.where.op:
         return any(_is_minus_infinity(x) for x in node.operands[1:])
-    return node.op in (e.sub.op, *_VIEWS) and _is_masked(node.operands[0], left - 1)
+    return node.op in (e.sub.op, *_VIEWS) and _is_masked(node.operands[0], budget - 1)
 
 
 def _is_minus_infinity(value: Value) -> bool:

@@ -1,4 +1,4 @@
-"""Products with bf16 factors: what large products of f32 multiply is rounded to bf16 and paired, sums stay f32."""
+"""Products with bf16 factors: round the factors of large f32 products to bf16 and pair them; sums stay f32."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from graphc.ops.shape import pad
 from graphc.passes.base import PassResult
 
 SMALLEST = 1 << 16
-"""Multiply-adds of a product that is worth it."""
+"""Fewest multiply-adds of a product that is worth rounding."""
 
 
 @dataclass(frozen=True)
 class NarrowProducts:
-    """Rounds the factors of matrix products and convolutions to bf16, two neighbours along what is summed in a word.
+    """Round the factors of matrix products and convolutions to bf16, two neighbours along the summed axis in a word.
 
-    Needs: a graph that is not differentiated any more, with gradients of convolutions decomposed. Does: products of f32
-    with at least SMALLEST multiply-adds take pairs; an odd number of elements gets a zero behind it. Leaves: f32 sums
-    and results; as they are products of which sizes are known at run time only, and convolutions in groups of an odd
-    number of channels.
+    Needs: a graph that is not differentiated any more, with gradients of convolutions decomposed. Does: gives f32
+    products with at least SMALLEST multiply-adds paired factors, padded with a zero where the number of elements is
+    odd. Leaves: f32 sums and results; products of sizes known only at run time and convolutions in groups of an odd
+    number of channels are unchanged.
 
         %y = matmul(%x, %w) {transpose_b=true}    ->    %p = bf16_pairs(%x) {axis=1}
                                                         %q = bf16_pairs(%w) {axis=1}
@@ -37,14 +37,14 @@ class NarrowProducts:
     name: str = "narrow-products"
 
     def run(self, graph: Graph) -> PassResult:
-        """Changes the graph in place; counts products."""
+        """Change the graph in place; count products."""
         reasons: list[str] = []
 
         def rewrite(graph: Graph, node: Node) -> Value | None:
             axes = _axes(node)
             if axes is None:
                 return None
-            pairs = [_paired(graph, node, *found) for found in zip(node.operands, axes, strict=True)]
+            pairs = [_paired(graph, node, x, axis) for x, axis in zip(node.operands, axes, strict=True)]
             (product,) = emit(graph, node.op, pairs, node.attrs, node.location)
             reasons.append(f"{node.results[0].name}: {node.op.name} of pairs of bf16, sums of f32")
             return product
@@ -53,7 +53,7 @@ class NarrowProducts:
 
 
 def _axes(node: Node) -> tuple[int, int] | None:
-    """Along which axes of the operands neighbours become pairs; None for a product that stays as it is."""
+    """Return the axis of each operand along which neighbours become pairs; None for a product that stays unchanged."""
     types = tuple(x.type for x in (*node.operands, *node.results))
     if node.op.pairs is None or types[0].dtype is not float32 or any(is_size(n) for t in types for n in t.shape):
         return None
@@ -66,10 +66,10 @@ def _multiply_adds(node: Node) -> int:
 
 
 def _paired(graph: Graph, node: Node, x: Value, axis: int) -> Any:
-    """Pairs along an axis of a factor, whose last one has a zero where their number is odd."""
+    """Pair a factor's elements along an axis, after padding an odd number of them with a zero."""
     with use(GraphDispatcher(graph, node.location)):
         if x.shape[axis] % 2:
-            none = (0,) * x.type.rank
-            behind = tuple(int(i == axis) for i in range(x.type.rank))
-            x = pad(x, low=none, high=behind, interior=none, value=0.0)
+            zeros = (0,) * x.type.rank
+            high = tuple(int(i == axis) for i in range(x.type.rank))
+            x = pad(x, low=zeros, high=high, interior=zeros, value=0.0)
         return bf16_pairs(x, axis=axis)

@@ -1,4 +1,4 @@
-"""How a node reads its operands: it looks through views, symbolically, to the values that lie in memory."""
+"""Access analysis: the reads of a node's kernel rule, resolved symbolically through views to values in memory."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ class Access:
     value: Value
     index: tuple[Index, ...]
     guarded: bool = False
-    """True when a condition decides whether memory is read (padding, concatenation)."""
+    """Whether a condition decides if memory is read (padding, concatenation)."""
     dynamic: bool = False
-    """True when the index is data (gather)."""
+    """Whether the index is data (gather)."""
     replicating: bool = False
-    """True when an element may be read several times (broadcast), or would be for the expected sizes."""
+    """Whether an element may be read several times (broadcast), for the expected sizes at least."""
 
     @property
     def plain(self) -> bool:
-        """True when the read is plain index arithmetic."""
+        """Whether the read is plain index arithmetic."""
         return not self.guarded and not self.dynamic
 
 
 class AccessRecorder:
-    """A LowerContext that records what a kernel rule reads and computes nothing."""
+    """A LowerContext that records the reads of a kernel rule and computes nothing."""
 
     def __init__(self, node: Node):
         self.nest = NestBuilder()
@@ -45,24 +45,24 @@ class AccessRecorder:
         self.reads: list[tuple[int, tuple[Index, ...], Guard]] = []
 
     def load(self, operand: OperandRef, index: Sequence[IndexLike], guard: Guard = (), other: Any = 0) -> Scalar:
-        """Records the read."""
+        """Record the read."""
         full = tuple(as_index(i) for i in index)
         self.reads.append((operand.position, full, guard))
         return Scalar(self.nest, self.nest.fresh("read"), operand.dtype)
 
     def broadcast(self, operand: OperandRef, index: Sequence[Index]) -> Scalar:
-        """Records the read of a broadcast operand."""
+        """Record the read of a broadcast operand."""
         return self.load(operand, broadcast_index(operand.shape, index))
 
 
 def broadcast_index(shape: tuple[int, ...], index: Sequence[Index]) -> tuple[Index, ...]:
-    """Index into an operand of ``shape`` that is broadcast to the result indexed by ``index``."""
+    """Return the index into an operand of ``shape`` when it is broadcast to the result indexed by ``index``."""
     trailing = tuple(index)[len(index) - len(shape) :]
     return tuple(Index() if extent == 1 else i for extent, i in zip(shape, trailing, strict=True))
 
 
 def domain_axes(shape: tuple[int, ...]) -> tuple[Index, ...]:
-    """One axis per dimension, as indices (dimensions of extent 1 give the constant 0)."""
+    """Return one axis per dimension, as indices (dimensions of extent 1 give the constant 0)."""
     return tuple(as_index(Axis(f"d{i}", extent)) for i, extent in enumerate(shape))
 
 
@@ -70,15 +70,15 @@ _VIRTUAL = Trait.VIEW | Trait.GENERATOR | Trait.STATE_WRITE
 
 
 def is_virtual(node: Node) -> bool:
-    """True for nodes that need no memory of their own: views, generators, scalar constants, results of state writes,
-    narrow weights made wider, numbers that follow from the sizes of a call."""
+    """Check whether a node needs no memory of its own: views, generators, scalar constants, results of state writes,
+    widened narrow weights, scalars that follow from the sizes of a call."""
     if is_widening(node) or is_of_sizes(node):
         return True
     return node.op is not INPUT and node.op.has_any(_VIRTUAL) and not _stored_constant(node)
 
 
 def is_widening(node: Node) -> bool:
-    """True for the conversion of what is stored narrow (see passes.precision), which every reader does by itself."""
+    """Check for the conversion of a value stored narrow (see passes.precision); every reader does it itself."""
     if not node.op.has(Trait.CONVERSION):
         return False
     source = node.operands[0]
@@ -86,8 +86,8 @@ def is_widening(node: Node) -> bool:
 
 
 def _is_stored_half(value: Value) -> bool:
-    """True for narrow floats that come from memory: not for what was rounded in the graph, which would be rounded again
-    each time that it is read."""
+    """Check for narrow floats in memory. Values rounded by the graph itself do not count: each read would round them
+    again."""
     if value.dtype.kind != "h":
         return False
     while value.node.op.has(Trait.VIEW) and value.node.operands:
@@ -96,8 +96,8 @@ def _is_stored_half(value: Value) -> bool:
 
 
 def is_of_sizes(node: Node) -> bool:
-    """True for a number computed from sizes known at run time and nothing else, as one part of a mean is: every reader
-    does it by itself."""
+    """Check for a scalar computed only from sizes known at run time, such as the divisor of a mean; every reader
+    computes it itself."""
     if node.results[0].shape or node.op is INPUT or node.op is CONSTANT:
         return False
     if not node.op.has(Trait.ELEMENTWISE):
@@ -107,7 +107,7 @@ def is_of_sizes(node: Node) -> bool:
 
 
 def written_value(value: Value) -> Value:
-    """The value itself, or for the result of a state write what was written."""
+    """Return the value itself or, for the result of a state write, the written value."""
     while value.node.op.has(Trait.STATE_WRITE):
         value = value.node.operands[1]
     return value
@@ -118,7 +118,7 @@ def _stored_constant(node: Node) -> bool:
 
 
 def operand_reads(node: Node, index: tuple[Index, ...]) -> list[Access]:
-    """What the node's kernel rule reads to compute the result at ``index``."""
+    """Return the reads by which the node's kernel rule computes the result at ``index``."""
     larger = hint(node.results[0].type.size)
     return [
         Access(node.operands[p], i, bool(guard), is_dynamic(i), larger > max(1, hint(node.operands[p].type.size)))
@@ -127,12 +127,12 @@ def operand_reads(node: Node, index: tuple[Index, ...]) -> list[Access]:
 
 
 def guarded_reads(node: Node, index: tuple[Index, ...]) -> list[tuple[int, tuple[Index, ...], Guard]]:
-    """The same as (operand, its index, under which condition), in the order in which the rule reads."""
+    """Return the same reads as (operand, its index, its condition), in the order of the rule."""
     return recorded(node, index).reads
 
 
 def recorded(node: Node, index: tuple[Index, ...]) -> AccessRecorder:
-    """What the node's kernel rule does to compute the result at ``index``."""
+    """Record how the node's kernel rule computes the result at ``index``."""
     recorder = AccessRecorder(node)
     refs = [OperandRef(i, v.type) for i, v in enumerate(node.operands)]
     assert node.op.lower is not None, f"{node.op.name} has no kernel rule"
@@ -141,22 +141,22 @@ def recorded(node: Node, index: tuple[Index, ...]) -> AccessRecorder:
 
 
 def is_dynamic(index: tuple[Index, ...]) -> bool:
-    """True when an index depends on data."""
+    """Check whether an index depends on data."""
     return any(isinstance(a, Dynamic) for i in index for a in atoms(i))
 
 
 def look_through_views(
     value: Value, index: tuple[Index, ...], stop: Collection[Node] = (), above: Access | None = None
 ) -> list[Access]:
-    """Reads of stored or computed values behind ``value`` at ``index``: virtual nodes are looked through unless they
-    are in ``stop``. Properties of the access ``above`` hold for all of them."""
-    found: list[Access] = []
+    """Resolve a read of ``value`` at ``index`` to reads of stored or computed values. Virtual nodes are looked through
+    unless they are in ``stop``. Properties of the access ``above`` hold for all of them."""
+    resolved: list[Access] = []
     stack = [replace(above, value=value, index=index) if above else Access(value, index)]
     while stack:
         access = stack.pop()
         node = access.value.node
         if node in stop or not is_virtual(node):
-            found.append(access)
+            resolved.append(access)
         elif node.op is not CONSTANT:
             reads = operand_reads(node, access.index)
             stack.extend(
@@ -169,4 +169,4 @@ def look_through_views(
                 )
                 for read in reversed(reads)
             )
-    return found
+    return resolved

@@ -1,4 +1,4 @@
-"""Sums of parts that do not overlap, each with zeros around it, are those parts joined: gradients of many slices."""
+"""Sums of zero-padded, disjoint values, as gradients of many slices give them, become concatenations."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from graphc.passes.dce import DeadCodeElimination
 
 @dataclass(frozen=True)
 class JoinPaddedParts:
-    """Turns sums of many padded parts into one concatenation, which is written once instead of once for each part.
+    """Turn sums of many padded operands into one concatenation, which is written once instead of once per operand.
 
-    Needs: a graph that is not differentiated any more. Does: where more than ``parts`` terms in a row of a sum are
-    operands padded with zeros along one axis, to places that do not overlap, joins the operands, with zeros between
-    them, and adds 0, which turns -0 into 0 as the other terms did. No number changes: an element had one term beside
-    zeros.
-    Leaves: none of the padded parts.
+    Needs: a graph that is not differentiated any more. Does: finds more than ``parts`` consecutive terms of a sum,
+    each padded with zeros along one axis, to disjoint ranges. It concatenates the operands, with
+    zeros between them, and adds 0, which turns -0 into 0 as the other terms did. No value changes, since all but one
+    term of each element were zeros.
+    Leaves: none of these paddings.
 
         %p = pad(%a) {low=[0], high=[2]} : f32[4]           %c = concat(%a, %b) {axis=0} : f32[4]
         %q = pad(%b) {low=[2], high=[0]} : f32[4]     ->    %s = add(%c, f32(0.0)) : f32[4]
@@ -34,12 +34,12 @@ class JoinPaddedParts:
     costs: Costs = DEFAULT
 
     def run(self, graph: Graph) -> PassResult:
-        """Counts sums."""
+        """Count sums."""
         reasons: list[str] = []
-        seen: set[Node] = set()
+        visited: set[Node] = set()
         for node in reversed(graph.nodes()):
-            if node.op is elementwise.add.op and node not in seen:
-                terms = _terms(graph, node, seen)
+            if node.op is elementwise.add.op and node not in visited:
+                terms = _terms(graph, node, visited)
                 joined = _joined(terms, self.costs.fusion.parts)
                 if len(joined) < len(terms):
                     _replace(graph, node, joined)
@@ -51,38 +51,38 @@ class JoinPaddedParts:
 
 @dataclass
 class _Run:
-    """Terms in a row that are padded along one axis, to places that do not overlap."""
+    """Consecutive terms, padded along one axis to disjoint ranges."""
 
     axis: int
     type: TensorType
-    """Of each term."""
-    parts: dict[int, Value] = field(default_factory=dict)
-    """What is padded, by the place of its first element."""
-    taken: set[int] = field(default_factory=set)
-    """Places along the axis."""
+    """Type of each term."""
+    operands: dict[int, Value] = field(default_factory=dict)
+    """Unpadded operands by the offset of their first element along the axis."""
+    covered_indices: set[int] = field(default_factory=set)
+    """Indices along the axis that an operand covers."""
 
     def take(self, term: Value) -> bool:
-        """Takes a term in if it belongs here."""
+        """Add a term if it fits; return whether it did."""
         if _axis(term) != self.axis or self.type != term.type:
             return False
-        start, part = term.node.attrs["low"][self.axis], term.node.operands[0]
-        if is_size(start) or is_size(part.shape[self.axis]):
+        start, operand = term.node.attrs["low"][self.axis], term.node.operands[0]
+        if is_size(start) or is_size(operand.shape[self.axis]):
             return False
-        places = range(start, start + part.shape[self.axis])
-        if not self.taken.isdisjoint(places):
+        covered = range(start, start + operand.shape[self.axis])
+        if not self.covered_indices.isdisjoint(covered):
             return False
-        self.taken.update(places)
-        if places:
-            self.parts[start] = part
+        self.covered_indices.update(covered)
+        if covered:
+            self.operands[start] = operand
         return True
 
 
-def _terms(graph: Graph, last: Node, seen: set[Node]) -> list[Value]:
-    """The terms of a sum, in the order in which they are added; ``seen`` takes the additions."""
+def _terms(graph: Graph, last: Node, visited: set[Node]) -> list[Value]:
+    """Return the terms of a sum, in the order in which they are added; collect its additions in ``visited``."""
     terms: list[Value] = []
     node = last
     while True:
-        seen.add(node)
+        visited.add(node)
         first, second = node.operands
         terms.append(second)
         goes_on = first.node.op is node.op and graph.is_used_once(first) and first.type == last.result.type
@@ -92,7 +92,7 @@ def _terms(graph: Graph, last: Node, seen: set[Node]) -> list[Value]:
 
 
 def _axis(term: Value) -> int | None:
-    """The only dimension along which zeros surround what is padded; None for all else."""
+    """Return the only axis along which zeros surround a padded operand; None for any other value."""
     node = term.node
     if node.op is not shape.pad.op or node.attrs["value"] != 0 or any(node.attrs["interior"]):
         return None
@@ -102,28 +102,28 @@ def _axis(term: Value) -> int | None:
 
 
 def _joined(terms: Sequence[Value], few: int) -> list[Value | _Run]:
-    """The terms, those in a row that are joined as one if they are more than ``few``."""
-    found: list[list[Value]] = []
+    """Return the terms; more than ``few`` consecutive terms that can be joined become one run."""
+    members: list[list[Value]] = []
     runs: list[_Run | None] = []
     for term in terms:
         present = runs[-1] if runs else None
         if present is not None and present.take(term):
-            found[-1].append(term)
+            members[-1].append(term)
             continue
         axis = _axis(term)
         run = None if axis is None else _Run(axis, term.type)
         if run is not None:
             run.take(term)
         runs.append(run)
-        found.append([term])
+        members.append([term])
     result: list[Value | _Run] = []
-    for run, members in zip(runs, found, strict=True):
-        result += [run] if run is not None and len(members) > few else members
+    for run, run_terms in zip(runs, members, strict=True):
+        result += [run] if run is not None and len(run_terms) > few else run_terms
     return result
 
 
 def _replace(graph: Graph, last: Node, terms: Sequence[Value | _Run]) -> None:
-    """Puts the sum of the terms in the place of a sum."""
+    """Replace a sum by the sum of the terms."""
     with use(GraphDispatcher(graph, last.location)):
         total: Value | None = None
         for term in terms:
@@ -134,7 +134,7 @@ def _replace(graph: Graph, last: Node, terms: Sequence[Value | _Run]) -> None:
 
 
 def _written_out(graph: Graph, run: _Run) -> Value:
-    """The sum of the terms of a run."""
+    """Emit the concatenation of a run."""
     zero, extents = graph.scalar(0, run.type.dtype), run.type.shape
     pieces: list[Value] = []
 
@@ -144,9 +144,9 @@ def _written_out(graph: Graph, run: _Run) -> Value:
             pieces.append(shape.broadcast_to(zero, shape=gap))
 
     end = 0
-    for start, part in sorted(run.parts.items()):
+    for start, operand in sorted(run.operands.items()):
         fill(end, start)
-        pieces.append(part)
-        end = start + part.shape[run.axis]
+        pieces.append(operand)
+        end = start + operand.shape[run.axis]
     fill(end, extents[run.axis])
     return elementwise.add(shape.concat(*pieces, axis=run.axis), zero)

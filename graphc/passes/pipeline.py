@@ -1,4 +1,4 @@
-"""The pipeline: the passes that an optimized graph has gone through, in order, and the loop that runs them."""
+"""The pass pipeline: the default sequence of graph passes, and the functions that run it."""
 
 from __future__ import annotations
 
@@ -41,26 +41,26 @@ _SIMPLIFY: tuple[Pass, ...] = (
     DeadCodeElimination(),
 )
 PIPELINE: tuple[Pass, ...] = (
-    # All others know real numbers only.
+    # All other passes handle real values only.
     SplitComplex(),
-    # Small first: everything after it has less to look at.
+    # Shrink the graph first: every later pass has less to do.
     DeadCodeElimination(),
-    # What rewrites make anew stands right before what reads it.
+    # Before any rewrite: rewrites insert new nodes right before their readers.
     EarlyCalls(),
     Canonicalize(),
     ConstantFolding(),
     CommonSubexpressionElimination(),
     SettleChecks(),
-    # A scan and the run of its step for its gradient; then the backward step asks for less of the forward one.
+    # Merge a scan with the second run of its step for the gradient; the backward step then needs fewer stacks.
     MergeScans(),
     OptimizeSteps(_SIMPLIFY),
     PruneScans(),
-    # From here on the graph is not differentiated any more.
+    # From here on, no pass differentiates the graph.
     Decompose(),
     JoinPaddedParts(),
     Canonicalize(),
     BatchNormFolding(),
-    # What decomposition and folding left: constants of weights, views of views, equal paddings.
+    # Clean up after decomposition and folding: constants of weights, views of views, equal paddings.
     ConstantFolding(),
     Canonicalize(),
     Winograd(),
@@ -73,33 +73,33 @@ PIPELINE: tuple[Pass, ...] = (
     UpdateSlices(),
     MaskedProducts(),
     OptimizeSteps((MaskedProducts(),), "masked-products-in-steps"),
-    # Last, for it makes equal nodes.
+    # Last, because it makes equal nodes, which CSE would merge.
     Rematerialize(),
 )
-"""What ``optimize`` does, top to bottom."""
+"""Passes of ``optimize``, in order."""
 _NARROW: tuple[Pass, ...] = (NarrowProducts(), OptimizeSteps((NarrowProducts(),), "narrow-products-in-steps"))
 _OWN = frozenset(map(type, (*PIPELINE, *_NARROW)))
 
 
 def with_narrow_products(passes: Sequence[Pass]) -> tuple[Pass, ...]:
-    """A pipeline in which large products take factors of bf16: right before convolutions become other products."""
-    place = next((i for i, step in enumerate(passes) if isinstance(step, Winograd)), len(passes))
-    return (*passes[:place], *_NARROW, *passes[place:])
+    """Return a pipeline in which large products take bf16 factors, right before convolutions become other products."""
+    position = next((i for i, step in enumerate(passes) if isinstance(step, Winograd)), len(passes))
+    return (*passes[:position], *_NARROW, *passes[position:])
 
 
 def optimize(graph: Graph, passes: Sequence[Pass] = PIPELINE, costs: Costs = DEFAULT) -> Graph:
-    """A new graph of the same inputs, outputs and effects that went through ``passes``; ``graph`` stays as it is.
+    """Return a new graph with the same inputs, outputs and effects, optimized by ``passes``; ``graph`` is unchanged.
 
-    Verifies the result, and with GRAPHC_VERIFY=pass the graph after every pass; after a pass that is none of PIPELINE
-    it does so too, and compares what may not change (unless GRAPHC_VERIFY=off). Prints it to stderr after those of
-    GRAPHC_PRINT_AFTER. Passes with a field ``costs`` choose by those that are given. Raises PassError, naming the pass
-    and those before it, when one fails or leaves a wrong graph.
+    Verifies the result, and with GRAPHC_VERIFY=pass the graph after every pass. After a pass that is not in PIPELINE,
+    also verifies the graph and compares its interface (unless GRAPHC_VERIFY=off). Prints the graph to stderr after each
+    pass named in GRAPHC_PRINT_AFTER. Passes with a field ``costs`` choose by ``costs``. Raises PassError, which names
+    the pass and those before it, when a pass fails or leaves a wrong graph.
     """
     return run_passes(graph, passes, costs)[0]
 
 
 def run_passes(graph: Graph, passes: Sequence[Pass] = PIPELINE, costs: Costs = DEFAULT) -> tuple[Graph, list[PassRun]]:
-    """As ``optimize``, with what each of the passes did."""
+    """Run ``optimize``, and also return what each pass did."""
     present, runs = _RUNNER([with_costs(step, costs) for step in passes], copy(graph))
     _name_outputs(graph, present)
     return present, runs
@@ -115,7 +115,7 @@ _RUNNER = Runner[Pass, Graph](_run, verify_graph, print_graph)
 
 
 def _run_foreign(step: Pass, graph: Graph) -> PassResult:
-    """What a pass that is none of PIPELINE leaves; nothing about it is taken for granted."""
+    """Run a pass from outside of PIPELINE, and verify its result without trusting it."""
     before = _surface(graph)
     result = step.run(graph)
     if not isinstance(result, PassResult):
@@ -128,7 +128,7 @@ def _run_foreign(step: Pass, graph: Graph) -> PassResult:
 
 
 def _surface(graph: Graph) -> list[tuple[str, list[str]]]:
-    """What callers of a graph know of it, which no pass may change."""
+    """Return the facts about a graph that callers rely on and no pass may change."""
     inputs = [" ".join(filter(None, (str(v.type), *map(str, input_role(v))))) for v in graph.inputs]
     written = [input_path(n.operands[0]) for n in graph.nodes() if n.op.has(Trait.STATE_WRITE)]
     return [
@@ -139,17 +139,18 @@ def _surface(graph: Graph) -> list[tuple[str, list[str]]]:
 
 
 class Arranged(NamedTuple):
-    """Passes of a user in their places."""
+    """A user's passes at their positions in the pipeline."""
 
     first: tuple[Pass, ...] = ()
-    """They run on the graph as it was traced, before it is differentiated."""
+    """Passes that run on the graph as traced, before it is differentiated."""
     pipeline: tuple[Pass, ...] = PIPELINE
-    """PIPELINE with the others in it."""
+    """PIPELINE with the other passes of the user."""
 
 
 def arrange(passes: Sequence[Pass]) -> Arranged:
-    """A user's passes: one whose attribute ``after`` names a pass of PIPELINE runs right behind the last one of that
-    name, in the order given; all others run first. Raises ArgumentError for what is no pass or an unknown name."""
+    """Place a user's passes. A pass whose attribute ``after`` names a pass of PIPELINE runs directly after the last one
+    of that name, in the given order; all others run first. Raises ArgumentError for an object that is not a pass or an
+    unknown name."""
     for step in passes:
         _check_pass(step)
     after: dict[str, list[Pass]] = {}
@@ -162,26 +163,27 @@ def arrange(passes: Sequence[Pass]) -> Arranged:
     for name, steps in after.items():
         if name not in last:
             raise ArgumentError(
-                f"pass {steps[0].name} runs after {name!r}, which is no pass", remedy=f"one of {', '.join(last)}"
+                f"pass {steps[0].name} runs after {name!r}, which is not a pass of the pipeline",
+                remedy=f"set `after` to one of {', '.join(last)}",
             )
-    found = [(own, *(after.get(own.name, ()) if last[own.name] == i else ())) for i, own in enumerate(PIPELINE)]
-    return Arranged(first, tuple(chain.from_iterable(found)))
+    placed = [(own, *(after.get(own.name, ()) if last[own.name] == i else ())) for i, own in enumerate(PIPELINE)]
+    return Arranged(first, tuple(chain.from_iterable(placed)))
 
 
 def _check_pass(step: Any) -> None:
     frozen = is_dataclass(step) and not isinstance(step, type) and type(step).__dataclass_params__.frozen  # type: ignore[attr-defined]
     if not frozen or not isinstance(getattr(step, "name", None), str) or not callable(getattr(step, "run", None)):
         raise ArgumentError(
-            f"{step!r} is no pass",
-            remedy="an object of a class under @dataclass(frozen=True) with a field name and a method run(graph) that "
-            "returns PassResult(graph, changed)",
+            f"{step!r} is not a pass",
+            remedy="pass an object of a class under @dataclass(frozen=True) with a field `name` and a method "
+            "run(graph) that returns PassResult(graph, changed)",
         )
 
 
 def _name_outputs(before: Graph, after: Graph) -> None:
-    """Gives outputs their old names back where something simpler took their place."""
-    taken = {v.name for v in (*after.inputs, *(r for n in after.nodes() for r in n.results))}
+    """Give outputs their old names back where a simpler node replaced them."""
+    used = {v.name for v in (*after.inputs, *(r for n in after.nodes() for r in n.results))}
     for old, new in zip(before.outputs, after.outputs, strict=True):
-        if old.name not in taken and new.node.op is not INPUT and not new.is_scalar_constant:
+        if old.name not in used and new.node.op is not INPUT and not new.is_scalar_constant:
             after.rename(new, old.name)
-            taken.add(old.name)
+            used.add(old.name)

@@ -1,4 +1,4 @@
-"""Narrow weights: large weights of products and lookups stored, or multiplied too, in 16, 8 or 4 bits."""
+"""Narrow weights: store large weights of products and lookups, or multiply by them too, in 16, 8 or 4 bits."""
 
 from __future__ import annotations
 
@@ -37,43 +37,47 @@ PRECISIONS = {
     "int8_dot": int32,
     "int4_dot": int32,
 }
-"""What weights may be stored as, by the names that users give, and the type of what is stored. ``bf16_dot``: what they
-are multiplied by becomes bf16 too, and products of pairs are summed as f32. ``int8_dot``: rows that they are multiplied
-by become int8 too, by scales of their own, and products of quads are summed as i32. ``int4``: eight steps in a word, a
-scale for each group of neighbours along the summed axis. ``int4_dot``: rows become int8 too."""
+"""Element type of the stored weights for each precision that users name.
+
+- ``bf16_dot``: the other operand is rounded to bf16 too; products of pairs are summed in f32.
+- ``int8_dot``: rows of the other operand are quantized to int8 with a scale each; products of quads are summed in i32.
+- ``int4``: eight codes per word, one scale per group of neighbours along the summed axis.
+- ``int4_dot``: the same, with rows of the other operand quantized to int8.
+"""
 NIBBLES = ("int4", "int4_dot")
-"""Precisions of words of 4-bit steps (see ops.nibble_product)."""
+"""Precisions that store words of 4-bit codes (see ops.nibble_product)."""
 SMALLEST = 4096
 """Elements of the smallest weight that is stored narrow."""
 SCALE = ".scale"
-"""What the path of a param's scales ends with."""
+"""Suffix of the path of a param's scales."""
 
 _VIEWS = (reshape.op, transpose.op, slice.op, broadcast_to.op, flip.op)
-"""What only moves elements."""
+"""Ops that only move elements."""
 
 Arrays = Callable[[np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True)
 class Narrow:
-    """How one weight is stored."""
+    """Storage format of one weight."""
 
     precision: str
     summed: tuple[int, ...] = ()
-    """Of steps of a scale: the dimensions along which elements share it. Of pairs: the one whose neighbours pair."""
+    """For quantized codes: the dimensions along which elements share a scale. For pairs: the dimension whose neighbours
+    pair."""
 
     @property
     def dtype(self) -> DType:
-        """The element type of what is stored."""
+        """Element type of the stored array."""
         return PRECISIONS[self.precision]
 
     @property
     def is_scaled(self) -> bool:
-        """Whether elements count steps of a scale."""
+        """Whether elements are quantized codes with a scale."""
         return self.precision.startswith("int")
 
     def store(self, array: np.ndarray) -> np.ndarray:
-        """The narrow elements."""
+        """Convert a weight to the stored array."""
         if self.precision in NIBBLES:
             return store_nibbles(np.moveaxis(array, self.summed[0], 0))[0]
         if self.dtype is bfloat16x2:
@@ -81,21 +85,22 @@ class Narrow:
         if not self.is_scaled:
             return narrow(array, self.dtype)
         with np.errstate(all="ignore"):
-            steps = np.rint(array / self.scale(array))
-        counted = np.where(np.isfinite(steps), steps, 0).astype(np.int8)
+            codes = np.rint(array / self.scale(array))
+        quantized = np.where(np.isfinite(codes), codes, 0).astype(np.int8)
         if self.dtype is int8:
-            return counted
-        rows = np.moveaxis(counted, self.summed[0], -1).astype(np.int16) + 128
+            return quantized
+        rows = np.moveaxis(quantized, self.summed[0], -1).astype(np.int16) + 128
         return np.ascontiguousarray(rows.astype(np.uint8)).view(np.int32)
 
     def scale(self, array: np.ndarray) -> np.ndarray:
-        """What steps must be multiplied by, with one element along ``summed``; of nibbles one for each group."""
+        """Compute the scales by which codes must be multiplied, with size 1 along ``summed``; for 4-bit codes, one
+        scale per group."""
         if self.precision in NIBBLES:
             return nibble_scales(np.moveaxis(array, self.summed[0], 0))
         return np.abs(array).max(axis=self.summed, keepdims=True) / np.float32(127)
 
     def stored_type(self, type: TensorType) -> TensorType:
-        """The type of what is stored for a weight."""
+        """Return the type of the stored array of a weight."""
         if self.precision in NIBBLES:
             groups, columns = self.scale_type(type).shape
             return TensorType(int32, (groups * GROUP // STEPS, columns))
@@ -106,14 +111,14 @@ class Narrow:
         return TensorType(self.dtype, tuple(n // 2 if d in paired else n for d, n in enumerate(type.shape)))
 
     def scale_type(self, type: TensorType) -> TensorType:
-        """The type of the scales of a weight."""
+        """Return the type of the scales of a weight."""
         if self.precision in NIBBLES:
             (axis,) = self.summed
             return TensorType(bfloat16, (-(-type.shape[axis] // GROUP), type.shape[1 - axis]))
         return TensorType(float32, tuple(1 if d in self.summed else n for d, n in enumerate(type.shape)))
 
     def nbytes(self, type: TensorType) -> int:
-        """Bytes of a narrow weight and its scales."""
+        """Return the bytes of a narrow weight and its scales."""
         return self.stored_type(type).nbytes + (self.scale_type(type).nbytes if self.is_scaled else 0)
 
 
@@ -123,47 +128,51 @@ class Narrowed:
 
     graph: Graph
     params: dict[str, tuple[str, Arrays]] = field(default_factory=dict)
-    """For each param that is not as it was: the path of the old one, and what makes the new one's array of its."""
+    """For each param that changed: the path of the original, and the function that converts its array."""
     count: int = 0
-    """How many weights are narrow now."""
+    """Number of narrow weights."""
     saved: int = 0
-    """By how many bytes they became smaller."""
+    """Bytes that narrow storage saves."""
     decisions: tuple[str, ...] = ()
-    """For each f32 weight of at least SMALLEST elements a line: what it is stored as, and why not as it was asked."""
+    """One line per f32 weight of at least SMALLEST elements: its storage, and the reason where that is not the
+    requested one."""
 
 
 TRAINING = "bf16"
-"""The precision of the factors of products in training."""
+"""Precision of the factors of products in training."""
 
 
 def check_precision(precision: str | None) -> None:
-    """Raises ArgumentError for a precision that does not exist."""
+    """Raise ArgumentError for an unknown precision."""
     if precision is not None and precision not in PRECISIONS:
         raise ArgumentError(
-            f"there is no precision {precision!r}", remedy=f"one of {', '.join(PRECISIONS)}, or None for f32"
+            f"there is no precision {precision!r}", remedy=f"pass one of {', '.join(PRECISIONS)}, or None for f32"
         )
 
 
 def check_training_precision(precision: str | None) -> None:
-    """Raises ArgumentError for a precision in which nothing trains."""
+    """Raise ArgumentError for a precision without support for training."""
     check_precision(precision)
     if precision not in (None, TRAINING):
         raise ArgumentError(
-            f"precision {precision!r} is for weights that stay as they are",
-            remedy=f"{TRAINING!r} for training: weights are f32, and large products round their factors",
+            f"precision {precision!r} does not support training, only weights that do not change",
+            remedy=f"pass {TRAINING!r}: weights stay f32, and large products round their factors",
         )
 
 
 def narrow_weights(graph: Graph, precision: str) -> Narrowed:
-    """Needs: an optimized graph. Does: stores every f32 constant and every param that is not written as bf16, f16,
-    int8, pairs of bf16, quads of int8 or words of 4-bit steps, if it has at least SMALLEST elements and only products
-    and lookups read it, in steps of scans too. Readers convert elements as they read them; int8 elements count steps of
-    a scale per output channel, by which results are multiplied; pairs are multiplied by pairs, quads by quads, rows by
-    words with the scales of their groups. Leaves: everything else as f32, the params of steps followed by those of
-    their scales.
+    """Store large weights in fewer bits.
+
+    Needs: an optimized graph. Does: stores every f32 constant and every unwritten param as bf16, f16, int8,
+    pairs of bf16, quads of int8 or words of 4-bit codes. The weight must have at least SMALLEST elements, and only
+    products and lookups may read it, steps of scans included. Readers convert elements as they read them. int8 elements
+    are codes with a scale per output channel, by which results are multiplied. Pairs are multiplied by pairs, quads by
+    quads, rows by words with the scales of their groups. Leaves: everything else as f32; the params of steps are
+    followed by their scales.
 
         %y = matmul(%x, %w) {transpose_b=true}    ->    %w.1 = cast(%w) {dtype=f32}        // %w is bf16
                                                         %y = matmul(%x, %w.1) {transpose_b=true}
+
     Raises ArgumentError for an unknown precision.
     """
     check_precision(precision)
@@ -172,20 +181,20 @@ def narrow_weights(graph: Graph, precision: str) -> Narrowed:
     weights += [v for v in graph.inputs if input_class(v) == "param" and v not in written]
     plans, decisions = _plans(graph, [v for v in weights if v.type.size >= SMALLEST], precision)
     narrower = _Narrower(plans)
-    made = narrower.transform(graph)
+    result = narrower.transform(graph)
     saved = sum(v.type.nbytes - p.nbytes(v.type) for v, p in plans.items())
-    return Narrowed(made, narrower.params, len(plans), saved, tuple(decisions))
+    return Narrowed(result, narrower.params, len(plans), saved, tuple(decisions))
 
 
 # ---- which weights, and how
 
 
 _ALONE = {"bf16_dot": "bf16", "int4": "int8", "int8_dot": "int8", "int4_dot": "int8"}
-"""What weights are stored as whose readers cannot be products of pairs, of quads or of words of steps."""
+"""Fallback storage of weights whose readers cannot be products of pairs, of quads or of words of codes."""
 
 
 def _plans(graph: Graph, weights: Sequence[Value], precision: str) -> tuple[dict[Value, Narrow], list[str]]:
-    """How weights are stored, and for each a line that says so, or why it is not."""
+    """Choose the storage of each weight, and report it in a line with the reason where it differs from the request."""
     plans, decisions = {}, []
     for value in weights:
         if value.dtype is not float32:
@@ -203,43 +212,44 @@ def _plans(graph: Graph, weights: Sequence[Value], precision: str) -> tuple[dict
 
 
 def _plan(graph: Graph, weight: Value, precision: str) -> Narrow | str:
-    """How a weight may be stored, as all of its readers can read it, or why it may not."""
-    found: set[tuple[int, ...]] = set()
+    """Return a storage format for all readers of a weight, or the reason for leaving it as it is."""
+    reductions: set[tuple[int, ...]] = set()
     stack = [(graph, weight)]
     while stack:
-        inside, value = stack.pop()
-        if value in inside.outputs:
+        current, value = stack.pop()
+        if value in current.outputs:
             return "it is a result"
-        for node, position in inside.uses(value):
+        for node, position in current.uses(value):
             summed = _summed(node, position)
             if node.op.has(Trait.LOOP) and position >= node.attrs["carries"] + node.attrs["sequences"]:
                 stack.append((node.attrs["body"], node.attrs["body"].inputs[position]))
             elif precision in _ALONE:
                 if not summed or not _FITS[precision](node, value, summed):
                     return f"{node.op.name} is no product of {_FACTORS[precision]}"
-                found.add(summed[:1])
+                reductions.add(summed[:1])
             elif summed:
-                found.add(summed)
+                reductions.add(summed)
             elif precision != "int8" and node.op in _VIEWS:
-                stack.append((inside, node.results[0]))
+                stack.append((current, node.results[0]))
             else:
                 return f"{node.op.name} reads it as it is"
     aligned = precision == "int8" or precision in _ALONE
-    if not found or (aligned and len(found) > 1):
-        return "its readers sum over different dimensions" if found else "nothing reads it"
-    return Narrow(precision, found.pop() if aligned else ())
+    if not reductions or (aligned and len(reductions) > 1):
+        return "its readers sum over different dimensions" if reductions else "nothing reads it"
+    return Narrow(precision, reductions.pop() if aligned else ())
 
 
 def _takes_pairs(node: Node, weight: Value, summed: tuple[int, ...]) -> bool:
-    """Whether a reader is a product of a matrix, or a convolution, over an even number of elements (channels)."""
+    """Check for a product with a matrix, or a convolution, over an even number of elements (channels)."""
     return (
         node.op is not gather.op and weight.shape[summed[0]] % 2 == 0 and (node.op is conv.op or weight.type.rank == 2)
     )
 
 
 def _summed(node: Node, position: int) -> tuple[int, ...]:
-    """The dimensions of an operand that have no place of their own in what its reader gives: what a product sums over,
-    all but the output channels of a convolution's weights, the elements of rows that are looked up. Else empty."""
+    """Return the dimensions of an operand that its reader's result does not have. These are the summed axis of a
+    product, all dimensions but the output channels of a convolution's weights, and the elements of rows that are looked
+    up. Empty for all other readers."""
     value = node.operands[position]
     rank = len(value.shape)
     if node.op is matmul.op and node.operands[1 - position] is not value:
@@ -253,12 +263,12 @@ def _summed(node: Node, position: int) -> tuple[int, ...]:
 
 
 def _takes_quads(node: Node, weight: Value, summed: tuple[int, ...]) -> bool:
-    """Whether a reader is a product of rows with a matrix over a multiple of four elements."""
+    """Check for a product of rows with a matrix over a multiple of four elements."""
     return _takes_words(node, weight, summed) and weight.shape[summed[0]] % 4 == 0
 
 
 def _takes_words(node: Node, weight: Value, _summed: tuple[int, ...]) -> bool:
-    """Whether a reader is a product of rows with a matrix."""
+    """Check for a product of rows with a matrix."""
     if node.op is not matmul.op or node.operands[1] is not weight or weight.type.rank != 2:
         return False
     return not node.attrs["transpose_a"]
@@ -272,27 +282,26 @@ _FACTORS = {
     "int4": _ROWS,
     "int4_dot": _ROWS,
 }
-"""What such a product is of, in words."""
-"""Whether a reader (node, weight, what it sums over) can be a product of what is stored."""
+"""Factors of the product that each precision needs, for messages; _FITS checks a reader (node, weight, axes)."""
 
 
 # ---- the graph with narrow weights
 
 
 class _Narrower(Reemitter):
-    """Copies a graph with other weights."""
+    """Rewriter that replaces weights by narrow ones."""
 
     def __init__(self, plans: Mapping[Value, Narrow]):
         super().__init__()
         self.plans = plans
         self.params: dict[str, tuple[str, Arrays]] = {}
         self.stored: dict[Value, Value] = {}
-        """By weight of the old graph: what is stored for it."""
+        """Stored array for each weight of the old graph."""
         self.scales: dict[Value, Value] = {}
-        """The same for its scales."""
+        """Scales for each weight of the old graph."""
 
     def transform(self, graph: Graph) -> Graph:
-        """The copy; scales of arguments are further arguments at the end."""
+        """Copy the graph; scales of arguments become further arguments at the end."""
         self.target = Graph(self.name or graph.name)
         arguments = [self.copy_input(v) for v in graph.inputs]
         for value in graph.inputs:
@@ -312,7 +321,7 @@ class _Narrower(Reemitter):
         return self._widened(value, self.target.add_input(type, value.name, input_class(value), path))
 
     def _take(self, path: str, suffix: str, make: Arrays) -> str:
-        """Notes what a param is made of; arguments of steps have no path."""
+        """Record how a param is converted; arguments of steps have no path."""
         if path:
             self.params[path + suffix] = (path, make)
         return path and path + suffix
@@ -330,7 +339,7 @@ class _Narrower(Reemitter):
         return results
 
     def _product(self, node: Node, operands: list[Any]) -> Sequence[Value]:
-        """The product of a weight of pairs or quads with what becomes them too; nothing for other nodes."""
+        """Emit the product with a weight of pairs, quads or 4-bit codes; return nothing for other nodes."""
         for position, old in enumerate(node.operands):
             precision = self.plans[old].precision if old in self.plans else None
             with use(GraphDispatcher(self.target, node.location)):
@@ -366,7 +375,7 @@ class _Narrower(Reemitter):
         return emit(self.target, cast.op, (stored,), {"dtype": float32}, old.node.location, f"{old.name}.wide")[0]
 
     def _factors(self, node: Node, position: int, operands: Sequence[Any]) -> Any:
-        """The scales of an operand as its reader's result must be multiplied by them."""
+        """Return the scales of an operand, shaped to multiply its reader's result."""
         scale = self.scales[node.operands[position]]
         if node.op is gather.op:
             return gather(scale, operands[1], axis=0)
@@ -376,47 +385,49 @@ class _Narrower(Reemitter):
         return reshape(scale, shape=(*scale.shape[:-2], rows, columns))
 
     def _scan(self, node: Node, operands: list[Any]) -> Sequence[Any]:
-        """A scan whose step takes narrow weights, and their scales at the end."""
+        """Emit a scan whose step takes narrow weights, followed by their scales."""
         body: Graph = node.attrs["body"]
         pairs = zip(body.inputs, node.operands, strict=True)
-        given = {inner: old for inner, old in pairs if old in self.plans}
-        inside = _Narrower({inner: self.plans[old] for inner, old in given.items()})
-        step = inside.transform(body)
-        taken = [
-            self.stored[old] if old in given.values() else new for old, new in zip(node.operands, operands, strict=True)
+        weights = {inner: old for inner, old in pairs if old in self.plans}
+        narrower = _Narrower({inner: self.plans[old] for inner, old in weights.items()})
+        step = narrower.transform(body)
+        arguments = [
+            self.stored[old] if old in weights.values() else new
+            for old, new in zip(node.operands, operands, strict=True)
         ]
-        taken += [self.scales[given[inner]] for inner in inside.scales]
+        arguments += [self.scales[weights[inner]] for inner in narrower.scales]
         name = node.results[0].name.removesuffix(".0")
-        return emit(self.target, scan.op, taken, {**node.attrs, "body": step}, node.location, name)
+        return emit(self.target, scan.op, arguments, {**node.attrs, "body": step}, node.location, name)
 
 
 def _product_of_quads(x: Any, weight: Any) -> Any:
-    """Rows in steps of scales of their own, times a weight whose bytes are 128 too large; not yet times its scales."""
+    """Multiply rows, quantized with a scale each, by a weight whose bytes are offset by 128; the weight's scales are
+    not applied yet."""
     largest, factor = _row_scales(x)
-    steps = reduce.sum(math.round(e.mul(x, factor)), axes=(len(x.shape) - 1,), keepdims=True)
-    excess = cast(mul(steps, 128.0), dtype=int32)
+    code_sums = reduce.sum(math.round(e.mul(x, factor)), axes=(len(x.shape) - 1,), keepdims=True)
+    excess = cast(mul(code_sums, 128.0), dtype=int32)
     total = e.sub(quad_matmul(i8_quads(x, factor), weight), excess)
     return mul(cast(total, dtype=float32), mul(largest, 1 / 127))
 
 
 def _row_scales(x: Any) -> tuple[Any, Any]:
-    """The largest magnitude of each row, and by what its elements become steps of -127 to 127."""
+    """Return the largest magnitude of each row, and the factor that maps its elements to codes from -127 to 127."""
     largest = reduce.max(e.abs(x), axes=(len(x.shape) - 1,), keepdims=True)
     return largest, e.where(e.gt(largest, 0.0), e.div(127.0, largest), 0.0)
 
 
 def _product_of_words(x: Any, words: Any, scale: Any) -> Any:
-    """Rows times words of steps and the scales of their groups."""
+    """Multiply rows by words of 4-bit codes and the scales of their groups."""
     return nibble_matmul(_whole_groups(x, scale), words, scale)
 
 
 def _product_of_nibbles(x: Any, words: Any, scale: Any) -> Any:
-    """The same with rows in steps of scales of their own; steps in words are taken as 8 larger, so sums start at what
-    this adds."""
+    """Multiply rows, quantized with a scale each, by words of 4-bit codes. Codes in words are offset by 8, so sums
+    start at the negated contribution of that offset."""
     largest, factor = _row_scales(x)
     x = _whole_groups(x, scale)
-    steps = math.round(e.mul(x, factor))
-    sums = reduce.sum(reshape(steps, shape=(*x.shape[:-1], scale.shape[0], GROUP)), axes=(len(x.shape),))
+    codes = math.round(e.mul(x, factor))
+    sums = reduce.sum(reshape(codes, shape=(*x.shape[:-1], scale.shape[0], GROUP)), axes=(len(x.shape),))
     start = cast(mul(sums, -8.0), dtype=int32)
     rank, count = len(x.shape) - 1, x.shape[-1] // STEPS
     eights = reshape(x, shape=(*x.shape[:-1], count, STEPS // 2, 2))
@@ -426,7 +437,7 @@ def _product_of_nibbles(x: Any, words: Any, scale: Any) -> Any:
 
 
 def _whole_groups(x: Any, scale: Any) -> Any:
-    """Rows with zeros behind them as far as the last group goes."""
+    """Pad rows with zeros to a multiple of the group size."""
     missing = scale.shape[0] * GROUP - x.shape[-1]
-    none = (0,) * len(x.shape)
-    return pad(x, low=none, high=(*none[1:], missing), interior=none, value=0.0) if missing else x
+    zeros = (0,) * len(x.shape)
+    return pad(x, low=zeros, high=(*zeros[1:], missing), interior=zeros, value=0.0) if missing else x

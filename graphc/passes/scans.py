@@ -1,4 +1,4 @@
-"""Scans: equal ones become one, what nobody needs of them goes, and the graph of their step is optimised by itself."""
+"""Scans: merge equal ones, drop unused carries, stacks and operands, and optimize the graph of each step."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from graphc.passes.cse import CommonSubexpressionElimination
 
 @dataclass(frozen=True)
 class MergeScans:
-    """Makes one scan of several over the same operands whose carries are the same.
+    """Merge scans over the same operands whose carries are equal.
 
-    Needs: any valid graph. Does: joins a scan and the run of its step by which its gradient gets intermediate values
-    (see ops.loop). Leaves: one scan whose step gives everything that the others gave.
+    Needs: any valid graph. Does: joins a scan and the second run of its step that provides intermediate values for the
+    gradient (see ops.loop). Leaves: one scan whose step returns the results of both.
 
         %a, %b = scan(%c, %x) {body: new, y}
         %d, %e = scan(%c, %x) {body: new, z}   ->   %a, %b, %e = scan(%c, %x) {body: new, y, z}
@@ -31,7 +31,7 @@ class MergeScans:
     name: str = "merge-scans"
 
     def run(self, graph: Graph) -> PassResult:
-        """Counts the scans that were merged into others."""
+        """Count merged scans."""
         groups: dict[tuple[Any, ...], list[Node]] = {}
         for node in _scans(graph):
             attrs = node.attrs
@@ -51,16 +51,16 @@ def _scans(graph: Graph) -> list[Node]:
 
 
 def _joined(graph: Graph, first: Node, other: Node) -> Node | None:
-    """One node instead of the two, or None when their carries differ."""
+    """Return one node for the two, or None when their carries differ."""
     bodies: tuple[Graph, Graph] = (first.attrs["body"], other.attrs["body"])
     carries = first.attrs["carries"]
     body = Graph(bodies[0].name)
     arguments = [body.add_input(v.type, v.name) for v in bodies[0].inputs]
     with use(GraphDispatcher(body)):
-        given = [inline(b, arguments) for b in bodies]
-    body.set_outputs([*given[0], *given[1]])
+        results = [inline(b, arguments) for b in bodies]
+    body.set_outputs([*results[0], *results[1]])
     body = CommonSubexpressionElimination().run(body).graph
-    own, others = body.outputs[: len(given[0])], body.outputs[len(given[0]) :]
+    own, others = body.outputs[: len(results[0])], body.outputs[len(results[0]) :]
     if own[:carries] != others[:carries]:
         return None
     body.set_outputs([*own, *others[carries:]])
@@ -75,17 +75,17 @@ def _joined(graph: Graph, first: Node, other: Node) -> Node | None:
 
 
 def _emit(graph: Graph, like: Node, operands: Sequence[Value], body: Graph, **attrs: int) -> Node:
-    """A scan with another step."""
+    """Emit a scan with another step."""
     name = like.results[0].name.removesuffix(".0")
     return emit(graph, like.op, operands, {**like.attrs, **attrs, "body": body}, like.location, name)[0].node
 
 
 @dataclass(frozen=True)
 class PruneScans:
-    """Drops what a scan computes for nobody, what it computes twice, and what it takes and does not need.
+    """Drop unused and duplicate results of scans, and operands that their steps do not need.
 
-    Needs: any valid graph. Does: leaves out stacks that are not used or equal others, carries that only carry
-    themselves on, and operands that no step reads; equal operands become one. Leaves: smaller steps.
+    Needs: any valid graph. Does: removes unused and duplicate stacks, carries that only feed themselves,
+    and operands that no step reads; merges equal operands. Leaves: smaller steps.
 
         %a, %b, %c = scan(%i, %x, %y) {body: new, u, v}   ->   %a, %b = scan(%i, %x) {body: new, u}
         return %a, %b                                          return %a, %b
@@ -94,7 +94,7 @@ class PruneScans:
     name: str = "prune-scans"
 
     def run(self, graph: Graph) -> PassResult:
-        """Counts the scans that got smaller."""
+        """Count the scans that got smaller."""
         changed = 0
         for node in reversed(_scans(graph)):
             if not any(graph.is_used(v) for v in node.results):
@@ -107,7 +107,7 @@ class PruneScans:
 
 
 class _Pruning:
-    """What stays of a scan."""
+    """Plan of the carries, stacks and operands of a scan to keep."""
 
     def __init__(self, graph: Graph, node: Node):
         self.graph, self.node = graph, node
@@ -115,89 +115,89 @@ class _Pruning:
         self.carries: int = node.attrs["carries"]
         self.sequences: int = node.attrs["sequences"]
         self.stacks = self._stacks()
-        self.kept = self._kept_carries()
+        self.live_carries = self._live_carries()
         self.inputs = self._inputs()
 
     def _stacks(self) -> dict[int, int]:
-        """For every stack that is used the first one that is equal."""
+        """Map every used stack to the first stack that equals it."""
         first: dict[Value, int] = {}
-        found: dict[int, int] = {}
+        representative: dict[int, int] = {}
         for i, value in enumerate(self.body.outputs):
             if i >= self.carries and self.graph.is_used(self.node.results[i]):
-                found[i] = first.setdefault(value, i)
-        return found
+                representative[i] = first.setdefault(value, i)
+        return representative
 
     def _needed(self, carries: Sequence[int]) -> set[Node]:
         return live_nodes(self.body, [self.body.outputs[i] for i in (*carries, *self.stacks.values())])
 
-    def _kept_carries(self) -> list[int]:
-        """Carries that are used, or that those or a stack depend on."""
-        kept = [i for i in range(self.carries) if self.graph.is_used(self.node.results[i])]
+    def _live_carries(self) -> list[int]:
+        """Return the used carries, and all others which they or a used stack depend on."""
+        live = [i for i in range(self.carries) if self.graph.is_used(self.node.results[i])]
         while True:
-            needed = self._needed(kept)
-            grown = [i for i in range(self.carries) if i in kept or self.body.inputs[i].node in needed]
-            if grown == kept:
-                return kept
-            kept = grown
+            needed = self._needed(live)
+            grown = [i for i in range(self.carries) if i in live or self.body.inputs[i].node in needed]
+            if grown == live:
+                return live
+            live = grown
 
     def _inputs(self) -> dict[int, int]:
-        """For every operand that stays the first one that is equal; carries are their own."""
-        needed = self._needed(self.kept)
+        """Map every operand to keep to the first operand that equals it; each carry maps to itself."""
+        needed = self._needed(self.live_carries)
         first: dict[tuple[bool, Value], int] = {}
-        found = {i: i for i in self.kept}
+        representative = {i: i for i in self.live_carries}
         for i in range(self.carries, len(self.body.inputs)):
             if self.body.inputs[i].node in needed:
                 sliced = i < self.carries + self.sequences
-                found[i] = first.setdefault((sliced, self.node.operands[i]), i)
-        return found
+                representative[i] = first.setdefault((sliced, self.node.operands[i]), i)
+        return representative
 
     def is_complete(self) -> bool:
-        """Whether nothing would change."""
+        """Check whether nothing would change."""
         same = all(i == j for i, j in (*self.stacks.items(), *self.inputs.items()))
         return (
             same and len(self.inputs) == len(self.body.inputs) and self._outputs() == [*range(len(self.body.outputs))]
         )
 
     def _outputs(self) -> list[int]:
-        return [*self.kept, *dict.fromkeys(self.stacks.values())]
+        return [*self.live_carries, *dict.fromkeys(self.stacks.values())]
 
     def apply(self) -> None:
-        """Puts the smaller scan in the place of the old one."""
-        taken = list(dict.fromkeys(self.inputs.values()))
+        """Replace the old scan by the smaller one."""
+        remaining = list(dict.fromkeys(self.inputs.values()))
         body = Graph(self.body.name)
-        made = {i: body.add_input(self.body.inputs[i].type, self.body.inputs[i].name) for i in taken}
-        arguments = [made[self.inputs[i]] if i in self.inputs else None for i in range(len(self.body.inputs))]
+        inputs = {i: body.add_input(self.body.inputs[i].type, self.body.inputs[i].name) for i in remaining}
+        arguments = [inputs[self.inputs[i]] if i in self.inputs else None for i in range(len(self.body.inputs))]
         outputs = self._outputs()
         with use(GraphDispatcher(body)):
             body.set_outputs(_partial(self.body, arguments, [self.body.outputs[i] for i in outputs]))
-        sequences = sum(self.carries <= i < self.carries + self.sequences for i in taken)
-        operands = [self.node.operands[i] for i in taken]
-        node = _emit(self.graph, self.node, operands, body, carries=len(self.kept), sequences=sequences)
-        place = {i: node.results[k] for k, i in enumerate(outputs)}
+        sequences = sum(self.carries <= i < self.carries + self.sequences for i in remaining)
+        operands = [self.node.operands[i] for i in remaining]
+        node = _emit(self.graph, self.node, operands, body, carries=len(self.live_carries), sequences=sequences)
+        results = {i: node.results[k] for k, i in enumerate(outputs)}
         for i, value in enumerate(self.node.results):
-            new = place.get(self.stacks.get(i, i))
+            new = results.get(self.stacks.get(i, i))
             if new is not None:
                 self.graph.replace_uses(value, new)
         self.graph.erase(self.node)
 
 
 def _partial(graph: Graph, arguments: Sequence[Any], outputs: Sequence[Value]) -> list[Value]:
-    """Some outputs of a graph, by applying the nodes that they need."""
+    """Apply the nodes that some outputs of a graph need, and return these outputs."""
     needed = live_nodes(graph, outputs)
     values = dict(zip(graph.inputs, arguments, strict=True))
     for node in graph.nodes():
         if node in needed:
-            found = current().apply(node.op, [values[v] for v in node.operands], node.attrs)
-            found = found if isinstance(found, tuple) else (found,)
-            values.update(zip(node.results, found, strict=True))
+            results = current().apply(node.op, [values[v] for v in node.operands], node.attrs)
+            results = results if isinstance(results, tuple) else (results,)
+            values.update(zip(node.results, results, strict=True))
     return [values[v] for v in outputs]
 
 
 @dataclass(frozen=True)
 class OptimizeSteps:
-    """Runs passes over the step of every scan and the branches of every cond, those inside of them too.
+    """Run passes over the step of every scan and the branches of every cond, nested ones included.
 
-    Needs: what the passes need. Does: replaces the step by its optimised form. Leaves: operands and results.
+    Needs: the preconditions of the passes. Does: replaces the step by its optimized form. Leaves: operands and results.
 
         body: mul(%x, f32(1.0))   ->   body: %x
     """
@@ -207,10 +207,10 @@ class OptimizeSteps:
     costs: Costs = DEFAULT
 
     def run(self, graph: Graph) -> PassResult:
-        """Adds up what the passes count."""
+        """Add up the counts of the passes."""
         changed = 0
-        held = [(node, name) for node in graph.nodes() for name in held_graphs(node)]
-        for node, name in held:
+        nested = [(node, name) for node in graph.nodes() for name in held_graphs(node)]
+        for node, name in nested:
             inner = self.run(copy(node.attrs[name]))
             body, changed = inner.graph, changed + inner.changed
             for step in (with_costs(step, self.costs) for step in self.passes):

@@ -1,4 +1,4 @@
-"""Slices that are assigned in a state become updates of it, of which only the slice is written."""
+"""Slice assignment: rewrite assigned slices of a state as in-place updates, which write only the slice."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from graphc.passes.lifted_updates import SlicePlaces, content_before, lift_updat
 
 @dataclass(frozen=True)
 class UpdateSlices:
-    """Turns the assignment of a slice, which selects by a mask of the whole, into an update of a state.
+    """Turn the assignment of a slice, which selects by a mask of the entire state, into an update of a state.
 
-    Needs: a graph that is not differentiated any more. Does: where what is written to a state, or carried from step to
-    step of a scan, is its content with slices replaced, makes each an ``update_slice``; an update of a slice that is
-    assigned becomes one of the state; slices that make up the whole, one behind the other, are concatenated. Leaves:
-    assignments to all else, which are computed along with what reads them.
+    Needs: a graph that is not differentiated any more. Does: where the value written to a state, or carried from
+    step to step of a scan, is its content with slices replaced, makes each an ``update_slice``. An update of an
+    assigned slice becomes an update of the state; consecutive slices that cover the state are concatenated. Leaves:
+    all other assignments, which fuse with their readers.
 
         %p = pad(%u) {low=[2], high=[1]} : f32[4]
         %n = where(%mask, %p, %s) : f32[4]             ->   %n = update_slice(%s, %u) {starts=[2], steps=[1]} : f32[4]
@@ -36,12 +36,12 @@ class UpdateSlices:
     name: str = "update-slices"
 
     def run(self, graph: Graph) -> PassResult:
-        """Counts assignments and updates that were rewritten, those in steps too."""
+        """Count rewritten assignments and updates, those in steps included."""
         return _run(graph, 0)
 
 
 def _run(graph: Graph, carries: int) -> PassResult:
-    """What the pass does to a graph, or to the step of a scan with that many carries."""
+    """Run the pass on a graph, or on the step of a scan with that many carries."""
     steps = 0
     for node in graph.nodes():
         if node.op.has(Trait.LOOP):
@@ -49,74 +49,75 @@ def _run(graph: Graph, carries: int) -> PassResult:
             if inner.changed:
                 node.attrs = {**node.attrs, "body": inner.graph}
                 steps += inner.changed
-    found = sum(_update(graph, written) for written in _written(graph, carries))
-    return PassResult(DeadCodeElimination().run(graph).graph if found else graph, steps + found)
+    rewritten = sum(_update(graph, written) for written in _written(graph, carries))
+    return PassResult(DeadCodeElimination().run(graph).graph if rewritten else graph, steps + rewritten)
 
 
 class _Written(NamedTuple):
-    """A place of a graph at which a state gets its next content: an operand of a node, or an output."""
+    """A use of a graph's value as the next content of a state: an operand of a node, or an output."""
 
     state: Value
     node: Node | None
     number: int = 1
 
     def value(self, graph: Graph) -> Value:
-        """The content."""
+        """Return the next content."""
         return graph.outputs[self.number] if self.node is None else self.node.operands[self.number]
 
 
 def _written(graph: Graph, carries: int) -> list[_Written]:
-    """What is written to states, and, in the step of a scan, what carries become."""
+    """Return the writes to states and, in the step of a scan, the next values of carries."""
     states = [_Written(n.operands[0], n) for n in graph.nodes() if n.op.has(Trait.STATE_WRITE)]
     return states + [_Written(graph.inputs[i], None, i) for i in range(carries)]
 
 
 def _update(graph: Graph, written: _Written) -> int:
-    """Rewrites what leads from a state to its next content; the number of steps that changed."""
-    found = _assignments(written.value(graph), lambda v: v is written.state)
-    if not found and (last := _assignment(written.value(graph))) is not None:
+    """Rewrite the assignments between a state and its next content; return the number of rewritten nodes."""
+    assignments = _assignments(written.value(graph), lambda v: v is written.state)
+    if not assignments and (last := _assignment(written.value(graph))) is not None:
         return _join(graph, last)
-    for assignment in found:
+    for assignment in assignments:
         node = assignment.result.node
         with use(GraphDispatcher(graph, node.location)):
-            new = update_slice(assignment.old, assignment.part, **assignment.places.attrs)
+            new = update_slice(assignment.old, assignment.new, **assignment.region.attrs)
         graph.replace_uses(assignment.result, new)
-    return len(found) + lift_updates(graph, written.state, written.value(graph))
+    return len(assignments) + lift_updates(graph, written.state, written.value(graph))
 
 
 def _join(graph: Graph, assignment: _Assignment) -> int:
-    """Makes what is assigned one of the parts that a value consists of, as those of a window that was rolled."""
+    """Make an assigned slice a segment of a concatenation, as in a rolling window."""
     with use(GraphDispatcher(graph, assignment.result.node.location)):
-        new = tiled(assignment.old, assignment.part, assignment.places)
+        new = tiled(assignment.old, assignment.new, assignment.region)
     return 0 if new is None else graph.replace_uses(assignment.result, new)
 
 
 class _Assignment(NamedTuple):
-    """A value that is ``old`` with ``part`` at some places."""
+    """A value that equals ``old`` except for ``new`` in ``region``."""
 
     result: Value
-    part: Value
-    places: SlicePlaces
+    new: Value
+    region: SlicePlaces
 
     @property
     def old(self) -> Value:
-        """What is there elsewhere."""
+        """Content outside of the assigned slice."""
         return self.result.node.operands[2]
 
 
 def _assignments(value: Value, ends: Callable[[Value], bool]) -> list[_Assignment]:
-    """Those by which what ``ends`` becomes a value, those in its parts too; none where it becomes that otherwise."""
-    found: list[_Assignment] = []
-    present: Value | None = value
-    while present is not None and not ends(present):
-        assignment = _assignment(present)
+    """List the assignments that turn a value accepted by ``ends`` into ``value``, nested ones included; empty where
+    other ops do it."""
+    assignments: list[_Assignment] = []
+    current: Value | None = value
+    while current is not None and not ends(current):
+        assignment = _assignment(current)
         if assignment is None:
-            present = content_before(present)
+            current = content_before(current)
             continue
-        found.append(assignment)
-        found += _assignments(assignment.part, lambda v, a=assignment: a.places.is_slice(v, a.old))
-        present = assignment.old
-    return [] if present is None else found
+        assignments.append(assignment)
+        assignments += _assignments(assignment.new, lambda v, a=assignment: a.region.is_slice(v, a.old))
+        current = assignment.old
+    return [] if current is None else assignments
 
 
 def _assignment(value: Value) -> _Assignment | None:
@@ -126,20 +127,22 @@ def _assignment(value: Value) -> _Assignment | None:
     mask, padded, old = node.operands
     if padded.node.op is not shape.pad.op or not mask.shape == padded.shape == old.shape == value.shape:
         return None
-    part, attrs = padded.node.operands[0], padded.node.attrs
-    places = SlicePlaces(attrs["low"], tuple(gap + 1 for gap in attrs["interior"]), part.shape)
-    covered = places.inside(value.shape) and not places.is_all(value.shape) and _covers(mask.node, padded.node, places)
-    return _Assignment(value, part, places) if covered else None
+    operand, attrs = padded.node.operands[0], padded.node.attrs
+    region = SlicePlaces(attrs["low"], tuple(gap + 1 for gap in attrs["interior"]), operand.shape)
+    covered = (
+        region.inside(value.shape) and not region.covers_all(value.shape) and _covers(mask.node, padded.node, region)
+    )
+    return _Assignment(value, operand, region) if covered else None
 
 
-def _covers(mask: Node, padded: Node, places: SlicePlaces) -> bool:
-    """Whether a mask holds at these places and nowhere else."""
-    if mask.op is shape.pad.op:  # of what is padded the same way
+def _covers(mask: Node, padded: Node, region: SlicePlaces) -> bool:
+    """Check whether a mask is true exactly at these indices."""
+    if mask.op is shape.pad.op:  # Ones, padded as the assigned slice is.
         ones = mask.operands[0].node
         filled = ones.op is shape.broadcast_to.op and ones.operands[0].node.op is CONSTANT
         same = mask.attrs == padded.attrs and not mask.attrs["value"]
         return same and filled and bool(ones.operands[0].node.attrs["value"].all())
-    if mask.op is not CONSTANT or places.has_sizes:
+    if mask.op is not CONSTANT or region.has_sizes:
         return False
-    held = mask.attrs["value"]
-    return int(np.count_nonzero(held)) == places.size and bool(held[places.as_index].all())
+    selected = mask.attrs["value"]
+    return int(np.count_nonzero(selected)) == region.size and bool(selected[region.as_index].all())

@@ -1,4 +1,5 @@
-"""Complex values become pairs of real ones: behind this pass only the memory of arguments and results is complex."""
+"""Complex lowering: split complex values into pairs of real ones; only the memory of arguments and results stays
+complex."""
 
 from __future__ import annotations
 
@@ -20,75 +21,75 @@ from graphc.passes.base import PassResult, held_graphs
 
 @dataclass(frozen=True)
 class SplitComplex:
-    """Splits every complex value into its real and its imaginary part.
+    """Split every complex value into its real and its imaginary part.
 
-    Needs: a graph that will not be differentiated any more, or whose gradient is taken of real values. Does: applies
-    the rule ``complex`` of every op with complex operands or results. Leaves: complex arguments, read by view_as_real
-    or as states, and complex results and written states, made by view_as_complex. Raises UnsupportedError for an op
-    that has no such rule.
+    Needs: a graph that will not be differentiated any more, or only with respect to real values. Does: applies the
+    rule ``complex`` of every op with complex operands or results. Leaves: complex arguments, which view_as_real or
+    state reads convert, and complex results and written states, which view_as_complex builds. Raises UnsupportedError
+    for an op without such a rule.
 
         %a = exp(%x) : c64[4]           %p = view_as_real(%x) : f32[4,2]
                                  ->     %re, %im = the halves of %p; %e = exp(%re); ...
-                                        %a = view_as_complex(%e cos(%im) beside %e sin(%im)) : c64[4]
+                                        %a = view_as_complex([%e cos(%im), %e sin(%im)]) : c64[4]
     """
 
     name: str = "split-complex"
 
     def run(self, graph: Graph) -> PassResult:
-        """A new graph where some value is complex; counts the nodes that were."""
-        found = sum(_is_complex(node) for node in graph.nodes())
-        if not found and not any(v.dtype.is_complex for v in graph.inputs):
+        """Return a new graph if any value is complex; count the complex nodes."""
+        count = sum(_is_complex(node) for node in graph.nodes())
+        if not count and not any(v.dtype.is_complex for v in graph.inputs):
             return PassResult(graph, 0)
-        return PassResult(_Splitter().transform(graph), found)
+        return PassResult(_Splitter().transform(graph), count)
 
 
 def _is_complex(node: Node) -> bool:
-    """Whether a node has complex operands or results, or holds a graph with such nodes."""
+    """Check whether a node has complex operands or results, or contains a graph with such nodes."""
     if any(v.dtype.is_complex for v in (*node.operands, *node.results)):
         return True
-    held = [value for value in node.attrs.values() if isinstance(value, Graph)]
-    return any(_is_complex(inner) for graph in held for inner in graph.nodes())
+    graphs = [value for value in node.attrs.values() if isinstance(value, Graph)]
+    return any(_is_complex(inner) for inner_graph in graphs for inner in inner_graph.nodes())
 
 
 class _Splitter(Reemitter):
-    """Copies a graph, whose arguments and outputs stay; complex values are ``Complex`` or, as they come from outside,
-    values of the new graph."""
+    """Rewriter that keeps the types of arguments and outputs. Complex values are ``Complex`` or, where they come from
+    outside, values of the new graph."""
 
     def __init__(self) -> None:
         super().__init__()
         self.split: dict[Value, Complex] = {}
 
     def transform(self, graph: Graph) -> Graph:
-        """The copy."""
+        """Return the rewritten copy."""
         self.target = Graph(graph.name)
         self.target.bound, self.target.assumptions = graph.bound, graph.assumptions
         self.target.set_outputs(self.outputs(self.run(graph, [self.copy_input(v) for v in graph.inputs])))
         return self.target
 
     def outputs(self, values: Sequence[Any]) -> list[Value]:
-        """What the copy gives for what the graph does."""
+        """Convert results to outputs of the copy."""
         return [self.whole(v) for v in values]
 
     def apply(self, node: Node, operands: list[Any]) -> Sequence[Any]:
-        """Emits what a node becomes."""
+        """Emit the replacement of a node."""
         if not _is_complex(node) or node.op.has(Trait.STATE_READ):
             return self.copy_node(node, operands)
         if node.op.has(Trait.STATE_WRITE):
             self.copy_node(node, [operands[0], self.whole(operands[1])])
             return operands[1:]
-        given = [self.parts(v) for v in operands]
+        split = [self.parts(v) for v in operands]
         if held_graphs(node):
-            return self._held(node, given)
-        with use(PartsDispatcher(self.target, node.location, f"{node.results[0].name}.")) as made:
-            found = (
-                made.constant(node.attrs["value"])
+            return self._nested(node, split)
+        with use(PartsDispatcher(self.target, node.location, f"{node.results[0].name}.")) as dispatcher:
+            results = (
+                dispatcher.constant(node.attrs["value"])
                 if node.op is CONSTANT
-                else apply_to_parts(node.op, given, node.attrs)
+                else apply_to_parts(node.op, split, node.attrs)
             )
-        return found if isinstance(found, tuple) else (found,)
+        return results if isinstance(results, tuple) else (results,)
 
     def parts(self, value: Any) -> Any:
-        """A value as ops take it here: a complex one of the new graph as its parts."""
+        """Return a value in the form that real ops take: complex values of the new graph as ``Complex``."""
         if isinstance(value, Complex) or not value.dtype.is_complex:
             return value
         if value not in self.split:
@@ -97,45 +98,45 @@ class _Splitter(Reemitter):
         return self.split[value]
 
     def whole(self, value: Any) -> Value:
-        """A value of the new graph."""
+        """Return a value of the new graph, joined from its parts if it is ``Complex``."""
         if not isinstance(value, Complex):
             return value
         with use(GraphDispatcher(self.target)):
             return view_as_complex(interleaved(value))
 
-    def _held(self, node: Node, operands: list[Any]) -> Sequence[Any]:
-        """A node that applies graphs, with two operands and results for each complex one."""
+    def _nested(self, node: Node, operands: list[Any]) -> Sequence[Any]:
+        """Emit a node that applies graphs, with two operands and results for each complex one."""
         attrs = {**node.attrs, **_counts(node.attrs, operands)}
-        attrs.update({name: _OfParts().transform(node.attrs[name]) for name in held_graphs(node)})
+        attrs.update({name: _RealSplitter().transform(node.attrs[name]) for name in held_graphs(node)})
         results = iter(emit(self.target, node.op, _flat(operands), attrs, node.location, node.results[0].name))
         return [Complex(next(results), next(results)) if r.dtype.is_complex else next(results) for r in node.results]
 
 
-class _OfParts(_Splitter):
-    """Copies a graph whose complex arguments and outputs become two each."""
+class _RealSplitter(_Splitter):
+    """Rewriter whose complex arguments and outputs become two each."""
 
     def outputs(self, values: Sequence[Any]) -> list[Value]:
-        """Complex values as two each."""
+        """Split complex outputs into two each."""
         return _flat(values)
 
     def copy_input(self, value: Value) -> Any:
-        """The argument, or two."""
+        """Copy the argument; a complex one becomes two."""
         if not value.dtype.is_complex:
             return super().copy_input(value)
         type = TensorType(value.dtype.real, value.shape)
-        return Complex(*(self.target.add_input(type, f"{value.name}.{part}") for part in ("re", "im")))
+        return Complex(*(self.target.add_input(type, f"{value.name}.{suffix}") for suffix in ("re", "im")))
 
 
 def _flat(values: Sequence[Any]) -> list[Value]:
-    """Complex values as two each."""
-    return [part for v in values for part in ((v.real, v.imag) if isinstance(v, Complex) else (v,))]
+    """Flatten complex values into two each."""
+    return [component for v in values for component in ((v.real, v.imag) if isinstance(v, Complex) else (v,))]
 
 
 def _counts(attrs: Attrs, operands: Sequence[Any]) -> Attrs:
-    """How many operands are carries and sequences, when complex ones are two each."""
-    found, start = {}, 0
+    """Count the carries and sequences among the operands, when complex ones are two each."""
+    counts, start = {}, 0
     for name in ("carries", "sequences"):
         if name in attrs:
             stop = start + attrs[name]
-            found[name], start = len(_flat(operands[start:stop])), stop
-    return found
+            counts[name], start = len(_flat(operands[start:stop])), stop
+    return counts

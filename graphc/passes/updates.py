@@ -1,4 +1,5 @@
-"""Updates: values that are another value with some elements replaced, and what a state holds one after the other."""
+"""Update chains: values that equal another value with some elements replaced, and the successive contents of a
+state."""
 
 from __future__ import annotations
 
@@ -12,9 +13,9 @@ from graphc.passes.operand_access import domain_axes, is_virtual, operand_reads,
 
 
 def contents_of(value: Value, state: Value) -> list[list[Value]]:
-    """What a state holds one after the other until it holds ``value``, the newest content first, each by all its names
-    (under other shapes), the last of which is the one that is computed; the last content is ``state``. Empty where
-    ``value`` is not the state with elements replaced."""
+    """Return the successive contents of a state until it holds ``value``, newest first. Each content is a list of its
+    aliases under other shapes, the computed one last; the last content is ``state``. Empty where ``value`` is not the
+    state with elements replaced."""
     contents: list[list[Value]] = [[]]
     present: Value | None = value
     while present is not None:
@@ -29,14 +30,14 @@ def contents_of(value: Value, state: Value) -> list[list[Value]]:
 
 
 def stored_content(write: Node) -> Value:
-    """What has to lie in memory for a state write: the value that is written, or, where that is an update of the state,
-    what was computed of it, under whatever shape."""
+    """Return the value to store for a state write: the written value or, for an update of the state, its computed
+    alias."""
     contents = contents_of(write.operands[1], write.operands[0])
     return contents[0][-1] if len(contents) > 1 else written_value(write.operands[1])
 
 
 def updated(value: Value) -> Value | None:
-    """The operand of which some elements are replaced in a value; a scan does so where each of its steps does."""
+    """Return the operand of which a value replaces some elements; a scan does so where each of its steps does."""
     node = value.node
     if node.op.updates is not None:
         return node.operands[node.op.updates]
@@ -48,7 +49,7 @@ def updated(value: Value) -> Value | None:
 
 
 def unmoved(value: Value) -> Value | None:
-    """The operand of a view whose elements are those of the view in the same order."""
+    """Return the operand of a view if it has the same elements in the same order."""
     node = value.node
     if not is_virtual(node) or node.op is CONSTANT:
         return None
@@ -59,12 +60,14 @@ def unmoved(value: Value) -> Value | None:
     source = reads[0].value
     if source.dtype is not value.dtype or source.type.size != value.type.size:
         return None
-    at, place = (flatten(i, row_major_strides(v.shape)) for i, v in ((reads[0].index, source), (here, value)))
-    return source if at == place else None
+    source_offset, view_offset = (
+        flatten(i, row_major_strides(v.shape)) for i, v in ((reads[0].index, source), (here, value))
+    )
+    return source if source_offset == view_offset else None
 
 
 def lying(value: Value, placed: Container[Value]) -> Value | None:
-    """The value itself where it lies in memory, or what does so and has its elements in the same order."""
+    """Return the value itself where it is in memory, or the stored value with its elements in the same order."""
     present: Value | None = value
     while present is not None and present not in placed:
         present = unmoved(present)

@@ -1,4 +1,4 @@
-"""Winograd: convolutions by 3x3 kernels become matrix products of transformed tiles."""
+"""Winograd: turn convolutions with 3x3 kernels into matrix products of transformed tiles."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _TILES, _KERNEL = (2, 4), 3
 
 @dataclass(frozen=True)
 class Winograd:
-    """Computes convolutions with 4 multiplications where the direct sum takes 9, by the transforms of ops.winograd.
+    """Compute convolutions with 4 multiplications where the direct sum takes 9, by the transforms of ops.winograd.
 
-    Needs: canonical form with padding as nodes of its own, after folding of constants. Does: a 3x3 convolution with
-    stride and groups of 1 becomes transform, product, transform where the estimate says that this is faster; constant
-    weights are transformed at once. A dilated one is a plain one of each image that every dilation-th row and column
-    make up. GRAPHC_WINOGRAD=off and strict order leave all as they are. Leaves: results that differ from the direct sum
-    by rounding, about as much again as that itself does; what is infinite or NaN makes NaN of all tiles that read it.
+    Needs: canonical form with padding in nodes of its own, after constant folding. Does: turns a 3x3 convolution with
+    stride and groups of 1 into transform, product, transform where the estimate is lower; constant weights are
+    transformed at compile time. A dilated convolution is a dense one of each image that every dilation-th row and
+    column form. GRAPHC_WINOGRAD=off and strict order disable the pass. Leaves: results that differ from the direct sum
+    by about its own rounding error; an infinite or NaN element makes NaN of all tiles that read it.
 
         %y = conv(%x, %w) : f32[1,64,8,8]    ->    %v = winograd_input(%x) {...} : f32[36,4,64]
                                                    %m = matmul(%v, %u) : f32[36,4,64]
@@ -44,7 +44,7 @@ class Winograd:
     costs: Costs = DEFAULT
 
     def run(self, graph: Graph) -> PassResult:
-        """Changes the graph in place; counts convolutions."""
+        """Change the graph in place; count convolutions."""
         if not config.read().winograd or self.costs.strict_order:
             return PassResult(graph, 0)
         reasons: list[str] = []
@@ -54,7 +54,7 @@ class Winograd:
 
 
 def _convolution(costs: RewriteCosts, reasons: list[str], graph: Graph, node: Node) -> Value | None:
-    """conv(x, constant) -> its tiles times transformed weights, transformed back."""
+    """Rewrite conv(x, weight) as a product of transformed tiles and weights, transformed back."""
     x, weight = node.operands
     plain = all(v == 1 for v in (*node.attrs["stride"], node.attrs["groups"]))
     padded = any(map(any, node.attrs["padding"]))
@@ -69,10 +69,10 @@ def _convolution(costs: RewriteCosts, reasons: list[str], graph: Graph, node: No
         return None
     constant = weight.node.op is CONSTANT
     price = costs.winograd_weight if is_call_invariant(weight) else costs.winograd_live_weight
-    work = {tile: _turned(node, tile, dilation, price, costs) for tile in tiles}
+    work = {tile: _transformed_work(node, tile, dilation, price, costs) for tile in tiles}
     tile = min(tiles, key=work.__getitem__)
-    places = hint(x.shape[0] * prod(node.result.shape[2:]))
-    direct = _KERNEL**2 * x.shape[1] * node.result.shape[1] * (places + costs.winograd_weight)
+    positions = hint(x.shape[0] * prod(node.result.shape[2:]))
+    direct = _KERNEL**2 * x.shape[1] * node.result.shape[1] * (positions + costs.winograd_weight)
     if work[tile] * costs.winograd_advantage > direct:
         return None
     reasons.append(
@@ -82,8 +82,8 @@ def _convolution(costs: RewriteCosts, reasons: list[str], graph: Graph, node: No
         spare, image = _spare(node, tile, dilation, costs), _whole_tiles(x, _missing(node, tile, dilation))
         tiles = winograd_input(image, tile=tile, kernel=_KERNEL, spare=spare, dilation=dilation)
         if constant:
-            turned = transform_weights(np.asarray(weight.node.attrs["value"]), tile)
-            (factors,) = emit(graph, CONSTANT, (), {"value": turned}, node.location)
+            transformed = transform_weights(np.asarray(weight.node.attrs["value"]), tile)
+            (factors,) = emit(graph, CONSTANT, (), {"value": transformed}, node.location)
         else:
             factors = winograd_weight(weight, tile=tile)
         products = matmul(tiles, factors)
@@ -91,7 +91,8 @@ def _convolution(costs: RewriteCosts, reasons: list[str], graph: Graph, node: No
 
 
 def _covers(node: Node, tile: int, dilation: int) -> bool:
-    """Whether tiles cover the result whatever the size of an image is, by as many rows and columns more for all."""
+    """Check whether tiles cover the result for any image size, with the same number of extra rows and columns for
+    all."""
     if not any(map(is_size, (*node.operands[1].shape, *node.result.shape[1:]))):
         return True
     if dilation > 1 or any(map(is_size, (*node.operands[1].shape, node.result.shape[1]))):
@@ -102,21 +103,21 @@ def _covers(node: Node, tile: int, dilation: int) -> bool:
 
 
 def _missing(node: Node, tile: int, dilation: int) -> list[int]:
-    """How many rows and columns more make whole tiles of the result."""
+    """Return how many more rows and columns complete the tiles of the result."""
     return [-s % (tile * dilation) for s in node.result.shape[2:]]
 
 
 def _spare(node: Node, tile: int, dilation: int, costs: RewriteCosts) -> int:
-    """One tile more where the parts of a transformed tile would lie a multiple of a page apart, and so in one set of a
-    cache."""
+    """Return 1 where the components of a transformed tile would be a multiple of a page apart, in one set of a cache;
+    an extra tile prevents that."""
     result = node.result
     tiles = hint(tiles_of(result.shape, tile, dilation))
     channels = (node.operands[0].shape[1], result.shape[1])
     return int(any(tiles * n * result.dtype.itemsize % costs.winograd_page_bytes == 0 for n in channels))
 
 
-def _turned(node: Node, tile: int, dilation: int, price: int, costs: RewriteCosts) -> int:
-    """Multiply-adds, with transforms and the reading of weights (``price`` for each) counted as such."""
+def _transformed_work(node: Node, tile: int, dilation: int, price: int, costs: RewriteCosts) -> int:
+    """Estimate the work as multiply-adds; transforms and the reading of weights (``price`` for each) count as such."""
     channels, result = node.operands[0].shape[1], node.result.shape
     tiles = hint(tiles_of(result, tile, dilation))
     weights = channels * result[1] * (tiles + price)
@@ -124,7 +125,7 @@ def _turned(node: Node, tile: int, dilation: int, price: int, costs: RewriteCost
 
 
 def _whole_tiles(x: Value, missing: Sequence[int]) -> Value:
-    """The image with zeros after the last rows and columns, so that tiles cover it; one padding instead of two."""
+    """Pad the image after its last rows and columns so that tiles cover it; merge this with an existing padding."""
     if not any(missing):
         return x
     low, high, source = (0, 0, 0, 0), (0, 0, *missing), x

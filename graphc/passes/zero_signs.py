@@ -1,4 +1,4 @@
-"""Signs of zeros: where nobody can see whether a value is 0 or -0."""
+"""Signs of zeros: prove that no reader can tell 0 from -0 in a value."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from graphc.ops import elementwise as e
 from graphc.ops import shape
 
 LONGEST_SEARCH = 32
-"""Nodes that are looked at before the sign counts as seen; what a norm or a softmax hides, it hides in fewer."""
+"""Nodes to visit before the sign counts as observable; the readers of a norm or a softmax need fewer."""
 
 
 def is_unseen(graph: Graph, value: Value) -> bool:
-    """True when no output of the graph, and nothing that the graph writes, depends on the signs of zeros in a value."""
+    """Check that no output of the graph and no write depends on the signs of zeros in a value."""
     outputs = {id(out) for out in graph.outputs}
-    waiting, seen = [value], {id(value)}
-    while waiting:
-        present = waiting.pop()
-        if id(present) in outputs or len(seen) > LONGEST_SEARCH:
+    worklist, visited = [value], {id(value)}
+    while worklist:
+        present = worklist.pop()
+        if id(present) in outputs or len(visited) > LONGEST_SEARCH:
             return False
         for node, number in graph.uses(present):
-            shown = node.op.sign_of_zero(number)
-            if shown is ZeroSign.HIDDEN or _takes_no_zero(node, number):
+            effect = node.op.sign_of_zero(number)
+            if effect is ZeroSign.HIDDEN or _takes_no_zero(node, number):
                 continue
-            if shown is ZeroSign.SEEN:
+            if effect is ZeroSign.SEEN:
                 return False
-            waiting += [v for v in node.results if id(v) not in seen]
-            seen.update(id(v) for v in node.results)
+            worklist += [v for v in node.results if id(v) not in visited]
+            visited.update(id(v) for v in node.results)
     return True
 
 
 def _takes_no_zero(node: Node, number: int) -> bool:
-    """True for the operand of a selection that is taken only where it is more or less than 0, as a ReLU's is."""
+    """Check for the operand of a selection chosen only where it is nonzero, as in a ReLU."""
     if node.op is not e.where.op or number == 0:
         return False
     test, chosen = node.operands[0].node, node.operands[number]
@@ -43,7 +43,7 @@ def _takes_no_zero(node: Node, number: int) -> bool:
 
 
 def _holds(test: Node, zero: float) -> bool:
-    """What a test says of a zero and 0."""
+    """Evaluate a comparison of a zero with 0."""
     x, y = (np.array(v, test.operands[0].dtype.numpy) for v in (zero, 0))
     return bool(test.op.evaluate((x, y), test.attrs)[0])
 

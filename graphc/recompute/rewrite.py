@@ -1,4 +1,4 @@
-"""Recomputation: some values are not kept for what reads them late, but computed a second time right before."""
+"""Recomputation: compute some values a second time right before late readers, instead of storing them."""
 
 from __future__ import annotations
 
@@ -14,77 +14,77 @@ from graphc.ops.checkpoint import later
 
 def recompute(
     graph: Graph,
-    place: Mapping[Node, int],
+    order: Mapping[Node, int],
     until: int,
     again: Collection[Node],
     is_stored: Callable[[Value], bool],
-    kept: Collection[Value] = (),
+    stored: Collection[Value] = (),
 ) -> Graph:
-    """A new graph in which the nodes ``again`` exist twice: as they were for nodes with a place up to ``until``, and
-    once more for those that come later, each right before its first reader.
+    """Return a new graph in which the nodes ``again`` exist twice: once for nodes with a position up to ``until``, and
+    once more for later nodes, each right before its first reader.
 
-    ``place`` says when each node runs, and ``is_stored`` which values lie in memory then; values in ``kept`` are read
-    where they are, even if their nodes are in ``again`` for others. What the second ones read
-    goes through ``later``, so nothing merges them with the first. Nodes that nothing reads any more stay in the graph.
+    ``order`` is the position at which each node runs, and ``is_stored`` tells which values are in memory then. Values
+    in ``kept`` are read from memory, even if their nodes are in ``again`` for others. Operands of the second copies go
+    through ``later``, so that no pass merges them with the first. Nodes that nothing reads any more stay in the graph.
     """
-    return _Rewriter(place, until, frozenset(again), is_stored, frozenset(kept)).transform(graph)
+    return _Rewriter(order, until, frozenset(again), is_stored, frozenset(stored)).transform(graph)
 
 
 class _Rewriter(Reemitter):
     def __init__(
         self,
-        place: Mapping[Node, int],
+        order: Mapping[Node, int],
         until: int,
         again: frozenset[Node],
         is_stored: Callable[[Value], bool],
-        kept: frozenset[Value],
+        stored: frozenset[Value],
     ):
         super().__init__()
-        self.place, self.until, self.again, self.is_stored, self.kept = place, until, again, is_stored, kept
+        self.order, self.until, self.again, self.is_stored, self.stored = order, until, again, is_stored, stored
         self.copies: dict[Value, Value] = {}
-        """Values that exist twice, and the second ones."""
-        self.held: dict[tuple[Value, Value], Value] = {}
+        """Second copy of each value that exists twice."""
+        self.delayed: dict[tuple[Value, Value], Value] = {}
         self.anchors: list[tuple[int, int, Value]] = []
-        """(place, number, value) of what lies in memory and exists by now, in this order."""
+        """(position, number, value) of values in memory that exist so far, in this order."""
 
     def run(self, graph: Graph, arguments: Sequence[Any]) -> tuple[Any, ...]:
-        """The outputs, after all nodes in order."""
+        """Return the outputs, after all nodes in order."""
         self.values: dict[Value, Any] = dict(zip(graph.inputs, arguments, strict=True))
         for node in graph.nodes():
             late = node not in self.again and self._is_late(node)
-            operands = [self._seen_late(v, node) if late else self.values[v] for v in node.operands]
+            operands = [self._late_operand(v, node) if late else self.values[v] for v in node.operands]
             results = self.copy_node(node, operands)
             for old, new in zip(node.results, results, strict=True):
                 self.values[old] = new
                 if self.is_stored(old):
-                    insort(self.anchors, (self.place[node], len(self.anchors), new), key=lambda entry: entry[:2])
+                    insort(self.anchors, (self.order[node], len(self.anchors), new), key=lambda entry: entry[:2])
         return tuple(self.values[v] for v in graph.outputs)
 
     def _is_late(self, node: Node) -> bool:
-        return self.place.get(node, -1) > self.until
+        return self.order.get(node, -1) > self.until
 
-    def _seen_late(self, value: Value, reader: Node) -> Value:
-        """What a late node reads in the place of a value."""
-        if not self._is_again(value):
+    def _late_operand(self, value: Value, reader: Node) -> Value:
+        """Return the value to use instead in a late node."""
+        if not self._is_recomputed(value):
             return self.values[value]
         if value not in self.copies:
             self._copy(value.node, self._anchor(reader))
         return self.copies[value]
 
-    def _is_again(self, value: Value) -> bool:
-        return value.node in self.again and value not in self.kept
+    def _is_recomputed(self, value: Value) -> bool:
+        return value.node in self.again and value not in self.stored
 
     def _anchor(self, reader: Node) -> Value | None:
-        """The last value in memory that is there before the reader's group runs."""
-        at = bisect_left(self.anchors, (self.place[reader], -1), key=lambda entry: entry[:2])
-        return self.anchors[at - 1][2] if at else None
+        """Return the last value in memory that exists before the reader's group runs."""
+        index = bisect_left(self.anchors, (self.order[reader], -1), key=lambda entry: entry[:2])
+        return self.anchors[index - 1][2] if index else None
 
     def _copy(self, root: Node, anchor: Value | None) -> None:
-        """A second computation of a node and of those that it needs, once ``anchor`` is known."""
+        """Compute a node and its operands a second time, once ``anchor`` exists."""
         stack = [root]
         while stack:
             node = stack[-1]
-            missing = [v.node for v in node.operands if self._is_again(v) and v not in self.copies]
+            missing = [v.node for v in node.operands if self._is_recomputed(v) and v not in self.copies]
             if missing:
                 stack += missing
                 continue
@@ -95,29 +95,29 @@ class _Rewriter(Reemitter):
             self.copies.update(zip(node.results, results, strict=True))
 
     def _operands(self, node: Node, anchor: Value | None) -> list[Value]:
-        found = []
-        waits = any(map(self._is_again, node.operands)) or anchor is None
+        operands = []
+        waits = any(map(self._is_recomputed, node.operands)) or anchor is None
         for value in node.operands:
-            if self._is_again(value):
-                found.append(self.copies[value])
+            if self._is_recomputed(value):
+                operands.append(self.copies[value])
             elif value.node.op is CONSTANT or anchor is None or input_class(value) in ("param", "weight"):
-                found.append(self.values[value])
+                operands.append(self.values[value])
             else:
                 waits = True
-                found.append(self._held(value, anchor))
-        if not waits and (places := [i for i, v in enumerate(node.operands) if v.node.op is INPUT]):
+                operands.append(self._delayed(value, anchor))
+        if not waits and (inputs := [i for i, v in enumerate(node.operands) if v.node.op is INPUT]):
             assert anchor is not None
-            found[places[0]] = self._held(node.operands[places[0]], anchor)
-        return found
+            operands[inputs[0]] = self._delayed(node.operands[inputs[0]], anchor)
+        return operands
 
-    def _held(self, value: Value, anchor: Value) -> Value:
+    def _delayed(self, value: Value, anchor: Value) -> Value:
         key = value, anchor
-        if key not in self.held:
+        if key not in self.delayed:
             here = self.values[value]
-            self.held[key] = emit(self.target, later.op, (here, anchor), {}, value.node.location, f"{value.name}.kept")[
-                0
-            ]
-        return self.held[key]
+            self.delayed[key] = emit(
+                self.target, later.op, (here, anchor), {}, value.node.location, f"{value.name}.kept"
+            )[0]
+        return self.delayed[key]
 
 
 def _name(node: Node) -> str:

@@ -182,9 +182,9 @@ def test_what_is_no_pass_and_an_unknown_place_are_refused_at_once(net: nn.Sequen
         def run(self, graph: Graph) -> PassResult:
             return PassResult(graph, 0)
 
-    with pytest.raises(ArgumentError, match="is no pass"):
+    with pytest.raises(ArgumentError, match="is not a pass"):
         gc.compile(net, passes=[Plain()])
-    with pytest.raises(ArgumentError, match="pass scaled runs after 'nothing', which is no pass"):
+    with pytest.raises(ArgumentError, match="pass scaled runs after 'nothing', which is not a pass of the pipeline"):
         gc.compile(net, passes=[Scaled(after="nothing")])
 
 

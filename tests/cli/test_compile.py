@@ -227,8 +227,8 @@ def test_passes_of_a_user_go_over_the_graph(passes: Path, tmp_path: Path, graphc
 @pytest.mark.parametrize(
     ("name", "code", "message"),
     [
-        ("value", console.USAGE, "--passes: 3 is no pass"),
-        ("unknown", console.USAGE, "runs after 'fold_batch_norm', which is no pass"),
+        ("value", console.USAGE, "--passes: 3 is not a pass"),
+        ("unknown", console.USAGE, "runs after 'fold_batch_norm', which is not a pass of the pipeline"),
         ("Missing", console.USAGE, "has no 'Missing'"),
         ("Fails", console.COMPILE, "ZeroDivisionError"),
     ],

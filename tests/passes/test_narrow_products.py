@@ -233,7 +233,7 @@ def test_a_first_step_is_near():
 def test_other_precisions_do_not_train(precision: str):
     model = nn.Linear(4, 4)
     optimizer = gc.optim.SGD(model.parameters(), 0.1)
-    with pytest.raises(ArgumentError, match="for weights that stay as they are"):
+    with pytest.raises(ArgumentError, match="does not support training"):
         gc.compile_step(model, F.mse_loss, optimizer, precision=precision)
 
     @gc.compile(precision=precision)
@@ -243,7 +243,7 @@ def test_other_precisions_do_not_train(precision: str):
         optimizer.step()
         return loss
 
-    with pytest.raises(ArgumentError, match="for weights that stay as they are"):
+    with pytest.raises(ArgumentError, match="does not support training"):
         train(gc.ones(2, 4))
 
 

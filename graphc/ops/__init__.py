@@ -1,1 +1,1 @@
-"""The ops, one definition each, and the door through which every application goes."""
+"""Op definitions, and the dispatcher through which every application of an op goes."""

@@ -1,4 +1,4 @@
-"""Reverse-mode autodiff of a graph: the same graph with gradients appended, and its split into forward and backward."""
+"""Reverse-mode autodiff of a graph: append gradients to the graph, and split it into forward and backward."""
 
 from __future__ import annotations
 
@@ -19,23 +19,22 @@ from graphc.ops.shape import broadcast_to, zeros_like
 from graphc.ops.state import stop_gradient, untracked
 
 Seed = Callable[[Graph, Value], Value]
-"""``seed(graph, output)`` makes the gradient of an output in a graph."""
+"""``seed(graph, output)`` emits the gradient of an output into a graph."""
 
 
 def vjp_graph(
     graph: Graph, wrt: Sequence[Value], outputs: Sequence[int] | None = None, unit: bool | Seed = False
 ) -> Graph:
-    """A new graph that computes what ``graph`` does and the gradients of its outputs with respect to ``wrt``.
+    """Return a new graph that computes the outputs of ``graph`` and their gradients with respect to ``wrt``.
 
-    Inputs: those of ``graph``, then one gradient per chosen output, of its type, named ``grad.<output>``. With ``unit``
-    there are no such inputs: the only chosen output has one element and its gradient is the constant 1, or what
-    ``unit(the new graph, the output)`` makes there.
-    Outputs: those of ``graph``, then the gradients in the order of ``wrt``, named ``grad.<path or name>``. A value on
-    which no chosen output depends has gradient zeros.
+    Inputs: the inputs of ``graph``, then one gradient per chosen output, of its type, named ``grad.<output>``. With
+    ``unit`` there are no gradient inputs: the only chosen output has one element, and its gradient is the constant 1 or
+    the result of ``unit(the new graph, the output)``. Outputs: the outputs of ``graph``, then the gradients in the
+    order of ``wrt``, named ``grad.<path or name>``. A value that affects no chosen output has gradient zeros.
 
-    ``outputs`` are positions in ``graph.outputs``; None chooses every floating-point output. Nodes of the backward part
-    carry the location of the forward node they belong to. The result can be differentiated again.
-    Raises GradientError for values that have no gradient (integers) and for ops without a gradient rule.
+    ``outputs`` are positions in ``graph.outputs``; None chooses every floating-point output. Backward nodes carry the
+    location of their forward node. The result can be differentiated again. Raises GradientError for values without a
+    gradient (integers) and for ops without a gradient rule.
     """
     chosen = _choose(graph, outputs)
     for value in (*wrt, *(graph.outputs[i] for i in chosen)):
@@ -50,57 +49,57 @@ def vjp_graph(
 
 
 def pullback_graph(graph: Graph, wrt: Sequence[int], outputs: Sequence[int]) -> tuple[Graph, list[int]]:
-    """The gradients of some outputs with respect to some inputs, by position, as a graph of their own, and for which of
-    ``wrt``, by number, it has one: no output depends on the others.
+    """Return a separate graph with the gradients of some outputs with respect to some inputs, by position.
 
-    Inputs: those of ``graph``, all of class input, then one gradient per chosen output. Outputs: the gradients in the
-    order of ``wrt``. What ``graph`` writes is not written. Raises what ``vjp_graph`` raises.
+    Inputs: the inputs of ``graph``, all of class input, then one gradient per chosen output. Outputs: the gradients in
+    the order of ``wrt``. Writes of ``graph`` are left out. Also returns the indices into ``wrt`` that have a gradient;
+    no output depends on the others. Raises the errors of ``vjp_graph``.
     """
     values = [graph.inputs[i] for i in wrt]
     reverse = _Reverse(graph, values)
     for i in outputs:
         reverse.seed(graph.outputs[i], None)
     reverse.run()
-    found = [number for number, value in enumerate(values) if value in reverse.adjoints]
-    gradients = [reverse.adjoints[values[number]] for number in found]
-    part = _Part(f"{graph.name}.grad", live_nodes(reverse.target, gradients))
+    dependent = [position for position, value in enumerate(values) if value in reverse.adjoints]
+    gradients = [reverse.adjoints[values[position]] for position in dependent]
+    copier = _SubgraphCopier(f"{graph.name}.grad", live_nodes(reverse.target, gradients))
     for value in reverse.target.inputs:
-        part.add_input(value, plain=True)
-    part.copy(reverse.target, gradients)
-    return part.target, found
+        copier.add_input(value, plain=True)
+    copier.copy(reverse.target, gradients)
+    return copier.target, dependent
 
 
 def pushforward_graph(graph: Graph, moving: Sequence[int]) -> tuple[Graph, list[int]]:
-    """The tangents of the outputs that follow from those of some inputs, by position, as a graph of their own, and for
-    which outputs, by position, it has one: the others do not depend on these inputs.
+    """Return a separate graph with the tangents of the outputs that follow from tangents of some inputs.
 
-    Inputs: those of ``graph``, all of class input, then one tangent per input in ``moving``. What ``graph`` writes is
-    not written. The gradient of ``w J t`` with respect to w is ``J t``: it is the pullback of the pullback, which is
-    linear in w, so that nothing is left of w. Raises what ``vjp_graph`` raises.
+    Inputs: the inputs of ``graph``, all of class input, then one tangent per input in ``moving``. Writes of ``graph``
+    are left out. Also returns the positions of the outputs that have a tangent; the others do not depend on these
+    inputs. The gradient of ``w J t`` with respect to w is ``J t``: the pullback of the pullback, which is linear in w,
+    so w disappears. Raises the errors of ``vjp_graph``.
     """
     floats = [i for i, v in enumerate(graph.outputs) if v.dtype.is_differentiable]
-    pulled, found = pullback_graph(graph, moving, floats)
+    pulled, dependent = pullback_graph(graph, moving, floats)
     first = len(graph.inputs)
     weights = list(range(first, first + len(floats)))
-    pushed, reached = pullback_graph(pulled, weights, list(range(len(found))))
-    part = _Part(f"{graph.name}.tangents", live_nodes(pushed, pushed.outputs))
+    pushed, reached = pullback_graph(pulled, weights, list(range(len(dependent))))
+    copier = _SubgraphCopier(f"{graph.name}.tangents", live_nodes(pushed, pushed.outputs))
     for value in pushed.inputs[:first]:
-        part.add_input(value, plain=True)
-    with use(GraphDispatcher(part.target)):
-        part.values.update((value, zeros_like(value)) for value in pushed.inputs[first : first + len(floats)])
-    tangents = dict(zip(found, pushed.inputs[first + len(floats) :], strict=True))
+        copier.add_input(value, plain=True)
+    with use(GraphDispatcher(copier.target)):
+        copier.values.update((value, zeros_like(value)) for value in pushed.inputs[first : first + len(floats)])
+    tangents = dict(zip(dependent, pushed.inputs[first + len(floats) :], strict=True))
     for number, i in enumerate(moving):
         if number in tangents:
-            part.add_input(tangents[number], plain=True)
+            copier.add_input(tangents[number], plain=True)
         else:
-            part.target.add_input(graph.inputs[i].type, f"tangent.{i}")
-    part.copy(pushed, pushed.outputs)
-    return part.target, [floats[k] for k in reached]
+            copier.target.add_input(graph.inputs[i].type, f"tangent.{i}")
+    copier.copy(pushed, pushed.outputs)
+    return copier.target, [floats[k] for k in reached]
 
 
 def read_before_written(graph: Graph, joint: Graph) -> list[int]:
-    """The inputs, by position, that ``graph`` writes and of which the gradients of ``joint``, its ``vjp_graph``, need
-    what they held before."""
+    """Return the positions of inputs that ``graph`` writes although gradients of ``joint``, its ``vjp_graph``, read
+    their previous content."""
     written = {n.operands[0] for n in graph.nodes() if n.op.has(Trait.STATE_WRITE)}
     if not written:
         return []
@@ -109,7 +108,7 @@ def read_before_written(graph: Graph, joint: Graph) -> list[int]:
 
 
 def stops_gradient(node: Node) -> bool:
-    """Whether no gradient flows through a node that only hands its operand on."""
+    """Check whether a node passes its operand on but stops the gradient."""
     return node.op in (stop_gradient.op, untracked.op)
 
 
@@ -123,19 +122,19 @@ def _choose(graph: Graph, outputs: Sequence[int] | None) -> list[int]:
 
 
 def complex_loss(value: Any) -> GradientError:
-    """The error for a complex output whose gradient is not given."""
+    """Build the error for a complex output without an explicit gradient."""
     return GradientError(
         f"a gradient can be implied only for a real output, this one is {value.dtype.name}",
-        remedy="backward(gradient), or a real loss, such as x.abs().sum()",
+        remedy="call backward(gradient), or use a real loss, such as x.abs().sum()",
     )
 
 
 def _unit_gradient(target: Graph, graph: Graph, chosen: Sequence[int], unit: bool | Seed) -> Value:
     value = graph.outputs[chosen[0]]
     if len(chosen) != 1 or value.type.size != 1:
-        shown = ", ".join(str(graph.outputs[i].type) for i in chosen)
+        types = ", ".join(str(graph.outputs[i].type) for i in chosen)
         raise GradientError(
-            f"grad can be implicitly created only for scalar outputs, got {shown}",
+            f"grad can be implicitly created only for scalar outputs, got {types}",
             remedy="reduce the output to one number, e.g. with sum() or mean()",
         )
     if value.dtype.is_complex:
@@ -148,7 +147,7 @@ def _unit_gradient(target: Graph, graph: Graph, chosen: Sequence[int], unit: boo
 
 
 class _Reverse:
-    """Walks the nodes of a graph backwards and emits their gradient rules behind a copy of the graph."""
+    """Reverse pass over the nodes of a graph, which emits their gradient rules after a copy of the graph."""
 
     def __init__(self, graph: Graph, wrt: Sequence[Value]):
         copier = Reemitter()
@@ -160,20 +159,20 @@ class _Reverse:
         self.active = _depending(graph, wrt)
 
     def seed(self, output: Value, gradient: Value | None) -> None:
-        """Starts from an output of the old graph; ``None`` adds an input for its gradient."""
+        """Start from an output of the old graph; ``None`` adds an input for its gradient."""
         if gradient is None:
             gradient = self.target.add_input(output.type, f"grad.{output.name}")
         self.accumulate(output, gradient, GraphDispatcher(self.target, prefix=f"grad.{output.name}."))
 
     def accumulate(self, value: Value, gradient: Value, dispatcher: GraphDispatcher) -> None:
-        """Adds a gradient of an old value, which may have the shape of something the value was broadcast to."""
+        """Add a gradient of an old value, summed to its shape where the value was broadcast."""
         with use(dispatcher):
             gradient = sum_to(gradient, value.shape)
-            known = self.adjoints.get(value)
-            self.adjoints[value] = gradient if known is None else add(known, gradient)
+            total = self.adjoints.get(value)
+            self.adjoints[value] = gradient if total is None else add(total, gradient)
 
     def run(self) -> None:
-        """Every node that wrt and a chosen output have between them, last first."""
+        """Visit all nodes between wrt and a chosen output, last first."""
         for node in reversed(self.graph.nodes()):
             gradients = tuple(self.adjoints.get(r) if r in self.active else None for r in node.results)
             if any(g is not None for g in gradients) and any(v in self.active for v in node.operands):
@@ -184,7 +183,7 @@ class _Reverse:
                     raise
 
     def step(self, node: Node, gradients: tuple[Value | None, ...]) -> None:
-        """Emits the gradient rule of one node and adds what it gives to its operands."""
+        """Emit the gradient rule of one node and add its results to the gradients of the operands."""
         single = len(gradients) == 1
         g: Any = gradients[0] if single else gradients
         results = tuple(self.copies[r] for r in node.results)
@@ -195,7 +194,7 @@ class _Reverse:
                 self.accumulate(operand, gradient, dispatcher)
 
     def _apply_rules(self, node: Node, arguments: tuple[Any, ...], dispatcher: GraphDispatcher) -> list[Any]:
-        rules, wanted = node.op.vjp, [v in self.active for v in node.operands]
+        rules, needed = node.op.vjp, [v in self.active for v in node.operands]
         if rules is None:
             raise GradientError(
                 f"{node.op.name} has no gradient rule (%{node.results[0].name}: {node.results[0].type})",
@@ -203,15 +202,15 @@ class _Reverse:
             )
         with use(dispatcher):
             if callable(rules):
-                found = rules(*arguments, **node.attrs)
-                return [g if w else None for g, w in zip(found, wanted, strict=True)]
+                gradients = rules(*arguments, **node.attrs)
+                return [g if w else None for g, w in zip(gradients, needed, strict=True)]
             return [
                 rule(*arguments, **node.attrs) if w and rule is not None else None
-                for rule, w in zip(rules, wanted, strict=True)
+                for rule, w in zip(rules, needed, strict=True)
             ]
 
     def gradients(self) -> list[Value]:
-        """The gradient of each wrt, named after it."""
+        """Return the gradient of each wrt, named after it."""
         named: set[Value] = set(self.target.outputs)
         result = []
         for value in self.wrt:
@@ -228,7 +227,8 @@ class _Reverse:
 
 
 def _depending(graph: Graph, wrt: Sequence[Value]) -> set[Value]:
-    """Floating-point values that depend on ``wrt``, leaving out paths on which the gradient is zero by definition."""
+    """Return the floating-point values that depend on ``wrt``, except along paths whose gradient is zero by
+    definition."""
     active = set(wrt)
     for node in graph.nodes():
         if stops_gradient(node):
@@ -241,17 +241,18 @@ def _depending(graph: Graph, wrt: Sequence[Value]) -> set[Value]:
 
 
 def leads_to(graph: Graph, output: Value) -> set[Value]:
-    """Values on which a floating-point value depends, leaving out paths on which the gradient is zero by definition."""
-    found = {output}
+    """Return the values on which a floating-point value depends, except along paths whose gradient is zero by
+    definition."""
+    ancestors = {output}
     for node in reversed(graph.nodes()):
-        if stops_gradient(node) or not any(r in found for r in node.results):
+        if stops_gradient(node) or not any(r in ancestors for r in node.results):
             continue
         rules = node.op.vjp
         skipped = [isinstance(rules, tuple) and rules[i] is None for i in range(len(node.operands))]
-        found.update(
+        ancestors.update(
             v for v, skip in zip(node.operands, skipped, strict=True) if not skip and v.dtype.is_differentiable
         )
-    return found
+    return ancestors
 
 
 # ---- forward and backward as two graphs
@@ -262,24 +263,25 @@ class Split:
     """A joint graph cut in two."""
 
     forward: Graph
-    """Inputs: the joint graph's first ``n_inputs``. Outputs: the original ones, then ``residuals`` values to keep."""
+    """Inputs: the first ``n_inputs`` of the joint graph. Outputs: the original ones, then ``residuals`` saved
+    values."""
     backward: Graph
     """Inputs: the residuals in the order of forward's outputs, then the inputs listed in ``kept``, then gradients of
     the outputs. Outputs: the gradients."""
     residuals: int
-    """Number of values that forward hands to backward."""
+    """Number of values that forward saves for backward."""
     kept: tuple[int, ...]
-    """Positions among forward's inputs of those that backward reads again; never a state, whose content changes."""
+    """Positions of the inputs of forward that backward reads again; never a state, whose content changes."""
     gradients: int
     """Number of gradient inputs of backward."""
 
 
 def split_forward_backward(graph: Graph, n_inputs: int, n_outputs: int) -> Split:
-    """Cuts the result of ``vjp_graph`` (or an optimized form of it) into a forward and a backward graph.
+    """Cut the result of ``vjp_graph`` (or an optimized form of it) into a forward and a backward graph.
 
     The first ``n_inputs`` inputs of the joint graph are the original ones, the rest gradients; its first ``n_outputs``
     outputs are the original ones, the rest gradients. Constants and other values that are cheap to compute again
-    (generators, and views no larger than what they view) are computed in both parts rather than kept.
+    (generators, and views no larger than their operands) are computed in both graphs rather than saved.
     """
     forward = live_nodes(graph, [*graph.outputs[:n_outputs], *_early_effects(graph, n_inputs)])
     for value in graph.inputs[n_inputs:]:
@@ -287,8 +289,8 @@ def split_forward_backward(graph: Graph, n_inputs: int, n_outputs: int) -> Split
             raise GradientError(f"forward outputs of @{graph.name} depend on the gradient %{value.name}")
     cut = _Cut(graph, forward, n_inputs)
     cut.visit(graph.outputs[n_outputs:])
-    first = _Part(f"{graph.name}.forward", forward | {v.node for v in graph.inputs[:n_inputs]})
-    second = _Part(f"{graph.name}.backward", cut.later)
+    first = _SubgraphCopier(f"{graph.name}.forward", forward | {v.node for v in graph.inputs[:n_inputs]})
+    second = _SubgraphCopier(f"{graph.name}.backward", cut.later)
     for value in graph.inputs[:n_inputs]:
         first.add_input(value)
     for value in cut.residuals:
@@ -297,24 +299,24 @@ def split_forward_backward(graph: Graph, n_inputs: int, n_outputs: int) -> Split
         second.add_input(value)
     first.copy(graph, [*graph.outputs[:n_outputs], *cut.residuals])
     second.copy(graph, graph.outputs[n_outputs:])
-    kept = tuple(graph.inputs.index(v) for v in cut.kept)
-    return Split(first.target, second.target, len(cut.residuals), kept, len(graph.inputs) - n_inputs)
+    reread = tuple(graph.inputs.index(v) for v in cut.kept)
+    return Split(first.target, second.target, len(cut.residuals), reread, len(graph.inputs) - n_inputs)
 
 
 def _early_effects(graph: Graph, n_inputs: int) -> list[Value]:
-    """Results of nodes with effects that do not depend on gradients."""
+    """Return the results of nodes with effects independent of gradients."""
     late = {v.node for v in graph.inputs[n_inputs:]}
-    found = []
+    effects = []
     for node in graph.nodes():
         if any(v.node in late for v in node.operands):
             late.add(node)
         elif not node.op.has(Trait.PURE):
-            found.extend(node.results)
-    return found
+            effects.extend(node.results)
+    return effects
 
 
 class _Cut:
-    """Finds the nodes of the backward part and the values that cross into it."""
+    """Search for the nodes of the backward part and the values that cross into it."""
 
     def __init__(self, graph: Graph, forward: set[Node], n_inputs: int):
         self.graph, self.forward = graph, forward
@@ -324,16 +326,16 @@ class _Cut:
         self.kept: list[Value] = []
 
     def visit(self, roots: Sequence[Value]) -> None:
-        """Collects everything that ``roots`` need, then orders what crosses as the graph does."""
+        """Collect all values that ``roots`` need, and sort the crossing ones in the order of the graph."""
         late_effects = [
             r for n in self.graph.nodes() if n not in self.forward and not n.op.has(Trait.PURE) for r in n.results
         ]
-        stack, seen = [*roots, *late_effects], set[Value]()
+        stack, visited = [*roots, *late_effects], set[Value]()
         while stack:
             value = stack.pop()
-            if value in seen:
+            if value in visited:
                 continue
-            seen.add(value)
+            visited.add(value)
             if value in self.inputs:
                 (self.residuals if input_class(value) == "state" else self.kept).append(value)
             elif value.node in self.forward and not _is_cheap(value):
@@ -352,8 +354,8 @@ def _is_cheap(value: Value) -> bool:
     return node.op.has(Trait.VIEW) and all(hint(v.type.nbytes) <= hint(value.type.nbytes) for v in node.operands)
 
 
-class _Part:
-    """Copies some nodes of a graph into a new one."""
+class _SubgraphCopier:
+    """Copier of some nodes of a graph into a new one."""
 
     def __init__(self, name: str, nodes: set[Node]):
         self.target = Graph(name)
@@ -361,12 +363,12 @@ class _Part:
         self.values: dict[Value, Value] = {}
 
     def add_input(self, value: Value, plain: bool = False) -> None:
-        """Makes ``value`` an argument, of class input and without path when ``plain``."""
+        """Make ``value`` an argument; with ``plain``, of class input and without path."""
         role = ("input", "", input_equals(value)) if plain else input_role(value)
         self.values[value] = self.target.add_input(value.type, value.name, *role)
 
     def copy(self, graph: Graph, outputs: Sequence[Value]) -> None:
-        """Copies the nodes in order; ``outputs`` are values of the old graph."""
+        """Copy the nodes in order; ``outputs`` are values of the old graph."""
         for node in graph.nodes():
             if node not in self.nodes or all(r in self.values for r in node.results):
                 continue

@@ -1,6 +1,6 @@
-"""Batching rules that op families share: operands of a batched application, and how they are brought into form.
+"""Shared batching rules: operands of a batched application, and helpers that normalize them.
 
-A batched operand has the batch as its first dimension; so has every result.
+The first dimension of a batched operand, and of every result, is the batch.
 """
 
 from __future__ import annotations
@@ -17,33 +17,34 @@ class Entry(NamedTuple):
 
     value: Any
     batched: bool
-    """Whether its first dimension is the batch; else it is the same for every entry."""
+    """Whether its first dimension is the batch; otherwise all entries share it."""
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of one entry."""
+        """Shape of one entry."""
         return tuple(self.value.shape[1:] if self.batched else self.value.shape)
 
 
 BatchRule = Callable[[OpDef, int, Sequence[Entry], Attrs], Any]
-"""``rule(op, size of the batch, operands, attributes)`` gives the batched result, or a tuple of them; None where the op
-is to be applied to one entry after the other."""
+"""``rule(op, size of the batch, operands, attributes)`` returns the batched result, or a tuple of them, or None to
+apply the op to one entry after the other."""
 
 
 def spread(entry: Entry, size: int) -> Any:
-    """The operand with a batch dimension: repeated where it had none."""
+    """Return the operand with a batch dimension, repeated if it had none."""
     if entry.batched:
         return entry.value
     return dispatch.apply(REGISTRY["broadcast_to"], (entry.value,), {"shape": (size, *entry.value.shape)})
 
 
 def leading(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs) -> Any:
-    """Of ops that take any number of dimensions in front."""
+    """Apply a batching rule for ops that accept any number of leading dimensions."""
     return dispatch.apply(op, [spread(e, size) for e in operands], attrs)
 
 
 def shifted(**moved: Callable[[Any], Any]) -> BatchRule:
-    """Of ops of operands that become batched by new attributes: ``moved[attribute]`` gives the new from the old one."""
+    """Return a batching rule for ops that change only in their attributes: ``moved[attribute]`` maps the old value to
+    the new one."""
 
     def rule(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs) -> Any:
         new = {name: moved[name](value) if name in moved else value for name, value in attrs.items()}
@@ -53,18 +54,18 @@ def shifted(**moved: Callable[[Any], Any]) -> BatchRule:
 
 
 def all_one_more(axes: Sequence[int]) -> tuple[int, ...]:
-    """Dimensions behind that of the batch."""
+    """Shift axes by one for the batch dimension."""
     return tuple(a + 1 for a in axes)
 
 
 along_axes = shifted(axes=all_one_more)
-"""Of ops along the dimensions that their attribute ``axes`` names."""
+"""Batching rule of ops with an attribute ``axes``."""
 along_axis = shifted(axis=lambda axis: axis + 1)
-"""Of ops along the dimension that their attribute ``axis`` names."""
+"""Batching rule of ops with an attribute ``axis``."""
 
 
 def move(value: Any, source: int, count: int, target: int) -> Any:
-    """``count`` dimensions from ``source`` on moved so that they begin at ``target``."""
+    """Move ``count`` dimensions that start at ``source`` to start at ``target``."""
     rank = len(value.shape)
     moved = list(range(source, source + count))
     rest = [d for d in range(rank) if d not in moved]

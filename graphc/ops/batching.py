@@ -1,6 +1,6 @@
-"""Batches: ops and graphs applied to every entry of a batch at once, each op by the batching rule of its definition.
+"""Vectorizing map: apply ops and graphs to every entry of a batch at once, by the batching rules of the ops.
 
-A batched operand has the batch as its first dimension; so has every result. ``run_batched`` applies a graph that way;
+The first dimension of a batched operand, and of every result, is the batch. ``run_batched`` applies a graph that way;
 an op without a rule is applied to one entry after the other.
 """
 
@@ -25,33 +25,33 @@ from graphc.ops.shape import concat, reshape, slice
 
 
 def apply_batched(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs) -> tuple[Any, ...]:
-    """The batched results of an op."""
+    """Return the batched results of an op."""
     if op.has(Trait.ELEMENTWISE):
-        found = _elementwise(op, operands, attrs)
+        results = _elementwise(op, operands, attrs)
     else:
-        found = op.batch(op, size, operands, attrs) if op.batch is not None else None
-        found = _one_by_one(op, size, operands, attrs) if found is None else found
-    return found if isinstance(found, tuple) else (found,)
+        results = op.batch(op, size, operands, attrs) if op.batch is not None else None
+        results = _one_by_one(op, size, operands, attrs) if results is None else results
+    return results if isinstance(results, tuple) else (results,)
 
 
 def _one_by_one(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs) -> tuple[Any, ...]:
     rows = []
     for i in range(size):
         values = [_row(e.value, i) if e.batched else e.value for e in operands]
-        found = dispatch.apply(op, values, attrs)
-        rows.append(found if isinstance(found, tuple) else (found,))
+        results = dispatch.apply(op, values, attrs)
+        rows.append(results if isinstance(results, tuple) else (results,))
     stacked = [[reshape(v, shape=(1, *v.shape)) for v in column] for column in zip(*rows, strict=True)]
     return tuple(concat(*column, axis=0) for column in stacked)
 
 
 def _row(value: Any, i: int) -> Any:
     rest = tuple(value.shape[1:])
-    part = slice(value, starts=(i, *(0 for _ in rest)), stops=(i + 1, *rest), steps=(1, *(1 for _ in rest)))
-    return reshape(part, shape=rest)
+    entry = slice(value, starts=(i, *(0 for _ in rest)), stops=(i + 1, *rest), steps=(1, *(1 for _ in rest)))
+    return reshape(entry, shape=rest)
 
 
 def _elementwise(op: OpDef, operands: Sequence[Entry], attrs: Attrs) -> Any:
-    """Dimensions of size 1 after the batch, so that entries of different ranks broadcast as without it."""
+    """Insert dimensions of size 1 after the batch, so that entries of different ranks broadcast as without it."""
     rank = max(len(e.shape) for e in operands)
     values = [
         reshape(e.value, shape=(e.value.shape[0], *(1,) * (rank - len(e.shape)), *e.shape))
@@ -68,42 +68,43 @@ class _Batched(Interpreter):
         self.draws = draws
 
     def apply(self, node: Node, operands: list[Any]) -> Sequence[Entry]:
-        """Applies one node's op, batched where an operand is."""
+        """Apply one node's op, batched if an operand is."""
         if node not in self.live:
             return [Entry(None, False)] * len(node.results)
         if node.op is CONSTANT:
             return [Entry(constant(node.attrs["value"]), False)]
         if any(e.batched for e in operands) or (self.draws and node.op.has(Trait.RANDOM)):
             return [Entry(v, True) for v in apply_batched(node.op, self.size, operands, node.attrs)]
-        found = dispatch.apply(node.op, [e.value for e in operands], node.attrs)
-        return [Entry(v, False) for v in (found if isinstance(found, tuple) else (found,))]
+        results = dispatch.apply(node.op, [e.value for e in operands], node.attrs)
+        return [Entry(v, False) for v in (results if isinstance(results, tuple) else (results,))]
 
     def run(self, graph: Graph, arguments: Sequence[Any]) -> tuple[Any, ...]:
-        """The outputs as entries; what neither they nor checks need is left out."""
+        """Return the outputs as entries; skip nodes that neither outputs nor checks need."""
         checks = [node.results[0] for node in graph.nodes() if node.op.has(Trait.CHECK)]
         self.live = live_nodes(graph, [*graph.outputs, *checks])
         return super().run(graph, arguments)
 
 
 def constant(array: np.ndarray) -> Any:
-    """An array as an operand of the active dispatcher."""
+    """Return an array as an operand of the active dispatcher."""
     if not array.shape:
         return dispatch.current().scalar(number_of(array), dtype_of(array.dtype))
     return dispatch.apply(CONSTANT, (), {"value": array})
 
 
 def run_batched(graph: Graph, size: int, arguments: Sequence[Entry], draws: bool = False) -> tuple[Entry, ...]:
-    """The outputs of a graph for a batch of arguments, applied under the active dispatcher.
+    """Return the outputs of a graph for a batch of arguments, applied under the active dispatcher.
 
-    With ``draws`` random numbers differ between the entries of the batch.
+    With ``draws``, random numbers differ between the entries of the batch.
     """
     return _Batched(size, draws).run(graph, arguments)
 
 
 def batched_graph(graph: Graph, size: int, batched: Sequence[bool], wanted: Sequence[bool] | None = None) -> Graph:
-    """A graph that takes and gives batches: of those arguments that are ``batched``; all outputs, or those ``wanted``.
+    """Return a graph that maps batches to batches. ``batched`` selects the batched arguments; ``wanted`` selects the
+    batched outputs (None: all).
 
-    An output that is not wanted but depends on a batched argument is summed over the batch.
+    An output outside of ``wanted`` that depends on a batched argument is summed over the batch.
     """
     target = Graph(f"{graph.name}.batched")
     entries = []
@@ -111,10 +112,10 @@ def batched_graph(graph: Graph, size: int, batched: Sequence[bool], wanted: Sequ
         shape = (size, *value.shape) if more else value.shape
         entries.append(Entry(target.add_input(TensorType(value.dtype, shape), value.name), more))
     with dispatch.use(GraphDispatcher(target)):
-        found = run_batched(graph, size, entries)
+        entries_out = run_batched(graph, size, entries)
         outputs = []
-        for entry, all_of_it in zip(found, wanted or (True,) * len(found), strict=True):
-            if all_of_it:
+        for entry, is_batched in zip(entries_out, wanted or (True,) * len(entries_out), strict=True):
+            if is_batched:
                 outputs.append(spread(entry, size))
             else:
                 outputs.append(add_up(entry.value, axes=(0,)) if entry.batched else mul(entry.value, size))

@@ -1,4 +1,4 @@
-"""The bits of elements as another type of the same width."""
+"""Bit casts: reinterpret the bits of elements as another type of the same width."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from graphc.ops.samples import array, extremes, floats, plain
 def _infer(x: TensorType, dtype: DType) -> TensorType:
     check_kind("bitcast", 0, x.dtype, "fiu")
     if dtype.kind not in "fiu" or dtype.bits != x.dtype.bits:
-        raise DTypeError(f"bitcast: the bits of {x.dtype.name} are none of {dtype.name}", remedy="x.to(dtype)")
+        raise DTypeError(
+            f"bitcast: cannot read the bits of {x.dtype.name} as {dtype.name}", remedy="convert with x.to(dtype)"
+        )
     return TensorType(dtype, x.shape)
 
 
@@ -48,7 +50,7 @@ bitcast = define(
     traits=ELEMENTWISE,
     samples=_samples,
     error_samples=(
-        ErrorSample((TensorType(float32, (2,)),), "the bits of f32 are none of i64", {"dtype": dtype_of("int64")}),
+        ErrorSample((TensorType(float32, (2,)),), "cannot read the bits of f32 as i64", {"dtype": dtype_of("int64")}),
         ErrorSample((TensorType(float32, (2,)),), "attribute 'dtype' is missing"),
     ),
 )

@@ -1,4 +1,4 @@
-"""``cond``: one of two sub-graphs, chosen by a value; only that one is computed."""
+"""``cond``: one of two sub-graphs, chosen by a value; the other one is not computed."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from graphc.ops.rules import check_type, show
 from graphc.ops.samples import array, floats
 from graphc.ops.shape import reshape
 
-_REMEDY = "both branches take and give the same shapes"
+_REMEDY = "give both branches the same operand and result types"
 
 
 def _infer(pred: TensorType, *operands: TensorType, then: Graph, otherwise: Graph) -> Types:
     if pred.dtype is not bool_:
-        raise DTypeError(f"cond: the condition is {pred.dtype.name}", remedy="a comparison, such as x.sum() > 0")
+        raise DTypeError(f"cond: the condition is {pred.dtype.name}", remedy="pass a comparison, such as x.sum() > 0")
     if pred.shape:
-        raise ShapeError(f"cond: the condition has shape {show(pred.shape)}", remedy=".any() or .all() of it")
+        raise ShapeError(f"cond: the condition has shape {show(pred.shape)}", remedy="reduce it with .any() or .all()")
     for branch in (then, otherwise):
         if len(branch.inputs) != len(operands):
             raise ArgumentError(f"cond: {len(operands)} operands for a branch with {len(branch.inputs)} arguments")
-        for i, (given, value) in enumerate(zip(operands, branch.inputs, strict=True)):
-            check_type(f"cond: operand {i}", given, value.type, _REMEDY)
+        for i, (type, value) in enumerate(zip(operands, branch.inputs, strict=True)):
+            check_type(f"cond: operand {i}", type, value.type, _REMEDY)
     if len(then.outputs) != len(otherwise.outputs) or not then.outputs:
         raise ArgumentError(f"cond: the branches give {len(then.outputs)} and {len(otherwise.outputs)} results")
     for i, (first, second) in enumerate(zip(then.outputs, otherwise.outputs, strict=True)):
@@ -49,39 +49,41 @@ def _reference(pred: np.ndarray, *operands: np.ndarray, then: Graph, otherwise: 
 
 
 def _gradient(g: Any, result: Any, pred: Any, *operands: Any, then: Graph, otherwise: Graph) -> tuple[Any, ...]:
-    """The gradient of the branch that was taken, which is computed again for it."""
+    """Return the gradient of the chosen branch, which is computed again for it."""
     gradients = g if isinstance(g, tuple) else (g,)
     chosen = [i for i, v in enumerate(then.outputs) if v.dtype.is_differentiable and gradients[i] is not None]
-    wanted = [i for i, v in enumerate(then.inputs) if v.dtype.is_differentiable]
-    if not wanted:
+    differentiable = [i for i, v in enumerate(then.inputs) if v.dtype.is_differentiable]
+    if not differentiable:
         return (None,) * (1 + len(operands))
-    branches = [_backward(branch, wanted, chosen) for branch in (then, otherwise)]
-    given = [gradients[i] for i in chosen]
-    found = cond(pred, *operands, *given, then=branches[0], otherwise=branches[1])
-    made = dict(zip(wanted, found if isinstance(found, tuple) else (found,), strict=True))
-    return (None, *(made.get(i) for i in range(len(operands))))
+    branches = [_backward(branch, differentiable, chosen) for branch in (then, otherwise)]
+    gradients_in = [gradients[i] for i in chosen]
+    gradients_out = cond(pred, *operands, *gradients_in, then=branches[0], otherwise=branches[1])
+    by_input = dict(
+        zip(differentiable, gradients_out if isinstance(gradients_out, tuple) else (gradients_out,), strict=True)
+    )
+    return (None, *(by_input.get(i) for i in range(len(operands))))
 
 
-def _backward(branch: Graph, wanted: Sequence[int], chosen: Sequence[int]) -> Graph:
-    graph = vjp_graph(branch, [branch.inputs[i] for i in wanted], chosen)
+def _backward(branch: Graph, inputs: Sequence[int], chosen: Sequence[int]) -> Graph:
+    graph = vjp_graph(branch, [branch.inputs[i] for i in inputs], chosen)
     graph.set_outputs(graph.outputs[len(branch.outputs) :])
     return graph
 
 
 def _batched(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs) -> Any:
-    """Both branches batched; where conditions differ between the entries of the batch, both are computed."""
+    """Batch both branches; where conditions differ between the entries of the batch, compute both."""
     pred, *others = operands
     flags = [e.batched for e in others]
     branches = [batched_graph(attrs[name], size, flags) for name in ("then", "otherwise")]
     if not pred.batched:
         return cond(pred.value, *(e.value for e in others), then=branches[0], otherwise=branches[1])
-    found = [inline(branch, [e.value for e in others]) for branch in branches]
-    made = [elementwise.where(_along(pred.value, a), a, b) for a, b in zip(*found, strict=True)]
-    return made[0] if len(made) == 1 else tuple(made)
+    both = [inline(branch, [e.value for e in others]) for branch in branches]
+    selected = [elementwise.where(_along(pred.value, a), a, b) for a, b in zip(*both, strict=True)]
+    return selected[0] if len(selected) == 1 else tuple(selected)
 
 
 def _along(pred: Any, value: Any) -> Any:
-    """Conditions of the entries, in the rank of their values."""
+    """Reshape the conditions of the entries to the rank of their values."""
     return reshape(pred, shape=(*pred.shape, *(1 for _ in value.shape[1:])))
 
 
@@ -89,7 +91,7 @@ def _along(pred: Any, value: Any) -> Any:
 
 
 def _branches(type: TensorType) -> dict[str, Any]:
-    """(exp(a) * b, a) or (a + b, b)."""
+    """Build (exp(a) * b, a) and (a + b, b)."""
     then, otherwise = Graph("then"), Graph("otherwise")
     for graph in (then, otherwise):
         a, b = graph.add_input(type, "a"), graph.add_input(type, "b")
@@ -100,9 +102,9 @@ def _branches(type: TensorType) -> dict[str, Any]:
 
 
 def _samples() -> list[Sample]:
-    given = (floats((2, 3)), floats((2, 3), seed=1))
+    operands = (floats((2, 3)), floats((2, 3), seed=1))
     attrs = _branches(TensorType(float64, (2, 3)))
-    return [Sample((array(value, "bool"), *given), attrs) for value in (True, False)]
+    return [Sample((array(value, "bool"), *operands), attrs) for value in (True, False)]
 
 
 _B, _F = TensorType(bool_), TensorType(float32, (2, 3))
@@ -110,13 +112,13 @@ _WIDE = TensorType(float64, (2, 3))
 
 cond = define(
     "cond",
-    "The results of one of two sub-graphs for the operands behind the condition: of the first where it is true. The "
-    "other one is not computed.",
+    "Applies one of two sub-graphs to the operands after the condition: the first one if it is true. The other one "
+    "is not computed.",
     "pred *operands",
     _infer,
     attrs=[
-        Attr("then", "graph", "what is computed where the condition is true"),
-        Attr("otherwise", "graph", "what is computed where it is false"),
+        Attr("then", "graph", "the sub-graph for a true condition"),
+        Attr("otherwise", "graph", "the sub-graph for a false one"),
     ],
     reference=_reference,
     vjp=_gradient,

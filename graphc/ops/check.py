@@ -1,4 +1,4 @@
-"""Checks: a call stops, before it has written to any state, where an index is out of range or a condition is false."""
+"""Checks: stop a call, before it writes any state, where an index is out of range or a condition is false."""
 
 from __future__ import annotations
 
@@ -22,30 +22,29 @@ from graphc.ops.rules import check_kind, show
 from graphc.ops.samples import array, booleans, integers, plain
 
 NOT_FINITE = "a number is not finite"
-"""What the check of ``first_nan`` says."""
+"""Message of the check of ``first_nan``."""
 _I = TensorType(int64, (4,))
 
 
 def _infer(x: TensorType, low: int, high: int, allowed: tuple[int, ...], what: str) -> TensorType:
     check_kind("check_index", 0, x.dtype, "iu")
     if high < low - 1:
-        raise AttributeValueError(f"check_index: the range {low} to {high} is none", remedy="low <= high + 1")
+        raise AttributeValueError(f"check_index: the range {low} to {high} is not valid", remedy="pass low <= high + 1")
     return TensorType(bool_, ())
 
 
 def check_range(x: np.ndarray, low: int, high: int, allowed: tuple[int, ...] = (), what: str = "index") -> None:
-    """Raises IndexRangeError, naming ``what``, for the first element outside of ``low``..``high`` that is none of
-    ``allowed``."""
+    """Raise IndexRangeError, naming ``what``, for the first element outside of ``low``..``high`` and ``allowed``."""
     if not holds(x, low, high, allowed):
-        place = np.argwhere(_wrong(x, low, high, allowed))[0].tolist()
+        position = np.argwhere(_wrong(x, low, high, allowed))[0].tolist()
         valid = f"{low} to {high}" + "".join(f", {value}" for value in allowed)
         raise IndexRangeError(
-            f"{what} {x[tuple(place)]} (at {show(place)}) is out of range", remedy=f"valid are {valid}"
+            f"{what} {x[tuple(position)]} (at {show(position)}) is out of range", remedy=f"pass values from {valid}"
         )
 
 
 def holds(x: np.ndarray, low: int, high: int, allowed: tuple[int, ...] = ()) -> bool:
-    """Whether every element lies in ``low``..``high`` or is one of ``allowed``."""
+    """Check whether every element is in ``low``..``high`` or in ``allowed``."""
     if not x.size or (low <= int(x.min()) and int(x.max()) <= high):
         return True
     return not _wrong(x, low, high, allowed).any()
@@ -64,7 +63,7 @@ def _reference(x: np.ndarray, low: int, high: int, allowed: tuple[int, ...], wha
 
 
 def _nest(c: LowerContext, x: OperandRef, low: int, high: int, allowed: tuple[int, ...], what: str) -> None:
-    """Sets the result where an element is wrong; what it was set to before stays."""
+    """Set the result where an element is wrong, and never reset it."""
     limits = np.iinfo(x.dtype.numpy)
     wrong = c.nest.accumulator(bool_, "or", False)
     with c.nest.loops(x.shape, "reduce") as index:
@@ -76,15 +75,15 @@ def _outside(value: Scalar, low: int, high: int, allowed: tuple[int, ...], limit
     sides = [] if at_most(low, limits.min) else [_beyond("lt", value, low, limits)]
     if not at_most(limits.max, high):
         sides.append(_beyond("gt", value, high, limits))
-    found = functools.reduce(operator.or_, sides) if sides else value.nest.const(False, bool_)
+    wrong = functools.reduce(operator.or_, sides) if sides else value.nest.const(False, bool_)
     for other in allowed:
         if limits.min <= other <= limits.max:
-            found = found & value.ne(other)
-    return found
+            wrong = wrong & value.ne(other)
+    return wrong
 
 
 def _beyond(relation: str, value: Scalar, limit: int, limits: Any) -> Scalar:
-    """Whether an element lies beyond a limit, which may be no element of its type."""
+    """Check whether an element exceeds a limit that its type may not be able to represent."""
     nest = value.nest
     if is_size(limit):
         return nest.op(relation, value.cast(int64), nest.const(limit, int64))
@@ -94,8 +93,8 @@ def _beyond(relation: str, value: Scalar, limit: int, limits: Any) -> Scalar:
 
 check_index = define(
     "check_index",
-    "False. Elements outside of low..high that are not allowed stop the call with an IndexRangeError that names what "
-    "they are; nothing has been written to params and states then.",
+    "Returns false. Elements outside of low..high and allowed stop the call with an IndexRangeError that names them; "
+    "params and states are unchanged then.",
     "x",
     _infer,
     attrs=[
@@ -119,7 +118,7 @@ check_index = define(
     ],
     error_samples=[
         ErrorSample((TensorType(float32, (4,)),), "floating-point (f32)", {"low": 0, "high": 3}, DTypeError),
-        ErrorSample((_I,), "range 4 to 2 is none", {"low": 4, "high": 2}, AttributeValueError),
+        ErrorSample((_I,), "range 4 to 2 is not valid", {"low": 4, "high": 2}, AttributeValueError),
         ErrorSample((TensorType(int32, (2,)),), "attribute 'high' is missing", {"low": 0}),
     ],
 )
@@ -134,10 +133,10 @@ def _infer_condition(x: TensorType, message: str) -> TensorType:
 
 
 def require_true(x: np.ndarray, message: str) -> None:
-    """Raises ConditionError with the message unless all elements are true."""
+    """Raise ConditionError with the message unless all elements are true."""
     if not x.all():
-        place = np.argwhere(~x)[0].tolist()
-        raise ConditionError(message or "a condition is false", where=f"element {show(place)}" if place else None)
+        position = np.argwhere(~x)[0].tolist()
+        raise ConditionError(message or "a condition is false", where=f"element {show(position)}" if position else None)
 
 
 def _reference_condition(x: np.ndarray, message: str) -> np.ndarray:
@@ -146,7 +145,7 @@ def _reference_condition(x: np.ndarray, message: str) -> np.ndarray:
 
 
 def _condition_nest(c: LowerContext, x: OperandRef, message: str) -> None:
-    """Sets the result where an element is false; what it was set to before stays."""
+    """Set the result where an element is false, and never reset it."""
     wrong = c.nest.accumulator(bool_, "or", False)
     with c.nest.loops(x.shape, "reduce") as index:
         c.nest.update(wrong, c.load(x, index).eq(False))
@@ -154,17 +153,17 @@ def _condition_nest(c: LowerContext, x: OperandRef, message: str) -> None:
 
 
 def limits_of(attrs: Attrs) -> tuple[int, int, tuple[int, ...]]:
-    """The smallest and the largest element that a check lets pass, and others; true counts as 1."""
+    """Return the smallest and the largest element that passes a check, and further valid ones; true counts as 1."""
     return (attrs["low"], attrs["high"], attrs["allowed"]) if "low" in attrs else (1, 1, ())
 
 
 check_true = define(
     "check_true",
-    "False. Elements that are false stop the call with a ConditionError of that message; nothing has been written to "
-    "params and states then.",
+    "Returns false. Elements that are false stop the call with a ConditionError with the message; params and states "
+    "are unchanged then.",
     "x",
     _infer_condition,
-    attrs=[Attr("message", "str", "what is wrong then", "", False)],
+    attrs=[Attr("message", "str", "the text of the error", "", False)],
     reference=_reference_condition,
     lower_nest=_condition_nest,
     traits=Trait.EFFECT | Trait.CHECK | Trait.MATERIALIZE,

@@ -1,4 +1,4 @@
-"""Recomputation: ``later``, which holds a value back, and ``checkpoint``, whose gradient runs its graph once more."""
+"""Recomputation: ``later`` delays a value, and the gradient of ``checkpoint`` runs its graph a second time."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _batched_later(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs
 
 later = define(
     "later",
-    "x, of which nothing is computed before `after` is known, whose elements are not read.",
+    "Returns x, and delays its computation until `after` is computed. The elements of `after` are not read.",
     "x after",
     lambda x, after: x,
     reference=lambda x, after: x,
@@ -62,12 +62,12 @@ later = define(
 def _infer(*operands: TensorType, body: Graph, results: int) -> Types:
     if len(operands) != len(body.inputs):
         raise ArgumentError(f"checkpoint: {len(operands)} operands for a sub-graph with {len(body.inputs)} arguments")
-    for i, (given, value) in enumerate(zip(operands, body.inputs, strict=True)):
-        if given.dtype is not value.dtype:
-            raise DTypeError(f"checkpoint: operand {i} is {given.dtype.name}, the sub-graph takes {value.dtype.name}")
-        if given.shape != value.shape:
-            text = f"checkpoint: operand {i} has shape {show(given.shape)}, the sub-graph takes {show(value.shape)}"
-            raise ShapeError(text, remedy="a sub-graph is made for the shapes that it was traced with")
+    for i, (type, value) in enumerate(zip(operands, body.inputs, strict=True)):
+        if type.dtype is not value.dtype:
+            raise DTypeError(f"checkpoint: operand {i} is {type.dtype.name}, the sub-graph takes {value.dtype.name}")
+        if type.shape != value.shape:
+            text = f"checkpoint: operand {i} has shape {show(type.shape)}, the sub-graph takes {show(value.shape)}"
+            raise ShapeError(text, remedy="pass the shapes that the sub-graph was traced with")
     if not 1 <= results <= len(body.outputs):
         raise ArgumentError(f"checkpoint: {results} results of a sub-graph with {len(body.outputs)} outputs")
     return tuple(value.type for value in body.outputs)
@@ -78,16 +78,16 @@ def _reference(*operands: np.ndarray, body: Graph, results: int) -> tuple[np.nda
 
 
 class _Located(Inliner):
-    """Applies a graph whose nodes keep their locations, and takes the results of some nodes as they are given."""
+    """Inliner that keeps the locations of nodes, and takes precomputed results for some of them."""
 
-    def __init__(self, given: Mapping[Node, Sequence[Any]] | None = None):
-        self.given = given or {}
+    def __init__(self, precomputed: Mapping[Node, Sequence[Any]] | None = None):
+        self.precomputed = precomputed or {}
 
     def apply(self, node: Node, operands: list[Any]) -> Sequence[Any]:
-        """What is given of the node, or its op once more."""
-        known, active = self.given.get(node), dispatch.current()
-        if known is not None:
-            return known
+        """Return the node's precomputed results, or apply its op."""
+        results, active = self.precomputed.get(node), dispatch.current()
+        if results is not None:
+            return results
         if not isinstance(active, GraphDispatcher) or node.location == UNKNOWN:
             return super().apply(node, operands)
         with dispatch.use(GraphDispatcher(active.graph, node.location, active.prefix)):
@@ -95,32 +95,32 @@ class _Located(Inliner):
 
 
 def _gradient(g: Any, result: Any, *operands: Any, body: Graph, results: int) -> tuple[Any, ...]:
-    """Runs the body again on operands that wait for the gradients, and its gradient rules behind it."""
+    """Run the body again on operands delayed until the gradients exist, then its gradient rules."""
     gradients, values = (g, result) if isinstance(g, tuple) else ((g,), (result,))
     first = next(gradient for gradient in gradients if gradient is not None)
-    held = [later(operand, first) for operand in operands]
+    delayed = [later(operand, first) for operand in operands]
     chosen = [i for i, gradient in enumerate(gradients) if gradient is not None]
-    wanted = [i for i, v in enumerate(body.inputs) if v.dtype.is_differentiable]
-    joint = vjp_graph(body, [body.inputs[i] for i in wanted], chosen)
+    differentiable = [i for i, v in enumerate(body.inputs) if v.dtype.is_differentiable]
+    joint = vjp_graph(body, [body.inputs[i] for i in differentiable], chosen)
     outputs = dict(zip(body.outputs, values, strict=True))
-    kept: dict[Node, Sequence[Any]] = {}
+    precomputed: dict[Node, Sequence[Any]] = {}
     for node, copied in zip(body.nodes(), joint.nodes(), strict=False):
         assert node.op is copied.op
         if _runs_once(node):
-            kept[copied] = [outputs.get(v) for v in node.results]
-    found = _Located(kept).run(joint, [*held, *(gradients[i] for i in chosen)])[len(body.outputs) :]
-    made = dict(zip(wanted, found, strict=True))
-    return tuple(made[i] if i in made else filled(0, v.dtype, v.shape) for i, v in enumerate(body.inputs))
+            precomputed[copied] = [outputs.get(v) for v in node.results]
+    gradients_out = _Located(precomputed).run(joint, [*delayed, *(gradients[i] for i in chosen)])[len(body.outputs) :]
+    by_input = dict(zip(differentiable, gradients_out, strict=True))
+    return tuple(by_input[i] if i in by_input else filled(0, v.dtype, v.shape) for i, v in enumerate(body.inputs))
 
 
 def kept_values(body: Graph) -> list[Value]:
-    """What a checkpoint hands on beside its results: the results of nodes that must not run again, where something
-    reads them."""
+    """Return the values that a checkpoint saves besides its results: results of nodes that must not run twice, if
+    anything reads them."""
     return [v for n in body.nodes() if _runs_once(n) for v in n.results if body.is_used(v)]
 
 
 def _runs_once(node: Node) -> bool:
-    """Whether a node does something beside computing its results, itself or in a sub-graph."""
+    """Check whether a node, or one in its sub-graphs, has effects besides its results."""
     if node.op.decompose is None:
         return not node.op.has(Trait.PURE)
     inner = [value for value in node.attrs.values() if isinstance(value, Graph)]
@@ -138,12 +138,12 @@ def _batched_checkpoint(op: OpDef, size: int, operands: Sequence[Entry], attrs: 
 
 
 def _sample_graph(type: TensorType, ops: Sequence[tuple[str, str]], outputs: str) -> Graph:
-    """A graph of two arguments a and b; each op takes the letters beside it and defines the next letter."""
+    """Build a graph of two arguments a and b; each op takes the listed letters and defines the next letter."""
     graph = Graph("body")
     values = {letter: graph.add_input(type, letter) for letter in "ab"}
     for op, operands in ops:
-        (made,) = emit(graph, REGISTRY[op], [values[letter] for letter in operands])
-        values[chr(97 + len(values))] = made
+        (result,) = emit(graph, REGISTRY[op], [values[letter] for letter in operands])
+        values[chr(97 + len(values))] = result
     graph.set_outputs(values[letter] for letter in outputs)
     return graph
 
@@ -152,14 +152,14 @@ _WIDE, _F = TensorType(float64, (2, 3)), TensorType(float32, (2, 3))
 
 
 def _product(type: TensorType, outputs: str = "e", results: int = 1) -> dict[str, Any]:
-    """exp(a * b) * a."""
+    """Build exp(a * b) * a."""
     return {"body": _sample_graph(type, [("mul", "ab"), ("exp", "c"), ("mul", "da")], outputs), "results": results}
 
 
 checkpoint = define(
     "checkpoint",
-    "Applies a sub-graph of whose values none is kept for its gradient, which computes it once more from the operands. "
-    "Outputs behind the first `results` are of nodes that run once, whatever reads them.",
+    "Applies a sub-graph without saving values for its gradient, which computes them again from the operands. Outputs "
+    "after the first `results` belong to nodes that run once, whoever reads them.",
     "*operands",
     _infer,
     attrs=[

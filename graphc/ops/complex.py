@@ -1,4 +1,4 @@
-"""Complex numbers and their parts: made of two real numbers, taken apart, seen as pairs in memory, conjugated."""
+"""Complex numbers: build them from two real parts, extract the parts, view them as pairs in memory, conjugate."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _REAL = ErrorSample((_F,), "operand 0 is floating-point (f32)", {}, DTypeError)
 
 
 def _samples(*more: Sample) -> Callable[[], list[Sample]]:
-    """Samples of a function of one complex number."""
+    """Return samples of a function of one complex number."""
     return lambda: [
         Sample((complexes((2, 3)),)),
         Sample((complexes((3, 5, 7), "complex64", seed=1),)),
@@ -47,10 +47,10 @@ def _infer_part(name: str) -> Callable[[TensorType], TensorType]:
 
 
 def _infer_complex(real: TensorType, imag: TensorType) -> TensorType:
-    found = elementwise("complex", "f")(real, imag)
-    if found.dtype not in (float32, float64):
-        raise DTypeError(f"complex: the parts are {found.dtype.name}", remedy="parts of f32 or f64")
-    return TensorType(found.dtype.complex, found.shape)
+    result = elementwise("complex", "f")(real, imag)
+    if result.dtype not in (float32, float64):
+        raise DTypeError(f"complex: the parts are {result.dtype.name}", remedy="cast the parts to f32 or f64")
+    return TensorType(result.dtype.complex, result.shape)
 
 
 def _complex_reference(real: np.ndarray, imag: np.ndarray) -> np.ndarray:
@@ -69,7 +69,7 @@ complex = define(
     "real imag",
     _infer_complex,
     reference=_complex_reference,
-    vjp=(lambda g, result, *parts: real(g), lambda g, result, *parts: imag(g)),
+    vjp=(lambda g, result, *operands: real(g), lambda g, result, *operands: imag(g)),
     complex=Complex,
     traits=ELEMENTWISE,
     samples=lambda: [
@@ -134,24 +134,26 @@ def _infer_as_real(x: TensorType) -> TensorType:
 
 def _as_real_reference(x: np.ndarray) -> np.ndarray:
     x = np.asarray(x)
-    parts = np.real(x)
-    return as_strided(parts, (*x.shape, 2), (*x.strides, parts.itemsize), writeable=x.flags.writeable)
+    components = np.real(x)
+    return as_strided(components, (*x.shape, 2), (*x.strides, components.itemsize), writeable=x.flags.writeable)
 
 
 def _infer_as_complex(x: TensorType) -> TensorType:
     if x.dtype not in (float32, float64):
-        raise DTypeError(f"view_as_complex: {x.dtype.name} holds no parts of complex numbers", remedy="f32 or f64")
+        raise DTypeError(
+            f"view_as_complex: {x.dtype.name} elements cannot be parts of complex numbers", remedy="cast to f32 or f64"
+        )
     if not x.shape or x.shape[-1] != 2:
         raise ShapeError(
             f"view_as_complex: the last dimension of [{','.join(map(str, x.shape))}] is not 2",
-            remedy="stack([real, imag], -1)",
+            remedy="join the parts with stack([real, imag], -1)",
         )
     return TensorType(x.dtype.complex, x.shape[:-1])
 
 
 def _as_complex_reference(x: np.ndarray) -> np.ndarray:
-    whole = x if x.strides[-1] == x.itemsize else np.ascontiguousarray(x)
-    return whole.view(np.result_type(x.dtype, np.complex64)).reshape(x.shape[:-1])
+    interleaved = x if x.strides[-1] == x.itemsize else np.ascontiguousarray(x)
+    return interleaved.view(np.result_type(x.dtype, np.complex64)).reshape(x.shape[:-1])
 
 
 def _part(x: Any, number: int) -> Any:
@@ -161,13 +163,13 @@ def _part(x: Any, number: int) -> Any:
 
 
 def interleaved(x: Complex) -> Any:
-    """Both parts of each number side by side, in a last dimension of 2."""
+    """Interleave both parts of each number, in a last dimension of size 2."""
     shape = (*x.shape, 1)
     return concat(reshape(x.real, shape=shape), reshape(x.imag, shape=shape), axis=len(shape) - 1)
 
 
 def parts(x: Any) -> Complex:
-    """The numbers whose parts lie side by side in a last dimension of 2."""
+    """Return the complex numbers whose parts are interleaved in a last dimension of size 2."""
     return Complex(_part(x, 0), _part(x, 1))
 
 
@@ -177,7 +179,7 @@ def _batched(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs) -> A
 
 view_as_real = define(
     "view_as_real",
-    "Real and imaginary parts, as they lie in memory: side by side, in one more dimension behind the others.",
+    "Real and imaginary parts, interleaved as in memory, in an additional last dimension.",
     "x",
     _infer_as_real,
     reference=_as_real_reference,
@@ -191,7 +193,7 @@ view_as_real = define(
 )
 view_as_complex = define(
     "view_as_complex",
-    "Complex numbers whose real and imaginary parts lie side by side in the last dimension.",
+    "Complex numbers from real and imaginary parts that are interleaved in the last dimension.",
     "x",
     _infer_as_complex,
     reference=_as_complex_reference,
@@ -208,6 +210,6 @@ view_as_complex = define(
     ],
     error_samples=(
         ErrorSample((_F,), "the last dimension of [2,3] is not 2", {}, ShapeError),
-        ErrorSample((_C,), "c64 holds no parts", {}, DTypeError),
+        ErrorSample((_C,), "c64 elements cannot be parts", {}, DTypeError),
     ),
 )

@@ -1,4 +1,4 @@
-"""Ops that hold sub-graphs: ``call``, a function with a gradient rule of its own."""
+"""Ops that contain sub-graphs: ``call``, a function with its own gradient rule."""
 
 from __future__ import annotations
 
@@ -25,40 +25,41 @@ from graphc.ops.state import untracked
 
 
 class Inliner(Interpreter):
-    """Applies the ops of a graph under the active dispatcher: its nodes are appended to (or computed at) the caller."""
+    """Interpreter that applies the ops of a graph under the active dispatcher: it appends them to the caller's graph,
+    or computes them."""
 
     def apply(self, node: Node, operands: list[Any]) -> Sequence[Any]:
-        """Applies one node's op to the caller's operands."""
+        """Apply one node's op to the caller's operands."""
         results = dispatch.apply(node.op, operands, node.attrs)
         return results if isinstance(results, tuple) else (results,)
 
 
 def inline(graph: Graph, arguments: Sequence[Any]) -> tuple[Any, ...]:
-    """The outputs of ``graph`` for operands of the caller, by applying its ops one by one."""
+    """Return the outputs of ``graph`` for operands of the caller, by applying its ops one by one."""
     return Inliner().run(graph, arguments)
 
 
-def _check_argument(what: str, i: int, given: TensorType, expected: TensorType) -> None:
-    if given.dtype is not expected.dtype:
-        text = f"call: {what} {i} is {given.dtype.name}, the sub-graph takes {expected.dtype.name}"
+def _check_argument(what: str, i: int, type: TensorType, expected: TensorType) -> None:
+    if type.dtype is not expected.dtype:
+        text = f"call: {what} {i} is {type.dtype.name}, the sub-graph takes {expected.dtype.name}"
         raise DTypeError(text, remedy="cast it")
-    if given.shape != expected.shape:
-        text = f"call: {what} {i} has shape {show(given.shape)}, the sub-graph takes {show(expected.shape)}"
-        raise ShapeError(text, remedy="a sub-graph is made for the shapes that it was traced with")
+    if type.shape != expected.shape:
+        text = f"call: {what} {i} has shape {show(type.shape)}, the sub-graph takes {show(expected.shape)}"
+        raise ShapeError(text, remedy="pass the shapes that the sub-graph was traced with")
 
 
 def _check_gradient_graph(forward: Graph, backward: Graph, results: int) -> None:
-    """The backward graph takes what the forward graph saved and the gradients of its results."""
-    saved, given = forward.outputs[results:], forward.outputs[:results]
-    if len(backward.inputs) != len(saved) + len(given):
+    """Check that the backward graph takes the saved values and the gradients of the results."""
+    saved, own_results = forward.outputs[results:], forward.outputs[:results]
+    if len(backward.inputs) != len(saved) + len(own_results):
         what = f"call: the backward graph takes {len(backward.inputs)} arguments"
-        remedy = "its arguments are the saved values, then the gradients of the results"
-        raise ArgumentError(f"{what}, not {len(saved)} saved values and {len(given)} gradients", remedy=remedy)
-    for i, (value, expected) in enumerate(zip((*saved, *given), backward.inputs, strict=True)):
+        remedy = "make it take the saved values, then the gradients of the results"
+        raise ArgumentError(f"{what}, not {len(saved)} saved values and {len(own_results)} gradients", remedy=remedy)
+    for i, (value, expected) in enumerate(zip((*saved, *own_results), backward.inputs, strict=True)):
         _check_argument("argument of the backward graph", i, value.type, expected.type)
     if len(backward.outputs) != len(forward.inputs):
         what = f"call: the backward graph gives {len(backward.outputs)} gradients for {len(forward.inputs)} operands"
-        raise ArgumentError(what, remedy="it gives one per operand, zeros where there is none")
+        raise ArgumentError(what, remedy="return one per operand, zeros for operands without a gradient")
     for i, (gradient, operand) in enumerate(zip(backward.outputs, forward.inputs, strict=True)):
         if operand.dtype.is_differentiable:
             _check_argument("gradient", i, gradient.type, operand.type)
@@ -67,11 +68,11 @@ def _check_gradient_graph(forward: Graph, backward: Graph, results: int) -> None
 def _infer(*operands: TensorType, forward: Graph, backward: Graph, results: int, ordered: bool) -> Types:
     if len(operands) != len(forward.inputs):
         raise ArgumentError(f"call: {len(operands)} operands for a sub-graph with {len(forward.inputs)} arguments")
-    for i, (given, value) in enumerate(zip(operands, forward.inputs, strict=True)):
-        _check_argument("operand", i, given, value.type)
+    for i, (type, value) in enumerate(zip(operands, forward.inputs, strict=True)):
+        _check_argument("operand", i, type, value.type)
     if not 1 <= results <= len(forward.outputs):
         what = f"call: {results} results of a sub-graph with {len(forward.outputs)} outputs"
-        raise AttributeValueError(what, remedy="results counts the outputs that are not saved values")
+        raise AttributeValueError(what, remedy="count the outputs other than saved values in `results`")
     _check_gradient_graph(forward, backward, results)
     return tuple(value.type for value in forward.outputs)
 
@@ -85,13 +86,13 @@ def _reference(
 def _gradient(
     g: Any, result: Any, *operands: Any, forward: Graph, backward: Graph, results: int, ordered: bool
 ) -> tuple[Any, ...]:
-    """Applies the backward graph. Saved operands and results stay connected to themselves, for higher orders."""
+    """Apply the backward graph. Saved operands and results keep their history, for higher orders."""
     gradients = g if isinstance(g, tuple) else (g,)
     values = result if isinstance(result, tuple) else (result,)
     if ordered:
         if all(gradient is None for gradient in gradients[1:]):
             return (gradients[0], *(None for _ in operands[1:]))
-        # The first call of the backward pass waits for the last one of the forward pass.
+        # Order the first call of the backward pass after the last one of the forward pass.
         gradients = (values[0] if gradients[0] is None else gradients[0], *gradients[1:])
     if any(gradient is not None for gradient in gradients[results:]):
         raise GradientError(
@@ -102,11 +103,11 @@ def _gradient(
         zip(forward.inputs, operands, strict=True)
     )
     saved = [origins.get(v, values[i]) for i, v in enumerate(forward.outputs) if i >= results]
-    given = [
+    result_gradients = [
         filled(0, v.dtype, v.shape) if gradient is None else gradient
         for gradient, v in zip(gradients[:results], forward.outputs, strict=False)
     ]
-    return inline(backward, [*saved, *given])
+    return inline(backward, [*saved, *result_gradients])
 
 
 def _decompose(*operands: Any, forward: Graph, backward: Graph, results: int, ordered: bool) -> Any:
@@ -118,25 +119,25 @@ def _decompose(*operands: Any, forward: Graph, backward: Graph, results: int, or
 
 
 def _graph(name: str, inputs: Sequence[TensorType], ops: Sequence[tuple[str, str]], outputs: str) -> Graph:
-    """A small graph: inputs are a, b, ...; each op takes the letters before it and defines the next letter."""
+    """Build a small graph: inputs are a, b, ...; each op takes the listed letters and defines the next letter."""
     graph = Graph(name)
     values = {chr(97 + i): graph.add_input(t, chr(97 + i)) for i, t in enumerate(inputs)}
     for op, operands in ops:
-        (made,) = emit(graph, REGISTRY[op], [values[letter] for letter in operands])
-        values[chr(97 + len(values))] = made
+        (result,) = emit(graph, REGISTRY[op], [values[letter] for letter in operands])
+        values[chr(97 + len(values))] = result
     graph.set_outputs(values[letter] for letter in outputs)
     return graph
 
 
 def _product(type: TensorType) -> dict[str, Any]:
-    """a * b, which saves both operands."""
+    """Build a * b, which saves both operands."""
     forward = _graph("product", (type, type), [("mul", "ab")], "cab")
     backward = _graph("product_gradient", (type, type, type), [("mul", "cb"), ("mul", "ca")], "de")
     return {"forward": forward, "backward": backward, "results": 1}
 
 
 def _exponential(type: TensorType) -> dict[str, Any]:
-    """(exp(a), -a), which saves its first result."""
+    """Build (exp(a), -a), which saves its first result."""
     forward = _graph("exponential", (type,), [("exp", "a"), ("neg", "a")], "bcb")
     backward = _graph("exponential_gradient", (type,) * 3, [("mul", "ab"), ("sub", "dc")], "e")
     return {"forward": forward, "backward": backward, "results": 2}
@@ -161,20 +162,22 @@ def _call_samples() -> list[Sample]:
 
 
 def _batched_call(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs) -> Any:
-    """Both sub-graphs batched; an operand that is the same for all entries gets the sum of their gradients."""
+    """Batch both sub-graphs; an operand shared by all entries gets the sum of their gradients."""
     flags = [e.batched for e in operands]
     forward = batched_graph(attrs["forward"], size, flags)
     backward = batched_graph(attrs["backward"], size, [True] * len(attrs["backward"].inputs), flags)
     if attrs["ordered"]:
-        raise ArgumentError("vmap: a function calls Python, which cannot be told of a batch", remedy="a loop instead")
+        raise ArgumentError(
+            "vmap: the function calls Python, which does not support batches", remedy="write a loop instead of vmap"
+        )
     return call(*(e.value for e in operands), forward=forward, backward=backward, results=attrs["results"])
 
 
 call = define(
     "call",
-    "Applies a sub-graph that has a gradient rule of its own. Its first outputs are the results, the others are saved "
-    "for the backward graph, which takes the saved values, then the gradients of the results, and gives the gradients "
-    "of the operands.",
+    "Applies a sub-graph that has its own gradient rule. Its first outputs are the results, the others are saved for "
+    "the backward graph, which takes the saved values, then the gradients of the results, and returns the gradients of "
+    "the operands.",
     "*operands",
     _infer,
     attrs=[
@@ -202,18 +205,18 @@ call = define(
 
 
 def has_all_tangents(graph: Graph) -> bool:
-    """Whether tangents that follow from the gradient rules of a graph are those of the code that it was traced from.
+    """Check whether the gradient rules of a graph determine the tangents of the traced code.
 
-    They are not where it holds only a gradient, of a custom Function, which has a rule of its own for tangents, and of
-    what is computed without gradients, which has tangents all the same. Where that leads to writes of states alone,
-    nobody sees what tangents it would hand on.
+    They do not where the graph contains only the gradient of a custom Function with its own tangent rule, or a value
+    computed without gradients, which has tangents nevertheless. Such a value does not matter if it leads only to writes
+    of states.
     """
     return _has_all_tangents(graph, live_nodes(graph, graph.outputs))
 
 
-def _has_all_tangents(graph: Graph, shown: Collection[Node] | None) -> bool:
+def _has_all_tangents(graph: Graph, visible: Collection[Node] | None) -> bool:
     for node in graph.nodes():
-        is_hidden = node.op is untracked.op and shown is not None and node not in shown
+        is_hidden = node.op is untracked.op and visible is not None and node not in visible
         if node.op is call.op or (node.op.jvp is not None and not is_hidden):
             return False
         inner = (value for value in node.attrs.values() if isinstance(value, Graph))

@@ -1,4 +1,4 @@
-"""Convolution over one or more spatial dimensions and its two gradients; each one's gradients are the other two."""
+"""Convolution over one or more spatial dimensions and its two gradients; the gradients of each are the other two."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _infer_conv(
             f"the input has {channels} (operand 0, dim 1)"
         )
     if out % groups:
-        raise ShapeError(f"conv: {out} output channels (operand 1, dim 0) are no multiple of {groups} groups")
+        raise ShapeError(f"conv: {out} output channels (operand 1, dim 0) are not a multiple of {groups} groups")
     sizes = Sliding(weight.shape[2:], stride, padding, dilation).output("conv", x.shape[2:])
     return TensorType(summed_type(x.dtype), (x.shape[0], out, *sizes))
 
@@ -84,7 +84,7 @@ def _check_result(op: str, g: TensorType, x: TensorType, weight: TensorType, *at
 
 
 def _rows(x: np.ndarray, slide: Sliding, groups: int) -> np.ndarray:
-    """[groups, batch * windows, channels per group * kernel]."""
+    """Rearrange windows as rows: [groups, batch * windows, channels per group * kernel]."""
     n, channels = x.shape[:2]
     view = slide.windows(x)
     split = view.reshape(n, groups, channels // groups, *view.shape[2:])
@@ -95,14 +95,14 @@ def _rows(x: np.ndarray, slide: Sliding, groups: int) -> np.ndarray:
 
 
 def _gradient_rows(g: np.ndarray, groups: int) -> np.ndarray:
-    """[groups, batch * windows, output channels per group]."""
+    """Rearrange a gradient as rows: [groups, batch * windows, output channels per group]."""
     n, out = g.shape[:2]
     split = g.reshape(n, groups, out // groups, -1) if g.size else np.zeros((n, groups, out // groups, 0), g.dtype)
     return split.transpose(1, 0, 3, 2).reshape(groups, -1 if g.size else 0, out // groups)
 
 
 def _matrix(weight: np.ndarray, groups: int) -> np.ndarray:
-    """[groups, output channels per group, channels per group * kernel]."""
+    """Rearrange weights as [groups, output channels per group, channels per group * kernel]."""
     return weight.reshape(groups, weight.shape[0] // groups, prod(weight.shape[1:]))
 
 
@@ -140,7 +140,7 @@ def _grad_weight_reference(
 
 
 def _crop(x: np.ndarray, counts: Ints, slide: Sliding) -> np.ndarray:
-    """The padded part of ``x`` that ``counts`` windows cover."""
+    """Return the section of the padded ``x`` that ``counts`` windows cover."""
     padded = slide.pad(x, 0)
     spans = zip(counts, slide.stride, slide.extent, strict=True)
     return padded[(..., *(slice(0, (n - 1) * s + e) for n, s, e in spans))]
@@ -181,7 +181,7 @@ def _grad_weight_vjp_g(h: Any, result: Any, x: Any, g: Any, kernel: Ints, **attr
 
 
 def _pad_spatial(x: Any, padding: Pairs, interior: Ints | None = None) -> Any:
-    """``x`` padded with zeros; negative padding crops."""
+    """Pad ``x`` with zeros; negative padding crops."""
     low, high = zip((0, 0), (0, 0), *padding, strict=True)
     between = (0, 0, *(interior or (0,) * len(padding)))
     return shape.pad(x, low=low, high=high, interior=between, value=0)
@@ -202,23 +202,23 @@ def _decompose_grad_weight(x: Any, g: Any, padding: Pairs, **attrs: Any) -> Any:
 def _decompose_grad_input(
     g: Any, weight: Any, size: Ints, stride: Ints, padding: Pairs, dilation: Ints, groups: int
 ) -> Any:
-    """A convolution of the gradient with reversed weights, their channels exchanged.
+    """Return a convolution of the gradient with reversed weights, their channels exchanged.
 
-    With a stride, ``stride`` neighbouring results per dimension read the same elements of the gradient through other
-    taps: they are channels of one smaller convolution, and are put side by side behind it. Kernels of one tap reach
-    every ``stride``-th result only. What else there is convolves the gradient spread out by the stride. Dimensions with
-    one window only are taken out first. Padding that leaves nothing over leaves no convolution either.
+    With a stride, ``stride`` neighbouring results per dimension read the same elements of the gradient through
+    different taps: a polyphase decomposition makes them channels of one smaller convolution, and interleaves its
+    results. Kernels of one tap reach only every ``stride``-th result. All other cases convolve the gradient dilated by
+    the stride. Degenerate dimensions with one window are taken out first. An empty result needs no convolution.
 
-    NOTE: zeros between and behind elements are multiplied too; docs/reliability.md says where infinity then makes NaN.
+    NOTE: zeros between and after elements are multiplied too; docs/reliability.md says where infinity then makes NaN.
     """
     if 0 in size:
         return shape.filled(0, g.dtype, (g.shape[0], weight.shape[1] * groups, *size))
-    if any(_is_lonely(x, n) for x, n in zip(g.shape[2:], size, strict=True)):
-        return _of_one_window(g, weight, size, stride, padding, dilation, groups)
+    if any(_is_degenerate(x, n) for x, n in zip(g.shape[2:], size, strict=True)):
+        return _without_degenerate_dimensions(g, weight, size, stride, padding, dilation, groups)
     kernel = weight.shape[2:]
     strided = any(s > 1 for s in stride) and all(d == 1 for d in dilation)
     if strided and all(k >= s for k, s in zip(kernel, stride, strict=True)):
-        return _side_by_side(g, weight, size, stride, padding, groups)
+        return _polyphase(g, weight, size, stride, padding, groups)
     ones, zeros = (1,) * len(size), ((0, 0),) * len(size)
     attrs = {"stride": ones, "padding": zeros, "dilation": dilation, "groups": groups}
     spread = [(n - 1) * s + 1 for n, s in zip(g.shape[2:], stride, strict=True)]
@@ -233,26 +233,28 @@ def _decompose_grad_input(
     return conv(spread_g, _exchange(weight, groups), **attrs)
 
 
-def _is_lonely(windows: int, size: int) -> bool:
-    """Whether there is one window along a dimension, and not one element for all that is known."""
+def _is_degenerate(windows: int, size: int) -> bool:
+    """Check for a dimension with one window and, as far as is known, more than one element."""
     return is_one(windows) and not is_one(size)
 
 
-def _of_one_window(g: Any, weight: Any, size: Ints, stride: Ints, padding: Pairs, dilation: Ints, groups: int) -> Any:
-    """Along a dimension with one window every result has one tap: the results are further channels, and nothing is
-    summed over zeros around the gradient."""
+def _without_degenerate_dimensions(
+    g: Any, weight: Any, size: Ints, stride: Ints, padding: Pairs, dilation: Ints, groups: int
+) -> Any:
+    """Remove dimensions with one window. Every result along them has one tap, so they become further channels, and no
+    zeros around the gradient are summed."""
     rank, (out, inner) = len(size), weight.shape[:2]
-    one = [_is_lonely(x, n) for x, n in zip(g.shape[2:], size, strict=True)]
+    degenerate = [_is_degenerate(x, n) for x, n in zip(g.shape[2:], size, strict=True)]
 
     def where_one(chosen: Sequence[Any], otherwise: Sequence[Any]) -> tuple[Any, ...]:
-        return tuple(a if i else b for i, a, b in zip(one, chosen, otherwise, strict=True))
+        return tuple(a if i else b for i, a, b in zip(degenerate, chosen, otherwise, strict=True))
 
     reach = [d * (k - 1) + 1 for d, k in zip(dilation, weight.shape[2:], strict=True)]
     pairs = where_one(
         [(-low, n + low - r) for n, r, (low, _) in zip(size, reach, padding, strict=True)], [(0, 0)] * rank
     )
     taps = _pad_spatial(weight, pairs, where_one([d - 1 for d in dilation], [0] * rank))
-    channels, spatial = [i for i in range(rank) if one[i]], [i for i in range(rank) if not one[i]]
+    channels, spatial = [i for i in range(rank) if degenerate[i]], [i for i in range(rank) if not degenerate[i]]
     taps = shape.transpose(taps, permutation=(0, 1, *(2 + i for i in channels), *(2 + i for i in spatial)))
     results = [size[i] for i in channels]
     taps = shape.reshape(taps, shape=(out, inner * prod(results), *where_one([1] * rank, weight.shape[2:])))
@@ -270,26 +272,26 @@ def _of_one_window(g: Any, weight: Any, size: Ints, stride: Ints, padding: Pairs
     return shape.transpose(y, permutation=(0, 1, *(2 + order.index(i) for i in range(rank))))
 
 
-def _side_by_side(g: Any, weight: Any, size: Ints, stride: Ints, padding: Pairs, groups: int) -> Any:
-    """With ``o + low = stride * i + p``, result ``o`` is the sum over ``a`` of ``g[i - a] * weight[p + stride * a]``:
-    for each ``p`` a convolution by ``a``, all of them one."""
+def _polyphase(g: Any, weight: Any, size: Ints, stride: Ints, padding: Pairs, groups: int) -> Any:
+    """Decompose a strided gradient into phases. With ``o + low = stride * i + p``, result ``o`` is the sum over ``a``
+    of ``g[i - a] * weight[p + stride * a]``: one convolution over ``a`` for each phase ``p``, all computed as one."""
     rank, (out, inner, *kernel) = len(size), weight.shape
     taps = [-(-k // s) for k, s in zip(kernel, stride, strict=True)]
     first = [low // s for s, (low, _) in zip(stride, padding, strict=True)]
     last = [(low + n - 1) // s for n, s, (low, _) in zip(size, stride, padding, strict=True)]
     pairs = [(t - 1 - f, x - (n - 1)) for t, f, x, n in zip(taps, first, last, g.shape[2:], strict=True)]
-    whole = _pad_spatial(weight, tuple((0, t * s - k) for t, s, k in zip(taps, stride, kernel, strict=True)))
+    padded = _pad_spatial(weight, tuple((0, t * s - k) for t, s, k in zip(taps, stride, kernel, strict=True)))
     split = [n for t, s in zip(taps, stride, strict=True) for n in (t, s)]
-    parts = shape.reshape(whole, shape=(groups, out // groups, inner, *split))
+    phases = shape.reshape(padded, shape=(groups, out // groups, inner, *split))
     near, far = range(4, 4 + 2 * rank, 2), range(3, 3 + 2 * rank, 2)
-    parts = shape.transpose(parts, permutation=(0, *near, 2, 1, *far))
-    parts = shape.reshape(parts, shape=(groups * prod(stride) * inner, out // groups, *taps))
-    parts = shape.flip(parts, axes=tuple(range(2, 2 + rank)))
+    phases = shape.transpose(phases, permutation=(0, *near, 2, 1, *far))
+    phases = shape.reshape(phases, shape=(groups * prod(stride) * inner, out // groups, *taps))
+    phases = shape.flip(phases, axes=tuple(range(2, 2 + rank)))
     ones, zeros = (1,) * rank, ((0, 0),) * rank
-    y = conv(_pad_spatial(g, tuple(pairs)), parts, stride=ones, padding=zeros, dilation=ones, groups=groups)
+    y = conv(_pad_spatial(g, tuple(pairs)), phases, stride=ones, padding=zeros, dilation=ones, groups=groups)
     y = shape.reshape(y, shape=(y.shape[0], groups, *stride, inner, *y.shape[2:]))
-    places = [axis for i in range(rank) for axis in (3 + rank + i, 2 + i)]
-    y = shape.transpose(y, permutation=(0, 1, 2 + rank, *places))
+    permutation = [axis for i in range(rank) for axis in (3 + rank + i, 2 + i)]
+    y = shape.transpose(y, permutation=(0, 1, 2 + rank, *permutation))
     counts = [(x - f + 1) * s for x, f, s in zip(last, first, stride, strict=True)]
     y = shape.reshape(y, shape=(y.shape[0], groups * inner, *counts))
     starts = [low - s * f for s, f, (low, _) in zip(stride, first, padding, strict=True)]
@@ -298,13 +300,13 @@ def _side_by_side(g: Any, weight: Any, size: Ints, stride: Ints, padding: Pairs,
 
 
 def _exchange(weight: Any, groups: int) -> Any:
-    """[groups * out, in, *kernel] as [groups * in, out, *reversed kernel]."""
+    """Rearrange [groups * out, in, *kernel] as [groups * in, out, *reversed kernel]."""
     out, per_group, *kernel = weight.shape
     axes = tuple(range(2, len(weight.shape)))
     if groups > 1:
         split = shape.reshape(weight, shape=(groups, out // groups, per_group, *kernel))
-        turned = shape.transpose(split, permutation=(0, 2, 1, *(a + 1 for a in axes)))
-        weight = shape.reshape(turned, shape=(groups * per_group, out // groups, *kernel))
+        exchanged = shape.transpose(split, permutation=(0, 2, 1, *(a + 1 for a in axes)))
+        weight = shape.reshape(exchanged, shape=(groups * per_group, out // groups, *kernel))
     else:
         weight = shape.transpose(weight, permutation=(1, 0, *axes))
     return shape.flip(weight, axes=axes)
@@ -326,12 +328,12 @@ def _lower_conv(
     slide = Sliding(weight.shape[2:], stride, padding, dilation)
     n, out, *window = index
     per_group = weight.shape[1]
-    # Without groups, or without any filter, there is nothing to divide.
+    # A division by 0 filters must be avoided; a single group needs no division.
     first = 0 if groups == 1 or always("==", weight.shape[0], 0) else out // (weight.shape[0] // groups) * per_group
 
     def product(channel: Index, *at: Index) -> Scalar:
-        place = slide.position(window, at)
-        value = c.load(x, (n, first + channel, *place), guard=inside(place, x.shape[2:]))
+        position = slide.position(window, at)
+        value = c.load(x, (n, first + channel, *position), guard=inside(position, x.shape[2:]))
         return product_of(c.nest, value, c.load(weight, (out, channel, *at)))
 
     return c.nest.reduce("add", 0, summed_type(x.dtype), [per_group, *slide.kernel], product)
@@ -353,8 +355,8 @@ def _lower_grad_weight(
     first = out // (g.shape[1] // groups) * (x.shape[1] // groups)
 
     def product(n: Index, *window: Index) -> Scalar:
-        place = slide.position(window, at)
-        value = c.load(x, (n, first + channel, *place), guard=inside(place, x.shape[2:]))
+        position = slide.position(window, at)
+        value = c.load(x, (n, first + channel, *position), guard=inside(position, x.shape[2:]))
         return product_of(c.nest, value, c.load(g, (n, out, *window)))
 
     return c.nest.reduce("add", 0, summed_type(x.dtype), [g.shape[0], *g.shape[2:]], product)
@@ -410,37 +412,37 @@ _TRAITS = Trait.PURE | Trait.CONTRACTION
 
 
 def _into_images(value: Any) -> Any:
-    """[batch, images, ...] as [batch * images, ...]."""
+    """Merge [batch, images, ...] into [batch * images, ...]."""
     return shape.reshape(value, shape=(value.shape[0] * value.shape[1], *value.shape[2:]))
 
 
 def _into_channels(value: Any) -> Any:
-    """[batch, images, channels, ...] as [images, batch * channels, ...]."""
+    """Rearrange [batch, images, channels, ...] as [images, batch * channels, ...]."""
     moved = move(value, 0, 1, 1)
     return shape.reshape(moved, shape=(moved.shape[0], moved.shape[1] * moved.shape[2], *moved.shape[3:]))
 
 
 def _from_channels(value: Any, size: int) -> Any:
-    """The reverse of ``_into_channels``."""
+    """Invert ``_into_channels``."""
     images, channels, *rest = value.shape
     return move(shape.reshape(value, shape=(images, size, channels // size, *rest)), 1, 1, 0)
 
 
 def _batched_convolution(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs) -> Any:
-    """Of ``conv`` and ``conv_grad_input``: more images for one weight, or one group of channels per weight."""
+    """Batch ``conv`` or ``conv_grad_input``: more images for one weight, or one group of channels per weight."""
     x, weight = operands
     if not weight.batched:
-        found = dispatch.apply(op, (_into_images(x.value), weight.value), attrs)
-        return shape.reshape(found, shape=(size, found.shape[0] // size, *found.shape[1:]))
+        result = dispatch.apply(op, (_into_images(x.value), weight.value), attrs)
+        return shape.reshape(result, shape=(size, result.shape[0] // size, *result.shape[1:]))
     grouped = {**attrs, "groups": attrs["groups"] * size}
-    found = dispatch.apply(op, (_into_channels(spread(x, size)), _into_images(weight.value)), grouped)
-    return _from_channels(found, size)
+    result = dispatch.apply(op, (_into_channels(spread(x, size)), _into_images(weight.value)), grouped)
+    return _from_channels(result, size)
 
 
 def _batched_conv_grad_weight(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs) -> Any:
     x, g = (_into_channels(spread(e, size)) for e in operands)
-    found = conv_grad_weight(x, g, **{**attrs, "groups": attrs["groups"] * size})
-    return shape.reshape(found, shape=(size, found.shape[0] // size, *found.shape[1:]))
+    result = conv_grad_weight(x, g, **{**attrs, "groups": attrs["groups"] * size})
+    return shape.reshape(result, shape=(size, result.shape[0] // size, *result.shape[1:]))
 
 
 conv = define(
@@ -463,7 +465,7 @@ conv = define(
     error_samples=[
         ErrorSample((_f32(1, 3, 5, 5), _f32(4, 2, 3, 3)), "2 x 1 groups = 2 channels", _PLAIN),
         ErrorSample((_f32(1, 2, 2, 2), _f32(4, 2, 3, 3)), "a window of 3 elements does not fit", _PLAIN),
-        ErrorSample((_f32(1, 4, 5, 5), _f32(3, 2, 3, 3)), "no multiple of 2 groups", {**_PLAIN, "groups": 2}),
+        ErrorSample((_f32(1, 4, 5, 5), _f32(3, 2, 3, 3)), "not a multiple of 2 groups", {**_PLAIN, "groups": 2}),
         ErrorSample((_f32(1, 4, 5, 5), _f32(3, 4, 3, 3)), "groups must be positive", {**_PLAIN, "groups": 0}),
         ErrorSample((_f32(1, 4, 5, 5), _f32(3, 4, 3)), "same number of dimensions", _PLAIN),
         ErrorSample((_f32(1, 4, 5, 5), _f32(3, 4, 3, 3)), "stride has 1 entries", {**_PLAIN, "stride": (1,)}),

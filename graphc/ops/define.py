@@ -1,4 +1,4 @@
-"""``define``: makes an op from its rules and returns the function that applies it."""
+"""``define``: register an op from its rules and return the function that applies it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ Scalar = (bool, int, float, complex, np.bool_, np.number)
 
 
 class OpFunction:
-    """Applies an op: ``f(*operands, **attrs)``. Python scalars become constants; types are promoted as declared."""
+    """Function that applies an op: ``f(*operands, **attrs)``. Python scalars become constants; types are promoted as
+    declared."""
 
     def __init__(self, op: OpDef, promotes: tuple[int, ...], to_float: bool):
         self.op = op
@@ -57,13 +58,13 @@ class OpFunction:
         return self.applied(operands, attrs)
 
     def applied(self, operands: Sequence[Any], attrs: Attrs) -> Any:
-        """The result, by op applications of the active dispatcher."""
+        """Return the result, computed by op applications of the active dispatcher."""
         if is_narrow(operands, attrs):
             return self._applied_narrow(operands, attrs)
         return dispatch.apply(self.op, self.promoted(operands), attrs)
 
     def promoted(self, operands: Sequence[Any]) -> Sequence[Any]:
-        """The operands as tensors of their common type, where the op wants one."""
+        """Return the operands as tensors of their common type, where the op requires one."""
         if not self.promotes:
             return operands
         indices, dtype = self._common(operands)
@@ -81,7 +82,7 @@ class OpFunction:
         if not self.promotes:
             return apply_narrow(dispatch.apply, self.op, operands, attrs)
         indices, dtype = self._common(operands)
-        # Beside narrow floats numbers keep their digits, except where elements are compared with them, as in PyTorch.
+        # Python scalars keep full precision next to narrow floats, except in comparisons, as in PyTorch.
         number = float32 if dtype.kind == "h" and not answers(self.op, len(operands), attrs) else dtype
         result = list(operands)
         for i in indices:
@@ -95,12 +96,13 @@ class OpFunction:
 
 
 EVERY = (-1,)
-"""For ``define(promotes=...)``: all operands, however many."""
+"""Value of ``define(promotes=...)`` for all operands."""
 
 
 def common_type(operands: Sequence[Any], name: str = "op") -> DType:
-    """The promoted type of tensors, values and Python scalars, as PyTorch's: tensors with dimensions go before
-    0-dimensional ones, those before Python scalars; a lower class only counts when it is of a higher category."""
+    """Return the promoted type of tensors, values and Python scalars, as PyTorch does. Tensors with dimensions take
+    precedence over 0-dimensional ones, and those over Python scalars; a lower class only counts when its category is
+    higher."""
     classes: list[DType | None] = [None, None]
     scalars = []
     for operand in operands:
@@ -110,8 +112,8 @@ def common_type(operands: Sequence[Any], name: str = "op") -> DType:
         if not isinstance(getattr(operand, "dtype", None), DType):
             raise no_tensor(name, operand)
         rank = 0 if operand.shape else 1
-        known = classes[rank]
-        classes[rank] = operand.dtype if known is None else promote(known, operand.dtype)
+        current = classes[rank]
+        classes[rank] = operand.dtype if current is None else promote(current, operand.dtype)
     dims, zero = classes
     result = dims or zero
     if dims is not None and zero is not None and _category(zero) > _category(dims):
@@ -123,10 +125,10 @@ def common_type(operands: Sequence[Any], name: str = "op") -> DType:
 
 
 def no_tensor(name: str, operand: Any) -> ArgumentError:
-    """The error for an operand of op ``name`` that is neither a tensor nor a number."""
+    """Build the error for an operand of op ``name`` that is neither a tensor nor a number."""
     kind = type(operand)
-    shown = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
-    return ArgumentError(f"{name}: {shown} is no tensor", remedy="graphc.tensor(...)")
+    type_name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
+    return ArgumentError(f"{name}: {type_name} is no tensor", remedy="pass a tensor, such as graphc.tensor(...)")
 
 
 def _category(dtype: DType) -> int:
@@ -134,7 +136,7 @@ def _category(dtype: DType) -> int:
 
 
 def as_type(operand: Any, dtype: DType) -> Any:
-    """``operand`` as ``dtype``: scalars become constants, others are cast when they differ."""
+    """Convert ``operand`` to ``dtype``: scalars become constants, others are cast when they differ."""
     if isinstance(operand, Scalar):
         value = operand.item() if isinstance(operand, np.generic) else operand
         if depends_on_sizes(value):
@@ -144,21 +146,22 @@ def as_type(operand: Any, dtype: DType) -> Any:
 
 
 def element(value: Any, dtype: DType) -> Any:
-    """A Python number as an element of a type takes it: modulo the range of an integer type, as arithmetic goes. A
-    symbolic one stays as it is, until its value is known.
+    """Convert a Python number to an element of a type, modulo the range of an integer type. A symbolic number stays as
+    it is until its value is known.
 
-    Raises ArgumentError for a whole number beyond i64."""
+    Raises ArgumentError for an integer beyond i64.
+    """
     if dtype.kind not in "iu" or is_symbolic(value):
         return value
     if not -(2**63) <= value < 2 ** (64 if dtype is uint64 else 63):
         widest = "u64" if dtype is uint64 else "i64"
-        raise ArgumentError(f"{value} lies outside of the range of {widest}", remedy="a float")
+        raise ArgumentError(f"{value} is outside of the range of {widest}", remedy="pass a float")
     low = 0 if dtype.kind == "u" else -(1 << dtype.bits - 1)
     return (int(value) - low) % (1 << dtype.bits) + low
 
 
 class Rules(TypedDict, total=False):
-    """Fields of OpDef that ``define`` hands on as they are."""
+    """Fields of OpDef that ``define`` passes on unchanged."""
 
     reference: Callable[..., Any] | None
     vjp: tuple[Callable[..., Any] | None, ...] | Callable[..., Any] | None
@@ -197,11 +200,11 @@ def define(
     to_float: bool = False,
     **rules: Unpack[Rules],
 ) -> OpFunction:
-    """Registers an op and returns the function that applies it.
+    """Register an op and return the function that applies it.
 
     ``operands`` are the operand names separated by blanks (a last ``*name`` is variadic). ``promotes`` lists the
-    operand indices brought to their common type before the op is applied (``EVERY`` for all); ``to_float`` makes that
-    type f32 when it is not floating point. The other arguments are the fields of OpDef.
+    indices of operands to promote to their common type before the op is applied (``EVERY`` for all); ``to_float`` makes
+    this type f32 when it is not floating point. The other arguments are the fields of OpDef.
     """
     op = OpDef(
         name=name,
@@ -221,17 +224,17 @@ def define(
 
 
 def _check_elementwise(op: OpDef) -> None:
-    """Raises VerifyError for an ELEMENTWISE op of a user whose type rule refuses operands that broadcast: rules of all
-    such ops leave out what only broadcasts an operand."""
+    """Raise VerifyError for a user's ELEMENTWISE op whose type rule rejects operands that broadcast. Passes remove
+    explicit broadcasts of the operands of such ops."""
     count = len(op.operands)
     if count < 2 or op.variadic or any(a.required for a in op.attrs):
         return
-    given = {a.name: a.default for a in op.attrs}
-    remedy = "graphc.ops.rules.elementwise as the type rule, or leave out Trait.ELEMENTWISE"
+    attrs = {a.name: a.default for a in op.attrs}
+    remedy = "use graphc.ops.rules.elementwise as the type rule, or leave out Trait.ELEMENTWISE"
     for dtype in (float32, BY_NAME["bool"]):
         types = [TensorType(dtype, shape) for shape in ((2, 3), *[(3,)] * (count - 1))]
         try:
-            results = op.result_types(tuple(types), given)
+            results = op.result_types(tuple(types), attrs)
         except DTypeError:
             continue
         except ShapeError as error:
@@ -243,20 +246,20 @@ def _check_elementwise(op: OpDef) -> None:
 
 
 def _check_reduction(op: OpDef) -> None:
-    """Raises VerifyError for a REDUCTION that is none: fusion takes for granted that its one operand is folded along
-    the dimensions that its attribute names, and that what is left are the others."""
-    known = {a.name for a in op.attrs}
-    attrs = {"axes": (1,)} if "axes" in known else {"axis": 1}
+    """Raise VerifyError for an op with a wrong trait REDUCTION. Fusion assumes a single operand, reduced along the
+    dimensions in its attribute, with the other dimensions left over."""
+    names = {a.name for a in op.attrs}
+    attrs = {"axes": (1,)} if "axes" in names else {"axis": 1}
     remedy = "leave out Trait.REDUCTION"
-    if len(op.operands) != 1 or not attrs.keys() <= known:
+    if len(op.operands) != 1 or not attrs.keys() <= names:
         raise VerifyError(f"{op.name}: a reduction has one operand and an attribute axes or axis", remedy=remedy)
-    given = {a.name: a.default for a in op.attrs if not a.required} | attrs
+    arguments = {a.name: a.default for a in op.attrs if not a.required} | attrs
     for dtype in (float32, BY_NAME["bool"]):
         try:
-            result = op.infer(TensorType(dtype, (2, 3)), **given)
+            result = op.infer(TensorType(dtype, (2, 3)), **arguments)
         except DTypeError:
             continue
         shapes = [t.shape for t in (result if isinstance(result, tuple) else (result,))]
         if shapes not in ([(2,)], [(2, 1)]):
-            what = f"{op.name}: folding axis 1 of [2,3] gives {', '.join(map(show, shapes))}, not [2] or [2,1]"
+            what = f"{op.name}: reducing axis 1 of [2,3] gives {', '.join(map(show, shapes))}, not [2] or [2,1]"
             raise VerifyError(what, remedy=remedy)

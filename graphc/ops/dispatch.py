@@ -1,4 +1,4 @@
-"""The one door: every op application goes through ``apply``, and the current dispatcher decides what it does."""
+"""Dispatch: every op application goes through ``apply``, and the current dispatcher decides what it does."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from graphc.ir.op import OpDef
 
 
 class Operand(Protocol):
-    """What an op is applied to: a Tensor (eager or traced) or a graph Value."""
+    """An operand of an op: a Tensor (eager or traced) or a graph Value."""
 
     @property
     def dtype(self) -> DType: ...
@@ -28,18 +28,18 @@ class Operand(Protocol):
 
 
 class Dispatcher(Protocol):
-    """Decides what applying an op means: compute now, append a node, or both with recording for gradients."""
+    """Strategy for applying ops: compute now, append a node, or both with recording for gradients."""
 
     def apply(self, op: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-        """The result, or a tuple of results for ops that have several."""
+        """Return the result, or a tuple of results for ops that have several."""
         ...
 
     def scalar(self, value: bool | int | float, dtype: DType) -> Any:
-        """A scalar constant as an operand."""
+        """Return a scalar constant as an operand."""
         ...
 
     def constant(self, array: np.ndarray) -> Any:
-        """An array, which nobody else writes to, as an operand."""
+        """Return an array, which no other code writes to, as an operand."""
         ...
 
 
@@ -49,41 +49,41 @@ _current: ContextVar[Dispatcher | None] = ContextVar("graphc_dispatcher", defaul
 
 
 def set_default(dispatcher: Dispatcher) -> None:
-    """Installs the dispatcher used when none is active (the eager one, by the front end)."""
+    """Install the dispatcher used when none is active (the eager one, by the front end)."""
     _default[:] = [dispatcher]
 
 
 def default() -> Any:
-    """The dispatcher used when none is active: what it makes is there before and after a trace."""
+    """Return the dispatcher used when none is active. Its results outlive a trace."""
     return _default[0] if _default else _eager()
 
 
 active: Callable[[], Dispatcher | None] = _current.get
-"""The dispatcher that is active in the place of the default one; None where none is."""
+"""Return the active dispatcher, or None if only the default one is."""
 
 
 def is_default() -> bool:
-    """Whether none is active but the default one."""
+    """Check whether no dispatcher but the default one is active."""
     return _current.get() is None
 
 
 def current() -> Dispatcher:
-    """The active dispatcher."""
+    """Return the active dispatcher, or the default one."""
     return _current.get() or (_default[0] if _default else _eager())
 
 
 AS_PYTHON = [0]
-"""How many sessions there are, in all threads, in which compiled functions run their Python code."""
+"""Number of sessions, in all threads, in which compiled functions run their Python code instead."""
 
 
 def runs_python() -> bool:
-    """Whether the active dispatcher wants to see what compiled functions do, op by op."""
+    """Check whether the active dispatcher wants compiled functions to apply their ops one by one."""
     return AS_PYTHON[0] > 0 and bool(getattr(_current.get(), "runs_python", False))
 
 
 @contextmanager
 def use(dispatcher: Dispatcher) -> Iterator[Dispatcher]:
-    """Makes ``dispatcher`` the active one inside the block (per thread and task)."""
+    """Make ``dispatcher`` the active one inside the block (per thread and task)."""
     token = _current.set(dispatcher)
     try:
         yield dispatcher
@@ -92,36 +92,37 @@ def use(dispatcher: Dispatcher) -> Iterator[Dispatcher]:
 
 
 def is_front() -> bool:
-    """Whether ops are applied to tensors, eagerly or in a trace, and not to the values of a graph."""
+    """Check whether ops are applied to tensors, eagerly or in a trace, and not to the values of a graph."""
     return not isinstance(_current.get(), GraphDispatcher)
 
 
 def apply(op: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-    """Applies ``op`` under the active dispatcher."""
+    """Apply ``op`` under the active dispatcher."""
     return current().apply(op, operands, attrs)
 
 
 class GraphDispatcher:
-    """Appends nodes to a graph; operands are its values. Gradient rules and decompositions run under it."""
+    """Dispatcher that appends nodes to a graph, whose values are the operands. Gradient rules and decompositions run
+    under it."""
 
     def __init__(self, graph: Graph, location: Location = UNKNOWN, prefix: str = ""):
         self.graph = graph
         self.location = location
-        """Given to every node that is appended."""
+        """Location of every appended node."""
         self.prefix = prefix
-        """Put before the names of results."""
+        """Prefix of the names of results."""
 
     def apply(self, op: OpDef, operands: Sequence[Value], attrs: Mapping[str, Any]) -> Value | tuple[Value, ...]:
-        """Appends a node."""
+        """Append a node."""
         results = emit(self.graph, op, operands, attrs, self.location, self.prefix + op.name)
         return results[0] if len(results) == 1 else results
 
     def scalar(self, value: bool | int | float, dtype: DType) -> Value:
-        """An interned scalar constant."""
+        """Return an interned scalar constant."""
         return self.graph.scalar(value, dtype)
 
     def constant(self, array: np.ndarray) -> Value:
-        """A constant node; scalars are interned."""
+        """Append a constant node; scalars are interned."""
         if not array.shape:
             return self.scalar(number_of(array), dtype_of(array.dtype))
         return emit(self.graph, CONSTANT, (), {"value": array}, self.location, self.prefix + CONSTANT.name)[0]

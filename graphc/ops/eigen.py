@@ -1,6 +1,6 @@
-"""Eigenvalues and eigenvectors of symmetric matrices, by Jacobi's rotations.
+"""Eigenvalues and eigenvectors of symmetric matrices, by Jacobi rotations.
 
-Those of up to 3 rows are written out, so that lanes work on a matrix each; others are loops over a copy of the matrix.
+For up to 3 rows the rotations are unrolled, so that each lane works on a matrix; larger matrices use loops over a copy.
 """
 
 from __future__ import annotations
@@ -40,26 +40,27 @@ def _reference(a: np.ndarray) -> np.ndarray:
     except np.linalg.LinAlgError:
         return np.full((*a.shape[:-1], a.shape[-1] + 1), np.nan, a.dtype)
     largest = np.argmax(np.abs(vectors), -2, keepdims=True) if a.shape[-1] else np.zeros((*a.shape[:-2], 1, 0), int)
-    found = np.take_along_axis(vectors, largest, -2)
-    turns = np.where(found < 0, -1, 1) if a.dtype.kind != "c" else np.conj(np.sign(found))
-    return np.concatenate([values[..., None], vectors * turns], -1).astype(a.dtype)
+    largest_elements = np.take_along_axis(vectors, largest, -2)
+    signs = np.where(largest_elements < 0, -1, 1) if a.dtype.kind != "c" else np.conj(np.sign(largest_elements))
+    return np.concatenate([values[..., None], vectors * signs], -1).astype(a.dtype)
 
 
 def sweeps(n: int) -> int:
-    """How often all pairs of rows are rotated. Counted: until what is left beside the diagonal is rounding, matrices of
-    f64 of 4, 8, 16 and 24 rows took 4, 7, 10 and 11 at most."""
+    """Return the number of sweeps over all pairs of rows. Determined by counting until the off-diagonal elements were
+    rounding errors: f64 matrices of 4, 8, 16 and 24 rows took at most 4, 7, 10 and 11."""
     return min(n + 2, 3 + 2 * (n - 1).bit_length())
 
 
 _WRITTEN_OUT = 3
-"""Rows of the largest matrices that are held as scalars: each rotation of each sweep is code of its own."""
+"""Rows of the largest unrolled matrices, which are scalars in the kernel: each rotation of each sweep has its own
+code."""
 
 
-def _angle(nest: NestBuilder, first: Scalar, second: Scalar, beside: Scalar) -> tuple[Scalar, Scalar]:
-    """Cosine and sine of the rotation that makes ``beside`` zero, which is beside two elements of the diagonal (Golub,
-    van Loan, Matrix computations, section 8.5)."""
-    one, done = nest.const(1, first.dtype), beside.eq(0)
-    ratio = (second - first) / (nest.select(done, one, beside) * 2.0)
+def _angle(nest: NestBuilder, first: Scalar, second: Scalar, off_diagonal: Scalar) -> tuple[Scalar, Scalar]:
+    """Return the cosine and sine of the rotation that zeroes ``off_diagonal``, the element between two diagonal ones
+    (Golub, van Loan, Matrix computations, section 8.5)."""
+    one, done = nest.const(1, first.dtype), off_diagonal.eq(0)
+    ratio = (second - first) / (nest.select(done, one, off_diagonal) * 2.0)
     root = nest.op("sqrt", nest.fma(ratio, ratio, 1.0))
     tangent = nest.select(done, 0.0, nest.op("copysign", one, ratio) / (nest.op("abs", ratio) + root))
     cosine = 1.0 / nest.op("sqrt", nest.fma(tangent, tangent, 1.0))
@@ -67,7 +68,7 @@ def _angle(nest: NestBuilder, first: Scalar, second: Scalar, beside: Scalar) -> 
 
 
 def _rotate(w: Work, p: Index, q: Index, n: int) -> None:
-    """Makes the elements (p, q) and (q, p) zero; the columns right of the matrix go with its rows only."""
+    """Zero the elements (p, q) and (q, p); the columns right of the matrix take part in row operations only."""
     nest = w.nest
     cosine, sine = _angle(nest, w.load(p, p), w.load(q, q), w.load(p, q))
     with nest.loop(w.columns) as j:
@@ -81,7 +82,7 @@ def _rotate(w: Work, p: Index, q: Index, n: int) -> None:
 
 
 def _nest(c: LowerContext, a: OperandRef) -> None:
-    """The matrix becomes diagonal and the identity right of it the transposed eigenvectors, which are then sorted."""
+    """Diagonalize the matrix, while the identity right of it becomes the transposed eigenvectors; then sort them."""
     nest, n = c.nest, a.shape[-1]
     if n <= _WRITTEN_OUT:
         return _nest_written_out(c, a)
@@ -100,10 +101,10 @@ def _nest(c: LowerContext, a: OperandRef) -> None:
         ):
             _rotate(w, p, (p + distance + 1) % n, n)
         with nest.loop(n, "serial") as k:
-            place, sign = _place(w, k, n), _sign(w, k, n)
-            c.store((*at, place, 0), w.load(k, k))
+            position, sign = _position(w, k, n), _sign(w, k, n)
+            c.store((*at, position, 0), w.load(k, k))
             with nest.loop(n) as i:
-                c.store((*at, i, place + 1), w.load(k, i + n) * sign)
+                c.store((*at, i, position + 1), w.load(k, i + n) * sign)
 
 
 def _nest_written_out(c: LowerContext, a: OperandRef) -> None:
@@ -115,22 +116,22 @@ def _nest_written_out(c: LowerContext, a: OperandRef) -> None:
             for p, q in combinations(range(n), 2):
                 cosine, sine = _angle(nest, w[p][p], w[q][q], w[p][q])
                 for rows in (w, vectors):
-                    rows[p], rows[q] = _turned(rows[p], rows[q], cosine, sine)
+                    rows[p], rows[q] = _rotated(rows[p], rows[q], cosine, sine)
                 for row in w:
-                    (row[p],), (row[q],) = _turned([row[p]], [row[q]], cosine, sine)
-        found = [[w[i][i], *vectors[i]] for i in range(n)]
+                    (row[p],), (row[q],) = _rotated([row[p]], [row[q]], cosine, sine)
+        eigenpairs = [[w[i][i], *vectors[i]] for i in range(n)]
         for i, j in combinations(range(n), 2):
-            later, both = found[j][0] < found[i][0], list(zip(found[i], found[j], strict=True))
-            found[i] = [nest.select(later, y, x) for x, y in both]
-            found[j] = [nest.select(later, x, y) for x, y in both]
-        for k, (value, *vector) in enumerate(found):
+            is_larger, both = eigenpairs[j][0] < eigenpairs[i][0], list(zip(eigenpairs[i], eigenpairs[j], strict=True))
+            eigenpairs[i] = [nest.select(is_larger, y, x) for x, y in both]
+            eigenpairs[j] = [nest.select(is_larger, x, y) for x, y in both]
+        for k, (value, *vector) in enumerate(eigenpairs):
             sign = _sign_of(nest, vector)
             c.store((*at, k, 0), value)
             for i, x in enumerate(vector):
                 c.store((*at, i, k + 1), x * sign)
 
 
-def _turned(a: list[Scalar], b: list[Scalar], cosine: Scalar, sine: Scalar) -> tuple[list[Scalar], list[Scalar]]:
+def _rotated(a: list[Scalar], b: list[Scalar], cosine: Scalar, sine: Scalar) -> tuple[list[Scalar], list[Scalar]]:
     both = list(zip(a, b, strict=True))
     return [cosine * x - sine * y for x, y in both], [sine * x + cosine * y for x, y in both]
 
@@ -140,8 +141,8 @@ def _sign_of(nest: NestBuilder, vector: list[Scalar]) -> Scalar:
     return nest.select(-least > most, nest.const(-1, most.dtype), 1.0)
 
 
-def _place(w: Work, k: Index, n: int) -> Index:
-    """How many eigenvalues come before number ``k``; of equal ones those with smaller numbers."""
+def _position(w: Work, k: Index, n: int) -> Index:
+    """Return the number of eigenvalues before number ``k``; equal ones are ordered by their numbers."""
     nest, own = w.nest, w.load(k, k)
 
     def before(j: Index) -> Scalar:
@@ -153,15 +154,15 @@ def _place(w: Work, k: Index, n: int) -> Index:
 
 
 def _sign(w: Work, k: Index, n: int) -> Scalar:
-    """-1 where the largest element of an eigenvector is negative, else 1."""
+    """Return -1 where the largest element of an eigenvector is negative, else 1."""
     nest = w.nest
     most, least = (nest.reduce(name, 0.0, w.dtype, [n], lambda i: w.load(k, i + n)) for name in ("max", "min"))
     return nest.select(-least > most, nest.const(-1, w.dtype), 1.0)
 
 
 def _gradient(g: Any, result: Any, a: Any) -> Any:
-    """Giles, Collected matrix derivative results, 2008, section 3.1, for the triangle that is read; between equal
-    eigenvalues nothing."""
+    """Apply the formula of Giles, Collected matrix derivative results, 2008, section 3.1, for the lower triangle; terms
+    between equal eigenvalues are zero."""
     n = a.shape[-1]
     if not n:
         return mul(a, 0.0)
@@ -172,11 +173,11 @@ def _gradient(g: Any, result: Any, a: Any) -> Any:
     inner = where(zero, 0, div(matmul(conjugate(vectors), g_vectors, transpose_a=True), where(zero, 1, gaps)))
     spread = mul(vectors, reshape(g_values, shape=(*a.shape[:-2], 1, n)))
     right = conjugate(vectors)
-    found = add(
+    full = add(
         matmul(spread, right, transpose_b=True),
         matmul(matmul(vectors, inner), right, transpose_b=True),
     )
-    return add(half_of_hermitian(found), triangle(adjoint(found), -1))
+    return add(half_of_hermitian(full), triangle(adjoint(full), -1))
 
 
 def _symmetric(*shape: int) -> np.ndarray:
@@ -186,8 +187,8 @@ def _symmetric(*shape: int) -> np.ndarray:
 
 eigh = define(
     "eigh",
-    "Eigenvalues and eigenvectors of symmetric or Hermitian matrices [.., n, n], of which the lower triangle is read: "
-    "a column of ascending values, and right of it the vectors, columns whose largest elements are positive.",
+    "Eigenvalues and eigenvectors of symmetric or Hermitian matrices [.., n, n]; only the lower triangle is read. The "
+    "result is a column of ascending values, followed by the vectors as columns whose largest elements are positive.",
     "a",
     _infer,
     reference=_reference,

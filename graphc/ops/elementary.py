@@ -1,4 +1,5 @@
-"""Elementary functions with own kernels: other bases, tangent, hyperbolic functions, erfc, and some of two numbers."""
+"""Elementary functions with their own kernels: other bases, tangent, hyperbolic functions, erfc, and binary
+functions."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ from graphc.ops.shape import zeros_like
 
 _LN_2, _LN_10 = math.log(2.0), math.log(10.0)
 _LARGE = 1e9
-"""From there on the square of a number may overflow, and 1 is lost beside it."""
+"""Threshold above which x * x may overflow, and 1 is negligible next to it."""
 
 
 # ---- other bases
@@ -78,7 +79,7 @@ log10 = function(
 
 
 def _logit_gradient(g: Any, y: Any, x: Any) -> Any:
-    """g / (x (1 - x)), NaN where x is not in 0..1."""
+    """Return g / (x (1 - x)), or NaN where x is not in 0..1."""
     inside = logical_and(ge(x, 0), le(x, 1))
     return where(inside, div(g, abs(mul(x, sub(1, x)))), math.nan)  # -0 is 0 here.
 
@@ -128,7 +129,7 @@ def _lower_asinh(nest: NestBuilder, x: Scalar) -> Scalar:
 
 
 def _lower_acosh(nest: NestBuilder, x: Scalar) -> Scalar:
-    """``log1p(t + sqrt(2 t + t^2))`` with ``t = x - 1``, which is exact where it is small."""
+    """Emit ``log1p(t + sqrt(2 t + t^2))`` with ``t = x - 1``, which is exact for small t."""
     large = x > _LARGE
     t = nest.select(large, 1.0, x - 1)
     near = nest.op("log1p", t + nest.op("sqrt", t * (t + 2)))
@@ -140,7 +141,7 @@ def _lower_atanh(nest: NestBuilder, x: Scalar) -> Scalar:
 
 
 def _acosh_gradient(g: Any, y: Any, x: Any) -> Any:
-    """g / sqrt(x x - 1); the product of two roots is on the same branch as the function."""
+    """Return g / sqrt(x x - 1); the product of two roots is on the same branch as the function."""
     if x.dtype.is_complex:
         return mul(g, mul(rsqrt(sub(x, 1)), rsqrt(add(x, 1))))
     return mul(g, rsqrt(sub(mul(x, x), 1)))
@@ -189,8 +190,8 @@ erfc = function(
 # ---- functions of two numbers
 
 _SCALES = {"f32": (2.0**60, 2.0**-70, 2.0**-45, 2.0**90), "f64": (2.0**500, 2.0**-600, 2.0**-400, 2.0**600)}
-"""From which size on squares may overflow and what then makes numbers small, below which they may lose digits and what
-then makes them large."""
+"""Magnitude above which squares may overflow, and the scale down; magnitude below which they may lose digits, and the
+scale up."""
 
 
 def _lower_hypot(nest: NestBuilder, x: Scalar, y: Scalar) -> Scalar:

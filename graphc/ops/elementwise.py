@@ -53,7 +53,7 @@ MISMATCH = (
 
 
 def lowered(rule: Callable[..., Scalar]) -> Callable[..., Scalar]:
-    """A kernel rule from a function of the builder and the operands' elements: ``rule(nest, *elements)``."""
+    """Build a kernel rule from a function of the builder and the operands' elements: ``rule(nest, *elements)``."""
 
     def lower(c: LowerContext, index: Indices, *operands: OperandRef) -> Scalar:
         return rule(c.nest, *(c.broadcast(x, index) for x in operands))
@@ -62,7 +62,7 @@ def lowered(rule: Callable[..., Scalar]) -> Callable[..., Scalar]:
 
 
 def scalar_op(name: str) -> Callable[..., Scalar]:
-    """A kernel rule that is one scalar operation of ir.kernel.scalar."""
+    """Build a kernel rule of one scalar operation of ir.kernel.scalar."""
     return lowered(lambda nest, *elements: nest.op(name, *elements))
 
 
@@ -155,14 +155,14 @@ def _integer_mod(nest: Any, x: Scalar, y: Scalar) -> Scalar:
 
 
 def _float_floor_div(nest: Any, x: Scalar, y: Scalar) -> Scalar:
-    """The whole part from the exact remainder: x == floor_div(x, y) * y + mod(x, y) as far as rounding allows."""
+    """Round the quotient by the exact remainder: x == floor_div(x, y) * y + mod(x, y), up to rounding."""
     rest = nest.op("rem", x, y)
     ratio = (x - rest) / y
     ratio = nest.select(rest.ne(0) & ((y < 0) ^ (rest < 0)), ratio - 1.0, ratio)
-    whole = nest.op("floor", ratio)
-    whole = nest.select(ratio - whole > 0.5, whole + 1.0, whole)
-    whole = nest.op("copysign", whole, x / y)  # of a zero
-    return nest.select(y.eq(0), x / y, whole)
+    floored = nest.op("floor", ratio)
+    floored = nest.select(ratio - floored > 0.5, floored + 1.0, floored)
+    floored = nest.op("copysign", floored, x / y)  # keep the sign of a zero
+    return nest.select(y.eq(0), x / y, floored)
 
 
 def _integer_floor_div(nest: Any, x: Scalar, y: Scalar) -> Scalar:
@@ -175,7 +175,7 @@ def _integer_floor_div(nest: Any, x: Scalar, y: Scalar) -> Scalar:
 
 floor_div = define(
     "floor_div",
-    "The largest whole number not above x / y. A zero divisor gives 0 for integers.",
+    "The largest integer not above x / y. A zero divisor gives 0 for integers.",
     "x y",
     elementwise("floor_div", "fiu"),
     reference=np.floor_divide,
@@ -192,7 +192,7 @@ floor_div = define(
 
 
 def _mod_reference(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """A zero of floats has the sign of x, as PyTorch has it, where numpy gives it that of y."""
+    """Give a floating-point zero the sign of x, as PyTorch does; numpy gives it the sign of y."""
     if x.dtype.kind != "f":
         return np.remainder(x, y)
     rest = np.fmod(x, y)
@@ -235,14 +235,14 @@ neg = define(
 
 
 def _infer_abs(x: TensorType) -> TensorType:
-    found = elementwise("abs", "fiuc")(x)
-    return TensorType(found.dtype.real, found.shape)
+    type = elementwise("abs", "fiuc")(x)
+    return TensorType(type.dtype.real, type.shape)
 
 
 abs = define(
     "abs",
-    "The absolute value, of complex numbers their distance from 0; its slope at 0 is 0. The smallest integer stays "
-    "itself.",
+    "The absolute value, or the magnitude of complex numbers; its slope at 0 is 0. The smallest integer of a signed "
+    "type stays unchanged.",
     "x",
     _infer_abs,
     reference=np.abs,
@@ -263,7 +263,7 @@ def _sign_reference(x: np.ndarray) -> np.ndarray:
 
 
 def _sign_gradient(g: Any, result: Any, x: Any) -> Any:
-    """What of the gradient of a complex number is at a right angle to it, by its size."""
+    """Return the component of a complex gradient at a right angle to x, divided by |x|."""
     if x.dtype.kind != "c":
         return zeros_like(result)
     along = mul(result, named.real(mul(g, conjugate(result))))
@@ -272,7 +272,7 @@ def _sign_gradient(g: Any, result: Any, x: Any) -> Any:
 
 sign = define(
     "sign",
-    "-1, 0 or 1 by the sign of x; 0 for NaN. Of a complex number that of size 1 in its direction, and 0 for 0.",
+    "-1, 0 or 1 by the sign of x; 0 for NaN. For complex x, x / |x|, and 0 for 0.",
     "x",
     elementwise("sign", "fiuc"),
     reference=_sign_reference,
@@ -310,7 +310,8 @@ reciprocal = define(
 
 
 def _extreme_gradient(loses: Any) -> tuple[Any, Any]:
-    """Gradients of maximum or minimum: to the operand that was taken, in halves at ties, to both where one is NaN."""
+    """Build the gradients of maximum or minimum: to the chosen operand, halved at ties, and to both where one is
+    NaN."""
 
     def first(g: Any, result: Any, x: Any, y: Any) -> Any:
         return where(loses(x, y), 0, where(eq(x, y), mul(g, 0.5), g))
@@ -460,7 +461,7 @@ def _shift_reference(shift: Any) -> Callable[[np.ndarray, np.ndarray], np.ndarra
 
 
 def _lower_shift(operation: str) -> Callable[..., Scalar]:
-    """Amounts outside of the width are caught first: a machine's shift would take them modulo the width."""
+    """Emit a shift, with shift amounts outside of the width handled first: hardware takes them modulo the width."""
 
     def rule(nest: Any, x: Scalar, y: Scalar) -> Scalar:
         bits = x.dtype.bits
@@ -540,27 +541,28 @@ where = define(
 
 
 def _complex_cast(x: Any, dtype: DType) -> Any:
-    """A complex number is real by its real part and true where it is not 0; a real one is complex without another."""
+    """Cast a complex number: to real by its real part, to bool by comparison with 0, from real with imaginary part
+    0."""
     if dtype.kind == "b":
         return ne(x, 0)
     if not dtype.is_complex:
         return cast(x.real, dtype=dtype)
     if not isinstance(x, Complex):
         return Complex(cast(x, dtype=dtype.real), filled(0, dtype.real, x.shape))
-    return Complex(*(cast(part, dtype=dtype.real) for part in (x.real, x.imag)))
+    return Complex(*(cast(component, dtype=dtype.real) for component in (x.real, x.imag)))
 
 
 def _infer_cast(x: TensorType, dtype: DType) -> TensorType:
     if dtype in STORED or x.dtype.kind == "p":
         raise DTypeError(
-            f"cast: nothing is computed as {(dtype if dtype in STORED else x.dtype).name}",
-            remedy="it is what weights may be stored as",
+            f"cast: {(dtype if dtype in STORED else x.dtype).name} is a storage type of weights, not one for computing",
+            remedy="cast to another type",
         )
     return TensorType(dtype, x.shape)
 
 
 def _cast_samples() -> list[Sample]:
-    found = [
+    samples = [
         Sample((floats((2, 3)),), {"dtype": float64}),
         Sample((floats((3,), "float32"),), {"dtype": float64}),
         plain(floats((0, 3), "float32"), dtype=dtype_of("int8")),
@@ -569,16 +571,16 @@ def _cast_samples() -> list[Sample]:
     big = [127.9, 128.5, -128.9, -129.5, 255.9, 256.5, 2147483648.0, -2147483649.0, 1e19, -1e19, 9.3e18]
     for dtype in FLOATS:
         values = array([*SPECIAL[:-3], *big], dtype)
-        found += [plain(values, dtype=dtype_of(name)) for name in (*FLOATS, *INTEGERS, "bool")]
+        samples += [plain(values, dtype=dtype_of(name)) for name in (*FLOATS, *INTEGERS, "bool")]
     for name in INTEGERS:
-        found += [plain(extremes(name), dtype=dtype_of(other)) for other in (*FLOATS, *INTEGERS, "bool")]
-    return found + [plain(booleans((2, 3)), dtype=dtype_of(name)) for name in (*FLOATS, *INTEGERS, "bool")]
+        samples += [plain(extremes(name), dtype=dtype_of(other)) for other in (*FLOATS, *INTEGERS, "bool")]
+    return samples + [plain(booleans((2, 3)), dtype=dtype_of(name)) for name in (*FLOATS, *INTEGERS, "bool")]
 
 
 cast = define(
     "cast",
     "x as another element type. Floats are truncated toward zero and saturate, NaN becomes 0; integers wrap around; "
-    "bool is whether x is not zero; of complex numbers others take the real part.",
+    "bool tests for nonzero; complex numbers become real by their real part.",
     "x",
     _infer_cast,
     attrs=[Attr("dtype", "dtype", "the new element type")],
@@ -591,6 +593,6 @@ cast = define(
     samples=_cast_samples,
     error_samples=(
         ErrorSample((F,), "attribute 'dtype' is missing"),
-        ErrorSample((F,), "nothing is computed as bf16x2", {"dtype": bfloat16x2}, DTypeError),
+        ErrorSample((F,), "bf16x2 is a storage type", {"dtype": bfloat16x2}, DTypeError),
     ),
 )

@@ -1,8 +1,8 @@
-"""Functions of which every step is one rounding of IEEE 754, so that all executors give the same bits.
+"""Bit-exact functions: every step is one IEEE 754 rounding, so that all executors give the same bits.
 
-The numpy functions of eager mode and the polynomials of kernels are each right to about a unit in the last place, but
-not the same one. What random numbers are made of is written here once, in additions, products, one quotient and bits,
-for arrays and for scalars of kernels alike.
+The numpy functions of eager mode and the polynomials of kernels are each accurate to about one unit in the last place,
+but round differently. The functions behind random numbers are therefore written here once, in additions, products, one
+quotient and bit operations, for arrays and for scalars of kernels alike.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ Number = Any
 
 @dataclass(frozen=True)
 class _Format:
-    """What a float type consists of, and how many terms of each series it needs."""
+    """Layout of a float type, and the number of terms of each series."""
 
     integer: DType
     mantissa: int
     bias: int
     ln_2: tuple[float, float]
-    """The first part is so short that its product with an exponent is exact."""
+    """ln 2 in two summands; the first one is short enough for an exact product with an exponent."""
     log_terms: int
     sine_terms: int
     cosine_terms: int
     exp_terms: int
     exp_range: tuple[float, float]
-    """Beyond it e^x is 0 or infinite."""
+    """Range of x outside of which e^x is 0 or infinite."""
 
     @property
     def two_thirds(self) -> int:
@@ -56,7 +56,7 @@ _F64 = _Format(int64, 52, 1023, (_LONG_LN_2, float.fromhex("0x1.cf79abc9e3b3ap-4
 
 
 class _Arrays:
-    """The steps on arrays."""
+    """Operations on arrays."""
 
     def __init__(self, dtype: DType):
         self.dtype = dtype
@@ -78,7 +78,7 @@ class _Arrays:
         return np.asarray(bits).view(self.dtype.numpy)
 
     def shifted(self, bits: Any, count: int) -> Any:
-        """To the left, or to the right with the sign for a negative count."""
+        """Shift left, or right with the sign for a negative count."""
         return np.left_shift(bits, count) if count > 0 else np.right_shift(bits, -count)
 
     def converted(self, x: Any, dtype: DType) -> Any:
@@ -86,7 +86,7 @@ class _Arrays:
 
 
 class _Scalars(_Arrays):
-    """The steps in a kernel."""
+    """Operations in a kernel."""
 
     def __init__(self, nest: NestBuilder, dtype: DType):
         super().__init__(dtype)
@@ -119,7 +119,7 @@ Rule = Callable[[_Arrays, Number], Number]
 
 
 def _series(x: Number, coefficients: Sequence[float]) -> Number:
-    """``sum coefficients[k] * x^k`` by Horner's rule, the highest power last."""
+    """Evaluate ``sum coefficients[k] * x^k`` by Horner's rule, the highest power last."""
     total = x * coefficients[-1] + coefficients[-2]
     for coefficient in reversed(coefficients[:-2]):
         total = total * x + coefficient
@@ -127,7 +127,7 @@ def _series(x: Number, coefficients: Sequence[float]) -> Number:
 
 
 def _log(a: _Arrays, x: Number) -> Number:
-    """``k ln 2 + 2 atanh(s)`` with ``x = 2^k (1 + f)`` and ``s = f / (2 + f)``."""
+    """Return ``k ln 2 + 2 atanh(s)`` with ``x = 2^k (1 + f)`` and ``s = f / (2 + f)``."""
     format = a.format
     bits = a.bits(x)
     exponent = a.shifted(bits - format.two_thirds, -format.mantissa)
@@ -140,22 +140,22 @@ def _log(a: _Arrays, x: Number) -> Number:
 
 
 def _exp(a: _Arrays, x: Number) -> Number:
-    """``2^n e^r`` with ``x = n ln 2 + r``, the power of two in two factors."""
+    """Return ``2^n e^r`` with ``x = n ln 2 + r``; the power of two is applied in two factors."""
     format = a.format
     low, high = format.exp_range
     x = a.select(x < low, low, a.select(x > high, high, x))
     n = a.floor(x * (1.0 / math.log(2.0)) + 0.5)
     r = (x - n * format.ln_2[0]) - n * format.ln_2[1]
     power = _series(r, [1.0 / math.factorial(k) for k in range(format.exp_terms)])
-    whole = a.converted(n, format.integer)
-    half = a.shifted(whole, -1)
-    for part in (half, whole - half):
-        power = power * a.number(a.shifted(part + format.bias, format.mantissa))
+    exponent = a.converted(n, format.integer)
+    half = a.shifted(exponent, -1)
+    for summand in (half, exponent - half):
+        power = power * a.number(a.shifted(summand + format.bias, format.mantissa))
     return power
 
 
-def _turned(a: _Arrays, x: Number, quarters: int) -> Number:
-    """The cosine of ``2 pi x`` for x from 0 to 1, or for ``quarters`` 3 the sine."""
+def _cosine_of_turns(a: _Arrays, x: Number, quarters: int) -> Number:
+    """Return the cosine of ``2 pi x`` for x from 0 to 1, or the sine with ``quarters`` = 3."""
     format = a.format
     turns = x * 4.0
     n = a.floor(turns + 0.5)
@@ -224,13 +224,13 @@ exact_cosine = _exact(
     "exact_cosine",
     "The cosine of 2 pi x for x from 0 to 1, with the same bits in all executors.",
     40,
-    lambda a, x: _turned(a, x, 0),
+    lambda a, x: _cosine_of_turns(a, x, 0),
     _samples(0, 1, 0.0, 0.125, 0.25, 0.375, 0.5, 0.75, 1 - 2.0**-24),
 )
 exact_sine = _exact(
     "exact_sine",
     "The sine of 2 pi x for x from 0 to 1, with the same bits in all executors.",
     40,
-    lambda a, x: _turned(a, x, 3),
+    lambda a, x: _cosine_of_turns(a, x, 3),
     _samples(0, 1, 0.0, 0.125, 0.25, 0.375, 0.5, 0.75, 1 - 2.0**-24),
 )

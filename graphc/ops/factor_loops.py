@@ -1,6 +1,6 @@
-"""Kernels of factors and solutions as loops over a copy of the matrix, with lanes along its rows.
+"""Kernels of matrix factorizations and linear solvers, as loops over a copy of the matrix with lanes along its rows.
 
-They do without triangular loops: a row that shall stay is changed by 0 times another one.
+They avoid triangular loops: to leave a row unchanged, they add 0 times another one.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from graphc.ir.kernel.index import Index, IndexLike, as_index
 from graphc.ir.kernel.lowering import LowerContext, OperandRef
 from graphc.ir.kernel.nest import NestBuilder, Scalar
 
-_WHOLE = 16
-"""Of how many elements a row is a multiple: what was stored under a mask is slow to be read again. Measured: factors of
-12 rows by Cholesky in 0.6 of the time."""
+_ROW_MULTIPLE = 16
+"""Multiple to which the elements of a row are padded: reading memory after a masked store is slow. Measured: Cholesky
+factors of 12 rows in 0.6 of the time."""
 
 
 @dataclass(frozen=True)
 class Work:
-    """The matrix that a kernel works on, in memory of its own."""
+    """Working copy of a matrix, in scratch memory."""
 
     nest: NestBuilder
     buffer: str
@@ -29,29 +29,29 @@ class Work:
     columns: int
 
     def load(self, row: IndexLike, column: IndexLike) -> Scalar:
-        """An element."""
+        """Load an element."""
         return self.nest.load_at(self.buffer, as_index(row) * self.columns + column, self.dtype)
 
     def store(self, row: IndexLike, column: IndexLike, value: Scalar) -> None:
-        """Replaces an element."""
+        """Store an element."""
         self.nest.store_at(self.buffer, as_index(row) * self.columns + column, value)
 
     def kept(self, condition: Scalar, value: Scalar) -> Scalar:
-        """The value where a condition holds, else 0."""
+        """Return the value where a condition holds, else 0."""
         return self.nest.select(condition, value, 0)
 
 
 def work_of(c: LowerContext, dtype: DType, rows: int, columns: int) -> Work:
-    """A matrix to work on, of which a kernel has one, with zeros in the columns that it has beside those asked for."""
-    whole = columns if is_size(columns) else -(-columns // _WHOLE) * _WHOLE
-    w = Work(c.nest, c.scratch(dtype, rows * whole), dtype, whole)
-    with c.nest.loops((rows, whole - columns)) as (i, j):
+    """Allocate the working matrix of a kernel (one per kernel); padding columns are zero."""
+    padded = columns if is_size(columns) else -(-columns // _ROW_MULTIPLE) * _ROW_MULTIPLE
+    w = Work(c.nest, c.scratch(dtype, rows * padded), dtype, padded)
+    with c.nest.loops((rows, padded - columns)) as (i, j):
         w.store(i, j + columns, c.nest.const(0, dtype))
     return w
 
 
 def after(nest: NestBuilder, i: Index, k: Index) -> Scalar:
-    """Whether ``i`` is larger than ``k``."""
+    """Emit the comparison ``i > k``."""
     return nest.index(i, int32) > nest.index(k, int32)
 
 
@@ -59,7 +59,7 @@ def after(nest: NestBuilder, i: Index, k: Index) -> Scalar:
 
 
 def _pivot_row(w: Work, k: Index, rows: int) -> Index:
-    """The row from ``k`` on with the largest element in column ``k``, the first of equal ones."""
+    """Return the row from ``k`` on with the largest element in column ``k``, the first of equal ones."""
     nest = w.nest
 
     def size(i: Index) -> Scalar:
@@ -67,22 +67,22 @@ def _pivot_row(w: Work, k: Index, rows: int) -> Index:
 
     largest = nest.reduce("max", -1.0, w.dtype, [rows], size)
     last = nest.const(rows - 1, int32)
-    found = nest.reduce(
+    first = nest.reduce(
         "min", rows - 1, int32, [rows], lambda i: nest.select(size(i).eq(largest), nest.index(i, int32), last)
     )
-    # NOTE: nothing is equal to NaN, and the last row is none before k.
-    return nest.dynamic(found.cast(int64), 0, rows - 1)
+    # NOTE: no element equals NaN; the default, the last row, is never before k.
+    return nest.dynamic(first.cast(int64), 0, rows - 1)
 
 
-def _exchange(w: Work, k: Index, found: Index) -> None:
+def _exchange(w: Work, k: Index, other: Index) -> None:
     with w.nest.loop(w.columns) as j:
-        old, new = w.load(k, j), w.load(found, j)
+        old, new = w.load(k, j), w.load(other, j)
         w.store(k, j, new)
-        w.store(found, j, old)
+        w.store(other, j, old)
 
 
 def solve_in_loops(c: LowerContext, a: OperandRef, b: OperandRef) -> None:
-    """Gauss's algorithm beside all right sides, then from the last row up."""
+    """Eliminate with all right-hand sides at once (Gauss), then substitute from the last row up."""
     nest, n, width = c.nest, a.shape[-1], b.shape[-1]
     with nest.loops(a.shape[:-2]) as at:
         w = work_of(c, a.dtype, n, n + width)
@@ -103,20 +103,21 @@ def solve_in_loops(c: LowerContext, a: OperandRef, b: OperandRef) -> None:
 
 
 def _from_below(w: Work, n: int, width: int) -> None:
-    """The solutions of an upper triangle in the first ``n`` columns, in place of what stands right of it."""
+    """Substitute backwards: solve the upper triangle in the first ``n`` columns, in place of the columns right of
+    it."""
     nest = w.nest
     with nest.loop(n, "serial") as step:
         i = -step + (n - 1)
         inverse = 1.0 / w.load(i, i)
         with nest.loop(width) as column:
-            known = nest.reduce(
+            total = nest.reduce(
                 "add", 0, w.dtype, [n], lambda j: w.kept(after(nest, j, i), w.load(i, j) * w.load(j, column + n))
             )
-            w.store(i, column + n, (w.load(i, column + n) - known) * inverse)
+            w.store(i, column + n, (w.load(i, column + n) - total) * inverse)
 
 
 def lu_in_loops(c: LowerContext, a: OperandRef) -> None:
-    """As ``solve_in_loops``, with the multipliers below the diagonal and the numbers of rows in a last column."""
+    """Factor as ``solve_in_loops`` does, with the multipliers below the diagonal and row numbers in a last column."""
     nest, (m, n) = c.nest, a.shape[-2:]
     with nest.loops(a.shape[:-2]) as at:
         w = work_of(c, a.dtype, m, n + 1)
@@ -127,9 +128,9 @@ def lu_in_loops(c: LowerContext, a: OperandRef) -> None:
             w.store(i, n, number)
             c.store((*at, i, n), number)
         with nest.loop(min(m, n), "serial") as k:
-            found = _pivot_row(w, k, m)
-            c.store((*at, k, n), nest.index(found).cast(a.dtype))
-            _exchange(w, k, found)
+            pivot_row = _pivot_row(w, k, m)
+            c.store((*at, k, n), nest.index(pivot_row).cast(a.dtype))
+            _exchange(w, k, pivot_row)
             pivot = w.load(k, k)
             inverse = 1.0 / nest.select(pivot.eq(0), 1.0, pivot)
             with nest.loop(m) as i:
@@ -150,7 +151,7 @@ def lu_in_loops(c: LowerContext, a: OperandRef) -> None:
 
 
 def triangular_in_loops(c: LowerContext, a: OperandRef, b: OperandRef, upper: bool, unit: bool) -> None:
-    """Row after row; of what stands in the other triangle nothing counts."""
+    """Solve row after row; the other triangle is not used."""
     nest, n, width = c.nest, a.shape[-1], b.shape[-1]
     with nest.loops(a.shape[:-2]) as at:
         w = work_of(c, a.dtype, n, width)
@@ -161,8 +162,8 @@ def triangular_in_loops(c: LowerContext, a: OperandRef, b: OperandRef, upper: bo
             with nest.loop(width) as column:
 
                 def product(j: Index, i: Index = i, column: Index = column) -> Scalar:
-                    known = after(nest, j, i) if upper else after(nest, i, j)
-                    return w.kept(known, c.load(a, (*at, i, j)) * w.load(j, column))
+                    is_solved = after(nest, j, i) if upper else after(nest, i, j)
+                    return w.kept(is_solved, c.load(a, (*at, i, j)) * w.load(j, column))
 
                 rest = w.load(i, column) - nest.reduce("add", 0, a.dtype, [n], product)
                 w.store(i, column, rest if unit else rest / c.load(a, (*at, i, i)))
@@ -171,9 +172,12 @@ def triangular_in_loops(c: LowerContext, a: OperandRef, b: OperandRef, upper: bo
 
 
 def cholesky_in_loops(c: LowerContext, a: OperandRef) -> None:
-    """The transposed factor in the upper triangle of a copy, row after row; what is below becomes anything.
+    """Compute the transposed factor row after row in the upper triangle of a copy; the lower triangle becomes
+    arbitrary.
 
-    A row without a positive pivot is 0 while others are changed, so that NaN comes to itself and to later ones only."""
+    A row without a positive pivot counts as 0 while others are updated, so that NaN spreads to itself and later rows
+    only.
+    """
     nest, n = c.nest, a.shape[-1]
     with nest.loops(a.shape[:-2]) as at:
         w = work_of(c, a.dtype, n, n)

@@ -1,7 +1,7 @@
-"""Factors of matrices and solutions of linear systems.
+"""Matrix factorizations and linear solvers.
 
-Kernels of small matrices hold them as scalars, with the algorithm written out, so that lanes work on a matrix each;
-those of larger ones are loops (see ``ops.factor_loops``).
+Kernels of small matrices keep them in scalars and unroll the algorithm, so that each lane works on a matrix; larger
+ones use loops (see ``ops.factor_loops``).
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ from graphc.ops.shape import concat, reshape, slice, transpose
 
 MATERIALIZED = Trait.PURE | Trait.MATERIALIZE
 Rows = list[list[Scalar]]
-"""A matrix inside of a kernel, as scalars."""
+"""A matrix in a kernel, as scalars."""
 _COLUMNS = 8
-"""Right sides that are eliminated beside one matrix: more of them start again from the matrix, and fewer scalars are
-alive at a time."""
+"""Right-hand sides eliminated with one copy of the matrix. Further ones start again from the matrix, so that fewer
+scalars are live at a time."""
 _WRITTEN_OUT = 8
-"""Rows of the largest matrices that kernels hold as scalars: code grows with their cube. Measured: LLVM takes 0.6 s for
-systems of 8 rows, 2.8 s for 12."""
+"""Rows of the largest unrolled matrices: code grows with their cube. Measured: LLVM takes 0.6 s for systems of 8 rows,
+2.8 s for 12."""
 _PANEL = 32
-"""Columns of a panel, and rows of a triangle, that numpy works on one after the other. Any number is right."""
+"""Columns of a panel, and rows of a triangle, that numpy processes one after the other. Any number is correct."""
 _F = TensorType(float32, (3, 3))
 
 
@@ -51,7 +51,7 @@ _F = TensorType(float32, (3, 3))
 
 
 def check_square(name: str, a: TensorType) -> None:
-    """Raises ShapeError and DTypeError unless the type is that of square matrices of floats or complex numbers."""
+    """Raise ShapeError or DTypeError unless the type is square matrices of floats or complex numbers."""
     check_kind(name, 0, a.dtype, "fc")
     if a.rank < 2 or a.shape[-1] != a.shape[-2]:
         raise ShapeError(f"{name} takes square matrices, got {show(a.shape)}")
@@ -64,43 +64,43 @@ def _infer_system(name: str) -> Callable[..., TensorType]:
         if b.shape[:-1] != a.shape[:-1]:
             raise ShapeError(
                 f"{name}: right sides {show(b.shape)} for matrices {show(a.shape)}",
-                remedy="the same dimensions but for the last one",
+                remedy="make all dimensions but the last one equal",
             )
         return b
 
     return infer
 
 
-# ---- what gradient rules are made of
+# ---- helpers of gradient rules
 
 
 def turned(x: Any) -> Any:
-    """The last two dimensions exchanged."""
+    """Exchange the last two dimensions."""
     rank = len(x.shape)
     return transpose(x, permutation=(*range(rank - 2), rank - 1, rank - 2))
 
 
 def adjoint(x: Any) -> Any:
-    """The last two dimensions exchanged, complex numbers conjugated."""
+    """Exchange the last two dimensions, and conjugate complex numbers."""
     return conjugate(turned(x))
 
 
 def half_of_hermitian(x: Any) -> Any:
-    """The lower triangle, whose diagonal is real."""
+    """Return the lower triangle with a real diagonal."""
     if x.dtype.kind != "c":
         return triangle(x, 0)
     return named.complex(triangle(named.real(x), 0), triangle(named.imag(x), -1))
 
 
 def triangle(x: Any, above: int, upper: bool = False) -> Any:
-    """The elements on and below the diagonal ``above`` the middle one (``upper``: on and above), else 0."""
+    """Return the elements on and below the diagonal ``above`` the main one (``upper``: on and above it), else 0."""
     rows, columns = x.shape[-2:]
-    kept = np.triu(np.ones((rows, columns), np.bool_), above) if upper else np.tri(rows, columns, above, np.bool_)
-    return where(dispatch.current().constant(kept), x, 0)
+    mask = np.triu(np.ones((rows, columns), np.bool_), above) if upper else np.tri(rows, columns, above, np.bool_)
+    return where(dispatch.current().constant(mask), x, 0)
 
 
 def part(x: Any, rows: tuple[int, int], columns: tuple[int, int]) -> Any:
-    """Some rows and columns of matrices, each from a first one to the one behind the last."""
+    """Return a block of the matrices, given as half-open ranges of rows and columns."""
     rank = len(x.shape)
     starts = (*(0,) * (rank - 2), rows[0], columns[0])
     stops = (*x.shape[:-2], rows[1], columns[1])
@@ -116,7 +116,7 @@ def _infer_cholesky(a: TensorType) -> TensorType:
 
 
 def each_matrix(compute: Callable[..., np.ndarray], *operands: np.ndarray) -> np.ndarray:
-    """What numpy computes of matrices, NaN for those for which it refuses to."""
+    """Apply a numpy function to matrices, with NaN for matrices which it rejects."""
     try:
         return compute(*operands)
     except np.linalg.LinAlgError:
@@ -132,17 +132,18 @@ def each_matrix(compute: Callable[..., np.ndarray], *operands: np.ndarray) -> np
 
 
 def _cholesky_reference(a: np.ndarray) -> np.ndarray:
-    """Of matrices that have no factor that of the largest leading part that has one, and NaN in the rest."""
-    found = each_matrix(np.linalg.cholesky, a)
-    for at in np.argwhere(np.isnan(found).any((-2, -1))):
+    """Factor the matrices. A matrix without a factor gives the factor of its largest positive definite leading block,
+    and NaN in the rest."""
+    factors = each_matrix(np.linalg.cholesky, a)
+    for at in np.argwhere(np.isnan(factors).any((-2, -1))):
         matrix = a[tuple(at)]
-        sound = bisect_left(range(len(matrix)), True, key=partial(_lacks_factor, matrix))
-        found[*at, :sound, :sound] = np.linalg.cholesky(matrix[:sound, :sound])
-    return found
+        size = bisect_left(range(len(matrix)), True, key=partial(_lacks_factor, matrix))
+        factors[*at, :size, :size] = np.linalg.cholesky(matrix[:size, :size])
+    return factors
 
 
 def _lacks_factor(matrix: np.ndarray, last: int) -> bool:
-    """Whether a leading part up to this row is not positive definite."""
+    """Check whether the leading block up to this row is not positive definite."""
     return bool(np.isnan(each_matrix(np.linalg.cholesky, matrix[: last + 1, : last + 1])).any())
 
 
@@ -151,18 +152,18 @@ def _nest_cholesky(c: LowerContext, a: OperandRef) -> None:
     if n > _WRITTEN_OUT:
         return cholesky_in_loops(c, a)
     with c.nest.loops(a.shape[:-2]) as at:
-        found: Rows = [[] for _ in range(n)]
+        factor: Rows = [[] for _ in range(n)]
         for j in range(n):
-            pivot = _less(c.nest, c.load(a, (*at, j, j)), [(x, x) for x in found[j]])
+            pivot = _less(c.nest, c.load(a, (*at, j, j)), [(x, x) for x in factor[j]])
             root = c.nest.op("sqrt", pivot)
             inverse = 1.0 / root
             for i in range(j + 1, n):
-                rest = _less(c.nest, c.load(a, (*at, i, j)), zip(found[i], found[j], strict=True))
-                found[i].append(rest * inverse)
-            found[j].append(root)
+                rest = _less(c.nest, c.load(a, (*at, i, j)), zip(factor[i], factor[j], strict=True))
+                factor[i].append(rest * inverse)
+            factor[j].append(root)
         zero = c.nest.const(0, a.dtype)
         for i, j in np.ndindex(n, n):
-            c.store((*at, i, j), found[i][j] if j <= i else zero)
+            c.store((*at, i, j), factor[i][j] if j <= i else zero)
 
 
 def _less(nest: NestBuilder, start: Scalar, products: Any) -> Scalar:
@@ -172,13 +173,13 @@ def _less(nest: NestBuilder, start: Scalar, products: Any) -> Scalar:
 
 
 def _cholesky_gradient(g: Any, result: Any, a: Any) -> Any:
-    """Murray, Differentiation of the Cholesky decomposition, 2016, equation 10, for the triangle that is read."""
+    """Apply Murray, Differentiation of the Cholesky decomposition, 2016, equation 10, for the lower triangle."""
     upper = adjoint(result)
     inner = matmul(upper, g)
     halved = add(triangle(inner, -1), mul(mul(triangle(inner, 0), _identity(a)), 0.5))
     half = solve_triangular(upper, halved, upper=True)
-    found = adjoint(solve_triangular(upper, adjoint(half), upper=True))
-    return add(half_of_hermitian(found), triangle(adjoint(found), -1))
+    full = adjoint(solve_triangular(upper, adjoint(half), upper=True))
+    return add(half_of_hermitian(full), triangle(adjoint(full), -1))
 
 
 def _identity(x: Any) -> Any:
@@ -192,8 +193,8 @@ def _positive(*shape: int, dtype: str = "float64") -> np.ndarray:
 
 cholesky = define(
     "cholesky",
-    "The lower triangular L of symmetric or Hermitian positive definite matrices L @ L.H, of which the lower triangle "
-    "is read; where there is none, NaN on the diagonal from the first leading minor on that is not positive.",
+    "The lower triangular L of symmetric or Hermitian positive definite matrices L @ L.H; only the lower triangle is "
+    "read. Other matrices give NaN on the diagonal from the first leading minor on that is not positive.",
     "a",
     _infer_cholesky,
     reference=_cholesky_reference,
@@ -221,20 +222,20 @@ cholesky = define(
 
 
 def _substitute(a: np.ndarray, b: np.ndarray, upper: bool, unit: bool) -> np.ndarray:
-    """Rows one after the other, and large triangles by halves."""
+    """Solve row after row, and large triangles by halves."""
     n = a.shape[-1]
     if n <= _PANEL:
-        found = np.array(b)
+        x = np.array(b)
         for i in reversed(range(n)) if upper else range(n):
-            known = np.s_[i + 1 :] if upper else np.s_[:i]
-            found[..., i, :] -= (a[..., i : i + 1, known] @ found[..., known, :])[..., 0, :]
+            solved = np.s_[i + 1 :] if upper else np.s_[:i]
+            x[..., i, :] -= (a[..., i : i + 1, solved] @ x[..., solved, :])[..., 0, :]
             if not unit:
-                found[..., i, :] /= a[..., i, i, None]
-        return found
+                x[..., i, :] /= a[..., i, i, None]
+        return x
     first, rest = (np.s_[n // 2 :], np.s_[: n // 2]) if upper else (np.s_[: n // 2], np.s_[n // 2 :])
     start = _substitute(a[..., first, first], b[..., first, :], upper, unit)
-    left = b[..., rest, :] - a[..., rest, first] @ start
-    end = _substitute(a[..., rest, rest], left, upper, unit)
+    remaining = b[..., rest, :] - a[..., rest, first] @ start
+    end = _substitute(a[..., rest, rest], remaining, upper, unit)
     return np.concatenate([end, start] if upper else [start, end], -2)
 
 
@@ -243,12 +244,12 @@ def _nest_triangular(c: LowerContext, a: OperandRef, b: OperandRef, upper: bool,
     if n > _WRITTEN_OUT:
         return triangular_in_loops(c, a, b, upper, unit)
     with c.nest.loops((*b.shape[:-2], b.shape[-1])) as (*at, column):
-        found: dict[int, Scalar] = {}
+        solution: dict[int, Scalar] = {}
         for i in reversed(range(n)) if upper else range(n):
-            products = [(c.load(a, (*at, i, j)), x) for j, x in found.items()]
+            products = [(c.load(a, (*at, i, j)), x) for j, x in solution.items()]
             rest = _less(c.nest, c.load(b, (*at, i, column)), products)
-            found[i] = rest if unit else rest / c.load(a, (*at, i, i))
-        for i, x in found.items():
+            solution[i] = rest if unit else rest / c.load(a, (*at, i, i))
+        for i, x in solution.items():
             c.store((*at, i, column), x)
 
 
@@ -264,7 +265,7 @@ def _triangular(*shape: int, dtype: str = "float64") -> np.ndarray:
 
 solve_triangular = define(
     "solve_triangular",
-    "The x of a @ x = b for triangular a, of which the other triangle is not read, nor the diagonal where it is unit.",
+    "The x of a @ x = b for triangular a. The other triangle is not read, nor the diagonal if it is unit.",
     "a b",
     _infer_system("solve_triangular"),
     attrs=[
@@ -302,15 +303,15 @@ solve_triangular = define(
 # ---- elimination
 
 
-def _eliminate(nest: NestBuilder, rows: Rows, columns: int, whole: bool) -> list[Scalar]:
-    """Gauss's algorithm in the first ``columns`` columns with the largest element of each as pivot: multipliers below
-    the diagonal, what is left on and above it. Gives the row that each pivot came from, as numbers. With ``whole`` the
-    rows are exchanged with the multipliers in them, which are 0 where a pivot is."""
+def _eliminate(nest: NestBuilder, rows: Rows, columns: int, full_rows: bool) -> list[Scalar]:
+    """Run Gaussian elimination with partial pivoting in the first ``columns`` columns: multipliers below the diagonal,
+    the remainder on and above it. Return the row numbers of the pivots. With ``full_rows``, exchange rows including
+    their multipliers, which are 0 for a zero pivot."""
     dtype, pivots = rows[0][0].dtype, []
     for k in range(min(len(rows), columns)):
-        pivots.append(_exchange(nest, rows, k, 0 if whole else k))
+        pivots.append(_exchange(nest, rows, k, 0 if full_rows else k))
         pivot = rows[k][k]
-        if whole:
+        if full_rows:
             pivot = nest.select(pivot.eq(0), nest.const(1, dtype), pivot)
         inverse = 1.0 / pivot if k + 1 < len(rows) else pivot
         for row in rows[k + 1 :]:
@@ -322,28 +323,28 @@ def _eliminate(nest: NestBuilder, rows: Rows, columns: int, whole: bool) -> list
 
 
 def _exchange(nest: NestBuilder, rows: Rows, k: int, first: int) -> Scalar:
-    """Puts the row with the largest element of column ``k`` in place ``k``, as far as columns from ``first`` on go."""
+    """Move the row with the largest element of column ``k`` to row ``k``, in the columns from ``first`` on."""
     dtype = rows[k][k].dtype
-    largest, found = nest.op("abs", rows[k][k]), nest.const(k, dtype)
+    largest, pivot_row = nest.op("abs", rows[k][k]), nest.const(k, dtype)
     for i in range(k + 1, len(rows)):
         size = nest.op("abs", rows[i][k])
         larger = size > largest
-        largest, found = nest.select(larger, size, largest), nest.select(larger, nest.const(i, dtype), found)
+        largest, pivot_row = nest.select(larger, size, largest), nest.select(larger, nest.const(i, dtype), pivot_row)
     old = list(rows[k])
     for i in range(k + 1, len(rows)):
-        here = found.eq(i)
+        here = pivot_row.eq(i)
         for j in range(first, len(old)):
             rows[k][j] = nest.select(here, rows[i][j], rows[k][j])
             rows[i][j] = nest.select(here, old[j], rows[i][j])
-    return found
+    return pivot_row
 
 
 def _blocks(width: int) -> list[tuple[int, int, int]]:
-    """(first column, number of blocks, columns of each) that cover all right sides."""
+    """Return (first column, number of blocks, columns of each) that cover all right-hand sides."""
     if is_size(width):
         return [(0, width, 1)]
-    whole = width // _COLUMNS
-    runs = [(0, whole, _COLUMNS), (whole * _COLUMNS, 1, width % _COLUMNS)]
+    full = width // _COLUMNS
+    runs = [(0, full, _COLUMNS), (full * _COLUMNS, 1, width % _COLUMNS)]
     return [run for run in runs if run[1] and run[2]]
 
 
@@ -353,25 +354,25 @@ def _nest_solve(c: LowerContext, a: OperandRef, b: OperandRef) -> None:
         return solve_in_loops(c, a, b)
     for first, number, columns in _blocks(b.shape[-1]) if n else []:
         with nest.loops((*a.shape[:-2], number)) as (*at, block):
-            places = [block * columns + (first + j) for j in range(columns)]
+            targets = [block * columns + (first + j) for j in range(columns)]
             rows = [
-                [c.load(a, (*at, i, j)) for j in range(n)] + [c.load(b, (*at, i, place)) for place in places]
+                [c.load(a, (*at, i, j)) for j in range(n)] + [c.load(b, (*at, i, target)) for target in targets]
                 for i in range(n)
             ]
-            _eliminate(nest, rows, n, whole=False)
+            _eliminate(nest, rows, n, full_rows=False)
             for i in reversed(range(n)):
                 inverse = 1.0 / rows[i][i]
                 for j in range(n, n + columns):
-                    known = [(rows[i][k], rows[k][j]) for k in range(i + 1, n)]
-                    rows[i][j] = _less(nest, rows[i][j], known) * inverse
+                    products = [(rows[i][k], rows[k][j]) for k in range(i + 1, n)]
+                    rows[i][j] = _less(nest, rows[i][j], products) * inverse
             for i in range(n):
-                for j, place in enumerate(places):
-                    c.store((*at, i, place), rows[i][n + j])
+                for j, target in enumerate(targets):
+                    c.store((*at, i, target), rows[i][n + j])
 
 
 solve = define(
     "solve",
-    "The x of a @ x = b for square a; what is not finite where there is none.",
+    "The x of a @ x = b for square a; not finite where a is singular.",
     "a b",
     _infer_system("solve"),
     reference=lambda a, b: each_matrix(np.linalg.solve, a, b),
@@ -404,42 +405,43 @@ solve = define(
 def _infer_lu(a: TensorType) -> TensorType:
     check_kind("lu", 0, a.dtype, "fc")
     if a.rank < 2:
-        raise ShapeError(f"lu takes matrices, got {show(a.shape)}", remedy="at least two dimensions")
+        raise ShapeError(f"lu takes matrices, got {show(a.shape)}", remedy="pass at least two dimensions")
     return TensorType(a.dtype, (*a.shape[:-1], a.shape[-1] + 2))
 
 
 def _sizes(x: np.ndarray) -> np.ndarray:
-    """By which LAPACK chooses pivots: absolute values, of complex numbers the sum of those of both parts."""
+    """Return the magnitudes by which LAPACK chooses pivots: absolute values; for complex numbers, the sum over both
+    parts."""
     return np.abs(np.real(x)) + np.abs(np.imag(x)) if x.dtype.kind == "c" else np.abs(x)
 
 
 def _factor_panel(a: np.ndarray, order: np.ndarray, pivots: np.ndarray, first: int, end: int) -> None:
-    """Eliminates the columns ``first`` to ``end`` of matrices [b, m, n] in place, which exchanges whole rows."""
+    """Eliminate the columns ``first`` to ``end`` of matrices [b, m, n] in place, exchanging entire rows."""
     every = np.arange(len(a))
     for k in range(first, min(end, *a.shape[1:])):
-        found = k + np.argmax(_sizes(a[:, k:, k]), 1)
-        pivots[:, k] = found
+        pivot_rows = k + np.argmax(_sizes(a[:, k:, k]), 1)
+        pivots[:, k] = pivot_rows
         for x in (a, order):
-            x[every, k], x[every, found] = x[every, found], x[every, k]
+            x[every, k], x[every, pivot_rows] = x[every, pivot_rows], x[every, k]
         pivot = a[:, k, k, None]
         a[:, k + 1 :, k] /= np.where(pivot == 0, 1, pivot)
         a[:, k + 1 :, k + 1 : end] -= a[:, k + 1 :, k, None] * a[:, k, None, k + 1 : end]
 
 
 def _lu_reference(a: np.ndarray) -> np.ndarray:
-    """Panel after panel; what is right of one by products."""
+    """Factor panel after panel, and update the columns right of a panel by products."""
     *batch, m, n = a.shape
-    found = np.array(a).reshape(prod(batch), m, n)
-    order = np.broadcast_to(np.arange(m), (len(found), m)).copy()
+    factors = np.array(a).reshape(prod(batch), m, n)
+    order = np.broadcast_to(np.arange(m), (len(factors), m)).copy()
     pivots = order.copy()
     for first in range(0, min(m, n), _PANEL):
         end = min(first + _PANEL, m, n)
-        _factor_panel(found, order, pivots, first, end)
+        _factor_panel(factors, order, pivots, first, end)
         if end < n:
-            top = _substitute(found[:, first:end, first:end], found[:, first:end, end:], upper=False, unit=True)
-            found[:, first:end, end:] = top
-            found[:, end:, end:] -= found[:, end:, first:end] @ top
-    packed = np.concatenate([found, pivots[..., None], order[..., None]], -1).astype(a.dtype)
+            top = _substitute(factors[:, first:end, first:end], factors[:, first:end, end:], upper=False, unit=True)
+            factors[:, first:end, end:] = top
+            factors[:, end:, end:] -= factors[:, end:, first:end] @ top
+    packed = np.concatenate([factors, pivots[..., None], order[..., None]], -1).astype(a.dtype)
     return packed.reshape(*batch, m, n + 2)
 
 
@@ -457,12 +459,12 @@ def _nest_lu(c: LowerContext, a: OperandRef) -> None:
 
 
 def _factor(nest: NestBuilder, rows: Rows, columns: int) -> list[Scalar]:
-    """``_eliminate`` of rows behind which stand their numbers, which only go with them."""
+    """Run ``_eliminate`` on rows followed by their numbers, which are only exchanged with them."""
     order = [row.pop() for row in rows]
-    pivots = _eliminate(nest, rows, columns, whole=True)
-    for k, found in enumerate(pivots):
+    pivots = _eliminate(nest, rows, columns, full_rows=True)
+    for k, pivot_row in enumerate(pivots):
         for i in range(k + 1, len(rows)):
-            here = found.eq(i)
+            here = pivot_row.eq(i)
             first, second = order[k], order[i]
             order[k], order[i] = nest.select(here, second, first), nest.select(here, first, second)
     for row, number in zip(rows, order, strict=True):
@@ -471,15 +473,16 @@ def _factor(nest: NestBuilder, rows: Rows, columns: int) -> list[Scalar]:
 
 
 def rows_to(order: Any, dtype: Any) -> Any:
-    """The matrices that put rows in an order [..., m]: row ``i`` of a product with one is row ``order[i]``."""
+    """Return the matrices that permute rows to an order [..., m]: row ``i`` of a product with one is row
+    ``order[i]``."""
     *batch, m = order.shape
     wide = reshape(order, shape=(*batch, m, 1))
     return cast(eq(wide, cast(iota(shape=(m,), axis=0), dtype=order.dtype)), dtype=dtype)
 
 
 def _lu_gradient(g: Any, result: Any, a: Any) -> Any:
-    """From the differentials of A = P L U: of the square corner by both triangles; what lies below or right of it is a
-    solution by one of them."""
+    """Differentiate A = P L U: the square corner by both triangles; the blocks below or right of it by one triangular
+    solve each."""
     m, n = a.shape[-2:]
     k = min(m, n)
     if not k:
@@ -488,13 +491,13 @@ def _lu_gradient(g: Any, result: Any, a: Any) -> Any:
     factors, grad = part(result, *corner), part(g, *corner)
     below, above = triangle(grad, -1), triangle(grad, 0, upper=True)
     lower = add(triangle(factors, -1), _identity(factors))
-    left = matmul(lower, below, transpose_a=True)
+    lower_term = matmul(lower, below, transpose_a=True)
     top = matmul(above, triangle(factors, 0, upper=True), transpose_b=True)
     if n > k:
-        left = add(left, neg(matmul(part(g, *right), part(result, *right), transpose_b=True)))
+        lower_term = add(lower_term, neg(matmul(part(g, *right), part(result, *right), transpose_b=True)))
     if m > k:
         top = add(top, neg(matmul(part(result, *low), part(g, *low), transpose_a=True)))
-    inner = add(triangle(left, -1), triangle(top, 0, upper=True))
+    inner = add(triangle(lower_term, -1), triangle(top, 0, upper=True))
 
     def by_upper(x: Any) -> Any:
         return turned(solve_triangular(factors, turned(x), upper=True))
@@ -503,19 +506,19 @@ def _lu_gradient(g: Any, result: Any, a: Any) -> Any:
         return solve_triangular(turned(factors), x, upper=True, unit=True)
 
     # NOTE: x U^-T is the transpose of U^-1 x^T.
-    found = by_lower(by_upper(inner))
+    full = by_lower(by_upper(inner))
     if m > k:
-        found = concat(found, by_upper(part(g, *low)), axis=len(a.shape) - 2)
+        full = concat(full, by_upper(part(g, *low)), axis=len(a.shape) - 2)
     if n > k:
-        found = concat(found, by_lower(part(g, *right)), axis=len(a.shape) - 1)
+        full = concat(full, by_lower(part(g, *right)), axis=len(a.shape) - 1)
     order = reshape(part(result, (0, m), (n + 1, n + 2)), shape=a.shape[:-1])
-    return matmul(rows_to(order, a.dtype), found, transpose_a=True)
+    return matmul(rows_to(order, a.dtype), full, transpose_a=True)
 
 
 lu = define(
     "lu",
-    "Triangular factors of matrices [.., m, n], of which rows are exchanged: L without its ones below the diagonal, U "
-    "on and above it; behind them a column of the rows that pivots were exchanged with, and one of the order of rows.",
+    "Triangular factors of matrices [.., m, n] with partial pivoting: L without its ones below the diagonal, U on and "
+    "above it. Two more columns follow: the rows with which pivots were exchanged, and the order of rows.",
     "a",
     _infer_lu,
     reference=_lu_reference,

@@ -1,4 +1,4 @@
-"""Discrete Fourier transforms along one axis, not scaled: of complex numbers, of real ones, and back to real ones."""
+"""Discrete Fourier transforms along one axis, without scaling: complex, real to complex, and complex to real."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from graphc.ops.samples import complexes, floats
 from graphc.ops.shape import concat, flip, pad, reshape, slice, transpose
 
 LARGEST_MATRIX = 64
-"""Points of a transform that is one product with a matrix; longer ones are made of shorter ones. By measurement on
-AVX-512 in f32: with 16, 32, 64 and 128 transforms of 256 to 65,536 points take the same time within a tenth."""
+"""Points of the largest transform that is a single matrix product; longer ones are composed. Measured on AVX-512 in
+f32: with 16, 32, 64 and 128, transforms of 256 to 65,536 points take the same time within a tenth."""
 LARGEST_PRIME = 256
-"""As many, where shorter ones cannot make them: a product takes 4 n multiply-adds per point, the convolution instead of
-it the time of about 1400, and the matrix is of at most 1 MB in f32."""
+"""The same limit for sizes without a suitable divisor. A product takes 4 n multiply-adds per point; the convolution
+that replaces it takes the time of about 1400, and the matrix has at most 1 MB in f32."""
 _AXIS = Attr("axis", "int", "the dimension along which to transform")
 _C, _F = TensorType(complex64, (2, 3)), TensorType(float32, (2, 3))
 
 
 def bins_of(count: int) -> int:
-    """How many numbers of the transform of so many real ones tell the others, which are their conjugates."""
+    """Return the number of independent bins of a real transform; the others are their conjugates."""
     return count // 2 + 1
 
 
@@ -40,7 +40,7 @@ def bins_of(count: int) -> int:
 
 
 def _waves(rows: int, columns: int, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """cos and -sin of ``2 pi i j / count`` for so many i and j, f64."""
+    """Return cos and -sin of ``2 pi i j / count`` for ``rows`` i and ``columns`` j, in f64."""
     angles = np.outer(np.arange(rows), np.arange(columns)) % count * (2 * np.pi / count)
     return np.cos(angles), -np.sin(angles)
 
@@ -50,7 +50,7 @@ def _constant(array: np.ndarray, like: Any) -> Any:
 
 
 def _multiplied(x: Complex, matrix: Complex) -> Complex:
-    """Elements of a complex tensor times those of a complex constant."""
+    """Multiply a complex tensor by a complex constant, element by element."""
     return Complex(
         sub(mul(x.real, matrix.real), mul(x.imag, matrix.imag)), add(mul(x.real, matrix.imag), mul(x.imag, matrix.real))
     )
@@ -61,13 +61,13 @@ def _constants(numbers: np.ndarray, like: Any) -> Complex:
 
 
 def _swapped(x: Any) -> Any:
-    """The last two dimensions exchanged."""
+    """Exchange the last two dimensions."""
     rank = len(x.shape)
     return transpose(x, permutation=(*range(rank - 2), rank - 1, rank - 2))
 
 
 def _columns(x: Any, first: int, count: int) -> Any:
-    """So many elements along the last dimension."""
+    """Return ``count`` elements from ``first`` on along the last dimension."""
     rank = len(x.shape)
     starts, stops = (*(0,) * (rank - 1), first), (*x.shape[:-1], first + count)
     return slice(x, starts=starts, stops=stops, steps=(1,) * rank)
@@ -78,7 +78,7 @@ def _on_both(function: Any, x: Complex, *args: Any) -> Complex:
 
 
 def _transformed(real: Any, imag: Any, bins: int) -> Complex:
-    """The first bins of the transform of the last dimension; ``imag`` is None where all of it is 0."""
+    """Return the first ``bins`` bins of the transform of the last dimension; ``imag`` is None for real input."""
     count = real.shape[-1]
     inner = _divisor(count)
     if count <= (LARGEST_PRIME if inner == 1 else LARGEST_MATRIX):
@@ -86,63 +86,63 @@ def _transformed(real: Any, imag: Any, bins: int) -> Complex:
     if inner == 1:
         return _on_both(_columns, _bluestein(real, imag), 0, bins)
     outer = count // inner
-    parts = [None if p is None else _swapped(reshape(p, shape=(*p.shape[:-1], outer, inner))) for p in (real, imag)]
-    first = _transformed(parts[0], parts[1], outer)
+    grids = [None if p is None else _swapped(reshape(p, shape=(*p.shape[:-1], outer, inner))) for p in (real, imag)]
+    first = _transformed(grids[0], grids[1], outer)
     cosine, sine = _waves(inner, outer, count)
-    turned = _on_both(_swapped, _multiplied(first, _constants(cosine + 1j * sine, real)))
-    found = _on_both(_swapped, _transformed(turned.real, turned.imag, inner))
-    return _on_both(lambda part: _columns(reshape(part, shape=real.shape), 0, bins), found)
+    twiddled = _on_both(_swapped, _multiplied(first, _constants(cosine + 1j * sine, real)))
+    transformed = _on_both(_swapped, _transformed(twiddled.real, twiddled.imag, inner))
+    return _on_both(lambda component: _columns(reshape(component, shape=real.shape), 0, bins), transformed)
 
 
 def _rows_times(x: Any, matrix: np.ndarray) -> Any:
-    """The last dimension times a constant matrix."""
+    """Multiply the last dimension by a constant matrix."""
     rows = reshape(x, shape=(1, *x.shape)) if len(x.shape) == 1 else x
-    found = matmul(rows, _constant(matrix, x))
-    return found if rows is x else reshape(found, shape=found.shape[1:])
+    product = matmul(rows, _constant(matrix, x))
+    return product if rows is x else reshape(product, shape=product.shape[1:])
 
 
 def _by_matrix(real: Any, imag: Any, bins: int) -> Complex:
-    """Rows times waves, as one product of real matrices."""
+    """Multiply rows by waves, as one product of real matrices."""
     cosine, sine = _waves(real.shape[-1], bins, real.shape[-1])
     if imag is None:
-        found = _rows_times(real, np.concatenate([cosine, sine], 1))
+        product = _rows_times(real, np.concatenate([cosine, sine], 1))
     else:
         waves = np.block([[cosine, sine], [-sine, cosine]])
-        found = _rows_times(concat(real, imag, axis=len(real.shape) - 1), waves)
-    return Complex(_columns(found, 0, bins), _columns(found, bins, bins))
+        product = _rows_times(concat(real, imag, axis=len(real.shape) - 1), waves)
+    return Complex(_columns(product, 0, bins), _columns(product, bins, bins))
 
 
 def _divisor(count: int) -> int:
-    """A divisor near the root of a number of points (Cooley and Tukey, 1965)."""
+    """Return a divisor near the square root of a number of points (Cooley and Tukey, 1965)."""
     return next(d for d in range(math.isqrt(count), 0, -1) if count % d == 0)
 
 
 def _bluestein(real: Any, imag: Any) -> Complex:
-    """A prime number of points by a longer convolution (Bluestein, 1970): with w(k) = exp(-pi i k k / n), the transform
-    is w(k) times the sum of x(j) w(j) conj(w(k - j))."""
+    """Transform a prime number of points by a longer convolution (Bluestein, 1970). With w(k) = exp(-pi i k k / n), the
+    transform is w(k) times the sum of x(j) w(j) conj(w(k - j))."""
     count = real.shape[-1]
     length = 1 << (2 * count - 2).bit_length()
-    places = np.arange(count)
-    chirp = np.exp(-1j * np.pi / count * (places * places % (2 * count)))
+    indices = np.arange(count)
+    chirp = np.exp(-1j * np.pi / count * (indices * indices % (2 * count)))
     kernel = np.zeros(length, np.complex128)
     kernel[:count] = chirp.conj()
     kernel[length - count + 1 :] = chirp[1:].conj()[::-1]
     w = _constants(chirp, real)
     x = _multiplied(Complex(real, imag), w) if imag is not None else Complex(mul(real, w.real), mul(real, w.imag))
     longer = _on_both(_lengthened, x, length)
-    there = _transformed(longer.real, longer.imag, length)
-    product = _multiplied(there, _constants(np.fft.fft(kernel) / length, real))
-    back = _transformed(product.imag, product.real, length)  # the inverse
-    return _multiplied(Complex(_columns(back.imag, 0, count), _columns(back.real, 0, count)), w)
+    spectrum = _transformed(longer.real, longer.imag, length)
+    product = _multiplied(spectrum, _constants(np.fft.fft(kernel) / length, real))
+    inverse = _transformed(product.imag, product.real, length)  # Swapped parts invert the transform.
+    return _multiplied(Complex(_columns(inverse.imag, 0, count), _columns(inverse.real, 0, count)), w)
 
 
 def _lengthened(x: Any, length: int) -> Any:
-    none = (0,) * (len(x.shape) - 1)
-    return pad(x, low=(*none, 0), high=(*none, length - x.shape[-1]), interior=(*none, 0), value=0)
+    zeros = (0,) * (len(x.shape) - 1)
+    return pad(x, low=(*zeros, 0), high=(*zeros, length - x.shape[-1]), interior=(*zeros, 0), value=0)
 
 
 def _along(x: Any, axis: int, back: bool = False) -> Any:
-    """An axis as the last one, or the last one there."""
+    """Move an axis to the end, or back from there."""
     last = len(x.shape) - 1
     order = [d for d in range(last + 1) if d != axis]
     if back:
@@ -153,12 +153,12 @@ def _along(x: Any, axis: int, back: bool = False) -> Any:
 
 
 def _dft_of_parts(x: Complex, axis: int, inverse: bool) -> Complex:
-    """The inverse is the transform with real and imaginary parts changed for each other, before and after."""
-    given = _on_both(_along, x, axis)
+    """Transform; the inverse exchanges real and imaginary parts before and after."""
+    lines = _on_both(_along, x, axis)
     if not inverse:
-        return _on_both(_along, _transformed(given.real, given.imag, x.shape[axis]), axis, True)
-    found = _transformed(given.imag, given.real, x.shape[axis])
-    return Complex(_along(found.imag, axis, True), _along(found.real, axis, True))
+        return _on_both(_along, _transformed(lines.real, lines.imag, x.shape[axis]), axis, True)
+    transformed = _transformed(lines.imag, lines.real, x.shape[axis])
+    return Complex(_along(transformed.imag, axis, True), _along(transformed.real, axis, True))
 
 
 def _rdft_of_parts(x: Any, axis: int) -> Complex:
@@ -166,24 +166,24 @@ def _rdft_of_parts(x: Any, axis: int) -> Complex:
 
 
 def _irdft_of_parts(x: Complex, axis: int, count: int) -> Any:
-    """Of few points a product with a matrix, else the transform of all numbers, of which the rest are conjugates."""
-    given = _on_both(_along, x, axis)
+    """Invert few points by a matrix product, and more by the transform of all bins, restored from conjugates."""
+    lines = _on_both(_along, x, axis)
     bins = bins_of(count)
     if count <= LARGEST_MATRIX:
         cosine, sine = _waves(bins, count, count)
         waves = np.concatenate([cosine, sine]) * np.tile(_weights(count), 2)[:, None]
-        both = concat(given.real, given.imag, axis=len(x.shape) - 1)
+        both = concat(lines.real, lines.imag, axis=len(x.shape) - 1)
         return _along(_rows_times(both, waves), axis, True)
     last = len(x.shape) - 1
-    rest = [flip(_columns(part, 1, count - bins), axes=(last,)) for part in (given.real, given.imag)]
-    ends = _weights(count) == 1  # of which the imaginary part does not count
-    imag = mul(given.imag, _constant(np.where(ends, 0.0, 1.0), x.real))
-    whole = Complex(concat(given.real, rest[0], axis=last), concat(imag, neg(rest[1]), axis=last))
-    return _along(_transformed(whole.imag, whole.real, count).imag, axis, True)
+    rest = [flip(_columns(component, 1, count - bins), axes=(last,)) for component in (lines.real, lines.imag)]
+    ends = _weights(count) == 1  # Their imaginary parts do not count.
+    imag = mul(lines.imag, _constant(np.where(ends, 0.0, 1.0), x.real))
+    spectrum = Complex(concat(lines.real, rest[0], axis=last), concat(imag, neg(rest[1]), axis=last))
+    return _along(_transformed(spectrum.imag, spectrum.real, count).imag, axis, True)
 
 
 def _weights(count: int) -> np.ndarray:
-    """How often each number of the half of a transform counts: those whose conjugates are left out twice."""
+    """Return the multiplicity of each bin of a half transform: 2 for bins whose conjugates are left out."""
     weights = np.full(bins_of(count), 2.0)
     weights[0] = 1
     weights[-1] = 1 if count % 2 == 0 or count == 1 else 2
@@ -204,7 +204,7 @@ def _check(name: str, x: TensorType, axis: int, kinds: str) -> None:
     check_kind(name, 0, x.dtype, kinds)
     check_axis(name, axis, x.rank)
     if not x.shape[axis]:
-        raise ShapeError(f"{name}: axis {axis} of {show(x.shape)} has no elements", remedy="at least one point")
+        raise ShapeError(f"{name}: axis {axis} of {show(x.shape)} has no elements", remedy="pass at least one point")
 
 
 def _with(x: TensorType, axis: int, extent: int, dtype: Any) -> TensorType:
@@ -225,7 +225,7 @@ def _infer_irdft(x: TensorType, axis: int, count: int) -> TensorType:
     _check("irdft", x, axis, "c")
     if count < 1 or x.shape[axis] != bins_of(count):
         what = f"irdft: {count} points have {bins_of(count)} numbers of their transform, axis {axis} has"
-        raise ShapeError(f"{what} {x.shape[axis]}", remedy="as many as count // 2 + 1")
+        raise ShapeError(f"{what} {x.shape[axis]}", remedy="pass count // 2 + 1 bins")
     return _with(x, axis, count, x.dtype.real)
 
 
@@ -281,7 +281,7 @@ rdft = define(
 )
 irdft = define(
     "irdft",
-    "The inverse of rdft without division by n: real numbers, as many as count says.",
+    "The inverse of rdft without division by n: count real numbers.",
     "x",
     _infer_irdft,
     attrs=[_AXIS, Attr("count", "int", "the number n of points")],

@@ -1,9 +1,9 @@
 """Incomplete gamma functions, and gamma variates as functions of their concentration, by quadrature of fixed length.
 
-With ``t = x exp(w)`` the integral of ``t**(a - 1) exp(-t)`` from 0 to x, and from x on, is ``x**a exp(-x)`` times that
-of ``exp(a w - x (exp(w) - 1))`` over w < 0, and over w > 0. On the side where less lies (for x below a the first) this
-falls from 1 without a bump, so Gauss and Legendre's formula over the interval where it is above the rounding unit needs
-the same number of nodes for all a and x. Up to x = 1 the power series in x takes its place.
+With ``t = x exp(w)``, the integral of ``t**(a - 1) exp(-t)`` from 0 to x, and from x on, is ``x**a exp(-x)`` times the
+integral of ``exp(a w - x (exp(w) - 1))`` over w < 0, and over w > 0. On the smaller side (w < 0 for x below a), the
+integrand falls monotonically from 1. Gauss-Legendre quadrature over the interval where it exceeds the rounding unit
+therefore needs the same number of nodes for all a and x. Up to x = 1, the power series in x replaces it.
 """
 
 from __future__ import annotations
@@ -28,36 +28,36 @@ from graphc.ops.state import stop_gradient
 
 
 class _Order(NamedTuple):
-    """How exactly integrals are computed."""
+    """Accuracy of the integrals."""
 
     negligible: float
-    """Minus the logarithm of what is left out, relative to the largest value of the integrand."""
+    """Minus the logarithm of the neglected remainder, relative to the largest value of the integrand."""
     nodes: int
     terms: int
-    """Of the series up to x = 1."""
+    """Terms of the series up to x = 1."""
 
 
 _SINGLE, _DOUBLE = _Order(20.0, 16, 12), _Order(38.0, 40, 20)
 """Measured against mpmath for a from 1e-3 to 1e6: relative errors of 3e-8 and 1e-13."""
 _NEWTON = 5
-"""Steps towards the end of the interval, from a bound above it; any number of them gives a correct integral."""
+"""Newton steps towards the end of the interval, from an upper bound; any number of them gives a correct integral."""
 _TINY = 1e-300
-"""Below it the first term of the series is all of it."""
+"""Below this, the first term of the series is exact."""
 _STIRLING = 8
-"""From this concentration on the scale of the density is taken from Stirling's series."""
+"""From this concentration on, Stirling's series gives the scale of the density."""
 
 
 _FAR_BELOW = -0.5
-"""Relative distances to the concentration below it have lost the last digits of what they are the distance of."""
+"""Below this relative distance to the concentration, the distance has lost its last digits."""
 
 
 class _Integrals(NamedTuple):
-    whole: Any
-    """The integral of ``exp(a w - x (exp(w) - 1))``."""
+    total: Any
+    """Integral of ``exp(a w - x (exp(w) - 1))``."""
     moment: Any
     """The same with a factor w."""
     below: Any
-    """Whether it is that over w < 0."""
+    """Whether the integral is over w < 0."""
 
 
 def _integrals(a: Any, x: Any, order: _Order) -> _Integrals:
@@ -65,26 +65,27 @@ def _integrals(a: Any, x: Any, order: _Order) -> _Integrals:
     beyond = ew.where(series, 1.0, x)
     below = ew.le(beyond, a)
     side = ew.sub(1.0, ew.mul(ew.cast(below, dtype=float64), 2.0))
-    whole, moment = _by_quadrature(a, beyond, side, order)
+    total, moment = _by_quadrature(a, beyond, side, order)
     first, second = _by_series(a, ew.where(series, x, 1.0), order)
-    return _Integrals(ew.where(series, first, whole), ew.where(series, second, moment), ew.logical_or(series, below))
+    return _Integrals(ew.where(series, first, total), ew.where(series, second, moment), ew.logical_or(series, below))
 
 
 def _by_quadrature(a: Any, x: Any, side: Any, order: _Order) -> tuple[Any, Any]:
-    places, weights = gauss_legendre(order.nodes)
+    nodes, weights = gauss_legendre(order.nodes)
     end = stop_gradient(_end(a, x, side, order.negligible))
-    w = ew.mul(column(ew.mul(side, end)), row(places))
+    w = ew.mul(column(ew.mul(side, end)), row(nodes))
     exponent = ew.sub(ew.mul(column(a), w), ew.mul(column(x), mathematics.expm1(w)))
-    parts = ew.mul(ew.mul(mathematics.exp(exponent), row(weights)), column(end))
-    return sum_last(parts), sum_last(ew.mul(parts, w))
+    terms = ew.mul(ew.mul(mathematics.exp(exponent), row(weights)), column(end))
+    return sum_last(terms), sum_last(ew.mul(terms, w))
 
 
 def _end(a: Any, x: Any, side: Any, negligible: float) -> Any:
-    """Where the integrand has fallen to ``exp(-negligible)``, by Newton's method for a convex function from above."""
+    """Find where the integrand has fallen to ``exp(-negligible)``, by Newton's method for a convex function from
+    above."""
     wide = mathematics.sqrt(ew.div(2 * negligible, x))
     narrow = ew.mul(wide, math.sqrt(2))
-    left = ew.minimum(ew.div(ew.add(x, negligible), a), ew.where(ew.lt(narrow, 1.5), narrow, math.inf))
-    end = ew.where(ew.lt(side, 0), left, wide)
+    lower_end = ew.minimum(ew.div(ew.add(x, negligible), a), ew.where(ew.lt(narrow, 1.5), narrow, math.inf))
+    end = ew.where(ew.lt(side, 0), lower_end, wide)
     for _ in range(_NEWTON):
         signed = ew.mul(side, end)
         grown = ew.mul(x, mathematics.expm1(signed))
@@ -95,24 +96,24 @@ def _end(a: Any, x: Any, side: Any, negligible: float) -> Any:
 
 
 def _by_series(a: Any, x: Any, order: _Order) -> tuple[Any, Any]:
-    """``exp(x)`` times the sum of ``(-x)**k / k! / (a + k)``, and its derivative by a."""
+    """Return ``exp(x)`` times the sum of ``(-x)**k / k! / (a + k)``, and its derivative by a."""
     numbers = np.arange(order.terms)
     signs = (-1.0) ** numbers / np.array([math.factorial(k) for k in numbers.tolist()])
-    # NOTE: a power loses k times the logarithm of x units, and is as much smaller than 1.
+    # NOTE: the error of a power grows with k log(x), but so does its distance below 1.
     powers = mathematics.exp(ew.mul(column(mathematics.log(ew.maximum(x, _TINY))), row(numbers)))
     below = ew.add(column(a), row(numbers))
-    parts = ew.div(ew.mul(powers, row(signs)), below)
+    terms = ew.div(ew.mul(powers, row(signs)), below)
     scale = mathematics.exp(x)
-    return ew.mul(scale, sum_last(parts)), ew.neg(ew.mul(scale, sum_last(ew.div(parts, below))))
+    return ew.mul(scale, sum_last(terms)), ew.neg(ew.mul(scale, sum_last(ew.div(terms, below))))
 
 
 def _scale(a: Any, x: Any) -> Any:
-    """``x**a exp(-x) / gamma(a)``; for large a from the distance of x to a, relative to a, and Stirling's series."""
+    """Return ``x**a exp(-x) / gamma(a)``; for large a by the relative distance of x to a, and Stirling's series."""
     large = ew.maximum(a, float(_STIRLING))
     ratio = ew.div(ew.sub(x, large), large)
     far = ew.lt(ratio, _FAR_BELOW)
-    beside = mathematics.log1p(ew.where(far, 0.0, ratio))
-    away = ew.mul(large, ew.sub(ew.where(far, mathematics.log(ew.div(x, large)), beside), ratio))
+    nearby = mathematics.log1p(ew.where(far, 0.0, ratio))
+    away = ew.mul(large, ew.sub(ew.where(far, mathematics.log(ew.div(x, large)), nearby), ratio))
     usual = ew.mul(mathematics.log(ew.mul(large, 1 / (2 * math.pi))), 0.5)
     near = ew.sub(ew.add(away, usual), special.stirling_rest(large))
     small = ew.sub(ew.sub(ew.mul(a, mathematics.log(x)), x), special.lgamma(a))
@@ -120,21 +121,25 @@ def _scale(a: Any, x: Any) -> Any:
 
 
 def _incomplete(a: Any, x: Any, upper: bool, order: _Order) -> Any:
-    """The share above or below x, for what is in the domain and finite, and the limits elsewhere."""
+    """Return the fraction above or below x for finite arguments in the domain, and the limits elsewhere."""
     inside = ew.logical_and(ew.logical_and(ew.gt(a, 0), ew.lt(a, math.inf)), ew.gt(x, 0))
     inside = ew.logical_and(inside, ew.lt(x, math.inf))
     safe_a, safe_x = ew.where(inside, a, 1.0), ew.where(inside, x, 1.0)
-    found = _integrals(safe_a, safe_x, order)
-    part = ew.mul(_scale(safe_a, safe_x), found.whole)
-    here = ew.where(found.below, ew.sub(1.0, part), part) if upper else ew.where(found.below, part, ew.sub(1.0, part))
+    integrals = _integrals(safe_a, safe_x, order)
+    tail = ew.mul(_scale(safe_a, safe_x), integrals.total)
+    here = (
+        ew.where(integrals.below, ew.sub(1.0, tail), tail)
+        if upper
+        else ew.where(integrals.below, tail, ew.sub(1.0, tail))
+    )
     all_below = ew.logical_or(ew.eq(a, 0), ew.eq(x, math.inf))
     none_below = ew.logical_or(ew.eq(x, 0), ew.eq(a, math.inf))
     share = ew.where(none_below, 1.0 if upper else 0.0, 0.0 if upper else 1.0)
     outside = ew.logical_or(ew.lt(a, 0), ew.lt(x, 0))
     wrong = ew.logical_or(outside, ew.logical_and(all_below, none_below))
-    known = ew.logical_and(ew.logical_or(all_below, none_below), ew.logical_not(wrong))
+    is_limit = ew.logical_and(ew.logical_or(all_below, none_below), ew.logical_not(wrong))
     numbers = ew.logical_and(ew.eq(a, a), ew.eq(x, x))
-    return ew.where(inside, here, ew.where(ew.logical_and(known, numbers), share, math.nan))
+    return ew.where(inside, here, ew.where(ew.logical_and(is_limit, numbers), share, math.nan))
 
 
 def _decomposed(upper: bool) -> Any:
@@ -148,7 +153,7 @@ def _decomposed(upper: bool) -> Any:
 
 
 def _exact_scale(a: np.longdouble, x: np.longdouble) -> np.longdouble:
-    """``_scale`` in extended precision, but for the logarithm of gamma below Stirling's series."""
+    """Compute ``_scale`` in extended precision, except for log gamma below Stirling's series."""
     if a < _STIRLING:
         return np.exp(a * np.log(x) - x - np.longdouble(math.lgamma(a)))
     ratio = (x - a) / a
@@ -158,7 +163,8 @@ def _exact_scale(a: np.longdouble, x: np.longdouble) -> np.longdouble:
 
 
 def _share_below(a: float, x: float) -> tuple[float, float]:
-    """The shares below and above x in extended precision: the series for small x, else a continued fraction (Lentz)."""
+    """Return the fractions below and above x in extended precision: the series for small x, else a continued fraction
+    (Lentz)."""
     if math.isnan(a) or math.isnan(x) or a < 0 or x < 0:
         return math.nan, math.nan
     everything, nothing = a == 0 or math.isinf(x), x == 0 or math.isinf(a)
@@ -197,19 +203,19 @@ def _reference(upper: bool) -> Any:
 
 
 def _density(a: Any, x: Any) -> Any:
-    """``x**(a - 1) exp(-x) / gamma(a)``."""
+    """Return ``x**(a - 1) exp(-x) / gamma(a)``."""
     power = ew.mul(ew.sub(a, 1.0), mathematics.log(x))
     return mathematics.exp(ew.sub(ew.sub(power, x), special.lgamma(a)))
 
 
 def _by_concentration(a: Any, x: Any) -> Any:
-    """The derivative of the share below x by a."""
+    """Return the derivative of the fraction below x by a."""
     return ew.neg(ew.mul(ew.mul(_density(a, x), x), concentration_slope(mathematics.log(x), a)))
 
 
 def _samples() -> list[Sample]:
     grid = [0.0, 0.2, 1.0, 1.5, 7.0, 40.0, math.inf, math.nan, -1.0]
-    pairs = [array(part, "float64") for part in zip(*[(a, x) for a in grid for x in grid], strict=True)]
+    pairs = [array(column, "float64") for column in zip(*[(a, x) for a in grid for x in grid], strict=True)]
     return [
         Sample((floats((2, 3), "float64", 0.3, 9), floats((2, 3), "float64", 0.2, 9, 1))),
         Sample((floats((4,), "float32", 0.3, 9), floats((3, 1), "float32", 0.2, 9, 1))),
@@ -224,7 +230,7 @@ _INTEGER = (ErrorSample((TensorType(int64, (2,)),) * 2, "operand 0 is signed int
 
 gammainc = define(
     "gammainc",
-    "The regularised lower incomplete gamma function: the share of a gamma distribution of concentration a below x.",
+    "The regularized lower incomplete gamma function: the fraction of a gamma distribution of concentration a below x.",
     "a x",
     elementwise("gammainc", "f"),
     reference=_reference(False),
@@ -241,7 +247,7 @@ gammainc = define(
 )
 gammaincc = define(
     "gammaincc",
-    "The regularised upper incomplete gamma function: the share of a gamma distribution of concentration a above x.",
+    "The regularized upper incomplete gamma function: the fraction of a gamma distribution of concentration a above x.",
     "a x",
     elementwise("gammaincc", "f"),
     reference=_reference(True),
@@ -259,8 +265,8 @@ gammaincc = define(
 
 
 def concentration_slope(y: Any, a: Any) -> Any:
-    """How the logarithm y of a gamma variate changes with the concentration a at a fixed quantile: minus the derivative
-    of the distribution function by a, over its derivative by y (Figurnov et al., Implicit Reparameterization
+    """Return the derivative of the logarithm y of a gamma variate by the concentration a at a fixed quantile: minus the
+    derivative of the distribution function by a, over its derivative by y (Figurnov et al., Implicit Reparameterization
     Gradients, 2018)."""
     if a.dtype is not float64:
         wide = _slope(ew.cast(y, dtype=float64), ew.cast(a, dtype=float64), _SINGLE)
@@ -269,9 +275,9 @@ def concentration_slope(y: Any, a: Any) -> Any:
 
 
 def _slope(y: Any, a: Any, order: _Order) -> Any:
-    found = _integrals(a, mathematics.exp(y), order)
-    inner = ew.sub(ew.mul(ew.sub(special.polygamma(a, n=0), y), found.whole), found.moment)
-    return ew.where(found.below, inner, ew.neg(inner))
+    integrals = _integrals(a, mathematics.exp(y), order)
+    inner = ew.sub(ew.mul(ew.sub(special.polygamma(a, n=0), y), integrals.total), integrals.moment)
+    return ew.where(integrals.below, inner, ew.neg(inner))
 
 
 log_gamma_variate = define(

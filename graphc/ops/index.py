@@ -1,4 +1,4 @@
-"""Ops that read and write at computed positions: gather, scatter and its kinds, iota."""
+"""Ops that read and write at computed positions: gather, scatter and its variants, iota."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _I = TensorType(int64, (4,))
 
 
 def gathered_shape(x: tuple[int, ...], indices: tuple[int, ...], axis: int) -> tuple[int, ...]:
-    """Dimension ``axis`` of ``x`` replaced by the dimensions of ``indices``."""
+    """Return the shape of ``x`` with dimension ``axis`` replaced by the dimensions of ``indices``."""
     return (*x[:axis], *indices, *x[axis + 1 :])
 
 
@@ -39,19 +39,19 @@ def _check_indices(name: str, x: TensorType, indices: TensorType, axis: int) -> 
     check_axis(name, axis, x.rank)
     if not x.shape[axis] and indices.size:
         what = f"{name}: axis {axis} of {show(x.shape)} has no elements for {indices.size} indices"
-        raise ShapeError(what, remedy="an empty axis takes no index")
+        raise ShapeError(what, remedy="pass empty indices for an empty axis")
 
 
 def _check_range(name: str, indices: np.ndarray, extent: int) -> None:
     wrong = (indices < 0) | (indices >= extent)
     if wrong.any():
-        place = np.argwhere(wrong)[0].tolist()
-        what = f"{name}: index {indices[tuple(place)]} (at {show(place)}) is out of range for {extent} elements"
-        raise IndexRangeError(what, remedy=f"indices run from 0 to {extent - 1}")
+        position = np.argwhere(wrong)[0].tolist()
+        what = f"{name}: index {indices[tuple(position)]} (at {show(position)}) is out of range for {extent} elements"
+        raise IndexRangeError(what, remedy=f"pass indices from 0 to {extent - 1}")
 
 
 def _position(c: LowerContext, indices: OperandRef, index: Indices, extent: int) -> Index:
-    """An index operand's element, clamped to the axis, as an index expression."""
+    """Return an element of an index operand, clamped to the axis, as an index expression."""
     nest: NestBuilder = c.nest
     scalar = c.load(indices, index).cast(int64)
     low = scalar if indices.dtype.kind == "u" else nest.op("max", scalar, nest.const(0, int64))
@@ -80,7 +80,8 @@ def _lower_gather(c: LowerContext, index: Indices, x: OperandRef, indices: Opera
 
 
 def _rows_of(size: int, extent: int, indices: Any) -> Any:
-    """Positions in ``size`` axes of ``extent`` elements one after the other; out of range is treated as in gather."""
+    """Return positions in ``size`` consecutive axes of ``extent`` elements; indices out of range behave as in
+    gather."""
     inside = gather(iota(shape=(extent,), axis=0), indices, axis=0)
     first = iota(shape=(size, *(1,) * (len(indices.shape) - 1)), axis=0)
     return add(inside, mul(first, extent))
@@ -98,14 +99,14 @@ def _batched_gather(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attr
     if not extent:
         return filled(0, x.value.dtype, (size, *gathered_shape(x.shape, indices.shape, axis)))
     flat = reshape(front, shape=(size * extent, *rest))
-    found = gather(flat, _rows_of(size, extent, indices.value), axis=0)
-    return move(found, 1, rank, 1 + axis)
+    gathered = gather(flat, _rows_of(size, extent, indices.value), axis=0)
+    return move(gathered, 1, rank, 1 + axis)
 
 
 gather = define(
     "gather",
-    "Elements of x at positions along one axis, whose dimension is replaced by those of the indices. An index out of "
-    "range is an error where it is checked (eagerly); compiled code takes the nearest element.",
+    "Elements of x at positions along one axis, whose dimension is replaced by the dimensions of the indices. An index "
+    "out of range is an error where it is checked (eagerly); compiled code takes the nearest element.",
     "x indices",
     _infer_gather,
     attrs=[_AXIS],
@@ -169,8 +170,8 @@ def _scattered(
 ) -> np.ndarray:
     _check_range(name, indices, x.shape[axis])
     result = x.copy()
-    place: Any = (*(np.s_[:],) * axis, indices.astype(np.int64))
-    combine.at(result, place, updates)
+    position: Any = (*(np.s_[:],) * axis, indices.astype(np.int64))
+    combine.at(result, position, updates)
     return result
 
 
@@ -181,8 +182,8 @@ def _nest_scatter_add(c: LowerContext, x: OperandRef, indices: OperandRef, updat
 def _nest_scatter(
     c: LowerContext, x: OperandRef, indices: OperandRef, updates: OperandRef, axis: int, combine: str | None
 ) -> None:
-    """Stores the updates in what holds x, or combines it with them, one index after the other (two may name one
-    place)."""
+    """Store the updates in the memory of x, or combine it with them, one index after the other, since two may name the
+    same position."""
     if not x.shape[axis]:
         return
     nest, rank = c.nest, len(indices.shape)
@@ -196,7 +197,7 @@ def _nest_scatter(
 
 
 def _batched_scatter(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs) -> Any:
-    """Of ``scatter`` and its kinds."""
+    """Batch ``scatter`` and its variants."""
     x, indices, updates = operands
     axis, rank = attrs["axis"], len(indices.shape)
     target, added = spread(x, size), spread(updates, size)
@@ -207,12 +208,12 @@ def _batched_scatter(op: OpDef, size: int, operands: Sequence[Entry], attrs: Att
     if not extent:
         return target
     flat = reshape(front, shape=(size * extent, *rest))
-    found = dispatch.apply(op, (flat, _rows_of(size, extent, indices.value), added), {**attrs, "axis": 0})
-    return move(reshape(found, shape=(size, extent, *rest)), 1, 1, 1 + axis)
+    scattered = dispatch.apply(op, (flat, _rows_of(size, extent, indices.value), added), {**attrs, "axis": 0})
+    return move(reshape(scattered, shape=(size, extent, *rest)), 1, 1, 1 + axis)
 
 
 def _combined_samples() -> list[Sample]:
-    """Of ``scatter_add`` and ``scatter_product``."""
+    """Return samples of ``scatter_add`` and ``scatter_product``."""
     return [
         Sample((floats((5, 3)), integers((4,), "int64", 0, 4), floats((4, 3), seed=1)), {"axis": 0}),
         Sample(
@@ -227,8 +228,8 @@ def _combined_samples() -> list[Sample]:
 
 scatter_add = define(
     "scatter_add",
-    "x with updates added at positions along one axis; equal positions add up. The transpose of gather, with its "
-    "shapes, and its rule for an index out of range.",
+    "x with updates added at positions along one axis; equal positions add up. The transpose of gather, with the same "
+    "shapes and the same rule for an index out of range.",
     "x indices updates",
     _infer_scatter_add,
     attrs=[_AXIS],
@@ -269,11 +270,11 @@ def _infer_scatter_last(x: TensorType, indices: TensorType, updates: TensorType,
 def _scatter_reference(x: np.ndarray, indices: np.ndarray, updates: np.ndarray, axis: int) -> np.ndarray:
     _check_range("scatter", indices, x.shape[axis])
     result = x.copy()
-    # NOTE: what numpy leaves of several values for one element it does not promise where it reorders its loops.
-    places, first_from_the_end = np.unique(indices.reshape(-1)[::-1], return_index=True)
+    # NOTE: numpy does not specify which of several values for one element remains, because it may reorder its loops.
+    positions, last_occurrence = np.unique(indices.reshape(-1)[::-1], return_index=True)
     rows = updates.reshape(*x.shape[:axis], indices.size, *x.shape[axis + 1 :])
     lead = (np.s_[:],) * axis
-    result[(*lead, places.astype(np.int64))] = rows[(*lead, indices.size - 1 - first_from_the_end)]
+    result[(*lead, positions.astype(np.int64))] = rows[(*lead, indices.size - 1 - last_occurrence)]
     return result
 
 
@@ -290,9 +291,9 @@ def _scatter_jvp(tangents: Sequence[Any], result: Any, x: Any, indices: Any, upd
 
 scatter = define(
     "scatter",
-    "x with updates in the place of what is at positions along one axis; of updates for equal positions the last one "
-    "(in the order of the indices) stays. Shapes as of scatter_add. Backwards every update gets the gradient of its "
-    "position, as in PyTorch, also one that did not stay; forwards only those that stay count.",
+    "x with updates in place of the elements at positions along one axis; of several updates for one position, the "
+    "last one (in the order of the indices) remains. Shapes as for scatter_add. In reverse mode every update gets the "
+    "gradient of its position, as in PyTorch, even if it was overwritten; in forward mode only remaining ones count.",
     "x indices updates",
     _infer_scatter_last,
     attrs=[_AXIS],
@@ -352,11 +353,11 @@ def _nest_scatter_extreme(
 
 
 def _shares(g: Any, result: Any, x: Any, indices: Any, updates: Any, axis: int) -> tuple[Any, Any, Any]:
-    """The gradient divided by the number of elements that are the extreme, and which those of x and of the updates
-    are (1 or 0)."""
+    """Return the gradient divided by the number of elements equal to the extreme, and which elements of x and of the
+    updates these are (1 or 0)."""
     own = cast(eq(x, result), dtype=x.dtype)
-    given = cast(eq(updates, gather(result, indices, axis=axis)), dtype=x.dtype)
-    return div(g, maximum(scatter_add(own, indices, given, axis=axis), 1)), own, given
+    from_updates = cast(eq(updates, gather(result, indices, axis=axis)), dtype=x.dtype)
+    return div(g, maximum(scatter_add(own, indices, from_updates, axis=axis), 1)), own, from_updates
 
 
 def _scatter_extreme_vjp_x(g: Any, result: Any, x: Any, indices: Any, updates: Any, axis: int, largest: bool) -> Any:
@@ -367,17 +368,17 @@ def _scatter_extreme_vjp_x(g: Any, result: Any, x: Any, indices: Any, updates: A
 def _scatter_extreme_vjp_updates(
     g: Any, result: Any, x: Any, indices: Any, updates: Any, axis: int, largest: bool
 ) -> Any:
-    share, _, given = _shares(g, result, x, indices, updates, axis)
-    return mul(gather(share, indices, axis=axis), given)
+    share, _, from_updates = _shares(g, result, x, indices, updates, axis)
+    return mul(gather(share, indices, axis=axis), from_updates)
 
 
 scatter_extreme = define(
     "scatter_extreme",
-    "x with the larger (or smaller) of what is there and the updates at positions along one axis, as scatter_add takes "
-    "them. Elements that are equal to the result share its gradient.",
+    "x with the larger (or smaller) of its elements and the updates at positions along one axis, with operands as for "
+    "scatter_add. Elements equal to the result share its gradient.",
     "x indices updates",
     _infer_scatter_extreme,
-    attrs=[_AXIS, Attr("largest", "bool", "the larger one counts", True, False)],
+    attrs=[_AXIS, Attr("largest", "bool", "keep the larger one", True, False)],
     reference=_scatter_extreme_reference,
     vjp=(_scatter_extreme_vjp_x, None, _scatter_extreme_vjp_updates),
     lower_nest=_nest_scatter_extreme,
@@ -415,7 +416,8 @@ def _product_vjp_x(g: Any, result: Any, x: Any, indices: Any, updates: Any, axis
 
 
 def _product_vjp_updates(g: Any, result: Any, x: Any, indices: Any, updates: Any, axis: int) -> Any:
-    """The product of all others: of what is not 0 divided by the update, where no other update is 0."""
+    """Return the product of all others: the product of nonzero updates divided by the update, if no other update is
+    0."""
     zero = eq(updates, 0)
     others = where(zero, 1, updates)
     product = scatter_product(x, indices, others, axis=axis)
@@ -457,7 +459,7 @@ def _infer_iota(shape: tuple[int, ...], axis: int, dtype: DType) -> TensorType:
     check_sizes("iota", shape)
     check_axis("iota", axis, len(shape))
     if dtype is bool_:
-        raise DTypeError("iota: bool does not count", remedy="iota in an integer type, then compare")
+        raise DTypeError("iota: bool does not count", remedy="use iota in an integer type, then compare")
     return TensorType(dtype, shape)
 
 
@@ -498,9 +500,9 @@ iota = define(
 
 
 def row_major_places(positions: Any, axis: int, extents: tuple[int, ...]) -> Any:
-    """Positions (i64) along an axis of a tensor with these extents as positions in row-major order."""
-    places = mul(positions, math.prod(extents[axis + 1 :]))
+    """Convert i64 positions along an axis of a tensor with these extents to row-major offsets."""
+    offsets = mul(positions, math.prod(extents[axis + 1 :]))
     for d in range(len(extents)):
         if d != axis:
-            places = add(places, mul(iota(shape=positions.shape, axis=d), math.prod(extents[d + 1 :])))
-    return places
+            offsets = add(offsets, mul(iota(shape=positions.shape, axis=d), math.prod(extents[d + 1 :])))
+    return offsets

@@ -1,4 +1,4 @@
-"""``scan``: a sub-graph applied step by step along sequences, with values that each step takes over from the last."""
+"""``scan``: apply a sub-graph step by step along sequences, with carries between the steps."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from graphc.ops.rules import check_type, show
 from graphc.ops.samples import floats, integers, plain
 from graphc.ops.shape import filled, reshape
 
-_REMEDY = "a step gives carries of the types that it takes"
+_REMEDY = "return carries of the same types from the step"
 
 
 def _step_types(operands: Sequence[TensorType], carries: int, sequences: int) -> list[TensorType]:
-    """Types of the body's arguments: slices of the sequences, all others whole."""
+    """Return the types of the body's arguments: slices of the sequences, entire other operands."""
     last = carries + sequences
     return [TensorType(t.dtype, t.shape[1:]) if carries <= i < last else t for i, t in enumerate(operands)]
 
@@ -43,9 +43,9 @@ def _infer(*operands: TensorType, body: Graph, carries: int, sequences: int, len
     for i in range(carries, carries + sequences):
         if operands[i].shape[:1] != (length,):
             what = f"scan: sequence {i - carries} has shape {show(operands[i].shape)}, not {length} steps"
-            raise ShapeError(what, remedy="steps are the first dimension of every sequence")
-    for i, (given, value) in enumerate(zip(_step_types(operands, carries, sequences), body.inputs, strict=True)):
-        check_type(f"scan: argument {i} of a step", given, value.type, _REMEDY)
+            raise ShapeError(what, remedy="make the steps the first dimension of every sequence")
+    for i, (type, value) in enumerate(zip(_step_types(operands, carries, sequences), body.inputs, strict=True)):
+        check_type(f"scan: argument {i} of a step", type, value.type, _REMEDY)
     for i in range(carries):
         check_type(f"scan: new carry {i}", body.outputs[i].type, operands[i], _REMEDY)
     for node in body.nodes():
@@ -56,22 +56,22 @@ def _infer(*operands: TensorType, body: Graph, carries: int, sequences: int, len
 
 
 def steps(length: int, reverse: bool) -> Iterator[int]:
-    """The places of the slices of a sequence in the order in which they are taken."""
+    """Yield the indices of the slices of a sequence in the order of the steps."""
     return iter(reversed(range(length))) if reverse else iter(range(length))
 
 
 def run_steps(
     run: Callable[[list[np.ndarray]], Sequence[np.ndarray]], operands: Sequence[np.ndarray], attrs: Attrs
 ) -> tuple[np.ndarray, ...]:
-    """What a scan gives when ``run`` computes a step."""
+    """Run a scan; ``run`` computes a step."""
     carries, sequences, outputs = attrs["carries"], attrs["sequences"], attrs["body"].outputs
     present = list(operands[:carries])
-    given, constants = operands[carries : carries + sequences], operands[carries + sequences :]
+    slices, constants = operands[carries : carries + sequences], operands[carries + sequences :]
     stacked = [np.empty((attrs["length"], *v.shape), v.dtype.numpy) for v in outputs[carries:]]
     for t in steps(attrs["length"], attrs["reverse"]):
-        found = run([*present, *(s[t] for s in given), *constants])
-        present = list(found[:carries])
-        for array, value in zip(stacked, found[carries:], strict=True):
+        results = run([*present, *(s[t] for s in slices), *constants])
+        present = list(results[:carries])
+        for array, value in zip(stacked, results[carries:], strict=True):
             array[t] = value
     return (*(np.array(a) for a in present), *stacked)
 
@@ -81,17 +81,17 @@ def _reference(*operands: np.ndarray, **attrs: Any) -> tuple[np.ndarray, ...]:
 
 
 def _decompose(*operands: Any, body: Graph, carries: int, sequences: int, length: int, reverse: bool) -> Any:
-    """No step and a single one need no loop, where it is known that there are no more."""
+    """Replace no step, or a single one, by straight-line code where the length is known."""
     if is_size(length) or length > 1:
         return None
     if not length:
         empty = (filled(0, v.dtype, (0, *v.shape)) for v in body.outputs[carries:])
         results = (*operands[:carries], *empty)
     else:
-        present, given = operands[:carries], operands[carries : carries + sequences]
-        slices = [reshape(s, shape=s.shape[1:]) for s in given]
-        found = inline(body, [*present, *slices, *operands[carries + sequences :]])
-        results = (*found[:carries], *(reshape(v, shape=(1, *v.shape)) for v in found[carries:]))
+        present, stacks = operands[:carries], operands[carries : carries + sequences]
+        slices = [reshape(s, shape=s.shape[1:]) for s in stacks]
+        outputs = inline(body, [*present, *slices, *operands[carries + sequences :]])
+        results = (*outputs[:carries], *(reshape(v, shape=(1, *v.shape)) for v in outputs[carries:]))
     return results[0] if len(results) == 1 else results
 
 
@@ -99,78 +99,81 @@ def _decompose(*operands: Any, body: Graph, carries: int, sequences: int, length
 
 
 class _Step(Reemitter):
-    """Copies a step, and gives carries that the backward pass reads as further results."""
+    """Rewriter that makes carries further results of a step, for the backward pass."""
 
-    def __init__(self, kept: Sequence[int]):
+    def __init__(self, saved_carries: Sequence[int]):
         super().__init__()
-        self.kept = kept
+        self.saved_carries = saved_carries
 
     def transform(self, graph: Graph) -> Graph:
-        """The step with further results."""
+        """Return the step with further results."""
         target = super().transform(graph)
-        target.set_outputs([*target.outputs, *(target.inputs[i] for i in self.kept)])
+        target.set_outputs([*target.outputs, *(target.inputs[i] for i in self.saved_carries)])
         return target
 
 
 class _Backward:
-    """The backward pass of a scan: a scan the other way round, over what a second run of the first one keeps.
+    """Backward pass of a scan: a reversed scan over values saved by a second run of the scan.
 
-    Its carries are the gradients of the carries, then the sums of the gradients of the constants; the equal parts of
-    the two runs become one (see passes.scans)."""
+    Its carries are the gradients of the carries, then the summed gradients of the constants. The pass passes.scans
+    merges equal parts of the two runs.
+    """
 
-    def __init__(self, body: Graph, carries: int, sequences: int, given: Sequence[bool]):
+    def __init__(self, body: Graph, carries: int, sequences: int, has_gradient: Sequence[bool]):
         self.body, self.carries, self.sequences = body, carries, sequences
-        chosen = [i for i, v in enumerate(body.outputs) if v.dtype.is_differentiable and (i < carries or given[i])]
-        self.wanted = [i for i, v in enumerate(body.inputs) if v.dtype.is_differentiable]
-        self.given = chosen
-        joint = vjp_graph(body, [body.inputs[i] for i in self.wanted], chosen)
+        chosen = [
+            i for i, v in enumerate(body.outputs) if v.dtype.is_differentiable and (i < carries or has_gradient[i])
+        ]
+        self.differentiable = [i for i, v in enumerate(body.inputs) if v.dtype.is_differentiable]
+        self.chosen = chosen
+        joint = vjp_graph(body, [body.inputs[i] for i in self.differentiable], chosen)
         self.split: Split = split_forward_backward(joint, len(body.inputs), len(body.outputs))
-        self.kept = [i for i in self.split.kept if i < carries]
-        self.forward = _Step(self.kept).transform(self.split.forward)
+        self.saved_carries = [i for i in self.split.kept if i < carries]
+        self.forward = _Step(self.saved_carries).transform(self.split.forward)
 
     def float_carries(self) -> list[int]:
-        """Positions of the carries that have gradients."""
-        return [i for i in self.wanted if i < self.carries]
+        """Return the positions of the carries with gradients."""
+        return [i for i in self.differentiable if i < self.carries]
 
     def float_constants(self) -> list[int]:
-        """Positions of the constants that have gradients."""
-        return [i for i in self.wanted if i >= self.carries + self.sequences]
+        """Return the positions of the constants with gradients."""
+        return [i for i in self.differentiable if i >= self.carries + self.sequences]
 
     def step(self) -> Graph:
-        """A step backwards. Arguments: gradients of carries, sums for constants, residuals, kept carries, slices of
-        kept sequences, gradients of stacked results, kept constants. Results: the same carries, then the gradients of
-        the slices."""
+        """Build a step backwards. Arguments: gradients of carries, sums for constants, residuals, saved carries, slices
+        of saved sequences, gradients of stacked results, saved constants. Results: the same carries, then the gradients
+        of the slices."""
         split, last = self.split, self.carries + self.sequences
         graph = Graph(f"{self.body.name}.backward")
         source = split.backward.inputs
-        residuals, kept = source[: split.residuals], source[split.residuals : len(source) - split.gradients]
+        residuals, reread = source[: split.residuals], source[split.residuals : len(source) - split.gradients]
         gradients = source[len(source) - split.gradients :]
-        places = dict(zip(split.kept, kept, strict=True))
+        by_input = dict(zip(split.kept, reread, strict=True))
         values: dict[Value, Value] = {}
 
         def take(inner: Value) -> None:
             values[inner] = graph.add_input(inner.type, inner.name)
 
-        carried = dict(zip(self.given, gradients, strict=True))
+        carried = dict(zip(self.chosen, gradients, strict=True))
         for i in self.float_carries():
             take(carried[i])
         sums = [graph.add_input(self.body.inputs[i].type, f"sum.{i}") for i in self.float_constants()]
-        for inner in (*residuals, *(places[i] for i in self.kept)):
+        for inner in (*residuals, *(by_input[i] for i in self.saved_carries)):
             take(inner)
-        for inner in (v for i, v in places.items() if self.carries <= i < last):
+        for inner in (v for i, v in by_input.items() if self.carries <= i < last):
             take(inner)
         for inner in (v for i, v in carried.items() if i >= self.carries):
             take(inner)
-        for inner in (v for i, v in places.items() if i >= last):
+        for inner in (v for i, v in by_input.items() if i >= last):
             take(inner)
         with dispatch.use(GraphDispatcher(graph)):
-            found = dict(zip(self.wanted, inline(split.backward, [values[v] for v in source]), strict=True))
-            totals = [elementwise.add(s, found[i]) for s, i in zip(sums, self.float_constants(), strict=True)]
+            results = dict(zip(self.differentiable, inline(split.backward, [values[v] for v in source]), strict=True))
+            totals = [elementwise.add(s, results[i]) for s, i in zip(sums, self.float_constants(), strict=True)]
         graph.set_outputs(
             [
-                *(found[i] for i in self.float_carries()),
+                *(results[i] for i in self.float_carries()),
                 *totals,
-                *(v for i, v in found.items() if self.carries <= i < last),
+                *(v for i, v in results.items() if self.carries <= i < last),
             ]
         )
         return graph
@@ -190,22 +193,22 @@ def _gradient(
     last = carries + sequences
     plan = _Backward(body, carries, sequences, [v is not None for v in gradients])
     attrs = {"carries": carries, "sequences": sequences, "length": length, "reverse": reverse}
-    found = _results(scan(*operands, body=plan.forward, **attrs))
-    saved = found[len(body.outputs) :]
-    given = [
+    outputs = _results(scan(*operands, body=plan.forward, **attrs))
+    saved = outputs[len(body.outputs) :]
+    carried_gradients = [
         filled(0, v.dtype, v.shape) if gradients[i] is None else gradients[i]
         for i, v in ((i, operands[i]) for i in plan.float_carries())
     ]
     sums = [filled(0, operands[i].dtype, operands[i].shape) for i in plan.float_constants()]
     slices = [operands[i] for i in plan.split.kept if carries <= i < last]
-    stacked = [gradients[i] for i in plan.given if i >= carries]
+    stacked = [gradients[i] for i in plan.chosen if i >= carries]
     constants = [operands[i] for i in plan.split.kept if i >= last]
-    carried, over = [*given, *sums], [*saved, *slices, *stacked]
+    carried, over = [*carried_gradients, *sums], [*saved, *slices, *stacked]
     back = {"carries": len(carried), "sequences": len(over), "length": length, "reverse": not reverse}
     results = _results(scan(*carried, *over, *constants, body=plan.step(), **back))
-    order = [*plan.float_carries(), *plan.float_constants(), *(i for i in plan.wanted if carries <= i < last)]
-    made = dict(zip(order, results, strict=True))
-    return tuple(made.get(i) for i in range(len(operands)))
+    order = [*plan.float_carries(), *plan.float_constants(), *(i for i in plan.differentiable if carries <= i < last)]
+    by_operand = dict(zip(order, results, strict=True))
+    return tuple(by_operand.get(i) for i in range(len(operands)))
 
 
 def _results(value: Any) -> tuple[Any, ...]:
@@ -216,7 +219,7 @@ def _results(value: Any) -> tuple[Any, ...]:
 
 
 def _graph(name: str, types: Sequence[TensorType], make: Any) -> Graph:
-    """A step of op functions."""
+    """Build a step from op functions."""
     graph = Graph(name)
     values = [graph.add_input(t, chr(97 + i)) for i, t in enumerate(types)]
     with dispatch.use(GraphDispatcher(graph)):
@@ -229,7 +232,7 @@ _SQUARE = TensorType(float64, (3, 3))
 
 
 def _sums() -> Graph:
-    """A running sum of squares."""
+    """Build a running sum of squares."""
 
     def step(total: Value, x: Value) -> list[Value]:
         new = elementwise.add(total, elementwise.mul(x, x))
@@ -239,18 +242,18 @@ def _sums() -> Graph:
 
 
 def _network() -> Graph:
-    """A recurrent step with two carries and a shared matrix; the old state is among the results."""
+    """Build a recurrent step with two carries and a shared matrix; the old state is among the results."""
 
     def step(h: Value, c: Value, x: Value, w: Value) -> list[Value]:
         mixed = math.tanh(elementwise.add(matrix_product.matmul(h, w), x))
-        kept = elementwise.add(elementwise.mul(c, 0.5), mixed)
-        return [elementwise.mul(mixed, kept), kept, h, kept]
+        cell = elementwise.add(elementwise.mul(c, 0.5), mixed)
+        return [elementwise.mul(mixed, cell), cell, h, cell]
 
     return _graph("network", (_WIDE, _WIDE, _WIDE, _SQUARE), step)
 
 
 def _exchange() -> Graph:
-    """Carries that change places, and a counter."""
+    """Build a step that exchanges two carries, and a counter."""
 
     def step(a: Value, b: Value, n: Value) -> list[Value]:
         return [b, elementwise.neg(a), elementwise.add(n, 1), n]
@@ -259,7 +262,7 @@ def _exchange() -> Graph:
 
 
 def _nested() -> Graph:
-    """A scan in each step."""
+    """Build a step that contains a scan."""
 
     def step(total: Value, x: Value) -> list[Value]:
         return [*scan(total, x, body=_graph("inner", (_ROW, _ROW), _row), carries=1, sequences=1, length=2)]
@@ -306,28 +309,28 @@ def _error_samples() -> tuple[ErrorSample, ...]:
 
 
 def _batched_scan(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs) -> Any:
-    """Carries and stacks of batches; steps stay the first dimension of sequences."""
+    """Batch carries and stacks; steps stay the first dimension of sequences."""
     carries, last = attrs["carries"], attrs["carries"] + attrs["sequences"]
     flags = [True] * carries + [e.batched for e in operands[carries:]]
     values = [
         spread(e, size) if i < carries else move(e.value, 0, 1, 1) if e.batched and i < last else e.value
         for i, e in enumerate(operands)
     ]
-    found = scan(*values, **{**attrs, "body": batched_graph(attrs["body"], size, flags)})
-    found = found if isinstance(found, tuple) else (found,)
-    return tuple(v if i < carries else move(v, 1, 1, 0) for i, v in enumerate(found))
+    results = scan(*values, **{**attrs, "body": batched_graph(attrs["body"], size, flags)})
+    results = results if isinstance(results, tuple) else (results,)
+    return tuple(v if i < carries else move(v, 1, 1, 0) for i, v in enumerate(results))
 
 
 scan = define(
     "scan",
-    "Applies a step length times: it takes the carries, a slice of each sequence and the constants, and gives the "
-    "carries of the next step and values that are stacked in the order of the sequences. Gives the last carries, then "
+    "Applies a step length times. The step takes the carries, a slice of each sequence and the constants; it returns "
+    "the carries of the next step and values to stack in the order of the sequences. Returns the last carries, then "
     "the stacks.",
     "*operands",
     _infer,
     attrs=[
         Attr("body", "graph", "the step"),
-        Attr("carries", "int", "how many operands the steps take over from each other"),
+        Attr("carries", "int", "how many operands each step passes to the next one"),
         Attr("sequences", "int", "how many operands after those are sliced along their first dimension"),
         Attr("length", "int", "the number of steps"),
         Attr("reverse", "bool", "from the last slice to the first", default=False, required=False),

@@ -1,4 +1,4 @@
-"""Products whose first factors are 0 where something is masked: what of the second one only meets these is not read."""
+"""Masked products: rows contain zeros where a mask hides elements; elements of b that meet only zeros are not read."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ def _infer(a: TensorType, b: TensorType) -> TensorType:
 
 
 def _weighed(nest: NestBuilder, a: Scalar, b: Scalar) -> Scalar:
-    """One term of such a sum."""
+    """Emit one term of the sum."""
     return nest.op("weigh", a, b)
 
 
 def _samples() -> list[Sample]:
-    """Rows with zeros: at the end, between others, nowhere and everywhere."""
+    """Return rows with zeros: at the end, in between, nowhere and everywhere."""
 
-    def one(*lead: int, seen: slice, depth: int, columns: int) -> Sample:
+    def one(*lead: int, nonzero: slice, depth: int, columns: int) -> Sample:
         a = np.zeros((*lead, depth), np.float32)
-        a[..., seen] = floats((*lead, depth), "float32")[..., seen]
+        a[..., nonzero] = floats((*lead, depth), "float32")[..., nonzero]
         return plain(a, floats((*lead[:-1], depth, columns), "float32"))
 
     return [
-        one(3, 1, seen=slice(0, 21), depth=40, columns=33),
-        one(2, 2, 1, seen=slice(5, 30, 7), depth=35, columns=64),
-        one(1, seen=slice(0, 0), depth=17, columns=5),
-        one(4, seen=slice(None), depth=6, columns=9),
+        one(3, 1, nonzero=slice(0, 21), depth=40, columns=33),
+        one(2, 2, 1, nonzero=slice(5, 30, 7), depth=35, columns=64),
+        one(1, nonzero=slice(0, 0), depth=17, columns=5),
+        one(4, nonzero=slice(None), depth=6, columns=9),
     ]
 
 
 masked_matmul = define(
     "masked_matmul",
-    "A matrix product whose rows are 0 where something is masked. What of b only meets zeros counts as finite: it need "
-    "not be read.",
+    "A matrix product whose rows are 0 where elements are masked. Elements of b that meet only zeros count as finite: "
+    "they need not be read.",
     "a b",
     _infer,
     reference=np.matmul,

@@ -82,17 +82,17 @@ def _lower_pow(nest: NestBuilder, x: Scalar, y: Scalar) -> Scalar:
 
 
 def _integer_pow(nest: NestBuilder, x: Scalar, y: Scalar) -> Scalar:
-    """Repeated squaring over the bits of the exponent, written out; stops at the highest bit of a literal exponent."""
+    """Emit repeated squaring over the bits of the exponent, unrolled; stop at the highest bit of a literal exponent."""
     signed = x.dtype.kind == "i"
-    known = int(y.ref.value) if isinstance(y.ref, Const) else None
-    bits = x.dtype.bits - signed if known is None or known < 0 else known.bit_length()
+    literal = int(y.ref.value) if isinstance(y.ref, Const) else None
+    bits = x.dtype.bits - signed if literal is None or literal < 0 else literal.bit_length()
     result, square = nest.const(1, x.dtype), x
     for bit in range(bits):
-        taken = y & nest.const(1 << bit, x.dtype)
-        if isinstance(taken.ref, Const):
-            result = result * square if taken.ref.value else result
+        bit_set = y & nest.const(1 << bit, x.dtype)
+        if isinstance(bit_set.ref, Const):
+            result = result * square if bit_set.ref.value else result
         else:
-            result = nest.select(taken.ne(0), result * square, result)
+            result = nest.select(bit_set.ne(0), result * square, result)
         square = square * square
     if not signed:
         return result
@@ -102,20 +102,20 @@ def _integer_pow(nest: NestBuilder, x: Scalar, y: Scalar) -> Scalar:
 
 
 def _base_gradient(g: Any, result: Any, x: Any, y: Any) -> Any:
-    """y * x**(y - 1), and 0 where y is 0, whatever x and g are."""
+    """Return y * x**(y - 1), and 0 where y is 0, whatever x and g are."""
     flat = eq(y, 0)
     return where(flat, 0, mul(g, mul(y, pow(where(flat, 1, x), sub(y, 1)))))
 
 
 def _exponent_gradient(g: Any, result: Any, x: Any, y: Any) -> Any:
-    """x**y * log(x), and 0 where x is 0 and the exponent is not negative, whatever g is."""
-    known = y if y.dtype.kind != "c" else named.real(y)
-    flat = logical_and(eq(x, 0), ge(known, 0))
+    """Return x**y * log(x), and 0 where x is 0 and the exponent is not negative, whatever g is."""
+    exponent = y if y.dtype.kind != "c" else named.real(y)
+    flat = logical_and(eq(x, 0), ge(exponent, 0))
     return where(flat, 0, mul(g, mul(result, log(where(flat, 1, x)))))
 
 
 def _pow_samples() -> list[Sample]:
-    found = [
+    samples = [
         Sample((floats((2, 3), "float64", 0.2, 3), floats((2, 3), seed=1))),
         Sample((complexes((2, 3)), complexes((3,), seed=1))),
         Sample((floats((4, 1), "float32", 0.2, 3), floats((5,), "float32", seed=1))),
@@ -123,11 +123,11 @@ def _pow_samples() -> list[Sample]:
         Sample((floats((), "float32", 0.2, 3), floats((), "float32", seed=1))),
         Sample((floats((0, 3), "float64", 0.2, 3), floats((1, 3)))),
     ]
-    found += [plain(floats((5,), "float32", -3, 3), array(e, "float32")) for e in (0, 1, 2, 3, -1, 0.5)]
-    found += [plain(*pairs(array(SPECIAL, dtype))) for dtype in FLOATS]
-    found += [plain(extremes(dtype), array(e, dtype)) for dtype in INTEGERS for e in (0, 1, 2, 3, 5)]
-    found += [plain(*pairs(extremes(dtype))) for dtype in INTEGERS]
-    return [*found, plain(integers((3, 4), "int32"), integers((4,), "int32", -3, 9, 1))]
+    samples += [plain(floats((5,), "float32", -3, 3), array(e, "float32")) for e in (0, 1, 2, 3, -1, 0.5)]
+    samples += [plain(*pairs(array(SPECIAL, dtype))) for dtype in FLOATS]
+    samples += [plain(extremes(dtype), array(e, dtype)) for dtype in INTEGERS for e in (0, 1, 2, 3, 5)]
+    samples += [plain(*pairs(extremes(dtype))) for dtype in INTEGERS]
+    return [*samples, plain(integers((3, 4), "int32"), integers((4,), "int32", -3, 9, 1))]
 
 
 pow = define(
@@ -166,8 +166,8 @@ def function(
     zero_sign: ZeroSign = ZeroSign.SEEN,
     on_complex: Callable[..., Any] | None = None,
 ) -> Any:
-    """Defines a floating-point function with gradient ``gradient(g, result, x)``, sampled in ``low..high``; of complex
-    numbers too, where it has a derivative, with the rule ``on_complex`` for their parts."""
+    """Define a floating-point function with gradient ``gradient(g, result, x)``, sampled in ``low..high``.
+    ``on_complex`` is the rule for complex numbers, where the function has a derivative."""
     return define(
         name,
         doc,
@@ -225,7 +225,7 @@ log1p = function(
     on_complex=rules.log1p,
 )
 _ROOT = ELEMENTWISE | Trait.RECOMPUTED
-"""A root may be the power by a half, of which PyTorch keeps the base."""
+"""Recomputed, because PyTorch may save the base of a power of one half."""
 
 sqrt = function(
     "sqrt",
@@ -293,7 +293,7 @@ def _lower_acos(nest: NestBuilder, x: Scalar) -> Scalar:
 
 
 def _circle(x: Any) -> Any:
-    """1 / sqrt(1 - x * x)."""
+    """Return 1 / sqrt(1 - x * x)."""
     return rsqrt(sub(1, mul(x, x)))
 
 
@@ -330,7 +330,7 @@ acos = function(
 
 
 def _per_square(g: Any, y: Any, x: Any) -> Any:
-    """g / (x * x + y * y), and g at the origin, where it is then multiplied by 0."""
+    """Return g / (x * x + y * y), and g at the origin, where it is then multiplied by 0."""
     square = add(mul(x, x), mul(y, y))
     return div(g, where(eq(square, 0), 1, square))
 
@@ -361,7 +361,7 @@ atan2 = define(
 
 
 def _rounding(name: str, doc: str, reference: Callable[[np.ndarray], np.ndarray], operation: str) -> Any:
-    """Integers pass through unchanged; the gradient is 0."""
+    """Define a rounding op; integers pass through unchanged, and the gradient is 0."""
     return define(
         name,
         doc,
@@ -396,18 +396,18 @@ def _lower_clamp(c: LowerContext, index: tuple[Index, ...], *operands: OperandRe
 
 
 def _limited(nest: NestBuilder, x: Scalar, bound: Scalar, beyond: str, end: int) -> Scalar:
-    """``x``, or the bound where x lies beyond it or the bound is NaN; literals that limit nothing cost nothing."""
+    """Return ``x``, or the bound where x exceeds it or the bound is NaN; literals that limit nothing cost nothing."""
     literal = bound.ref.value if isinstance(bound.ref, Const) else None
     if literal is not None and literal == limits(x.dtype)[end]:
         return x
     outside = nest.op(beyond, x, bound)
-    known = x.dtype.kind != "f" or (literal is not None and literal == literal)
-    return nest.select(outside if known else outside | bound.ne(bound), bound, x)
+    never_nan = x.dtype.kind != "f" or (literal is not None and literal == literal)
+    return nest.select(outside if never_nan else outside | bound.ne(bound), bound, x)
 
 
 def _clamp_gradients() -> tuple[Any, Any, Any]:
-    """To x where it lies between the limits (strictly, for ``strict``), else to the limit that was taken; to none
-    where x is NaN."""
+    """Return the gradients: to x between the limits (strictly, for ``strict``), else to the limit that was taken; to
+    none where x is NaN."""
 
     def of_x(g: Any, result: Any, x: Any, low: Any, high: Any, strict: bool) -> Any:
         inside = logical_and(gt(x, low), lt(x, high)) if strict else logical_and(ge(x, low), le(x, high))
@@ -423,7 +423,7 @@ def _clamp_gradients() -> tuple[Any, Any, Any]:
 
 
 def _clamp_samples() -> list[Sample]:
-    found = [
+    samples = [
         Sample((floats((3, 4)), array(-0.75, "float64"), array(1.1, "float64"))),
         Sample((floats((2, 3), "float32"), floats((3,), "float32", -1, 0, 1), floats((2, 1), "float32", 0, 1, 2))),
         Sample((floats((5,), "float32"), array(-0.75, "float32"), array(1.1, "float32")), {"strict": True}),
@@ -431,19 +431,19 @@ def _clamp_samples() -> list[Sample]:
     ]
     for dtype in FLOATS:
         column, row = pairs(array(SPECIAL, dtype))
-        found += [plain(column, row, array(high, dtype)) for high in (np.inf, np.nan, 1)]
-        found += [plain(column, array(low, dtype), row) for low in (-np.inf, np.nan, 1)]
+        samples += [plain(column, row, array(high, dtype)) for high in (np.inf, np.nan, 1)]
+        samples += [plain(column, array(low, dtype), row) for low in (-np.inf, np.nan, 1)]
     for dtype in INTEGERS:
         low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
         column, row = pairs(extremes(dtype))
-        found += [plain(column, row, array(high, dtype)), plain(column, array(low, dtype), row)]
-    return found
+        samples += [plain(column, row, array(high, dtype)), plain(column, array(low, dtype), row)]
+    return samples
 
 
 clamp = define(
     "clamp",
-    "x limited to low..high: high where low is above it; NaN where one of them is NaN. ``strict`` concerns the "
-    "gradient only: it is 0 at the limits, too.",
+    "x limited to low..high: high where low is above it; NaN where one of them is NaN. ``strict`` affects the gradient "
+    "only: it is 0 at the limits, too.",
     "x low high",
     lambda x, low, high, strict: elementwise("clamp", "fiu")(x, low, high),
     attrs=[Attr("strict", "bool", "no gradient at the limits", False, False)],

@@ -1,4 +1,4 @@
-"""Matrix product: batched, broadcasting, with either operand transposed; and pairs of bf16, which it multiplies too."""
+"""Matrix products: batched, broadcasting, with either operand transposed; also of pairs of bf16."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _infer(a: TensorType, b: TensorType, transpose_a: bool, transpose_b: bool) -
 def product_type(
     name: str, a: TensorType, b: TensorType, transpose_a: bool = False, transpose_b: bool = False
 ) -> TensorType:
-    """The type of a matrix product, for the op of that name. Raises ShapeError, DTypeError."""
+    """Return the type of a matrix product, for the op of that name. Raises ShapeError, DTypeError."""
     if a.rank < 2 or b.rank < 2:
         raise ShapeError(
             f"{name}: operands need at least 2 dimensions, got {a} and {b}", remedy="add a dimension of size 1"
@@ -55,17 +55,17 @@ def product_type(
 
 
 def summed_type(dtype: DType) -> DType:
-    """The element type of sums of products; those of pairs are f32."""
+    """Return the element type of sums of products; it is f32 for pairs."""
     return float32 if dtype is bfloat16x2 else dtype
 
 
 def product_of(nest: NestBuilder, a: Scalar, b: Scalar) -> Scalar:
-    """One term of such a sum."""
+    """Emit one term of such a sum."""
     return nest.op("dot2", a, b) if a.dtype is bfloat16x2 else a * b
 
 
 def of_halves(reference: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
-    """A reference of sums of products for pairs too: the sum of those of both halves."""
+    """Extend a reference of sums of products to pairs: the sum over both halves."""
 
     def run(a: np.ndarray, b: np.ndarray, **attrs: Any) -> np.ndarray:
         if a.dtype != bfloat16x2.numpy:
@@ -89,7 +89,7 @@ def _vjp_a(g: Any, result: Any, a: Any, b: Any, transpose_a: bool, transpose_b: 
 
 def _vjp_b(g: Any, result: Any, a: Any, b: Any, transpose_a: bool, transpose_b: bool) -> Any:
     if len(b.shape) == 2 and len(a.shape) > 2 and not transpose_a:
-        # One long sum instead of one product per batch entry that is summed afterwards.
+        # Compute one long sum, rather than one product per batch entry and then their sum.
         a, g = _rows(a), _rows(g)
     if transpose_b:
         return matmul(g, a, transpose_a=True, transpose_b=transpose_a)
@@ -109,13 +109,13 @@ def lower_matmul(
     transpose_b: bool = False,
     term: Callable[[NestBuilder, Scalar, Scalar], Scalar] = product_of,
 ) -> Scalar:
-    """An entry of a matrix product: the sum of the terms that two elements each make."""
+    """Emit an entry of a matrix product: the sum of the terms of pairs of elements."""
     batch, m, n = index[:-2], index[-2], index[-1]
 
     def product(k: Index) -> Scalar:
-        left = c.load(a, (*_batch(a, batch), *((k, m) if transpose_a else (m, k))))
-        right = c.load(b, (*_batch(b, batch), *((n, k) if transpose_b else (k, n))))
-        return term(c.nest, left, right)
+        x = c.load(a, (*_batch(a, batch), *((k, m) if transpose_a else (m, k))))
+        y = c.load(b, (*_batch(b, batch), *((n, k) if transpose_b else (k, n))))
+        return term(c.nest, x, y)
 
     return c.nest.reduce("add", 0, summed_type(a.dtype), [a.shape[-2 if transpose_a else -1]], product)
 
@@ -145,7 +145,7 @@ def _samples() -> list[Sample]:
 
 
 def matmul_multiply_adds(types: Types, results: Types, attrs: Attrs) -> int:
-    """Multiply-adds of a product whose first operand holds rows, or columns where it is transposed."""
+    """Return the multiply-adds of a product with rows in the first operand, or columns where it is transposed."""
     return results[0].size * types[0].shape[-2 if attrs.get("transpose_a") else -1]
 
 
@@ -165,7 +165,8 @@ def _batched_matmul(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attr
 
 matmul = define(
     "matmul",
-    "Matrix product over the last two dimensions; those before them broadcast; either may be transposed.",
+    "Matrix product over the last two dimensions; the dimensions before them broadcast; either operand may be "
+    "transposed.",
     "a b",
     _infer,
     attrs=[
@@ -204,7 +205,7 @@ def _infer_pairs(x: TensorType, axis: int) -> TensorType:
     check_axis("bf16_pairs", axis, x.rank)
     if x.dtype is not float32 or x.shape[axis] % 2:
         what = f"bf16_pairs: {x} has no pairs of f32 along axis {axis}"
-        raise ShapeError(what, remedy="an even number of f32")
+        raise ShapeError(what, remedy="pass an even number of f32 elements")
     return TensorType(bfloat16x2, (*x.shape[:axis], x.shape[axis] // 2, *x.shape[axis + 1 :]))
 
 
@@ -215,13 +216,13 @@ def _pairs_reference(x: np.ndarray, axis: int) -> np.ndarray:
 
 def _lower_pairs(c: LowerContext, index: tuple[Index, ...], x: OperandRef, axis: int) -> Scalar:
     first = index[axis] * 2
-    low, high = (c.load(x, (*index[:axis], place, *index[axis + 1 :])) for place in (first, first + 1))
+    low, high = (c.load(x, (*index[:axis], i, *index[axis + 1 :])) for i in (first, first + 1))
     return c.nest.op("pair", low, high)
 
 
 bf16_pairs = define(
     "bf16_pairs",
-    "Neighbours along an axis rounded to bf16, two and two: what products multiply where weights are stored so.",
+    "Neighbours along an axis rounded to bf16 and paired, as products with weights stored in pairs take them.",
     "x",
     _infer_pairs,
     attrs=[Attr("axis", "int", "the dimension whose neighbours are paired")],
@@ -249,29 +250,30 @@ def _infer_quads(x: TensorType, factor: TensorType) -> TensorType:
     check_one_dtype("i8_quads", (x, factor))
     if x.dtype is not float32 or not x.rank or x.shape[-1] % 4 or factor.shape != (*x.shape[:-1], 1):
         raise ShapeError(
-            f"i8_quads: {x} times {factor} are no quads of f32", remedy="a multiple of 4, and a factor per row"
+            f"i8_quads: cannot make quads of {x} with factors {factor}",
+            remedy="pass f32 rows of a multiple of 4 elements, and a factor per row",
         )
     return TensorType(int32, (*x.shape[:-1], x.shape[-1] // 4))
 
 
 def _quads_reference(x: np.ndarray, factor: np.ndarray) -> np.ndarray:
-    steps = scalar.cast(np.rint(x * factor), int8)
-    return np.ascontiguousarray(steps).view(np.int32)
+    codes = scalar.cast(np.rint(x * factor), int8)
+    return np.ascontiguousarray(codes).view(np.int32)
 
 
 def _lower_quads(c: LowerContext, index: tuple[Index, ...], x: OperandRef, factor: OperandRef) -> Scalar:
     nest, scale = c.nest, c.load(factor, (*index[:-1], Index()))
     total = nest.const(0, int32)
-    for place in range(4):
-        steps = nest.op("roundeven", c.load(x, (*index[:-1], index[-1] * 4 + place)) * scale)
-        byte = steps.cast(int8).cast(int32) & 0xFF
-        total = total | nest.op("shl", byte, nest.const(8 * place, int32))
+    for i in range(4):
+        code = nest.op("roundeven", c.load(x, (*index[:-1], index[-1] * 4 + i)) * scale)
+        byte = code.cast(int8).cast(int32) & 0xFF
+        total = total | nest.op("shl", byte, nest.const(8 * i, int32))
     return total
 
 
 i8_quads = define(
     "i8_quads",
-    "Elements times a factor per row, rounded to steps of -127 to 127, four neighbours in the bytes of an i32.",
+    "Elements times a factor per row, rounded to integers from -127 to 127, four neighbours in the bytes of an i32.",
     "x factor",
     _infer_quads,
     reference=_quads_reference,
@@ -283,7 +285,7 @@ i8_quads = define(
         plain(np.array([[np.nan, np.inf, 0.5, -0.5]], np.float32), np.ones((1, 1), np.float32)),
     ],
     error_samples=(
-        ErrorSample((TensorType(float32, (2, 6)), TensorType(float32, (2, 1))), "no quads of f32", {}, ShapeError),
+        ErrorSample((TensorType(float32, (2, 6)), TensorType(float32, (2, 1))), "cannot make quads", {}, ShapeError),
         ErrorSample((TensorType(float32, (2, 8)), TensorType(float64, (2, 1))), "f64 (operand 1)", {}, DTypeError),
     ),
 )
@@ -291,15 +293,15 @@ i8_quads = define(
 
 def _infer_quad_matmul(a: TensorType, b: TensorType) -> TensorType:
     if a.dtype is not int32 or b.dtype is not int32 or b.rank != 2:
-        raise DTypeError(f"quad_matmul: {a} and {b} are no rows of quads in i32")
+        raise DTypeError(f"quad_matmul: {a} and {b} are not rows of quads in i32")
     if a.rank < 2 or a.shape[-1] != b.shape[-1]:
         raise ShapeError(f"quad_matmul: inner dimensions differ in {a} and {b}")
     return _infer(a, b, False, True)
 
 
 def _quad_reference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    left, right = np.ascontiguousarray(a).view(np.int8), np.ascontiguousarray(b).view(np.uint8)
-    return np.matmul(left.astype(np.int32), right.astype(np.int32).T)
+    signed, unsigned = np.ascontiguousarray(a).view(np.int8), np.ascontiguousarray(b).view(np.uint8)
+    return np.matmul(signed.astype(np.int32), unsigned.astype(np.int32).T)
 
 
 def _lower_quad_matmul(c: LowerContext, index: tuple[Index, ...], a: OperandRef, b: OperandRef) -> Scalar:
@@ -319,7 +321,7 @@ def _quad_samples() -> list[Sample]:
 
 
 def quad_multiply_adds(types: Types, results: Types, attrs: Attrs) -> int:
-    """Multiply-adds of a product whose first operand holds rows of quads."""
+    """Return the multiply-adds of a product with rows of quads in the first operand."""
     return 4 * results[0].size * types[0].shape[-1]
 
 
@@ -334,7 +336,7 @@ quad_matmul = define(
     multiply_adds=quad_multiply_adds,
     samples=_quad_samples,
     error_samples=(
-        ErrorSample((TensorType(int32, (2, 4)), TensorType(float32, (3, 4))), "no rows of quads", {}, DTypeError),
+        ErrorSample((TensorType(int32, (2, 4)), TensorType(float32, (3, 4))), "not rows of quads", {}, DTypeError),
         ErrorSample((TensorType(int32, (2, 4)), TensorType(int32, (3, 5))), "inner dimensions differ", {}, ShapeError),
     ),
 )

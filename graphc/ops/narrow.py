@@ -1,4 +1,4 @@
-"""Narrow floats in ops: what only moves elements takes f16 and bf16 as they are; all else is computed as f32."""
+"""Narrow floats in ops: ops that only move elements take f16 and bf16 directly; all others compute in f32."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Apply = Callable[[OpDef, Sequence[Any], Mapping[str, Any]], Any]
 
 
 def is_narrow(operands: Sequence[Any], attrs: Mapping[str, Any]) -> bool:
-    """Whether an operand is of f16 or bf16, or a result is asked for that is."""
+    """Check whether an operand is f16 or bf16, or the attributes ask for such a result."""
     for operand in operands:
         dtype = getattr(operand, "dtype", None)
         if isinstance(dtype, DType) and dtype.kind == "h":
@@ -28,41 +28,41 @@ def _is_half(dtype: object) -> bool:
 
 
 def answers(op: OpDef, count: int, attrs: Mapping[str, Any]) -> bool:
-    """Whether results of the op on ``count`` numbers are bools."""
+    """Check whether results of the op on ``count`` numbers are bools."""
     try:
-        found = op.result_types((TensorType(float32),) * count, op.normalize(attrs))
+        results = op.result_types((TensorType(float32),) * count, op.normalize(attrs))
     except GraphcError:
         return False
-    return all(type.dtype is bool_ for type in found)
+    return all(type.dtype is bool_ for type in results)
 
 
 def apply_narrow(
     apply: Apply, op: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any], common: DType | None = None
 ) -> Any:
-    """The result of an op on narrow floats: that of the op where its type rule takes them, else that on the operands as
-    f32, each result of which is rounded once.
+    """Apply an op to narrow floats: directly where its type rule takes them, else in f32, with each result rounded
+    once.
 
     A result is as narrow as ``common``, the common type of the floats among the operands, or as the attribute ``dtype``
     says.
     """
     if op.has(Trait.CONVERSION) or _takes(op, operands, attrs):
         return apply(op, operands, attrs)
-    cast, wanted = REGISTRY["cast"], attrs.get("dtype")
-    result = (common or _common(operands)) if wanted is None else wanted
-    if _is_half(wanted):
+    cast, requested = REGISTRY["cast"], attrs.get("dtype")
+    result = (common or _common(operands)) if requested is None else requested
+    if _is_half(requested):
         attrs = {**attrs, "dtype": float32}
     wide = [apply(cast, (t,), {"dtype": float32}) if t.dtype.kind == "h" else t for t in operands]
-    found = apply(op, wide, attrs)
+    results = apply(op, wide, attrs)
     if not _is_half(result):
-        return found
-    several = isinstance(found, tuple)
-    given = found if several else (found,)
-    rounded = [apply(cast, (t,), {"dtype": result}) if t.dtype is float32 else t for t in given]
+        return results
+    several = isinstance(results, tuple)
+    outputs = results if several else (results,)
+    rounded = [apply(cast, (t,), {"dtype": result}) if t.dtype is float32 else t for t in outputs]
     return tuple(rounded) if several else rounded[0]
 
 
 def rounded_factors(apply: Apply, operands: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The operands of a product, f32 ones as the type that ``autocast`` asks for."""
+    """Cast the f32 operands of a product to the type of ``autocast``."""
     dtype = autocast_dtype()
     if dtype is None:
         return operands
@@ -70,15 +70,15 @@ def rounded_factors(apply: Apply, operands: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _takes(op: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any]) -> bool:
-    """Whether the op's type rule takes the operands as they are. What it refuses for another reason than their element
-    types, it is left to refuse."""
+    """Check whether the op's type rule takes the operands directly. Operands rejected for other reasons than their
+    element types count as taken, and the op then reports them."""
     try:
-        found = op.result_types(tuple(TensorType(t.dtype, t.shape) for t in operands), op.normalize(attrs))
+        types = op.result_types(tuple(TensorType(t.dtype, t.shape) for t in operands), op.normalize(attrs))
     except DTypeError:
         return False
     except GraphcError:
         return True
-    return bool(found)
+    return bool(types)
 
 
 def _common(operands: Sequence[Any]) -> DType | None:

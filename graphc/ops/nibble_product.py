@@ -1,4 +1,4 @@
-"""Products of rows with a matrix of 4-bit steps in groups that share a scale, of f32 or of bytes."""
+"""Products of rows, of f32 or of bytes, with a matrix of 4-bit codes in groups that share a scale."""
 
 from __future__ import annotations
 
@@ -18,54 +18,55 @@ from graphc.ops.matrix_product import matmul_multiply_adds, quad_multiply_adds
 from graphc.ops.samples import plain
 
 GROUP = 32
-"""Neighbours along the summed axis that share a scale. With 16 bits of scale a weight takes 4.5 bits; groups of 64
-would take 4.25 and have errors that are an eighth larger (of normally distributed weights)."""
+"""Neighbours along the summed axis that share a scale. With a 16-bit scale a weight takes 4.5 bits; groups of 64 would
+take 4.25 and have errors larger by an eighth (for normally distributed weights)."""
 NIBBLES = 8
-"""Steps in a word of 32 bits: element ``i`` of eight neighbours along the summed axis in the bits from ``4 * i`` on."""
+"""Codes per 32-bit word: code ``i`` of eight neighbours along the summed axis in the bits from ``4 * i`` on."""
 _WORDS = GROUP // NIBBLES
 _LOW, _SIGN = 0x0F0F0F0F, 0x08080808
-"""The lower nibble of each byte, and its sign bit."""
+"""Masks of the lower nibble of each byte, and of its sign bit."""
 
 
 def _groups(array: np.ndarray) -> np.ndarray:
-    """f32[G, GROUP, N] of an f32[K, N], with zeros for what is missing in the last group."""
+    """Reshape f32[K, N] to f32[G, GROUP, N], with zeros at the end of the last group."""
     return np.pad(array, ((0, -array.shape[0] % GROUP), (0, 0))).reshape(-1, GROUP, array.shape[1])
 
 
 def nibble_scales(array: np.ndarray) -> np.ndarray:
-    """Scales as bits of bf16[ceil(K/32), N] of an f32[K, N]: the element of largest magnitude of each group over -8,
-    rounded before steps are counted with it. All of -8 to 7 serve then, which makes the mean error a tenth less than
-    that of -7 to 7."""
+    """Return the scales as bits of bf16[ceil(K/32), N] for f32[K, N]: the element of largest magnitude of each group
+    over -8, rounded before codes are computed with it. All codes from -8 to 7 are used then, which makes the mean error
+    a tenth smaller than with -7 to 7."""
     groups = _groups(array)
     largest = np.take_along_axis(groups, np.abs(groups).argmax(axis=1)[:, None], axis=1)[:, 0]
     return narrow(largest / np.float32(-8), bfloat16)
 
 
 def store_nibbles(array: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(words i32[ceil(K/32)*4, N], ``nibble_scales``) of an f32[K, N]. What is missing in the last group, and steps
-    that are not finite, are 0."""
+    """Return (words i32[ceil(K/32)*4, N], ``nibble_scales``) of f32[K, N]. Padding of the last group and codes that are
+    not finite are 0."""
     columns, scales = array.shape[1], nibble_scales(array)
     with np.errstate(all="ignore"):
-        steps = np.rint(_groups(array) / widen(scales)[:, None])
-        counted = np.where(np.isfinite(steps), np.clip(steps, -8, 7), 0).astype(np.int32)
-    nibbles = (counted & 15).astype(np.uint32).reshape(-1, NIBBLES, columns)
-    places = np.arange(0, 4 * NIBBLES, 4, dtype=np.uint32)[:, None]
-    return np.bitwise_or.reduce(nibbles << places, axis=1).view(np.int32), scales
+        codes = np.rint(_groups(array) / widen(scales)[:, None])
+        clipped = np.where(np.isfinite(codes), np.clip(codes, -8, 7), 0).astype(np.int32)
+    nibbles = (clipped & 15).astype(np.uint32).reshape(-1, NIBBLES, columns)
+    shifts = np.arange(0, 4 * NIBBLES, 4, dtype=np.uint32)[:, None]
+    return np.bitwise_or.reduce(nibbles << shifts, axis=1).view(np.int32), scales
 
 
 def steps_of(words: np.ndarray) -> np.ndarray:
-    """The steps i32[8*R, N] in words i32[R, N]."""
+    """Unpack the codes i32[8*R, N] of words i32[R, N]."""
     up = np.arange(28, -4, -4, dtype=np.int32)[:, None]
     return ((words[:, None] << up) >> 28).reshape(-1, words.shape[1])
 
 
 def _check(name: str, rows: TensorType, depth: int, words: TensorType, scale: TensorType) -> TensorType:
     if words.dtype is not int32 or scale.dtype is not float32:
-        raise DTypeError(f"{name}: {words} and {scale} are no words of steps and scales", remedy="i32 and f32")
+        raise DTypeError(f"{name}: {words} and {scale} are not words of codes and scales", remedy="pass i32 and f32")
     groups = words.shape[0] // _WORDS if words.rank == 2 and words.shape[0] % _WORDS == 0 else -1
     if scale.rank != 2 or scale.shape != (groups, words.shape[-1]) or rows.rank < 2 or depth != groups * GROUP:
         raise ShapeError(
-            f"{name}: {rows}, {words} and {scale} do not fit", remedy=f"rows[..., G*{GROUP}], [G*{_WORDS},N], [G,N]"
+            f"{name}: {rows}, {words} and {scale} do not fit",
+            remedy=f"pass rows[..., G*{GROUP}], words[G*{_WORDS},N] and scales[G,N]",
         )
     return TensorType(float32, (*rows.shape[:-1], words.shape[1]))
 
@@ -75,7 +76,7 @@ def _check(name: str, rows: TensorType, depth: int, words: TensorType, scale: Te
 
 def _infer(a: TensorType, words: TensorType, scale: TensorType) -> TensorType:
     if a.dtype is not float32:
-        raise DTypeError(f"nibble_matmul: rows are {a.dtype}", remedy="f32")
+        raise DTypeError(f"nibble_matmul: rows are {a.dtype}", remedy="cast the rows to f32")
     return _check("nibble_matmul", a, a.shape[-1] if a.shape else 0, words, scale)
 
 
@@ -88,9 +89,9 @@ def _lower(c: LowerContext, index: tuple[Index, ...], a: OperandRef, words: Oper
 
     def group(g: Index) -> Scalar:
         def product(q: Index, i: Index) -> Scalar:
-            left = c.load(a, (*index[:-1], g * GROUP + q * NIBBLES + i))
+            element = c.load(a, (*index[:-1], g * GROUP + q * NIBBLES + i))
             lowered = nest.op("shr_unsigned", c.load(words, (g * _WORDS + q, column)), nest.index(i * 4, int32))
-            return left * nest.op("nibble", lowered)
+            return element * nest.op("nibble", lowered)
 
         return nest.reduce("add", 0, float32, [_WORDS, NIBBLES], product) * c.load(scale, (g, column))
 
@@ -102,7 +103,7 @@ def _random_words(*dims: int) -> np.ndarray:
 
 
 def _samples() -> list[Sample]:
-    """Of numbers whose sums are exact in any order."""
+    """Return samples of numbers whose sums are exact in any order."""
 
     def one(*rows: int, groups: int, columns: int) -> Sample:
         a = np.random.default_rng(columns).integers(-32, 33, (*rows, groups * GROUP)).astype(np.float32) / 16
@@ -117,7 +118,7 @@ def _halves(*dims: int) -> np.ndarray:
 
 nibble_matmul = define(
     "nibble_matmul",
-    "Rows times a matrix of 4-bit steps: sums of products of each group of 32, times the group's scale.",
+    "Rows times a matrix of 4-bit codes: sums of products of each group of 32, times the group's scale.",
     "a words scale",
     _infer,
     reference=_reference,
@@ -131,7 +132,7 @@ nibble_matmul = define(
         ),
         ErrorSample(
             (TensorType(float32, (2, 32)), TensorType(float32, (4, 3)), TensorType(float32, (1, 3))),
-            "no words of steps",
+            "not words of codes",
             {},
             DTypeError,
         ),
@@ -150,17 +151,19 @@ nibble_matmul = define(
 
 def _infer_quads(a: TensorType, start: TensorType, words: TensorType, scale: TensorType) -> TensorType:
     if a.dtype is not int32 or start.dtype is not int32:
-        raise DTypeError(f"nibble_quad_matmul: {a} and {start} are no quads and sums of them", remedy="i32")
+        raise DTypeError(f"nibble_quad_matmul: {a} and {start} are not quads and their sums", remedy="pass i32")
     if start.shape != (*a.shape[:-1], scale.shape[0] if scale.shape else 0):
-        raise ShapeError(f"nibble_quad_matmul: {start} is no sum of each group of {a}", remedy="one per row and scale")
+        raise ShapeError(
+            f"nibble_quad_matmul: {start} is not a sum for each group of {a}", remedy="pass one per row and scale"
+        )
     return _check("nibble_quad_matmul", a, 4 * a.shape[-1] if a.shape else 0, words, scale)
 
 
 def _quad_reference(a: np.ndarray, start: np.ndarray, words: np.ndarray, scale: np.ndarray) -> np.ndarray:
     quads = np.ascontiguousarray(a).view(np.int8).reshape(*a.shape[:-1], -1, 2, 4)
     rows = quads.swapaxes(-1, -2).reshape(*a.shape[:-1], -1, GROUP).astype(np.float64)
-    steps = (steps_of(words) + 8).reshape(-1, GROUP, words.shape[1])
-    sums = np.einsum("...gk,gkn->...gn", rows, steps).astype(np.int32) + start[..., None]
+    codes = (steps_of(words) + 8).reshape(-1, GROUP, words.shape[1])
+    sums = np.einsum("...gk,gkn->...gn", rows, codes).astype(np.int32) + start[..., None]
     return (sums.astype(np.float32) * scale).sum(axis=-2, dtype=np.float32)
 
 
@@ -196,15 +199,15 @@ def _quad_errors() -> tuple[ErrorSample, ...]:
         return TensorType(first, a), TensorType(int32, second), TensorType(int32, words), TensorType(float32, scale)
 
     return (
-        ErrorSample(types(float32, start), "no quads", {}, DTypeError),
-        ErrorSample(types(int32, (2, 2)), "no sum of each group", {}, ShapeError),
+        ErrorSample(types(float32, start), "not quads", {}, DTypeError),
+        ErrorSample(types(int32, (2, 2)), "not a sum for each group", {}, ShapeError),
     )
 
 
 nibble_quad_matmul = define(
     "nibble_quad_matmul",
-    "Rows of bytes times a matrix of 4-bit steps, 8 added to each: for each group of 32 a sum in i32 from a start of "
-    "its own, times a scale. Bytes of a quad are every other one of eight elements: the even, then the odd ones.",
+    "Rows of bytes times a matrix of 4-bit codes, 8 added to each: for each group of 32 a sum in i32 from its own "
+    "start value, times a scale. Bytes of a quad are every other one of eight elements: the even, then the odd ones.",
     "a start words scale",
     _infer_quads,
     reference=_quad_reference,

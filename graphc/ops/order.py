@@ -1,4 +1,4 @@
-"""Ops along one axis in which order counts: running sums, and the rank of every element."""
+"""Ops along one axis that depend on order: running sums, and the rank of every element."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _cumsum_reference(x: np.ndarray, axis: int, reverse: bool) -> np.ndarray:
 
 
 def _nest_cumsum(c: LowerContext, x: OperandRef, axis: int, reverse: bool) -> None:
-    """One running sum per line along the axis, in order."""
+    """Compute one running sum per line along the axis, in order."""
     nest, last = c.nest, x.shape[axis] - 1
     with nest.loops(x.shape[:axis]) as outer, nest.loops(x.shape[axis + 1 :]) as inner:
         total = nest.accumulator(x.dtype, "add", 0)
@@ -51,7 +51,7 @@ def _nest_cumsum(c: LowerContext, x: OperandRef, axis: int, reverse: bool) -> No
 
 cumsum = define(
     "cumsum",
-    "For every element the sum of those up to it along an axis (from it to the end with reverse), in the type of x.",
+    "For every element the sum of all elements up to it along an axis (from it on with reverse), in the type of x.",
     "x",
     _infer_cumsum,
     attrs=[_AXIS, Attr("reverse", "bool", "sum from the end", False, False)],
@@ -85,7 +85,7 @@ def _infer_rank(x: TensorType, axis: int, descending: bool) -> TensorType:
 
 
 def order_of(x: np.ndarray, axis: int, descending: bool) -> np.ndarray:
-    """Positions that sort an array along an axis; equal elements stay in order, NaN is larger than every number."""
+    """Return the positions that sort an array along an axis; the sort is stable, and NaN is the largest."""
     if x.dtype.itemsize <= 4 and x.dtype.kind in "fiub" and x.shape[axis] < 1 << 31:
         return _order_of_words(x, axis, descending)
     if not descending:
@@ -95,8 +95,8 @@ def order_of(x: np.ndarray, axis: int, descending: bool) -> np.ndarray:
 
 
 def _order_of_words(x: np.ndarray, axis: int, descending: bool) -> np.ndarray:
-    """The same for elements of up to 32 bits: as whole numbers in the upper half of a word, with their position in the
-    lower one, they are sorted without a thought of stability, which takes numpy a tenth of the time."""
+    """Sort elements of up to 32 bits. An element is the upper half of a word, its position the lower half, so an
+    unstable sort suffices; this takes numpy a tenth of the time."""
     if x.dtype.kind == "f":
         bits = np.where(np.isnan(x), np.float32(np.nan), x.astype(np.float32) + np.float32(0)).view(np.int32)
         numbers = bits ^ ((bits >> 31) & np.int32(0x7FFFFFFF))
@@ -112,15 +112,15 @@ def _order_of_words(x: np.ndarray, axis: int, descending: bool) -> np.ndarray:
 
 
 def _rank_reference(x: np.ndarray, axis: int, descending: bool) -> np.ndarray:
-    order = order_of(x, axis, descending)
+    positions = order_of(x, axis, descending)
     result = np.empty(x.shape, np.int64)
     counts = np.arange(x.shape[axis]).reshape(-1, *(1,) * (x.ndim - axis - 1))
-    np.put_along_axis(result, order, np.broadcast_to(counts, x.shape), axis)
+    np.put_along_axis(result, positions, np.broadcast_to(counts, x.shape), axis)
     return result
 
 
 def _lower_rank(c: LowerContext, index: Indices, x: OperandRef, axis: int, descending: bool) -> Scalar:
-    """How many elements come before each one: all pairs are compared, which needs no order of evaluation."""
+    """Count the elements that come before each one, by comparing all pairs; this needs no order of evaluation."""
     nest, own = c.nest, index[axis]
     value = c.load(x, index).cast(int64) if x.dtype is bool_ else c.load(x, index)
 
@@ -141,8 +141,8 @@ def _lower_rank(c: LowerContext, index: Indices, x: OperandRef, axis: int, desce
 
 rank = define(
     "rank",
-    "The position (i64) of every element among those along an axis when they are sorted; equal ones stay in order, "
-    "NaN is larger than every number. Kernels compare all pairs.",
+    "The position (i64) of every element along an axis after a stable sort; NaN is larger than every number. Kernels "
+    "compare all pairs.",
     "x",
     _infer_rank,
     attrs=[_AXIS, Attr("descending", "bool", "the largest element comes first", False, False)],

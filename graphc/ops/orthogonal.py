@@ -1,4 +1,4 @@
-"""Orthogonal factors of matrices: by reflections, in loops over a copy of the matrix."""
+"""QR factorization: by Householder reflections, in loops over a copy of the matrix."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from graphc.ops.shape import concat, filled
 
 
 def _inner(m: int, n: int, complete: bool) -> int:
-    """Columns of Q, which are rows of R."""
+    """Return the number of columns of Q, which is the number of rows of R."""
     return m if complete else min(m, n)
 
 
 def _infer(a: TensorType, complete: bool) -> TensorType:
     check_kind("qr", 0, a.dtype, "fc")
     if a.rank < 2:
-        raise ShapeError(f"qr takes matrices, got {show(a.shape)}", remedy="at least two dimensions")
+        raise ShapeError(f"qr takes matrices, got {show(a.shape)}", remedy="pass at least two dimensions")
     *batch, m, n = a.shape
     return TensorType(a.dtype, (*batch, m, _inner(m, n, complete) + n))
 
@@ -45,16 +45,17 @@ def _reference(a: np.ndarray, complete: bool) -> np.ndarray:
 
 
 def _reflect(w: Work, k: Index, m: int, v: int) -> None:
-    """Reflects the rows from ``k`` on so that column ``k`` becomes 0 below its diagonal; ``v`` is a column to work in.
-    As LAPACK does: what is 0 there already stays as it is (Golub, van Loan, Matrix computations, section 5.1)."""
+    """Reflect the rows from ``k`` on so that column ``k`` becomes 0 below its diagonal; ``v`` is a scratch column. As
+    in LAPACK, a column with zeros below the diagonal stays unchanged (Golub, van Loan, Matrix computations, section
+    5.1)."""
     nest = w.nest
     first = w.load(k, k)
     below = nest.reduce("add", 0, w.dtype, [m], lambda i: w.kept(after(nest, i, k), w.load(i, k) * w.load(i, k)))
     norm = nest.op("sqrt", nest.fma(first, first, below))
     target = -nest.op("copysign", norm, first)
-    nothing = below.eq(0)
-    head = nest.select(nothing, 1.0, first - target)
-    factor = nest.select(nothing, 0.0, -(head / nest.select(nothing, 1.0, target)))
+    is_zero = below.eq(0)
+    head = nest.select(is_zero, 1.0, first - target)
+    factor = nest.select(is_zero, 0.0, -(head / nest.select(is_zero, 1.0, target)))
     with nest.loop(m) as i:
         tail = w.kept(after(nest, i, k), w.load(i, k) / head)
         w.store(i, v, nest.select(nest.index(i, int32).eq(nest.index(k, int32)), 1.0, tail))
@@ -68,7 +69,7 @@ def _reflect(w: Work, k: Index, m: int, v: int) -> None:
 
 
 def _nest(c: LowerContext, a: OperandRef, complete: bool) -> None:
-    """Reflects the matrix and, right of it, the identity, which becomes the transposed Q."""
+    """Reflect the matrix, and the identity right of it, which becomes the transposed Q."""
     nest, (m, n) = c.nest, a.shape[-2:]
     inner = _inner(m, n, complete)
     with nest.loops(a.shape[:-2]) as at:
@@ -91,14 +92,14 @@ def _upper(w: Work, i: Index, j: Index) -> Scalar:
 
 
 def _gradient(g: Any, result: Any, a: Any, complete: bool) -> Any:
-    """Walter, Lehmann, Algorithmic differentiation of linear algebra functions, 2010, section 3.2. Of wide matrices the
-    columns right of a square are Q.H times what they were."""
+    """Apply Walter, Lehmann, Algorithmic differentiation of linear algebra functions, 2010, section 3.2. For wide
+    matrices, the columns right of a square are Q.H times the original ones."""
     m, n = a.shape[-2:]
     k = min(m, n)
     if complete and m > n:
         raise GradientError(
-            f"qr of {list(a.shape)} with complete Q has no gradient, as its last columns are any",
-            remedy='mode="reduced"',
+            f"qr of {list(a.shape)} with complete Q has no gradient, since its last columns are not unique",
+            remedy='pass mode="reduced"',
         )
     if not k:
         return filled(0, a.dtype, a.shape)
@@ -112,14 +113,14 @@ def _gradient(g: Any, result: Any, a: Any, complete: bool) -> Any:
     mixed = sub(matmul(r, conjugate(g_r), transpose_b=True), matmul(conjugate(g_q), q, transpose_a=True))
     symmetric = add(half_of_hermitian(mixed), adjoint(triangle(mixed, -1)))
     inner = add(g_q, matmul(q, symmetric))
-    found = adjoint(solve_triangular(r, adjoint(inner), upper=True))
-    return concat(found, *right, axis=len(a.shape) - 1) if right else found
+    full = adjoint(solve_triangular(r, adjoint(inner), upper=True))
+    return concat(full, *right, axis=len(a.shape) - 1) if right else full
 
 
 qr = define(
     "qr",
-    "Orthogonal and upper triangular factors side by side: Q [.., m, k] and right of it R [k, n], below which are "
-    "zeros; k is the smaller of m and n, or m where it is complete.",
+    "Orthogonal and upper triangular factors in one array: Q [.., m, k], then R [k, n] with zeros below it; k is the "
+    "smaller of m and n, or m if it is complete.",
     "a",
     _infer,
     attrs=[Attr("complete", "bool", "Q is square", False, False)],

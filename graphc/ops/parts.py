@@ -1,4 +1,4 @@
-"""Sums over the parts of an axis, as pooling to a given size divides it: parts that may differ in size and overlap."""
+"""Sums over the segments of an axis, as adaptive pooling divides it: segments may differ in size and overlap."""
 
 from __future__ import annotations
 
@@ -22,15 +22,16 @@ _F = TensorType(float32, (2, 3))
 
 
 def parts_of(extent: int, count: int) -> list[tuple[int, int]]:
-    """(start, stop) of ``count`` parts of a dimension: part i goes from floor(i n / count) to ceil((i + 1) n / count).
+    """Return (start, stop) of ``count`` segments of a dimension: segment i is floor(i n / count) to ceil((i + 1) n /
+    count).
 
-    Element e lies in part i exactly if part e, when ``count`` is divided into ``extent`` parts, holds i.
+    Element e is in segment i exactly if segment e, when ``count`` is divided into ``extent`` segments, contains i.
     """
     return [(i * extent // count, -(-(i + 1) * extent // count)) for i in range(count)]
 
 
 def longest(extent: int, count: int) -> int:
-    """The number of elements of the largest part."""
+    """Return the number of elements of the largest segment."""
     return max((stop - start for start, stop in parts_of(extent, count)), default=0)
 
 
@@ -38,49 +39,52 @@ def _infer_part_sum(x: TensorType, axis: int, count: int) -> TensorType:
     check_kind("part_sum", 0, x.dtype, "fiu")
     check_axis("part_sum", axis, x.rank)
     if count < 0:
-        raise AttributeValueError(f"part_sum: a dimension cannot have {count} parts", remedy="a count of 0 or more")
+        raise AttributeValueError(
+            f"part_sum: a dimension cannot have {count} parts", remedy="pass a count of 0 or more"
+        )
     return TensorType(x.dtype, (*x.shape[:axis], count, *x.shape[axis + 1 :]))
 
 
 def _part_sum_reference(x: np.ndarray, axis: int, count: int) -> np.ndarray:
-    parts = parts_of(x.shape[axis], count)
+    segments = parts_of(x.shape[axis], count)
     lines = np.moveaxis(x, axis, 0)
     result = np.zeros((count, *lines.shape[1:]), x.dtype)
-    # One element of all parts at a time: sums in the order of the elements, with one call per place in a part.
+    # Add the k-th elements of all segments at once: sums keep the order of the elements, with one call per k.
     for k in range(longest(x.shape[axis], count)):
-        there = [i for i, (start, stop) in enumerate(parts) if start + k < stop]
-        result[there] += lines[[parts[i][0] + k for i in there]]
+        longer = [i for i, (start, stop) in enumerate(segments) if start + k < stop]
+        result[longer] += lines[[segments[i][0] + k for i in longer]]
     return np.ascontiguousarray(np.moveaxis(result, 0, axis))
 
 
 def _lower_part_sum(c: LowerContext, index: tuple[Index, ...], x: OperandRef, axis: int, count: int) -> Scalar:
-    extent, part = x.shape[axis], index[axis]
+    extent, segment = x.shape[axis], index[axis]
     if not extent or not count:
         return c.nest.const(0, x.dtype)
 
     def element(k: Index) -> Scalar:
-        place = (part * extent) // count + k
-        guard = (Bound(place, 0, extent), Bound(place * count - part * extent, 1 - count, extent))
-        return c.load(x, (*index[:axis], place, *index[axis + 1 :]), guard=guard)
+        position = (segment * extent) // count + k
+        guard = (Bound(position, 0, extent), Bound(position * count - segment * extent, 1 - count, extent))
+        return c.load(x, (*index[:axis], position, *index[axis + 1 :]), guard=guard)
 
     return c.nest.reduce("add", 0, x.dtype, (_most(extent, count),), element)
 
 
 def _most(extent: int, count: int) -> int:
-    """``longest``; of sizes that are known at run time a number that is at most one larger, unless it is divisible."""
+    """Return ``longest``, or for sizes known only at run time an upper bound that is at most one larger (exact for
+    divisible sizes)."""
     if type(extent) is int and type(count) is int:
         return longest(extent, count)
-    whole = exact_quotient(extent, count)
-    return (extent + count - 1) // count + 1 if whole is None else whole
+    quotient = exact_quotient(extent, count)
+    return (extent + count - 1) // count + 1 if quotient is None else quotient
 
 
 part_sum = define(
     "part_sum",
-    "Sums over count parts of an axis of n elements: part i goes from floor(i n / count) to ceil((i + 1) n / count). "
-    "Its transpose is the same with n and count exchanged.",
+    "Sums over count segments of an axis of n elements: segment i goes from floor(i n / count) to "
+    "ceil((i + 1) n / count). Its transpose is the same op with n and count exchanged.",
     "x",
     _infer_part_sum,
-    attrs=[Attr("axis", "int", "the dimension that is divided"), Attr("count", "int", "the number of parts")],
+    attrs=[Attr("axis", "int", "the dimension to divide"), Attr("count", "int", "the number of segments")],
     reference=_part_sum_reference,
     vjp=(lambda g, result, x, axis, count: part_sum(g, axis=axis, count=x.shape[axis]),),
     lower=_lower_part_sum,

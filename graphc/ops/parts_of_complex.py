@@ -18,7 +18,7 @@ from graphc.ops import dispatch
 
 
 class Complex:
-    """A complex value as its real and its imaginary part, two real values of one type; shapes that differ broadcast."""
+    """A complex value as two real values of one type, its real and imaginary part; shapes that differ broadcast."""
 
     def __init__(self, real: Any, imag: Any):
         if real.shape != imag.shape:
@@ -29,25 +29,25 @@ class Complex:
 
     @property
     def dtype(self) -> DType:
-        """The complex element type."""
+        """Complex element type."""
         return self.real.dtype.complex
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape."""
+        """Common shape of both parts."""
         return self.real.shape
 
     @property
     def type(self) -> TensorType:
-        """Element type and shape."""
+        """Complex element type and shape."""
         return TensorType(self.dtype, self.shape)
 
 
 class PartsDispatcher(dispatch.GraphDispatcher):
-    """Appends nodes on real values; complex operands and results are pairs of these."""
+    """Dispatcher that appends nodes on real values; complex operands and results are pairs of these."""
 
     def apply(self, op: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-        """The results of an op, of which some may be complex."""
+        """Return the results of an op, of which some may be complex."""
         if not any(isinstance(v, Complex) for v in operands) and not self._makes_complex(op, operands, attrs):
             return super().apply(op, operands, attrs)
         return apply_to_parts(op, operands, op.normalize(attrs))
@@ -59,21 +59,26 @@ class PartsDispatcher(dispatch.GraphDispatcher):
         return any(t.dtype.is_complex for t in op.result_types(types, op.normalize(attrs)))
 
     def scalar(self, value: Any, dtype: DType) -> Any:
-        """A constant; a complex one as two."""
+        """Return a constant; a complex one is two real constants."""
         if not dtype.is_complex:
             return super().scalar(value, dtype)
-        return Complex(*(super(PartsDispatcher, self).scalar(part, dtype.real) for part in (value.real, value.imag)))
+        return Complex(
+            *(super(PartsDispatcher, self).scalar(component, dtype.real) for component in (value.real, value.imag))
+        )
 
     def constant(self, array: np.ndarray) -> Any:
-        """A constant; a complex one as two."""
+        """Return a constant; a complex one is two real constants."""
         if array.dtype.kind != "c":
             return super().constant(array)
-        parts = (np.ascontiguousarray(np.real(array)), np.ascontiguousarray(np.imag(array)))
-        return Complex(*(super(PartsDispatcher, self).constant(part.reshape(array.shape)) for part in parts))
+        components = (np.ascontiguousarray(np.real(array)), np.ascontiguousarray(np.imag(array)))
+        return Complex(
+            *(super(PartsDispatcher, self).constant(component.reshape(array.shape)) for component in components)
+        )
 
 
 def apply_to_parts(op: OpDef, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
-    """What an op with complex operands or results becomes. Raises UnsupportedError for one that has no rule for it."""
+    """Apply an op with complex operands or results to their parts. Raise UnsupportedError for an op without a rule for
+    it."""
     rule = op.complex
     if callable(rule):
         return rule(*operands, **attrs)
@@ -81,17 +86,19 @@ def apply_to_parts(op: OpDef, operands: Sequence[Any], attrs: dict[str, Any]) ->
         return _bilinear(op, operands, attrs)
     if rule is OnParts.EACH or op.has(Trait.VIEW):
         return _each_part(op, operands, attrs)
-    found = None if op.decompose is None else op.decompose(*operands, **attrs)
-    if found is None:
+    result = None if op.decompose is None else op.decompose(*operands, **attrs)
+    if result is None:
         types = ", ".join(str(v.type) for v in operands)
-        raise UnsupportedError(f"{op.name} of complex numbers ({types}) in compiled code", remedy="x.real and x.imag")
-    return found
+        raise UnsupportedError(
+            f"{op.name} of complex numbers ({types}) in compiled code", remedy="compute with x.real and x.imag"
+        )
+    return result
 
 
 def _each_part(op: OpDef, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
-    parts = [[v.real if isinstance(v, Complex) else v for v in operands]]
-    parts.append([v.imag if isinstance(v, Complex) else v for v in operands])
-    real, imag = (dispatch.apply(op, each, attrs) for each in parts)
+    operand_parts = [[v.real if isinstance(v, Complex) else v for v in operands]]
+    operand_parts.append([v.imag if isinstance(v, Complex) else v for v in operands])
+    real, imag = (dispatch.apply(op, each, attrs) for each in operand_parts)
     return tuple(map(Complex, real, imag)) if isinstance(real, tuple) else Complex(real, imag)
 
 
@@ -108,18 +115,18 @@ def _bilinear(op: OpDef, operands: Sequence[Any], attrs: dict[str, Any]) -> Any:
 
 
 def apply_named(name: str, *operands: Any, **attrs: Any) -> Any:
-    """An op of any family by its name, for rules of those below it; numbers take the type of the last operand that is
-    none."""
+    """Apply an op of any family by its name, for rules of lower families; numbers take the type of the last other
+    operand."""
     dtype = [v.dtype for v in operands if not isinstance(v, (int, float, complex))][-1]
-    made = dispatch.current()
+    dispatcher = dispatch.current()
     values: list[Any] = [
-        made.scalar(cast(Any, v), dtype) if isinstance(v, (int, float, complex)) else v for v in operands
+        dispatcher.scalar(cast(Any, v), dtype) if isinstance(v, (int, float, complex)) else v for v in operands
     ]
     return dispatch.apply(REGISTRY[name], values, attrs)
 
 
 class _Named:
-    """``named.exp(x)`` applies the op exp, see ``apply_named``."""
+    """Namespace of ops: ``named.exp(x)`` applies the op exp, see ``apply_named``."""
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         return partial(apply_named, name)
@@ -129,13 +136,13 @@ named = _Named()
 
 
 def conjugate(x: Any) -> Any:
-    """The complex conjugate of an operand; a real one is its own."""
+    """Return the complex conjugate of an operand; real operands are unchanged."""
     return named.conj(x) if x.dtype.kind == "c" else x
 
 
 def holomorphic(rule: Callable[..., Any]) -> Callable[..., Any]:
-    """A gradient rule that multiplies by derivatives, for complex operands too: there by their conjugates, so that the
-    gradient of a real loss L is dL/d(re) + i dL/d(im), as PyTorch has it."""
+    """Extend a gradient rule that multiplies by derivatives to complex operands, by conjugating the derivatives. The
+    gradient of a real loss L is then dL/d(re) + i dL/d(im), as in PyTorch."""
 
     def gradient(g: Any, *rest: Any, **attrs: Any) -> Any:
         if g.dtype.kind != "c":

@@ -1,4 +1,4 @@
-"""References that do what follows from attributes alone before there is an array."""
+"""References that precompute from their attributes before an array exists."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 
 class Prepared:
-    """A reference of one operand by way of a function of its attributes, which gives a function of the array. Who calls
-    it often with the same attributes keeps that one (``bound``)."""
+    """A reference of one operand, defined by a function from attributes to a function of the array. Frequent callers
+    with the same attributes keep the latter (``bound``)."""
 
     __slots__ = ("of",)
 
@@ -21,7 +21,7 @@ class Prepared:
 
 
 def bound(reference: Callable[..., Any], attrs: Mapping[str, Any]) -> Callable[..., Any]:
-    """A reference with its attributes: a function of arrays."""
+    """Bind a reference to its attributes; return a function of arrays."""
     if reference.__class__ is Prepared:
         return reference.of(**attrs)  # type: ignore[attr-defined]
     return partial(reference, **attrs) if attrs else reference

@@ -1,10 +1,10 @@
 """Counter-based random bits: Philox 4x32-10 (Salmon et al., Parallel Random Numbers: As Easy as 1, 2, 3, SC 2011).
 
-The bits of element i depend on the seed, the stream, the step and i only, so every executor draws the same bits in
-any order. A generator's state is (seed, step); the front end gives each random op of a module its own stream.
+The bits of element i depend only on the seed, the stream, the step and i, so every executor draws the same bits in any
+order. A generator's state is (seed, step); the front end gives each random op of a module its own stream.
 
-All four words of a counter are used: each 64 elements in a row take 16 counters, their first 16 elements the first
-words, the next 16 the second words and so on. Neighbours thus have neighbouring counters, as lanes want it.
+All four words of a counter are used: 64 consecutive elements take 16 counters, their first 16 elements the first words,
+the next 16 the second words and so on. Neighbours thus have neighbouring counters, which suits lanes.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
 KEY_STEPS = (0x9E3779B9, 0xBB67AE85)
 LOW = 0xFFFFFFFF
 WORDS, RUN = 4, 16
-"""Words of one counter, and elements in a row that take the same word of as many counters."""
+"""Words of one counter, and consecutive elements that take the same word of as many counters."""
 
 
 def philox(
@@ -48,7 +48,8 @@ def philox(
     xor: Callable[[Word, Word], Word],
     add: Callable[[Word, int], Word],
 ) -> Four[Word]:
-    """The four output words, for any kind of 32-bit word; ``multiply`` gives the high and low word of a product."""
+    """Return the four output words, for any kind of 32-bit word; ``multiply`` returns the high and low word of a
+    product."""
     a, b, c, d = counter
     k0, k1 = key
     for i in range(ROUNDS):
@@ -66,7 +67,7 @@ def _multiply_arrays(factor: int, word: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 
 def philox_arrays(counter: Four[Any], key: Two[Any]) -> Four[np.ndarray]:
-    """Philox on numpy arrays of uint32; counter and key broadcast."""
+    """Run Philox on numpy arrays of uint32; counter and key broadcast."""
     a, b, c, d, k0, k1 = (np.asarray(w, np.uint32) for w in (*counter, *key))
     with np.errstate(over="ignore"):
         return philox(
@@ -109,21 +110,21 @@ def _lower(c: LowerContext, index: tuple[Index, ...], state: OperandRef, shape: 
     def multiply(factor: int, word: Scalar) -> tuple[Scalar, Scalar]:
         return nest.op("mulhi_unsigned", word, literal(factor)), nest.op("mul", word, literal(factor))
 
-    place = flatten(index, row_major_strides(shape))
-    counter, number = place // (WORDS * RUN) * RUN + place % RUN, place // RUN % WORDS
+    offset = flatten(index, row_major_strides(shape))
+    counter, number = offset // (WORDS * RUN) * RUN + offset % RUN, offset // RUN % WORDS
     if at_most(math.prod(shape), 1 << 31):
         halved = nest.index(counter, int32), literal(0)
     else:
         halved = halves(nest.index(counter, int64))
     seed, step = c.load(state, (Index(),)), c.load(state, (Index((), 1),))
-    of_stream = literal(stream & LOW)
+    stream_word = literal(stream & LOW)
     if state.shape == (3,):
-        of_stream = of_stream + c.load(state, (Index((), 2),)).cast(int32)
-    start = (*halved, of_stream, step.cast(int32))
+        stream_word = stream_word + c.load(state, (Index((), 2),)).cast(int32)
+    start = (*halved, stream_word, step.cast(int32))
     words = philox(start, halves(seed), multiply, lambda a, b: a ^ b, lambda word, n: word + literal(n))
-    wanted, result = nest.index(number, int32), words[0]
+    word_number, result = nest.index(number, int32), words[0]
     for i, word in enumerate(words[1:], 1):
-        result = nest.select(wanted.eq(i), word, result)
+        result = nest.select(word_number.eq(i), word, result)
     return result
 
 
@@ -133,9 +134,9 @@ def _batched_random_bits(op: OpDef, size: int, operands: Sequence[Entry], attrs:
 
 random_bits = define(
     "random_bits",
-    "32 random bits per element (i32): of Philox 4x32-10 for key = seed and counter = (n, stream, step) element i, "
-    "counted in row-major order, has word i // 16 % 4 for n = 16 * (i // 64) + i % 16. The state is seed and step, or "
-    "seed, step and a number that is added to the stream.",
+    "32 random bits per element (i32). Element i in row-major order is word i // 16 % 4 of Philox 4x32-10 with key = "
+    "seed and counter = (n, stream, step) for n = 16 * (i // 64) + i % 16. The state is seed and step, or seed, step "
+    "and a number to add to the stream.",
     "state",
     _infer,
     attrs=[
@@ -166,6 +167,6 @@ random_bits = define(
 
 
 def uniform(state: Any, shape: tuple[int, ...], stream: int, dtype: Any = float32) -> Any:
-    """Multiples of 2**-24, uniform in [0, 1), made from the upper 24 of the random bits; f32 or f64."""
+    """Return multiples of 2**-24, uniform in [0, 1), made from the upper 24 of the random bits; f32 or f64."""
     bits = bit_and(shift_right(random_bits(state, shape=shape, stream=stream), 8), 0xFFFFFF)
     return mul(cast(bits, dtype=dtype), 2.0**-24)

@@ -33,8 +33,8 @@ Ints = tuple[int, ...]
 
 _F = TensorType(float32, (2, 3))
 _AXES = (
-    Attr("axes", "ints", "the dimensions to fold, each 0 or more"),
-    Attr("keepdims", "bool", "keep the folded dimensions with size 1", False, False),
+    Attr("axes", "ints", "the dimensions to reduce, each 0 or more"),
+    Attr("keepdims", "bool", "keep the reduced dimensions with size 1", False, False),
 )
 _AXIS = (
     Attr("axis", "int", "the dimension to search"),
@@ -43,7 +43,7 @@ _AXIS = (
 
 
 def reduced_shape(shape: Sequence[int], axes: Sequence[int], keepdims: bool) -> Ints:
-    """The shape after folding ``axes``."""
+    """Return the shape after reducing ``axes``."""
     if keepdims:
         return tuple(1 if d in axes else extent for d, extent in enumerate(shape))
     return tuple(extent for d, extent in enumerate(shape) if d not in axes)
@@ -68,7 +68,7 @@ def _check_not_empty(name: str, x: TensorType, axis: int) -> None:
 
 
 def _wide(dtype: DType) -> DType:
-    """Integers and bools accumulate in i64."""
+    """Return the accumulator type: i64 for integers and bools."""
     return dtype if dtype.kind in "fc" else int64
 
 
@@ -76,20 +76,20 @@ def _same(dtype: DType) -> DType:
     return dtype
 
 
-def operand_index(index: Sequence[Index], axes: Ints, keepdims: bool, folded: Sequence[Index]) -> list[Index]:
-    """Index into the operand for a result index and an index per folded axis."""
-    kept = iter([i for d, i in enumerate(index) if not keepdims or d not in axes])
-    inner = dict(zip(axes, folded, strict=True))
+def operand_index(index: Sequence[Index], axes: Ints, keepdims: bool, reduced: Sequence[Index]) -> list[Index]:
+    """Return the index into the operand for a result index and an index per reduced axis."""
+    remaining = iter([i for d, i in enumerate(index) if not keepdims or d not in axes])
+    inner = dict(zip(axes, reduced, strict=True))
     rank = len(index) if keepdims else len(index) + len(axes)
-    return [inner[d] if d in inner else next(kept) for d in range(rank)]
+    return [inner[d] if d in inner else next(remaining) for d in range(rank)]
 
 
-def _lower_fold(combine: str, initial: Callable[[DType], Any]) -> Callable[..., Scalar]:
+def _lower_reduction(combine: str, initial: Callable[[DType], Any]) -> Callable[..., Scalar]:
     def lower(c: LowerContext, index: Indices, x: OperandRef, axes: Ints, keepdims: bool) -> Scalar:
         dtype = c.type.dtype
 
-        def element(*folded: Index) -> Scalar:
-            return c.load(x, operand_index(index, axes, keepdims, folded)).cast(dtype)
+        def element(*reduced: Index) -> Scalar:
+            return c.load(x, operand_index(index, axes, keepdims, reduced)).cast(dtype)
 
         return c.nest.reduce(combine, initial(dtype), dtype, [x.shape[a] for a in axes], element)
 
@@ -100,25 +100,25 @@ def _lower_fold(combine: str, initial: Callable[[DType], Any]) -> Callable[..., 
 
 
 def expand(g: Any, shape: Sequence[int], axes: Ints) -> Any:
-    """Repeats a folded value (with or without the folded dimensions) along ``axes`` of ``shape``."""
+    """Repeat a reduced value (with or without the reduced dimensions) along ``axes`` of ``shape``."""
     return broadcast_to(reshape(g, shape=reduced_shape(shape, axes, True)), shape=tuple(shape))
 
 
 def _extreme_gradient(g: Any, result: Any, x: Any, axes: Ints, keepdims: bool) -> Any:
-    """The gradient is shared evenly among all elements that equal the extreme."""
+    """Divide the gradient evenly among all elements that equal the extreme."""
     hit = cast(eq(x, expand(result, x.shape, axes)), dtype=x.dtype)
     count = sum(hit, axes=axes, keepdims=keepdims)
     return mul(hit, expand(div(g, count), x.shape, axes))
 
 
 def _running_products(x: Any, backwards: bool) -> Any:
-    """Products of the elements before (or after) each one along the last axis, in log2(n) doubling steps."""
+    """Return the products of the elements before (or after) each one along the last axis, in log2(n) doubling steps."""
     rank, n = len(x.shape), x.shape[-1]
-    none, front = (0,) * rank, (0,) * (rank - 1)
+    zeros, front = (0,) * rank, (0,) * (rank - 1)
 
     def shifted(value: Any, by: int) -> Any:
         low, high = (-by, by) if backwards else (by, -by)
-        return pad(value, low=(*front, low), high=(*front, high), interior=none, value=1)
+        return pad(value, low=(*front, low), high=(*front, high), interior=zeros, value=1)
 
     result, span = shifted(x, 1), 1
     while span < bounds_of(n)[1] - 1:
@@ -128,44 +128,44 @@ def _running_products(x: Any, backwards: bool) -> Any:
 
 
 def _prod_gradient(g: Any, result: Any, x: Any, axes: Ints, keepdims: bool) -> Any:
-    """The product of all other elements, built without division, so that zeros and higher orders come out right."""
+    """Return the product of all other elements, built without division, so that zeros and higher orders are correct."""
     shape = tuple(x.shape)
-    kept = [d for d in range(len(shape)) if d not in axes]
-    order = (*kept, *axes)
-    folded = math.prod(shape[a] for a in axes)
-    if not axes or not folded:
+    remaining = [d for d in range(len(shape)) if d not in axes]
+    order = (*remaining, *axes)
+    count = math.prod(shape[a] for a in axes)
+    if not axes or not count:
         return expand(g, shape, axes)
     moved = tuple(shape[d] for d in order)
-    flat = reshape(transpose(x, permutation=order), shape=(*(shape[d] for d in kept), folded))
+    flat = reshape(transpose(x, permutation=order), shape=(*(shape[d] for d in remaining), count))
     others = mul(_running_products(flat, False), _running_products(flat, True))
     back = tuple(sorted(range(len(order)), key=lambda i: order[i]))
     return mul(expand(g, shape, axes), transpose(reshape(others, shape=moved), permutation=back))
 
 
 def _along_last(x: Any, axes: Ints) -> Any:
-    """The operand with ``axes`` as one last dimension."""
-    kept = [d for d in range(len(x.shape)) if d not in axes]
-    folded = math.prod(x.shape[a] for a in axes)
-    return reshape(transpose(x, permutation=(*kept, *axes)), shape=(*(x.shape[d] for d in kept), folded))
+    """Move ``axes`` to the end and merge them into one dimension."""
+    remaining = [d for d in range(len(x.shape)) if d not in axes]
+    count = math.prod(x.shape[a] for a in axes)
+    return reshape(transpose(x, permutation=(*remaining, *axes)), shape=(*(x.shape[d] for d in remaining), count))
 
 
 def _product_of_complex(x: Complex, axes: Ints, keepdims: bool) -> Any:
-    """The product of both halves, as long as there are two."""
+    """Multiply both halves until one element is left."""
     rest = _along_last(x, axes)
-    none = (0,) * len(rest.shape)
+    zeros = (0,) * len(rest.shape)
     while rest.shape[-1] != 1:
-        odd = (*none[:-1], 2 if not rest.shape[-1] else rest.shape[-1] % 2)
-        rest = pad(rest, low=none, high=odd, interior=none, value=1)
+        odd = (*zeros[:-1], 2 if not rest.shape[-1] else rest.shape[-1] % 2)
+        rest = pad(rest, low=zeros, high=odd, interior=zeros, value=1)
         half = rest.shape[-1] // 2
         first, second = (
-            slice(rest, starts=(*none[:-1], at), stops=(*rest.shape[:-1], at + half), steps=(1,) * len(none))
+            slice(rest, starts=(*zeros[:-1], at), stops=(*rest.shape[:-1], at + half), steps=(1,) * len(zeros))
             for at in (0, half)
         )
         rest = mul(first, second)
     return reshape(rest, shape=reduced_shape(x.shape, axes, keepdims))
 
 
-# ---- folds
+# ---- reductions
 
 
 def _choices() -> list[dict[str, Any]]:
@@ -174,8 +174,8 @@ def _choices() -> list[dict[str, Any]]:
 
 
 def _number_samples(values: Callable[..., np.ndarray], empty: bool) -> list[Sample]:
-    found = with_attrs(values((2, 3, 4)), _choices())
-    found += [
+    samples = with_attrs(values((2, 3, 4)), _choices())
+    samples += [
         Sample((values((3, 17), "float32"),), {"axes": (1,)}),
         Sample((values((65, 3), "float32"),), {"axes": (0,)}),
         Sample((values((), "float32"),), {"axes": ()}),
@@ -183,10 +183,10 @@ def _number_samples(values: Callable[..., np.ndarray], empty: bool) -> list[Samp
         plain(array([[1, np.nan, 3], [np.inf, 2, -np.inf], [np.inf, 1, 1]], "float32"), axes=(1,)),
     ]
     if empty:
-        found.append(Sample((values((3, 0)),), {"axes": (1,), "keepdims": True}))
-    found += [plain(extremes(d), axes=(0,)) for d in INTEGERS]
-    found += [plain(integers((3, 5), d), axes=(1,)) for d in INTEGERS]
-    return [*found, plain(booleans((3, 4)), axes=(1,)), plain(booleans((3, 4), 1), axes=(0, 1))]
+        samples.append(Sample((values((3, 0)),), {"axes": (1,), "keepdims": True}))
+    samples += [plain(extremes(d), axes=(0,)) for d in INTEGERS]
+    samples += [plain(integers((3, 5), d), axes=(1,)) for d in INTEGERS]
+    return [*samples, plain(booleans((3, 4)), axes=(1,)), plain(booleans((3, 4), 1), axes=(0, 1))]
 
 
 _AXIS_ERRORS = (
@@ -213,7 +213,7 @@ sum = define(
     attrs=_AXES,
     reference=_sum_reference,
     vjp=(lambda g, result, x, axes, keepdims: expand(g, x.shape, axes),),
-    lower=_lower_fold("add", lambda dtype: 0),
+    lower=_lower_reduction("add", lambda dtype: 0),
     complex=OnParts.EACH,
     traits=REDUCTION,
     zero_sign=ZeroSign.HIDDEN,
@@ -243,7 +243,7 @@ prod = define(
     attrs=_AXES,
     reference=_prod_reference,
     vjp=(holomorphic(_prod_gradient),),
-    lower=_lower_fold("mul", lambda dtype: 1),
+    lower=_lower_reduction("mul", lambda dtype: 1),
     complex=_product_of_complex,
     traits=REDUCTION,
     batch=along_axes,
@@ -261,7 +261,7 @@ def _extreme(name: str, word: str, reference: Any, initial: Callable[[DType], An
         attrs=_AXES,
         reference=lambda x, axes, keepdims: reference(x, axis=axes, keepdims=keepdims),
         vjp=(_extreme_gradient,),
-        lower=_lower_fold(name, initial),
+        lower=_lower_reduction(name, initial),
         batch=along_axes,
         traits=REDUCTION,
         zero_sign=ZeroSign.KEPT,
@@ -283,7 +283,7 @@ def _truth(name: str, word: str, reference: Any, combine: str, initial: bool) ->
         _infer(name, "b", _same, False),
         attrs=_AXES,
         reference=lambda x, axes, keepdims: reference(x, axis=axes, keepdims=keepdims),
-        lower=_lower_fold(combine, lambda dtype: initial),
+        lower=_lower_reduction(combine, lambda dtype: initial),
         batch=along_axes,
         traits=REDUCTION,
         samples=lambda: [
@@ -317,7 +317,8 @@ def _infer_position(name: str) -> Callable[..., TensorType]:
 
 
 def _lower_position(combine: str, initial: Callable[[DType], Any]) -> Callable[..., Scalar]:
-    """Two folds: the extreme, then the smallest position that holds it (or holds NaN, which no extreme equals)."""
+    """Emit two reductions: the extreme, then the smallest position that equals it (or is NaN, which no extreme
+    equals)."""
 
     def lower(c: LowerContext, index: Indices, x: OperandRef, axis: int, keepdims: bool) -> Scalar:
         nest, extent = c.nest, x.shape[axis]
@@ -377,7 +378,8 @@ argmin = _position("argmin", "smallest", np.argmin, "min", lambda dtype: limits(
 
 
 def sum_to(x: Any, shape: Sequence[int]) -> Any:
-    """Sums ``x`` over the dimensions along which ``shape`` was broadcast to reach it; the drivers' un-broadcasting."""
+    """Sum ``x`` over the dimensions along which ``shape`` was broadcast to its shape; gradients use it to undo
+    broadcasting."""
     have, want = tuple(x.shape), tuple(shape)
     if same_sizes(have, want):
         return x

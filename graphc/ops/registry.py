@@ -83,4 +83,4 @@ FAMILIES = (
     while_loop,
     loop,
 )
-"""The modules that define ops, in the order of the documentation."""
+"""Modules that define ops, in the order of the documentation."""

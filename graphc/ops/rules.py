@@ -1,4 +1,4 @@
-"""Type rules that op families share: element types, broadcasting, axes, and the errors they raise."""
+"""Shared type rules: element types, broadcasting, axes, and the errors they raise."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ KIND_NAMES = {
 
 
 def show(shape: Sequence[int]) -> str:
-    """A shape as errors print it, e.g. ``[2,3]``."""
+    """Format a shape as errors print it, e.g. ``[2,3]``."""
     return f"[{','.join(map(str, shape))}]"
 
 
 def check_kind(name: str, operand: int, dtype: DType, kinds: str) -> None:
-    """Raises DTypeError unless the kind of ``dtype`` is among the letters ``kinds`` (see ir.kernel.scalar)."""
+    """Raise DTypeError unless the kind of ``dtype`` is among the letters ``kinds`` (see ir.kernel.scalar)."""
     if dtype.kind not in kinds:
         allowed = ", ".join(d.name for d in ALL if d.kind in kinds)
         what = f"{name}: operand {operand} is {KIND_NAMES[dtype.kind]} ({dtype.name}), which {name} does not take"
@@ -35,7 +35,7 @@ def check_kind(name: str, operand: int, dtype: DType, kinds: str) -> None:
 
 
 def check_one_dtype(name: str, types: Sequence[TensorType], first: int = 0) -> None:
-    """Raises DTypeError unless all types have one element type; ``first`` is the operand number of the first."""
+    """Raise DTypeError unless all types have one element type; ``first`` is the operand number of the first."""
     for i, type in enumerate(types):
         if type.dtype is not types[0].dtype:
             what = f"{name}: element types differ: {types[0].dtype.name} (operand {first}) and "
@@ -43,9 +43,10 @@ def check_one_dtype(name: str, types: Sequence[TensorType], first: int = 0) -> N
 
 
 def broadcast(name: str, types: Sequence[TensorType]) -> tuple[int, ...]:
-    """The common shape by numpy's rules; raises ShapeError with the first pair of dimensions that does not fit.
+    """Return the common shape by numpy's rules; raise ShapeError with the first pair of dimensions that does not fit.
 
-    Whether a size is 1 is only asked of one that is not equal to what it meets."""
+    A size is compared with 1 only if it differs from the size opposite to it.
+    """
     rank = max((t.rank for t in types), default=0)
     result = [1] * rank
     owner = [0] * rank
@@ -72,7 +73,8 @@ def _refuse_broadcast(name: str, types: Sequence[TensorType], pair: tuple[int, i
 
 
 def elementwise(name: str, kinds: str, result: DType | None = None) -> Callable[..., TensorType]:
-    """Rule of an elementwise op: one element type of given kinds, broadcast shapes; gives ``result`` or that type."""
+    """Build the rule of an elementwise op: one element type of given kinds, broadcast shapes; the result has ``result``
+    or that type."""
 
     def infer(*types: TensorType) -> TensorType:
         for i, type in enumerate(types):
@@ -84,15 +86,15 @@ def elementwise(name: str, kinds: str, result: DType | None = None) -> Callable[
 
 
 def check_axis(name: str, axis: int, rank: int, attribute: str = "axis") -> None:
-    """Raises IndexRangeError unless ``0 <= axis < rank``; negative axes are resolved before an op is applied."""
+    """Raise IndexRangeError unless ``0 <= axis < rank``; negative axes are resolved before an op is applied."""
     if not 0 <= axis < rank:
-        allowed = f"0 to {rank - 1}" if rank else "none, the operand has no dimensions"
+        remedy = f"pass an axis from 0 to {rank - 1}" if rank else "pass an operand with dimensions"
         what = f"{name}: {attribute} {axis} is out of range for rank {rank}"
-        raise IndexRangeError(what, remedy=f"allowed: {allowed}")
+        raise IndexRangeError(what, remedy=remedy)
 
 
 def check_axes(name: str, axes: Sequence[int], rank: int) -> None:
-    """Raises IndexRangeError for an axis outside the rank, AttributeValueError for one that is listed twice."""
+    """Raise IndexRangeError for an axis outside the rank, AttributeValueError for a duplicate axis."""
     for axis in axes:
         check_axis(name, axis, rank)
     if len(set(axes)) != len(axes):
@@ -100,21 +102,23 @@ def check_axes(name: str, axes: Sequence[int], rank: int) -> None:
 
 
 def check_count(name: str, attribute: str, values: Sequence[object], rank: int) -> None:
-    """Raises AttributeValueError unless there is one entry per dimension."""
+    """Raise AttributeValueError unless there is one entry per dimension."""
     if len(values) != rank:
         what = f"{name}: {attribute} has {len(values)} entries for an operand of rank {rank}"
         raise AttributeValueError(what, remedy="give one entry per dimension")
 
 
 def check_sizes(name: str, shape: Sequence[int]) -> None:
-    """Raises ShapeError when a dimension is negative."""
+    """Raise ShapeError for a negative dimension."""
     if any(extent < 0 for extent in shape):
-        raise ShapeError(f"{name}: shape {show(shape)} has a negative dimension", remedy="dimensions are 0 or more")
+        raise ShapeError(
+            f"{name}: shape {show(shape)} has a negative dimension", remedy="make all dimensions 0 or more"
+        )
 
 
-def check_type(what: str, given: TensorType, expected: TensorType, remedy: str) -> None:
-    """Raises DTypeError and ShapeError where a value that a sub-graph takes or gives is of another type."""
-    if given.dtype is not expected.dtype:
-        raise DTypeError(f"{what} is {given.dtype.name}, not {expected.dtype.name}", remedy="cast it")
-    if given.shape != expected.shape:
-        raise ShapeError(f"{what} has shape {show(given.shape)}, not {show(expected.shape)}", remedy=remedy)
+def check_type(what: str, type: TensorType, expected: TensorType, remedy: str) -> None:
+    """Raise DTypeError or ShapeError where an argument or result of a sub-graph has another type."""
+    if type.dtype is not expected.dtype:
+        raise DTypeError(f"{what} is {type.dtype.name}, not {expected.dtype.name}", remedy="cast it")
+    if type.shape != expected.shape:
+        raise ShapeError(f"{what} has shape {show(type.shape)}, not {show(expected.shape)}", remedy=remedy)

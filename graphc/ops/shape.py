@@ -97,13 +97,13 @@ reshape = define(
 
 def _infer_transpose(x: TensorType, permutation: tuple[int, ...]) -> TensorType:
     if sorted(permutation) != list(range(x.rank)):
-        what = f"transpose: {list(permutation)} is no permutation of the {x.rank} dimensions of {show(x.shape)}"
+        what = f"transpose: {list(permutation)} is not a permutation of the {x.rank} dimensions of {show(x.shape)}"
         raise AttributeValueError(what, remedy=f"name each of 0 to {x.rank - 1} once" if x.rank else "use []")
     return TensorType(x.dtype, tuple(x.shape[p] for p in permutation))
 
 
 def inverse(permutation: Sequence[int]) -> tuple[int, ...]:
-    """The permutation that undoes ``permutation``."""
+    """Return the inverse permutation."""
     return tuple(sorted(range(len(permutation)), key=lambda i: permutation[i]))
 
 
@@ -133,8 +133,8 @@ transpose = define(
         plain(integers((3, 2), "uint8"), permutation=(1, 0)),
     ],
     error_samples=[
-        ErrorSample((_F,), "[0, 0] is no permutation of the 2 dim", {"permutation": (0, 0)}, AttributeValueError),
-        ErrorSample((_F,), "[0, 1, 2] is no permutation", {"permutation": (0, 1, 2)}, AttributeValueError),
+        ErrorSample((_F,), "[0, 0] is not a permutation of the 2 dim", {"permutation": (0, 0)}, AttributeValueError),
+        ErrorSample((_F,), "[0, 1, 2] is not a permutation", {"permutation": (0, 1, 2)}, AttributeValueError),
     ],
 )
 
@@ -149,7 +149,7 @@ def _infer_broadcast_to(x: TensorType, shape: tuple[int, ...]) -> TensorType:
         not (is_one(have) or have == want or have == 1) for have, want in zip(x.shape, tail, strict=True)
     ):
         what = f"broadcast_to: {show(x.shape)} does not broadcast to {show(shape)}"
-        raise ShapeError(what, remedy="each dimension, counted from the last, must be equal or 1")
+        raise ShapeError(what, remedy="make each dimension, counted from the last, equal or 1")
     return TensorType(x.dtype, shape)
 
 
@@ -160,9 +160,10 @@ def _batched_broadcast_to(op: OpDef, size: int, operands: Sequence[Entry], attrs
 
 
 def shared_memory() -> GradientError:
-    """The error for a write to a view whose elements share memory."""
+    """Build the error for a write to a view whose elements share memory."""
     return GradientError(
-        "elements of an expanded tensor share memory, so they cannot be written to", remedy="tensor.clone()"
+        "elements of an expanded tensor share memory, so they cannot be written to",
+        remedy="write to tensor.clone() instead",
     )
 
 
@@ -176,18 +177,18 @@ def _put_broadcast(content: Any, value: Any, shape: Any) -> Any:
 
 @lru_cache(maxsize=1024)
 def _repeating(shape: tuple[int, ...], strides: tuple[int, ...], rank: int) -> tuple[int, ...]:
-    """The strides of so many dimensions in which those of size 1, and new leading ones, repeat."""
-    kept = [0 if size == 1 else step for size, step in zip(shape, strides, strict=True)]
-    return (*(0,) * (rank - len(kept)), *kept)
+    """Return the strides of ``rank`` dimensions in which dimensions of size 1, and new leading ones, repeat."""
+    steps = [0 if size == 1 else step for size, step in zip(shape, strides, strict=True)]
+    return (*(0,) * (rank - len(steps)), *steps)
 
 
 def _repeated(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """``numpy.broadcast_to``, which takes five times as long."""
+    """Do the same as ``numpy.broadcast_to`` in a fifth of its time."""
     if not x.size or not x.flags.c_contiguous:
         return np.broadcast_to(x, shape)
     try:
         result = np.ndarray(shape, x.dtype, x, 0, _repeating(x.shape, x.strides, len(shape)))
-    except ValueError as error:  # of more bytes than there are addresses
+    except ValueError as error:  # More bytes than the address space holds.
         raise MemoryError(str(error)) from None
     result.flags.writeable = False
     return result
@@ -221,13 +222,13 @@ broadcast_to = define(
 
 
 def filled(value: bool | int | float, dtype: DType, shape: Sequence[int]) -> Any:
-    """A tensor of one value, as an op application (a scalar constant, broadcast when the rank is not 0)."""
+    """Return a tensor of one value, as an op application (a scalar constant, broadcast when the rank is not 0)."""
     scalar = number(value, dtype)
     return broadcast_to(scalar, shape=tuple(shape)) if tuple(shape) else scalar
 
 
 def zeros_like(x: Any) -> Any:
-    """Zeros of the type of ``x``; the gradient of ops that are flat almost everywhere."""
+    """Return zeros of the type of ``x``; the gradient of ops that are flat almost everywhere."""
     return filled(0, x.dtype, x.shape)
 
 
@@ -242,7 +243,7 @@ def _infer_slice(x: TensorType, starts: tuple[int, ...], stops: tuple[int, ...],
             raise AttributeValueError(f"slice: step {step} at dim {dim} is not positive", remedy="use flip for it")
         if not 0 <= start <= stop <= extent:
             what = f"slice: {start}:{stop} at dim {dim} is not inside 0:{extent}"
-            raise IndexRangeError(what, remedy="0 <= start <= stop <= size, resolved before the op is applied")
+            raise IndexRangeError(what, remedy="pass 0 <= start <= stop <= size")
     counts = ((stop - start + step - 1) // step for start, stop, step in zip(starts, stops, steps, strict=True))
     return TensorType(x.dtype, tuple(counts))
 
@@ -280,7 +281,7 @@ def _put_slice(content: Any, value: Any, starts: Any, stops: Any, steps: Any) ->
 
 
 def behind(extent: int, start: int, step: int, count: int) -> int:
-    """How many elements stand behind the last one of a slice."""
+    """Return the number of elements after the last one of a slice."""
     if is_one(step):
         return extent - start - count
     return extent - start - (count - 1) * step - 1 if count else extent - start
@@ -296,7 +297,7 @@ slice = define(
         Attr("stops", "ints", "end (exclusive) per dimension, at most its size"),
         Attr("steps", "ints", "distance per dimension, 1 or more"),
     ],
-    # NOTE: with an Ellipsis numpy gives an array where no dimension is left, too.
+    # NOTE: with an Ellipsis, numpy returns an array even if no dimension is left.
     reference=Prepared(lambda starts, stops, steps: itemgetter((*_slices(starts, stops, steps), ...))),
     vjp=(_slice_gradient,),
     lower=lambda c, index, x, starts, stops, steps: c.load(
@@ -368,11 +369,11 @@ def _pad_reference(x: np.ndarray, low: Any, high: Any, interior: Any, value: Any
 
 
 def _pad_gradient(g: Any, result: Any, x: Any, low: Any, high: Any, interior: Any, value: Any) -> Any:
-    none = (0,) * len(low)
+    zeros = (0,) * len(low)
     if any(low) or any(high):
-        g = pad(g, low=[-i for i in low], high=[-i for i in high], interior=none, value=0)
+        g = pad(g, low=[-i for i in low], high=[-i for i in high], interior=zeros, value=0)
     if any(interior):
-        g = slice(g, starts=none, stops=g.shape, steps=[i + 1 for i in interior])
+        g = slice(g, starts=zeros, stops=g.shape, steps=[i + 1 for i in interior])
     return g
 
 
@@ -400,7 +401,7 @@ def _pad_bounds(ranges: bounds.Ranges, types: bounds.Types, attrs: Attrs) -> Bou
 
 
 def _pad_halo(attrs: Attrs) -> Halo | None:
-    """Elements are neither cut off nor taken apart."""
+    """Return the halo of a padding that neither crops nor spreads elements, else None."""
     low, high = attrs["low"], attrs["high"]
     grows = all(at_most(0, n) for n in (*low, *high))
     return Halo(low, high, attrs["value"]) if grows and not any(attrs["interior"]) else None
@@ -421,7 +422,7 @@ pad = define(
         Attr("low", "ints", "elements before, per dimension; negative ones are cut off"),
         Attr("high", "ints", "elements after, per dimension; negative ones are cut off"),
         Attr("interior", "ints", "elements between two neighbours, per dimension"),
-        Attr("value", "scalar", "what is put there", 0, False),
+        Attr("value", "scalar", "the constant", 0, False),
     ],
     reference=_pad_reference,
     vjp=(_pad_gradient,),
@@ -460,19 +461,19 @@ pad = define(
 # ---- concat
 
 
-def _infer_concat(*parts: TensorType, axis: int) -> TensorType:
-    if not parts:
+def _infer_concat(*types: TensorType, axis: int) -> TensorType:
+    if not types:
         raise ShapeError("concat: there is nothing to join", remedy="pass at least one operand")
-    check_one_dtype("concat", parts)
-    first = parts[0]
+    check_one_dtype("concat", types)
+    first = types[0]
     check_axis("concat", axis, first.rank)
-    for i, part in enumerate(parts):
-        if part.rank != first.rank or any(
-            a != b for dim, (a, b) in enumerate(zip(part.shape, first.shape, strict=True)) if dim != axis
+    for i, type in enumerate(types):
+        if type.rank != first.rank or any(
+            a != b for dim, (a, b) in enumerate(zip(type.shape, first.shape, strict=True)) if dim != axis
         ):
-            what = f"concat: shapes {show(first.shape)} (operand 0) and {show(part.shape)} (operand {i}) differ"
-            raise ShapeError(f"{what} outside of axis {axis}", remedy="all other dimensions must be equal")
-    extent = sum(part.shape[axis] for part in parts)
+            what = f"concat: shapes {show(first.shape)} (operand 0) and {show(type.shape)} (operand {i}) differ"
+            raise ShapeError(f"{what} outside of axis {axis}", remedy="make all other dimensions equal")
+    extent = sum(type.shape[axis] for type in types)
     return TensorType(first.dtype, (*first.shape[:axis], extent, *first.shape[axis + 1 :]))
 
 
@@ -482,28 +483,28 @@ def _concat_parts(types: Types, attrs: Attrs) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(start if d == axis else 0 for d in range(types[0].rank)) for start in before)
 
 
-def _concat_gradient(g: Any, result: Any, *parts: Any, axis: int) -> tuple[Any, ...]:
+def _concat_gradient(g: Any, result: Any, *operands: Any, axis: int) -> tuple[Any, ...]:
     gradients, offset = [], 0
-    for part in parts:
+    for operand in operands:
         starts, stops = [0] * len(g.shape), list(g.shape)
-        starts[axis], stops[axis] = offset, offset + part.shape[axis]
+        starts[axis], stops[axis] = offset, offset + operand.shape[axis]
         offset = stops[axis]
         gradients.append(slice(g, starts=starts, stops=stops, steps=[1] * len(starts)))
     return tuple(gradients)
 
 
-def _lower_concat(c: LowerContext, index: Indices, *parts: OperandRef, axis: int) -> Scalar:
-    """Each part is loaded under the guard of its range; selects by the end of each range pick one."""
+def _lower_concat(c: LowerContext, index: Indices, *operands: OperandRef, axis: int) -> Scalar:
+    """Load each operand under the guard of its range; selects by the end of each range choose one."""
     i, offset = index[axis], 0
     loaded: list[tuple[int, Scalar]] = []
-    for part in parts:
-        extent = part.shape[axis]
+    for operand in operands:
+        extent = operand.shape[axis]
         if extent:
-            place = (*index[:axis], i - offset, *index[axis + 1 :])
+            position = (*index[:axis], i - offset, *index[axis + 1 :])
             offset += extent
-            loaded.append((offset, c.load(part, place, (Bound(i, offset - extent, offset),))))
+            loaded.append((offset, c.load(operand, position, (Bound(i, offset - extent, offset),))))
     if not loaded:
-        return c.nest.const(0, parts[0].dtype)
+        return c.nest.const(0, operands[0].dtype)
     result = loaded[-1][1]
     for end, value in reversed(loaded[:-1]):
         result = c.nest.select(c.nest.condition((Bound(i, 0, end),)), value, result)
@@ -516,7 +517,7 @@ concat = define(
     "*parts",
     _infer_concat,
     attrs=[Attr("axis", "int", "the dimension along which to join")],
-    reference=lambda *parts, axis: np.concatenate(parts, axis),
+    reference=lambda *operands, axis: np.concatenate(operands, axis),
     vjp=_concat_gradient,
     lower=_lower_concat,
     traits=VIEW,

@@ -1,4 +1,4 @@
-"""The op that gives a size known at run time as a number."""
+"""The op that returns a size known at run time as a number."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers that are computed from sizes known at run time, as operands of ops."""
+"""Numbers computed from sizes known at run time, as operands of ops."""
 
 from __future__ import annotations
 
@@ -21,34 +21,34 @@ _OPS: dict[Callable[..., Any], str] = {
     math.sqrt: "sqrt",
     operator.pow: "pow",
 }
-"""What a number is computed by, as ops on f64. All but the last one round once, as Python does."""
+"""Ops on f64 for the functions behind a number. All but the last one round once, as Python does."""
 
 
 def depends_on_sizes(value: Any) -> bool:
-    """Whether a number is not known before a call."""
+    """Check whether a number is unknown before a call."""
     return is_size(value) or isinstance(value, SizeNumber)
 
 
 def number_of_sizes(value: Any, dtype: DType) -> Any:
-    """A number that is computed from sizes as an operand without dimensions: what Python computes from the sizes of a
-    call, in integers or f64, as an element of a type.
+    """Return a number computed from sizes as an operand without dimensions. It is the value that Python computes from
+    the sizes of a call, in integers or f64, converted to an element of the type.
 
-    Powers may be off by a rounding or two of f64. Of remainders and floored quotients of floats, which have other signs
-    of zero in ops than in Python, the number is taken (which a trace writes down as an assumption).
+    Powers may be off by one or two roundings of f64. Remainders and floored quotients of floats, whose zeros have other
+    signs in ops than in Python, are taken as constants (which the trace records as assumptions).
     """
-    found = _node(value)
-    return found if found.dtype is dtype else dispatch.apply(REGISTRY["cast"], (found,), {"dtype": dtype})
+    operand = _node(value)
+    return operand if operand.dtype is dtype else dispatch.apply(REGISTRY["cast"], (operand,), {"dtype": dtype})
 
 
 def number(value: Any, dtype: DType) -> Any:
-    """A number, which may be computed from sizes, as an operand without dimensions."""
+    """Return a number, which may be computed from sizes, as an operand without dimensions."""
     return (number_of_sizes if depends_on_sizes(value) else dispatch.current().scalar)(value, dtype)
 
 
 def _node(value: Any) -> Any:
-    """i64 or f64."""
+    """Return the number as i64 or f64."""
     if is_size(value):
-        # Loaded here, since its definition needs what makes numbers operands.
+        # Imported here, because the definition of the op imports this module.
         return import_module("graphc.ops.size").size(value=value)
     if not isinstance(value, SizeNumber) or value.function not in _OPS:
         return dispatch.current().scalar(float(value), float64)

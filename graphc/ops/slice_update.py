@@ -1,4 +1,4 @@
-"""The op that puts a tensor in the place of a slice of another one."""
+"""The op that replaces a slice of a tensor by another tensor."""
 
 from __future__ import annotations
 
@@ -23,60 +23,61 @@ _F = TensorType(float32, (2, 3))
 _AT = {"starts": (0, 0), "steps": (1, 1)}
 
 
-def _infer_update_slice(x: TensorType, part: TensorType, starts: tuple[int, ...], steps: tuple[int, ...]) -> TensorType:
-    if part.dtype is not x.dtype:
-        check_one_dtype("update_slice", (x, part))
-    if part.rank != x.rank:
-        what = f"update_slice: a part of rank {part.rank} in a tensor of rank {x.rank}"
-        raise ShapeError(what, remedy="reshape the part, with dimensions of size 1")
+def _infer_update_slice(x: TensorType, new: TensorType, starts: tuple[int, ...], steps: tuple[int, ...]) -> TensorType:
+    if new.dtype is not x.dtype:
+        check_one_dtype("update_slice", (x, new))
+    if new.rank != x.rank:
+        what = f"update_slice: a slice of rank {new.rank} in a tensor of rank {x.rank}"
+        raise ShapeError(what, remedy="reshape the slice, with dimensions of size 1")
     for name, values in (("starts", starts), ("steps", steps)):
         check_count("update_slice", name, values, x.rank)
-    for dim, (start, step, count, extent) in enumerate(zip(starts, steps, part.shape, x.shape, strict=True)):
+    for dim, (start, step, count, extent) in enumerate(zip(starts, steps, new.shape, x.shape, strict=True)):
         if step < 1:
-            raise AttributeValueError(f"update_slice: step {step} at dim {dim} is not positive", remedy="1 or more")
+            raise AttributeValueError(
+                f"update_slice: step {step} at dim {dim} is not positive", remedy="pass 1 or more"
+            )
         if start < 0 or behind(extent, start, step, count) < 0:
             what = f"update_slice: {count} elements from {start} on at dim {dim} are not inside 0:{extent}"
-            raise IndexRangeError(what, remedy="starts and steps that keep the part inside")
+            raise IndexRangeError(what, remedy="choose starts and steps that keep the slice inside")
     return x
 
 
 def slice_stops(starts: Sequence[int], steps: Sequence[int], counts: Sequence[int]) -> tuple[int, ...]:
-    """Where a slice of so many elements ends along each dimension."""
+    """Return the exclusive end of a slice along each dimension."""
     sides = zip(starts, steps, counts, strict=True)
     return tuple(start + (count - 1) * step + 1 if count else start for start, step, count in sides)
 
 
 def slice_index(starts: Sequence[int], steps: Sequence[int], counts: Sequence[int]) -> tuple[Any, ...]:
-    """A slice of so many elements as an index of numpy."""
+    """Return a slice as a numpy index."""
     sides = zip(starts, steps, counts, strict=True)
     return tuple(np.s_[start : start + count * step : step] for start, step, count in sides)
 
 
-def _update_slice_reference(x: np.ndarray, part: np.ndarray, starts: Any, steps: Any) -> np.ndarray:
+def _update_slice_reference(x: np.ndarray, new: np.ndarray, starts: Any, steps: Any) -> np.ndarray:
     result = np.array(x)
-    result[slice_index(starts, steps, part.shape)] = part
+    result[slice_index(starts, steps, new.shape)] = new
     return result
 
 
-def _nest_update_slice(c: LowerContext, x: OperandRef, part: OperandRef, starts: Any, steps: Any) -> None:
-    with c.nest.loops(part.shape) as index:
+def _nest_update_slice(c: LowerContext, x: OperandRef, new: OperandRef, starts: Any, steps: Any) -> None:
+    with c.nest.loops(new.shape) as index:
         at = [i * step + start for i, start, step in zip(index, starts, steps, strict=True)]
-        c.store(at, c.load(part, index))
+        c.store(at, c.load(new, index))
 
 
-def _gradient_of_part(g: Any, result: Any, x: Any, part: Any, starts: Any, steps: Any) -> Any:
-    return slice(g, starts=starts, stops=slice_stops(starts, steps, part.shape), steps=steps)
+def _gradient_of_part(g: Any, result: Any, x: Any, new: Any, starts: Any, steps: Any) -> Any:
+    return slice(g, starts=starts, stops=slice_stops(starts, steps, new.shape), steps=steps)
 
 
 def _batched_update_slice(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs) -> Any:
-    x, part = (spread(entry, size) for entry in operands)
-    return dispatch.apply(op, (x, part), {"starts": (0, *attrs["starts"]), "steps": (1, *attrs["steps"])})
+    x, new = (spread(entry, size) for entry in operands)
+    return dispatch.apply(op, (x, new), {"starts": (0, *attrs["starts"]), "steps": (1, *attrs["steps"])})
 
 
 update_slice = define(
     "update_slice",
-    "x with a part in the place of the elements at starts, starts + steps, ... along each dimension, as many as the "
-    "part has.",
+    "x with part in place of the elements at starts, starts + steps, ... along each dimension, as many as part has.",
     "x part",
     _infer_update_slice,
     attrs=[
@@ -85,8 +86,8 @@ update_slice = define(
     ],
     reference=_update_slice_reference,
     vjp=(
-        lambda g, result, x, part, starts, steps: update_slice(
-            g, filled(0, g.dtype, part.shape), starts=starts, steps=steps
+        lambda g, result, x, new, starts, steps: update_slice(
+            g, filled(0, g.dtype, new.shape), starts=starts, steps=steps
         ),
         _gradient_of_part,
     ),
@@ -113,7 +114,7 @@ update_slice = define(
         ErrorSample((_F, _F), "2 elements from 0 on at dim 0", {"starts": (0, 0), "steps": (2, 1)}, IndexRangeError),
         ErrorSample((_F, _F), "step 0 at dim 0", {"starts": (0, 0), "steps": (0, 1)}, AttributeValueError),
         ErrorSample((_F, _F), "starts has 1 entries", {"starts": (0,), "steps": (1, 1)}, AttributeValueError),
-        ErrorSample((_F, TensorType(float32, (3,))), "a part of rank 1", _AT, ShapeError),
+        ErrorSample((_F, TensorType(float32, (3,))), "a slice of rank 1", _AT, ShapeError),
         ErrorSample(
             (_F, TensorType(float64, (2, 3))),
             "f32 (operand 0) and f64",

@@ -39,21 +39,21 @@ class Sliding:
 
     @property
     def extent(self) -> tuple[int, ...]:
-        """Elements that a window spans, dilation included."""
+        """Elements spanned by a window, dilation included."""
         return tuple(d * (k - 1) + 1 for k, d in zip(self.kernel, self.dilation, strict=True))
 
     @property
     def is_padded(self) -> bool:
-        """True when some dimension is padded."""
+        """Whether some dimension is padded."""
         return any(low or high for low, high in self.padding)
 
     @property
     def overlaps(self) -> bool:
-        """True when an element can lie in two windows."""
+        """Whether two windows can share an element."""
         return any(e > s for e, s in zip(self.extent, self.stride, strict=True))
 
     def check(self, op: str) -> None:
-        """Raises AttributeValueError when an attribute has the wrong length or an impossible value."""
+        """Raise AttributeValueError when an attribute has the wrong length or an impossible value."""
         for name, values in (("stride", self.stride), ("padding", self.padding), ("dilation", self.dilation)):
             if len(values) != self.rank:
                 raise AttributeValueError(f"{op}: {name} has {len(values)} entries for {self.rank} spatial dimensions")
@@ -64,26 +64,26 @@ class Sliding:
             raise AttributeValueError(f"{op}: padding must be pairs (low, high) of sizes >= 0, got {self.padding}")
 
     def output(self, op: str, sizes: Sequence[int]) -> tuple[int, ...]:
-        """Number of windows per dimension; raises ShapeError when a window does not fit."""
+        """Return the number of windows per dimension; raise ShapeError when a window does not fit."""
         self.check(op)
         result = []
         for size, extent, stride, (low, high) in zip(sizes, self.extent, self.stride, self.padding, strict=True):
             if size + low + high < extent:
                 raise ShapeError(
                     f"{op}: a window of {extent} elements does not fit an input of {size} padded by {low} and {high}",
-                    remedy="a larger input, more padding, or a smaller kernel or dilation",
+                    remedy="pass a larger input, more padding, or a smaller kernel or dilation",
                 )
             result.append((size + low + high - extent) // stride + 1)
         return tuple(result)
 
     def pad(self, x: np.ndarray, fill: float | int) -> np.ndarray:
-        """``x`` with its spatial dimensions padded."""
+        """Pad the spatial dimensions of ``x``."""
         if not self.is_padded:
             return x
         return np.pad(x, [(0, 0)] * (x.ndim - self.rank) + list(self.padding), constant_values=fill)
 
     def windows(self, x: np.ndarray, fill: float | int = 0) -> np.ndarray:
-        """Read-only view [leading..., *windows, *kernel] of padded ``x``."""
+        """Return a read-only view [leading..., *windows, *kernel] of padded ``x``."""
         padded = self.pad(x, fill)
         axes = tuple(range(x.ndim - self.rank, x.ndim))
         view = sliding_window_view(padded, self.extent, axis=axes)  # type: ignore[call-overload]
@@ -91,22 +91,22 @@ class Sliding:
         return view[(..., *steps)]
 
     def add_windows(self, values: np.ndarray, sizes: Sequence[int]) -> np.ndarray:
-        """The transpose of ``windows``: sums [leading..., *windows, *kernel] into [leading..., *sizes]."""
+        """Transpose ``windows``: sum [leading..., *windows, *kernel] into [leading..., *sizes]."""
         lead = values.shape[: values.ndim - 2 * self.rank]
         counts = values.shape[len(lead) : len(lead) + self.rank]
         full = [size + low + high for size, (low, high) in zip(sizes, self.padding, strict=True)]
         result = np.zeros((*lead, *full), values.dtype)
         for at in np.ndindex(*self.kernel):
-            place = tuple(
+            positions = tuple(
                 slice(k * d, k * d + (n - 1) * s + 1, s)
                 for k, d, n, s in zip(at, self.dilation, counts, self.stride, strict=True)
             )
-            result[(..., *place)] += values[(..., *at)]
+            result[(..., *positions)] += values[(..., *at)]
         inner = tuple(slice(low, low + size) for (low, _), size in zip(self.padding, sizes, strict=True))
         return result[(..., *inner)]
 
     def along(self, dimension: int) -> Sliding:
-        """The windows along one dimension, which are single elements along the others."""
+        """Return the windows along one dimension; they are single elements along the others."""
 
         def only(values: Sequence[Any], rest: Any) -> tuple[Any, ...]:
             return tuple(v if i == dimension else rest for i, v in enumerate(values))
@@ -114,11 +114,11 @@ class Sliding:
         return Sliding(only(self.kernel, 1), only(self.stride, 1), only(self.padding, (0, 0)), only(self.dilation, 1))
 
     def position(self, window: Sequence[IndexLike], at: Sequence[IndexLike]) -> tuple[Index, ...]:
-        """Index in the (unpadded) input of element ``at`` of a window."""
-        parts = zip(window, at, self.stride, self.dilation, self.padding, strict=True)
-        return tuple(as_index(w) * s + as_index(k) * d - low for w, k, s, d, (low, _) in parts)
+        """Return the index in the (unpadded) input of element ``at`` of a window."""
+        dimensions = zip(window, at, self.stride, self.dilation, self.padding, strict=True)
+        return tuple(as_index(w) * s + as_index(k) * d - low for w, k, s, d, (low, _) in dimensions)
 
 
 def inside(position: Sequence[Index], sizes: Sequence[int]) -> Guard:
-    """The guard that keeps a position inside an array."""
+    """Return the guard that keeps a position inside an array."""
     return tuple(Bound(p, 0, n) for p, n in zip(position, sizes, strict=True))

@@ -1,4 +1,4 @@
-"""The order of elements along an axis, and the merging of sorted runs that it is found by where there are many."""
+"""Sorting along an axis, by selection of few elements or by merging sorted runs."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ from graphc.ops.rules import check_axis, check_kind
 from graphc.ops.samples import INTEGERS, array, booleans, distinct, extremes, floats, integers, plain
 
 SELECTED = 16
-"""So many first elements are found one after the other, each by a pass over all that are left. By the count of steps
-more passes would pay, up to some times the logarithm of the extent; each makes the program longer."""
+"""Largest count of first elements to select one by one, each in a pass over the remaining ones. By the number of steps,
+more passes would pay (up to a few times the logarithm of the extent), but each makes the program longer."""
 ALL = -1
 _F = TensorType(float32, (2, 3))
 _AXIS = Attr("axis", "int", "the dimension along which order counts")
 _DESCENDING = Attr("descending", "bool", "the largest element comes first", False, False)
 _HALF = 32
-"""Bits of a key, and of a position behind it."""
+"""Bits of a key, and of the position that follows it."""
 
 
 # ---- merging
@@ -56,7 +56,7 @@ def _infer_merge(x: TensorType, axis: int, width: int) -> TensorType:
     check_kind("merge_runs", 0, x.dtype, "iu")
     check_axis("merge_runs", axis, x.rank)
     if width < 1:
-        raise AttributeValueError(f"merge_runs: runs of {width} elements", remedy="at least 1")
+        raise AttributeValueError(f"merge_runs: runs of {width} elements", remedy="pass a width of at least 1")
     return x
 
 
@@ -69,51 +69,51 @@ def _merge_reference(x: np.ndarray, axis: int, width: int) -> np.ndarray:
 
 
 class _Line:
-    """The elements along the axis, inside of loops over the others."""
+    """One line of elements along the axis, in loops over the other axes."""
 
     def __init__(self, c: LowerContext, x: OperandRef, outer: Sequence[Index], inner: Sequence[Index]):
         self.nest, self._c, self._x, self._around = c.nest, c, x, (outer, inner)
 
     def load(self, start: Index, offset: Scalar, last: int) -> Scalar:
-        """The element so many behind ``start``; 0 to ``last``."""
+        """Load the element at ``offset`` (0 to ``last``) from ``start``."""
         outer, inner = self._around
         return self._c.load(self._x, (*outer, start + self.nest.dynamic(offset, 0, last), *inner))
 
-    def store(self, place: Index, value: Scalar) -> None:
-        """Writes an element of the result."""
+    def store(self, index: Index, value: Scalar) -> None:
+        """Store an element of the result."""
         outer, inner = self._around
-        self._c.store((*outer, place, *inner), value)
+        self._c.store((*outer, index, *inner), value)
 
 
 def _merge_from_both_ends(line: _Line, start: Index, width: int) -> None:
-    """Two runs of ``width``: the first half of the result from their beginnings, the other half from their ends, so
-    that neither run comes to an end and two chains of comparisons run side by side."""
+    """Merge two runs of ``width``: the first half of the result from their beginnings, the other half from their ends.
+    Neither run is exhausted then, and two chains of comparisons run in parallel."""
     nest, last = line.nest, width - 1
     front, back = nest.accumulator(int64, "add", 0), nest.accumulator(int64, "add", 0)
-    one, none = nest.const(1, int64), nest.const(0, int64)
+    one, zero = nest.const(1, int64), nest.const(0, int64)
     with nest.loop(width, "serial") as k:
-        step, of_left, of_right = nest.index(k), nest.read(front, int64), nest.read(back, int64)
-        a, b = line.load(start, of_left, last), line.load(start + width, step - of_left, last)
-        c, d = line.load(start + width, -of_right + last, last), line.load(start, of_right - step + last, last)
+        step, left_taken, right_taken = nest.index(k), nest.read(front, int64), nest.read(back, int64)
+        a, b = line.load(start, left_taken, last), line.load(start + width, step - left_taken, last)
+        c, d = line.load(start + width, -right_taken + last, last), line.load(start, right_taken - step + last, last)
         line.store(start + k, nest.op("min", a, b))
         line.store(start + (2 * width - 1) - k, nest.op("max", c, d))
-        nest.update(front, nest.select(b < a, none, one))
-        nest.update(back, nest.select(c < d, none, one))
+        nest.update(front, nest.select(b < a, zero, one))
+        nest.update(back, nest.select(c < d, zero, one))
 
 
 def _merge_rest(line: _Line, start: Index, width: int, more: int) -> None:
-    """A run of ``width`` and a shorter one of ``more``."""
+    """Merge a run of ``width`` and a shorter one of ``more``."""
     nest = line.nest
-    left = nest.accumulator(int64, "add", 0)
-    one, none = nest.const(1, int64), nest.const(0, int64)
+    taken_left = nest.accumulator(int64, "add", 0)
+    one, zero = nest.const(1, int64), nest.const(0, int64)
     with nest.loop(width + more, "serial") as k:
-        i = nest.read(left, int64)
+        i = nest.read(taken_left, int64)
         j = nest.index(k) - i
         a = line.load(start, nest.op("min", i, nest.const(width - 1, int64)), width - 1)
         b = line.load(start + width, nest.op("min", j, nest.const(more - 1, int64)), more - 1)
         takes_right = (i >= width) | ((j < more) & (b < a))
         line.store(start + k, nest.select(takes_right, b, a))
-        nest.update(left, nest.select(takes_right, none, one))
+        nest.update(taken_left, nest.select(takes_right, zero, one))
 
 
 def _nest_merge(c: LowerContext, x: OperandRef, axis: int, width: int) -> None:
@@ -134,7 +134,7 @@ def _nest_merge(c: LowerContext, x: OperandRef, axis: int, width: int) -> None:
 
 merge_runs = define(
     "merge_runs",
-    "Sorts each two neighbouring runs of so many integers along an axis, each of which is sorted, together.",
+    "Merges each pair of neighbouring sorted runs of width integers along an axis.",
     "x",
     _infer_merge,
     attrs=[_AXIS, Attr("width", "int", "elements of a run")],
@@ -167,39 +167,41 @@ def _infer_argsort(x: TensorType, axis: int, descending: bool, count: int) -> Te
     check_axis("argsort", axis, x.rank)
     extent = x.shape[axis]
     if count != ALL and not 0 <= count <= extent:
-        raise AttributeValueError(f"argsort: {count} of {extent} elements", remedy=f"0 to {extent}, or {ALL} for all")
-    kept = extent if count == ALL else count
-    return TensorType(int64, (*x.shape[:axis], kept, *x.shape[axis + 1 :]))
+        raise AttributeValueError(
+            f"argsort: {count} of {extent} elements", remedy=f"pass 0 to {extent}, or {ALL} for all"
+        )
+    size = extent if count == ALL else count
+    return TensorType(int64, (*x.shape[:axis], size, *x.shape[axis + 1 :]))
 
 
 def _argsort_reference(x: np.ndarray, axis: int, descending: bool, count: int) -> np.ndarray:
-    found = order.order_of(x, axis, descending)
-    return found if count == ALL else np.take(found, range(count), axis)
+    positions = order.order_of(x, axis, descending)
+    return positions if count == ALL else np.take(positions, range(count), axis)
 
 
 def _by_rank(x: Any, axis: int, descending: bool) -> Any:
-    """Each element's number stands at the place of its rank."""
+    """Scatter each element's index to the position of its rank."""
     count = math.prod(x.shape)
-    places = row_major_places(order.rank(x, axis=axis, descending=descending), axis, x.shape)
+    targets = row_major_places(order.rank(x, axis=axis, descending=descending), axis, x.shape)
     own = shape.reshape(iota(shape=x.shape, axis=axis), shape=(count,))
-    found = scatter(shape.filled(0, int64, (count,)), shape.reshape(places, shape=(count,)), own, axis=0)
-    return shape.reshape(found, shape=x.shape)
+    sorted_indices = scatter(shape.filled(0, int64, (count,)), shape.reshape(targets, shape=(count,)), own, axis=0)
+    return shape.reshape(sorted_indices, shape=x.shape)
 
 
 def _by_merging(x: Any, axis: int, descending: bool) -> Any:
-    """Keys and behind them positions, as one integer each, in runs that are merged until there is one; wide keys are
-    sorted by their lower halves, and then by the others."""
+    """Pack keys and positions into one integer each, and merge runs until one is left. Wide keys are sorted by their
+    lower halves first, then by the upper ones."""
     keys = bit_not(_keys(x, descending))
     if x.dtype.kind == "b" or x.dtype.bits <= _HALF:
         return _sorted_halves(keys, axis)
     low = sub(bit_and(keys, (1 << _HALF) - 1), 1 << _HALF - 1)
     inside = _sorted_halves(low, axis)
-    outside = _sorted_halves(_taken(shift_right(keys, _HALF), inside, axis), axis)
-    return _taken(inside, outside, axis)
+    outside = _sorted_halves(_gathered(shift_right(keys, _HALF), inside, axis), axis)
+    return _gathered(inside, outside, axis)
 
 
 def _sorted_halves(keys: Any, axis: int) -> Any:
-    """The positions that sort integers of 32 bits."""
+    """Return the positions that sort integers of 32 bits."""
     merged = bit_or(shift_left(cast(keys, dtype=int64), _HALF), iota(shape=keys.shape, axis=axis))
     width = 1
     while width < keys.shape[axis]:
@@ -208,8 +210,8 @@ def _sorted_halves(keys: Any, axis: int) -> Any:
     return bit_and(merged, (1 << _HALF) - 1)
 
 
-def _taken(x: Any, positions: Any, axis: int) -> Any:
-    """The elements of ``x`` at positions along the axis."""
+def _gathered(x: Any, positions: Any, axis: int) -> Any:
+    """Gather the elements of ``x`` at positions along the axis."""
     return gather(shape.reshape(x, shape=(math.prod(x.shape),)), row_major_places(positions, axis, x.shape), axis=0)
 
 
@@ -219,7 +221,7 @@ def _first(x: Any, axis: int, count: int) -> Any:
 
 
 def _keys(x: Any, descending: bool) -> Any:
-    """Integers that are larger for elements that come before others."""
+    """Return integer keys; elements that come first have larger keys."""
     if x.dtype.kind == "f":
         wide = int32 if x.dtype.bits == _HALF else int64
         bits = bitcast(where(eq(x, 0), 0.0, x), dtype=wide)
@@ -234,38 +236,38 @@ def _keys(x: Any, descending: bool) -> Any:
 
 
 def _by_selection(x: Any, axis: int, descending: bool, count: int) -> Any:
-    """The first, the first of the others, and so on; all keys but those of the widest integers are above the smallest
-    one of their type, which stands for what is taken."""
+    """Select the first element, then the first of the remaining ones, and so on. Keys, except for the widest integers,
+    are above the minimum of their type, which marks selected elements."""
     keys = _keys(x, descending)
-    if x.dtype.kind == "f":  # the key of NaN where it comes last is the only one that is the smallest
+    if x.dtype.kind == "f":  # Only NaN, where it comes last, has the minimum as its key.
         keys = maximum(keys, int(np.iinfo(keys.dtype.numpy).min) + 1)
-    places, found = iota(shape=keys.shape, axis=axis), []
+    indices, selected = iota(shape=keys.shape, axis=axis), []
     for i in range(count):
         first = reduce.argmax(keys, axis=axis, keepdims=True)
-        found.append(first)
+        selected.append(first)
         if i < count - 1:
-            keys = where(eq(places, first), int(np.iinfo(keys.dtype.numpy).min), keys)
-    return shape.concat(*found, axis=axis) if len(found) > 1 else found[0]
+            keys = where(eq(indices, first), int(np.iinfo(keys.dtype.numpy).min), keys)
+    return shape.concat(*selected, axis=axis) if len(selected) > 1 else selected[0]
 
 
 def _decompose_argsort(x: Any, axis: int, descending: bool, count: int) -> Any:
     extent = x.shape[axis]
-    wanted = extent if count == ALL else count
-    if is_size(extent):  # how often runs are merged is then not known
-        return _first(_by_rank(x, axis, descending), axis, wanted)
+    size = extent if count == ALL else count
+    if is_size(extent):  # The number of merges is unknown then.
+        return _first(_by_rank(x, axis, descending), axis, size)
     is_wide = x.dtype.kind in "iu" and x.dtype.bits > _HALF
-    if 0 < wanted <= min(SELECTED, extent // 2) and not is_wide:
-        return _by_selection(x, axis, descending, wanted)
-    return _first(_by_merging(x, axis, descending), axis, wanted)
+    if 0 < size <= min(SELECTED, extent // 2) and not is_wide:
+        return _by_selection(x, axis, descending, size)
+    return _first(_by_merging(x, axis, descending), axis, size)
 
 
 argsort = define(
     "argsort",
-    "The positions (i64) along an axis that sort it, or the first so many of them; equal elements stay in order, NaN "
-    "is larger than every number.",
+    "The positions (i64) along an axis that sort it stably, or the first count of them; NaN is larger than every "
+    "number.",
     "x",
     _infer_argsort,
-    attrs=[_AXIS, _DESCENDING, Attr("count", "int", "how many first ones; -1 for all", ALL, False)],
+    attrs=[_AXIS, _DESCENDING, Attr("count", "int", "how many positions; -1 for all", ALL, False)],
     reference=_argsort_reference,
     decompose=_decompose_argsort,
     traits=Trait.PURE,

@@ -1,4 +1,4 @@
-"""Special functions that are composed of others: the inverse error function, log gamma and its derivatives."""
+"""Special functions composed of others: the inverse error function, log gamma and its derivatives."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _INTEGER = (ErrorSample((TensorType(int64, (2,)),), "operand 0 is signed integer
 
 
 def _through_f64(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The decomposition ``function``, for f32 computed in f64."""
+    """Compute the decomposition ``function`` in f64, also for f32."""
 
     def decompose(x: Any, **attrs: Any) -> Any:
         if x.dtype is float64:
@@ -46,12 +46,12 @@ def _sum(terms: list[Any]) -> Any:
 
 _SLOPE = 2 / math.sqrt(math.pi)
 _SHAPE = 0.147
-"""The constant of Winitzki's approximation of erf (2008), for the start."""
+"""Constant of Winitzki's approximation of erf (2008), used as the initial guess."""
 _STEPS = 2
 
 
 def _erfinv(x: Any) -> Any:
-    """Halley's method, twice, from a start that is 0.2 % off; towards 1 for the complement, which is exact there."""
+    """Apply Halley's method twice to a guess within 0.2 %; near 1 to the complement, which is exact there."""
     size = ew.abs(x)
     inside = ew.where(ew.lt(size, 1), size, 0)
     complement = ew.sub(1, inside)
@@ -70,7 +70,7 @@ def _erfinv(x: Any) -> Any:
 
 
 def _erfinv_reference(x: np.ndarray) -> np.ndarray:
-    """Bisection, then Newton's method, towards 1 for the complement."""
+    """Apply bisection, then Newton's method; near 1 to the complement."""
     wide = x.astype(np.float64)
     target = np.where(np.abs(wide) < 1, np.abs(wide), 0)
     low, high = np.zeros_like(target), np.full_like(target, 6.0)
@@ -106,22 +106,22 @@ erfinv = define(
 )
 
 
-# ---- log gamma and its derivatives: large numbers by series, others moved up by recurrence
+# ---- log gamma and its derivatives: large numbers by series, small ones shifted up by recurrence
 
 BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
-"""The numbers B2, B4, ... of Bernoulli."""
+"""Bernoulli numbers B2, B4, ..."""
 _MOVED = 8
-"""By how much numbers below it are moved up."""
+"""Shift of numbers below this value."""
 
 
 def _from_the_pole(x: Any) -> Any:
-    """``pi (x - round(x))``, which keeps all digits beside a pole: sine and cotangent of it are those of pi x but for
-    the sign of the sine."""
+    """Return ``pi (x - round(x))``, which keeps all digits near a pole. Its sine and cotangent equal those of pi x, up
+    to the sign of the sine."""
     return ew.mul(ew.sub(x, mathematics.round(x)), math.pi)
 
 
 def stirling_rest(z: Any) -> Any:
-    """What log gamma of z is above Stirling's formula ``(z - 1/2) log z - z + log(2 pi) / 2``, for z from 8 on."""
+    """Return log gamma of z minus Stirling's formula ``(z - 1/2) log z - z + log(2 pi) / 2``, for z from 8 on."""
     inverse = ew.reciprocal(z)
     square = ew.mul(inverse, inverse)
     series: Any = BERNOULLI[-1] / (2 * len(BERNOULLI) * (2 * len(BERNOULLI) - 1))
@@ -152,7 +152,7 @@ def _lgamma(x: Any) -> Any:
 
 
 _LARGEST_LGAMMA = 2.5e305
-"""Just below where the result leaves the range of f64."""
+"""Argument just below the overflow of the result in f64."""
 
 
 def _lgamma_of(value: float) -> float:
@@ -194,7 +194,9 @@ def _polygamma(x: Any, n: int) -> Any:
         factor = number * math.factorial(2 * k + n - 1) / math.factorial(2 * k)
         terms.append(ew.mul(_power(z, -2 * k - n), factor))
     moved = ew.where(small, up, 1)
-    poles = _sum([_power(ew.add(moved, k) if k else moved, -n - 1) for k in range(_MOVED)])  # 0 keeps its sign
+    poles = _sum(
+        [_power(ew.add(moved, k) if k else moved, -n - 1) for k in range(_MOVED)]
+    )  # No addition for k = 0: -0 keeps its sign.
     terms.append(ew.where(small, ew.mul(poles, float(math.factorial(n))), 0))
     total = ew.mul(_sum(terms), 1.0 if n % 2 else -1.0)
     angle = _from_the_pole(x)
@@ -213,7 +215,7 @@ def _polygamma(x: Any, n: int) -> Any:
 
 
 def _cotangent(n: int) -> list[float]:
-    """The n-th derivative of the cotangent as a polynomial in it, the highest power first."""
+    """Return the n-th derivative of the cotangent as a polynomial in it, the highest power first."""
     polynomial = np.poly1d([1.0, 0.0])
     for _ in range(n):
         polynomial = -np.poly1d([1.0, 0.0, 1.0]) * polynomial.deriv()
@@ -221,18 +223,18 @@ def _cotangent(n: int) -> list[float]:
 
 
 def _power(x: Any, exponent: int) -> Any:
-    """The power of a negative exponent, by squaring."""
-    result, square, left = None, ew.reciprocal(x), -exponent
-    while left:
-        if left & 1:
+    """Return the power with a negative exponent, by squaring."""
+    result, square, remaining = None, ew.reciprocal(x), -exponent
+    while remaining:
+        if remaining & 1:
             result = square if result is None else ew.mul(result, square)
-        left >>= 1
-        square = ew.mul(square, square) if left else square
+        remaining >>= 1
+        square = ew.mul(square, square) if remaining else square
     return result
 
 
 def _polygamma_reference(x: np.ndarray, n: int) -> np.ndarray:
-    """By recurrence up to 40 and the series there, in extended precision."""
+    """Apply the recurrence up to 40 and the series there, in extended precision."""
     wide = x.astype(np.longdouble)
     mirror = wide < 0
     up = np.where(mirror, 1 - wide, wide)
@@ -247,12 +249,12 @@ def _polygamma_reference(x: np.ndarray, n: int) -> np.ndarray:
         total += number * math.factorial(2 * k + n - 1) / math.factorial(2 * k) / z ** (2 * k + n)
     total = sign * total
     angle = np.longdouble(np.pi) * (wide - np.rint(wide))
-    whole = wide == np.floor(wide)
-    cotangent = np.where(whole, np.nan, np.cos(angle) / np.sin(angle))
+    is_integer = wide == np.floor(wide)
+    cotangent = np.where(is_integer, np.nan, np.cos(angle) / np.sin(angle))
     mirrored = (-1) ** n * total - np.longdouble(np.pi) ** (n + 1) * np.polyval(_cotangent(n), cotangent)
     result = np.where(mirror, mirrored, total)
     if n:
-        result = np.where(whole & (wide <= 0), sign * np.inf, result)
+        result = np.where(is_integer & (wide <= 0), sign * np.inf, result)
     return result.astype(x.dtype)
 
 
@@ -264,8 +266,8 @@ def _infer_polygamma(x: TensorType, n: int) -> TensorType:
 
 polygamma = define(
     "polygamma",
-    "The derivative of order n + 1 of log gamma; n = 0 is digamma, NaN at whole numbers below zero, where "
-    "the others are infinite: for even orders, which have both signs beside them, PyTorch's minus infinity.",
+    "The derivative of order n + 1 of log gamma. n = 0 is digamma, NaN at negative integers. The others are infinite "
+    "there: minus infinity for even n, as in PyTorch, although they approach both signs.",
     "x",
     _infer_polygamma,
     attrs=[Attr("n", "int", "the order")],

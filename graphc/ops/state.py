@@ -1,4 +1,4 @@
-"""State of a graph: reading and writing parameters and buffers; cutting the gradient off, and leading it elsewhere."""
+"""State of a graph: read and write parameters and buffers; stop a gradient, or redirect it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _infer_write(s: TensorType, value: TensorType) -> TensorType:
     check_one_dtype("state_write", (s, value))
     if s.shape != value.shape:
         what = f"state_write: the state is {show(s.shape)} and the value {show(value.shape)}"
-        raise ShapeError(what, remedy="a state keeps its shape; broadcast_to or reshape the value")
+        raise ShapeError(what, remedy="broadcast_to or reshape the value to the shape of the state")
     return s
 
 
@@ -97,7 +97,7 @@ stop_gradient = define(
 
 untracked = define(
     "untracked",
-    "x, as what is computed without gradients sees it: no gradient flows through it, but tangents do.",
+    "x, as code without gradient recording reads it: no gradient flows through it, but tangents do.",
     "x",
     _infer_same,
     reference=lambda x: x,
@@ -119,7 +119,7 @@ def _decompose_straight_through(x: Any, value: Any) -> Any:
 
 straight_through = define(
     "straight_through",
-    "value, whose gradient goes to x as it is: the straight-through estimator of Bengio et al. 2013, section 4.",
+    "value, whose gradient goes to x unchanged: the straight-through estimator of Bengio et al. 2013, section 4.",
     "x value",
     elementwise("straight_through", "fc"),
     reference=lambda x, value: np.broadcast_to(value, np.broadcast_shapes(x.shape, value.shape)).copy(),

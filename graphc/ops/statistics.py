@@ -1,4 +1,4 @@
-"""Statistics of tensors: what taps of compiled code ask for, and the two ops by which they see gradients."""
+"""Statistics of tensors, for taps of compiled code, and the two ops that pass them gradients."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ from graphc.ops.samples import array, floats, integers, plain
 from graphc.ops.shape import concat, filled, reshape
 
 KINDS = ("mean", "norm", "zeros", "range", "nan", "histogram")
-"""What can be asked for: mean and deviation, norm, zeros, smallest and largest element, how many are NaN, and how many
-lie in each of BINS equal parts between the smallest and the largest."""
+"""Available statistics: mean and deviation, norm, zeros, smallest and largest element, number of NaNs, and counts in
+BINS equal intervals between the smallest and the largest element."""
 BINS = 30
 USUAL = "mean norm zeros range nan"
-"""All but the one that takes long."""
+"""All statistics except the expensive one."""
 FIELDS = ("size", "nonfinite", "mean", "std", "norm", "zeros", "min", "max", "nan")
-"""The numbers of a row: how many elements there are, and how many of them are not finite; of the finite ones mean,
-deviation (root of the mean square of differences from the mean), norm (root of the sum of squares), the share of zeros,
-the smallest and the largest; how many elements are NaN. What was not asked for, or is of no elements, is NaN. Behind
-them come the counts of a histogram, or zeros."""
+"""Fields of a row. First the number of elements, and how many of them are not finite. Of the finite ones: mean,
+deviation (root of the mean squared difference from the mean), norm (root of the sum of squares), fraction of zeros,
+smallest and largest element. Then the number of NaNs. Fields that were not requested, or have no elements, are NaN.
+Counts of a histogram, or zeros, follow."""
 ROW = TensorType(float64, (len(FIELDS) + BINS,))
 
 
 def kinds_of(text: str, name: str = "statistics") -> tuple[str, ...]:
-    """The kinds in a text such as ``mean zeros``. Raises AttributeValueError for anything else."""
+    """Parse the kinds in a text such as ``mean zeros``. Raises AttributeValueError for anything else."""
     kinds = tuple(text.split())
     for kind in kinds:
         if kind not in KINDS:
-            raise AttributeValueError(f"{name}: there are no statistics {kind!r}", remedy=f"some of {', '.join(KINDS)}")
+            raise AttributeValueError(f"{name}: unknown statistic {kind!r}", remedy=f"pass some of {', '.join(KINDS)}")
     return kinds
 
 
@@ -51,39 +51,39 @@ def _infer(x: TensorType, kinds: str) -> TensorType:
 
 
 def row_of(x: np.ndarray, kinds: str) -> np.ndarray:
-    """The row of an array, in f64."""
-    wide, asked = x.astype(np.float64), {*kinds_of(kinds)}
-    if "histogram" in asked:
-        asked.add("range")
+    """Compute the row of an array, in f64."""
+    wide, requested = x.astype(np.float64), {*kinds_of(kinds)}
+    if "histogram" in requested:
+        requested.add("range")
     good = wide[np.isfinite(wide)]
     row: dict[str, Any] = dict.fromkeys(FIELDS, math.nan)
     row |= {"size": x.size, "nonfinite": x.size - good.size}
-    if "norm" in asked:
+    if "norm" in requested:
         row["norm"] = math.sqrt(np.square(good).sum())
-    if "nan" in asked:
+    if "nan" in requested:
         row["nan"] = int(np.isnan(wide).sum())
     if good.size:
-        found = {
+        finite_fields = {
             "mean": {"mean": good.mean(), "std": good.std()},
             "zeros": {"zeros": np.mean(good == 0)},
             "range": {"min": good.min(), "max": good.max()},
         }
-        for kind in asked:
-            row |= found.get(kind, {})
-    counts = np.histogram(good, BINS)[0] if "histogram" in asked else np.zeros(BINS)
+        for kind in requested:
+            row |= finite_fields.get(kind, {})
+    counts = np.histogram(good, BINS)[0] if "histogram" in requested else np.zeros(BINS)
     return np.concatenate([[row[name] for name in FIELDS], counts]).astype(np.float64)
 
 
 class _Element(NamedTuple):
-    """What the sums of a row are made of."""
+    """One element, as the sums of a row take it."""
 
     value: Scalar
     is_finite: Scalar
     moved: Scalar
-    """The difference from the first element."""
+    """Difference from the first element."""
 
     def kept(self, other: float) -> Scalar:
-        """The element, or another number in the place of one that is not finite."""
+        """Return the element, or ``other`` where it is not finite."""
         return self.value.nest.select(self.is_finite, self.value, other)
 
 
@@ -106,22 +106,22 @@ _SUMS = {
     "least": _Sum("range", "min", lambda e: e.kept(math.inf), math.inf),
     "most": _Sum("range", "max", lambda e: e.kept(-math.inf), -math.inf),
 }
-"""Sums are of differences from the first element, so that little is lost where the mean is large against the deviation;
-those of the norm are of the elements."""
+"""Accumulators of a row. Those of mean and deviation sum differences from the first element, which keeps accuracy where
+the mean is large compared with the deviation; the norm sums the elements."""
 
 
 def _nest(c: LowerContext, x: OperandRef, kinds: str) -> None:
-    """One pass over the elements. Sums are in f32 for elements of up to 32 bits, else in f64; numbers are counted in
+    """Reduce all elements in one pass. Sums are in f32 for elements of up to 32 bits, else in f64; counts are
     integers."""
-    nest, asked = c.nest, {"", *kinds_of(kinds)}
-    if "histogram" in asked:
-        asked.add("range")
+    nest, requested = c.nest, {"", *kinds_of(kinds)}
+    if "histogram" in requested:
+        requested.add("range")
     is_narrow = x.dtype.kind == "f" and x.dtype.bits <= float32.bits
     dtype, integer = (float32, int32) if is_narrow else (float64, int64)
-    sums = {name: entry for name, entry in _SUMS.items() if entry.kind in asked}
+    sums = {name: entry for name, entry in _SUMS.items() if entry.kind in requested}
     counted = {"finite", "nans", "nulls"}
     shift = nest.const(0, dtype)
-    if "mean" in asked and always("<=", 1, math.prod(x.shape)):
+    if "mean" in requested and always("<=", 1, math.prod(x.shape)):
         first = c.load(x, (0,) * len(x.shape)).cast(dtype)
         shift = nest.select(nest.op("abs", first) < math.inf, first, 0)
     types = {name: integer if name in counted else dtype for name in sums}
@@ -132,19 +132,19 @@ def _nest(c: LowerContext, x: OperandRef, kinds: str) -> None:
         element = _Element(value, is_finite, nest.select(is_finite, value - shift, 0))
         for name, entry in sums.items():
             nest.update(accs[name], entry.number(element).cast(types[name]))
-    found = {name: nest.read(acc, types[name]).cast(float64) for name, acc in accs.items()}
-    fields = _fields(nest, math.prod(x.shape), shift.cast(float64), found)
-    for place, name in enumerate(FIELDS):
-        c.store((place,), fields.get(name, nest.const(math.nan, float64)))
-    with nest.loop(BINS) as place:
-        c.store((place + len(FIELDS),), nest.const(0, float64))
-    if "histogram" in asked:
+    sums_read = {name: nest.read(acc, types[name]).cast(float64) for name, acc in accs.items()}
+    fields = _fields(nest, math.prod(x.shape), shift.cast(float64), sums_read)
+    for column, name in enumerate(FIELDS):
+        c.store((column,), fields.get(name, nest.const(math.nan, float64)))
+    with nest.loop(BINS) as column:
+        c.store((column + len(FIELDS),), nest.const(0, float64))
+    if "histogram" in requested:
         _count(c, x, fields["min"], fields["max"])
 
 
 def _count(c: LowerContext, x: OperandRef, least: Scalar, most: Scalar) -> None:
-    """One more pass, an element after the other. The parts are those of numpy.histogram, which are of length 1 together
-    where all elements are equal."""
+    """Count the histogram in one more pass, element by element. The bins are those of numpy.histogram, which have a
+    total width of 1 where all elements are equal."""
     nest = c.nest
     is_point = least.eq(most)
     low = nest.select(is_point, least - 0.5, least)
@@ -152,39 +152,39 @@ def _count(c: LowerContext, x: OperandRef, least: Scalar, most: Scalar) -> None:
     with nest.loops(x.shape, "serial") as index:
         value = c.load(x, index).cast(float64)
         is_finite = nest.op("abs", value) < math.inf
-        part = ((nest.select(is_finite, value, low) - low) * scale).cast(int64)
-        place = nest.op("min", nest.op("max", part, nest.const(0, int64)), nest.const(BINS - 1, int64))
-        c.store((nest.dynamic(place, 0, BINS - 1) + len(FIELDS),), is_finite.cast(float64), combine="add")
+        bin = ((nest.select(is_finite, value, low) - low) * scale).cast(int64)
+        index_of_bin = nest.op("min", nest.op("max", bin, nest.const(0, int64)), nest.const(BINS - 1, int64))
+        c.store((nest.dynamic(index_of_bin, 0, BINS - 1) + len(FIELDS),), is_finite.cast(float64), combine="add")
 
 
-def _fields(nest: NestBuilder, count: int, shift: Scalar, found: dict[str, Scalar]) -> dict[str, Scalar]:
-    """The numbers of a row from its sums."""
-    n = found["finite"]
+def _fields(nest: NestBuilder, count: int, shift: Scalar, sums: dict[str, Scalar]) -> dict[str, Scalar]:
+    """Compute the fields of a row from its sums."""
+    n = sums["finite"]
     size = nest.const(count, float64)
     fields = {"size": size, "nonfinite": size - n}
-    if "total" in found:
-        mean = found["total"] / n
-        rest = found["apart"] / n - mean * mean
+    if "total" in sums:
+        mean = sums["total"] / n
+        rest = sums["apart"] / n - mean * mean
         fields |= {"mean": shift + mean, "std": nest.op("sqrt", nest.select(rest < 0, 0, rest))}
-    if "squares" in found:
-        fields["norm"] = nest.op("sqrt", found["squares"])
-    if "nulls" in found:
-        fields["zeros"] = found["nulls"] / n
-    if "least" in found:
-        fields |= {f: nest.select(n > 0, found[s], math.nan) for f, s in (("min", "least"), ("max", "most"))}
-    if "nans" in found:
-        fields["nan"] = found["nans"]
+    if "squares" in sums:
+        fields["norm"] = nest.op("sqrt", sums["squares"])
+    if "nulls" in sums:
+        fields["zeros"] = sums["nulls"] / n
+    if "least" in sums:
+        fields |= {f: nest.select(n > 0, sums[s], math.nan) for f, s in (("min", "least"), ("max", "most"))}
+    if "nans" in sums:
+        fields["nan"] = sums["nans"]
     return fields
 
 
 statistics = define(
     "statistics",
-    "The row of a tensor, f64[39]: how many elements there are, how many are not finite, then mean, deviation, norm, "
-    "share of zeros, smallest and largest of the finite ones, and how many are NaN, NaN for what is not asked for; and "
-    "30 counts of a histogram.",
+    "The statistics of a tensor, f64[39]: the number of elements, how many are not finite, then mean, deviation, norm, "
+    "fraction of zeros, smallest and largest of the finite ones, and how many are NaN; fields that were not requested "
+    "are NaN. Then 30 counts of a histogram.",
     "x",
     _infer,
-    attrs=[Attr("kinds", "str", "which are wanted, such as 'mean zeros'")],
+    attrs=[Attr("kinds", "str", "the requested statistics, such as 'mean zeros'")],
     reference=row_of,
     lower_nest=_nest,
     traits=Trait.PURE | Trait.MATERIALIZE,
@@ -198,7 +198,7 @@ statistics = define(
         plain(integers((4, 5)), kinds="mean zeros"),
         plain(np.full((3,), 7.0), kinds="histogram"),
     ],
-    error_samples=(ErrorSample((TensorType(float32, (2,)),), "there are no statistics 'median'", {"kinds": "median"}),),
+    error_samples=(ErrorSample((TensorType(float32, (2,)),), "unknown statistic 'median'", {"kinds": "median"}),),
 )
 
 
@@ -207,12 +207,12 @@ statistics = define(
 
 def _infer_slots(token: TensorType, x: TensorType, number: int, name: str, count: int) -> Types:
     if token != TOKEN or number < 0 or count < 1:
-        raise AttributeValueError("gradient_slots: it takes a token, and is for 1 or more slots of a host function")
+        raise AttributeValueError("gradient_slots: it takes a token, and 1 or more slots of a host function")
     return (TOKEN, *(ROW for _ in range(count)))
 
 
 def _slots_gradient(g: Any, result: Any, token: Any, x: Any, number: int, name: str, count: int) -> tuple[Any, Any]:
-    """Hands the gradients of the slots, which are rows, to the host function, those that are not there as zeros."""
+    """Pass the gradients of the slots, which are rows, to the host function, with zeros for missing ones."""
     before, *rows = g
     if all(row is None for row in rows):
         return before, None
@@ -220,14 +220,14 @@ def _slots_gradient(g: Any, result: Any, token: Any, x: Any, number: int, name: 
         *(filled(0, ROW.dtype, (1, *ROW.shape)) if r is None else reshape(r, shape=(1, *ROW.shape)) for r in rows),
         axis=0,
     )
-    # NOTE: the first call of the backward pass waits for the last one of the forward pass.
+    # NOTE: this orders the first call of the backward pass after the last one of the forward pass.
     return host_call(result[0] if before is None else before, table, number=number, name=name), None
 
 
 gradient_slots = define(
     "gradient_slots",
-    "A token, and slots whose gradients are rows of statistics: backward hands all of them to a Python function in one "
-    "call. x only says on what the gradients depend.",
+    "A token, and slots whose gradients are rows of statistics: the backward pass passes all of them to a Python "
+    "function in one call. x only makes the gradients depend on it.",
     "token x",
     _infer_slots,
     attrs=[
@@ -254,7 +254,7 @@ def _infer_tap(x: TensorType, slot: TensorType, kinds: str) -> TensorType:
 
 gradient_tap = define(
     "gradient_tap",
-    "x, the statistics of whose gradient are the gradient of the slot.",
+    "x; the gradient of the slot is the statistics of the gradient of x.",
     "x slot",
     _infer_tap,
     attrs=[Attr("kinds", "str", "which statistics, such as 'mean zeros'")],
@@ -265,6 +265,6 @@ gradient_tap = define(
     samples=lambda: [plain(floats((3, 5)), np.zeros(ROW.shape), kinds="norm")],
     error_samples=(
         ErrorSample((TensorType(float32, (2,)),) * 2, "takes a slot", {"kinds": "mean"}),
-        ErrorSample((TensorType(float32, (2,)), ROW), "there are no statistics 'median'", {"kinds": "median"}),
+        ErrorSample((TensorType(float32, (2,)), ROW), "unknown statistic 'median'", {"kinds": "median"}),
     ),
 )

@@ -1,4 +1,4 @@
-"""The op that reads a tensor as elements with strides of their own: as_strided."""
+"""The op that views a tensor with arbitrary strides: as_strided."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ def _infer_as_strided(x: TensorType, shape: tuple[int, ...], strides: tuple[int,
     check_sizes("as_strided", shape)
     if len(strides) != len(shape) or any(s < 0 for s in strides):
         what = f"as_strided: strides {show(strides)} do not fit the shape {show(shape)}"
-        raise AttributeValueError(what, remedy="one stride per dimension, none of them negative")
+        raise AttributeValueError(what, remedy="pass one nonnegative stride per dimension")
     last = offset + sum((extent - 1) * step for extent, step in zip(shape, strides, strict=True))
     if 0 not in shape and not 0 <= offset <= last < x.size:
         what = f"as_strided: shape {show(shape)} with strides {show(strides)} takes elements {offset} to {last}"
-        raise IndexRangeError(f"{what} of {x.size}", remedy="a smaller shape, strides or offset")
+        raise IndexRangeError(f"{what} of {x.size}", remedy="pass a smaller shape, strides or offset")
     return TensorType(x.dtype, shape)
 
 
 def strided_view(x: np.ndarray, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> np.ndarray:
-    """The elements of the row-major ``x`` at ``offset + sum(index * stride)``; read-only where they overlap."""
+    """Return the elements of the row-major ``x`` at ``offset + sum(index * stride)``; read-only where they overlap."""
     flat = np.ascontiguousarray(x).reshape(-1)
     if 0 in shape:
         return flat[:0].reshape(shape)
@@ -51,7 +51,7 @@ def strided_view(x: np.ndarray, shape: tuple[int, ...], strides: tuple[int, ...]
 
 
 def overlaps(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
-    """Whether two indices may name one element (exact for dimensions that nest in each other)."""
+    """Check whether two indices may name one element (exact for dimensions that nest in each other)."""
     reach = 0
     for step, extent in sorted((s, e) for e, s in zip(shape, strides, strict=True) if e > 1):
         if step <= reach:
@@ -71,14 +71,14 @@ def _lower_as_strided(
 def _as_strided_gradient(
     g: Any, result: Any, x: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int
 ) -> Any:
-    """Adds every element's gradient at its place."""
-    places = filled(offset, int64, shape)
+    """Add every element's gradient at its offset."""
+    offsets = filled(offset, int64, shape)
     for axis, step in enumerate(strides):
-        places = add(places, mul(iota(shape=shape, axis=axis), step))
+        offsets = add(offsets, mul(iota(shape=shape, axis=axis), step))
     size, count = math.prod(x.shape), math.prod(shape)
     zeros = filled(0, x.dtype, (size,))
     if count:
-        zeros = scatter_add(zeros, reshape(places, shape=(count,)), reshape(g, shape=(count,)), axis=0)
+        zeros = scatter_add(zeros, reshape(offsets, shape=(count,)), reshape(g, shape=(count,)), axis=0)
     return reshape(zeros, shape=x.shape)
 
 
@@ -94,12 +94,12 @@ def _put_strided(content: Any, value: Any, shape: Any, strides: Any, offset: int
     if 0 in shape:
         return content
     size = math.prod(content.shape)
-    places = strided_view(np.arange(size), shape, strides, offset)
+    offsets = strided_view(np.arange(size), shape, strides, offset)
     mask, order = np.zeros(size, bool), np.zeros(size, np.int64)
-    mask[places] = True
-    order[places.reshape(-1)] = np.arange(places.size)
-    written, found = (dispatch.current().constant(a.reshape(content.shape)) for a in (mask, order))
-    return where(written, gather(reshape(value, shape=(places.size,)), found, axis=0), content)
+    mask[offsets] = True
+    order[offsets.reshape(-1)] = np.arange(offsets.size)
+    written, sources = (dispatch.current().constant(a.reshape(content.shape)) for a in (mask, order))
+    return where(written, gather(reshape(value, shape=(offsets.size,)), sources, axis=0), content)
 
 
 as_strided = define(

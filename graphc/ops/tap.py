@@ -1,4 +1,4 @@
-"""The tap: a place of a graph that is observed from outside, such as a module's output with a hook on it."""
+"""The tap: a value of a graph observed from outside, such as a module's output with a hook on it."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ def _infer(x: TensorType, name: str) -> TensorType:
 
 tap = define(
     "tap",
-    "x, shown under a name to whoever observes the graph. Observers may be absent and cannot change the value.",
+    "x, reported under a name to observers of the graph. Observers may be absent and cannot change the value.",
     "x",
     _infer,
-    attrs=[Attr("name", "str", "what the observer sees it as, e.g. the path of a module")],
+    attrs=[Attr("name", "str", "its name for observers, e.g. the path of a module")],
     reference=lambda x, name: x.copy(),
     vjp=(lambda g, result, x, name: g,),
     lower=lambda c, index, x, name: c.load(x, index),

@@ -1,4 +1,4 @@
-"""``while_loop``: a sub-graph applied to values again and again, as long as another one says so."""
+"""``while_loop``: apply a sub-graph to values repeatedly, as long as another one returns true."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from graphc.ops.dispatch import GraphDispatcher
 from graphc.ops.rules import check_type
 from graphc.ops.samples import array
 
-_REMEDY = "a step gives values of the types that it takes"
+_REMEDY = "return values of the same types from the step"
 
 
 def _infer(*operands: TensorType, test: Graph, body: Graph, carries: int) -> Types:
@@ -29,10 +29,10 @@ def _infer(*operands: TensorType, test: Graph, body: Graph, carries: int) -> Typ
     for graph in (test, body):
         if len(graph.inputs) != len(operands):
             raise ArgumentError(f"while_loop: {len(operands)} operands for a graph with {len(graph.inputs)} arguments")
-        for i, (given, value) in enumerate(zip(operands, graph.inputs, strict=True)):
-            check_type(f"while_loop: operand {i}", given, value.type, _REMEDY)
+        for i, (type, value) in enumerate(zip(operands, graph.inputs, strict=True)):
+            check_type(f"while_loop: operand {i}", type, value.type, _REMEDY)
     if [v.type for v in test.outputs] != [TensorType(bool_)]:
-        raise DTypeError("while_loop: the condition is not one bool", remedy="a comparison of single elements")
+        raise DTypeError("while_loop: the condition is not one bool", remedy="return a comparison of single elements")
     if len(body.outputs) != carries:
         raise ArgumentError(f"while_loop: a step gives {len(body.outputs)} values for {carries} carries")
     for i, (after, before) in enumerate(zip(body.outputs, operands, strict=False)):
@@ -50,7 +50,7 @@ def _reference(*operands: np.ndarray, test: Graph, body: Graph, carries: int) ->
 def _gradient(g: Any, result: Any, *operands: Any, **attrs: Any) -> tuple[Any, ...]:
     raise GradientError(
         "while_loop: the gradient of a loop without a bound would have to keep values of any number of steps",
-        remedy="while_loop(..., max_steps=N), which keeps those of N steps; or fori_loop with whole numbers",
+        remedy="use while_loop(..., max_steps=N), which saves the values of N steps, or fori_loop with integer bounds",
     )
 
 
@@ -59,7 +59,7 @@ def _batched(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs) -> A
         return dispatch.apply(op, [e.value for e in operands], attrs)
     raise ArgumentError(
         "vmap: the entries of a batch may take different numbers of steps of a while_loop",
-        remedy="while_loop(..., max_steps=N), or a loop whose state is the whole batch",
+        remedy="use while_loop(..., max_steps=N), or a loop whose state is the entire batch",
     )
 
 
@@ -67,15 +67,15 @@ def _batched(op: OpDef, size: int, operands: Sequence[Entry], attrs: Attrs) -> A
 
 
 def _halving(type: TensorType) -> dict[str, Any]:
-    """Adds b to a and halves the limit while a is below it."""
+    """Build a loop that adds b to a and shrinks the limit while a is below it."""
     test, body = Graph("test"), Graph("body")
     for graph in (test, body):
         a, limit, b = (graph.add_input(type, name) for name in ("a", "limit", "b"))
         with dispatch.use(GraphDispatcher(graph)):
-            made = (
+            results = (
                 [elementwise.add(a, b), elementwise.mul(limit, 0.75)] if graph is body else [elementwise.lt(a, limit)]
             )
-        graph.set_outputs(made)
+        graph.set_outputs(results)
     return {"test": test, "body": body, "carries": 2}
 
 
@@ -83,14 +83,14 @@ _T, _F = TensorType(float64), TensorType(float32)
 
 while_loop = define(
     "while_loop",
-    "What the carries are when the condition is false of them first: each step makes new carries of those before. "
-    "Operands behind the carries are the same in all steps.",
+    "The carries for which the condition is first false; each step computes new carries from the previous ones. "
+    "Operands after the carries are the same in all steps.",
     "*operands",
     _infer,
     attrs=[
-        Attr("test", "graph", "the condition, made of carries and the other operands"),
+        Attr("test", "graph", "the condition, computed from the carries and the other operands"),
         Attr("body", "graph", "the next carries"),
-        Attr("carries", "int", "how many operands the steps take over from each other"),
+        Attr("carries", "int", "how many operands each step passes to the next one"),
     ],
     reference=_reference,
     vjp=_gradient,

@@ -23,11 +23,11 @@ from graphc.ops.sliding import DILATION, KERNEL, PADDING, SIZE, STRIDE, Pairs, S
 
 Ints = tuple[int, ...]
 _WRITTEN_OUT = 16
-"""Up to this many elements of a window are compared without a loop."""
+"""Largest number of window elements to compare without a loop."""
 
 
 def lowest(dtype: DType) -> float | int:
-    """The value that is no larger than any other of the type."""
+    """Return the smallest value of the type."""
     return -np.inf if dtype.kind == "f" else int(np.iinfo(dtype.numpy).min)
 
 
@@ -77,15 +77,16 @@ def _max_reference(x: np.ndarray, **attrs: Any) -> np.ndarray:
     low = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
     windows = slide.windows(x, low)
     # Element by element of the window: much faster than a reduction over tiny axes.
-    places = list(np.ndindex(*slide.kernel))
-    result = windows[(..., *places[0])].copy()
-    for at in places[1:]:
+    offsets = list(np.ndindex(*slide.kernel))
+    result = windows[(..., *offsets[0])].copy()
+    for at in offsets[1:]:
         np.maximum(result, windows[(..., *at)], out=result)
     return result
 
 
 def _first_max(x: np.ndarray, slide: Sliding) -> np.ndarray:
-    """Row-major place in its window of the first maximum, or of the last NaN, never in the padding; -1 if none."""
+    """Return the row-major index in each window of the first maximum, or of the last NaN, never in the padding; -1 if
+    none."""
     low = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
     windows = slide.windows(x, low)
     valid = slide.windows(np.ones(_sizes(x, slide), bool), False)
@@ -102,9 +103,9 @@ def _first_max(x: np.ndarray, slide: Sliding) -> np.ndarray:
 def _max_grad_reference(x: np.ndarray, g: np.ndarray, **attrs: Any) -> np.ndarray:
     slide = Sliding(**attrs)
     first = _first_max(x, slide)
-    places = np.arange(prod(slide.kernel)).reshape(slide.kernel)
+    indices = np.arange(prod(slide.kernel)).reshape(slide.kernel)
     expand = (..., *(None,) * slide.rank)
-    values = np.where(first[expand] == places, g[expand], np.zeros((), g.dtype))
+    values = np.where(first[expand] == indices, g[expand], np.zeros((), g.dtype))
     return np.ascontiguousarray(slide.add_windows(values, _sizes(x, slide)))
 
 
@@ -127,14 +128,14 @@ def _lower_max(c: LowerContext, index: tuple[Index, ...], x: OperandRef, **attrs
     low = lowest(x.dtype)
 
     def element(*at: Index) -> Scalar:
-        place = slide.position(window, at)
-        return c.load(x, (*lead, *place), guard=inside(place, _sizes(x, slide)), other=low)
+        position = slide.position(window, at)
+        return c.load(x, (*lead, *position), guard=inside(position, _sizes(x, slide)), other=low)
 
     return c.nest.reduce("max", low, x.dtype, slide.kernel, element)
 
 
 class _Window:
-    """One window of ``x`` inside a kernel: loads its elements and finds its first maximum."""
+    """One window of ``x`` inside a kernel, which loads its elements and finds its first maximum."""
 
     def __init__(self, c: LowerContext, x: OperandRef, slide: Sliding, index: tuple[Index, ...]):
         split = len(index) - slide.rank
@@ -142,41 +143,42 @@ class _Window:
         self.lead, self.window = index[:split], index[split:]
 
     def load(self, operand: OperandRef, at: tuple[Any, ...], other: Any = 0) -> Scalar:
-        """Element ``at`` of the window, from an operand of the shape of ``x``."""
-        place, guard = self.place(at)
-        return self.c.load(operand, (*self.lead, *place), guard=guard, other=other)
+        """Load element ``at`` of the window, from an operand of the shape of ``x``."""
+        position, guard = self.position(at)
+        return self.c.load(operand, (*self.lead, *position), guard=guard, other=other)
 
-    def place(self, at: tuple[Any, ...]) -> tuple[tuple[Index, ...], Guard]:
-        """Position in the input, and the guard that keeps it inside."""
-        place = self.slide.position(self.window, at)
-        return place, inside(place, _sizes(self.x, self.slide))
+    def position(self, at: tuple[Any, ...]) -> tuple[tuple[Index, ...], Guard]:
+        """Return the position in the input, and the guard that keeps it inside."""
+        index = self.slide.position(self.window, at)
+        return index, inside(index, _sizes(self.x, self.slide))
 
-    def places(self) -> Iterator[tuple[int, Ints]]:
-        """(number, place) of each element, row-major."""
+    def elements(self) -> Iterator[tuple[int, Ints]]:
+        """Yield (number, offset) of each element, row-major."""
         return enumerate(np.ndindex(*self.slide.kernel))
 
     def first_max(self) -> Scalar:
-        """Number of the first maximum, or of the last NaN, as an i32 scalar; -1 when every element is padding."""
+        """Return the number of the first maximum, or of the last NaN, as an i32 scalar; -1 when every element is
+        padding."""
         if _is_written_out(self.slide.kernel):
             return self._compare_in_turn()
         return self._compare_by_loops()
 
     def _compare_in_turn(self) -> Scalar:
         nest, low = self.c.nest, lowest(self.x.dtype)
-        best, first, found = nest.const(low, self.x.dtype), nest.const(-1, int32), False
-        for number, at in self.places():
-            guard = simplify(self.place(at)[1])
+        best, first, is_inside = nest.const(low, self.x.dtype), nest.const(-1, int32), False
+        for number, at in self.elements():
+            guard = simplify(self.position(at)[1])
             if guard is None:
                 continue
             value, here = self.load(self.x, at, low), nest.const(number, int32)
-            if guard == () and not found and isinstance(best.ref, Const):
-                best, first, found = value, here, True
+            if guard == () and not is_inside and isinstance(best.ref, Const):
+                best, first, is_inside = value, here, True
                 continue
             better = self._better(value, best)
-            if not found:  # Afterwards padding, being the lowest value, is never better.
+            if not is_inside:  # Later padding, having the lowest value, is never better.
                 better = (better | (first < 0)) & nest.condition(guard)
             best, first = nest.select(better, value, best), nest.select(better, here, first)
-            found = found or not guard
+            is_inside = is_inside or not guard
         return first
 
     def _better(self, value: Scalar, best: Scalar) -> Scalar:
@@ -192,10 +194,10 @@ class _Window:
         def candidate(*at: Index) -> Scalar:
             value = self.load(self.x, at, low)
             number = nest.index(flatten(at, row_major_strides(kernel)), int32)
-            there = nest.condition(self.place(at)[1])
-            found = nest.select(value.eq(best) & there, number, nest.const(count, int32))
-            # The last NaN gives the least of all numbers.
-            return nest.select(value.ne(value) & there, -1 - number, found) if self.x.dtype.kind == "f" else found
+            is_valid = nest.condition(self.position(at)[1])
+            match = nest.select(value.eq(best) & is_valid, number, nest.const(count, int32))
+            # The last NaN has the least of all numbers.
+            return nest.select(value.ne(value) & is_valid, -1 - number, match) if self.x.dtype.kind == "f" else match
 
         first = nest.reduce("min", count, int32, kernel, candidate)
         first = nest.select(first < 0, -1 - first, first) if self.x.dtype.kind == "f" else first
@@ -208,16 +210,16 @@ def _lower_max_pick(c: LowerContext, index: tuple[Index, ...], x: OperandRef, h:
     first = window.first_max()
     if _is_written_out(slide.kernel):
         result = c.nest.const(0, h.dtype)
-        for number, at in window.places():
+        for number, at in window.elements():
             result = c.nest.select(first.eq(number), window.load(h, at), result)
         return result
     number = c.nest.select(first < 0, c.nest.const(0, int32), first).cast(int64)
-    found = c.nest.dynamic(number, 0, prod(slide.kernel) - 1)
-    return c.nest.select(first < 0, 0, window.load(h, unflatten(found, slide.kernel)))
+    element = c.nest.dynamic(number, 0, prod(slide.kernel) - 1)
+    return c.nest.select(first < 0, 0, window.load(h, unflatten(element, slide.kernel)))
 
 
 def _lower_max_grad(c: LowerContext, x: OperandRef, g: OperandRef, **attrs: Any) -> None:
-    """Zeroes what no window may write, then sends each window's gradient to the place of its first maximum."""
+    """Zero the elements outside of all windows, then send each window's gradient to its first maximum."""
     slide = Sliding(**attrs)
     if not _tiles(slide, _sizes(x, slide), _sizes(g, slide)):
         with c.nest.loops(x.shape) as index:
@@ -233,7 +235,7 @@ def _lower_max_grad(c: LowerContext, x: OperandRef, g: OperandRef, **attrs: Any)
 
 
 def _tiles(slide: Sliding, sizes: Ints, counts: Ints) -> bool:
-    """True when every element of the input lies in exactly one window."""
+    """Check whether every element of the input is in exactly one window."""
     if slide.kernel != slide.stride or any(d > 1 and k > 1 for k, d in zip(slide.kernel, slide.dilation, strict=True)):
         return False
     covered = zip(sizes, counts, slide.stride, slide.padding, strict=True)
@@ -245,12 +247,12 @@ def _scatter(c: LowerContext, window: _Window, first: Scalar, gradient: Scalar) 
     combine = "add" if window.slide.overlaps else None
 
     def send(number: Scalar | int, at: tuple[Any, ...]) -> None:
-        place, guard = window.place(at)
+        position, guard = window.position(at)
         value = c.nest.select(first.eq(number), gradient, 0)
-        c.store((*window.lead, *place), value, guard=guard, combine=combine)
+        c.store((*window.lead, *position), value, guard=guard, combine=combine)
 
     if _is_written_out(kernel):
-        for number, at in window.places():
+        for number, at in window.elements():
             send(number, at)
         return
     with c.nest.loops(kernel, "serial") as at:
@@ -281,7 +283,7 @@ def _plain(kernel: Ints, stride: Ints, padding: Pairs) -> Sliding:
 
 
 def _counts(slide: Sliding, sizes: Ints, include_pad: bool, dtype: np.dtype) -> np.ndarray:
-    """What each window is divided by."""
+    """Return the divisor of each window."""
     if include_pad or not slide.is_padded:
         return np.asarray(prod(slide.kernel), dtype)
     ones = slide.windows(np.ones(sizes, dtype))
@@ -309,7 +311,7 @@ def _avg_grad_reference(
 def _count(
     c: LowerContext, window: tuple[Index, ...], slide: Sliding, sizes: Ints, include_pad: bool, dtype: DType
 ) -> Scalar:
-    """What a window is divided by, as a scalar; ``window`` may hold windows that do not exist."""
+    """Emit the divisor of a window; ``window`` may be out of range."""
     nest = c.nest
     if include_pad or not slide.is_padded:
         return nest.const(prod(slide.kernel), dtype)
@@ -335,8 +337,8 @@ def _lower_avg(
     sizes = _sizes(x, slide)
 
     def element(*at: Index) -> Scalar:
-        place = slide.position(window, at)
-        return c.load(x, (*lead, *place), guard=inside(place, sizes))
+        position = slide.position(window, at)
+        return c.load(x, (*lead, *position), guard=inside(position, sizes))
 
     total = c.nest.reduce("add", 0, x.dtype, kernel, element)
     return total / _count(c, window, slide, sizes, count_include_pad, x.dtype)
@@ -352,10 +354,10 @@ def _lower_avg_grad(
     padding: Pairs,
     count_include_pad: bool,
 ) -> Scalar:
-    """Sums over the windows that hold the element: window ``q - j`` with ``q`` the last one that starts before it."""
+    """Sum over the windows that contain the element: window ``q - j`` with ``q`` the last one that starts before it."""
     slide = _plain(kernel, stride, padding)
-    lead, place = index[: len(index) - slide.rank], index[len(index) - slide.rank :]
-    padded = tuple(p + low for p, (low, _) in zip(place, padding, strict=True))
+    lead, position = index[: len(index) - slide.rank], index[len(index) - slide.rank :]
+    padded = tuple(p + low for p, (low, _) in zip(position, padding, strict=True))
 
     def share(*back: Index) -> Scalar:
         window = tuple(p // s - j for p, s, j in zip(padded, stride, back, strict=True))
@@ -372,24 +374,29 @@ def _lower_avg_grad(
 
 
 def _dimensions(slide: Sliding, sizes: Ints, op: str) -> list[int]:
-    """The dimensions along which to pool, one after the other, where that reads at most half as many elements as whole
-    windows have; else none. Windows larger than what they slide over overlap so much that it reads far fewer."""
+    """Return the dimensions to pool one after the other, if this reads at most half as many elements as the windows
+    have; else none. It reads far fewer where windows overlap much."""
     counts = slide.output(op, sizes)
-    found = [d for d in reversed(range(slide.rank)) if not (is_one(slide.kernel[d]) and is_one(slide.stride[d]))]
+    dimensions = [d for d in reversed(range(slide.rank)) if not (is_one(slide.kernel[d]) and is_one(slide.stride[d]))]
     present, reads = list(sizes), 0
-    for d in found:
+    for d in dimensions:
         present[d] = counts[d]
         reads += hint(prod(present) * slide.kernel[d])
-    return found if len(found) > 1 and 2 * reads <= hint(prod(counts) * prod(slide.kernel)) else []
+    return dimensions if len(dimensions) > 1 and 2 * reads <= hint(prod(counts) * prod(slide.kernel)) else []
 
 
 def _decompose_max(x: Any, **attrs: Any) -> Any:
     slide = Sliding(**attrs)
     result = None
     for d in _dimensions(slide, x.shape[len(x.shape) - slide.rank :], "max_pool"):
-        part = slide.along(d)
-        given = {"kernel": part.kernel, "stride": part.stride, "padding": part.padding, "dilation": part.dilation}
-        result = max_pool(x if result is None else result, **given)
+        slide_along = slide.along(d)
+        attrs_along = {
+            "kernel": slide_along.kernel,
+            "stride": slide_along.stride,
+            "padding": slide_along.padding,
+            "dilation": slide_along.dilation,
+        }
+        result = max_pool(x if result is None else result, **attrs_along)
     return result
 
 
@@ -397,9 +404,9 @@ def _decompose_avg(x: Any, kernel: Ints, stride: Ints, padding: Pairs, count_inc
     slide = _plain(kernel, stride, padding)
     result = None
     for d in _dimensions(slide, x.shape[len(x.shape) - slide.rank :], "avg_pool"):
-        part = slide.along(d)
-        given = {"kernel": part.kernel, "stride": part.stride, "padding": part.padding}
-        result = avg_pool(x if result is None else result, **given, count_include_pad=count_include_pad)
+        slide_along = slide.along(d)
+        attrs_along = {"kernel": slide_along.kernel, "stride": slide_along.stride, "padding": slide_along.padding}
+        result = avg_pool(x if result is None else result, **attrs_along, count_include_pad=count_include_pad)
     return result
 
 
@@ -407,11 +414,11 @@ def _decompose_avg_grad(g: Any, size: Ints, kernel: Ints, stride: Ints, padding:
     slide = _plain(kernel, stride, padding)
     result = None
     for d in _dimensions(slide, size, "avg_pool"):
-        part, present = slide.along(d), g if result is None else result
+        slide_along, present = slide.along(d), g if result is None else result
         sizes = present.shape[len(present.shape) - slide.rank :]
-        given = {"kernel": part.kernel, "stride": part.stride, "padding": part.padding}
-        wanted = (*sizes[:d], size[d], *sizes[d + 1 :])
-        result = avg_pool_grad(present, size=wanted, **given, count_include_pad=count_include_pad)
+        attrs_along = {"kernel": slide_along.kernel, "stride": slide_along.stride, "padding": slide_along.padding}
+        sizes_after = (*sizes[:d], size[d], *sizes[d + 1 :])
+        result = avg_pool_grad(present, size=sizes_after, **attrs_along, count_include_pad=count_include_pad)
     return result
 
 
@@ -429,9 +436,9 @@ _MAX_CASES: list[tuple[Ints, dict[str, Any], Any]] = [
 
 def _max_arrays() -> Iterator[tuple[np.ndarray, dict[str, Any]]]:
     random = np.random.default_rng(3)
-    for dims, given, dtype in _MAX_CASES:
-        rank = len(given["kernel"])
-        attrs = {"padding": ((0, 0),) * rank, "dilation": (1,) * rank, **given}
+    for dims, case, dtype in _MAX_CASES:
+        rank = len(case["kernel"])
+        attrs = {"padding": ((0, 0),) * rank, "dilation": (1,) * rank, **case}
         # Distinct values, far enough apart for finite differences.
         yield (random.permutation(prod(dims)).reshape(dims) / 8 - prod(dims) / 16).astype(dtype), attrs
 
@@ -476,8 +483,8 @@ _AVG_CASES: list[tuple[Ints, dict[str, Any], Any]] = [
 
 def _avg_arrays() -> Iterator[tuple[np.ndarray, dict[str, Any]]]:
     random = np.random.default_rng(6)
-    for dims, given, dtype in _AVG_CASES:
-        attrs = {"padding": ((0, 0),) * len(given["kernel"]), "count_include_pad": True, **given}
+    for dims, case, dtype in _AVG_CASES:
+        attrs = {"padding": ((0, 0),) * len(case["kernel"]), "count_include_pad": True, **case}
         yield random.standard_normal(dims).astype(dtype), attrs
 
 

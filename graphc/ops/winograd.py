@@ -1,4 +1,4 @@
-"""Winograd convolution: the transforms of image tiles and of results between which a convolution is a matrix product.
+"""Winograd convolution: transforms of image tiles and of results that turn a convolution into a matrix product.
 
 A square convolution by ``r`` taps gives ``m`` results from ``n = m + r - 1`` elements with ``n`` products instead of
 ``m r``, in each of two dimensions (Winograd, Arithmetic Complexity of Computations, 1980; the matrices by Toom and
@@ -25,24 +25,24 @@ from graphc.ops.define import define
 Ints = tuple[int, ...]
 Row = tuple[float, ...]
 _HALF_POINTS = (Fraction(3, 5), Fraction(3, 2), Fraction(1), Fraction(3))
-"""Absolute values of the interpolation points beside zero, in the order in which they are taken."""
-TILE = Attr("tile", "int", "rows and columns of results that are computed together")
+"""Absolute values of the interpolation points other than zero, in order of preference."""
+TILE = Attr("tile", "int", "rows and columns of results in a tile")
 KERNEL = Attr("kernel", "int", "rows and columns of the weights")
-SPARE = Attr("spare", "int", "tiles of zeros behind the others", 0, False)
-DILATION = Attr("dilation", "int", "rows and columns between neighbours in a tile", 1, False)
+SPARE = Attr("spare", "int", "tiles of zeros after the others", 0, False)
+DILATION = Attr("dilation", "int", "distance of neighbours in a tile, in rows and columns", 1, False)
 _MOST_SPARE = 8
 
 
 def _points(count: int) -> list[Fraction]:
-    """Zero and pairs of opposite numbers; with three of them 1 is best."""
+    """Return zero and pairs of opposite numbers; for three points, 1 is best."""
     halves = (Fraction(1),) if count == 3 else _HALF_POINTS
     return [Fraction(0), *(sign * p for p in halves for sign in (1, -1))][:count]
 
 
 @cache
 def matrices(tile: int, kernel: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(A^T [m, n], G [n, r], B^T [n, n]) in f64: ``A^T ((G w) * (B^T x))`` are the ``m`` results of sliding ``w`` over
-    ``x``."""
+    """Return (A^T [m, n], G [n, r], B^T [n, n]) in f64: ``A^T ((G w) * (B^T x))`` are the ``m`` results of sliding
+    ``w`` over ``x``."""
     n = tile + kernel - 1
     points = _points(n - 1)
     scale = [Fraction(1)] * n
@@ -61,7 +61,7 @@ def matrices(tile: int, kernel: int) -> tuple[np.ndarray, np.ndarray, np.ndarray
 
 
 def _inverse(matrix: list[list[Fraction]]) -> list[list[Fraction]]:
-    """By Gauss and Jordan's elimination, exactly."""
+    """Invert a matrix exactly by Gauss-Jordan elimination."""
     n = len(matrix)
     rows = [[*row, *(Fraction(i == j) for j in range(n))] for i, row in enumerate(matrix)]
     for c in range(n):
@@ -75,12 +75,12 @@ def _inverse(matrix: list[list[Fraction]]) -> list[list[Fraction]]:
 
 
 def transform_weights(weight: np.ndarray, tile: int) -> np.ndarray:
-    """[out, in, r, r] as [n * n, in, out], computed in f64."""
+    """Transform [out, in, r, r] to [n * n, in, out], computed in f64."""
     _, g, _ = matrices(tile, weight.shape[2])
     out, inner, *window = weight.shape
     taps = weight.transpose(2, 3, 1, 0).reshape(window[0] * window[1], inner * out).astype(np.float64)
-    turned = (np.kron(g, g) @ taps).astype(weight.dtype)
-    return turned.reshape(len(g) ** 2, inner, out)
+    transformed = (np.kron(g, g) @ taps).astype(weight.dtype)
+    return transformed.reshape(len(g) ** 2, inner, out)
 
 
 # ---- types and meaning
@@ -97,24 +97,24 @@ def _check_dilation(op: str, dilation: int) -> None:
 
 
 def tiles_of(shape: Ints, tile: int, dilation: int) -> int:
-    """How many tiles cover an image [batch, channels, rows, columns] of results: those of each of the ``dilation ** 2``
-    images that every ``dilation``-th row and column make up."""
+    """Return the number of tiles that cover an image [batch, channels, rows, columns] of results, over all ``dilation
+    ** 2`` phase images of every ``dilation``-th row and column."""
     rows, columns = (-(-s // (dilation * tile)) for s in shape[2:])
     return shape[0] * dilation**2 * rows * columns
 
 
 def _phases(x: np.ndarray, dilation: int) -> np.ndarray:
-    """Every ``dilation``-th row and column as images of their own."""
+    """Split an image into the phase images of every ``dilation``-th row and column."""
     batch, channels, rows, columns = x.shape
-    parts = x.reshape(batch, channels, rows // dilation, dilation, columns // dilation, dilation)
-    return parts.transpose(0, 3, 5, 1, 2, 4).reshape(-1, channels, rows // dilation, columns // dilation)
+    grid = x.reshape(batch, channels, rows // dilation, dilation, columns // dilation, dilation)
+    return grid.transpose(0, 3, 5, 1, 2, 4).reshape(-1, channels, rows // dilation, columns // dilation)
 
 
-def _whole(x: np.ndarray, dilation: int) -> np.ndarray:
-    """The images of which ``_phases`` are the parts."""
+def _joined(x: np.ndarray, dilation: int) -> np.ndarray:
+    """Join the phase images of ``_phases``."""
     count, channels, rows, columns = x.shape
-    parts = x.reshape(count // dilation**2, dilation, dilation, channels, rows, columns)
-    return parts.transpose(0, 3, 4, 1, 5, 2).reshape(-1, channels, rows * dilation, columns * dilation)
+    grid = x.reshape(count // dilation**2, dilation, dilation, channels, rows, columns)
+    return grid.transpose(0, 3, 4, 1, 5, 2).reshape(-1, channels, rows * dilation, columns * dilation)
 
 
 def _infer_input(x: TensorType, tile: int, kernel: int, spare: int, dilation: int) -> TensorType:
@@ -129,7 +129,7 @@ def _infer_input(x: TensorType, tile: int, kernel: int, spare: int, dilation: in
         tiles, rest = divmod(size // dilation - kernel + 1, tile)
         if tiles < 1 or rest or size % dilation:
             apart = f" with elements {dilation} apart" if dilation > 1 else ""
-            raise ShapeError(f"winograd_input: {size} rows or columns are no whole number of tiles of {tile}{apart}")
+            raise ShapeError(f"winograd_input: {size} rows or columns are not a multiple of tiles of {tile}{apart}")
         counts.append(tiles)
     n = tile + kernel - 1
     return TensorType(x.dtype, (n * n, x.shape[0] * dilation**2 * counts[0] * counts[1] + spare, x.shape[1]))
@@ -149,8 +149,8 @@ def _infer_output(products: TensorType, tile: int, kernel: int, shape: Ints, dil
     _check_dilation("winograd_output", dilation)
     n = tile + kernel - 1
     tiles = tiles_of(shape, tile, dilation)
-    given = products.shape[1] if products.rank == 3 else 0
-    fits = products.shape == (n * n, given, shape[1]) and tiles <= given <= tiles + _MOST_SPARE
+    count = products.shape[1] if products.rank == 3 else 0
+    fits = products.shape == (n * n, count, shape[1]) and tiles <= count <= tiles + _MOST_SPARE
     if products.dtype.kind != "f" or not fits:
         raise ShapeError(f"winograd_output: {shape} is made from [{n * n},{tiles},{shape[1]}], got {products}")
     return TensorType(products.dtype, shape)
@@ -162,8 +162,8 @@ def _output_reference(products: np.ndarray, tile: int, kernel: int, shape: Ints,
     channels, rows, columns = shape[1:]
     counts = [-(-s // (dilation * tile)) for s in (rows, columns)]
     tiles = products[:, : tiles_of(shape, tile, dilation)].reshape(n, n, -1, *counts, channels)
-    whole = np.einsum("ai,bj,ijnpqc->ncpaqb", a, a, tiles, optimize=True)
-    image = _whole(whole.reshape(-1, channels, counts[0] * tile, counts[1] * tile), dilation)
+    tiles_out = np.einsum("ai,bj,ijnpqc->ncpaqb", a, a, tiles, optimize=True)
+    image = _joined(tiles_out.reshape(-1, channels, counts[0] * tile, counts[1] * tile), dilation)
     return np.ascontiguousarray(image[:, :, :rows, :columns])
 
 
@@ -184,7 +184,7 @@ def _lower_weight(c: LowerContext, weight: OperandRef, tile: int) -> None:
     n = len(g)
     with c.nest.loops((inner, out)) as (i, o):
         at = [[(o, i, a, b) for a in range(kernel)] for b in range(kernel)]
-        down = [_apply(c.nest, g, [c.load(weight, place) for place in places]) for places in at]
+        down = [_apply(c.nest, g, [c.load(weight, position) for position in column]) for column in at]
         for a in range(n):
             for b, value in enumerate(_apply(c.nest, g, [values[a] for values in down])):
                 c.store((a * n + b, i, o), value)
@@ -196,17 +196,17 @@ def _lower_input(c: LowerContext, x: OperandRef, tile: int, kernel: int, spare: 
     batch, channels, *size = x.shape
     d = dilation
     rows, columns = ((s // d - kernel + 1) // tile for s in size)
-    with c.nest.loops((batch, d, d, rows, columns, channels)) as (image, above, left, row, column, channel):
+    with c.nest.loops((batch, d, d, rows, columns, channels)) as (image, above, beside, row, column, channel):
         down_by = [(row * tile + i) * d + above for i in range(n)]
-        at = [[(image, channel, y, (column * tile + j) * d + left) for y in down_by] for j in range(n)]
-        down = [_apply(c.nest, b, [c.load(x, place) for place in places]) for places in at]
-        number = (((image * d + above) * d + left) * rows + row) * columns + column
+        at = [[(image, channel, y, (column * tile + j) * d + beside) for y in down_by] for j in range(n)]
+        down = [_apply(c.nest, b, [c.load(x, position) for position in taps]) for taps in at]
+        number = (((image * d + above) * d + beside) * rows + row) * columns + column
         for i in range(n):
             for j, value in enumerate(_apply(c.nest, b, [values[i] for values in down])):
                 c.store((i * n + j, number, channel), value)
     if spare:
-        with c.nest.loops((n * n, spare, channels)) as (part, number, channel):
-            c.store((part, batch * d * d * rows * columns + number, channel), c.nest.const(0, x.dtype))
+        with c.nest.loops((n * n, spare, channels)) as (component, number, channel):
+            c.store((component, batch * d * d * rows * columns + number, channel), c.nest.const(0, x.dtype))
 
 
 def _lower_output(c: LowerContext, products: OperandRef, tile: int, kernel: int, shape: Ints, dilation: int) -> None:
@@ -215,30 +215,30 @@ def _lower_output(c: LowerContext, products: OperandRef, tile: int, kernel: int,
     batch, channels, *size = shape
     d = dilation
     rows, columns = (-(-s // (d * tile)) for s in size)
-    with c.nest.loops((batch, d, d, rows, columns, channels)) as (image, above, left, row, column, channel):
-        number = (((image * d + above) * d + left) * rows + row) * columns + column
+    with c.nest.loops((batch, d, d, rows, columns, channels)) as (image, above, beside, row, column, channel):
+        number = (((image * d + above) * d + beside) * rows + row) * columns + column
         down = [_apply(c.nest, a, [c.load(products, (i * n + j, number, channel)) for i in range(n)]) for j in range(n)]
         for i in range(tile):
             for j, value in enumerate(_apply(c.nest, a, [values[i] for values in down])):
-                y, x = (row * tile + i) * d + above, (column * tile + j) * d + left
+                y, x = (row * tile + i) * d + above, (column * tile + j) * d + beside
                 c.store((image, channel, y, x), value, (Bound(y, 0, size[0]), Bound(x, 0, size[1])))
 
 
 def _apply(nest: NestBuilder, matrix: np.ndarray, values: list[Scalar]) -> list[Scalar]:
-    """``matrix @ values``. Rows, or columns, that are alike but for signs share their products, as those of two
-    opposite points do."""
+    """Emit ``matrix @ values``. Rows, or columns, that agree up to signs share their products, as those of two opposite
+    points do."""
     rows: list[Row] = [tuple(row) for row in matrix.tolist()]
     columns: list[Row] = [tuple(column) for column in matrix.T.tolist()]
     pairs = _pairs(columns) if len(rows) < len(columns) else []
     if not pairs:
         return _apply_rows(nest, rows, values)
-    parts = [(columns[i], values[i]) for i in range(len(values)) if all(i not in p for p in pairs)]
+    terms = [(columns[i], values[i]) for i in range(len(values)) if all(i not in p for p in pairs)]
     for i, j in pairs:
         alike = tuple(a if a == b else 0.0 for a, b in zip(columns[i], columns[j], strict=True))
         other = tuple(a if a != b else 0.0 for a, b in zip(columns[i], columns[j], strict=True))
-        parts += [(alike, values[i] + values[j]), (other, values[i] - values[j])]
-    merged = [tuple(column[r] for column, _ in parts) for r in range(len(rows))]
-    return [_dot(nest, row, [value for _, value in parts]) for row in merged]
+        terms += [(alike, values[i] + values[j]), (other, values[i] - values[j])]
+    merged = [tuple(column[r] for column, _ in terms) for r in range(len(rows))]
+    return [_dot(nest, row, [value for _, value in terms]) for row in merged]
 
 
 def _apply_rows(nest: NestBuilder, rows: list[Row], values: list[Scalar]) -> list[Scalar]:
@@ -252,14 +252,14 @@ def _apply_rows(nest: NestBuilder, rows: list[Row], values: list[Scalar]) -> lis
 
 
 def _pairs(lines: list[Row]) -> list[tuple[int, int]]:
-    """Neighbouring lines that agree in some places and are opposite in the others."""
-    found: list[tuple[int, int]] = []
+    """Return pairs of neighbouring lines that agree in some entries and are opposite in the others."""
+    result: list[tuple[int, int]] = []
     for i in range(len(lines) - 1):
         pairs = list(zip(lines[i], lines[i + 1], strict=True))
         alike = any(a == b != 0 for a, b in pairs) and all(abs(a) == abs(b) for a, b in pairs)
-        if alike and any(a != b for a, b in pairs) and not (found and found[-1][1] == i):
-            found.append((i, i + 1))
-    return found
+        if alike and any(a != b for a, b in pairs) and not (result and result[-1][1] == i):
+            result.append((i, i + 1))
+    return result
 
 
 def _dot(nest: NestBuilder, coefficients: Row, values: list[Scalar]) -> Scalar:
@@ -318,9 +318,9 @@ def _weight_samples() -> list[Sample]:
 _IMAGE = TensorType(float32, (1, 2, 6, 6))
 winograd_input = define(
     "winograd_input",
-    "Tiles of an image [batch, channels, rows, columns], transformed: [n * n, tiles, channels] for tiles of n elements "
-    "that overlap by kernel - 1, of each of the images that every dilation-th row and column make up. Made by the "
-    "compiler from convolutions, after differentiation.",
+    "Transformed tiles of an image [batch, channels, rows, columns]: [n * n, tiles, channels] for tiles of n elements "
+    "that overlap by kernel - 1, for each phase image of every dilation-th row and column. The compiler makes it from "
+    "convolutions, after differentiation.",
     "x",
     _infer_input,
     attrs=[TILE, KERNEL, SPARE, DILATION],
@@ -331,7 +331,7 @@ winograd_input = define(
     image=ImageRule((Dims.IMAGE,), Dims.ANY),
     samples=_input_samples,
     error_samples=[
-        ErrorSample((_IMAGE,), "no whole number of tiles of 3", {"tile": 3, "kernel": 3}),
+        ErrorSample((_IMAGE,), "not a multiple of tiles of 3", {"tile": 3, "kernel": 3}),
         ErrorSample((_IMAGE,), "there are no points for tile 9", {"tile": 9, "kernel": 3}),
         ErrorSample((_IMAGE,), "0 to 8 spare tiles, not -1", {"tile": 4, "kernel": 3, "spare": -1}),
         ErrorSample((_IMAGE,), "tiles of 4 with elements 2 apart", {"tile": 4, "kernel": 3, "dilation": 2}),
@@ -342,7 +342,7 @@ winograd_input = define(
 
 winograd_weight = define(
     "winograd_weight",
-    "Weights [out, in, kernel, kernel], transformed: [n * n, in, out].",
+    "Transformed weights [out, in, kernel, kernel]: [n * n, in, out].",
     "weight",
     _infer_weight,
     attrs=[TILE],
@@ -357,8 +357,8 @@ winograd_weight = define(
 
 winograd_output = define(
     "winograd_output",
-    "The image of shape [batch, channels, rows, columns] made from products [n * n, tiles, channels] of transformed "
-    "tiles and weights.",
+    "The image of shape [batch, channels, rows, columns] from products [n * n, tiles, channels] of transformed tiles "
+    "and weights.",
     "products",
     _infer_output,
     attrs=[TILE, KERNEL, Attr("shape", "ints", "shape of the result"), DILATION],

@@ -204,7 +204,7 @@ def test_an_index_out_of_range_is_an_error_and_no_output(tmp_path: Path, graphc:
     done = graphc("run", path, "--input", f"[0,1,{index}]", "--output", output)
     assert (done.code, done.out) == (console.MISMATCH, "")
     assert done.err.startswith("error: ") and f"index {index} (at [2]) is out of range" in done.err
-    assert "valid are 0 to 4" in done.err and not output.exists()
+    assert "pass values from 0 to 4" in done.err and not output.exists()
     assert graphc("run", path, "--input", "[0,1,4]", "--output", output).code == console.OK and output.exists()
 
 

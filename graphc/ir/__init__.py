@@ -1,1 +1,1 @@
-"""The two intermediate representations, graph and kernel, with text, verifier and interpreter."""
+"""Two intermediate representations, graph and kernel, each with text, parser, verifier and interpreter."""

@@ -31,7 +31,7 @@ _PATTERN = r"""
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One token; ``line`` and ``column`` count from 1."""
+    """A token; ``line`` and ``column`` count from 1."""
 
     kind: str
     text: str
@@ -40,18 +40,19 @@ class Token:
 
 
 class Cursor:
-    """Reads tokens one after the other; every refusal is a ParseError with line, column and what was expected."""
+    """Reader of tokens, one after the other. It rejects input by a ParseError with line, column and the expected
+    token."""
 
     def __init__(self, text: str, comment: str = "//", data: Mapping[str, np.ndarray] | None = None):
         self._lines = text.split("\n")
         self._data = data or {}
         self.dims: dict[str, Any] = {}
-        """The named dimensions that the head of the text declares."""
+        """Named dimensions declared at the head of the text."""
         self._comments: dict[int, str] = {}
         self._tokens = self._split(text, comment)
         self._next = 0
         self.token = self._tokens[0]
-        """The next token; comments are no tokens."""
+        """The next token, comments excluded."""
 
     def _split(self, text: str, comment: str) -> list[Token]:
         pattern = re.compile(_PATTERN.format(comment=re.escape(comment), string=_STRING), re.VERBOSE)
@@ -78,67 +79,67 @@ class Cursor:
         tokens.append(Token("end", "", line, position - start + 1))
         return tokens
 
-    # ---- looking and moving
+    # ---- moving through the tokens
 
     def take(self) -> Token:
-        """The next token, which is passed."""
+        """Pass the next token and return it."""
         token = self.token
         self._next = min(self._next + 1, len(self._tokens) - 1)
         self.token = self._tokens[self._next]
         return token
 
     def peek(self) -> Token:
-        """The token after the next one."""
+        """Return the token after the next one."""
         return self._tokens[min(self._next + 1, len(self._tokens) - 1)]
 
     def trailing_comment(self) -> str:
-        """The comment that follows the last passed token on its line, without its mark; empty when there is none."""
+        """Return the comment after the last passed token on its line, without its mark, or an empty string."""
         return self._comments.get(self._next, "")
 
     def at(self, *texts: str) -> bool:
-        """True when the next token is one of these words or marks."""
+        """Check whether the next token is one of these words or marks."""
         return self.token.kind in ("word", "mark") and self.token.text in texts
 
     def accept(self, text: str) -> bool:
-        """Passes a word or mark if it is the next token."""
-        found = self.at(text)
-        if found:
+        """Pass a word or mark if it is the next token; return whether it was."""
+        accepted = self.at(text)
+        if accepted:
             self.take()
-        return found
+        return accepted
 
     def expect(self, *texts: str) -> Token:
-        """Passes one of these words or marks."""
+        """Pass one of these words or marks, or raise ParseError."""
         if not self.at(*texts):
             self.refuse_next(" or ".join(f"'{t}'" for t in texts))
         return self.take()
 
     def expect_kind(self, kind: str, what: str) -> Token:
-        """Passes a token of a kind; ``what`` names it in the error."""
+        """Pass a token of a kind; ``what`` names it in the error."""
         if self.token.kind != kind:
             self.refuse_next(what)
         return self.take()
 
     def expect_end(self) -> None:
-        """Passes nothing; refuses anything but the end of the text."""
+        """Raise ParseError unless the text ends here."""
         if self.token.kind != "end":
             self.refuse_next("the end of the text")
 
     def refuse_next(self, expected: str) -> NoReturn:
-        """Raises ParseError: ``expected`` should stand where the next token is."""
+        """Raise ParseError: ``expected`` should be in place of the next token."""
         token = self.token
-        found = "the text ends" if token.kind == "end" else f"found {token.text}"
-        self.refuse(f"expected {expected}, {found}", token)
+        actual = "the text ends" if token.kind == "end" else f"found {token.text}"
+        self.refuse(f"expected {expected}, {actual}", token)
 
     def refuse(self, message: str, token: Token, remedy: str | None = None) -> NoReturn:
-        """Raises ParseError at a token."""
+        """Raise ParseError at a token."""
         source = self._lines[token.line - 1].strip() if token.line <= len(self._lines) else ""
         where = source or "end of the text"
         raise ParseError(f"line {token.line}, column {token.column}: {message}", where=where, remedy=remedy)
 
-    # ---- pieces of both texts
+    # ---- phrases of both texts
 
     def list_of(self, item: Callable[[], T], opening: str, closing: str) -> list[T]:
-        """``opening item, item, ... closing``; may be empty."""
+        """Read ``opening item, item, ... closing``, which may be empty."""
         self.expect(opening)
         items: list[T] = []
         while not self.at(closing):
@@ -149,12 +150,12 @@ class Cursor:
         return items
 
     def name(self, kind: str, what: str) -> str:
-        """The name after ``%`` (kind ``value``) or ``@`` (kind ``symbol``)."""
+        """Read the name after ``%`` (kind ``value``) or ``@`` (kind ``symbol``)."""
         text = self.expect_kind(kind, what).text[1:]
         return json.loads(text) if text.startswith('"') else text
 
     def string(self) -> str:
-        """A quoted string."""
+        """Read a quoted string."""
         token = self.expect_kind("string", "a string")
         try:
             return json.loads(token.text)
@@ -162,19 +163,19 @@ class Cursor:
             self.refuse(f"{token.text} has a wrong escape", token)
 
     def lookup(self, table: Mapping[str, T], what: str) -> T:
-        """The entry that the next word names; refuses unknown words with the nearest known ones."""
+        """Return the entry that the next word names; reject unknown words with the nearest known ones."""
         token = self.expect_kind("word", what)
         if token.text not in table:
             near = get_close_matches(token.text, table, cutoff=0.7)
-            self.refuse(f"expected {what}, found {token.text}", token, ", ".join(near) or None)
+            self.refuse(f"expected {what}, found {token.text}", token, f"write {' or '.join(near)}" if near else None)
         return table[token.text]
 
     def dtype(self) -> DType:
-        """An element type."""
+        """Read an element type."""
         return self.lookup(_DTYPES, "an element type")
 
     def integer(self) -> int:
-        """An integer with an optional sign."""
+        """Read an integer with an optional sign."""
         negative = self.accept("-")
         token = self.expect_kind("number", "an integer")
         if not token.text.isdigit():
@@ -182,7 +183,7 @@ class Cursor:
         return -int(token.text) if negative else int(token.text)
 
     def declare_dims(self) -> None:
-        """``dim time = 1..512 hint 128 common [1,32]``, any number of them; what is behind the range may be absent."""
+        """Read any number of ``dim time = 1..512 hint 128 common [1,32]``; hint and common are optional."""
         while self.accept("dim"):
             token = self.expect_kind("word", "the name of a dimension")
             self.expect("=")
@@ -199,7 +200,7 @@ class Cursor:
                 self.refuse(error.what, token, error.remedy)
 
     def size(self) -> int:
-        """An integer, or a size of declared dimensions: ``+ - * //`` and parentheses, as sizes print."""
+        """Read an integer, or a size of declared dimensions: ``+ - * //`` and parentheses, as sizes print."""
         total = self._product(-1 if self.accept("-") else 1)
         while self.at("+", "-"):
             sign = -1 if self.take().text == "-" else 1
@@ -207,47 +208,47 @@ class Cursor:
         return total
 
     def _product(self, sign: int = 1) -> int:
-        found = sign * self._factor()
+        product = sign * self._factor()
         while self.at("*", "//"):
             token = self.take()
             other = self._factor()
             try:
-                found = found * other if token.text == "*" else found // other
+                product = product * other if token.text == "*" else product // other
             except (ArgumentError, ZeroDivisionError):
                 self.refuse(f"a size is divided by {other}", token)
-        return found
+        return product
 
     def _factor(self) -> int:
         if self.accept("("):
-            found = self.size()
+            size = self.size()
             self.expect(")")
-            return found
+            return size
         token = self.token
         if not self.dims or token.kind != "word":
             return self.integer()
         if token.text not in self.dims:
-            known = ", ".join(self.dims)
-            self.refuse(f"{token.text} is no dimension that the text declares", token, f"one of {known}")
+            declared = ", ".join(self.dims)
+            self.refuse(f"{token.text} is not declared as a dimension", token, f"use one of {declared}")
         return self.dims[self.take().text]
 
     def shape(self) -> tuple[int, ...]:
-        """``[2,3]``, ``[batch,2*time]``."""
+        """Read a shape: ``[2,3]``, ``[batch,2*time]``."""
         return tuple(self.list_of(self._extent, "[", "]"))
 
     def _extent(self) -> int:
         token = self.token
-        found = self.size()
-        if type(found) is int and found < 0:
+        size = self.size()
+        if type(size) is int and size < 0:
             self.refuse("expected a dimension, found -", token)
-        return found
+        return size
 
     def tensor_type(self) -> TensorType:
-        """``f32[2,3]``."""
+        """Read a type: ``f32[2,3]``."""
         dtype = self.dtype()
         return TensorType(dtype, self.shape())
 
     def number_text(self) -> tuple[str, Token]:
-        """The text of a number, ``inf``, ``nan``, ``true`` or ``false``, with its sign, and its first token."""
+        """Read a number, ``inf``, ``nan``, ``true`` or ``false``; return its text with sign, and its first token."""
         first = self.token
         sign = "-" if self.accept("-") else ""
         if self.token.kind != "number" and not self.at("inf", "nan", "true", "false"):
@@ -255,7 +256,7 @@ class Cursor:
         return sign + self.take().text, first
 
     def number(self, dtype: DType) -> np.generic:
-        """A number of an element type, as a numpy scalar; a complex one is its real and imaginary part."""
+        """Read a number of an element type as a numpy scalar; a complex one is its real and imaginary part."""
         text, token = self.number_text()
         if dtype.is_complex:
             text = f"{text} {self.number_text()[0]}"
@@ -265,7 +266,7 @@ class Cursor:
             self.refuse(str(error), token)
 
     def scalar(self) -> tuple[np.generic, DType]:
-        """``f32(0.5)``."""
+        """Read a typed scalar: ``f32(0.5)``."""
         dtype = self.dtype()
         self.expect("(")
         value = self.number(dtype)
@@ -273,7 +274,7 @@ class Cursor:
         return value, dtype
 
     def array(self) -> np.ndarray:
-        """``f32[2](0.5, 1.0)`` or ``f32[64](sha256:...)`` with the data that was given beside the text."""
+        """Read ``f32[2](0.5, 1.0)``, or ``f32[64](sha256:...)`` with the data passed along with the text."""
         first = self.token
         dtype = self.dtype()
         shape = self.shape() if self.at("[") else ()
@@ -294,10 +295,10 @@ class Cursor:
         array: Any = self._data.get(token.text)
         if array is None:
             self.refuse(
-                f"no data was given for {token.text}", token, "pass data=collect_data(...) of the printed object"
+                f"no data was passed for {token.text}", token, "pass data=collect_data(...) of the printed object"
             )
         if array.shape != type.shape or array.dtype != type.dtype.numpy or digest(array) != token.text:
-            self.refuse(f"the data given for {token.text} are not what was printed", token)
+            self.refuse(f"the data passed for {token.text} differ from the printed ones", token)
         return array
 
 
@@ -306,7 +307,7 @@ _CLOSING = {")": "(", "]": "[", "}": "{"}
 
 
 def _follow(open_marks: list[str], mark: str) -> None:
-    """Keeps the marks that are open behind ``mark``."""
+    """Update the stack of open marks after ``mark``."""
     if mark in _CLOSING.values():
         open_marks.append(mark)
     elif open_marks and _CLOSING.get(mark) == open_marks[-1]:
@@ -314,7 +315,7 @@ def _follow(open_marks: list[str], mark: str) -> None:
 
 
 def _divides(comment: str, tokens: list[Token], open_marks: list[str], line: int) -> bool:
-    """Whether a mark of comments is that of a division: behind a factor on its line, and inside of ``(`` or ``[``."""
+    """Check whether a comment mark is a division: after a factor on its line, and inside of ``(`` or ``[``."""
     if not (comment.startswith("//") and tokens and open_marks and open_marks[-1] in "(["):
         return False
     last = tokens[-1]

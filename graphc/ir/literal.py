@@ -13,24 +13,24 @@ from graphc.base.dtypes import DType, bfloat16, element, float32, layout_of, nar
 from graphc.base.sizes.size import Dimension
 
 INLINE_LIMIT = 16
-"""Arrays with more elements than this print as a digest, with their data beside the text."""
+"""Largest number of elements to print inline; larger arrays print as a digest, with separate data."""
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_.]+")
 
 
 def print_name(sigil: str, name: str) -> str:
-    """``%name`` or ``@name``, quoted where the name has characters beyond letters, digits, ``_`` and ``.``."""
+    """Format ``%name`` or ``@name``, quoted if the name has other characters than letters, digits, ``_`` and ``.``."""
     return sigil + (name if _PLAIN_NAME.fullmatch(name) else json.dumps(name))
 
 
 def print_scalar(value: Any, dtype: DType) -> str:
-    """``f32(0.5)``: the value with its type, exact, also for infinities, NaN payloads and negative zero."""
+    """Format ``f32(0.5)``: the exact value with its type, also for infinities, NaN payloads and negative zero."""
     return f"{dtype.name}({print_number(value, dtype)})"
 
 
 def print_number(value: Any, dtype: DType) -> str:
-    """The value alone: the shortest text that reads back to the same bits."""
+    """Format the value without its type: the shortest text that parses to the same bits."""
     if dtype.is_complex:
-        return " ".join(print_number(part, dtype.real) for part in (np.real(value), np.imag(value)))
+        return " ".join(print_number(component, dtype.real) for component in (np.real(value), np.imag(value)))
     if dtype.kind == "b":
         return "true" if value else "false"
     if dtype is bfloat16:
@@ -57,13 +57,13 @@ def _print_nan(value: np.ndarray) -> str:
 
 
 def parse_number(text: str, dtype: DType) -> np.generic:
-    """The numpy scalar that ``print_number``'s text stands for, rounded to ``dtype``; raises ValueError. A whole number
+    """Parse the text of ``print_number`` to a numpy scalar, rounded to ``dtype``; raise ValueError. A whole number
     without a point is the bits of a bf16, as earlier versions printed them."""
     if dtype.is_complex:
-        parts = text.split()
-        if len(parts) != 2:
-            raise ValueError(f"{text} is no {dtype.name}")
-        both = np.stack([parse_number(part, dtype.real) for part in parts])
+        components = text.split()
+        if len(components) != 2:
+            raise ValueError(f"{text} is not of type {dtype.name}")
+        both = np.stack([parse_number(component, dtype.real) for component in components])
         return both.view(dtype.numpy)[0]
     if dtype.numpy.kind == "V":
         return _parse_record(text, dtype)
@@ -79,21 +79,21 @@ def parse_number(text: str, dtype: DType) -> np.generic:
         good = re.fullmatch(r"-?\d+", text) and _fits(int(text), dtype)
         value = int(text) if good else 0
     if not good:
-        raise ValueError(f"{text} is no {dtype.name}")
+        raise ValueError(f"{text} is not of type {dtype.name}")
     with np.errstate(over="ignore"):
         return dtype.numpy.type(value)
 
 
 def _parse_record(text: str, dtype: DType) -> Any:
-    """A bf16, or a pair of them, which is written as its bits."""
+    """Parse a bf16, or a pair of them, which is written as its bits."""
     is_nan, is_bits = text.startswith("nan:"), text.isdecimal()
     if is_nan or is_bits:
         bits = int(text[4:], 16) if is_nan else int(text)
         if bits >> dtype.bits:
-            raise ValueError(f"{text} is no {dtype.name}")
+            raise ValueError(f"{text} is not of type {dtype.name}")
         return np.asarray(bits, f"<u{dtype.itemsize}").view(dtype.numpy)[()]
     if dtype is not bfloat16:
-        raise ValueError(f"{text} is no {dtype.name}")
+        raise ValueError(f"{text} is not of type {dtype.name}")
     return narrow(np.asarray(parse_number(text, float32)), bfloat16)[()]
 
 
@@ -101,7 +101,7 @@ def _parse_nan(text: str, dtype: DType) -> np.generic:
     raw = bytes.fromhex(text[4:].zfill(2 * dtype.itemsize))[::-1]
     value = np.frombuffer(raw[: dtype.itemsize], dtype.numpy)[0] if dtype.numpy.kind == "f" else np.float64(0)
     if len(raw) != dtype.itemsize or not np.isnan(value):
-        raise ValueError(f"{text} is no {dtype.name}")
+        raise ValueError(f"{text} is not of type {dtype.name}")
     return value
 
 
@@ -111,18 +111,18 @@ def _fits(value: int, dtype: DType) -> bool:
 
 
 def print_dim(dimension: Dimension) -> str:
-    """``dim time = 1..512 hint 128``, and ``common [1,32]`` where there are such sizes."""
+    """Format ``dim time = 1..512 hint 128``, followed by ``common [1,32]`` for a dimension with common sizes."""
     common = f" common [{','.join(map(str, dimension.common))}]" if dimension.common else ""
     return f"dim {dimension.name} = {dimension.low}..{dimension.high} hint {dimension.hint}{common}"
 
 
 def print_type(dtype: DType, shape: tuple[int, ...]) -> str:
-    """``f32[2,3]``."""
+    """Format a type: ``f32[2,3]``."""
     return f"{dtype.name}[{','.join(map(str, shape))}]"
 
 
 def print_array(array: np.ndarray) -> str:
-    """``f32[2](0.5, 1.0)``, or ``f32[64](sha256:<16 hex digits>)`` for an array beyond INLINE_LIMIT elements."""
+    """Format ``f32[2](0.5, 1.0)``, or ``f32[64](sha256:<16 hex digits>)`` beyond INLINE_LIMIT elements."""
     dtype = layout_of(array.dtype)
     if array.size > INLINE_LIMIT:
         inside = digest(array)
@@ -132,7 +132,7 @@ def print_array(array: np.ndarray) -> str:
 
 
 def digest(array: np.ndarray) -> str:
-    """``sha256:`` and 16 hex digits of the hash over type, shape and bytes."""
+    """Return ``sha256:`` and 16 hex digits of the hash over type, shape and bytes."""
     state = hashlib.sha256(print_type(layout_of(array.dtype), array.shape).encode())
     state.update(np.ascontiguousarray(array).tobytes())
     return f"sha256:{state.hexdigest()[:16]}"

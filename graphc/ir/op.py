@@ -20,11 +20,11 @@ Types = tuple[TensorType, ...]
 
 
 class Trait(Flag):
-    """What passes may assume about an op. Without PURE a node is never removed, merged or moved past an effect."""
+    """Assumptions of passes about an op. Without PURE a node is never removed, merged or moved past an effect."""
 
     NONE = 0
     PURE = auto()
-    """The results depend on operands and attributes only, and nothing else happens."""
+    """The results depend on operands and attributes only; there are no side effects."""
     ELEMENTWISE = auto()
     """Result element i depends on element i of each operand (after numpy broadcasting)."""
     COMMUTATIVE = auto()
@@ -32,87 +32,88 @@ class Trait(Flag):
     VIEW = auto()
     """Result elements are operand elements at other indices (or a padding constant); lowering is index arithmetic."""
     REDUCTION = auto()
-    """One operand, some axes are folded by an associative operation."""
+    """One operand, reduced along some axes by an associative operation."""
     CONTRACTION = auto()
     """A sum of products over reduced axes: matrix product, convolution and their gradients."""
     GENERATOR = auto()
-    """No tensor operand is read at element granularity (iota, constant, random bits): cheap to recompute."""
+    """No tensor operand is read element by element (iota, constant, random bits): cheap to recompute."""
     MATERIALIZE = auto()
     """Must be computed by a kernel of its own; never inlined into a consumer."""
     STORES_ONCE = auto()
-    """``lower_nest`` stores every element of the result once: what follows element by element may be done there."""
+    """``lower_nest`` stores every element of the result once; elementwise consumers may be fused there."""
     RANDOM = auto()
-    """The result is random numbers, which differ between the entries of a batch where that is wanted."""
+    """The result is random numbers, which differ between the entries of a batch on request."""
     EFFECT = auto()
-    """Writes state or is observed from outside; kept in order with other effects."""
+    """Writes state or is observed from outside; keeps its order with other effects."""
     CHECK = auto()
-    """The result is true when the call must stop before it writes to any state; nothing reads it."""
+    """The result is true when the call must stop before it writes any state; nothing reads it."""
     STATE_READ = auto()
     """Operand 0 is a param or state argument of the graph, and the result is its content at entry."""
     STATE_WRITE = auto()
     """Operand 0 is a param or state argument of the graph, and result 0 is its content after the call."""
     IDENTITY = auto()
-    """The results are the operands, bit by bit: the op means something to gradients or to order only."""
+    """The results equal the operands, bit by bit: the op only matters to gradients or to order."""
     REINTERPRETS = auto()
-    """The result lies in memory as the one operand does, byte for byte: complex numbers as pairs, or pairs as these."""
+    """The result has the memory layout of the single operand, byte for byte: complex numbers as pairs, or vice
+    versa."""
     CONVERSION = auto()
-    """Result element i is element i of the one operand as the element type that the attribute ``dtype`` names."""
+    """Result element i is element i of the single operand, converted to the element type in the attribute ``dtype``."""
     LOOP = auto()
-    """Applies the graph in its attribute ``body`` in a row, ``length`` times, backwards where ``reverse`` says so. The
-    first ``carries`` operands are what the first step takes over and the first results what the last one leaves; of
-    the next ``sequences`` operands each step takes a slice; the others are the same for all. See ops.loop."""
+    """Applies the graph in its attribute ``body`` ``length`` times, backwards with ``reverse``. The first ``carries``
+    operands are the carries of the first step, and the first results those of the last one; each step takes a slice of
+    the next ``sequences`` operands; all steps share the others. See ops.loop."""
     BRANCH = auto()
-    """Applies one of the graphs in its attributes ``then`` and ``otherwise`` to the operands behind the first, which is
+    """Applies one of the graphs in its attributes ``then`` and ``otherwise`` to the operands after the first, which is
     the condition. See ops.branch."""
     WHILE = auto()
-    """Applies the graph in its attribute ``body`` as long as that in ``test`` gives true. See ops.while_loop."""
+    """Applies the graph in its attribute ``body`` as long as the graph in ``test`` returns true. See ops.while_loop."""
     RECOMPUTED = auto()
-    """The result may be written to before a backward pass, whose rules then get it computed again from the operands."""
+    """The result may be modified before a backward pass; its rules then get it recomputed from the operands."""
     WAITS = auto()
-    """The result is operand 0, of which nothing is computed before operand 1 is known; that one is not read."""
+    """The result is operand 0, whose computation is delayed until operand 1 is computed; operand 1 is not read."""
     HOST = auto()
-    """A call of a Python function, which the attribute ``name`` names: it gets the operands and gives the results.
-    Operand 0 and result 0 are tokens: the order of such calls is that of the tokens."""
+    """Calls a Python function, named in the attribute ``name``, with the operands; it returns the results. Operand 0
+    and result 0 are tokens, which order such calls."""
     ORDERED = auto()
-    """Calls Python where the attribute ``ordered`` says so. Then operand 0 and result 0 are tokens, as those of HOST,
-    and it is an effect."""
+    """Calls Python if the attribute ``ordered`` is set. Then operand 0 and result 0 are tokens, as for HOST, and the op
+    is an effect."""
 
 
 class ZeroSign(Enum):
-    """What a result shows of the sign of a zero among the elements of an operand."""
+    """Effect of the sign of a zero in an operand on a result."""
 
     SEEN = auto()
-    """More than the sign of a zero: 1 / x is an infinity of that sign."""
+    """More than the sign of a zero: 1 / x is an infinity with that sign."""
     KEPT = auto()
-    """At most signs of zeros in the result, as views and sums of two show."""
+    """At most the signs of zeros in the result, as for views and sums of two."""
     HIDDEN = auto()
-    """Nothing: both zeros give the same."""
+    """None: both zeros give the same result."""
 
 
 class Dims(Enum):
-    """What the dimensions of an operand or a result are."""
+    """Kinds of dimensions of an operand or a result."""
 
     ANY = auto()
     IMAGE = auto()
-    """Image of a batch, channel, then those that a window slides over."""
+    """Image of a batch, channel, then the dimensions over which a window slides."""
     WINDOW = auto()
-    """Channel of the result, channel of the operand, then places in a window: weights of a convolution."""
+    """Channel of the result, channel of the operand, then offsets in a window: weights of a convolution."""
     SAME = auto()
-    """As those of all others that are SAME."""
+    """The dimensions of all others with SAME."""
 
 
 class OnParts(Enum):
-    """How an op on complex numbers follows from itself on their real and imaginary parts."""
+    """Derivation of an op on complex numbers from itself on real and imaginary parts."""
 
     EACH = auto()
-    """The real part of the result is that of real parts, the imaginary part that of imaginary parts."""
+    """Apply the op to the real parts and to the imaginary parts separately."""
     BILINEAR = auto()
-    """Linear in each of its two operands: the result is (a + bi)(c + di) with the op for the products."""
+    """Linear in each of its two operands: expand (a + bi)(c + di) with the op for the products."""
 
 
 @dataclass(frozen=True)
 class ImageRule:
-    """What the dimensions of an op on images are."""
+    """Kinds of dimensions of an op on images."""
 
     operands: tuple[Dims, ...]
     result: Dims
@@ -120,7 +121,7 @@ class ImageRule:
 
 @dataclass(frozen=True)
 class Halo:
-    """What a view puts around its operand: elements before and after it along each dimension, all of one value."""
+    """Elements that a view puts before and after its operand along each dimension, all of one value."""
 
     low: tuple[int, ...]
     high: tuple[int, ...]
@@ -128,25 +129,25 @@ class Halo:
 
 
 Bounds = tuple[int, int]
-"""The smallest and the largest element of an integer tensor; bools count as 0 and 1."""
+"""Smallest and largest element of an integer tensor; bools count as 0 and 1."""
 
 
 @dataclass(frozen=True)
 class Attr:
-    """One attribute of an op."""
+    """An attribute of an op."""
 
     name: str
     kind: str
     """``int``, ``float``, ``bool``, ``str``, ``dtype``, ``ints`` a tuple of ints, ``pairs`` a tuple of int tuples (an
-    int may be a size that is known at run time), ``graph`` a sub-graph, ``array`` a constant numpy array (read-only),
+    int may be a size known only at run time), ``graph`` a sub-graph, ``array`` a constant numpy array (read-only),
     ``scalar`` a Python bool, int or float."""
     doc: str = ""
     default: Any = None
     required: bool = True
-    """When False, ``default`` is used (and the attribute is still stored and printed)."""
+    """If False, ``default`` is used (and the attribute is still stored and printed)."""
 
     def normalize(self, value: Any) -> Any:
-        """The canonical, hashable form of ``value``; raises AttributeValueError when its kind is wrong."""
+        """Return the canonical, hashable form of ``value``; raise AttributeValueError for a wrong kind."""
         try:
             return _NORMALIZE[self.kind](value)
         except (TypeError, ValueError) as error:
@@ -211,17 +212,17 @@ _NORMALIZE: dict[str, Callable[[Any], Any]] = {
 
 @dataclass(frozen=True)
 class Sample:
-    """Sample inputs of an op, from which its tests are made."""
+    """Sample inputs of an op for its tests."""
 
     operands: tuple[np.ndarray, ...]
     attrs: Attrs = field(default_factory=dict)
     differentiable: bool = True
-    """False where the point is a kink or the operands are integers: no finite-difference check."""
+    """False at a kink or for integer operands: no finite-difference check."""
 
 
 @dataclass(frozen=True)
 class ErrorSample:
-    """A wrong application: operand types and attributes, and a fragment that the error message must contain."""
+    """A wrong application: operand types and attributes, and a fragment of the expected error message."""
 
     types: Types
     message: str
@@ -231,12 +232,12 @@ class ErrorSample:
 
 @dataclass(frozen=True, eq=False)
 class OpDef:
-    """All that is known about one op. Identity is equality."""
+    """Definition of an op. Ops are compared by identity."""
 
     name: str
     doc: str
     operands: tuple[str, ...]
-    """Operand names; a last name that starts with ``*`` stands for any number of operands."""
+    """Operand names; a last name that starts with ``*`` is variadic."""
     attrs: tuple[Attr, ...]
     infer: Callable[..., TensorType | Types]
     """Type rule: ``infer(*operand_types, **attrs)``; raises ShapeError, DTypeError or AttributeValueError."""
@@ -248,80 +249,82 @@ class OpDef:
     gradient of that operand (None: not differentiable); for ops with several results ``g`` and ``result`` are tuples,
     with None in ``g`` for results without gradient. A single callable (for variadic ops) returns all gradients."""
     jvp: Callable[..., Any] | None = None
-    """Forward rule of an op with one result where it is not what follows from ``vjp``: ``jvp(tangents, result,
-    *operands, **attrs)`` -> tangent of the result; a tangent is None for an operand without one."""
+    """Forward rule of an op with one result where ``vjp`` does not determine it: ``jvp(tangents, result, *operands,
+    **attrs)`` -> tangent of the result; a tangent is None for an operand without one."""
     lower: Callable[..., Any] | None = None
     """Kernel rule: ``lower(c, index, *operands, **attrs)`` -> scalar of the result at ``index`` (kernel.lowering)."""
     lower_nest: Callable[..., None] | None = None
-    """Kernel rule for ops that are no function of one result element (scatter, scan): emits a whole nest."""
+    """Kernel rule for ops whose result elements are not independent functions (scatter, scan): emits a whole nest."""
     updates: int | None = None
     """For ops with ``lower_nest`` whose result is an operand with some elements replaced: the number of that operand.
-    The rule stores what it replaces only; the rest is copied before, unless the result takes over the memory."""
+    The rule stores only the replaced elements; the others are copied before, unless the result takes over the
+    memory."""
     complex: OnParts | Callable[..., Any] | None = None
-    """Rule for complex operands, written in ops: ``complex(*operands, **attrs)`` -> result, where complex operands and
-    results are ``ops.parts_of_complex.Complex``, which operations on them take too; or how it follows from the op. VIEW
-    ops that have none treat the parts alike."""
+    """Rule for complex operands, written in ops: ``complex(*operands, **attrs)`` -> result. Complex operands and
+    results are ``ops.parts_of_complex.Complex``, which ops on them accept. An ``OnParts`` derives the rule from the op.
+    VIEW ops without a rule treat the parts alike."""
     decompose: Callable[..., Any] | None = None
-    """``decompose(*operands, **attrs)`` -> result(s) in simpler ops, or None when the application is simple enough."""
+    """``decompose(*operands, **attrs)`` -> result(s) in simpler ops, or None for an application that is simple
+    enough."""
     traits: Trait = Trait.NONE
     alias: Callable[..., Any] | None = None
     """For ops whose result is a view of operand 0 where memory allows it: ``alias(operand, value, **attrs)``, written
-    in ops, is the operand after ``value`` was written to the result. Raises GradientError where elements of the result
-    share memory. The results of other ops have memory of their own."""
+    in ops, returns the operand after ``value`` was written to the result. Raises GradientError where elements of the
+    result share memory. The results of other ops own their memory."""
     batch: Callable[..., Any] | None = None
-    """Batching rule: ``batch(op, size, operands, attrs)`` -> what ``size`` applications give, put together along a
-    first dimension, or None for one after the other; see ops.batch. ELEMENTWISE ops need none."""
+    """Batching rule: ``batch(op, size, operands, attrs)`` -> the results of ``size`` applications, stacked along a
+    first dimension, or None to apply the op to one entry after the other; see ops.batch. ELEMENTWISE ops need none."""
     cost: int | None = None
-    """Vector operations per element of the result; None for what follows from the scalar operations of ``lower`` (see
-    fusion.price), which count those that are expanded into many."""
+    """Vector operations per element of the result; None to derive it from the scalar operations of ``lower`` (see
+    fusion.price), whose expansions count."""
     zero_sign: ZeroSign | tuple[ZeroSign, ...] = ZeroSign.SEEN
-    """What the results show of signs of zeros in all operands, or in each; see ``sign_of_zero``."""
+    """Effect of signs of zeros in all operands, or in each, on the results; see ``sign_of_zero``."""
     bounds: Callable[[Sequence[Bounds], Types, Attrs], Bounds | None] | None = None
-    """Range rule for integers and bools: ``bounds(bounds of the operands, their types, attrs)`` -> what the elements of
-    the result lie within as if integers had no width, or None where nothing is known beyond their type."""
+    """Range rule for integers and bools: ``bounds(bounds of the operands, their types, attrs)`` -> bounds of the
+    elements of the result for integers of unlimited width, or None if only its type limits them."""
     image: ImageRule | None = None
-    """What the dimensions of operands and result are, for ops on images; see ``image_rule``."""
+    """Kinds of dimensions of operands and result, for ops on images; see ``image_rule``."""
     permutes: Callable[[Attrs], tuple[int, ...]] | None = None
-    """For views that only reorder dimensions: for each dimension of the result its dimension in the operand."""
+    """For views that only permute dimensions: the operand's dimension for each dimension of the result."""
     halo: Callable[[Attrs], Halo | None] | None = None
-    """For views that put a halo around their operand, which lies in the result as it is; None where they do more."""
+    """For views that only put a halo around their operand; None where an application does more."""
     parts: Callable[[Types, Attrs], tuple[tuple[int, ...], ...]] | None = None
-    """For views whose result consists of their operands, each as it is, and of no more: where each of them begins."""
+    """For views whose result consists of their operands, unchanged, and nothing else: the index where each begins."""
     multiply_adds: Callable[[Types, Types, Attrs], int] | None = None
     """For CONTRACTION: multiply-adds of an application, from the types of operands and results."""
     pairs: Callable[[Types, Attrs], tuple[int, int] | None] | None = None
-    """For CONTRACTION of pairs of bf16 too: along which dimensions of the operands neighbours become pairs; None where
-    that cannot be."""
+    """For CONTRACTION, also of pairs of bf16: the dimensions of the operands whose neighbours become pairs, or None
+    where that is impossible."""
     runs: Callable[[Attrs], tuple[Any, int]] | None = None
-    """For ops that apply a sub-graph: the sub-graph, and how many times it is applied."""
+    """For ops that apply a sub-graph: the sub-graph, and the number of times it is applied."""
     samples: Callable[[], Sequence[Sample]] | None = None
     error_samples: tuple[ErrorSample, ...] = ()
     module: str = ""
-    """The module of a user's file that defined the op; empty for the ops of graphc."""
+    """Module of the user's file that defined the op; empty for the ops of graphc."""
 
     def has(self, trait: Trait) -> bool:
-        """True when the op has every trait in ``trait``."""
-        # NOTE: on the integers, because the operators of Flag take ten times as long.
-        wanted = trait._value_
-        return self.traits._value_ & wanted == wanted
+        """Check whether the op has every trait in ``trait``."""
+        # NOTE: this uses the integers, because the operators of Flag take ten times as long.
+        bits = trait._value_
+        return self.traits._value_ & bits == bits
 
     def has_any(self, traits: Trait) -> bool:
-        """True when the op has some trait of ``traits``."""
+        """Check whether the op has some trait of ``traits``."""
         return self.traits._value_ & traits._value_ != 0
 
     @property
     def detaches(self) -> bool:
-        """True for a view through which no gradient flows to the operand."""
+        """Whether the op is a view that stops the gradient to its operand."""
         return self.alias is not None and self.vjp is None
 
     def put_back(self, operand: Any, value: Any, **attrs: Any) -> Any:
-        """The operand of a view after ``value`` was written to the result."""
-        assert self.alias is not None, f"{self.name} makes no view"
+        """Return the operand of a view after ``value`` was written to the result."""
+        assert self.alias is not None, f"{self.name} does not make a view"
         return self.alias(operand, value, **attrs)
 
     def sign_of_zero(self, number: int) -> ZeroSign:
-        """What the results show of the sign of a zero in operand ``number``. Contractions hide it, for their sums start
-        at 0, to which either zero may be added; views keep it."""
+        """Return the effect of the sign of a zero in operand ``number`` on the results. Contractions hide it, because
+        their sums start at 0, to which either zero may be added; views keep it."""
         if self.has(Trait.CONTRACTION):
             return ZeroSign.HIDDEN
         if self.has(Trait.VIEW):
@@ -329,7 +332,8 @@ class OpDef:
         return self.zero_sign[number] if isinstance(self.zero_sign, tuple) else self.zero_sign
 
     def image_rule(self, count: int) -> ImageRule:
-        """What the dimensions of ``count`` operands and the result are; ELEMENTWISE ops have the same everywhere."""
+        """Return the kinds of dimensions of ``count`` operands and the result; ELEMENTWISE ops have the same
+        everywhere."""
         if self.image is not None:
             return self.image
         dims = Dims.SAME if self.has(Trait.ELEMENTWISE) else Dims.ANY
@@ -337,15 +341,17 @@ class OpDef:
 
     @property
     def variadic(self) -> bool:
-        """True when the op takes any number of operands."""
+        """Whether the op takes any number of operands."""
         return bool(self.operands) and self.operands[-1].startswith("*")
 
     def normalize(self, attrs: Mapping[str, Any]) -> Attrs:
-        """Attributes with defaults filled in, in declared order; raises ArgumentError for unknown or missing ones."""
-        known = {a.name for a in self.attrs}
+        """Return the attributes with defaults, in declared order; raise ArgumentError for unknown or missing ones."""
+        names = {a.name for a in self.attrs}
         for name in attrs:
-            if name not in known:
-                raise ArgumentError(f"{self.name}: unknown attribute {name!r}", remedy=f"one of {sorted(known)}")
+            if name not in names:
+                raise ArgumentError(
+                    f"{self.name}: unknown attribute {name!r}", remedy=f"use one of {', '.join(sorted(names))}"
+                )
         full: Attrs = {}
         for attr in self.attrs:
             if attr.name in attrs:
@@ -357,7 +363,7 @@ class OpDef:
         return full
 
     def result_types(self, types: Types, attrs: Attrs) -> Types:
-        """Runs the type rule; always a tuple. ``attrs`` must be normalized."""
+        """Run the type rule and return a tuple. ``attrs`` must be normalized."""
         self._check_count(len(types))
         results = self.infer(*types, **attrs)
         return results if isinstance(results, tuple) else (results,)
@@ -368,7 +374,7 @@ class OpDef:
             raise ArgumentError(f"{self.name} takes {low} operands, got {count}")
 
     def evaluate(self, arrays: Sequence[np.ndarray], attrs: Attrs) -> tuple[np.ndarray, ...]:
-        """Runs the numpy reference; always a tuple of arrays. Overflow and NaN are results here, not warnings."""
+        """Run the numpy reference and return a tuple of arrays. Overflow and NaN are results here, not warnings."""
         if self.reference is None:
             raise VerifyError(f"op {self.name} has no reference")
         with np.errstate(all="ignore"):
@@ -380,15 +386,15 @@ class OpDef:
 
 
 REGISTRY: dict[str, OpDef] = {}
-"""Every op by name."""
+"""All ops by name."""
 
 
 def register(op: OpDef) -> OpDef:
-    """Adds an op. A name can be taken once, but a module of a user may define its own ops again."""
-    known = REGISTRY.get(op.name)
-    if known is not None and not (op.module and known.module == op.module):
-        owner = f", the first time in {known.module}" if known.module else ""
-        raise VerifyError(f"op {op.name} is defined twice{owner}", remedy="another name")
+    """Add an op. A name can be used once, but a user's module may define its own ops again."""
+    existing = REGISTRY.get(op.name)
+    if existing is not None and not (op.module and existing.module == op.module):
+        owner = f", the first time in {existing.module}" if existing.module else ""
+        raise VerifyError(f"op {op.name} is defined twice{owner}", remedy="choose another name")
     REGISTRY[op.name] = op
     if op.module:
         own_ops.NAMES.add(op.name)
@@ -397,4 +403,4 @@ def register(op: OpDef) -> OpDef:
 
 INPUT_CLASSES = ("input", "param", "state", "weight")
 """Classes of graph inputs: data of a call; trainable parameters; state that a call may also write back; params and
-states that stay as they are for many calls, so that what depends on them alone is computed once and kept."""
+states that do not change for many calls, so that values that depend on them alone are computed once and stored."""

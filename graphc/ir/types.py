@@ -8,7 +8,7 @@ from math import prod
 from graphc.base.dtypes import DType
 
 Dim = int
-"""One dimension: an int, or a ``Size`` of named dimensions that each call has its own sizes for (base.size)."""
+"""A dimension: an int, or a ``Size`` of named dimensions, whose value may differ in each call (base.size)."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class TensorType:
 
 
 def row_major_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Strides in elements of a dense row-major array."""
+    """Return the strides, in elements, of a dense row-major array."""
     strides, step = [], 1
     for extent in reversed(shape):
         strides.append(step)

@@ -55,7 +55,7 @@ def test_constants_are_read_from_beside_the_text(tmp_path: Path, graphc: Graphc,
         assert graphc("ir", folder / name, "--stage", "llvm").code == console.OK
     (folder / "traced.npz").unlink()
     done = graphc("ir", folder / "traced.gc")
-    assert done.code == console.COMPILE and "no data was given" in done.err
+    assert done.code == console.COMPILE and "no data was passed" in done.err
 
 
 def test_targets_of_other_machines(net: Path, graphc: Graphc):

@@ -73,7 +73,7 @@ def test_the_end_stays_the_end():
         ("[2,-3]", lambda c: c.shape(), "line 1, column 4: expected a dimension, found -"),
         ("[2 3]", lambda c: c.shape(), "line 1, column 4: expected ',', found 3"),
         ("f32(x)", lambda c: c.scalar(), "line 1, column 5: expected a number, found x"),
-        ("i8(200)", lambda c: c.scalar(), "line 1, column 4: 200 is no i8"),
+        ("i8(200)", lambda c: c.scalar(), "line 1, column 4: 200 is not of type i8"),
         ("f32[2](1.0)", lambda c: c.array(), "line 1, column 1: f32[2] has 2 elements, not 1"),
     ],
 )
@@ -86,7 +86,7 @@ def test_refusals(text: str, read: Callable, message: str):
 def test_where_is_the_source_line_and_near_words_are_the_remedy():
     with pytest.raises(ParseError) as error:
         Cursor("  maximun x  ").lookup({"maximum": 1, "maximal": 2, "add": 3}, "an op")
-    assert (error.value.where, error.value.remedy) == ("maximun x", "maximum, maximal")
+    assert (error.value.where, error.value.remedy) == ("maximun x", "write maximum or maximal")
 
 
 def test_a_shape_may_begin_with_a_negative_multiple():

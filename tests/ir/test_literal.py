@@ -86,7 +86,7 @@ def test_every_bit_pattern_reads_back(dtype: DType, raw: bytes):
     ],
 )
 def test_refused_numbers(text: str, dtype: DType):
-    with pytest.raises(ValueError, match=f"^{text} is no {dtype}$"):
+    with pytest.raises(ValueError, match=f"^{text} is not of type {dtype}$"):
         parse_number(text, dtype)
 
 

@@ -80,7 +80,7 @@ def test_attributes_are_completed_in_declared_order():
     assert OP.normalize({"axis": 1}) == {"axis": 1, "keep": False}
     with pytest.raises(ArgumentError, match="test: unknown attribute 'dim'") as error:
         OP.normalize({"dim": 1})
-    assert error.value.remedy == "one of ['axis', 'keep']"
+    assert error.value.remedy == "use one of axis, keep"
     with pytest.raises(ArgumentError, match="test: attribute 'axis' is missing"):
         OP.normalize({})
 

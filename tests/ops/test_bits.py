@@ -21,5 +21,5 @@ def test_compiled_code_sees_the_same_bits():
 
 
 def test_types_of_another_width_are_refused():
-    with pytest.raises(DTypeError, match="the bits of f32 are none of f64"):
+    with pytest.raises(DTypeError, match="cannot read the bits of f32 as f64"):
         graphc.ones(2).view(graphc.float64)

@@ -104,7 +104,7 @@ def test_the_name_of_another_is_refused():
 @pytest.mark.parametrize(
     ("name", "rules", "message"),
     [
-        ("my op", {}, "'my op' is no name"),
+        ("my op", {}, "'my op' is not a valid name"),
         ("my_op", {}, "my_op has no reference"),
         ("my_op", {"reference": np.tanh}, "none of lower, lower_nest, decompose"),
     ],

@@ -1,1 +1,1 @@
-"""The graph: its only writer, text, parser, verifier, interpreters, rewriting."""
+"""The graph IR: data structure, text, parser, verifier, interpreters, rewriting."""

@@ -1,4 +1,4 @@
-"""Building graphs: apply an op to values, with its type rule run and its attributes normalized."""
+"""Graph construction: apply an op to values, run its type rule, and normalize its attributes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def emit(
     location: Location = UNKNOWN,
     name: str | None = None,
 ) -> tuple[Value, ...]:
-    """Appends ``op(*operands, **attrs)`` and returns its results.
+    """Append ``op(*operands, **attrs)`` and return its results.
 
     Raises the type rule's error with ``where`` (the application) and ``origin`` (the user's line) filled in.
     """
@@ -39,10 +39,11 @@ def emit(
 
 
 def describe(op: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any]) -> str:
-    """The ``where`` line of an error for an application without result yet; operands need ``dtype`` and ``shape``."""
+    """Format the ``where`` line of an error for an application without result; operands need ``dtype`` and
+    ``shape``."""
     args = ", ".join(_describe_operand(op, i, v) for i, v in enumerate(operands))
-    shown = ", ".join(f"{k}={v}" for k, v in attrs.items() if not isinstance(v, (np.ndarray, Graph)))
-    return f"{op.name}({args})" + (f" {{{shown}}}" if shown else "")
+    attr_text = ", ".join(f"{k}={v}" for k, v in attrs.items() if not isinstance(v, (np.ndarray, Graph)))
+    return f"{op.name}({args})" + (f" {{{attr_text}}}" if attr_text else "")
 
 
 def _describe_operand(op: OpDef, i: int, value: Any) -> str:
@@ -51,6 +52,6 @@ def _describe_operand(op: OpDef, i: int, value: Any) -> str:
 
 
 def constant(graph: Graph, value: Any, dtype: DType) -> Value:
-    """A constant of the graph; scalars are interned."""
+    """Add a constant to the graph; scalars are interned."""
     array = elements(value, dtype)
     return emit(graph, CONSTANT, (), {"value": array})[0]

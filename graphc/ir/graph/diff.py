@@ -1,4 +1,4 @@
-"""Compares graphs by structure: names, locations and the order of independent nodes do not count."""
+"""Structural comparison of graphs: names, locations and the order of independent nodes do not count."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Names = dict[Value, str]
 
 
 def diff_graphs(a: Graph, b: Graph) -> str:
-    """A unified diff of the texts, empty when the graphs have the same structure.
+    """Return a unified diff of the texts, empty when the graphs have the same structure.
 
-    Values of ``b`` that are computed as in ``a``, or stand in the same place, have the name they have in ``a``; other
-    values of ``b`` have a ``+`` before their name. Names of graphs and locations are left out.
+    Values of ``b`` that are computed as in ``a``, or have the same position, get their name from ``a``; other values of
+    ``b`` have a ``+`` before their name. Names of graphs and locations are left out.
     """
     before, after = _in_text_order(a), _in_text_order(b)
     a_names = {v: f"%{v.name}" for v in _values(a, before)}
@@ -27,7 +27,7 @@ def diff_graphs(a: Graph, b: Graph) -> str:
 
 
 def structure_keys(graph: Graph) -> dict[Value, str]:
-    """For each value a digest of how it is computed from the inputs; equal digests mean equal computations."""
+    """Return a digest per value of its computation from the inputs; equal digests mean equal computations."""
     keys = {v: f"input {i}" for i, v in enumerate(graph.inputs)}
     for node in graph.nodes():
         text = print_node(node, lambda v: keys.get(v, "_"), _canonical_text)
@@ -37,7 +37,8 @@ def structure_keys(graph: Graph) -> dict[Value, str]:
 
 
 def _in_text_order(graph: Graph) -> list[Node]:
-    """Nodes in an order that depends on structure only: what effects need, what outputs need, then the rest."""
+    """Return the nodes in an order that depends on structure only: operands of effects, then of outputs, then the
+    rest."""
     effects = [n for n in graph.nodes() if n.op.has(Trait.EFFECT)]
     roots = [*effects, *(v.node for v in graph.outputs), *graph.nodes()]
     placed: dict[Node, None] = {}
@@ -61,21 +62,21 @@ def _lines(graph: Graph, nodes: list[Node], names: Names) -> list[str]:
         return names[value]
 
     head = "graph(" + print_head(graph, name).replace(",\n    ", ", ").replace("\n", "").split("(", 1)[1]
-    shown = [n for n in nodes if not (n.results and n.results[0].is_scalar_constant)]
-    body = [line for n in shown for line in print_node(n, name, _canonical_text).split("\n")]
+    printed = [n for n in nodes if not (n.results and n.results[0].is_scalar_constant)]
+    body = [line for n in printed for line in print_node(n, name, _canonical_text).split("\n")]
     return [*print_dims(graph), head, *(f"  {line}" for line in body), f"  {print_return(graph, name)}", "}"]
 
 
 def _canonical_text(graph: Graph) -> str:
-    """The text of a sub-graph with numbers for names."""
+    """Format a sub-graph with numbers for names."""
     nodes = _in_text_order(graph)
     return "\n".join(_lines(graph, nodes, {v: f"%{i}" for i, v in enumerate(_values(graph, nodes))}))
 
 
 def _pair(a: Graph, b: Graph, before: list[Node], after: list[Node], a_names: Names) -> Names:
-    """Names for the values of ``b``."""
+    """Return names for the values of ``b``."""
     paired: dict[Value, Value] = dict(zip(b.inputs, a.inputs, strict=False))
-    taken = set(paired.values())
+    matched = set(paired.values())
     a_keys, b_keys = structure_keys(a), structure_keys(b)
     equal: dict[str, list[Value]] = defaultdict(list)
     for value in reversed(_values(a, before)):
@@ -83,20 +84,20 @@ def _pair(a: Graph, b: Graph, before: list[Node], after: list[Node], a_names: Na
     for value in _values(b, after):
         if value not in paired and equal[b_keys[value]]:
             paired[value] = equal[b_keys[value]].pop()
-            taken.add(paired[value])
-    _pair_places(list(zip(a.outputs, b.outputs, strict=False)), paired, taken)
+            matched.add(paired[value])
+    _pair_positions(list(zip(a.outputs, b.outputs, strict=False)), paired, matched)
     used = set(a_names.values())
     return {v: a_names[paired[v]] if v in paired else _own(v, used) for v in _values(b, after)}
 
 
-def _pair_places(stack: list[tuple[Value, Value]], paired: dict[Value, Value], taken: set[Value]) -> None:
-    """Pairs values that are results of the same op in the same place, from the outputs up."""
+def _pair_positions(stack: list[tuple[Value, Value]], paired: dict[Value, Value], matched: set[Value]) -> None:
+    """Pair results of the same op in the same position, from the outputs up."""
     while stack:
         old, new = stack.pop()
-        if new in paired or old in taken or old.node.op is not new.node.op or old.index != new.index:
+        if new in paired or old in matched or old.node.op is not new.node.op or old.index != new.index:
             continue
         paired[new] = old
-        taken.add(old)
+        matched.add(old)
         stack.extend(zip(old.node.operands, new.node.operands, strict=False))
 
 

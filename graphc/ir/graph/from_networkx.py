@@ -1,4 +1,4 @@
-"""The way back from plain networkx: nodes and edges that somebody edited, as a graph that is verified."""
+"""Conversion from plain networkx: build and verify a graph from edited nodes and edges."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
 
 
 def from_networkx(source: nx.MultiDiGraph) -> Graph:
-    """See ``Graph.from_networkx``."""
+    """Implement ``Graph.from_networkx``."""
     graph = _Reader(source).read()
     verify_graph(graph)
     return graph
 
 
 class _Reader:
-    """Emits one node of ``source`` after the other, each after those that it reads."""
+    """Converter that emits the nodes of ``source``, each after its operands."""
 
     def __init__(self, source: Any):
         if not (hasattr(source, "is_multigraph") and source.is_multigraph() and source.is_directed()):
             raise VerifyError(
-                f"{type(source).__name__} is no nx.MultiDiGraph, which has an edge for each operand",
-                remedy="graph.to_networkx(), edited",
+                f"{type(source).__name__} is not an nx.MultiDiGraph, which has an edge for each operand",
+                remedy="edit the result of graph.to_networkx()",
             )
         self.source = source
         self.graph = Graph(source.graph.get("name") or "main")
@@ -44,7 +44,7 @@ class _Reader:
         if len(ends) != 1:
             raise VerifyError(
                 f"{len(ends)} nodes have the op {RETURN!r}, whose operands are the outputs; there must be one",
-                remedy=f"add_node({RETURN!r}, op={RETURN!r}), and an edge to it with key=i for output i",
+                remedy=f"call add_node({RETURN!r}, op={RETURN!r}), and add an edge to it with key=i for output i",
             )
         if self.source.out_degree(ends[0]):
             raise VerifyError(f"node {ends[0]!r} returns, so nothing reads it", remedy="remove the edges from it")
@@ -59,31 +59,34 @@ class _Reader:
         return self.graph
 
     def operation(self, key: Hashable) -> OpDef | None:
-        """The op of a node; None for the one that returns."""
+        """Return the op of a node, or None for the return node."""
         if isinstance(key, Node):
             raise VerifyError(
-                "the nodes are those of another graph, which networkx() shows", remedy="graph.to_networkx(), edited"
+                "the nodes belong to another graph, as networkx() shows it",
+                remedy="edit the result of graph.to_networkx()",
             )
         name = self.source.nodes[key].get("op")
         if name == RETURN:
             return None
-        found = INPUT if name == INPUT.name else REGISTRY.get(name)
-        if found is None:
+        op = INPUT if name == INPUT.name else REGISTRY.get(name)
+        if op is None:
             near = get_close_matches(str(name), REGISTRY, 3)
             what = "has no op" if name is None else f"has the op {name!r}, which is not registered"
-            raise VerifyError(f"node {key!r} {what}", remedy=", ".join(near) if near else f"add_node({key!r}, op=...)")
-        return found
+            raise VerifyError(
+                f"node {key!r} {what}", remedy=f"use {' or '.join(near)}" if near else f"call add_node({key!r}, op=...)"
+            )
+        return op
 
     def argument(self, key: Hashable) -> None:
         data = self.source.nodes[key]
         if not isinstance(data.get("type"), TensorType):
-            raise VerifyError(f"input {key!r} has no type", remedy="type=TensorType(dtype, shape)")
+            raise VerifyError(f"input {key!r} has no type", remedy="pass type=TensorType(dtype, shape)")
         value = self.graph.add_input(data["type"], _UNNAMED, **data.get("attrs", {}))
         self.define(key, (value,))
 
     def place(self, key: Hashable, operations: dict[Hashable, OpDef | None]) -> None:
-        """Emits a node, after those that it reads and that stand behind it."""
-        stack, opened = [key], set[Hashable]()
+        """Emit a node, after its operands."""
+        stack, open_nodes = [key], set[Hashable]()
         while stack:
             present = stack[-1]
             waiting = [k for k in self.source.pred[present] if k not in self.values]
@@ -92,25 +95,25 @@ class _Reader:
                 stack.pop()
             elif not waiting:
                 self.emit(stack.pop(), op)
-            elif not opened.isdisjoint(waiting) or present in waiting:
+            elif not open_nodes.isdisjoint(waiting) or present in waiting:
                 raise VerifyError(f"node {present!r} depends on itself")
             else:
-                opened.add(present)
+                open_nodes.add(present)
                 stack.extend(reversed(waiting))
 
     def emit(self, key: Hashable, op: OpDef) -> None:
         data, operands = self.source.nodes[key], self.operands(key)
         location = data.get("location") or UNKNOWN
         try:
-            found = emit(self.graph, op, operands, data.get("attrs") or {}, location, _UNNAMED)
+            results = emit(self.graph, op, operands, data.get("attrs") or {}, location, _UNNAMED)
         except GraphcError as error:
             raise VerifyError(
                 f"node {key!r}: {error.what}", where=error.where, origin=error.origin, remedy=error.remedy
             ) from error
-        if op is CONSTANT and found[0].is_scalar_constant:
-            self.values[key] = found
+        if op is CONSTANT and results[0].is_scalar_constant:
+            self.values[key] = results
             return
-        self.define(key, found)
+        self.define(key, results)
 
     def define(self, key: Hashable, values: tuple[Value, ...]) -> None:
         names = self.source.nodes[key].get("names") or []
@@ -121,24 +124,24 @@ class _Reader:
         self.values[key] = values
 
     def operands(self, key: Hashable) -> list[Value]:
-        """What a node reads, in the order of the keys of its edges."""
-        found: dict[int, Value] = {}
+        """Return the operands of a node, in the order of the keys of its edges."""
+        by_number: dict[int, Value] = {}
         for before, _, number, data in self.source.in_edges(key, keys=True, data=True):
             values, result = self.values.get(before, ()), data.get("result", 0)
-            if number in found:
+            if number in by_number:
                 raise VerifyError(f"node {key!r} has operand {number} twice", remedy="remove one of the edges")
             if not (isinstance(result, int) and 0 <= result < len(values)):
                 raise VerifyError(f"node {key!r} reads result {result} of {before!r}, which has {len(values)}")
-            found[number] = values[result]
-        missing = [i for i in range(len(found)) if i not in found]
+            by_number[number] = values[result]
+        missing = [i for i in range(len(by_number)) if i not in by_number]
         if missing:
-            given = ", ".join(map(str, found))
+            keys = ", ".join(map(str, by_number))
             raise VerifyError(
-                f"node {key!r} lacks operand {missing[0]}; its edges have the keys {given}",
-                remedy="add_edge(value, node, key=number of the operand, result=0)",
+                f"node {key!r} lacks operand {missing[0]}; its edges have the keys {keys}",
+                remedy="call add_edge(value, node, key=number of the operand, result=0)",
             )
-        return [found[i] for i in range(len(found))]
+        return [by_number[i] for i in range(len(by_number))]
 
 
 _UNNAMED = "?"
-"""Name that values have between their making and their naming."""
+"""Temporary name of values before they are named."""

@@ -1,4 +1,4 @@
-"""The graph: nodes and values over one networkx multigraph, of which this file is the only writer."""
+"""The graph: nodes and values over one networkx multigraph, which only this file modifies."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
 INPUT = OpDef(
     name="input",
-    doc="An argument of the graph; exists in the header of the text only.",
+    doc="An argument of the graph; it appears in the header of the text only.",
     operands=(),
     attrs=(
         Attr("cls", "str", "one of input, param, state, weight"),
         Attr("path", "str", "qualified name, e.g. fc1.weight; empty for plain inputs", "", False),
-        Attr("equals", "int", "the size that its only element is, where each call gives that", None, False),
+        Attr("equals", "int", "the size that its only element equals in each call, if any", None, False),
     ),
     infer=lambda **attrs: (),
 )
@@ -60,7 +60,7 @@ CONSTANT = register(
 
 
 class Value:
-    """One result of a node. Identity is equality."""
+    """A result of a node. Values are compared by identity."""
 
     __slots__ = ("index", "name", "node", "type")
 
@@ -77,12 +77,12 @@ class Value:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape."""
+        """Size of each dimension."""
         return self.type.shape
 
     @property
     def is_scalar_constant(self) -> bool:
-        """True for an interned scalar constant."""
+        """Whether this is an interned scalar constant."""
         return self.node.op is CONSTANT and not self.type.shape
 
     def __repr__(self) -> str:
@@ -90,7 +90,7 @@ class Value:
 
 
 class Node:
-    """One application of an op. ``operands`` is the truth; the edges of the networkx graph mirror it."""
+    """An application of an op. ``operands`` is authoritative; the edges of the networkx graph mirror it."""
 
     __slots__ = ("attrs", "id", "location", "op", "operands", "results")
 
@@ -114,16 +114,18 @@ class Node:
 
 
 class Graph:
-    """A static graph with typed inputs and outputs; nodes in creation order, which any rewrite keeps deterministic."""
+    """A static graph with typed inputs and outputs. Nodes keep their creation order, so that rewrites are
+    deterministic."""
 
     def __init__(self, name: str = "main"):
         self.name = name
         self.inputs: list[Value] = []
         self.bound: Mapping[str, Any] = {}
-        """Tensors outside for which params and states stand, by path, where the graph is the trace of a module; not
-        part of what the graph means, so neither text nor equality know of it."""
+        """Outside tensors behind params and states, by path, if the graph is the trace of a module. Text and equality
+        ignore them."""
         self.assumptions: Sequence[Assumption] = ()
-        """What the trace has assumed of sizes: the graph is right where it holds. No part of the text either."""
+        """Assumptions of the trace about sizes; the graph is valid only for sizes that satisfy them. Not in the
+        text."""
         self._outputs: list[Value] = []
         self._output_counts: Counter[Value] = Counter()
         nx = _networkx()
@@ -139,10 +141,10 @@ class Graph:
     def add_input(
         self, type: TensorType, name: str, cls: str = "input", path: str = "", equals: int | None = None
     ) -> Value:
-        """Appends an argument of class ``cls``, one of INPUT_CLASSES. ``equals`` is the size that its only element is,
-        a whole number that each call gives."""
+        """Append an argument of class ``cls``, one of INPUT_CLASSES. ``equals`` is a size that its only element equals,
+        a whole number from each call."""
         if cls not in INPUT_CLASSES:
-            raise VerifyError(f"input class {cls!r} is none of {', '.join(INPUT_CLASSES)}")
+            raise VerifyError(f"input class {cls!r} is not one of {', '.join(INPUT_CLASSES)}")
         attrs = {"cls": cls, "path": path} | ({} if equals is None else {"equals": equals})
         node = self._new_node(INPUT, (), attrs, UNKNOWN)
         self._set_results(node, (type,), name)
@@ -158,7 +160,7 @@ class Graph:
         location: Location = UNKNOWN,
         name: str | None = None,
     ) -> Node:
-        """Appends a node. ``attrs`` are normalized and ``types`` inferred by the caller (see ir.graph.build)."""
+        """Append a node. The caller normalizes ``attrs`` and infers ``types`` (see ir.graph.build)."""
         node = self._new_node(op, tuple(operands), attrs, location)
         self._set_results(node, types, name or op.name)
         for key, operand in enumerate(node.operands):
@@ -166,15 +168,17 @@ class Graph:
         return node
 
     def scalar(self, value: bool | int | float | np.generic | np.ndarray, dtype: DType) -> Value:
-        """The interned scalar constant of that value and type."""
+        """Return the interned scalar constant of that value and type."""
         array = elements(value, dtype)
         key = (dtype.name, array.tobytes())
-        found = self._scalars.get(key)
-        if found is None:
+        constant = self._scalars.get(key)
+        if constant is None:
             attrs = CONSTANT.normalize({"value": array})
-            found = self.add_node(CONSTANT, (), attrs, (TensorType(dtype),), name=print_scalar(array, dtype)).results[0]
-            self._scalars[key] = found
-        return found
+            constant = self.add_node(
+                CONSTANT, (), attrs, (TensorType(dtype),), name=print_scalar(array, dtype)
+            ).results[0]
+            self._scalars[key] = constant
+        return constant
 
     def _new_node(self, op: OpDef, operands: tuple[Value, ...], attrs: Attrs, location: Location) -> Node:
         node = Node(self._next_id, op, operands, attrs, location)
@@ -189,7 +193,7 @@ class Graph:
         )
 
     def unique_name(self, hint: str) -> str:
-        """``hint`` if it is free, else ``hint.N``; the name is taken from then on."""
+        """Return ``hint`` if it is free, else ``hint.N``, and reserve the name."""
         name = hint
         while name in self._names:
             self._names[hint] += 1
@@ -198,7 +202,7 @@ class Graph:
         return name
 
     def rename(self, value: Value, hint: str) -> None:
-        """Gives a value another name (made unique); the old one is free again."""
+        """Give a value another name (made unique), and free the old one."""
         self._names.pop(value.name, None)
         value.name = self.unique_name(hint)
 
@@ -214,23 +218,23 @@ class Graph:
 
     @property
     def next_id(self) -> int:
-        """The id of the node that is made next: ids are in the order in which nodes are made."""
+        """Id of the next new node; ids are in creation order."""
         return self._next_id
 
     @property
     def outputs(self) -> tuple[Value, ...]:
-        """Values that the graph returns."""
+        """Returned values."""
         return tuple(self._outputs)
 
     def set_outputs(self, values: Iterable[Value]) -> None:
-        """Replaces the returned values."""
+        """Replace the returned values."""
         self._outputs = list(values)
         self._output_counts = Counter(self._outputs)
 
     def nodes(self) -> list[Node]:
-        """All nodes but inputs in topological order. The list must not be changed.
+        """Return all nodes except inputs in topological order. Do not modify the list.
 
-        Nodes stand in creation order, except that a node created later than its user stands right before that user:
+        Nodes are in creation order, except that a node created later than its user comes right before that user:
         rewrites neither reorder effects nor move the rest of the program.
         """
         if self._order is None:
@@ -255,20 +259,20 @@ class Graph:
         return list(placed)
 
     def uses(self, value: Value) -> list[tuple[Node, int]]:
-        """(node, operand index) of every use, in creation order; being an output is not listed here."""
+        """Return (node, operand index) of every use, in creation order; outputs are not included."""
         return sorted(self._using(value), key=lambda use: (use[0].id, use[1]))
 
     def is_used(self, value: Value) -> bool:
-        """True when a node or an output of the graph uses the value."""
+        """Check whether a node or an output of the graph uses the value."""
         return value in self._output_counts or next(self._using(value), None) is not None
 
     def is_used_once(self, value: Value) -> bool:
-        """True when there is exactly one use of the value, being an output included."""
+        """Check whether there is exactly one use of the value, outputs included."""
         outputs = self._output_counts[value]
         return outputs + sum(1 for _ in islice(self._using(value), 2)) == 1
 
     def _using(self, value: Value) -> Iterator[tuple[Node, int]]:
-        """(node, operand index) of every use, in no order."""
+        """Yield (node, operand index) of every use, in no particular order."""
         for consumer, edges in self._nx.adj[value.node].items():
             for key, edge in edges.items():
                 if edge["result"] == value.index:
@@ -276,48 +280,49 @@ class Graph:
 
     @property
     def dims(self) -> dict[str, Dimension]:
-        """The named dimensions on which types and attributes depend, those of sub-graphs too, in order of name.
+        """Named dimensions in types and attributes, sub-graphs included, in order of name.
 
         Raises ArgumentError where two of them have one name.
         """
-        found = dimensions(sizes_of(self))
-        return {name: found[name] for name in sorted(found)}
+        by_name = dimensions(sizes_of(self))
+        return {name: by_name[name] for name in sorted(by_name)}
 
     def networkx(self) -> nx.MultiDiGraph:
-        """A read-only view for networkx algorithms; edge key: operand index, edge data ``result``: result index."""
+        """Return a read-only view for networkx algorithms; edge key: operand index, edge data ``result``: result
+        index."""
         return self._nx.copy(as_view=True)
 
     def to_networkx(self) -> nx.MultiDiGraph:
-        """A copy in plain networkx, to be edited; ``from_networkx`` makes a graph of it again.
+        """Return an editable copy in plain networkx, which ``from_networkx`` converts back.
 
-        A node is called as its first value (``op#id`` where it has none). Its data: ``op``, the op's name; ``attrs``;
-        ``names`` of its values; ``location``; for arguments (op ``input``, in their order) also ``type``. An edge leads
-        from a value's node to one that reads it: key, the number of the operand; ``result``, that of the value. The
-        outputs are operands of the only node of op ``return``. The graph's data: ``name``, and ``bound``.
+        A node has the name of its first value (``op#id`` if it has none). Its data: ``op``, the op's name; ``attrs``;
+        ``names`` of its values; ``location``; for arguments (op ``input``, in their order) also ``type``. An edge goes
+        from a value's node to a reader: its key is the operand index, its data ``result`` the result index. The outputs
+        are operands of the only node of op ``return``. The graph's data: ``name``, and ``bound``.
         """
-        found = _networkx().MultiDiGraph(name=self.name, bound=self.bound)
+        copied = _networkx().MultiDiGraph(name=self.name, bound=self.bound)
         keys: dict[Node, str] = {}
         for node in (*(v.node for v in self.inputs), *self.nodes()):
             names = [v.name for v in node.results]
             key = keys[node] = names[0] if names else f"{node.op.name}#{node.id}"
             data = {"op": node.op.name, "attrs": dict(node.attrs), "names": names, "location": node.location}
-            found.add_node(key, **data, **({"type": node.results[0].type} if node.op is INPUT else {}))
+            copied.add_node(key, **data, **({"type": node.results[0].type} if node.op is INPUT else {}))
             for i, v in enumerate(node.operands):
-                found.add_edge(keys[v.node], key, key=i, result=v.index)
+                copied.add_edge(keys[v.node], key, key=i, result=v.index)
         end = RETURN
-        while end in found:
+        while end in copied:
             end += "_"
-        found.add_node(end, op=RETURN, attrs={})
+        copied.add_node(end, op=RETURN, attrs={})
         for i, v in enumerate(self.outputs):
-            found.add_edge(keys[v.node], end, key=i, result=v.index)
-        return found
+            copied.add_edge(keys[v.node], end, key=i, result=v.index)
+        return copied
 
     @staticmethod
     def from_networkx(source: nx.MultiDiGraph) -> Graph:
-        """The verified graph of what ``to_networkx`` gave and was edited since. A new node needs ``op`` and an edge per
-        operand; ``attrs`` that have defaults, names and location may be absent. Types follow from the rules of the ops.
+        """Build and verify a graph from an edited result of ``to_networkx``. A new node needs ``op`` and an edge per
+        operand; ``attrs`` with defaults, names and location are optional. Types follow from the rules of the ops.
 
-        Nodes stand in the order of ``source`` where the edges allow it. Raises VerifyError, naming the node.
+        Nodes keep the order of ``source`` where the edges allow it. Raises VerifyError, naming the node.
         """
         return _from_networkx(source)
 
@@ -330,14 +335,14 @@ class Graph:
     # ---- changing
 
     def set_operand(self, node: Node, key: int, value: Value) -> None:
-        """Replaces one operand."""
+        """Replace one operand."""
         old = node.operands[key]
         self._nx.remove_edge(old.node, node, key=key)
         node.operands = (*node.operands[:key], value, *node.operands[key + 1 :])
         self._connect(node, key, value)
 
     def replace_uses(self, old: Value, new: Value) -> int:
-        """Makes every use of ``old`` (outputs too) a use of ``new``; returns how many there were."""
+        """Replace every use of ``old`` (outputs included) by ``new``; return the number of uses."""
         if old is new:
             return 0
         uses = self.uses(old)
@@ -349,7 +354,7 @@ class Graph:
         return len(uses) + count
 
     def erase(self, node: Node) -> None:
-        """Removes a node whose results have no use; raises VerifyError otherwise."""
+        """Remove a node whose results have no use; raise VerifyError otherwise."""
         if any(self.is_used(r) for r in node.results):
             raise VerifyError(f"{node.op.name} (%{node.results[0].name}) is still used")
         if node.op is INPUT:
@@ -383,53 +388,53 @@ def _preformatted(graph: Graph) -> str:
 
 
 RETURN = "return"
-"""The op of the node in networkx whose operands are the outputs."""
+"""Op name of the networkx node whose operands are the outputs."""
 
 _from_networkx = deferred("graphc.ir.graph.from_networkx:from_networkx")
 _SAMPLE = 64
-"""How many elements of an array are compared before all of them."""
+"""Number of elements of an array to compare before comparing all."""
 
 _html_printers: list[Callable[[Graph], str]] = [_preformatted]
 
 
 def set_html_printer(printer: Callable[[Graph], str]) -> None:
-    """Makes notebooks show graphs as ``printer`` does; floors above know how to draw."""
+    """Make notebooks display graphs with ``printer``; higher layers install their renderer here."""
     _html_printers[1:] = [printer]
 
 
 def _networkx() -> Any:
-    """networkx, loaded with the first graph: eager programs never need it, and it takes long to import."""
+    """Import networkx with the first graph: eager programs never need it, and the import is slow."""
     return import_module("networkx")
 
 
 def input_class(value: Value) -> str:
-    """One of INPUT_CLASSES for an argument of the graph, else an empty string."""
+    """Return one of INPUT_CLASSES for an argument of the graph, else an empty string."""
     return value.node.attrs["cls"] if value.node.op is INPUT else ""
 
 
 def input_path(value: Value) -> str:
-    """Qualified name of a param, state or weight argument, else an empty string."""
+    """Return the qualified name of a param, state or weight argument, else an empty string."""
     return value.node.attrs["path"] if value.node.op is INPUT else ""
 
 
 def input_equals(value: Value) -> Any:
-    """The size that the only element of an argument is, None for one of which the graph does not say that."""
+    """Return the size equal to the only element of an argument, or None."""
     return value.node.attrs.get("equals") if value.node.op is INPUT else None
 
 
 def input_role(value: Value) -> tuple[str, str, Any]:
-    """Class, path and what it equals of an argument, as ``add_input`` takes them."""
+    """Return class, path and ``equals`` of an argument, as ``add_input`` takes them."""
     return input_class(value), input_path(value), input_equals(value)
 
 
 def input_pattern(value: Value) -> tuple[Any, ...]:
-    """The shape of an argument, as ShapePatterns takes it."""
+    """Return the shape of an argument, as ShapePatterns takes it."""
     equals = input_equals(value)
     return value.type.shape if equals is None else Number((equals,))
 
 
 def sizes_of(graph: Graph) -> Iterator[int]:
-    """The sizes known at run time that stand in types and attributes of a graph and of its sub-graphs."""
+    """Yield the run-time sizes in types and attributes of a graph and of its sub-graphs."""
     for value in graph.inputs:
         yield from filter(is_size, input_pattern(value))
     for node in graph.nodes():
@@ -437,7 +442,7 @@ def sizes_of(graph: Graph) -> Iterator[int]:
 
 
 def _node_sizes(node: Node) -> Iterator[int]:
-    """The sizes known at run time that stand in the types of the results and the attributes of a node."""
+    """Yield the run-time sizes in result types and attributes of a node."""
     for value in node.results:
         yield from filter(is_size, value.type.shape)
     for value in node.attrs.values():
@@ -450,7 +455,7 @@ def _node_sizes(node: Node) -> Iterator[int]:
 
 
 def has_sizes(node: Node) -> bool:
-    """Whether sizes known at run time stand in the types of the results or the attributes of a node."""
+    """Check whether result types or attributes of a node contain sizes known only at run time."""
     return next(_node_sizes(node), None) is not None
 
 
@@ -463,20 +468,20 @@ def _sizes_in(value: tuple[Any, ...]) -> Iterator[int]:
 
 
 def attr_key(attrs: Mapping[str, Any]) -> tuple[Hashable, ...]:
-    """Equal exactly when the attributes are: arrays by their bits, sub-graphs by their text."""
-    parts: list[Hashable] = []
+    """Return a key of the attributes, equal exactly for equal ones: arrays by their bits, sub-graphs by their text."""
+    key: list[Hashable] = []
     for name, value in attrs.items():
         if isinstance(value, np.ndarray):
-            parts.append((name, _Contents(value)))
+            key.append((name, _Contents(value)))
         elif isinstance(value, Graph):
-            parts.append((name, str(value), *value._data()))
+            key.append((name, str(value), *value._data()))
         else:
-            parts.append((name, type(value).__name__, repr(value)))
-    return tuple(parts)
+            key.append((name, type(value).__name__, repr(value)))
+    return tuple(key)
 
 
 class _Contents:
-    """An array as a key. All of it is looked at only where a few of its elements and its type are the same."""
+    """An array as a key. It is compared in full only if its type and a sample of its elements are equal."""
 
     __slots__ = ("array", "sample")
 

@@ -1,4 +1,5 @@
-"""Graph interpreters: the base loop, the numpy evaluator (the meaning of a graph), re-emission, binding of sizes."""
+"""Graph interpreters: the base loop, the numpy evaluator (the meaning of a graph), rewriting copies, binding of
+sizes."""
 
 from __future__ import annotations
 
@@ -22,12 +23,12 @@ from graphc.ir.types import TensorType
 
 
 class Interpreter:
-    """Runs a graph node by node over whatever ``apply`` computes with; analyses and passes derive from it."""
+    """Node-by-node interpreter over any domain of ``apply``; base class of analyses and passes."""
 
     def run(self, graph: Graph, arguments: Sequence[Any]) -> tuple[Any, ...]:
-        """Binds ``arguments`` to the inputs, applies every node in order, returns the outputs.
+        """Bind ``arguments`` to the inputs, apply every node in order, return the outputs.
 
-        An error raised by ``apply`` gets the node's text and the user's line.
+        Errors raised by ``apply`` get the user's line.
         """
         if len(arguments) != len(graph.inputs):
             raise ArgumentError(f"@{graph.name} takes {len(graph.inputs)} arguments, got {len(arguments)}")
@@ -43,12 +44,13 @@ class Interpreter:
         return tuple(self.values[v] for v in graph.outputs)
 
     def apply(self, node: Node, operands: list[Any]) -> Sequence[Any]:
-        """Results of one node; one entry per result."""
+        """Return the results of one node, one entry per result."""
         raise NotImplementedError
 
 
 def solved_sizes(graph: Graph, arguments: Sequence[Any]) -> dict[Dimension, int]:
-    """The sizes of the named dimensions of a graph in a call with numpy arrays; raises ArgumentError and ShapeError."""
+    """Return the sizes of the named dimensions of a graph in a call with numpy arrays; raise ArgumentError or
+    ShapeError."""
     shapes = [input_pattern(v) for v in graph.inputs]
     if len(arguments) != len(shapes) or not any(is_size(n) or type(s) is Number for s in shapes for n in s):
         return {}
@@ -57,10 +59,11 @@ def solved_sizes(graph: Graph, arguments: Sequence[Any]) -> dict[Dimension, int]
 
 
 class Evaluator(Interpreter):
-    """The meaning of a graph: every op by its numpy reference, on a private copy of the state inputs.
+    """Reference interpreter, which defines the meaning of a graph: it runs every op by its numpy reference, on a
+    private copy of the state inputs.
 
-    Named dimensions have the sizes that the arguments have. After ``run``, ``state`` maps the path of each written
-    state or param input to its new array.
+    Named dimensions take their sizes from the arguments. After ``run``, ``state`` maps the path of each written state
+    or param input to its new array.
     """
 
     def __init__(self) -> None:
@@ -68,12 +71,13 @@ class Evaluator(Interpreter):
         self.sizes: dict[Dimension, int] = {}
 
     def run(self, graph: Graph, arguments: Sequence[Any]) -> tuple[Any, ...]:
-        """The outputs for numpy arrays; raises ShapeError where their shapes fit no sizes of the named dimensions."""
+        """Return the outputs for numpy arrays; raise ShapeError if no sizes of the named dimensions match their
+        shapes."""
         self.sizes = solved_sizes(graph, arguments)
         return super().run(graph, arguments)
 
     def apply(self, node: Node, operands: list[Any]) -> Sequence[Any]:
-        """Evaluates one node; checks that the reference gave the declared types."""
+        """Evaluate one node, and check the types of the reference's results."""
         results = node.op.evaluate(operands, bound_attrs(node, self.sizes) if self.sizes else node.attrs)
         for value, array in zip(node.results, results, strict=True):
             shape = bound_sizes(value.shape, self.sizes) if self.sizes else value.shape
@@ -85,21 +89,21 @@ class Evaluator(Interpreter):
 
 
 def evaluate(graph: Graph, arguments: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
-    """Outputs of the graph for numpy arguments, computed by the numpy references."""
+    """Return the outputs of the graph for numpy arguments, computed by the numpy references."""
     return Evaluator().run(graph, [np.asarray(a) for a in arguments])
 
 
 class Reemitter(Interpreter):
-    """Copies a graph node by node into a new one; a global transformation overrides ``apply``.
+    """Rewriter that copies a graph node by node into a new one; transformations override ``apply``.
 
-    Locations and names survive; values of the old graph map to values of the new one in ``values``.
+    Locations and names survive; ``values`` maps values of the old graph to values of the new one.
     """
 
     def __init__(self, name: str | None = None):
         self.name = name
 
     def transform(self, graph: Graph) -> Graph:
-        """The transformed copy."""
+        """Return the transformed copy."""
         self.target = Graph(self.name or graph.name)
         self.target.bound = graph.bound
         arguments = [self.copy_input(v) for v in graph.inputs]
@@ -107,15 +111,15 @@ class Reemitter(Interpreter):
         return self.target
 
     def copy_input(self, value: Value) -> Value:
-        """Adds the same argument to the new graph."""
+        """Add the same argument to the new graph."""
         return self.target.add_input(value.type, value.name, *input_role(value))
 
     def apply(self, node: Node, operands: list[Any]) -> Sequence[Any]:
-        """Re-emits one node; overridden by transformations."""
+        """Copy one node; transformations override this."""
         return self.copy_node(node, operands)
 
     def copy_node(self, node: Node, operands: list[Any], attrs: Attrs | None = None) -> tuple[Value, ...]:
-        """The same op on new operands, with other attributes where they are given."""
+        """Emit the same op on new operands, optionally with other attributes."""
         if node.op is CONSTANT:
             return emit(self.target, CONSTANT, (), node.attrs, node.location, node.results[0].name)
         name = node.results[0].name if len(node.results) == 1 else node.results[0].name.removesuffix(".0")
@@ -123,65 +127,64 @@ class Reemitter(Interpreter):
 
 
 class _Binder(Reemitter):
-    """Copies a graph with other sizes for its dimensions."""
+    """Rewriter that replaces sizes of dimensions."""
 
     def __init__(self, sizes: Mapping[Dimension, Any]):
         super().__init__()
         self.sizes = sizes
 
     def copy_input(self, value: Value) -> Value:
-        """An argument of the new shape."""
+        """Add an argument of the new shape."""
         type = TensorType(value.dtype, bound_sizes(value.shape, self.sizes))
         cls, path, equals = input_role(value)
         return self.target.add_input(type, value.name, cls, path, bound_sizes(equals, self.sizes))
 
     def apply(self, node: Node, operands: list[Any]) -> Sequence[Any]:
-        """The node with new attributes, its type inferred again."""
+        """Copy the node with new attributes, and infer its type again."""
         return self.copy_node(node, operands, bound_attrs(node, self.sizes))
 
 
 def bind(graph: Graph, sizes: Mapping[str, int]) -> Graph:
-    """The graph in which dimensions have these sizes: by name, numbers or other sizes. Those not named stay.
+    """Return the graph with new sizes for its dimensions: by name, numbers or other sizes. Other dimensions stay.
 
-    With numbers for all of them it is the graph that these sizes would have been traced to. Raises ArgumentError for a
-    name that the graph does not have and for a number outside of its range, and what the type rules raise where shapes
-    do not fit.
+    With numbers for all of them, it equals the trace for these sizes. Raises ArgumentError for an unknown name and for
+    a number outside of its range, and the errors of the type rules where shapes do not fit.
     """
     return _Binder(chosen_sizes(graph.dims, sizes)).transform(graph)
 
 
 def settle(graph: Graph) -> Graph:
-    """The graph for the sizes for which its assumptions hold: dimensions have narrower ranges, or are numbers,
-    multiples or other dimensions, so that type rules need not ask; the graph itself where no assumption says so."""
-    found = limits(graph.assumptions, graph.dims)
-    if not found:
+    """Specialize the graph to its assumptions: dimensions get narrower ranges, or become numbers, multiples or other
+    dimensions, so that type rules are decidable. Return the graph itself if no assumption restricts a dimension."""
+    sizes = limits(graph.assumptions, graph.dims)
+    if not sizes:
         return graph
-    with assumed(graph, found):
-        settled = bind(graph, found)
+    with assumed(graph, sizes):
+        settled = bind(graph, sizes)
     settled.assumptions = graph.assumptions
     return settled
 
 
 @contextmanager
 def assumed(graph: Graph, sizes: Mapping[str, Any] = MappingProxyType({})) -> Iterator[None]:
-    """Inside, what a graph assumes holds, also where sizes stand for some of its dimensions: type rules that are run
-    again ask what they asked when it was traced."""
-    known = dimensions(n for x in graph.assumptions for n in (x.a, x.b))
+    """Assume what the graph assumes inside the ``with`` block, also with ``sizes`` in place of some dimensions: type
+    rules then repeat the comparisons of the trace."""
+    assumed_dims = dimensions(n for x in graph.assumptions for n in (x.a, x.b))
     dims = {name: size_of(d) for name, d in graph.dims.items()}
-    chosen = {name: sizes.get(name, dims.get(name, size_of(d))) for name, d in known.items()}
-    with holding(graph.assumptions, {d: chosen[name] for name, d in known.items()}):
+    chosen = {name: sizes.get(name, dims.get(name, size_of(d))) for name, d in assumed_dims.items()}
+    with holding(graph.assumptions, {d: chosen[name] for name, d in assumed_dims.items()}):
         yield
 
 
 def bound_sizes(value: Any, sizes: Mapping[Dimension, Any]) -> Any:
-    """A size, or a tuple of such or of tuples of them, for sizes of the dimensions."""
+    """Substitute sizes of dimensions in a size, or in nested tuples of sizes."""
     if type(value) is tuple:
         return tuple([bound_sizes(entry, sizes) for entry in value])
     return at(value, sizes) if is_size(value) else value
 
 
 def bound_attrs(node: Node, sizes: Mapping[Dimension, Any]) -> Attrs:
-    """The attributes of a node for sizes of the dimensions, sub-graphs too."""
+    """Substitute sizes of dimensions in the attributes of a node, sub-graphs included."""
     return {
         name: _Binder(sizes).transform(value) if isinstance(value, Graph) else bound_sizes(value, sizes)
         for name, value in node.attrs.items()
@@ -189,17 +192,17 @@ def bound_attrs(node: Node, sizes: Mapping[Dimension, Any]) -> Attrs:
 
 
 def copy(graph: Graph) -> Graph:
-    """An equal graph that shares nothing but constant arrays."""
+    """Return an equal graph that shares nothing but constant arrays."""
     return Reemitter().transform(graph)
 
 
 def live_nodes(graph: Graph, roots: Iterable[Value]) -> set[Node]:
-    """Nodes from which ``roots`` can be reached, the roots' own nodes too."""
-    found: set[Node] = set()
+    """Return the nodes from which ``roots`` can be reached, the roots' own nodes included."""
+    live: set[Node] = set()
     stack = [v.node for v in roots]
     while stack:
         node = stack.pop()
-        if node not in found:
-            found.add(node)
+        if node not in live:
+            live.add(node)
             stack.extend(v.node for v in node.operands)
-    return found
+    return live

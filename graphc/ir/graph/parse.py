@@ -1,4 +1,4 @@
-"""Reads the text of a graph: the inverse of ir.graph.text, with every type rule run and compared."""
+"""Parser of the graph text: the inverse of ir.graph.text, with every type rule run and compared."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ from graphc.ir.types import TensorType
 
 
 def parse_graph(text: str, data: Mapping[str, np.ndarray] | None = None) -> Graph:
-    """The graph that ``print_graph`` printed. ``data`` holds the arrays that the text names by digest.
+    """Parse the text of ``print_graph``. ``data`` contains the arrays that the text names by digest.
 
-    Raises ParseError with line and column: for wrong syntax, unknown ops and attributes, names used before their
-    definition or defined twice, and where the type rule of an op refuses its operands or gives another type.
+    Raises ParseError with line and column for wrong syntax, unknown ops and attributes, and names used before their
+    definition or defined twice. It also raises one where the type rule of an op rejects its operands or gives another
+    type.
     """
     cursor = Cursor(text, "//", data)
     cursor.declare_dims()
@@ -31,7 +32,7 @@ def parse_graph(text: str, data: Mapping[str, np.ndarray] | None = None) -> Grap
 
 
 class _Reader:
-    """One method per phrase of the grammar; a sub-graph gets a reader of its own."""
+    """Recursive-descent parser: one method per phrase of the grammar; a sub-graph gets a parser of its own."""
 
     def __init__(self, cursor: Cursor):
         self.cursor = cursor
@@ -127,7 +128,7 @@ class _Reader:
             self.cursor.refuse(error.what, start, error.remedy)
 
     def compare(self, op: OpDef, types: tuple[TensorType, ...], names: int, start: Token) -> None:
-        """Reads the printed types and compares them with what the type rule gave."""
+        """Read the printed types and compare them with the result of the type rule."""
         c = self.cursor
         if names != len(types):
             c.refuse(f"{op.name} has {len(types)} results, the text names {names}", start)
@@ -144,19 +145,19 @@ class _Reader:
     # ---- attributes
 
     def attrs(self, op: OpDef) -> dict[str, Any]:
-        known = {a.name: a for a in op.attrs}
-        found: dict[str, Any] = {}
+        declared = {a.name: a for a in op.attrs}
+        values: dict[str, Any] = {}
 
         def attribute() -> None:
             token = self.cursor.token
-            attr = self.cursor.lookup(known, f"an attribute of {op.name}")
-            if attr.name in found:
+            attr = self.cursor.lookup(declared, f"an attribute of {op.name}")
+            if attr.name in values:
                 self.cursor.refuse(f"attribute {attr.name} is given twice", token)
             self.cursor.expect("=")
-            found[attr.name] = self.attr_value(attr)
+            values[attr.name] = self.attr_value(attr)
 
         self.cursor.list_of(attribute, "{", "}")
-        return found
+        return values
 
     def attr_value(self, attr: Attr) -> Any:
         c = self.cursor
@@ -188,7 +189,7 @@ class _Reader:
 
 
 _UNNAMED = "?"
-"""Name that results have between their making and their naming; no printed name is equal."""
+"""Temporary name of results before they are named; no printed name is equal."""
 
 
 def _types(types: Any) -> str:

@@ -1,4 +1,4 @@
-"""Rewrite rules and the work-list driver that applies them until none fits."""
+"""Rewrite rules, and the work-list driver that applies them until none matches."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from graphc.ir.op import OpDef, Trait
 
 Rewritten = Sequence[Value] | Value | None
 GENERATIONS = 1000
-"""How many times the outcome of a rewrite may be rewritten again before the rules are said to run in circles."""
+"""Number of times the result of a rewrite may be rewritten again before the driver reports a cycle."""
 PER_NODE, SPARE = 100, 10_000
-"""Together the largest number of rewrites: that many per node, and some for small graphs."""
+"""Limit on the number of rewrites: this many per node, plus some for small graphs."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A local transformation of the nodes of one op, or of all ops that have some traits."""
+    """A local transformation of the nodes of one op, or of all ops with some traits."""
 
     op: str | Trait
-    """Name of the op whose nodes it looks at, or the traits that their ops have: ops that a user defines, too."""
+    """Name of the op whose nodes it matches, or required traits, which users' ops may have as well."""
     rewrite: Callable[[Graph, Node], Rewritten]
-    """Returns what replaces the results of the node: one value per result, of the same types, existing or emitted into
-    the graph now; or None when the rule does not fit, in which case it must not have emitted anything."""
+    """Function that returns replacements for the results of the node, or None when the rule does not match. There must
+    be one value per result, of the same types, existing or newly emitted; without a match it must not emit anything."""
     name: str = ""
-    """Said in errors; the function's name when empty."""
+    """Name in errors; empty for the function's name."""
     doc: str = ""
-    """One sentence; the function's docstring when empty."""
+    """One sentence; empty for the function's docstring."""
 
     @property
     def title(self) -> str:
@@ -39,16 +39,16 @@ class Rule:
         return self.name or getattr(self.rewrite, "__name__", "rule")
 
     def looks_at(self, op: OpDef) -> bool:
-        """True when it may fit nodes of that op."""
+        """Check whether it may match nodes of that op."""
         return op.has(self.op) if isinstance(self.op, Trait) else op.name == self.op
 
 
 def apply_rules(graph: Graph, rules: Iterable[Rule]) -> int:
-    """Applies the rules everywhere until none fits; returns how many times one did.
+    """Apply the rules everywhere until none matches; return the number of rewrites.
 
-    The first rule in order that fits a node is taken. What it emits, and the users of what it returns, are looked
-    at again. A replaced node is erased when it is pure, and so are operands that nothing uses any more. New values take
-    the names of those they replace, new nodes without a location that of the replaced node.
+    For each node, the first matching rule in order is applied. New nodes, and users of replaced results, are visited
+    again. A replaced node is erased when it is pure, and so are unused operands. New values take the names of the
+    replaced ones, new nodes without a location the location of the replaced node.
 
     Raises PassError, naming the rule, when a rule changes a type or when rules undo each other without end.
     """
@@ -56,13 +56,13 @@ def apply_rules(graph: Graph, rules: Iterable[Rule]) -> int:
 
 
 class _Driver:
-    """The work list: nodes in order, each at most once at a time."""
+    """Work-list driver: nodes in order, each at most once in the list."""
 
     def __init__(self, graph: Graph, rules: Iterable[Rule]):
         self.graph = graph
         self.rules = tuple(rules)
         self.rules_of: dict[OpDef, list[Rule]] = {}
-        """Rules that look at an op, for the ops that were met."""
+        """Rules that may match an op, for the ops visited so far."""
         self.queue: deque[Node] = deque()
         self.queued: set[Node] = set()
         self.generation: dict[Node, int] = {}
@@ -86,15 +86,15 @@ class _Driver:
         return self.applied.total()
 
     def push(self, node: Node) -> None:
-        known = self.rules_of.get(node.op)
-        if known is None:
-            known = self.rules_of[node.op] = [rule for rule in self.rules if rule.looks_at(node.op)]
-        if known and node not in self.queued and node not in self.done:
+        candidates = self.rules_of.get(node.op)
+        if candidates is None:
+            candidates = self.rules_of[node.op] = [rule for rule in self.rules if rule.looks_at(node.op)]
+        if candidates and node not in self.queued and node not in self.done:
             self.queued.add(node)
             self.queue.append(node)
 
     def visit(self, node: Node) -> None:
-        """Applies the first rule that fits."""
+        """Apply the first rule that matches."""
         for rule in self.rules_of[node.op]:
             outcome = rule.rewrite(self.graph, node)
             values = (outcome,) if isinstance(outcome, Value) else outcome
@@ -136,18 +136,20 @@ class _Driver:
             for operand in new.operands:
                 if operand.node is node:
                     what = f"rule {rule.title} replaces %{operand.name} by something computed from it ({new.op.name})"
-                    raise PassError(what, where=f"%{operand.name} = {node.op.name}(...)", remedy="emit the op anew")
+                    raise PassError(
+                        what, where=f"%{operand.name} = {node.op.name}(...)", remedy="emit a new node of the op instead"
+                    )
 
     def created(self, values: tuple[Value, ...]) -> list[Node]:
-        """Nodes emitted by the rule, operands first."""
-        found: dict[Node, None] = {}
+        """Return the nodes emitted by the rule, operands first."""
+        emitted: dict[Node, None] = {}
         stack = [v.node for v in reversed(values)]
         while stack:
             node = stack.pop()
-            if node.id > self.newest and node not in found:
-                found[node] = None
+            if node.id > self.newest and node not in emitted:
+                emitted[node] = None
                 stack.extend(v.node for v in reversed(node.operands))
-        nodes = sorted(found, key=lambda n: n.id)
+        nodes = sorted(emitted, key=lambda n: n.id)
         self.newest = max(self.newest, nodes[-1].id) if nodes else self.newest
         return nodes
 
@@ -167,11 +169,11 @@ class _Driver:
             f"rule {title} is applied without end: {reason}",
             where=f"%{node.results[0].name} = {node.op.name}(...)",
             origin=node.location.describe() or None,
-            remedy="no rule may undo what another does, or emit what it matches",
+            remedy="do not let a rule undo another one, or emit nodes that it matches",
         )
 
     def retire(self, node: Node) -> None:
-        """Erases a replaced node and what only it used; a node that is not pure stays and is not looked at again."""
+        """Erase a replaced node and operands that only it used; an impure node stays and is not visited again."""
         if not node.op.has(Trait.PURE) or node.op.has(Trait.EFFECT):
             self.done.add(node)
             return
@@ -183,7 +185,7 @@ class _Driver:
             if node not in self.graph or node.op is INPUT or not node.op.has(Trait.PURE) or node.op.has(Trait.EFFECT):
                 continue
             if not scalars and node.results and node.results[0].is_scalar_constant:
-                self.loose_scalars[node] = None  # many uses: looked at once, in the end
+                self.loose_scalars[node] = None  # It may have many uses: check them once, at the end.
             elif any(self.graph.is_used(r) for r in node.results):
                 self.push(node)
             else:

@@ -1,4 +1,4 @@
-"""Prints graphs in the text that ir.graph.parse reads back."""
+"""Printer of graphs, in the text that ir.graph.parse reads."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from graphc.ir.op import Attr
 
 HEAD_WIDTH = 120
-"""A head that is longer prints one input a line."""
+"""Longest head to print on one line; longer ones print one input a line."""
 _PLAIN_MODULE = re.compile(r"[^\s\":/]+")
 _PLAIN_FILE = re.compile(r"[^\s\"]+")
 
 
 def print_graph(graph: Graph, portable: bool = False) -> str:
-    """The text of a graph, one node a line::
+    """Print a graph, one node a line::
 
         graph @mlp(%x: f32[32,784], %w: f32[128,784] param "fc1.weight") -> (f32[32,128]) {
           %h = matmul(%x, %w) {transpose_b=true} : f32[32,128]  // fc1 model.py:12
@@ -33,37 +33,37 @@ def print_graph(graph: Graph, portable: bool = False) -> str:
           return %y
         }
 
-    Before the head stands a line for each named dimension: ``dim time = 1..512 hint 128``; an input that gives one by
-    its value is ``%place: i64[] = time``. Scalar constants stand where
-    they are used; arrays beyond 16 elements print as digests, their data are
-    ``collect_data(graph)``; attributes that have their default value are left out. ``portable``: source files are named
-    as they are on every machine.
+    A line for each named dimension precedes the head: ``dim time = 1..512 hint 128``; an input whose value is such a
+    dimension prints as ``%place: i64[] = time``. Scalar constants print at their uses. Arrays beyond 16 elements print
+    as digests; ``collect_data(graph)`` returns their data. Attributes with their default value are left out. With
+    ``portable``, names of source files do not depend on the machine.
     """
     return "\n".join([*print_dims(graph), *(line for line, _ in _own_lines(graph, portable))]) + "\n"
 
 
 def print_dims(graph: Graph) -> list[str]:
-    """The lines that declare the named dimensions of a graph."""
+    """Return the lines that declare the named dimensions of a graph."""
     return [print_dim(dimension) for dimension in graph.dims.values()]
 
 
 def collect_data(graph: Graph) -> dict[str, np.ndarray]:
-    """The arrays that the text names by digest only, by that digest; those of sub-graphs too."""
-    found: dict[str, np.ndarray] = {}
+    """Return the arrays that the text names only by digest, by that digest; sub-graphs included."""
+    arrays: dict[str, np.ndarray] = {}
     stack = [graph]
     while stack:
         for node in stack.pop().nodes():
             for attr in node.op.attrs:
                 value = node.attrs[attr.name]
                 if isinstance(value, np.ndarray) and value.size > INLINE_LIMIT:
-                    found[digest(value)] = value
+                    arrays[digest(value)] = value
                 elif attr.kind == "graph" and value is not None:
                     stack.append(node.attrs[attr.name])
-    return found
+    return arrays
 
 
 def graph_lines(graph: Graph) -> list[tuple[str, Node | None]]:
-    """The lines of the text, each with the node that starts there (None for the head, ``return`` and sub-graphs)."""
+    """Return the lines of the text, each with the node that starts there (None for the head, ``return`` and
+    sub-graphs)."""
     return [*((line, None) for line in print_dims(graph)), *_own_lines(graph)]
 
 
@@ -86,7 +86,7 @@ SubGraph = Callable[["Graph"], str]
 
 
 def own_name(value: Value) -> str:
-    """``%name`` of a value as the graph has it."""
+    """Return ``%name`` of a value in its graph."""
     return print_name("%", value.name)
 
 
@@ -95,7 +95,7 @@ def _own_text(graph: Graph, portable: bool = False) -> str:
 
 
 def print_head(graph: Graph, name_of: NameOf = own_name) -> str:
-    """``graph @name(inputs) -> (types) {``."""
+    """Format ``graph @name(inputs) -> (types) {``."""
     inputs = [_print_input(v, name_of) for v in graph.inputs]
     start, end = f"graph {print_name('@', graph.name)}(", f") -> ({', '.join(str(v.type) for v in graph.outputs)}) {{"
     head = f"{start}{', '.join(inputs)}{end}"
@@ -112,7 +112,7 @@ def _print_input(value: Value, name_of: NameOf) -> str:
 
 
 def print_node(node: Node, name_of: NameOf = own_name, sub_graph: SubGraph = _own_text) -> str:
-    """``%y = op(%x, f32(0.5)) {attr=value} : f32[2]``; several lines when there are sub-graphs."""
+    """Format ``%y = op(%x, f32(0.5)) {attr=value} : f32[2]``; several lines with sub-graphs."""
     results = ", ".join(map(name_of, node.results))
     operands = ", ".join(print_operand(v, name_of) for v in node.operands)
     attrs = ", ".join(f"{name}={value}" for name, value in print_attrs(node, sub_graph))
@@ -122,34 +122,34 @@ def print_node(node: Node, name_of: NameOf = own_name, sub_graph: SubGraph = _ow
 
 
 def print_attrs(node: Node, sub_graph: SubGraph = _own_text) -> list[tuple[str, str]]:
-    """Names and texts of the attributes that are printed: those that do not have their default value."""
-    shown = [a for a in node.op.attrs if a.name in node.attrs and _is_shown(a, node.attrs[a.name])]
-    return [(a.name, _print_attr(a.kind, node.attrs[a.name], sub_graph)) for a in shown]
+    """Return names and texts of the attributes to print: those that differ from their default value."""
+    printed = [a for a in node.op.attrs if a.name in node.attrs and _is_shown(a, node.attrs[a.name])]
+    return [(a.name, _print_attr(a.kind, node.attrs[a.name], sub_graph)) for a in printed]
 
 
 def print_operand(value: Value, name_of: NameOf = own_name) -> str:
-    """``%name``, or the value of a scalar constant: ``f32(0.5)``."""
+    """Format ``%name``, or the value of a scalar constant: ``f32(0.5)``."""
     return print_scalar(value.node.attrs["value"], value.dtype) if value.is_scalar_constant else name_of(value)
 
 
 def print_return(graph: Graph, name_of: NameOf = own_name) -> str:
-    """``return %y, f32(0.5)``."""
+    """Format ``return %y, f32(0.5)``."""
     return " ".join(["return", ", ".join(print_operand(v, name_of) for v in graph.outputs)]).rstrip()
 
 
 def print_location(location: Location) -> str:
-    """``  // module file:line``, quoted where there are blanks; empty for an unknown location."""
-    parts = []
+    """Format ``  // module file:line``, quoted if it contains blanks; empty for an unknown location."""
+    words = []
     if location.module:
-        parts.append(location.module if _PLAIN_MODULE.fullmatch(location.module) else json.dumps(location.module))
+        words.append(location.module if _PLAIN_MODULE.fullmatch(location.module) else json.dumps(location.module))
     if location.file or location.line:
         file = location.file if _PLAIN_FILE.fullmatch(location.file) else json.dumps(location.file)
-        parts.append(f"{file}:{location.line}")
-    return "  // " + " ".join(parts) if parts else ""
+        words.append(f"{file}:{location.line}")
+    return "  // " + " ".join(words) if words else ""
 
 
 def parse_location(text: str) -> Location:
-    """The location in a comment; unknown when the comment is none."""
+    """Parse the location in a comment; other comments give an unknown location."""
     quoted = r'"(?:[^"\\]|\\.)*"'
     pattern = rf'(?P<module>{quoted}|{_PLAIN_MODULE.pattern})?(?:(?:^| )(?P<file>{quoted}|[^\s"]+):(?P<line>\d+))?'
     match = re.fullmatch(pattern, text)

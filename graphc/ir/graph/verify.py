@@ -1,4 +1,4 @@
-"""Checks graphs: every type rule run again, operands before their use, edges, names, state and effects."""
+"""Graph verifier: every type rule run again, operands before their use, edges, names, state and effects."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from graphc.ir.types import TensorType
 
 
 def verify_graph(graph: Graph) -> None:
-    """Raises VerifyError, with the text around the faulty node, when the graph or a sub-graph breaks a rule:
+    """Raise VerifyError, with the text around the faulty node, when the graph or a sub-graph breaks a rule:
 
-    - ops are registered, attributes normal, and the type rule gives the types of the results;
+    - ops are registered, attributes normalized, and the type rule gives the types of the results;
     - operands belong to the graph and are computed before their use, and the networkx edges mirror them;
-    - names are unique, equal scalar constants are one, outputs belong to the graph;
-    - paths of params and states are unique; each is written at most once, and only params and states are;
-    - effects stand in the order in which they were made.
+    - names are unique, equal scalar constants are interned, outputs belong to the graph;
+    - paths of params and states are unique; each is written at most once, and nothing else is written;
+    - effects are in creation order.
     """
     stack = [graph]
     while stack:
@@ -32,7 +32,7 @@ def verify_graph(graph: Graph) -> None:
 
 
 def sub_graphs(graph: Graph) -> Iterator[Graph]:
-    """The graphs that are attributes of nodes, not those inside of them."""
+    """Yield the graphs in the attributes of nodes, without nested ones."""
     for node in graph.nodes():
         for attr in node.op.attrs:
             if attr.kind == "graph" and node.attrs[attr.name] is not None:
@@ -40,24 +40,24 @@ def sub_graphs(graph: Graph) -> Iterator[Graph]:
 
 
 def foreign_ops(graph: Graph) -> set[OpDef]:
-    """The ops of a graph, sub-graphs included, that were defined in a user's file."""
-    found: set[OpDef] = set()
+    """Return the user-defined ops of a graph, sub-graphs included."""
+    ops: set[OpDef] = set()
     stack = [graph]
     while stack:
         present = stack.pop()
-        found.update(node.op for node in present.nodes() if node.op.module)
+        ops.update(node.op for node in present.nodes() if node.op.module)
         stack.extend(sub_graphs(present))
-    return found
+    return ops
 
 
 class _Verifier:
-    """Walks the nodes in order; ``present`` is the node that an error is about."""
+    """Visitor of the nodes in order; ``present`` is the node to blame for an error."""
 
     def __init__(self, graph: Graph):
         self.graph = graph
         self.edges = graph.networkx()
         self.present: Node | None = None
-        self.seen: set[Value] = set()
+        self.defined: set[Value] = set()
         self.names: set[str] = set()
         self.scalars: set[tuple[str, bytes]] = set()
         self.written: set[Value] = set()
@@ -71,22 +71,22 @@ class _Verifier:
                 self.node(node)
             self.present = None
             self.outputs()
-            _ = self.graph.dims  # of one name there is one
+            _ = self.graph.dims  # Raises where two dimensions have one name.
         except GraphcError as error:
             raise self.located(error) from None
 
     def located(self, error: GraphcError) -> VerifyError:
-        """The same complaint with the text around the present node and the user's line."""
+        """Return the same error with the text around the current node and the user's line."""
         origin = self.present.location.describe() if self.present is not None else None
         try:
             lines = graph_lines(self.graph)
-        except GraphcError:  # a cycle: there is no order to print in
+        except GraphcError:  # A cycle: the nodes have no order to print.
             return VerifyError(f"@{self.graph.name}: {error.what}", origin=origin or None)
         number = next((i for i, (_, node) in enumerate(lines) if node is not None and node is self.present), 0)
         where = excerpt([line for line, _ in lines], number, error.what)
         return VerifyError(f"@{self.graph.name}: {error.what}", where=where, origin=origin or None, remedy=error.remedy)
 
-    # ---- the parts of a graph
+    # ---- inputs, nodes, outputs
 
     def inputs(self) -> None:
         paths: set[str] = set()
@@ -95,7 +95,7 @@ class _Verifier:
         for value in self.graph.inputs:
             cls, path = value.node.attrs["cls"], value.node.attrs["path"]
             _require(value.node in self.graph, f"input %{value.name} belongs to another graph")
-            _require(cls in INPUT_CLASSES, f"%{value.name}: class {cls} is none of {', '.join(INPUT_CLASSES)}")
+            _require(cls in INPUT_CLASSES, f"%{value.name}: class {cls} is not one of {', '.join(INPUT_CLASSES)}")
             _require(cls == "input" or path not in paths, f"%{value.name}: another input has the path {path!r}")
             if cls != "input":
                 paths.add(path)
@@ -106,13 +106,13 @@ class _Verifier:
 
     def outputs(self) -> None:
         for i, value in enumerate(self.graph.outputs):
-            _require(value in self.seen, f"output {i} (%{value.name}) does not belong to the graph")
+            _require(value in self.defined, f"output {i} (%{value.name}) does not belong to the graph")
 
     def define(self, value: Value) -> None:
         _require(value.name not in self.names, f"two values are called %{value.name}")
         _require(value.node.results[value.index] is value, f"%{value.name} is not result {value.index} of its node")
         self.names.add(value.name)
-        self.seen.add(value)
+        self.defined.add(value)
 
     def node(self, node: Node) -> None:
         self.operands(node)
@@ -130,19 +130,19 @@ class _Verifier:
     def operands(self, node: Node) -> None:
         for key, value in enumerate(node.operands):
             _require(value.node in self.graph, f"operand {key} (%{value.name}) belongs to another graph")
-            _require(value in self.seen, f"operand {key} (%{value.name}) is not computed before its use")
+            _require(value in self.defined, f"operand {key} (%{value.name}) is not computed before its use")
         mirrored = {
             (source, key, result) for source, _, key, result in self.edges.in_edges(node, keys=True, data="result")
         }
-        wanted = {(v.node, key, v.index) for key, v in enumerate(node.operands)}
-        _require(mirrored == wanted, f"the edges of {node.op.name} do not mirror its operands")
+        expected = {(v.node, key, v.index) for key, v in enumerate(node.operands)}
+        _require(mirrored == expected, f"the edges of {node.op.name} do not mirror its operands")
 
     def types(self, node: Node) -> None:
         op = node.op
-        known = REGISTRY.get(op.name)
-        again = op.module and known is not None
-        lost = "was defined again since the graph was made" if again else "is not registered"
-        _require(known is op, f"op {op.name} {lost}")
+        registered = REGISTRY.get(op.name)
+        is_redefined = op.module and registered is not None
+        reason = "was defined again since the graph was made" if is_redefined else "is not registered"
+        _require(registered is op, f"op {op.name} {reason}")
         names = [a.name for a in op.attrs]
         _require(list(node.attrs) == names, f"{op.name} has the attributes {list(node.attrs)}, not {names}")
         types = op.result_types(tuple(v.type for v in node.operands), node.attrs)
@@ -158,7 +158,7 @@ class _Verifier:
     def state_write(self, node: Node) -> None:
         target = node.operands[0]
         good = input_class(target) in ("param", "state")
-        _require(good, f"{node.op.name} writes to %{target.name}, which is no param or state argument")
+        _require(good, f"{node.op.name} writes to %{target.name}, which is not a param or state argument")
         _require(target not in self.written, f"%{target.name} is written twice")
         self.written.add(target)
 

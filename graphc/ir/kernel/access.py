@@ -1,4 +1,4 @@
-"""How a load or store walks through memory along an axis: uniform, unit, strided or gathered."""
+"""Memory access pattern of a load or store along an axis: uniform, unit, strided or gathered."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from graphc.ir.kernel.index import Axis, Dynamic, Index, atoms
 
 
 class Access(NamedTuple):
-    """Where neighbouring iterations of a loop find their elements."""
+    """Access pattern of neighbouring iterations of a loop."""
 
     kind: str
-    """``uniform``: the same element. ``unit``: the next one. ``strided``: one ``stride`` elements away. ``gathered``:
-    it depends on data, or the index is not affine in the axis."""
+    """``uniform``: the same element. ``unit``: the next one. ``strided``: one at a distance of ``stride`` elements.
+    ``gathered``: data-dependent, or an index that is not affine in the axis."""
     stride: int
-    """Elements between neighbouring iterations, 0 where that is not one number."""
+    """Elements between neighbouring iterations, 0 if this is not a single number."""
 
     @property
     def plain(self) -> bool:
-        """Whether lanes are read or written by one plain vector operation, or by a broadcast."""
+        """Whether one plain vector operation, or a broadcast, reads or writes the lanes."""
         return self.kind in ("uniform", "unit")
 
 
@@ -27,8 +27,8 @@ UNIFORM, UNIT, GATHERED = Access("uniform", 0), Access("unit", 1), Access("gathe
 
 
 def access(index: Index, axis: Axis, varying: Container[str] | None = None) -> Access:
-    """How an index moves along an axis. Run-time terms differ between iterations; given the names of the scalars that
-    are ``varying``, only those do."""
+    """Classify how an index moves along an axis. Run-time terms count as different between iterations; with
+    ``varying``, the names of varying scalars, only those do."""
     stride = 0
     for atom, coefficient in index.terms:
         if isinstance(atom, Axis):

@@ -1,4 +1,4 @@
-"""Named dimensions of kernels and programs: which ones they use, and the same with numbers in their place."""
+"""Named dimensions of kernels and programs: which ones they use, and substitution of numbers for them."""
 
 from __future__ import annotations
 
@@ -14,24 +14,23 @@ from graphc.ir.kernel.statements import Bound, Call, Guard, Kernel, Load, Loop, 
 
 
 def dims_of_kernel(kernel: Kernel) -> dict[str, Dimension]:
-    """The dimensions that a kernel uses, in order of their names."""
+    """Return the dimensions used by a kernel, in order of their names."""
     return _sorted(dimensions(_kernel_sizes(kernel)))
 
 
 def dims_of_program(program: Program) -> dict[str, Dimension]:
-    """The dimensions that a program and its kernels use, in order of their names; those that calls give to kernels are
-    none of the program."""
-    given = dims_of_calls(program)
-    return {name: d for name, d in _sorted(dimensions(_program_sizes(program))).items() if name not in given}
+    """Return the dimensions used by a program and its kernels, in order of their names, except those bound by calls."""
+    bound_by_calls = dims_of_calls(program)
+    return {name: d for name, d in _sorted(dimensions(_program_sizes(program))).items() if name not in bound_by_calls}
 
 
 def dims_of_calls(program: Program) -> dict[str, Dimension]:
-    """The dimensions of kernels for which each call says what stands for them, in order of their names."""
+    """Return the dimensions of kernels that calls bind to sizes, in order of their names."""
     return _sorted({d.name: d for call in program.calls for d, _ in call.sizes})
 
 
-def _sorted(found: dict[str, Dimension]) -> dict[str, Dimension]:
-    return dict(sorted(found.items()))
+def _sorted(dims: dict[str, Dimension]) -> dict[str, Dimension]:
+    return dict(sorted(dims.items()))
 
 
 def _kernel_sizes(kernel: Kernel) -> Iterator[Any]:
@@ -62,16 +61,15 @@ def _program_sizes(program: Program) -> Iterator[Any]:
 
 
 def bind_kernel(kernel: Kernel, sizes: Mapping[str, Any]) -> Kernel:
-    """The kernel in which dimensions have these sizes, see ``bind``."""
+    """Substitute sizes for dimensions of a kernel, see ``bind``."""
     return _Binder(chosen_sizes(dims_of_kernel(kernel), sizes)).kernel(kernel)
 
 
 def bind(program: Program, sizes: Mapping[str, Any]) -> Program:
-    """The program in which dimensions have these sizes: by name, numbers or other sizes. Those not named stay.
+    """Substitute sizes for dimensions of a program: by name, numbers or other sizes. Other dimensions stay.
 
-    Loops that never run are left out; all else stays as it was made for every size. Raises ArgumentError for a name
-    that the program does not have and for a number outside of its range. Of a kernel to which calls give numbers there
-    is one for each of them.
+    Loops that never run are removed; all else stays as it was compiled for every size. A kernel to which calls pass
+    numbers is copied for each of them. Raises ArgumentError for an unknown name and for a number outside of its range.
     """
     inside = chosen_sizes(dims_of_calls(program), {})
     bound = _Binder({**chosen_sizes(dims_of_program(program), sizes), **inside}).program(program)
@@ -79,18 +77,18 @@ def bind(program: Program, sizes: Mapping[str, Any]) -> Program:
 
 
 def _with_kernels_by_call(program: Program) -> Program:
-    """The program in which kernels to which calls give nothing but numbers have these."""
+    """Specialize kernels to the sizes of calls that pass only numbers."""
     kernels: dict[str, Kernel] = {}
     calls: list[Call] = []
     own = {kernel.name for kernel in program.kernels}
     for call in program.calls:
-        kernel, given = program.kernel(call.kernel), {d.name: size for d, size in call.sizes}
-        if given and not any(is_size(size) for size in given.values()):
-            given = {name: size for name, size in given.items() if name in dims_of_kernel(kernel)}
-            name = "_".join([kernel.name, *map(str, given.values())])
+        kernel, sizes = program.kernel(call.kernel), {d.name: size for d, size in call.sizes}
+        if sizes and not any(is_size(size) for size in sizes.values()):
+            sizes = {name: size for name, size in sizes.items() if name in dims_of_kernel(kernel)}
+            name = "_".join([kernel.name, *map(str, sizes.values())])
             while name in own:
                 name += "_"
-            kernel = replace(bind_kernel(kernel, given), name=name)
+            kernel = replace(bind_kernel(kernel, sizes), name=name)
             call = replace(call, kernel=kernel.name, sizes=())
         kernels[kernel.name] = kernel
         calls.append(call)
@@ -98,7 +96,7 @@ def _with_kernels_by_call(program: Program) -> Program:
 
 
 class _Binder:
-    """One method per kind of thing that has sizes."""
+    """Substitution of sizes: one method per kind of object that contains sizes."""
 
     def __init__(self, values: Mapping[Dimension, Any]):
         self.values = values
@@ -154,8 +152,8 @@ class _Binder:
         return replace(axis, extent=self.size(axis.extent)) if is_size(axis.extent) else axis
 
     def index(self, index: Index) -> Index:
-        parts = [self.atom(atom) * self.size(coefficient) for atom, coefficient in index.terms]
-        return total(parts, self.size(index.constant))
+        terms = [self.atom(atom) * self.size(coefficient) for atom, coefficient in index.terms]
+        return total(terms, self.size(index.constant))
 
     def atom(self, atom: Any) -> Index:
         if isinstance(atom, Axis):

@@ -1,4 +1,4 @@
-"""Kernels as they are when dimensions have the sizes that are expected: what estimates look at."""
+"""Kernels with expected sizes in place of dimensions, for estimates."""
 
 from __future__ import annotations
 
@@ -16,13 +16,12 @@ Access = TypeVar("Access", Load, Store, Prefetch)
 
 
 def ample(size: Any, most: int) -> int:
-    """What a size is when its dimensions are as large as they may be, but no larger than ``most`` where more is not
-    expected."""
+    """Return a size for dimensions at their largest values, but at most ``most`` unless more is expected."""
     return at(size, {d: _ample(d, most) for d in dimensions([size]).values()}) if is_size(size) else size
 
 
 def ample_kernel(kernel: Kernel, most: int) -> Kernel:
-    """The kernel whose dimensions are as large as those of ``ample``."""
+    """Return the kernel with dimensions as large as in ``ample``."""
     return bind_kernel(kernel, {name: _ample(d, most) for name, d in dims_of_kernel(kernel).items()})
 
 
@@ -31,25 +30,25 @@ def _ample(dimension: Dimension, most: int) -> int:
 
 
 def expected_axis(axis: Axis) -> Axis:
-    """The axis with its expected extent; of 1 where none is expected, for estimates divide by it."""
+    """Return the axis with its expected extent, at least 1, because estimates divide by it."""
     return Axis(axis.name, max(1, hint(axis.extent))) if is_size(axis.extent) else axis
 
 
 def expected_index(index: Index) -> Index:
-    """The index with expected coefficients, of axes with expected extents; the same object where all are known."""
+    """Return the index with expected coefficients and extents; the same object if it has no run-time sizes."""
     if not _holds_sizes(index):
         return index
-    parts = [_expected_atom(atom) * hint(coefficient) for atom, coefficient in index.terms]
-    return total(parts, hint(index.constant))
+    terms = [_expected_atom(atom) * hint(coefficient) for atom, coefficient in index.terms]
+    return total(terms, hint(index.constant))
 
 
 def expected_body(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-    """The statements with expected axes and indices; guards are between the bounds that they have."""
+    """Return the statements with expected axes and indices; guards keep their bounds."""
     return _with_axes(map_indices(body, expected_index))
 
 
 def holds_sizes(body: tuple[Stmt, ...]) -> bool:
-    """Whether a size that is known at run time is among the extents of loops or in an index."""
+    """Check whether extents of loops or indices contain sizes known only at run time."""
     for stmt, _ in walk(body):
         if isinstance(stmt, Loop):
             if is_size(stmt.axis.extent):

@@ -1,6 +1,6 @@
 """Index expressions of kernels: affine in loop axes, with floor division, remainder and run-time terms as atoms.
 
-Extents, coefficients, constants, divisors and ranges are numbers, or sizes that are known at run time.
+Extents, coefficients, constants, divisors and ranges are numbers, or sizes known only at run time.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ class Axis:
     name: str
     extent: int
     flag: str = ""
-    """Of a loop around calls: the name of a bool storage without dimensions that says before each iteration whether
-    there is one more."""
+    """For a loop around calls: name of a bool storage without dimensions; before each iteration, it tells whether to
+    continue."""
 
     def __str__(self) -> str:
         return self.name
@@ -53,7 +53,7 @@ class Mod:
 
 @dataclass(frozen=True)
 class Dynamic:
-    """An integer scalar of the kernel used as an index, known to lie in ``low..high`` (inclusive)."""
+    """An integer scalar of the kernel used as an index, guaranteed to be in ``low..high`` (inclusive)."""
 
     name: str
     low: int
@@ -107,22 +107,22 @@ class Index:
     def __floordiv__(self, divisor: int) -> Index:
         if divisor == 1:
             return self
-        whole, rest = self._split(divisor)
+        quotient, rest = self._split(divisor)
         low, high = bounds(rest)
         if low // divisor == high // divisor:
-            return whole + low // divisor
+            return quotient + low // divisor
         if not rest.constant and len(rest.terms) == 1:
             (atom, coefficient) = rest.terms[0]
             if coefficient == 1 and isinstance(atom, Div):
-                return whole + atom.operand // (atom.divisor * divisor)
+                return quotient + atom.operand // (atom.divisor * divisor)
             if coefficient == 1 and isinstance(atom, Mod) and (type(divisor) is Size or type(atom.divisor) is Size):
-                of = exact_quotient(atom.divisor, divisor)
-                if of is not None:  # one form, since what is behind a guard is not enumerated
-                    return whole + atom.operand // divisor % of
+                ratio = exact_quotient(atom.divisor, divisor)
+                if ratio is not None:  # Use one form: indices with sizes under guards are not enumerated.
+                    return quotient + atom.operand // divisor % ratio
             factor = exact_quotient(divisor, coefficient) if _is_above_one(coefficient) else None
             if factor is not None:
-                return whole + Index(((atom, 1),)) // factor
-        return whole + Index(((Div(rest, divisor), 1),))
+                return quotient + Index(((atom, 1),)) // factor
+        return quotient + Index(((Div(rest, divisor), 1),))
 
     def __mod__(self, divisor: int) -> Index:
         if divisor == 1:
@@ -138,19 +138,19 @@ class Index:
         return Index(((Mod(rest, divisor), 1),))
 
     def _split(self, divisor: int) -> tuple[Index, Index]:
-        """(q, r) with self == q * divisor + r, no coefficient of r a multiple of ``divisor``."""
-        whole, rest = [], []
+        """Return (q, r) with self == q * divisor + r, where no coefficient of r is a multiple of ``divisor``."""
+        divisible, rest = [], []
         for atom, coefficient in self.terms:
             quotient = exact_quotient(coefficient, divisor)
             if quotient is not None:
-                whole.append((atom, quotient))
+                divisible.append((atom, quotient))
             else:
                 rest.append((atom, coefficient))
         q, r = quotient_and_rest(self.constant, divisor)
-        return Index(tuple(whole), q), Index(tuple(rest), r)
+        return Index(tuple(divisible), q), Index(tuple(rest), r)
 
     def coefficient(self, axis: Axis) -> int:
-        """The factor of ``axis`` among the affine terms (0 when it does not occur there)."""
+        """Return the factor of ``axis`` among the affine terms, or 0."""
         for atom, coefficient in self.terms:
             if atom is axis or atom == axis:
                 return coefficient
@@ -158,21 +158,21 @@ class Index:
 
     @property
     def is_constant(self) -> bool:
-        """True when there are no terms."""
+        """Whether there are no terms."""
         return not self.terms
 
     def __str__(self) -> str:
-        parts = [str(a) if c == 1 else f"{as_factor(c)}*{a}" for a, c in self.terms]
-        if self.constant or not parts:
-            parts.append(str(self.constant))
-        return " + ".join(parts).replace("+ -", "- ")
+        summands = [str(a) if c == 1 else f"{as_factor(c)}*{a}" for a, c in self.terms]
+        if self.constant or not summands:
+            summands.append(str(self.constant))
+        return " + ".join(summands).replace("+ -", "- ")
 
 
 IndexLike = Index | Axis | int
 
 
 def as_index(value: IndexLike) -> Index:
-    """An Index from an axis or an integer."""
+    """Convert an axis or an integer to an Index."""
     if isinstance(value, Index):
         return value
     if isinstance(value, Axis):
@@ -191,20 +191,20 @@ def _is_above_one(coefficient: int) -> bool:
 
 
 def _make(terms: Mapping[Atom, int], constant: int) -> Index:
-    kept = {a: c for a, c in terms.items() if c}
-    for atom, coefficient in [(a, c) for a, c in kept.items() if isinstance(a, Mod)]:
-        if kept.get(atom) != coefficient:
+    nonzero = {a: c for a, c in terms.items() if c}
+    for atom, coefficient in [(a, c) for a, c in nonzero.items() if isinstance(a, Mod)]:
+        if nonzero.get(atom) != coefficient:
             continue
-        joined = _joined(atom, coefficient, kept)
+        joined = _joined(atom, coefficient, nonzero)
         if joined is not None:
-            return _make(kept, constant) + joined * coefficient
-    return Index(tuple(sorted(kept.items(), key=_order) if len(kept) > 1 else kept.items()), constant)
+            return _make(nonzero, constant) + joined * coefficient
+    return Index(tuple(sorted(nonzero.items(), key=_order) if len(nonzero) > 1 else nonzero.items()), constant)
 
 
-def _joined(atom: Mod, coefficient: int, kept: dict[Atom, int]) -> Index | None:
-    """Takes ``atom`` and its partner out of ``kept``: x%d + d*(x//d) is x, x%d + d*((x//d) % e) is x % (d*e)."""
+def _joined(atom: Mod, coefficient: int, terms: dict[Atom, int]) -> Index | None:
+    """Remove ``atom`` and its partner from ``terms``: x%d + d*(x//d) is x, x%d + d*((x//d) % e) is x % (d*e)."""
     quotient = atom.operand // atom.divisor
-    for partner, factor in kept.items():
+    for partner, factor in terms.items():
         if factor != coefficient * atom.divisor:
             continue
         single = Index(((partner, 1),))
@@ -214,7 +214,7 @@ def _joined(atom: Mod, coefficient: int, kept: dict[Atom, int]) -> Index | None:
             joined = atom.operand % (atom.divisor * partner.divisor)
         else:
             continue
-        del kept[atom], kept[partner]
+        del terms[atom], terms[partner]
         return joined
     return None
 
@@ -226,7 +226,7 @@ def _order(term: tuple[Atom, int]) -> tuple[int, str]:
 
 
 def bounds(index: Index) -> tuple[int, int]:
-    """Smallest and largest value that the expression can take (conservative for non-affine atoms); sizes where they
+    """Return the smallest and largest value of the expression (conservative for non-affine atoms), as sizes if they
     depend on some."""
     low = high = index.constant
     for atom, coefficient in index.terms:
@@ -241,14 +241,14 @@ def bounds(index: Index) -> tuple[int, int]:
 
 
 def scaled(factor: int, low: int, high: int) -> tuple[int, int]:
-    """The ends of a range times a factor, which may be a size of whatever sign."""
+    """Scale the ends of a range by a factor, which may be a size of unknown sign."""
     if type(factor) is int:
         return (factor * low, factor * high) if factor > 0 else (factor * high, factor * low)
-    known = sign(factor)
-    if known is None:
+    factor_sign = sign(factor)
+    if factor_sign is None:
         ends = (*size_bounds(factor * low), *size_bounds(factor * high))
         return min(ends), max(ends)
-    return (factor * low, factor * high) if known > 0 else (factor * high, factor * low)
+    return (factor * low, factor * high) if factor_sign > 0 else (factor * high, factor * low)
 
 
 def _atom_bounds(atom: Atom) -> tuple[int, int]:
@@ -267,7 +267,7 @@ def _atom_bounds(atom: Atom) -> tuple[int, int]:
 
 
 def atoms(index: Index) -> Iterable[Axis | Dynamic]:
-    """Every axis and run-time term that occurs anywhere in the expression."""
+    """Yield every axis and run-time term anywhere in the expression."""
     stack = [index]
     while stack:
         for atom, _ in stack.pop().terms:
@@ -278,7 +278,7 @@ def atoms(index: Index) -> Iterable[Axis | Dynamic]:
 
 
 def sizes_of(index: Index) -> Iterator[Size]:
-    """The sizes known at run time that occur in the expression, in extents and ranges of what it is made of too."""
+    """Yield the run-time sizes anywhere in the expression, including extents and ranges of its atoms."""
     stack = [index]
     while stack:
         expression = stack.pop()
@@ -296,42 +296,43 @@ def sizes_of(index: Index) -> Iterator[Size]:
 
 
 def axes_of(index: Index) -> set[Axis]:
-    """The loop axes that occur anywhere in the expression."""
-    found: set[Axis] = set()
+    """Return the loop axes anywhere in the expression."""
+    axes: set[Axis] = set()
     stack = [index]
     while stack:
         for atom, _ in stack.pop().terms:
             if isinstance(atom, Axis):
-                found.add(atom)
+                axes.add(atom)
             elif not isinstance(atom, Dynamic):
                 stack.append(atom.operand)
-    return found
+    return axes
 
 
 def substitute(index: Index, replace: Callable[[Axis | Dynamic], IndexLike | None]) -> Index:
-    """Replaces axes and run-time terms; ``replace`` returns None to keep one."""
+    """Replace axes and run-time terms; ``replace`` returns None to keep one."""
     return _with_numbers(index, replace) or _substituted(index, replace)
 
 
 def _with_numbers(index: Index, replace: Callable[[Axis | Dynamic], IndexLike | None]) -> Index | None:
-    """The same where nothing but numbers takes the place of anything, and no quotient or remainder is in it."""
-    kept: list[tuple[Atom, int]] = []
+    """Substitute in the common case: only numbers as replacements, and no quotients or remainders. Return None
+    otherwise."""
+    terms: list[tuple[Atom, int]] = []
     constant = index.constant
     for term in index.terms:
         if not isinstance(term[0], (Axis, Dynamic)):
             return None
         new = replace(term[0])
         if new is None:
-            kept.append(term)
+            terms.append(term)
         elif type(new) is int:
             constant += term[1] * new
         else:
             return None
-    return Index(tuple(kept), constant)
+    return Index(tuple(terms), constant)
 
 
 def _substituted(index: Index, replace: Callable[[Axis | Dynamic], IndexLike | None]) -> Index:
-    parts: list[Index] = []
+    terms: list[Index] = []
     for atom, coefficient in index.terms:
         if isinstance(atom, (Axis, Dynamic)):
             new = replace(atom)
@@ -340,33 +341,33 @@ def _substituted(index: Index, replace: Callable[[Axis | Dynamic], IndexLike | N
             term = substitute(atom.operand, replace) // atom.divisor
         else:
             term = substitute(atom.operand, replace) % atom.divisor
-        parts.append(term * coefficient)
-    return total(parts, index.constant)
+        terms.append(term * coefficient)
+    return total(terms, index.constant)
 
 
-def total(parts: Sequence[Index], constant: int = 0) -> Index:
-    """The sum of all parts and a constant, with one merge where no remainders are in them."""
-    if any([isinstance(atom, Mod) for part in parts for atom, _ in part.terms]):
-        # NOTE: remainders join with their quotients one addition after the other, which decides what they join with.
+def total(summands: Sequence[Index], constant: int = 0) -> Index:
+    """Return the sum of all terms and a constant, with a single merge if no term contains remainders."""
+    if any([isinstance(atom, Mod) for summand in summands for atom, _ in summand.terms]):
+        # NOTE: a remainder joins with its quotient during an addition, so the order of additions matters.
         result = Index((), constant)
-        for part in parts:
-            result = result + part
+        for summand in summands:
+            result = result + summand
         return result
     merged: dict[Atom, int] = {}
-    for part in parts:
-        constant += part.constant
-        for atom, coefficient in part.terms:
+    for summand in summands:
+        constant += summand.constant
+        for atom, coefficient in summand.terms:
             merged[atom] = merged.get(atom, 0) + coefficient
     return _make(merged, constant)
 
 
 def flatten(index: Iterable[IndexLike], strides: Iterable[int]) -> Index:
-    """Offset in elements of a multi-dimensional index."""
+    """Return the offset, in elements, of a multi-dimensional index."""
     return total([as_index(i) * stride for i, stride in zip(index, strides, strict=True)])
 
 
 def unflatten(offset: IndexLike, shape: tuple[int, ...]) -> tuple[Index, ...]:
-    """Multi-dimensional index of a row-major offset."""
+    """Return the multi-dimensional index of a row-major offset."""
     rest = as_index(offset)
     result: list[Index] = []
     for extent in reversed(shape[1:]):

@@ -1,6 +1,6 @@
-"""Ranges of index expressions under the guard of an access: first by interval arithmetic, then by enumeration.
+"""Range analysis of index expressions under the guard of an access: interval arithmetic, then enumeration.
 
-Where sizes are known at run time the ends of intervals are sizes, too, and what is said of them holds for all sizes.
+Where sizes are known only at run time, the ends of intervals are sizes too, and statements about them hold for all.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from graphc.ir.kernel.index import Atom, Axis, Div, Dynamic, Index, Mod, atoms, 
 from graphc.ir.kernel.statements import Bound, Guard
 
 ENUMERATION_LIMIT = 1 << 20
-"""Largest number of index points that ``guarded_range`` looks at one by one."""
+"""Largest number of index points that ``guarded_range`` enumerates."""
 _STEPS, _DEPTH = 200, 2
 
 
 def guarded_bounds(index: Index, guard: Guard) -> tuple[int, int]:
-    """Like ``index.bounds``, where every bound in ``guard`` holds; conservative. Low > high: never reached."""
+    """Return the bounds of an index where every bound in ``guard`` holds; conservative. Low > high: never reached."""
     return _bounds(index, guard, 0) if guard else bounds(index)
 
 
 def _bounds(index: Index, guard: Guard, depth: int) -> tuple[int, int]:
-    """The intersection of what is known of the index."""
+    """Intersect all known ranges of the index."""
     low, high = bounds(index)
     for a, b in _ranges(index, guard, depth):
         low, high = tighter(low, a, low=True), tighter(high, b, low=False)
@@ -34,57 +34,58 @@ def _bounds(index: Index, guard: Guard, depth: int) -> tuple[int, int]:
 
 
 def _ranges(index: Index, guard: Guard, depth: int, relaxed: bool = False) -> Iterator[tuple[int, int]]:
-    """Ranges that all hold: multiples of guarded expressions are taken out of the index, in all ways. ``relaxed`` ones
-    are wider and have fewer quotients, see ``_over``."""
+    """Yield ranges that all hold, by subtracting multiples of guarded expressions from the index in all combinations.
+    ``relaxed`` ranges are wider and have fewer quotients, see ``_over``."""
     if depth > _DEPTH:
         return
     stack: list[tuple[Index, int, int, int]] = [(index, 0, 0, 0)]
     steps = 0
     while stack and steps < _STEPS:
         steps += 1
-        rest, at, base_low, base_high = stack.pop()
+        rest, position, base_low, base_high = stack.pop()
         rest_low, rest_high = _interval(rest, guard, depth, relaxed)
         yield base_low + rest_low, base_high + rest_high
-        for i in range(at, len(guard)):
+        for i in range(position, len(guard)):
             bound = guard[i]
             for factor in _factors(rest, bound.index):
-                left = _with_remainders(rest - bound.index * factor)
+                remainder = _with_remainders(rest - bound.index * factor)
                 for ends in _bound_ranges(bound):
                     a, b = scaled(factor, *ends)
-                    stack.append((left, i + 1, base_low + a, base_high + b))
+                    stack.append((remainder, i + 1, base_low + a, base_high + b))
 
 
 def _with_remainders(index: Index) -> Index:
-    """The same with ``x - d*(x // d)`` as ``x % d``, of which less is known term by term."""
+    """Rewrite ``x - d*(x // d)`` as ``x % d``, whose range is narrower than that of its terms."""
     for atom, coefficient in index.terms:
         if isinstance(atom, Div) and type(coefficient) is int and type(atom.divisor) is int:
             factor = exact_quotient(-coefficient, atom.divisor)
             if factor is not None:
-                part, here = atom.operand * factor, dict(index.terms)
-                if all(here.get(a) == c for a, c in part.terms):
-                    rest = index - part - Index(((atom, coefficient),))
+                product, coefficients = atom.operand * factor, dict(index.terms)
+                if all(coefficients.get(a) == c for a, c in product.terms):
+                    rest = index - product - Index(((atom, coefficient),))
                     return rest + atom.operand % atom.divisor * factor
     return index
 
 
 def _bound_ranges(bound: Bound) -> list[tuple[int, int]]:
-    """What a bound and the index in it say of that index: one range, or two where sizes decide which is narrower."""
+    """Return the ranges implied by a bound and its index for the index: one, or two if sizes decide which is
+    narrower."""
     low, high = bounds(bound.index)
     first, last = bound.low, bound.high - 1
     narrow = tighter(low, first, low=True), tighter(high, last, low=False)
     return [narrow, (first, last)] if any(map(is_size, (low, high, first, last))) else [narrow]
 
 
-def _factors(index: Index, part: Index) -> set[int]:
-    """Factors f such that ``index - f * part`` loses a term."""
+def _factors(index: Index, guarded: Index) -> set[int]:
+    """Return the factors f for which ``index - f * guarded`` loses a term."""
     coefficients = dict(index.terms)
-    found = [_factor(coefficients[a], c) for a, c in part.terms if a in coefficients]
-    return {f for f in found if f is not None}
+    factors = [_factor(coefficients[a], c) for a, c in guarded.terms if a in coefficients]
+    return {f for f in factors if f is not None}
 
 
 def _factor(a: int, b: int) -> int | None:
-    known = sign(b)
-    return exact_quotient(a * known, b * known) if known else None
+    sign_of_b = sign(b)
+    return exact_quotient(a * sign_of_b, b * sign_of_b) if sign_of_b else None
 
 
 def _interval(index: Index, guard: Guard, depth: int, relaxed: bool) -> tuple[int, int]:
@@ -96,7 +97,7 @@ def _interval(index: Index, guard: Guard, depth: int, relaxed: bool) -> tuple[in
 
 
 def _atom_interval(atom: Atom, guard: Guard, depth: int, relaxed: bool) -> tuple[int, int]:
-    """Range of an atom: its own, cut by bounds on exactly this atom."""
+    """Return the range of an atom: its own, cut by bounds on exactly this atom."""
     if isinstance(atom, (Axis, Dynamic)):
         low, high = bounds(Index(((atom, 1),)))
     else:
@@ -119,20 +120,20 @@ def _atom_interval(atom: Atom, guard: Guard, depth: int, relaxed: bool) -> tuple
 
 
 def _over(size: int) -> int:
-    """No less than a size: multiples of a divisor of its quotients become what these are quotients of, of which a
+    """Return an upper bound of a size: multiples of the divisor of a quotient are replaced by the dividend, of which a
     quotient by a size is simpler."""
-    found = size
+    upper = size
     for monomial, coefficient in terms_of(size) if is_size(size) else ():
         for atom, power in monomial:
             if isinstance(atom, Quotient) and type(atom.divisor) is int and power == 1 and len(monomial) == 1:
                 factor = exact_quotient(coefficient, atom.divisor)
                 if factor is not None and factor > 0:
-                    found = found + factor * (atom.operand - atom.divisor * (atom.operand // atom.divisor))
-    return found
+                    upper = upper + factor * (atom.operand - atom.divisor * (atom.operand // atom.divisor))
+    return upper
 
 
 def _digit(atom: Atom, guarded: Atom) -> int:
-    """d where one is x % (d * e) and the other (x // d) % e, its upper digit; 0 for all others."""
+    """Return d where one atom is x % (d * e) and the other (x // d) % e, its upper digit; 0 for all others."""
     if not (isinstance(atom, Mod) and isinstance(guarded, Mod)) or guarded.operand.constant:
         return 0
     (inner, coefficient), *others = guarded.operand.terms
@@ -142,46 +143,47 @@ def _digit(atom: Atom, guarded: Atom) -> int:
 
 
 def _solve(bound: Bound) -> tuple[int, int]:
-    """Range of x for ``low <= coefficient * x + constant < high``."""
+    """Return the range of x for ``low <= coefficient * x + constant < high``."""
     (atom, coefficient), constant = bound.index.terms[0], bound.index.constant
     first, last = bound.low - constant, bound.high - 1 - constant
-    known = sign(coefficient)
-    if known is None or (is_size(coefficient) and not at_most(1, coefficient * known)):
+    coefficient_sign = sign(coefficient)
+    if coefficient_sign is None or (is_size(coefficient) and not at_most(1, coefficient * coefficient_sign)):
         return bounds(Index(((atom, 1),)))
-    if known < 0:
+    if coefficient_sign < 0:
         coefficient, first, last = -coefficient, -last, -first
     return -(-first // coefficient), last // coefficient
 
 
 def guarded_range(index: Index, guard: Guard) -> tuple[int, int] | None:
-    """The exact smallest and largest value under the guard, by looking at every point; low > high when there is none.
+    """Return the exact smallest and largest value under the guard, by enumeration; low > high when no point satisfies
+    it.
 
-    Run-time terms take every value of their range. Terms and bounds without a variable in common are looked at one
-    after the other; None when one such part has more than ENUMERATION_LIMIT points. Of a part with sizes known at run
-    time the range is ``guarded_bounds``.
+    Run-time terms take every value of their range. Independent terms and bounds, without common variables, are
+    enumerated separately; None when one such component has more than ENUMERATION_LIMIT points. For a component with
+    sizes known only at run time, the range is ``guarded_bounds``.
     """
     low = high = index.constant
-    for variables, terms, bounding in _parts(index, guard):
-        ends = _part_range(variables, Index(terms), bounding)
+    for variables, component_terms, bounding in _components(index, guard):
+        ends = _component_range(variables, Index(component_terms), bounding)
         if ends is None or _is_empty(*ends):
             return ends
         low, high = low + ends[0], high + ends[1]
     return low, high
 
 
-def _parts(index: Index, guard: Guard) -> list[tuple[set, tuple, Guard]]:
-    """(variables, terms of the index, bounds) that have no variable in common with another part."""
-    parts: list[tuple[set, tuple, Guard]] = []
+def _components(index: Index, guard: Guard) -> list[tuple[set, tuple, Guard]]:
+    """Split into components (variables, terms of the index, bounds) without common variables."""
+    components: list[tuple[set, tuple, Guard]] = []
     pieces = [(set(atoms(Index((term,)))), (term,), ()) for term in index.terms]
     for variables, terms, bounding in [*pieces, *((set(atoms(b.index)), (), (b,)) for b in guard)]:
-        for part in [p for p in parts if p[0] & variables]:
-            parts.remove(part)
-            variables, terms, bounding = part[0] | variables, (*part[1], *terms), (*part[2], *bounding)
-        parts.append((variables, terms, bounding))
-    return parts
+        for component in [p for p in components if p[0] & variables]:
+            components.remove(component)
+            variables, terms, bounding = component[0] | variables, (*component[1], *terms), (*component[2], *bounding)
+        components.append((variables, terms, bounding))
+    return components
 
 
-def _part_range(names: set[Axis | Dynamic], index: Index, guard: Guard) -> tuple[int, int] | None:
+def _component_range(names: set[Axis | Dynamic], index: Index, guard: Guard) -> tuple[int, int] | None:
     if not guard and len(index.terms) == 1 and isinstance(index.terms[0][0], (Axis, Dynamic)):
         return bounds(index)
     if _is_sized(index) or any(map(_is_sized_bound, guard)):
@@ -222,8 +224,8 @@ def _values(index: Index, grid: dict[Axis | Dynamic, np.ndarray]) -> np.ndarray:
 
 
 def stays_within(index: Index, guard: Guard, size: int) -> tuple[int, int] | None:
-    """None when ``0 <= index < size`` wherever the guard holds, else the range that says otherwise. Where sizes are
-    known at run time it is None when that is proven of all."""
+    """Return None if ``0 <= index < size`` wherever the guard holds, else a range that violates it. With sizes known
+    only at run time, None means proven for all sizes."""
     low, high = guarded_bounds(index, guard)
     if _is_empty(low, high) or (at_most(0, low) and at_most(high, size - 1)):
         return None
@@ -236,28 +238,30 @@ def stays_within(index: Index, guard: Guard, size: int) -> tuple[int, int] | Non
 
 
 def _is_proven(index: Index, guard: Guard, size: int) -> bool:
-    """Whether one of the ranges says so of each end; which range is the narrowest may depend on sizes."""
+    """Check whether some range proves each end; the narrowest range may depend on sizes."""
     if not is_size(size) and not _is_sized(index):
         return False
-    found = [*_ranges(index, guard, 0), *_ranges(index, guard, 0, relaxed=True)]
-    given = [s for bound in guard if bound.index.is_constant for s in _slacks(bound) if is_size(s)]
-    return any(_follows(low, given) for low, _ in found) and any(_follows(size - 1 - high, given) for _, high in found)
+    ranges = [*_ranges(index, guard, 0), *_ranges(index, guard, 0, relaxed=True)]
+    nonnegative = [s for bound in guard if bound.index.is_constant for s in _slacks(bound) if is_size(s)]
+    return any(_follows(low, nonnegative) for low, _ in ranges) and any(
+        _follows(size - 1 - high, nonnegative) for _, high in ranges
+    )
 
 
 def _slacks(bound: Bound) -> tuple[int, int]:
-    """What is not negative where a bound of a constant, a condition on sizes alone, holds."""
+    """Return the two nonnegative values of a bound of a constant, a condition on sizes alone, when it holds."""
     return bound.index.constant - bound.low, bound.high - 1 - bound.index.constant
 
 
-def _follows(value: int, given: Sequence[int]) -> bool:
-    """Whether a size is not negative, if those ``given`` are not."""
+def _follows(value: int, assumed: Sequence[int]) -> bool:
+    """Check whether a size is nonnegative if the ``assumed`` ones are."""
     if at_most(0, value):
         return True
     coefficients = dict(terms_of(value))
-    for known in given:
-        for monomial, coefficient in terms_of(known):
+    for nonnegative in assumed:
+        for monomial, coefficient in terms_of(nonnegative):
             factor = coefficients.get(monomial, 0) // coefficient if monomial else 0
-            if factor > 0 and at_most(0, value - factor * known):
+            if factor > 0 and at_most(0, value - factor * nonnegative):
                 return True
     return False
 
@@ -275,7 +279,7 @@ def _is_sized_bound(bound: Bound) -> bool:
 
 
 def touches(index: Index, guard: Guard, axis: Axis) -> bool:
-    """True when iterations of ``axis`` differ in the place, or the guard leaves one of them only."""
+    """Check whether iterations of ``axis`` access different elements, or the guard admits only one of them."""
     used: Iterable[Axis | Dynamic] = atoms(index)
     if axis in used:
         return True

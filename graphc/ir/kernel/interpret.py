@@ -1,4 +1,4 @@
-"""The meaning of kernels and programs: slow and exact, every access checked, no iteration reordered."""
+"""Reference interpreter of kernels and programs: slow and exact, every access checked, no iteration reordered."""
 
 from __future__ import annotations
 
@@ -38,21 +38,21 @@ from graphc.ir.kernel.statements import (
 from graphc.ir.kernel.text import print_stmt
 
 POISON = 0xA5
-"""Byte that fills memory which the kernel has not written: a read of it gives numbers that no test expects."""
+"""Byte that fills uninitialized memory: reads of it give numbers that no test expects."""
 
 
 def run_kernel(kernel: Kernel, arrays: Mapping[str, np.ndarray]) -> None:
-    """Runs a kernel on numpy arrays, one per argument buffer (by name), writing ``out`` and ``inout`` ones in place.
+    """Run a kernel on numpy arrays, one per argument buffer (by name); write ``out`` and ``inout`` ones in place.
 
     Arrays are C-contiguous with the buffer's element type and number of elements, in any shape. Raises ArgumentError
-    for other ones and IndexRangeError for an access outside of a buffer.
+    for other arrays and IndexRangeError for an access outside of a buffer.
     """
     names = {b.name for b in kernel.arguments}
     if names != set(arrays):
         raise ArgumentError(f"@{kernel.name} takes {sorted(names)}, got {sorted(arrays)}")
     flat = [_flat(kernel, b, arrays[b.name]) for b in kernel.arguments]
     if kernel.host >= 0:
-        raise ArgumentError(f"@{kernel.name} is a Python function, which the text does not hold")
+        raise ArgumentError(f"@{kernel.name} is a Python function, which the text does not contain")
     flat.extend(_poisoned(b.dtype, b.size) for b in kernel.buffers if b.role in OWN_ROLES)
     with np.errstate(all="ignore"):
         _compiled(kernel)(*flat)
@@ -73,11 +73,11 @@ def _poisoned(dtype: DType, size: int) -> np.ndarray:
 
 
 def run_program(program: Program, arguments: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
-    """Outputs of a program for its inputs, params and states in order.
+    """Return the outputs of a program for its inputs, params and states in order.
 
-    Inputs are not changed; params and states that the program writes are changed in the caller's arrays. With a planned
-    arena (offsets of temporaries are set) the temporaries share one array as planned. Raises IndexRangeError where the
-    status is set after the calls that may do so; params and states are as they were then.
+    Inputs are unchanged; params and states that the program writes are changed in the caller's arrays. With a planned
+    arena (offsets of temporaries are set), the temporaries share one array as planned. Raises IndexRangeError if
+    checking calls set the status; params and states are unchanged then.
     """
     own = [s for s in program.storages if s.cls in ("input", "param", "state", "weight")]
     if len(own) != len(arguments):
@@ -101,7 +101,7 @@ def run_program(program: Program, arguments: Sequence[np.ndarray]) -> tuple[np.n
 
 
 def _inside(storage: Storage, array: np.ndarray) -> np.ndarray:
-    """The memory of an argument, which is that of pairs where it is complex."""
+    """Return the memory of an argument; a complex one is viewed as pairs."""
     if not storage.complex:
         return array
     if not array.flags.c_contiguous:
@@ -110,7 +110,7 @@ def _inside(storage: Storage, array: np.ndarray) -> np.ndarray:
 
 
 def _outside(storage: Storage, array: np.ndarray) -> np.ndarray:
-    """A result as callers see it."""
+    """Return a result as callers see it."""
     type = storage.outside
     return array.reshape(-1).view(type.dtype.numpy).reshape(type.shape) if storage.complex else array
 
@@ -126,7 +126,7 @@ def _run_calls(kernels: Mapping[str, Kernel], calls: Sequence[Call], memory: Map
 
 
 def _allocate(program: Program, storage: Storage, memory: dict[str, np.ndarray], arena: np.ndarray) -> None:
-    """Puts the memory of a storage, and of those whose memory it uses, into ``memory``."""
+    """Put the memory of a storage, and of the storages it aliases, into ``memory``."""
     chain = [storage]
     while chain[-1].alias and chain[-1].name not in memory:
         chain.append(program.storage(chain[-1].alias))
@@ -173,12 +173,12 @@ _INFIX = {
     "not": "(~{})",
     "select": "({1} if {0} else {2})",
 }
-"""Operations that numpy scalars do by operator with the meaning of ir.kernel.scalar, much faster than by ufunc."""
+"""Operations for which operators on numpy scalars have the meaning of ir.kernel.scalar, much faster than ufuncs."""
 _COMBINE = {"max": "maximum({}, {})", "min": "minimum({}, {})"}
 
 
 class _Translator:
-    """Writes a kernel as one Python function over flat arrays; numpy scalars carry the exact element types."""
+    """Translator of a kernel to one Python function over flat arrays; numpy scalars carry the exact element types."""
 
     def __init__(self, kernel: Kernel):
         self.kernel = kernel
@@ -196,7 +196,7 @@ class _Translator:
         return [*self.kernel.arguments, *(b for b in self.kernel.buffers if b.role in OWN_ROLES)]
 
     def function(self) -> Callable[..., None]:
-        """The compiled function; takes arguments, then scratch buffers."""
+        """Return the compiled function; it takes arguments, then scratch buffers."""
         self._body(self.kernel.body)
         head = f"def run({', '.join(name for name, _ in self.buffers.values())}):"
         source = "\n".join([head, "    pass", *self.lines])
@@ -211,7 +211,7 @@ class _Translator:
             self.stmts.append(stmt)
             _TRANSLATE[type(stmt)](self, stmt)
 
-    # ---- run-time refusals
+    # ---- run-time checks
 
     def _fail(self, number: int, value: int) -> NoReturn:
         stmt = self.stmts[number]
@@ -225,7 +225,7 @@ class _Translator:
             raise IndexRangeError(what, where=print_stmt(self.stmts[number]))
         return value
 
-    # ---- pieces of expressions
+    # ---- expressions
 
     def _define(self, name: str) -> str:
         self.defined += 1
@@ -243,7 +243,7 @@ class _Translator:
         return self.names[ref]
 
     def _index(self, index: Index) -> str:
-        parts = [str(index.constant)] if index.constant or not index.terms else []
+        summands = [str(index.constant)] if index.constant or not index.terms else []
         for atom, coefficient in index.terms:
             if isinstance(atom, Axis):
                 text = self.names[atom.name]
@@ -253,8 +253,8 @@ class _Translator:
             else:
                 sign = "//" if isinstance(atom, Div) else "%"
                 text = f"({self._index(atom.operand)} {sign} {atom.divisor})"
-            parts.append(text if coefficient == 1 else f"{coefficient} * {text}")
-        return f"({' + '.join(parts)})"
+            summands.append(text if coefficient == 1 else f"{coefficient} * {text}")
+        return f"({' + '.join(summands)})"
 
     def _guard(self, guard: Guard) -> str:
         return " and ".join(f"{b.low} <= {self._index(b.index)} < {b.high}" for b in guard)
@@ -269,7 +269,7 @@ class _Translator:
     # ---- statements
 
     def let(self, stmt: Let) -> None:
-        """``name = op(args)``."""
+        """Translate ``name = op(args)``."""
         args = [self._ref(a) for a in stmt.args]
         self._line(f"{self._define(stmt.name)} = {self._application(stmt, args)}")
 
@@ -281,58 +281,58 @@ class _Translator:
         return f"{self._bind(op.reference)}({', '.join([*args, *extra])})[()]"
 
     def index_let(self, stmt: IndexLet) -> None:
-        """``name = index``."""
+        """Translate ``name = index``."""
         text = self._index(stmt.index)
         self._line(f"{self._define(stmt.name)} = np.int64({text}).astype({self._bind(stmt.dtype.numpy)})")
 
     def load(self, stmt: Load) -> None:
-        """``name = buffer[index]`` under its guard."""
-        place, buffer = self.buffers[stmt.buffer]
+        """Translate ``name = buffer[index]`` under its guard."""
+        array, buffer = self.buffers[stmt.buffer]
         name = self._define(stmt.name)
         if stmt.guard:
             self._line(f"if {self._guard(stmt.guard)}:")
             self.depth += 1
         self._position(stmt.index, buffer.size)
-        self._line(f"{name} = {place}[p]")
+        self._line(f"{name} = {array}[p]")
         if stmt.guard:
             self.depth -= 1
             self._line(f"else: {name} = {self._ref(stmt.other if stmt.other is not None else Const(0, stmt.dtype))}")
 
     def store(self, stmt: Store) -> None:
-        """``buffer[index] = value`` under its guard."""
-        place, buffer = self.buffers[stmt.buffer]
+        """Translate ``buffer[index] = value`` under its guard."""
+        array, buffer = self.buffers[stmt.buffer]
         if stmt.guard:
             self._line(f"if {self._guard(stmt.guard)}:")
             self.depth += 1
         self._position(stmt.index, buffer.size)
         value = self._ref(stmt.value)
-        self._line(f"{place}[p] = {self._combine(stmt.combine, f'{place}[p]', value) if stmt.combine else value}")
+        self._line(f"{array}[p] = {self._combine(stmt.combine, f'{array}[p]', value) if stmt.combine else value}")
         self.depth -= bool(stmt.guard)
 
     def acc(self, stmt: Acc) -> None:
-        """Declares an accumulator."""
+        """Declare an accumulator."""
         init = self._ref(stmt.init)
         self.accs[stmt.name] = stmt
         self._line(f"{self._define(stmt.name)} = {init}")
 
     def update(self, stmt: Update) -> None:
-        """``acc = combine(acc, value)``."""
+        """Translate ``acc = combine(acc, value)``."""
         name = self.names[stmt.acc]
         self._line(f"{name} = {self._combine(self.accs[stmt.acc].combine, name, self._ref(stmt.value))}")
 
     def read(self, stmt: Read) -> None:
-        """``name = acc``."""
+        """Translate ``name = acc``."""
         acc = self.names[stmt.acc]
         self._line(f"{self._define(stmt.name)} = {acc}")
 
     def prefetch(self, stmt: Prefetch) -> None:
-        """Changes nothing."""
+        """Ignore the prefetch."""
 
     def barrier(self, stmt: Barrier) -> None:
-        """Threads take turns here: one has done all before it when the next one begins."""
+        """Ignore the barrier: here one thread runs to it after the other."""
 
     def loop(self, stmt: Loop) -> None:
-        """Every kind of loop runs in order."""
+        """Translate a loop of any kind, in order."""
         until = f"min({stmt.axis.extent}, {self._ref(stmt.until)})" if stmt.until else f"{stmt.axis.extent}"
         self._line(f"for {self._define(stmt.axis.name)} in range({until}):")
         self.depth += 1

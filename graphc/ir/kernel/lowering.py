@@ -1,4 +1,4 @@
-"""What a kernel rule of an op sees: operands, the index of the result element, and the builder to compute it with."""
+"""Interface of kernel rules: operands, the index of the result element, and the builder."""
 
 from __future__ import annotations
 
@@ -27,34 +27,34 @@ class OperandRef:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape."""
+        """Size of each dimension."""
         return self.type.shape
 
 
 class LowerContext(Protocol):
-    """Given to ``lower(c, index, *operands, **attrs)`` and ``lower_nest(c, *operands, **attrs)``.
+    """Context argument of ``lower(c, index, *operands, **attrs)`` and ``lower_nest(c, *operands, **attrs)``.
 
-    A rule never learns whether an operand lies in memory or is computed on the spot by another op's rule.
+    A rule cannot tell whether an operand is in memory or computed in place by another op's rule.
     """
 
     nest: NestBuilder
-    """Scalars, loops, reductions."""
+    """Builder of scalars, loops, reductions."""
     type: TensorType
     """Type of the result."""
 
     def load(self, operand: OperandRef, index: Sequence[IndexLike], guard: Guard = (), other: Any = 0) -> Scalar:
-        """Element of an operand at a multi-dimensional index, or ``other`` where the guard is false."""
+        """Return an operand's element at a multi-dimensional index, or ``other`` where the guard is false."""
         ...
 
     def broadcast(self, operand: OperandRef, index: Sequence[Index]) -> Scalar:
-        """Element of an operand that is broadcast (numpy rules) to the result whose index is ``index``."""
+        """Return the element of an operand that is broadcast (numpy rules) to the result with the index ``index``."""
         ...
 
     def store(self, index: Sequence[IndexLike], value: Scalar, guard: Guard = (), combine: str | None = None) -> None:
-        """Writes an element of the result (``lower_nest`` only)."""
+        """Write an element of the result (``lower_nest`` only)."""
         ...
 
     def scratch(self, dtype: DType, size: int) -> str:
-        """The name of a flat buffer for ``NestBuilder.load_at`` and ``store_at``, of unknown content, in which the
-        iterations of the outermost parallel loops keep nothing for each other (``lower_nest`` only, one for an op)."""
+        """Return the name of an uninitialized flat buffer for ``NestBuilder.load_at`` and ``store_at``. Iterations of
+        the outermost parallel loops cannot communicate through it (``lower_nest`` only, one per op)."""
         ...

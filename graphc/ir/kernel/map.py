@@ -1,4 +1,4 @@
-"""The statement mapper: bodies of kernels with other statements, and statements with other parts."""
+"""Mapping of kernel statements: replace statements in bodies, and fields in statements."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def map_statements(
     enter: Callable[[Loop], Sequence[Stmt] | None] | None = None,
     leave: Callable[[Loop], Sequence[Stmt]] | None = None,
 ) -> tuple[Stmt, ...]:
-    """The statements in order, each replaced by others, which are not mapped again.
+    """Replace each statement in order; replacements are not mapped again.
 
-    ``leaf`` says what stands for a statement that is no loop, ``enter`` for a loop as it is (None: its body is mapped),
-    ``leave`` for a loop whose body has been mapped. What does not change is the same object: a loop, and ``body``.
-    Recursion goes as deep as loops are nested.
+    ``leaf`` maps statements other than loops. ``enter`` maps a loop before its body (None: map the body), ``leave`` a
+    loop after its body. Unchanged loops, and an unchanged ``body``, stay the same objects. The recursion depth is the
+    nesting depth of loops.
     """
     result: list[Stmt] = []
     same = True
@@ -67,18 +67,18 @@ def _mapped_loop(
 
 
 def map_indices(body: tuple[Stmt, ...], change: Callable[[Index], Index]) -> tuple[Stmt, ...]:
-    """The statements with every index, those of guards too, replaced by what ``change`` makes of it; names stay."""
+    """Replace every index, also in guards, by ``change(index)``; names stay."""
     return map_statements(body, leaf=lambda s: (map_parts(s, index=change),))
 
 
 def rename_buffers(body: tuple[Stmt, ...], names: Mapping[str, str]) -> tuple[Stmt, ...]:
-    """The statements with other names for buffers; those that ``names`` does not have stay."""
+    """Rename buffers; names missing in ``names`` stay."""
     return map_statements(body, leaf=lambda s: (map_parts(s, buffer=lambda name: names.get(name, name)),))
 
 
 def substitute_axes(index: Index, axes: Mapping[Axis, IndexLike], names: Mapping[str, Any] | None = None) -> Index:
-    """The index with axes replaced by indices, and run-time terms called by other ``names``: where one stands for a
-    name that is no text, a literal, the term stays."""
+    """Replace axes by indices, and rename run-time terms by ``names``. A term stays if its name maps to a literal
+    instead of a name."""
 
     def atom(a: Axis | Dynamic) -> IndexLike | None:
         if isinstance(a, Axis):
@@ -92,8 +92,8 @@ def substitute_axes(index: Index, axes: Mapping[Axis, IndexLike], names: Mapping
 # ---- one statement
 
 
-def _same(part: Any) -> Any:
-    return part
+def _same(value: Any) -> Any:
+    return value
 
 
 def map_parts(
@@ -105,53 +105,53 @@ def map_parts(
     buffer: Callable[[str], str] = _same,
     define: Callable[[str], str] = _same,
 ) -> Stmt:
-    """A statement with other parts: indices (of guards too), operands, the accumulator and the buffer that it uses, and
-    last the name that it gives. The same object where nothing changes; loops stay as they are."""
-    parts: dict[str, Any] = {}
+    """Replace the fields of a statement: indices (also in guards), operands, the accumulator and the buffer it uses,
+    and finally the name it defines. Return the same object if nothing changes; loops stay unchanged."""
+    fields: dict[str, Any] = {}
     if isinstance(stmt, Load | Store | IndexLet | Prefetch):
-        parts["index"] = index(stmt.index)
+        fields["index"] = index(stmt.index)
     if isinstance(stmt, Load | Store):
-        parts["guard"] = _each(stmt.guard, lambda b: _with_index(b, index(b.index)))
+        fields["guard"] = _each(stmt.guard, lambda b: _with_index(b, index(b.index)))
     if isinstance(stmt, Load | Store | Prefetch):
-        parts["buffer"] = buffer(stmt.buffer)
+        fields["buffer"] = buffer(stmt.buffer)
     if isinstance(stmt, Let):
-        parts["args"] = _each(stmt.args, ref)
+        fields["args"] = _each(stmt.args, ref)
     elif isinstance(stmt, Store | Update):
-        parts["value"] = ref(stmt.value)
+        fields["value"] = ref(stmt.value)
     elif isinstance(stmt, Acc):
-        parts["init"] = ref(stmt.init)
+        fields["init"] = ref(stmt.init)
     if isinstance(stmt, Update | Read):
-        parts["acc"] = acc(stmt.acc)
+        fields["acc"] = acc(stmt.acc)
     if isinstance(stmt, _GIVES):
-        parts["name"] = define(stmt.name)
-    changed = {name: part for name, part in parts.items() if part is not getattr(stmt, name)}
+        fields["name"] = define(stmt.name)
+    changed = {name: value for name, value in fields.items() if value is not getattr(stmt, name)}
     return replace(stmt, **changed) if changed else stmt
 
 
-def _each(parts: tuple[T, ...], change: Callable[[T], T]) -> tuple[T, ...]:
-    """All changed; the same tuple where none is."""
-    changed = tuple([change(p) for p in parts])
-    return changed if any([a is not b for a, b in zip(changed, parts, strict=True)]) else parts
+def _each(items: tuple[T, ...], change: Callable[[T], T]) -> tuple[T, ...]:
+    """Change all items; return the same tuple if none changes."""
+    changed = tuple([change(p) for p in items])
+    return changed if any([a is not b for a, b in zip(changed, items, strict=True)]) else items
 
 
 def _with_index(bound: Bound, index: Index) -> Bound:
     return bound if index is bound.index else Bound(index, bound.low, bound.high)
 
 
-# ---- what a statement is made of
+# ---- fields of statements
 
 _GIVES = (Let, IndexLet, Load, Read, Acc)
 
 
 def indices_of(stmt: Stmt) -> tuple[Index, ...]:
-    """Index expressions of a statement (not of statements inside a loop)."""
+    """Return the index expressions of a statement (without statements inside a loop)."""
     if isinstance(stmt, Load | Store):
         return (stmt.index, *[b.index for b in stmt.guard]) if stmt.guard else (stmt.index,)
     return (stmt.index,) if isinstance(stmt, IndexLet | Prefetch) else ()
 
 
 def operands_of(stmt: Stmt) -> tuple[Ref, ...]:
-    """Scalars and literals that a statement (not one inside a loop) computes with."""
+    """Return the scalar and literal operands of a statement (without statements inside a loop)."""
     if isinstance(stmt, Let):
         return stmt.args
     if isinstance(stmt, Acc):
@@ -162,18 +162,19 @@ def operands_of(stmt: Stmt) -> tuple[Ref, ...]:
 
 
 def scalars_read(stmt: Stmt) -> set[str]:
-    """Names of the scalars that a statement (not one inside a loop) reads, as operands or in an index."""
-    found = {r for r in operands_of(stmt) if isinstance(r, str)}
-    return found.union(a.name for i in indices_of(stmt) for a in atoms(i) if isinstance(a, Dynamic))
+    """Return the names of scalars that a statement (without statements inside a loop) reads, as operands or in an
+    index."""
+    names = {r for r in operands_of(stmt) if isinstance(r, str)}
+    return names.union(a.name for i in indices_of(stmt) for a in atoms(i) if isinstance(a, Dynamic))
 
 
 def is_leaf(loop: Loop) -> bool:
-    """Whether a loop has no loops inside."""
+    """Check whether a loop contains no loops."""
     return not any(isinstance(s, Loop) for s in loop.body)
 
 
 def names_given(body: Sequence[Stmt]) -> set[str]:
-    """Scalars and accumulators that statements declare, those inside loops included."""
+    """Return the scalars and accumulators that statements declare, inside loops too."""
     return {s.name for s, _ in walk(tuple(body)) if isinstance(s, _GIVES)}
 
 
@@ -181,11 +182,11 @@ def names_given(body: Sequence[Stmt]) -> set[str]:
 
 
 class Names:
-    """Fresh names for axes and scalars of one kernel."""
+    """Generator of fresh names for axes and scalars of one kernel."""
 
     def __init__(self, prefix: str = "", first: int = 0) -> None:
         self.next = first
-        """Number in the next name."""
+        """Number of the next name."""
         self._prefix = prefix
 
     def _number(self) -> int:
@@ -193,39 +194,39 @@ class Names:
         return self.next - 1
 
     def axis(self, prefix: str, extent: int) -> Axis:
-        """A new axis."""
+        """Return a new axis."""
         return Axis(f"{prefix}{self._prefix}_{self._number()}", extent)
 
     def scalar(self, old: str) -> str:
-        """A new name for a scalar or accumulator."""
+        """Return a new name for a scalar or accumulator."""
         return f"{old.split('.')[0]}.{self._prefix}{self._number()}"
 
 
 class BodyCopier:
-    """Copies statements with axes replaced by index expressions and every name renewed."""
+    """Copier of statements that replaces axes by index expressions and renames everything."""
 
     def __init__(self, names: Names, axes: Mapping[Axis, IndexLike], reads: Mapping[str, Callable] | None = None):
         self.names = names
         self.axes: dict[Axis, IndexLike] = dict(axes)
         self.renamed: dict[str, str] = {}
         self.reads = reads or {}
-        """For the name of a load: function from (load, copier) to the (buffer, index) to read instead."""
+        """By name of a load: function from (load, copier) to the (buffer, index) to read instead."""
 
     def index(self, index: Index) -> Index:
-        """The index in the new axes and names."""
+        """Return the index in the new axes and names."""
         return substitute_axes(index, self.axes, self.renamed)
 
     def name(self, ref: Any) -> Any:
-        """An operand or an accumulator under its new name."""
+        """Return the new name of an operand or an accumulator."""
         return self.renamed.get(ref, ref) if isinstance(ref, str) else ref
 
     def define(self, name: str) -> str:
-        """The new name of a scalar that is defined here."""
+        """Choose and return the new name of a scalar at its definition."""
         self.renamed[name] = self.names.scalar(name)
         return self.renamed[name]
 
     def body(self, statements: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-        """The copied statements."""
+        """Return the copied statements."""
         return map_statements(statements, leaf=self._leaf, enter=self._loop)
 
     def _leaf(self, stmt: Stmt) -> Sequence[Stmt]:

@@ -38,7 +38,7 @@ _NUMBER_OPS = {
     operator.truediv: "div",
     operator.pow: "pow",
 }
-"""What Python does with numbers, in kernels."""
+"""Kernel operations for Python functions of numbers."""
 
 
 class Scalar:
@@ -107,20 +107,21 @@ class Scalar:
         return self._with("ge", other)
 
     def eq(self, other: Any) -> Scalar:
-        """``self == other`` as a bool scalar."""
+        """Emit ``self == other``, a bool scalar."""
         return self._with("eq", other)
 
     def ne(self, other: Any) -> Scalar:
-        """``self != other`` as a bool scalar."""
+        """Emit ``self != other``, a bool scalar."""
         return self._with("ne", other)
 
     def cast(self, dtype: DType) -> Scalar:
-        """Converted to ``dtype``."""
+        """Convert to ``dtype``."""
         return self if dtype is self.dtype else self.nest.op("cast", self, dtype=dtype)
 
 
 class NestBuilder:
-    """Collects statements. Values computed in an outer scope are reused inside, never the other way round."""
+    """Builder that collects statements. Values computed in an outer scope are reused in inner ones, never the other way
+    round."""
 
     def __init__(self) -> None:
         self._frames: list[list[Stmt]] = [[]]
@@ -129,24 +130,24 @@ class NestBuilder:
         self._axes = 0
 
     def fresh(self, prefix: str = "v") -> str:
-        """An unused name."""
+        """Return an unused name."""
         self._count += 1
         return f"{prefix}{self._count}"
 
     def append(self, stmt: Stmt) -> None:
-        """Adds a statement to the innermost scope."""
+        """Add a statement to the innermost scope."""
         self._frames[-1].append(stmt)
 
     def body(self) -> tuple[Stmt, ...]:
-        """The finished outermost body."""
+        """Return the finished outermost body."""
         assert len(self._frames) == 1, "a loop is still open"
         return tuple(self._frames[0])
 
     # ---- scalars
 
     def const(self, value: Any, dtype: DType) -> Scalar:
-        """A literal; ``value`` is rounded to ``dtype``. Of a size known at run time, or of a number that is computed
-        from such sizes (in f64), the scalar that has its value."""
+        """Return a literal, rounded to ``dtype``. For a size known only at run time, or a number computed from such
+        sizes (in f64), return the scalar with its value."""
         if is_size(value):
             return self.index(value, dtype) if dtype in (int64, int32) else self.index(value).cast(dtype)
         if type(value) is SizeNumber:
@@ -156,12 +157,12 @@ class NestBuilder:
     def _computed(self, number: SizeNumber) -> Scalar:
         name = _NUMBER_OPS.get(number.function)
         if name is None:
-            raise ArgumentError(f"{number} is computed from sizes by what kernels do not have")
+            raise ArgumentError(f"{number} is computed from sizes by a function that kernels do not support")
         operands = [self._computed(x) if type(x) is SizeNumber else self.const(x, float64) for x in number.operands]
         return self.op(name, *operands)
 
     def op(self, name: str, *args: Scalar, dtype: DType | None = None) -> Scalar:
-        """``name(args)``; literals are folded, equal applications in scope are shared."""
+        """Emit ``name(args)``; fold literals, and share equal applications in scope."""
         result = result_type(name, tuple(a.dtype for a in args), dtype)
         if args and all(isinstance(a.ref, Const) for a in args):
             return self._fold(name, args, result)
@@ -176,28 +177,29 @@ class NestBuilder:
         return self.const(value, dtype)
 
     def _shared(self, key: Any, dtype: DType, make: Callable[[str], Stmt]) -> Scalar:
-        for known in reversed(self._known):
-            if key in known:
-                return known[key]
+        for table in reversed(self._known):
+            if key in table:
+                return table[key]
         name = self.fresh()
         self.append(make(name))
         self._known[-1][key] = Scalar(self, name, dtype)
         return self._known[-1][key]
 
     def recall(self, key: Any) -> Scalar | None:
-        """What was remembered under ``key`` in this scope or one around it."""
-        for known in reversed(self._known):
-            if key in known:
-                return known[key]
+        """Return the scalar remembered under ``key`` in this scope or an enclosing one."""
+        for table in reversed(self._known):
+            if key in table:
+                return table[key]
         return None
 
     def remember(self, key: Any, value: Scalar) -> Scalar:
-        """Keeps a scalar until the innermost scope closes; keys are tuples that start with a word of the caller's."""
+        """Remember a scalar until the innermost scope closes; keys are tuples that start with a word of the
+        caller's."""
         self._known[-1][key] = value
         return value
 
     def select(self, condition: Scalar, a: Any, b: Any) -> Scalar:
-        """``a`` where ``condition`` holds, else ``b``; one of them may be a Python number."""
+        """Emit ``a`` where ``condition`` holds, else ``b``; one of them may be a Python number."""
         dtype = a.dtype if isinstance(a, Scalar) else b.dtype
         a = a if isinstance(a, Scalar) else self.const(a, dtype)
         b = b if isinstance(b, Scalar) else self.const(b, dtype)
@@ -206,20 +208,20 @@ class NestBuilder:
         return self.op("select", condition, a, b)
 
     def fma(self, a: Scalar, b: Any, c: Any) -> Scalar:
-        """``a * b + c`` with one rounding; ``b`` and ``c`` may be Python numbers."""
+        """Emit ``a * b + c`` with one rounding; ``b`` and ``c`` may be Python numbers."""
         b = b if isinstance(b, Scalar) else self.const(b, a.dtype)
         c = c if isinstance(c, Scalar) else self.const(c, a.dtype)
         return self.op("fma", a, b, c)
 
     def index(self, index: IndexLike, dtype: DType = int64) -> Scalar:
-        """An index expression as an integer scalar (i64 or i32)."""
+        """Convert an index expression to an integer scalar (i64 or i32)."""
         index = as_index(index)
         if type(index.constant) is int and index.is_constant:
             return self.const(index.constant, dtype)
         return self._shared(("index", index, dtype.name), dtype, lambda n: IndexLet(n, index, dtype))
 
     def dynamic(self, scalar: Scalar, low: int, high: int) -> Index:
-        """An integer scalar as an index known to lie in ``low..high``; the caller guarantees it (clamp first)."""
+        """Use an integer scalar as an index in ``low..high``, which the caller guarantees (clamp first)."""
         if isinstance(scalar.ref, Const):
             return as_index(int(scalar.ref.value))
         return Index(((Dynamic(scalar.ref, low, high), 1),))
@@ -227,31 +229,31 @@ class NestBuilder:
     # ---- memory
 
     def load_at(self, buffer: str, index: IndexLike, dtype: DType, guard: Guard = (), other: Any = 0) -> Scalar:
-        """``buffer[index]`` (flat, in elements), or ``other`` where the guard is false."""
+        """Emit ``buffer[index]`` (flat, in elements), or ``other`` where the guard is false."""
         index = as_index(index)
-        kept = simplify(guard)
-        if kept is None:
+        conditions = simplify(guard)
+        if conditions is None:
             return self.const(other, dtype)
-        fill = Const(number_of(element(other, dtype)), dtype) if kept else None
-        key = ("load", buffer, index, kept, fill)
-        return self._shared(key, dtype, lambda n: Load(n, buffer, index, dtype, kept, fill))
+        fill = Const(number_of(element(other, dtype)), dtype) if conditions else None
+        key = ("load", buffer, index, conditions, fill)
+        return self._shared(key, dtype, lambda n: Load(n, buffer, index, dtype, conditions, fill))
 
     def store_at(
         self, buffer: str, index: IndexLike, value: Scalar, guard: Guard = (), combine: str | None = None
     ) -> None:
-        """``buffer[index] = value``; forgets what was loaded from the buffer."""
-        kept = simplify(guard)
-        if kept is not None:
-            self.append(Store(buffer, as_index(index), value.ref, kept, combine))
-        for known in self._known:
-            for key in [k for k in known if k[0] == "load" and k[1] == buffer]:
-                del known[key]
+        """Emit ``buffer[index] = value``, and invalidate loads from the buffer."""
+        conditions = simplify(guard)
+        if conditions is not None:
+            self.append(Store(buffer, as_index(index), value.ref, conditions, combine))
+        for table in self._known:
+            for key in [k for k in table if k[0] == "load" and k[1] == buffer]:
+                del table[key]
 
     # ---- loops and accumulators
 
     @contextmanager
     def loop(self, extent: int, kind: str = "parallel") -> Iterator[Index]:
-        """A loop; yields its axis as an index. A loop of one iteration leaves no trace."""
+        """Open a loop; yield its axis as an index. A loop of one iteration emits no loop."""
         if extent == 1:
             yield Index()
             return
@@ -265,7 +267,7 @@ class NestBuilder:
 
     @contextmanager
     def loops(self, extents: Sequence[int], kind: str = "parallel") -> Iterator[tuple[Index, ...]]:
-        """Nested loops; yields one index per extent."""
+        """Open nested loops; yield one index per extent."""
         if not extents:
             yield ()
             return
@@ -273,18 +275,18 @@ class NestBuilder:
             yield (first, *rest)
 
     def accumulator(self, dtype: DType, combine: str, init: Any) -> str:
-        """Declares an accumulator in the current scope; returns its name."""
+        """Declare an accumulator in the current scope; return its name."""
         name = self.fresh("acc")
         ref = init.ref if isinstance(init, Scalar) else self.const(init, dtype).ref
         self.append(Acc(name, dtype, combine, ref))
         return name
 
     def update(self, acc: str, value: Scalar) -> None:
-        """Combines ``value`` into an accumulator."""
+        """Combine ``value`` into an accumulator."""
         self.append(Update(acc, value.ref))
 
     def read(self, acc: str, dtype: DType) -> Scalar:
-        """The present value of an accumulator."""
+        """Return the current value of an accumulator."""
         name = self.fresh()
         self.append(Read(name, acc))
         return Scalar(self, name, dtype)
@@ -292,19 +294,19 @@ class NestBuilder:
     def reduce(
         self, combine: str, init: Any, dtype: DType, extents: Sequence[int], value: Callable[..., Scalar]
     ) -> Scalar:
-        """Folds ``value(*indices)`` over all indices below ``extents`` with ``combine``, starting from ``init``."""
+        """Reduce ``value(*indices)`` over all indices below ``extents`` with ``combine``, starting from ``init``."""
         acc = self.accumulator(dtype, combine, init)
         with self.loops(tuple(extents), "reduce") as indices:
             self.update(acc, value(*indices))
         return self.read(acc, dtype)
 
     def condition(self, guard: Guard) -> Scalar:
-        """A guard as a bool scalar."""
-        kept = simplify(guard)
-        if kept is None:
+        """Convert a guard to a bool scalar."""
+        conditions = simplify(guard)
+        if conditions is None:
             return self.const(False, bool_)
         result = self.const(True, bool_)
-        for bound in kept:
+        for bound in conditions:
             i = self.index(bound.index)
             low, high = bounds(bound.index)
             if not at_most(bound.low, low):
@@ -315,8 +317,8 @@ class NestBuilder:
 
 
 def simplify(guard: Guard) -> Guard | None:
-    """Drops bounds that always hold and duplicates; None when the guard never holds."""
-    kept: list[Bound] = []
+    """Drop bounds that always hold and duplicates; return None when the guard never holds."""
+    conditions: list[Bound] = []
     for bound in guard:
         low, high = bounds(bound.index)
         last = bound.high - 1
@@ -324,6 +326,6 @@ def simplify(guard: Guard) -> Guard | None:
             continue
         if at_most(high, bound.low - 1) or at_most(last + 1, low):
             return None
-        if bound not in kept:
-            kept.append(bound)
-    return tuple(kept)
+        if bound not in conditions:
+            conditions.append(bound)
+    return tuple(conditions)

@@ -1,4 +1,4 @@
-"""Reads the text of kernels and programs: the inverse of ir.kernel.text."""
+"""Parser of the text of kernels and programs: the inverse of ir.kernel.text."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ from graphc.ir.lexer import Cursor, Token
 
 ROLES = (*ARGUMENT_ROLES, *OWN_ROLES)
 GROUPS = ("block", "warp")
-"""What threads meet in."""
+"""Groups of threads that can synchronize."""
 
 
 def parse_kernel(text: str) -> Kernel:
-    """The kernel that ``print_kernel`` printed; raises ParseError with line and column. Does not verify it."""
+    """Parse the text of ``print_kernel``, without verifying the kernel; raise ParseError with line and column."""
     reader = _Reader(Cursor(text, "#"))
     reader.cursor.declare_dims()
     kernel = reader.kernel()
@@ -56,7 +56,7 @@ def parse_kernel(text: str) -> Kernel:
 
 
 def parse_program(text: str, data: Mapping[str, np.ndarray] | None = None) -> Program:
-    """The program that ``print_program`` printed. ``data`` holds the arrays that the text names by digest."""
+    """Parse the text of ``print_program``. ``data`` contains the arrays that the text names by digest."""
     reader = _Reader(Cursor(text, "#", data))
     reader.cursor.declare_dims()
     program = reader.program()
@@ -65,13 +65,13 @@ def parse_program(text: str, data: Mapping[str, np.ndarray] | None = None) -> Pr
 
 
 class _Reader:
-    """One method per phrase of the grammar."""
+    """Recursive-descent parser: one method per phrase of the grammar."""
 
     def __init__(self, cursor: Cursor):
         self.cursor = cursor
         self.axes: dict[str, Axis] = {}
         self.loops: set[str] = set()
-        """Names of the loops over calls."""
+        """Names of the loops around calls."""
 
     # ---- programs
 
@@ -111,7 +111,7 @@ class _Reader:
         return Storage(name, type.dtype, type.shape, cls, path, data, alias, offset, equals, is_complex)
 
     def calls(self, around: tuple[Axis, ...]) -> list[Call]:
-        """One call, or a loop over calls, inside the loops ``around``."""
+        """Read one call, or a loop around calls, inside the loops ``around``."""
         c = self.cursor
         if c.at("call"):
             return [self.call(around)]
@@ -123,12 +123,12 @@ class _Reader:
         if name.text in self.loops:
             c.refuse(f"{name.text} is a loop already", name)
         self.loops.add(name.text)
-        found: list[Call] = []
+        nested: list[Call] = []
         c.expect("{")
         while not c.at("}"):
-            found += self.calls((*around, axis))
+            nested += self.calls((*around, axis))
         c.expect("}")
-        return found
+        return nested
 
     def call(self, around: tuple[Axis, ...]) -> Call:
         c = self.cursor
@@ -142,17 +142,17 @@ class _Reader:
         return Call(name, tuple(a for a, _ in args), loops=around, offsets=offsets, sizes=sizes)
 
     def given_sizes(self) -> tuple[tuple[Dimension, int], ...]:
-        """``rows = 7, columns = 2*batch``: what stands for dimensions of the kernel."""
+        """Read ``rows = 7, columns = 2*batch``: the sizes of the kernel's dimensions."""
         c = self.cursor
-        found: list[tuple[Dimension, int]] = []
-        while not found or c.accept(","):
+        sizes: list[tuple[Dimension, int]] = []
+        while not sizes or c.accept(","):
             name = c.token
             size = c.size()
             if not is_size(size) or name.text not in c.dims:
-                c.refuse("a dimension of the kernel is named here", name)
+                c.refuse("expected the name of a dimension of the kernel", name)
             c.expect("=")
-            found.append((dimensions([size])[name.text], c.size()))
-        return tuple(found)
+            sizes.append((dimensions([size])[name.text], c.size()))
+        return tuple(sizes)
 
     def argument(self) -> tuple[str, Index | None]:
         c = self.cursor
@@ -230,7 +230,7 @@ class _Reader:
     def store(self) -> Store:
         c = self.cursor
         c.expect("store")
-        buffer, index = self.place()
+        buffer, index = self.element()
         combine = c.expect(*COMBINES).text if c.token.kind == "word" else None
         c.expect("=")
         return Store(buffer, index, self.ref(), self.guard(), combine)
@@ -253,7 +253,7 @@ class _Reader:
 
     def prefetch(self) -> Prefetch:
         self.cursor.expect("prefetch")
-        return Prefetch(*self.place())
+        return Prefetch(*self.element())
 
     def barrier(self) -> Barrier:
         self.cursor.expect("barrier")
@@ -274,7 +274,7 @@ class _Reader:
         return self.load(name.text, dtype) if c.accept("load") else self.let(name.text, dtype)
 
     def load(self, name: str, dtype: DType) -> Load:
-        buffer, index = self.place()
+        buffer, index = self.element()
         guard = self.guard()
         other = self.const() if self.cursor.accept("else") else None
         return Load(name, buffer, index, dtype, guard, other)
@@ -296,7 +296,7 @@ class _Reader:
     def accumulator(self) -> str:
         return self.cursor.expect_kind("word", "the name of an accumulator").text
 
-    def place(self) -> tuple[str, Index]:
+    def element(self) -> tuple[str, Index]:
         c = self.cursor
         buffer = c.name("value", "a buffer, %name")
         c.expect("[")
@@ -347,7 +347,7 @@ class _Reader:
         return result
 
     def quotient(self, operation: str, index: Index, divisor: int) -> Index:
-        """As it stands, simplified or not; a quotient of sizes is a size."""
+        """Return the quotient or remainder as written; a quotient of sizes is a size."""
         if index.is_constant and operation == "//" and (is_size(index.constant) or is_size(divisor)):
             return as_index(index.constant // divisor)
         return Index((((Div if operation == "//" else Mod)(index, divisor), 1),))
@@ -383,5 +383,5 @@ class _Reader:
     def axis(self, token: Token) -> Axis:
         if token.text not in self.axes:
             names = ", ".join(self.axes) or "none"
-            self.cursor.refuse(f"{token.text} is no axis of a loop around it (axes: {names})", token)
+            self.cursor.refuse(f"{token.text} is not an axis of an enclosing loop (axes: {names})", token)
         return self.axes[token.text]

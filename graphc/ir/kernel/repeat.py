@@ -1,4 +1,4 @@
-"""Repeated calls of programs: the order in which calls run, and between which of them a storage holds a value."""
+"""Repeated calls of programs: the execution order of calls, and live spans of storages."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from graphc.ir.kernel.statements import Call, Program
 def executions(
     calls: Sequence[Call], goes_on: Callable[[str], bool] = lambda flag: True
 ) -> Iterator[tuple[Call, dict[Axis, int]]]:
-    """Every run of a kernel in order, with the iteration of each loop around it. ``goes_on`` says whether the flag of
-    that name is true at present."""
+    """Yield every run of a kernel in order, with the iteration of each loop around it. ``goes_on`` returns the current
+    value of the flag of that name."""
     stack: list[tuple[Sequence[Call], int, dict[Axis, int], Axis | None]] = [(calls, 0, {}, None)]
     while stack:
         present, depth, at, axis = stack.pop()
@@ -22,12 +22,14 @@ def executions(
             if at[axis] < axis.extent and (not axis.flag or goes_on(axis.flag)):
                 stack += [(present, depth, {**at, axis: at[axis] + 1}, axis), (present, depth + 1, at, None)]
         else:
-            found = [(b, -1, at, None) if a is None else (b, depth, {**at, a: 0}, a) for a, b in blocks(present, depth)]
-            stack += reversed(found)
+            entries = [
+                (b, -1, at, None) if a is None else (b, depth, {**at, a: 0}, a) for a, b in blocks(present, depth)
+            ]
+            stack += reversed(entries)
 
 
 def blocks(calls: Sequence[Call], depth: int = 0) -> Iterator[tuple[Axis | None, Sequence[Call]]]:
-    """Neighbouring calls in the same loop at that depth, or single calls that no loop at that depth repeats."""
+    """Yield neighbouring calls in the same loop at that depth, or single calls outside of such loops."""
     if depth < 0:
         return
     start = 0
@@ -46,12 +48,12 @@ def _axis(call: Call, depth: int) -> Axis | None:
 
 
 def position(index: Index, at: Mapping[Axis, int]) -> int:
-    """The value of a base offset in given iterations."""
+    """Return the value of a base offset in given iterations."""
     return index.constant + sum(c * at[a] for a, c in index.terms if isinstance(a, Axis))
 
 
 def loop_spans(calls: Sequence[Call]) -> dict[Axis, tuple[int, int]]:
-    """The numbers of the first and the last call of every enclosing loop, inner ones before those around them."""
+    """Return the numbers of the first and the last call of every enclosing loop, inner loops first."""
     spans: dict[Axis, tuple[int, int]] = {}
     for number, call in enumerate(calls):
         for axis in call.loops:
@@ -61,10 +63,12 @@ def loop_spans(calls: Sequence[Call]) -> dict[Axis, tuple[int, int]]:
 
 
 def live_spans(program: Program, root: Callable[[str], str] = lambda name: name) -> dict[str, tuple[int, int]]:
-    """For every storage that a call uses, the first and the last call between which its memory must be its own.
+    """Return the live span of every storage used by calls: the numbers of the first and the last call between which it
+    needs its own memory.
 
-    A storage that is also used outside of a loop, or that an iteration takes over from the one before, is needed for as
-    long as the loop runs. ``root`` names the storage whose memory a storage uses."""
+    Storages used outside of a loop too, or carried between iterations, are live for the entire loop. ``root`` names the
+    storage whose memory a storage uses.
+    """
     kernels = {k.name: k.arguments for k in program.kernels}
     uses: dict[str, list[tuple[int, bool]]] = {}
     for number, call in enumerate(program.calls):
@@ -77,7 +81,7 @@ def live_spans(program: Program, root: Callable[[str], str] = lambda name: name)
         if axis.flag:
             uses[root(axis.flag)] = sorted([*uses.get(root(axis.flag), []), (start, False), (stop, False)])
     loops = spans.values()
-    return {name: _extended(found, loops) for name, found in uses.items()}
+    return {name: _extended(storage_uses, loops) for name, storage_uses in uses.items()}
 
 
 def _extended(uses: list[tuple[int, bool]], loops: Iterable[tuple[int, int]]) -> tuple[int, int]:

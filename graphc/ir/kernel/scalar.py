@@ -1,4 +1,4 @@
-"""The scalar operations of kernels: arity, result type and meaning in numpy."""
+"""Scalar operations of kernels: arity, result type and meaning in numpy."""
 
 from __future__ import annotations
 
@@ -16,33 +16,34 @@ from graphc.ir.kernel import large_angle
 
 @dataclass(frozen=True)
 class ScalarOp:
-    """One scalar operation. All operands have one type except where ``rule`` says otherwise."""
+    """A scalar operation. All operands have one type unless ``rule`` says otherwise."""
 
     name: str
     arity: int
     rule: str
     """``same``: result type of the operands; ``compare``: bool; ``select``: type of operand 1, operand 0 is bool;
     ``cast``: any type to the type that the statement states; ``ldexp``: type of operand 0, operand 1 is i32 (f32) or
-    i64 (f64), or a float of that type that holds an integer of at most twice the largest exponent; ``fixed``: see
+    i64 (f64), or a float of that type with an integer value of at most twice the largest exponent; ``fixed``: see
     FIXED."""
     kinds: str
     """Kinds of element type allowed: ``f`` float, ``i`` signed, ``u`` unsigned, ``b`` bool, ``h`` half-width float."""
     reference: Callable[..., Any]
     cost: int = 0
-    """Vector operations that it is expanded into (codegen.schedule.expansion.expand), about; 0 for one instruction."""
+    """Approximate number of vector operations of its expansion (codegen.schedule.expansion.expand); 0 for one
+    instruction."""
     slow: bool = False
-    """One instruction that takes longer than writing an element to a near cache and reading it again."""
+    """Whether it is one instruction slower than writing an element to a near cache and reading it again."""
     bits: tuple[int, ...] = (8, 16, 32, 64)
     """Widths of element type allowed."""
 
     @property
     def transcendental(self) -> bool:
-        """True when codegen expands it into the others."""
+        """Whether codegen expands it into other operations."""
         return self.cost > 0
 
 
 def _int_div(a: Any, b: Any) -> Any:
-    """C division: truncates toward zero; 0 for a zero divisor (kernels never trap)."""
+    """Divide as in C: truncate toward zero; 0 for a zero divisor (kernels never trap)."""
     if np.asarray(a).dtype.kind == "f":
         return a / b
     safe = np.where(b == 0, 1, b).astype(np.asarray(b).dtype)
@@ -63,7 +64,8 @@ def _unsigned(a: Any) -> Any:
 
 
 def _fma(a: Any, b: Any, c: Any) -> Any:
-    """Exact for f32 (the product of two f32 fits f64); for f64 two roundings, as numpy has no fused operation."""
+    """Compute exactly for f32 (the product of two f32 fits f64); for f64 with two roundings, as numpy has no fused
+    operation."""
     if np.asarray(a).dtype == np.float32:
         return (np.float64(a) * np.float64(b) + np.float64(c)).astype(np.float32)
     return a * b + c
@@ -78,14 +80,14 @@ def _shift_right_logical(a: Any, b: Any) -> Any:
 
 
 def _mulhi(a: Any, b: Any) -> Any:
-    """High half of the unsigned product of two i32."""
+    """Return the high half of the unsigned product of two i32."""
     wide = _unsigned(a).astype(np.uint64) * _unsigned(b).astype(np.uint64)
     return (wide >> np.uint64(32)).astype(np.uint32).view(np.int32)
 
 
 def cast(value: Any, dtype: DType) -> Any:
-    """Conversion as kernels do it: float to integer truncates, saturates, and maps NaN to 0; to bool: is not 0.
-    what becomes f16 or bf16, or is one of them, becomes f32 first; complex numbers are real by their real part."""
+    """Convert as kernels do: float to integer truncates, saturates, and maps NaN to 0; to bool tests for nonzero.
+    Conversions to or from f16 and bf16 go through f32; complex numbers become real by their real part."""
     array = np.asarray(value)
     if array.dtype in _HALVES:
         array = widen(array)
@@ -107,7 +109,7 @@ def cast(value: Any, dtype: DType) -> Any:
 
 
 def bitcast(value: Any, dtype: DType) -> Any:
-    """The same bits as another type of equal width."""
+    """Reinterpret the bits as another type of equal width."""
     return np.asarray(value).view(dtype.numpy)
 
 
@@ -124,7 +126,8 @@ def _ldexp(x: Any, n: Any) -> Any:
 
 
 def _pow(a: Any, b: Any) -> Any:
-    """As in C. numpy takes a square root for a lone exponent 0.5, which differs at minus infinity only."""
+    """Compute the power as in C. numpy takes a square root for a scalar exponent 0.5, which differs only at minus
+    infinity."""
     infinity = np.asarray(a).dtype.type(np.inf)
     return np.where(np.equal(a, -infinity) & np.equal(b, 0.5), infinity, np.power(a, b))
 
@@ -139,24 +142,24 @@ _ERFC = np.vectorize(math.erfc, otypes=[np.float64])
 
 
 def _dot2(a: Any, b: Any) -> Any:
-    """The sum of two products of bf16, in f32."""
+    """Return the sum of two products of bf16, in f32."""
     (a0, a1), (b0, b1) = halves(np.asarray(a)), halves(np.asarray(b))
     return a0 * b0 + a1 * b1
 
 
 def _dot4(a: Any, b: Any) -> Any:
-    """The sum of four products of bytes, those of ``a`` unsigned and those of ``b`` signed."""
-    left = np.asarray(a, np.int32)[..., None].view(np.uint8).astype(np.int32)
-    return (left * np.asarray(b, np.int32)[..., None].view(np.int8)).sum(-1, dtype=np.int32)
+    """Return the sum of four products of bytes, unsigned in ``a`` and signed in ``b``."""
+    bytes_of_a = np.asarray(a, np.int32)[..., None].view(np.uint8).astype(np.int32)
+    return (bytes_of_a * np.asarray(b, np.int32)[..., None].view(np.int8)).sum(-1, dtype=np.int32)
 
 
 def _nibble(a: Any) -> Any:
-    """The number from -8 to 7 in the lowest four bits, in f32."""
+    """Return the number from -8 to 7 in the lowest four bits, in f32."""
     return ((np.asarray(a, np.int32) << 28) >> 28).astype(np.float32)
 
 
 _ALL = "fiu"
-# NOTE: "weigh" is a product of which the second factor need not be read where the first one is 0: it counts as finite.
+# NOTE: "weigh" is a product whose second factor need not be read where the first one is 0: it counts as finite.
 _OPS = [
     ScalarOp("add", 2, "same", _ALL, np.add),
     ScalarOp("sub", 2, "same", _ALL, np.subtract),
@@ -223,11 +226,11 @@ FIXED = {
     "dot2": ((bfloat16x2, bfloat16x2), float32),
     "nibble": ((int32,), float32),
 }
-"""Types of the operands and of the result of operations that take no others."""
+"""Types of operands and result for operations with fixed types."""
 
 
 def result_type(name: str, types: tuple[DType, ...], stated: DType | None = None) -> DType:
-    """Type of ``name(types)``; raises VerifyError when the application is wrong. ``stated`` is needed for casts."""
+    """Return the type of ``name(types)``; raise VerifyError for a wrong application. Casts need ``stated``."""
     op = SCALAR_OPS.get(name)
     if op is None:
         raise VerifyError(f"unknown scalar operation {name}")
@@ -252,7 +255,7 @@ def result_type(name: str, types: tuple[DType, ...], stated: DType | None = None
 
 
 def _fixed_type(name: str, types: tuple[DType, ...]) -> DType:
-    wanted, result = FIXED[name]
-    if types != wanted:
+    expected, result = FIXED[name]
+    if types != expected:
         raise VerifyError(f"{name} cannot take ({', '.join(t.name for t in types)})")
     return result

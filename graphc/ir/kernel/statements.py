@@ -18,23 +18,24 @@ LOOP_KINDS = (
     *("parallel", "serial", "reduce", "vector", "unroll", "tile"),
     *("version", "grid", "block", "warp", "thread", "lane"),
 )
-"""``parallel``: iterations are independent. ``reduce``: iterations only meet in accumulators (any order).
-``serial``: in order. The others are set by the schedule. ``vector`` and ``unroll``: the extent is at most one register,
-or is written out. ``tile``: rows, vectors side by side, and lanes of sums that registers hold together, one loop inside
-of the other. ``version``: one of several nests that make up a kernel, of which one runs in a call, once.
+"""``parallel``: iterations are independent. ``reduce``: iterations depend on each other only by accumulators (any
+order). ``serial``: in order. The schedule sets the others. ``vector`` and ``unroll``: the extent is at most one
+register, or is unrolled. ``tile``: nested loops over rows, neighbouring vectors, and lanes of sums that registers
+contain together. ``version``: one of several alternative nests of a kernel; a call runs exactly one of them, once.
 
-The last five belong to kernels that are started with ``threads``, see ``Kernel``. Iterations of ``grid``, ``block`` and
-``warp`` loops are those of single threads, of blocks of threads and of warps; ``thread`` and ``lane`` loops share their
-iterations among the threads of the block or of the warp that is there: iteration ``i`` is that of thread ``i`` modulo
-their number. Loops of one of these kinds of which one is all that stands in the other count as one loop."""
+The last five belong to kernels with ``threads``, see ``Kernel``. Iterations of ``grid``, ``block`` and ``warp`` loops
+run on single threads, blocks of threads and warps. ``thread`` and ``lane`` loops distribute their iterations over the
+threads of the block or the warp: thread ``i`` modulo their number runs iteration ``i``. Perfectly nested loops of one
+of these kinds count as one loop.
+"""
 SPREAD_KINDS = ("grid", "block", "warp")
-"""Kinds of loops whose iterations have threads of their own: the outermost of a kernel."""
+"""Kinds of loops whose iterations have their own threads: the outermost ones of a kernel."""
 SHARED_KINDS = ("thread", "lane")
-"""Kinds of loops whose iterations are shared by the threads that are there."""
+"""Kinds of loops whose iterations are distributed over existing threads."""
 WARP = 32
-"""Threads of a warp, which run in step and read each other's registers."""
+"""Threads of a warp, which run in lockstep and can read each other's registers."""
 COMBINES = ("add", "mul", "max", "min", "and", "or")
-"""What an accumulator or a combining store does with its old and the new value."""
+"""Operations by which an accumulator or a combining store combines its old and the new value."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ class Load:
 
 @dataclass(frozen=True)
 class Store:
-    """``buffer[index] = value`` (or combined with what is there), only where the guard holds."""
+    """``buffer[index] = value`` (or a combination with the old value), only where the guard holds."""
 
     buffer: str
     index: Index
@@ -115,7 +116,8 @@ class Store:
 
 @dataclass(frozen=True)
 class Acc:
-    """Declares an accumulator holding ``init``; lane loops inside that update it spread it over lanes and copies."""
+    """Declaration of an accumulator with initial value ``init``; lane loops inside that update it spread it over lanes
+    and copies."""
 
     name: str
     dtype: DType
@@ -138,13 +140,13 @@ class Read:
     name: str
     acc: str
     over: str = ""
-    """``block`` or ``warp`` where threads have updated an accumulator of their own each in ``thread`` or ``lane``
-    loops: what these are combined to, in a fixed order, is read by all of them, which meet there."""
+    """``block`` or ``warp`` where threads have updated private accumulators in ``thread`` or ``lane`` loops: all
+    threads synchronize, and read the combination in a fixed order."""
 
 
 @dataclass(frozen=True)
 class Prefetch:
-    """Asks for the memory around ``buffer[index]``, which may lie outside of the buffer; changes no value."""
+    """Prefetch of the memory around ``buffer[index]``, which may be outside of the buffer; changes no value."""
 
     buffer: str
     index: Index
@@ -152,7 +154,7 @@ class Prefetch:
 
 @dataclass(frozen=True)
 class Barrier:
-    """No thread of the ``block`` or ``warp`` goes on before all have come here; what they have written is seen then."""
+    """Synchronization of all threads of the ``block`` or ``warp``; their earlier writes are visible after it."""
 
     over: str
 
@@ -165,8 +167,8 @@ class Loop:
     kind: str
     body: tuple[Stmt, ...]
     until: str = ""
-    """Name of an i64 scalar that says before which iteration a ``reduce`` loop ends, if that is less than the extent:
-    what the iterations behind it would add changes nothing. Empty for a loop over the whole axis."""
+    """Name of an i64 scalar that ends a ``reduce`` loop before that iteration, if it is less than the extent: later
+    iterations would not change the result. Empty for a loop over the entire axis."""
 
 
 Stmt = Let | IndexLet | Load | Store | Acc | Update | Read | Prefetch | Barrier | Loop
@@ -174,9 +176,9 @@ Stmt = Let | IndexLet | Load | Store | Acc | Update | Read | Prefetch | Barrier 
 ARGUMENT_ROLES = ("in", "out", "inout")
 """Roles of buffers that a call binds."""
 OWN_ROLES = ("scratch", "shared", "private")
-"""Roles of buffers that a kernel owns, with unknown content at entry. ``scratch`` lies in memory. In kernels of threads
-``shared`` is one array per block, or per warp inside of a ``warp`` loop; ``private`` holds elements that single threads
-keep in registers: each element is touched by one thread only (see ``ir.kernel.threads``)."""
+"""Roles of buffers that a kernel owns, with unknown content at entry. ``scratch`` is in memory. In kernels with
+threads, ``shared`` is one array per block, or per warp inside of a ``warp`` loop; ``private`` elements are in registers
+of single threads: only one thread accesses each element (see ``ir.kernel.threads``)."""
 
 
 @dataclass(frozen=True)
@@ -193,42 +195,43 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Kernel:
-    """A loop nest with its buffers, in call order; those that it owns come last.
+    """A loop nest with its buffers, in call order; buffers that it owns come last.
 
-    With ``threads`` it is what a grid of blocks of so many threads runs. Its body is one ``grid`` loop, whose
-    iterations run by themselves; or one ``warp`` loop, inside of which 32 threads do all that is not shared in
-    ``lane`` loops alike; or one ``block`` loop, inside of which the threads of a block do all that is not shared in
-    ``thread`` loops alike (without the loop there is one block). Of stores outside of shared loops one thread does
-    each."""
+    With ``threads``, a grid of blocks of this many threads runs it. Its body is one of three loops: a ``grid`` loop,
+    whose iterations are independent; a ``warp`` loop, in which 32 threads redundantly run everything outside of
+    ``lane`` loops; or a ``block`` loop, in which the threads of a block redundantly run everything outside of
+    ``thread`` loops (without the loop there is one block). Outside of shared loops, one thread does each store.
+    """
 
     name: str
     buffers: tuple[Buffer, ...]
     body: tuple[Stmt, ...]
     origin: tuple[str, ...] = ()
-    """Module paths of the graph nodes it computes; for people only."""
+    """Module paths of the graph nodes that it computes; informational."""
     threads: int = 0
-    """Threads of a block; 0 where loops are no business of threads."""
+    """Threads of a block; 0 for a kernel without threads."""
     host: int = -1
-    """The number of the Python function that a call of the kernel is; -1 for a nest. Its body is empty: the function
-    gets what the ``in`` buffers hold and fills the ``out`` ones; the first of either kind is a token (see ops.host)."""
+    """Number of the Python function that a call of the kernel runs; -1 for a nest. The body of such a kernel is empty:
+    the function reads the ``in`` buffers and fills the ``out`` ones; the first of either kind is a token (see
+    ops.host)."""
 
     def buffer(self, name: str) -> Buffer:
-        """The buffer of that name."""
+        """Return the buffer of that name."""
         return next(b for b in self.buffers if b.name == name)
 
     @property
     def arguments(self) -> tuple[Buffer, ...]:
-        """The buffers that a call binds."""
+        """Buffers bound by calls."""
         return tuple(b for b in self.buffers if b.role in ARGUMENT_ROLES)
 
     @property
     def versions(self) -> int:
-        """How many nests there are of which a call runs one."""
+        """Number of alternative nests; a call runs one of them."""
         return max(1, sum(isinstance(s, Loop) and s.kind == "version" for s in self.body))
 
 
 def walk(body: tuple[Stmt, ...]) -> Iterator[tuple[Stmt, tuple[Loop, ...]]]:
-    """Every statement, outside in and in order, with the loops around it."""
+    """Yield every statement, outside in and in order, with the loops around it."""
     stack: list[tuple[Stmt, tuple[Loop, ...]]] = [(s, ()) for s in reversed(body)]
     while stack:
         stmt, loops = stack.pop()
@@ -242,7 +245,7 @@ ALIGNMENT = 64
 
 
 def aligned(nbytes: int) -> int:
-    """``nbytes`` rounded up to the alignment; nothing takes no room."""
+    """Round ``nbytes`` up to the alignment; 0 stays 0."""
     return (nbytes + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
 
 
@@ -257,9 +260,9 @@ class Storage:
     dtype: DType
     shape: tuple[int, ...]
     cls: str
-    """One of STORAGE. ``param`` and ``state`` are read from and written back to the caller's arrays, ``weight`` is only
-    read, and stays as it is for many calls. ``status`` is one bool, false at entry: a call that sets it stops when all
-    have been made that may set it, before anything is written to params and states."""
+    """One of STORAGE. ``param`` and ``state`` are read from and written back to the caller's arrays; ``weight`` is read
+    only, and does not change for many calls. ``status`` is one bool, false at entry. A program whose checking calls set
+    it stops after them, before it writes params and states."""
     path: str = ""
     """Qualified name of a param, state or weight."""
     data: Any = field(default=None, compare=False)
@@ -269,9 +272,9 @@ class Storage:
     offset: int = -1
     """Byte offset in the arena (temp only), -1 until planned."""
     equals: int | None = None
-    """The size that the only element of an input is, where each call gives that."""
+    """Size that the only element of an input equals in each call, if any."""
     complex: bool = False
-    """Whether callers see complex numbers, whose parts are the last dimension of 2 here: see ``outside``."""
+    """Whether callers see complex numbers, whose parts are the last dimension of size 2 here: see ``outside``."""
 
     @property
     def outside(self) -> TensorType:
@@ -291,35 +294,35 @@ class Storage:
 
 @dataclass(frozen=True)
 class Call:
-    """Runs a kernel on storages, one per argument of the kernel."""
+    """A run of a kernel on storages, one per argument of the kernel."""
 
     kernel: str
     args: tuple[str, ...]
     values: tuple[str, ...] = field(default=(), compare=False)
-    """Names of the graph's values that it computes, stored or not; for people only."""
+    """Names of the graph values that it computes, stored or not; informational."""
     loops: tuple[Axis, ...] = ()
-    """The enclosing loops, outermost first. Neighbours in the same loop take turns; no two loops of a program have
+    """Enclosing loops, outermost first. Neighbouring calls in the same loop alternate; no two loops of a program have
     the same name."""
     offsets: tuple[Index, ...] = ()
-    """Base offsets: for each argument the element of its storage at which the kernel's buffer starts, affine in
-    ``loops``; empty when every argument is a whole storage. Elsewhere one may be a part of it, wherever that starts."""
+    """Base offsets: for each argument, the element of its storage at which the kernel's buffer starts, affine in
+    ``loops``. Empty when every argument is an entire storage; otherwise each may be a subview at any offset."""
 
     sizes: tuple[tuple[Dimension, int], ...] = ()
-    """What stands in this call for dimensions of the kernel that are none of the program: (dimension, size)."""
+    """Sizes in this call for dimensions of the kernel that the program does not have: (dimension, size)."""
 
     def size(self, size: int) -> int:
-        """What a size in the kernel is in this call: one of the program's dimensions."""
+        """Return a size of the kernel in terms of the program's dimensions."""
         if not self.sizes or not is_size(size):
             return size
         return at(size, {**chosen_sizes(dimensions([size]), {}), **dict(self.sizes)})
 
     def offset(self, position: int) -> Index:
-        """Where the buffer of an argument starts in its storage."""
+        """Return the offset of an argument's buffer in its storage."""
         return self.offsets[position] if position < len(self.offsets) else Index()
 
     @property
     def runs(self) -> int:
-        """How often the kernel runs."""
+        """Number of times the kernel runs."""
         return prod(axis.extent for axis in self.loops)
 
 
@@ -335,33 +338,33 @@ class Program:
     arena: int = 0
     """Bytes of the arena, 0 until planned."""
     scratch: int = 0
-    """How many bytes at the end of the arena serve the kernels' scratch buffers."""
+    """Bytes at the end of the arena for the kernels' scratch buffers."""
 
     def storage(self, name: str) -> Storage:
-        """The storage of that name."""
+        """Return the storage of that name."""
         return self._storages[name]
 
     def kernel(self, name: str) -> Kernel:
-        """The kernel of that name."""
+        """Return the kernel of that name."""
         return self._kernels[name]
 
     def calls_of(self, name: str) -> list[Call]:
-        """The calls of the kernel of that name."""
+        """Return the calls of the kernel of that name."""
         return self._calls.get(name, [])
 
     @cached_property
     def checked(self) -> int:
-        """How many calls come first after which the program goes on only if none of them has set the status."""
+        """Number of leading calls that may set the status; the program continues after them only if it is unset."""
         status = {s.name for s in self.storages if s.cls == "status"}
         return max((i + 1 for i, c in enumerate(self.calls) if not status.isdisjoint(c.args)), default=0)
 
     def is_whole(self, call: Call, position: int) -> bool:
-        """Whether the buffer of an argument is all of its storage."""
+        """Check whether the buffer of an argument is its entire storage."""
         buffer = self._kernels[call.kernel].arguments[position]
         return call.offset(position) == Index() and call.size(buffer.size) == self._storages[call.args[position]].size
 
     def writers(self, name: str) -> list[Call]:
-        """The calls that write to the storage of that name."""
+        """Return the calls that write to the storage of that name."""
         return self._writers.get(name, [])
 
     @cached_property
@@ -374,23 +377,23 @@ class Program:
 
     @cached_property
     def _calls(self) -> dict[str, list[Call]]:
-        found: dict[str, list[Call]] = {}
+        calls: dict[str, list[Call]] = {}
         for call in self.calls:
-            found.setdefault(call.kernel, []).append(call)
-        return found
+            calls.setdefault(call.kernel, []).append(call)
+        return calls
 
     @cached_property
     def _writers(self) -> dict[str, list[Call]]:
-        found: dict[str, list[Call]] = {}
+        writers: dict[str, list[Call]] = {}
         for call in self.calls:
             for buffer, name in zip(self._kernels[call.kernel].arguments, call.args, strict=True):
                 if buffer.role != "in":
-                    found.setdefault(name, []).append(call)
-        return found
+                    writers.setdefault(name, []).append(call)
+        return writers
 
 
 def identity(combine: str, dtype: DType) -> Const:
-    """The neutral element of an accumulator that combines values of a type."""
+    """Return the neutral element of an accumulator that combines values of a type."""
     if combine in ("add", "or"):
         return Const(False if dtype.kind == "b" else 0.0 if dtype.kind == "f" else 0, dtype)
     if combine in ("mul", "and"):

@@ -1,4 +1,4 @@
-"""Prints kernels and programs in the text that ir.kernel.parse reads back."""
+"""Printer of kernels and programs, in the text that ir.kernel.parse reads."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from graphc.ir.literal import INLINE_LIMIT, digest, print_array, print_dim, prin
 
 
 def print_kernel(kernel: Kernel) -> str:
-    """The text of a kernel, one statement a line::
+    """Print a kernel, one statement a line::
 
         kernel @k0(%x: f32[4096] in, %y: f32[64] out) {
           for i0 in 64 parallel {
@@ -52,28 +52,28 @@ def print_kernel(kernel: Kernel) -> str:
         }
 
     Buffers are flat: the number in brackets counts elements. ``load ... if 0 <= i1 < 5 else f32(0.0)`` is a guarded
-    load, ``[v3:0..9]`` in an index is the integer scalar v3 that lies in 0..9, ``store %y[i0] add= v2`` combines. What
-    is known at run time is declared before it is used: ``dim time = 1..512 hint 128`` stands before the kernel, or at
-    the head of its program, ``for i0 in 2*time parallel`` inside.
+    load, ``[v3:0..9]`` in an index is the integer scalar v3 in the range 0..9, ``store %y[i0] add= v2`` combines. Named
+    dimensions are declared before their use: ``dim time = 1..512 hint 128`` precedes the kernel, or its program, and
+    the kernel contains ``for i0 in 2*time parallel``.
     """
     dims = [print_dim(d) for d in dims_of_kernel(kernel).values()]
     return "\n".join([*dims, *(line for line, _ in kernel_lines(kernel))]) + "\n"
 
 
 def print_program(program: Program) -> str:
-    """The text of a program: storages, kernels, calls in order. Constants beyond 16 elements print as digests; their
-    data are ``collect_data(program)``."""
+    """Print a program: storages, kernels, calls in order. Constants beyond 16 elements print as digests;
+    ``collect_data(program)`` returns their data."""
     return "\n".join(line for line, _ in program_lines(program)) + "\n"
 
 
 def collect_data(program: Program) -> dict[str, np.ndarray]:
-    """The arrays that the program's text names by digest only."""
+    """Return the arrays that the program's text names only by digest."""
     arrays = [s.data for s in program.storages if s.data is not None and s.data.size > INLINE_LIMIT]
     return {digest(a): a for a in arrays}
 
 
 def kernel_lines(kernel: Kernel) -> list[tuple[str, Stmt | None]]:
-    """The lines of the text, each with the statement that starts there (None for heads and closing braces)."""
+    """Return the lines of the text, each with the statement that starts there (None for heads and closing braces)."""
     arguments = ", ".join(map(print_buffer, kernel.buffers))
     origin = " from " + ", ".join(map(json.dumps, kernel.origin)) if kernel.origin else ""
     threads = f" threads {kernel.threads}" if kernel.threads else ""
@@ -93,7 +93,7 @@ def kernel_lines(kernel: Kernel) -> list[tuple[str, Stmt | None]]:
 
 
 def program_lines(program: Program) -> list[tuple[str, Storage | Kernel | Call | None]]:
-    """The lines of the text, each with the storage, kernel or call that starts there."""
+    """Return the lines of the text, each with the storage, kernel or call that starts there."""
     arena = f" arena {program.arena}" if program.arena != 0 else ""
     dims = {**dims_of_program(program), **dims_of_calls(program)}
     lines: list[tuple[str, Any]] = [(print_dim(d), None) for d in dims.values()]
@@ -110,7 +110,7 @@ def program_lines(program: Program) -> list[tuple[str, Storage | Kernel | Call |
 
 
 def _call_lines(calls: Sequence[Call]) -> Iterator[tuple[str, Call | None]]:
-    """Calls in order, those that are repeated inside of their loops: ``repeat r0 in 64 {``, ``}``."""
+    """Yield calls in order, repeated ones inside of their loops: ``repeat r0 in 64 {``, ``}``."""
     around: tuple[Axis, ...] = ()
     for call in (*calls, None):
         loops = call.loops if call is not None else ()
@@ -126,40 +126,41 @@ def _call_lines(calls: Sequence[Call]) -> Iterator[tuple[str, Call | None]]:
 
 
 def print_buffer(buffer: Buffer) -> str:
-    """``%x: f32[4096] in``."""
+    """Format ``%x: f32[4096] in``."""
     return f"{print_name('%', buffer.name)}: {print_type(buffer.dtype, (buffer.size,))} {buffer.role}"
 
 
 def print_storage(storage: Storage) -> str:
-    """One line: ``temp %t0: f32[32,128] at 512``, ``output %y: f32[4] alias %t0``, ``param %w: f32[4] "fc.weight"``."""
-    parts = [f"{storage.cls} {print_name('%', storage.name)}: {print_type(storage.dtype, storage.shape)}"]
+    """Format one line: ``temp %t0: f32[32,128] at 512``, ``output %y: f32[4] alias %t0``, ``param %w: f32[4]
+    "fc.weight"``."""
+    words = [f"{storage.cls} {print_name('%', storage.name)}: {print_type(storage.dtype, storage.shape)}"]
     if storage.path:
-        parts.append(json.dumps(storage.path))
+        words.append(json.dumps(storage.path))
     if storage.alias:
-        parts.append(f"alias {print_name('%', storage.alias)}")
+        words.append(f"alias {print_name('%', storage.alias)}")
     if storage.offset != -1:
-        parts.append(f"at {storage.offset}")
+        words.append(f"at {storage.offset}")
     if storage.complex:
-        parts.append("complex")
+        words.append("complex")
     if storage.equals is not None:
-        parts.append(f"equals {storage.equals}")
+        words.append(f"equals {storage.equals}")
     if storage.data is not None:
-        parts.append(f"= {print_array(storage.data)}")
-    return " ".join(parts)
+        words.append(f"= {print_array(storage.data)}")
+    return " ".join(words)
 
 
 def print_call(call: Call) -> str:
-    """``call @k0(%x, %t0)``; ``%x[512*r0]`` is the part of %x that starts at that element. Where no
-    other argument is one, ``[0]`` is written too. ``with rows = 7`` says what the kernel's dimension is."""
+    """Format ``call @k0(%x, %t0)``. ``%x[512*r0]`` is the subview of %x that starts at that element; ``[0]`` is printed
+    too if no other argument has an offset. ``with rows = 7`` binds a dimension of the kernel."""
     zero = "[0]" if call.offsets and all(offset == Index() for offset in call.offsets) else ""
     offsets = [f"[{call.offset(i)}]" if call.offset(i) != Index() else zero for i in range(len(call.args))]
     args = [print_name("%", a) + offset for a, offset in zip(call.args, offsets, strict=True)]
-    given = ", ".join(f"{d.name} = {size}" for d, size in call.sizes)
-    return f"call {print_name('@', call.kernel)}({', '.join(args)})" + (f" with {given}" if given else "")
+    sizes = ", ".join(f"{d.name} = {size}" for d, size in call.sizes)
+    return f"call {print_name('@', call.kernel)}({', '.join(args)})" + (f" with {sizes}" if sizes else "")
 
 
 def print_stmt(stmt: Stmt) -> str:
-    """One statement; of a loop only its head."""
+    """Format one statement; only the head of a loop."""
     return _PRINTERS[type(stmt)](stmt)
 
 
@@ -173,14 +174,14 @@ def _print_let(stmt: Let) -> str:
 
 def _print_load(stmt: Load) -> str:
     other = f" else {_print_ref(stmt.other)}" if stmt.other is not None else ""
-    place = f"{print_name('%', stmt.buffer)}[{stmt.index}]"
-    return f"{stmt.name}: {stmt.dtype} = load {place}{_print_guard(stmt.guard)}{other}"
+    element = f"{print_name('%', stmt.buffer)}[{stmt.index}]"
+    return f"{stmt.name}: {stmt.dtype} = load {element}{_print_guard(stmt.guard)}{other}"
 
 
 def _print_store(stmt: Store) -> str:
     equals = f"{stmt.combine}=" if stmt.combine else "="
-    place = f"{print_name('%', stmt.buffer)}[{stmt.index}]"
-    return f"store {place} {equals} {_print_ref(stmt.value)}{_print_guard(stmt.guard)}"
+    element = f"{print_name('%', stmt.buffer)}[{stmt.index}]"
+    return f"store {element} {equals} {_print_ref(stmt.value)}{_print_guard(stmt.guard)}"
 
 
 def _print_guard(guard: Guard) -> str:

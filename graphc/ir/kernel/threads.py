@@ -1,7 +1,7 @@
-"""Checks kernels of threads: which loops have threads, where these meet, and that no two touch a place at one time.
+"""Verifier of kernels with threads: loop structure, synchronization, and absence of data races.
 
-Threads of one block (or warp) see what others have written behind a barrier, and those of different blocks never within
-a kernel. So between two barriers, no place is written by one thread and read or written by another one.
+Threads of one block (or warp) see each other's writes after a barrier; threads of different blocks never do within a
+kernel. So between two barriers, no element is written by one thread and accessed by another one.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from graphc.ir.kernel.statements import (
 )
 
 MOST_THREADS = 1024
-"""Threads of a block at most. Documented: CUDA C++ programming guide, compute capabilities."""
+"""Largest number of threads of a block. Documented: CUDA C++ programming guide, compute capabilities."""
 _GROUPS = {"block": "thread", "warp": "lane"}
-"""What threads meet in, and the loops that they share."""
+"""Groups of threads that can synchronize, and the loops whose iterations they share."""
 
 
 def chain_of(loop: Loop) -> tuple[list[Loop], tuple[Stmt, ...]]:
-    """Loops of one kind that stand alone in each other, outermost first, and what is inside of them."""
+    """Return perfectly nested loops of one kind, outermost first, and the body of the innermost one."""
     loops = [loop]
     while len(loops[-1].body) == 1:
         (inner,) = loops[-1].body
@@ -47,7 +47,7 @@ def chain_of(loop: Loop) -> tuple[list[Loop], tuple[Stmt, ...]]:
 
 
 def number_of(axes: Sequence[Axis]) -> tuple[Index, int]:
-    """The number of an iteration of flattened loops, and how many there are."""
+    """Return the linear number of an iteration of flattened loops, and the number of iterations."""
     number, step = Index(), 1
     for axis in reversed(axes):
         number, step = number + Index(((axis, step),)) if axis.extent != 1 else number, step * axis.extent
@@ -55,30 +55,30 @@ def number_of(axes: Sequence[Axis]) -> tuple[Index, int]:
 
 
 def verify_threads(kernel: Kernel) -> None:
-    """Raises VerifyError where a kernel of threads, or one that has none, breaks a rule:
+    """Raise VerifyError where a kernel, with or without threads, breaks a rule:
 
-    - blocks are whole warps of 1024 threads at most; ``grid``, ``block`` or ``warp`` loops stand alone around all else;
-    - ``thread`` loops stand in blocks and ``lane`` loops in warps, and in no other shared loop but as its only content;
-    - barriers and sums over a group stand where all of its threads come: outside of shared loops and of loops that may
-      end early;
-    - elements of private buffers belong to one thread each; no element is combined by two threads at once;
-    - between barriers no place that some thread writes is touched by another one.
+    - blocks consist of full warps, at most 1024 threads; a ``grid``, ``block`` or ``warp`` loop encloses all else;
+    - ``thread`` loops are inside blocks and ``lane`` loops inside warps; shared loops nest only perfectly;
+    - all threads of a group reach its barriers and sums: these are outside of shared loops and of loops that may end
+      early;
+    - one thread each owns the elements of private buffers; no two threads combine into an element at once;
+    - between barriers, no thread accesses an element written by another one.
     """
     _Threads(kernel).run()
 
 
 class _Use(NamedTuple):
-    """Places of a buffer that a group has touched."""
+    """Elements of a buffer that a group has accessed."""
 
     own: bool
-    """Whether each iteration touches the element of its own number only."""
+    """Whether each iteration accesses only the element of its own number."""
     low: Any
     high: Any
 
 
 @dataclass
 class _Uses:
-    """What a group has touched since it met last, by buffer."""
+    """Accesses of a group since its last synchronization, by buffer."""
 
     read: dict[str, list[_Use]] = field(default_factory=dict)
     written: dict[str, list[_Use]] = field(default_factory=dict)
@@ -128,47 +128,48 @@ class _Threads:
             self.loop(stmt, loops, around)
         elif isinstance(stmt, Barrier) or (isinstance(stmt, Read) and stmt.over):
             what = "a barrier" if isinstance(stmt, Barrier) else f"the sum {stmt.acc}"
-            self.require(stmt.over == self.group, f"{what} over a {stmt.over} stands in no {stmt.over}")
+            self.require(stmt.over == self.group, f"{what} over a {stmt.over} is not inside a {stmt.over}")
             early = [loop for loop in loops if loop.until]
             self.require(not around and not early, f"not all threads of the {stmt.over} come to {what}")
         elif isinstance(stmt, Store) and stmt.combine and self.roles[stmt.buffer] != "private":
             for axis in (*self.spread, *(loop.axis for loop in around)):
                 alone = axis.extent == 1 or touches(stmt.index, stmt.guard, axis)
-                self.require(alone, f"several threads, of axis {axis}, add to one place of %{stmt.buffer}")
+                self.require(alone, f"several threads, of axis {axis}, add to one element of %{stmt.buffer}")
         if isinstance(stmt, Load | Store) and self.roles[stmt.buffer] == "private":
             self.private(stmt, around)
 
     def loop(self, stmt: Loop, loops: tuple[Loop, ...], around: list[Loop]) -> None:
-        self.require(stmt.kind not in SPREAD_KINDS, f"{stmt.kind} axis {stmt.axis} does not stand around all else")
+        self.require(stmt.kind not in SPREAD_KINDS, f"{stmt.kind} axis {stmt.axis} does not enclose everything else")
         if stmt.kind in SHARED_KINDS:
             fits = self.group in _GROUPS and _GROUPS[self.group] == stmt.kind
             self.require(
-                fits, f"{stmt.kind} axis {stmt.axis} stands in no {'block' if stmt.kind == 'thread' else 'warp'}"
+                fits, f"{stmt.kind} axis {stmt.axis} is not inside a {'block' if stmt.kind == 'thread' else 'warp'}"
             )
             chained = (
                 all(x.kind == stmt.kind and len(x.body) == 1 for x in loops[loops.index(around[0]) :])
                 if around
                 else True
             )
-            self.require(chained, f"{stmt.kind} axis {stmt.axis} stands in a loop that is shared already")
+            self.require(chained, f"{stmt.kind} axis {stmt.axis} is inside a loop that is shared already")
 
     def private(self, stmt: Load | Store, around: list[Loop]) -> None:
-        """The element is that of the iteration's own number, or one of those that belong to its thread."""
+        """Check that the element is the one with the iteration's own number, or belongs to its thread."""
         buffer = self.kernel.buffer(stmt.buffer)
-        self.require(bool(around), f"%{buffer.name} belongs to single threads, all threads come here")
+        self.require(bool(around), f"%{buffer.name} belongs to single threads, but all threads run this")
         threads = WARP if self.group == "warp" else self.kernel.threads
         number, count = number_of([loop.axis for loop in around])
         if stmt.index == number:
             return
         each = -(-buffer.size // threads)
-        kept = [(atom, factor) for atom, factor in stmt.index.terms if (atom, factor) != (around[0].axis, each)]
-        own = len(around) == 1 and len(kept) < len(stmt.index.terms) and count <= threads
-        self.require(own, f"%{buffer.name}[{stmt.index}] belongs to no single thread")
+        others = [(atom, factor) for atom, factor in stmt.index.terms if (atom, factor) != (around[0].axis, each)]
+        own = len(around) == 1 and len(others) < len(stmt.index.terms) and count <= threads
+        self.require(own, f"%{buffer.name}[{stmt.index}] does not belong to a single thread")
 
-    # ---- what threads do between barriers
+    # ---- accesses between barriers
 
     def sections(self, body: tuple[Stmt, ...], uses: _Uses, at: Mapping[Axis, int]) -> None:
-        """``at`` is where the loops stand that all threads run alike: in their first iteration, or in the second."""
+        """Check the sections between barriers. ``at`` gives the iteration of each loop that all threads run alike: the
+        first or the second."""
         for stmt in body:
             if isinstance(stmt, Barrier) or (isinstance(stmt, Read) and stmt.over == "block"):
                 uses.read.clear()
@@ -180,7 +181,7 @@ class _Threads:
                 self.section(stmt, uses, at)
 
     def section(self, stmt: Stmt, uses: _Uses, at: Mapping[Axis, int]) -> None:
-        """What all threads do until the next statement: each its iterations, or all the same."""
+        """Check a statement that all threads run before the next one: each its own iterations, or all the same."""
         loops = chain_of(stmt)[0] if isinstance(stmt, Loop) else []
         number, _ = number_of([loop.axis for loop in loops])
         now = _Uses()
@@ -188,21 +189,19 @@ class _Threads:
             if isinstance(inner, Load | Store) and self.roles[inner.buffer] not in ("private", "in"):
                 low, high = bounds(substitute_axes(inner.index, at))
                 table = now.written if isinstance(inner, Store) else now.read
-                found = _Use(bool(loops) and inner.index == number, low, high)
-                table.setdefault(inner.buffer, []).append(found)
+                use = _Use(bool(loops) and inner.index == number, low, high)
+                table.setdefault(inner.buffer, []).append(use)
         for name, new in now.written.items():
-            self.apart(name, new, [*uses.written.get(name, []), *uses.read.get(name, [])])
+            self.require_disjoint(name, new, [*uses.written.get(name, []), *uses.read.get(name, [])])
         for name, new in now.read.items():
-            self.apart(name, new, uses.written.get(name, []))
-        for table, found in ((uses.read, now.read), (uses.written, now.written)):
-            for name, new in found.items():
+            self.require_disjoint(name, new, uses.written.get(name, []))
+        for table, new_uses in ((uses.read, now.read), (uses.written, now.written)):
+            for name, new in new_uses.items():
                 table.setdefault(name, []).extend(new)
 
-    def apart(self, name: str, new: Sequence[_Use], before: Sequence[_Use]) -> None:
+    def require_disjoint(self, name: str, new: Sequence[_Use], before: Sequence[_Use]) -> None:
         touched = any(_may_overlap(a, b) and not (a.own and b.own) for a in new for b in before)
-        self.require(
-            not touched, f"%{name} is touched by other threads without a barrier over the {self.group} in between"
-        )
+        self.require(not touched, f"other threads access %{name} without a barrier over the {self.group} in between")
 
 
 def _may_overlap(a: _Use, b: _Use) -> bool:

@@ -1,4 +1,4 @@
-"""Checks kernels (scopes, types, loop kinds, every access within its buffer) and programs (calls, storages, arena)."""
+"""Verifier of kernels (scopes, types, loop kinds, bounds of every access) and programs (calls, storages, arena)."""
 
 from __future__ import annotations
 
@@ -59,24 +59,24 @@ _KEYWORDS = frozenset(
     {"for", "store", "acc", "update", "index", "load", "prefetch", "barrier", "read", "inf", "nan", "true", "false"}
 )
 Scope = dict[str, Any]
-"""What a name stands for: a DType (scalar), an Axis, or a pair of Acc and the number of loops around it."""
+"""Meaning of each name: a DType (scalar), an Axis, or a pair of Acc and the number of loops around it."""
 
 
 def verify_kernel(kernel: Kernel) -> None:
-    """Raises VerifyError, with the text around the faulty statement, when the kernel breaks a rule:
+    """Raise VerifyError, with the text around the faulty statement, when the kernel breaks a rule:
 
-    - names are defined once, before their use, and visible (a name defined in a loop is not outside of it);
-    - operations and literals have the types they state; loads, stores and accumulators those of their buffers;
-    - every index lies within its buffer wherever its guard holds, run-time terms within their promised range;
+    - names are defined once, before their use, and visible (a name defined in a loop is not visible outside of it);
+    - operations and literals have the types they state; loads and stores have the types of their buffers;
+    - every index is within its buffer wherever its guard holds, and run-time terms within their promised range;
     - no store into an ``in`` buffer, no load from ``out`` or ``scratch`` before a store;
     - in ``parallel`` and ``reduce`` loops a store outside of scratch differs by iteration or combines; an accumulator
       is not updated across a ``parallel`` loop, and not read across the ``reduce`` loop that updates it;
-    - ``version`` loops are all that a kernel consists of, and one of them runs, whatever the sizes are."""
+    - ``version`` loops make up the entire kernel, and exactly one of them runs, whatever the sizes are."""
     _Verifier(kernel).run()
 
 
 class _Verifier:
-    """One method per kind of statement; ``scopes`` has one table per open loop."""
+    """Visitor with one method per kind of statement; ``scopes`` has one table per open loop."""
 
     def __init__(self, kernel: Kernel):
         self.kernel = kernel
@@ -96,12 +96,12 @@ class _Verifier:
             raise self.located(error) from None
 
     def located(self, error: GraphcError) -> VerifyError:
-        """The same complaint with the text around the present statement."""
+        """Return the same error with the text around the current statement."""
         lines = [line for line, _ in kernel_lines(self.kernel)]
         return VerifyError(f"@{self.kernel.name}: {error.what}", where=excerpt(lines, self.line_number(), error.what))
 
     def line_number(self) -> int:
-        """Line of the statement at ``path`` (0, the head, when no statement is being looked at)."""
+        """Return the line of the statement at ``path``, or 0, the head, outside of statements."""
         number, body = 0, self.kernel.body
         for position in self.path:
             number += 1 + sum(_line_count(s) for s in body[:position])
@@ -113,7 +113,7 @@ class _Verifier:
         require(self.kernel.host < 0 or not self.kernel.body, "a Python function has no statements")
         for buffer in self.kernel.buffers:
             require(buffer.name not in self.buffers, f"two buffers are called %{buffer.name}")
-            require(buffer.role in ROLES, f"%{buffer.name}: role {buffer.role} is none of {', '.join(ROLES)}")
+            require(buffer.role in ROLES, f"%{buffer.name}: role {buffer.role} is not one of {', '.join(ROLES)}")
             require(at_most(0, buffer.size), f"%{buffer.name} has {buffer.size} elements")
             scratch_ended = buffer.role not in OWN_ROLES and any(b.role in OWN_ROLES for b in self.buffers.values())
             require(not scratch_ended, f"%{buffer.name} comes after a buffer of the kernel's own; those come last")
@@ -134,20 +134,20 @@ class _Verifier:
         self.scopes[-1][name] = meaning
 
     def find(self, name: str) -> Any:
-        found = next((scope[name] for scope in reversed(self.scopes) if name in scope), None)
-        require(found is not None, f"{name} is not defined here")
-        return found
+        meaning = next((scope[name] for scope in reversed(self.scopes) if name in scope), None)
+        require(meaning is not None, f"{name} is not defined here")
+        return meaning
 
     def scalar(self, ref: Ref) -> DType:
         if isinstance(ref, Const):
             return self.const(ref)
-        found = self.find(ref)
-        require(isinstance(found, DType), f"{ref} is no scalar")
-        return found
+        meaning = self.find(ref)
+        require(isinstance(meaning, DType), f"{ref} is not a scalar")
+        return meaning
 
     def const(self, const: Const) -> DType:
         kind = {bool: "b", int: "iup", float: "fh"}.get(type(const.value), "")
-        require(const.dtype.kind in (kind or "?"), f"literal {const.value!r} is no {const.dtype}")
+        require(const.dtype.kind in (kind or "?"), f"literal {const.value!r} is not of type {const.dtype}")
         if const.value == const.value:
             same = number_of(element(const.value, const.dtype)) == const.value
             require(same, f"literal {const.value!r} is not rounded to {const.dtype}")
@@ -162,21 +162,21 @@ class _Verifier:
         require(not unwritten, f"%{buffer.name} is read before it is written")
 
     def acc(self, name: str) -> tuple[Acc, int]:
-        found = self.find(name)
-        require(isinstance(found, tuple), f"{name} is no accumulator")
-        return found
+        entry = self.find(name)
+        require(isinstance(entry, tuple), f"{name} is not an accumulator")
+        return entry
 
     # ---- indices
 
     def index(self, index: Index) -> None:
         for atom in atoms(index):
-            found = self.find(atom.name)
+            meaning = self.find(atom.name)
             if isinstance(atom, Dynamic):
-                require(isinstance(found, DType) and found.is_integer, f"{atom.name} is no integer scalar")
+                require(isinstance(meaning, DType) and meaning.is_integer, f"{atom.name} is not an integer scalar")
                 require(at_most(atom.low, atom.high), f"{atom.name}: the range {atom.low}..{atom.high} is empty")
             else:
-                require(isinstance(found, Axis), f"{atom.name} is no axis")
-                require(found == atom, f"axis {atom.name} has extent {found.extent}, the index says {atom.extent}")
+                require(isinstance(meaning, Axis), f"{atom.name} is not an axis")
+                require(meaning == atom, f"axis {atom.name} has extent {meaning.extent}, the index says {atom.extent}")
 
     def within(self, index: Index, guard: Guard, buffer: Buffer) -> None:
         self.index(index)
@@ -230,15 +230,15 @@ class _Verifier:
         for depth, loop in enumerate(self.loops):
             if loop.kind in ("parallel", "reduce", *SPREAD_KINDS, *SHARED_KINDS) and not at_most(loop.axis.extent, 1):
                 good = touches(stmt.index, stmt.guard, loop.axis) or self.dynamic_inside(stmt.index, depth)
-                require(good, f"every iteration of {loop.kind} axis {loop.axis} stores to the same place")
+                require(good, f"every iteration of {loop.kind} axis {loop.axis} stores to the same element")
 
     def dynamic_inside(self, index: Index, depth: int) -> bool:
-        """True when a run-time term of the index is computed inside that loop, so it may differ by iteration."""
+        """Check whether that loop computes a run-time term of the index, which may then differ by iteration."""
         inner = self.scopes[depth + 1 :]
         return any(isinstance(a, Dynamic) and any(a.name in scope for scope in inner) for a in atoms(index))
 
     def combine(self, combine: str, dtype: DType) -> None:
-        require(combine in COMBINES, f"{combine} is none of {', '.join(COMBINES)}")
+        require(combine in COMBINES, f"{combine} is not one of {', '.join(COMBINES)}")
         result_type(combine, (dtype, dtype))
 
     def declare(self, stmt: Acc) -> None:
@@ -269,24 +269,24 @@ class _Verifier:
     def versions(self) -> None:
         loops = [s for s in self.kernel.body if isinstance(s, Loop) and s.kind == "version"]
         if loops:
-            require(len(loops) == len(self.kernel.body), "something stands beside the versions of the kernel")
+            require(len(loops) == len(self.kernel.body), "the kernel has other statements besides its versions")
             runs = sum(loop.axis.extent for loop in loops)
-            require(is_one(runs), f"of the versions of the kernel {runs} run")
+            require(is_one(runs), f"{runs} versions of the kernel run instead of one")
 
     def prefetch(self, stmt: Prefetch) -> None:
         self.buffer(stmt.buffer)
         self.index(stmt.index)
 
     def barrier(self, stmt: Barrier) -> None:
-        require(stmt.over in ("block", "warp"), f"threads meet in a block or a warp, not in a {stmt.over}")
+        require(stmt.over in ("block", "warp"), f"a barrier is over a block or a warp, not over a {stmt.over}")
 
     def loop(self, stmt: Loop) -> None:
-        require(stmt.kind in LOOP_KINDS, f"loop kind {stmt.kind} is none of {', '.join(LOOP_KINDS)}")
+        require(stmt.kind in LOOP_KINDS, f"loop kind {stmt.kind} is not one of {', '.join(LOOP_KINDS)}")
         require(at_most(0, stmt.axis.extent), f"axis {stmt.axis} has extent {stmt.axis.extent}")
         if stmt.until:
             require(stmt.kind == "reduce", f"a {stmt.kind} loop runs over its whole axis, not until {stmt.until}")
-            require(self.scalar(stmt.until) is int64, f"the number of iterations {stmt.until} is no i64")
-        require(stmt.kind != "version" or not self.loops, f"version {stmt.axis} stands inside of another loop")
+            require(self.scalar(stmt.until) is int64, f"the number of iterations {stmt.until} is not of type i64")
+        require(stmt.kind != "version" or not self.loops, f"version {stmt.axis} is inside another loop")
         self.scopes.append({})
         self.loops.append(stmt)
         self.define(stmt.axis.name, stmt.axis)
@@ -296,12 +296,12 @@ class _Verifier:
 
 
 def verify_program(program: Program) -> None:
-    """Raises VerifyError, with the text around the faulty line, when the program breaks a rule:
+    """Raise VerifyError, with the text around the faulty line, when the program breaks a rule:
 
     - storages come in order of class (arguments, outputs, constants, temporaries), constants with data of their type;
-      an alias names a storage of the same element type that is not smaller;
-    - every kernel is valid, and every call binds storages of the element type and size that the kernel states;
-    - loops around calls have names of their own, and parts of storages lie inside of them in every iteration;
+      an alias names a storage of the same element type and at least the same size;
+    - every kernel is valid, and every call binds storages of the element type and size stated by the kernel;
+    - loops around calls have unique names, and subviews are within their storages in every iteration;
     - nothing is read before it is written, inputs and constants are never written, outputs are;
     - a call writes no memory that another of its arguments uses, unless that argument is ``inout``;
     - no param or state is written before the last call that may set the status, and no such call is repeated;
@@ -311,7 +311,7 @@ def verify_program(program: Program) -> None:
 
 
 class _ProgramVerifier:
-    """Walks storages, kernels and calls; ``present`` is the item that an error is about."""
+    """Visitor of storages, kernels and calls; ``present`` is the item to blame for an error."""
 
     def __init__(self, program: Program):
         self.program = program
@@ -319,9 +319,9 @@ class _ProgramVerifier:
         self.roots: dict[str, Storage] = {}
         self.kernels: dict[str, Kernel] = {}
         self.present: Storage | Kernel | Call | None = None
-        given = dims_of_calls(program)
-        self.inside = {k.name: given.keys() & dims_of_kernel(k) for k in program.kernels} if given else {}
-        """By kernel, the names of the dimensions that calls must give it."""
+        bound = dims_of_calls(program)
+        self.inside = {k.name: bound.keys() & dims_of_kernel(k) for k in program.kernels} if bound else {}
+        """By kernel, the names of the dimensions that calls must bind."""
 
     def run(self) -> None:
         try:
@@ -349,25 +349,28 @@ class _ProgramVerifier:
 
     def declare(self, storage: Storage) -> None:
         require(storage.name not in self.storages, f"two storages are called %{storage.name}")
-        require(storage.cls in STORAGE, f"storage class {storage.cls} is none of {', '.join(STORAGE)}")
+        require(storage.cls in STORAGE, f"storage class {storage.cls} is not one of {', '.join(STORAGE)}")
         last = next(reversed(self.storages.values()), storage)
         in_order = _RANK[last.cls] <= _RANK[storage.cls]
         require(in_order, f"{storage.cls} %{storage.name} comes after {last.cls} %{last.name}")
         self.storages[storage.name] = storage
-        require((storage.data is not None) == (storage.cls == "constant"), "constants have data, and nothing else has")
-        given = storage.cls == "input" and storage.dtype is int64 and storage.shape == ()
-        require(given or storage.equals is None, "a size is given by an input of type i64[]")
+        require(
+            (storage.data is not None) == (storage.cls == "constant"),
+            "a constant needs data, and no other storage may have data",
+        )
+        is_size_input = storage.cls == "input" and storage.dtype is int64 and storage.shape == ()
+        require(is_size_input or storage.equals is None, "a size is given by an input of type i64[]")
         if storage.data is not None:
             same = storage.data.shape == storage.shape and storage.data.dtype == storage.dtype.numpy
             require(same, f"the data are {storage.data.dtype}{list(storage.data.shape)}")
 
     def alias(self, storage: Storage) -> None:
-        root, seen = storage, {storage.name}
+        root, visited = storage, {storage.name}
         while root.alias:
             require(root.alias in self.storages, f"there is no storage %{root.alias}")
             root = self.storages[root.alias]
-            require(root.name not in seen, f"the alias of %{storage.name} leads back to itself")
-            seen.add(root.name)
+            require(root.name not in visited, f"the alias of %{storage.name} leads back to itself")
+            visited.add(root.name)
         if storage.alias:
             require(storage.cls in ("output", "temp"), f"{storage.cls} %{storage.name} cannot be an alias")
             fits = root.dtype is storage.dtype and at_most(storage.nbytes, root.nbytes)
@@ -387,7 +390,7 @@ class _ProgramVerifier:
         for number, call in enumerate(self.program.calls):
             self.present = call
             require(call.kernel in self.kernels, f"there is no kernel @{call.kernel}")
-            self.given(call)
+            self.check_sizes(call)
             bound = self.bind(call)
             for buffer, storage in bound:
                 reads = buffer.role != "out"
@@ -402,19 +405,19 @@ class _ProgramVerifier:
 
     def unchecked(self, number: int, call: Call, bound: list[tuple[Buffer, Storage]]) -> None:
         if number < self.program.checked:
-            kept = [s.name for b, s in bound if b.role != "in" and s.cls in ("param", "state")]
-            require(not kept, f"%{', %'.join(kept)} is written before the last check")
+            early = [s.name for b, s in bound if b.role != "in" and s.cls in ("param", "state")]
+            require(not early, f"%{', %'.join(early)} is written before the last check")
             checks = any(s.cls == "status" for _, s in bound)
             require(not (checks and call.loops), "a check is repeated")
 
     def loops(self) -> None:
-        """Loops have names of their own, several iterations, and one run of neighbouring calls each."""
+        """Check that loops have unique names, several iterations, and neighbouring calls only."""
         around: tuple[Axis, ...] = ()
         closed: set[str] = set()
         for call in self.program.calls:
             self.present = call
-            kept = [a for a, b in zip(around, call.loops, strict=False) if a == b]
-            same = len(kept) if tuple(kept) == call.loops[: len(kept)] == around[: len(kept)] else 0
+            shared = [a for a, b in zip(around, call.loops, strict=False) if a == b]
+            same = len(shared) if tuple(shared) == call.loops[: len(shared)] == around[: len(shared)] else 0
             closed.update(a.name for a in around[same:])
             names = [a.name for a in call.loops]
             require(len(set(names)) == len(names), "two loops around a call have the same name")
@@ -425,17 +428,17 @@ class _ProgramVerifier:
             )
             around = call.loops
 
-    def given(self, call: Call) -> None:
-        """A call gives its kernel what no dimension of the program stands for, within its range."""
-        known = {d.name for d, _ in call.sizes}
+    def check_sizes(self, call: Call) -> None:
+        """Check that a call binds each dimension of its kernel missing in the program, within its range."""
+        bound = {d.name for d, _ in call.sizes}
         for dimension in self.inside.get(call.kernel, ()):
-            require(dimension in known, f"@{call.kernel}: the call does not say what {dimension} is")
+            require(dimension in bound, f"@{call.kernel}: the call does not bind the dimension {dimension}")
         for dimension, size in call.sizes:
             within = at_most(dimension.low, size) and at_most(size, dimension.high)
             require(within, f"{dimension} is {dimension.low}..{dimension.high}, not {size}")
 
     def bind(self, call: Call) -> list[tuple[Buffer, Storage]]:
-        """The buffers of the called kernel with the storages whose memory they use."""
+        """Return the buffers of the called kernel with the storages whose memory they use."""
         buffers = self.kernels[call.kernel].arguments
         require(len(buffers) == len(call.args), f"@{call.kernel} takes {len(buffers)} storages, got {len(call.args)}")
         bound: list[tuple[Buffer, Storage]] = []
@@ -445,18 +448,18 @@ class _ProgramVerifier:
             storage, root = self.storages[name], self.roots[name]
             offset, size = call.offset(position), call.size(buffer.size)
             fits = storage.dtype is buffer.dtype and (storage.size == size or bool(call.offsets))
-            given = print_type(storage.dtype, storage.shape)
-            known = all(isinstance(a, Axis) and a in call.loops for a, _ in offset.terms)
-            require(known, f"@{call.kernel}: {offset} is not affine in the enclosing loops")
+            type_text = print_type(storage.dtype, storage.shape)
+            is_affine = all(isinstance(a, Axis) and a in call.loops for a, _ in offset.terms)
+            require(is_affine, f"@{call.kernel}: {offset} is not affine in the enclosing loops")
             low, high = bounds(offset)
             inside = at_most(0, low) and at_most(high + size, storage.size)
             require(not call.offsets or inside, f"%{name} has {storage.size} elements, not {high + size}")
-            require(fits, f"%{name} is {given}, %{buffer.name} of @{call.kernel} is {buffer.dtype}[{size}]")
+            require(fits, f"%{name} is {type_text}, %{buffer.name} of @{call.kernel} is {buffer.dtype}[{size}]")
             writable = buffer.role == "in" or root.cls not in ("input", "weight", "constant")
             require(writable, f"{root.cls} %{root.name} is written")
-            for (other, taken), (start, stop) in zip(bound, spans, strict=True):
-                apart = bool(call.offsets) and (at_most(stop, low) or at_most(high + size, start))
-                shared = taken is root and {buffer.role, other.role} != {"in"} and not apart
+            for (other, other_root), (start, stop) in zip(bound, spans, strict=True):
+                disjoint = bool(call.offsets) and (at_most(stop, low) or at_most(high + size, start))
+                shared = other_root is root and {buffer.role, other.role} != {"in"} and not disjoint
                 require(not shared or "inout" in (buffer.role, other.role), f"%{root.name} is written and used twice")
             bound.append((buffer, root))
             spans.append((low, high + size))
@@ -472,7 +475,7 @@ class _ProgramVerifier:
         room = self.program.arena - self.program.scratch
         for storage in temps.values():
             self.present = storage
-            require(at_most(0, storage.offset), f"%{storage.name} has no place in the arena, others have")
+            require(at_most(0, storage.offset), f"%{storage.name} has no offset in the arena, but others do")
             require(storage.offset % ALIGNMENT == 0, f"%{storage.name} is not aligned to {ALIGNMENT} bytes")
             inside = _ends_before(storage, room)
             require(inside, f"%{storage.name} ends at {storage.offset + storage.nbytes} of {room} bytes")
@@ -497,19 +500,19 @@ class _ProgramVerifier:
                 live.remove(temps[name])
 
 
-def _ends_before(storage: Storage, place: int) -> bool:
-    """Whether a storage ends before a place of the arena. Sizes known at run time are made of rounded ones there, so
-    that it is easier to prove of what the storage takes with the gap behind it."""
-    if type(storage.offset) is int and type(storage.nbytes) is int and type(place) is int:
-        return storage.offset + storage.nbytes <= place
-    return _end_before(storage.offset, storage.nbytes, place)
+def _ends_before(storage: Storage, offset: int) -> bool:
+    """Check whether a storage ends before an offset in the arena. Run-time offsets are sums of rounded sizes, so the
+    proof is easier for the storage including its padding."""
+    if type(storage.offset) is int and type(storage.nbytes) is int and type(offset) is int:
+        return storage.offset + storage.nbytes <= offset
+    return _end_before(storage.offset, storage.nbytes, offset)
 
 
 @lru_cache(maxsize=REMEMBERED)
-def _end_before(offset: int, nbytes: int, place: int) -> bool:
-    if at_most(offset + nbytes, place):
+def _end_before(offset: int, nbytes: int, limit: int) -> bool:
+    if at_most(offset + nbytes, limit):
         return True
-    return is_size(nbytes) and at_most(offset + aligned(nbytes), place)
+    return is_size(nbytes) and at_most(offset + aligned(nbytes), limit)
 
 
 class _Memory:
@@ -520,7 +523,7 @@ class _Memory:
         self.storages: dict[str, Storage] = {}
 
     def add(self, storage: Storage) -> Iterator[tuple[Storage, Storage]]:
-        """Takes a storage in; the pairs of which the first has to end before the second begins."""
+        """Insert a storage; yield the pairs of which the first must end before the second begins."""
         self.storages[storage.name] = storage
         entry = (storage.offset, storage.name)
         insort(self.order, entry)
@@ -530,28 +533,28 @@ class _Memory:
                 yield self.storages[self.order[lower][1]], self.storages[self.order[upper][1]]
 
     def remove(self, storage: Storage) -> None:
-        """A storage that is not in use any more."""
+        """Remove a storage."""
         del self.order[bisect_left(self.order, (storage.offset, storage.name))]
 
 
 class _SizedMemory:
-    """Storages in use whose offsets have no order: sizes known at run time."""
+    """Storages in use whose offsets have no order: sizes known only at run time."""
 
     def __init__(self) -> None:
         self.storages: dict[str, tuple[Storage, int, int]] = {}
-        """With the places where they begin and end for expected sizes."""
+        """Storages with their expected start and end."""
 
     def add(self, storage: Storage) -> Iterator[tuple[Storage, Storage]]:
-        """Takes a storage in; it has to lie before or behind each other one."""
+        """Insert a storage; yield the pairs of which the first must end before the second begins."""
         start, end = hint(storage.offset), hint(storage.offset + storage.nbytes)
         for other, low, high in self.storages.values():
-            # What lies behind for expected sizes is not tried in front.
+            # A storage that comes later for expected sizes is not tried in front.
             behind = high <= start and (end > low or _ends_before(other, storage.offset))
             yield (other, storage) if behind else (storage, other)
         self.storages[storage.name] = storage, start, end
 
     def remove(self, storage: Storage) -> None:
-        """A storage that is not in use any more."""
+        """Remove a storage."""
         del self.storages[storage.name]
 
 
@@ -559,13 +562,13 @@ _RANK = {"input": 0, "param": 0, "state": 0, "weight": 0, "output": 1, "status":
 
 
 def require(condition: Any, message: str) -> None:
-    """Raises VerifyError unless the condition holds."""
+    """Raise VerifyError unless the condition holds."""
     if not condition:
         raise VerifyError(message)
 
 
 def _line_count(stmt: Stmt) -> int:
-    """Lines that a statement takes in the text."""
+    """Return the number of lines of a statement in the text."""
     count, stack = 0, [stmt]
     while stack:
         item = stack.pop()

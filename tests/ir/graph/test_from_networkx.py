@@ -106,9 +106,9 @@ def test_wrong_edits_are_refused_with_the_name_of_the_node(plain: nx.MultiDiGrap
 
 
 def test_what_comes_from_elsewhere_is_refused():
-    with pytest.raises(VerifyError, match=r"the nodes are those of another graph(.|\n)*to_networkx"):
+    with pytest.raises(VerifyError, match=r"the nodes belong to another graph(.|\n)*to_networkx"):
         Graph.from_networkx(nx.MultiDiGraph(parse_graph(TEXT).networkx()))
-    with pytest.raises(VerifyError, match=r"DiGraph is no nx\.MultiDiGraph"):
+    with pytest.raises(VerifyError, match=r"DiGraph is not an nx\.MultiDiGraph"):
         Graph.from_networkx(nx.DiGraph())  # type: ignore[arg-type]
 
 

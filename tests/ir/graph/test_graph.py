@@ -35,7 +35,7 @@ def test_inputs(graph: Graph):
     x, w = graph.inputs
     assert (input_class(x), input_path(x), input_class(w), input_path(w)) == ("input", "", "param", "fc.weight")
     assert (input_class(graph.outputs[0]), input_path(graph.outputs[0])) == ("", "")
-    with pytest.raises(VerifyError, match="input class 'output' is none of input, param, state, weight"):
+    with pytest.raises(VerifyError, match="input class 'output' is not one of input, param, state, weight"):
         graph.add_input(F, "z", "output")
 
 

@@ -214,7 +214,7 @@ def test_rules_that_undo_each_other():
         "rule neg-to-exp is applied without end: its outcome was rewritten 1000 times\n"
         "  where  %y = neg(...)\n"
         "  from   fc1, m.py:1\n"
-        "  try    no rule may undo what another does, or emit what it matches"
+        "  try    do not let a rule undo another one, or emit nodes that it matches"
     )
 
 

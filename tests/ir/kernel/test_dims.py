@@ -90,7 +90,7 @@ def test_the_text_reads_back_to_the_same_program():
 
 
 def test_a_name_that_is_not_declared_is_no_size():
-    with pytest.raises(ParseError, match="other is no dimension"):
+    with pytest.raises(ParseError, match="other is not declared as a dimension"):
         parse_program(PROGRAM.replace("f32[batch,time + 2]", "f32[batch,other + 2]"))
 
 
@@ -226,7 +226,7 @@ program @both {
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        (" with rows = 8\n", "\n", "@double: the call does not say what rows is"),
+        (" with rows = 8\n", "\n", "@double: the call does not bind the dimension rows"),
         (" with rows = 8\n", " with rows = 9\n", r"rows is 1\.\.8, not 9"),
         ("with rows = n - 8*((n - 1) // 8)", "with rows = n - 8*(n // 8)", r"rows is 1\.\.8, not -8\*\(n // 8\) \+ n"),
         ("with rows = n - 8*((n - 1) // 8)", "with rows = 8", "%x has n elements, not 8"),
@@ -240,7 +240,7 @@ def test_what_a_call_says_holds_for_every_size(old: str, new: str, message: str)
 
 
 def test_a_call_names_dimensions_of_its_kernel():
-    with pytest.raises(ParseError, match="a dimension of the kernel is named here"):
+    with pytest.raises(ParseError, match="expected the name of a dimension of the kernel"):
         parse_program(TILES.replace("with rows = 8", "with 8 = rows"))
 
 

@@ -112,7 +112,7 @@ def test_data_must_be_what_was_printed():
     array = np.arange(25, dtype=np.float32).reshape(5, 5)
     name = digest(array)
     for wrong in (array + 1, array.astype(np.float64), array.reshape(25)):
-        with pytest.raises(ParseError, match=f"the data given for {name} are not what was printed"):
+        with pytest.raises(ParseError, match=f"the data passed for {name} differ from the printed ones"):
             parse_program(PROGRAM.replace("sha256:DIGEST", name), {name: wrong})
 
 

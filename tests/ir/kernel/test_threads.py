@@ -16,8 +16,8 @@ FILL = "for a in 64 thread { v1: f32 = load %x[a] store %s[a] = v1 }"
 SUM = "acc q: f32 = add f32(0.0) for b in 64 thread { v2: f32 = load %x[b] update q with v2 }"
 ZERO = "for z in 64 thread { store %y[z] = f32(0.0) }"
 WRONG = [
-    ("for i in 2 block { barrier warp }", "a barrier over a warp stands in no warp"),
-    ("for i in 64 grid { barrier block }", "a barrier over a block stands in no block"),
+    ("for i in 2 block { barrier warp }", "a barrier over a warp is not inside a warp"),
+    ("for i in 64 grid { barrier block }", "a barrier over a block is not inside a block"),
     ("for i in 64 thread { barrier block }", "not all threads of the block come to a barrier"),
     (
         f"{SUM} for j in 64 thread {{ v3 = read q over block store %y[j] = v3 }}",
@@ -25,11 +25,11 @@ WRONG = [
     ),
     (
         "for i in 8 thread { acc q: f32 = add f32(0.0) for j in 8 thread { v1: f32 = load %x[j] update q with v1 } }",
-        "stands in a loop that is shared already",
+        "is inside a loop that is shared already",
     ),
-    ("for i in 2 warp { for j in 32 thread { store %y[32*i + j] = f32(0.0) } }", "thread axis j stands in no block"),
-    ("for i in 2 block { for j in 32 lane { store %y[32*i + j] = f32(0.0) } }", "lane axis j stands in no warp"),
-    ("for i in 4 thread { for j in 2 block { store %y[2*i + j] = f32(0.0) } }", "does not stand around all else"),
+    ("for i in 2 warp { for j in 32 thread { store %y[32*i + j] = f32(0.0) } }", "thread axis j is not inside a block"),
+    ("for i in 2 block { for j in 32 lane { store %y[32*i + j] = f32(0.0) } }", "lane axis j is not inside a warp"),
+    ("for i in 4 thread { for j in 2 block { store %y[2*i + j] = f32(0.0) } }", "does not enclose everything else"),
     (f"{FILL} for j in 64 thread {{ v2: f32 = load %s[63 - j] store %y[j] = v2 }}", "without a barrier over the block"),
     (f"{FILL} v2: f32 = load %s[3] store %y[0] = v2", "without a barrier over the block"),
     (
@@ -41,11 +41,11 @@ WRONG = [
         "for j in 64 thread { v2: f32 = load %s[63 - j] store %y[j] = v2 } }",
         "without a barrier over the block",
     ),
-    ("for i in 64 thread { store %t[0] add= f32(1.0) }", "several threads, of axis i, add to one place of %t"),
-    ("for i in 64 grid { store %t[0] add= f32(1.0) }", "several threads, of axis i, add to one place of %t"),
-    ("for i in 64 thread { store %p[63 - i] = f32(0.0) }", "belongs to no single thread"),
-    ("for i in 32 thread { store %p[2*i] = f32(0.0) }", "belongs to no single thread"),
-    ("store %p[0] = f32(0.0)", "all threads come here"),
+    ("for i in 64 thread { store %t[0] add= f32(1.0) }", "several threads, of axis i, add to one element of %t"),
+    ("for i in 64 grid { store %t[0] add= f32(1.0) }", "several threads, of axis i, add to one element of %t"),
+    ("for i in 64 thread { store %p[63 - i] = f32(0.0) }", "does not belong to a single thread"),
+    ("for i in 32 thread { store %p[2*i] = f32(0.0) }", "does not belong to a single thread"),
+    ("store %p[0] = f32(0.0)", "but all threads run this"),
 ]
 RIGHT = [
     f"{FILL} barrier block for j in 64 thread {{ v2: f32 = load %s[63 - j] store %y[j] = v2 }}",
@@ -82,7 +82,7 @@ def test_numbers_of_threads(threads: int):
 
 def test_private_elements_of_several_threads():
     text = f"{HEAD} {{ for i in 128 thread {{ store %p[i % 64] = f32(0.0) }} }}".replace("%p: f32[64]", "%p: f32[256]")
-    with pytest.raises(VerifyError, match="belongs to no single thread"):
+    with pytest.raises(VerifyError, match="does not belong to a single thread"):
         verify_threads(parse_kernel(text))
 
 

@@ -307,8 +307,8 @@ def test_whole_message():
     ("const", "message"),
     [
         (Const(0.1, float32), "literal 0.1 is not rounded to f32"),
-        (Const(1, float32), "literal 1 is no f32"),
-        (Const(True, uint8), "literal True is no u8"),
+        (Const(1, float32), "literal 1 is not of type f32"),
+        (Const(True, uint8), "literal True is not of type u8"),
         (Const(300, uint8), "literal 300 is not rounded to u8"),
     ],
 )
@@ -326,7 +326,7 @@ def test_unusual_literals_are_right():
 
 def test_store_of_an_unknown_combine():
     from_outside = Store("y", parse_index(), Const(1.0, float32), (), "sub")
-    with pytest.raises(VerifyError, match="sub is none of add, mul, max, min, and, or"):
+    with pytest.raises(VerifyError, match="sub is not one of add, mul, max, min, and, or"):
         verify_kernel(Kernel("k", (Buffer("y", float32, 1, "inout"),), (from_outside,)))
 
 
@@ -338,7 +338,7 @@ def parse_index():
 def test_storage_class_and_data():
     program = parse_program("program @p { }")
     wrong = Storage("x", float32, (2,), "arg")
-    with pytest.raises(VerifyError, match="storage class arg is none of"):
+    with pytest.raises(VerifyError, match="storage class arg is not one of"):
         verify_program(type(program)("p", (wrong,), (), ()))
     wrong = Storage("x", float32, (2,), "constant", data=np.zeros(3, np.float32))
     with pytest.raises(VerifyError, match=r"the data are float32\[3\]"):

@@ -31,7 +31,7 @@ class Dispatcher(Protocol):
     """Strategy for applying ops: compute now, append a node, or both with recording for gradients."""
 
     def apply(self, op: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-        """Return the result, or a tuple of results for ops that have several."""
+        """Return the result, or a tuple of results for ops with several."""
         ...
 
     def scalar(self, value: bool | int | float, dtype: DType) -> Any:

@@ -1,5 +1,4 @@
-"""Elementary functions with their own kernels: other bases, tangent, hyperbolic functions, erfc, and binary
-functions."""
+"""Elementary functions with their own kernels: other bases, tangent, hyperbolic and some binary functions, erfc."""
 
 from __future__ import annotations
 

@@ -85,8 +85,7 @@ def _max_reference(x: np.ndarray, **attrs: Any) -> np.ndarray:
 
 
 def _first_max(x: np.ndarray, slide: Sliding) -> np.ndarray:
-    """Return the row-major index in each window of the first maximum, or of the last NaN, never in the padding; -1 if
-    none."""
+    """Return the row-major index in each window of the first maximum, or of the last NaN; -1 if all is padding."""
     low = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
     windows = slide.windows(x, low)
     valid = slide.windows(np.ones(_sizes(x, slide), bool), False)
@@ -157,8 +156,7 @@ class _Window:
         return enumerate(np.ndindex(*self.slide.kernel))
 
     def first_max(self) -> Scalar:
-        """Return the number of the first maximum, or of the last NaN, as an i32 scalar; -1 when every element is
-        padding."""
+        """Return the number of the first maximum, or of the last NaN, as an i32; -1 when all is padding."""
         if _is_written_out(self.slide.kernel):
             return self._compare_in_turn()
         return self._compare_by_loops()
@@ -389,14 +387,9 @@ def _decompose_max(x: Any, **attrs: Any) -> Any:
     slide = Sliding(**attrs)
     result = None
     for d in _dimensions(slide, x.shape[len(x.shape) - slide.rank :], "max_pool"):
-        slide_along = slide.along(d)
-        attrs_along = {
-            "kernel": slide_along.kernel,
-            "stride": slide_along.stride,
-            "padding": slide_along.padding,
-            "dilation": slide_along.dilation,
-        }
-        result = max_pool(x if result is None else result, **attrs_along)
+        line = slide.along(d)
+        own = {"kernel": line.kernel, "stride": line.stride, "padding": line.padding, "dilation": line.dilation}
+        result = max_pool(x if result is None else result, **own)
     return result
 
 
@@ -404,9 +397,9 @@ def _decompose_avg(x: Any, kernel: Ints, stride: Ints, padding: Pairs, count_inc
     slide = _plain(kernel, stride, padding)
     result = None
     for d in _dimensions(slide, x.shape[len(x.shape) - slide.rank :], "avg_pool"):
-        slide_along = slide.along(d)
-        attrs_along = {"kernel": slide_along.kernel, "stride": slide_along.stride, "padding": slide_along.padding}
-        result = avg_pool(x if result is None else result, **attrs_along, count_include_pad=count_include_pad)
+        line = slide.along(d)
+        own = {"kernel": line.kernel, "stride": line.stride, "padding": line.padding}
+        result = avg_pool(x if result is None else result, **own, count_include_pad=count_include_pad)
     return result
 
 
@@ -414,11 +407,11 @@ def _decompose_avg_grad(g: Any, size: Ints, kernel: Ints, stride: Ints, padding:
     slide = _plain(kernel, stride, padding)
     result = None
     for d in _dimensions(slide, size, "avg_pool"):
-        slide_along, present = slide.along(d), g if result is None else result
+        line, present = slide.along(d), g if result is None else result
         sizes = present.shape[len(present.shape) - slide.rank :]
-        attrs_along = {"kernel": slide_along.kernel, "stride": slide_along.stride, "padding": slide_along.padding}
+        own = {"kernel": line.kernel, "stride": line.stride, "padding": line.padding}
         sizes_after = (*sizes[:d], size[d], *sizes[d + 1 :])
-        result = avg_pool_grad(present, size=sizes_after, **attrs_along, count_include_pad=count_include_pad)
+        result = avg_pool_grad(present, size=sizes_after, **own, count_include_pad=count_include_pad)
     return result
 
 

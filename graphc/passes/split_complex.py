@@ -1,5 +1,4 @@
-"""Complex lowering: split complex values into pairs of real ones; only the memory of arguments and results stays
-complex."""
+"""Complex lowering: split complex values into real pairs; only memory of arguments and results stays complex."""
 
 from __future__ import annotations
 

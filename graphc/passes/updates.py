@@ -1,5 +1,4 @@
-"""Update chains: values that equal another value with some elements replaced, and the successive contents of a
-state."""
+"""Update chains: values equal to another value with some elements replaced, and contents of a state over time."""
 
 from __future__ import annotations
 

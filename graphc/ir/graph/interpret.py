@@ -1,5 +1,4 @@
-"""Graph interpreters: the base loop, the numpy evaluator (the meaning of a graph), rewriting copies, binding of
-sizes."""
+"""Graph interpreters: the base loop, the numpy evaluator (the meaning of a graph), copies, binding of sizes."""
 
 from __future__ import annotations
 

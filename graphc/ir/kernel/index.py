@@ -158,7 +158,7 @@ class Index:
 
     @property
     def is_constant(self) -> bool:
-        """Whether there are no terms."""
+        """Whether the index has no terms."""
         return not self.terms
 
     def __str__(self) -> str:

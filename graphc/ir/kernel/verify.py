@@ -354,10 +354,7 @@ class _ProgramVerifier:
         in_order = _RANK[last.cls] <= _RANK[storage.cls]
         require(in_order, f"{storage.cls} %{storage.name} comes after {last.cls} %{last.name}")
         self.storages[storage.name] = storage
-        require(
-            (storage.data is not None) == (storage.cls == "constant"),
-            "a constant needs data, and no other storage may have data",
-        )
+        require((storage.data is not None) == (storage.cls == "constant"), "only constants have data, and all do")
         is_size_input = storage.cls == "input" and storage.dtype is int64 and storage.shape == ()
         require(is_size_input or storage.equals is None, "a size is given by an input of type i64[]")
         if storage.data is not None:

@@ -99,7 +99,7 @@ def _by_series(a: Any, x: Any, order: _Order) -> tuple[Any, Any]:
     """Return ``exp(x)`` times the sum of ``(-x)**k / k! / (a + k)``, and its derivative by a."""
     numbers = np.arange(order.terms)
     signs = (-1.0) ** numbers / np.array([math.factorial(k) for k in numbers.tolist()])
-    # NOTE: the error of a power grows with k log(x), but so does its distance below 1.
+    # NOTE: the relative error of a power grows with k log(x), but the power is smaller accordingly.
     powers = mathematics.exp(ew.mul(column(mathematics.log(ew.maximum(x, _TINY))), row(numbers)))
     below = ew.add(column(a), row(numbers))
     terms = ew.div(ew.mul(powers, row(signs)), below)

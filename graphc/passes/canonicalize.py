@@ -95,7 +95,7 @@ def splat(value: Value) -> bool | int | float | None:
     return number_of(array.flat[0])
 
 
-def made_by(value: Value, function: OpFunction) -> bool:
+def is_result_of(value: Value, function: OpFunction) -> bool:
     """Check whether ``value`` is a result of that op."""
     return value.node.op is function.op
 
@@ -106,9 +106,9 @@ def made_by(value: Value, function: OpFunction) -> bool:
 @simplifies(Trait.ELEMENTWISE)
 def _implicit_broadcast(node: Node, *operands: Value) -> Value | None:
     """Rewrite f(broadcast_to(x), y) as f(x, y), broadcast afterwards where still needed."""
-    if not any(made_by(v, shape.broadcast_to) for v in operands):
+    if not any(is_result_of(v, shape.broadcast_to) for v in operands):
         return None
-    sources = [v.node.operands[0] if made_by(v, shape.broadcast_to) else v for v in operands]
+    sources = [v.node.operands[0] if is_result_of(v, shape.broadcast_to) else v for v in operands]
     return OpFunction(node.op, (), False)(*sources, **node.attrs)
 
 
@@ -127,9 +127,9 @@ def _constant_last(node: Node, x: Value, y: Value) -> Value | None:
 def _add(node: Node, x: Value, y: Value) -> Value | None:
     if _is_neutral(splat(y), -0.0, x.dtype):
         return x
-    if made_by(y, e.neg):
+    if is_result_of(y, e.neg):
         return e.sub(x, y.node.operands[0])
-    if made_by(x, e.neg):
+    if is_result_of(x, e.neg):
         return e.sub(y, x.node.operands[0])
     return None
 
@@ -158,7 +158,7 @@ def _is_neutral(value: Any, zero: float, dtype: DType) -> bool:
 def _sub(node: Node, x: Value, y: Value) -> Value | None:
     if _is_neutral(splat(y), 0.0, x.dtype):
         return x
-    return e.add(x, y.node.operands[0]) if made_by(y, e.neg) else None
+    return e.add(x, y.node.operands[0]) if is_result_of(y, e.neg) else None
 
 
 @simplifies(e.mul)
@@ -170,7 +170,7 @@ def _mul(node: Node, x: Value, y: Value) -> Value | None:
         return y
     if factor == -1 and x.dtype.kind in "if":
         return e.neg(x)
-    if made_by(x, e.neg) and made_by(y, e.neg):
+    if is_result_of(x, e.neg) and is_result_of(y, e.neg):
         return e.mul(x.node.operands[0], y.node.operands[0])
     return None
 
@@ -182,7 +182,7 @@ def _div(node: Node, x: Value, y: Value) -> Value | None:
         return x
     if divisor is not None and _has_exact_inverse(divisor, y.dtype):
         return e.mul(x, 1 / divisor)
-    if made_by(x, e.neg) and made_by(y, e.neg):
+    if is_result_of(x, e.neg) and is_result_of(y, e.neg):
         return e.div(x.node.operands[0], y.node.operands[0])
     return None
 
@@ -197,14 +197,14 @@ def _has_exact_inverse(value: float, dtype: DType) -> bool:
 
 @simplifies(e.neg)
 def _neg(node: Node, x: Value) -> Value | None:
-    return x.node.operands[0] if made_by(x, e.neg) else None
+    return x.node.operands[0] if is_result_of(x, e.neg) else None
 
 
 @simplifies(e.abs)
 def _abs(node: Node, x: Value) -> Value | None:
-    if made_by(x, e.abs):
+    if is_result_of(x, e.abs):
         return x
-    return e.abs(x.node.operands[0]) if made_by(x, e.neg) and x.dtype.kind != "u" else None
+    return e.abs(x.node.operands[0]) if is_result_of(x, e.neg) and x.dtype.kind != "u" else None
 
 
 @simplifies(mathematics.pow)
@@ -239,7 +239,7 @@ def _cast(node: Node, x: Value, /) -> Value | None:
     dtype = node.attrs["dtype"]
     if x.dtype is dtype:
         return x
-    if made_by(x, e.cast):
+    if is_result_of(x, e.cast):
         source = x.node.operands[0]
         if holds_all(x.dtype, source.dtype) and not _saturates(source.dtype, x.dtype, dtype):
             return e.cast(source, dtype=dtype) if source.dtype is not dtype else source
@@ -253,7 +253,7 @@ def _where(node: Node, condition: Value, x: Value, y: Value) -> Value | None:
         return x if constant else y
     if x is y:
         return x
-    if made_by(condition, e.logical_not) and condition.node.operands[0].dtype is bool_:
+    if is_result_of(condition, e.logical_not) and condition.node.operands[0].dtype is bool_:
         return e.where(condition.node.operands[0], y, x)
     return None
 
@@ -265,7 +265,7 @@ _OPPOSITE_ORDER = {e.lt.op: e.ge, e.ge.op: e.lt, e.gt.op: e.le, e.le.op: e.gt}
 @simplifies(e.logical_not)
 def _not(node: Node, x: Value) -> Value | None:
     inner = x.node
-    if made_by(x, e.logical_not):
+    if is_result_of(x, e.logical_not):
         return e.cast(inner.operands[0], dtype=bool_) if inner.operands[0].dtype is not bool_ else inner.operands[0]
     opposite = _OPPOSITE.get(inner.op)
     if opposite is None and inner.operands and inner.operands[0].dtype.kind != "f":  # NaN has no opposite order
@@ -297,7 +297,7 @@ def _same_shape(node: Node, x: Value) -> Value | None:
 @simplifies(shape.broadcast_to)
 def _leading_ones(node: Node, x: Value) -> Value | None:
     """Rewrite broadcast_to(reshape(x, [1, ..., *x.shape])) as broadcast_to(x)."""
-    if not made_by(x, shape.reshape):
+    if not is_result_of(x, shape.reshape):
         return None
     source = x.node.operands[0]
     lead = len(x.shape) - len(source.shape)
@@ -311,7 +311,7 @@ def _transpose(node: Node, x: Value) -> Value | None:
     order = node.attrs["permutation"]
     if order == tuple(range(len(order))):
         return x
-    if made_by(x, shape.transpose):
+    if is_result_of(x, shape.transpose):
         inner = x.node.attrs["permutation"]
         return shape.transpose(x.node.operands[0], permutation=tuple(inner[d] for d in order))
     return None
@@ -321,7 +321,7 @@ def _transpose(node: Node, x: Value) -> Value | None:
 def _slice(node: Node, x: Value) -> Value | None:
     if node.result.shape == x.shape:
         return x
-    if not made_by(x, shape.slice):
+    if not is_result_of(x, shape.slice):
         return None
     inner, outer = x.node.attrs, node.attrs
     if any(is_size(count) and bounds(count)[0] < 1 for count in node.result.shape):
@@ -354,7 +354,7 @@ def _concat(node: Node, *operands: Value) -> Value | None:
     axis = node.attrs["axis"]
     if len(operands) == 1:
         return operands[0]
-    if not any(made_by(p, shape.concat) and p.node.attrs["axis"] == axis for p in operands):
+    if not any(is_result_of(p, shape.concat) and p.node.attrs["axis"] == axis for p in operands):
         return None
     flat = [q for p in operands for q in (p.node.operands if p.node.op is node.op and _axis(p) == axis else (p,))]
     return shape.concat(*flat, axis=axis)
@@ -367,7 +367,7 @@ def _axis(value: Value) -> int:
 @simplifies(shape.flip)
 def _flip(node: Node, x: Value) -> Value | None:
     axes = {a for a in node.attrs["axes"] if not always("<=", x.shape[a], 1)}
-    if made_by(x, shape.flip):
+    if is_result_of(x, shape.flip):
         axes ^= set(x.node.attrs["axes"])
         return shape.flip(x.node.operands[0], axes=sorted(axes)) if axes else x.node.operands[0]
     return x if not axes else None
@@ -376,7 +376,7 @@ def _flip(node: Node, x: Value) -> Value | None:
 @simplifies(shape.reshape, shape.transpose, shape.slice, shape.flip)
 def _view_of_one_number(node: Node, x: Value) -> Value | None:
     """Rewrite a view of a broadcast scalar as the broadcast scalar."""
-    if not made_by(x, shape.broadcast_to) or x.node.operands[0].shape:
+    if not is_result_of(x, shape.broadcast_to) or x.node.operands[0].shape:
         return None
     return x.node.operands[0]
 
@@ -420,7 +420,7 @@ def _matmul_of_transposed(node: Node, a: Value, b: Value) -> Value | None:
     flags = dict(node.attrs)
     operands = [a, b]
     for i, flag in enumerate(("transpose_a", "transpose_b")):
-        if made_by(operands[i], shape.transpose) and _swaps_last_two(operands[i].node.attrs["permutation"]):
+        if is_result_of(operands[i], shape.transpose) and _swaps_last_two(operands[i].node.attrs["permutation"]):
             operands[i] = operands[i].node.operands[0]
             flags[flag] = not flags[flag]
     return matmul(*operands, **flags) if flags != node.attrs else None

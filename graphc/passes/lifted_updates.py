@@ -21,7 +21,7 @@ _AT_INDICES = frozenset(f.op for f in (scatter, scatter_add, scatter_extreme, sc
 """Ops that update entries along an axis at indices."""
 
 
-class SlicePlaces(NamedTuple):
+class SliceRegion(NamedTuple):
     """Indices of a strided slice: ``starts``, ``starts + steps``, ... along each dimension. Starts, steps and counts
     may be sizes known at run time."""
 
@@ -54,9 +54,9 @@ class SlicePlaces(NamedTuple):
         """Exclusive end of the slice along each dimension."""
         return slice_stops(*self)
 
-    def restricted(self, first: int, end: int) -> SlicePlaces:
+    def restricted(self, first: int, end: int) -> SliceRegion:
         """Return the slice restricted to the dimensions from ``first`` to ``end``."""
-        return SlicePlaces(self.starts[first:end], self.steps[first:end], self.counts[first:end])
+        return SliceRegion(self.starts[first:end], self.steps[first:end], self.counts[first:end])
 
     def covers(self, dim: int, extent: int) -> bool:
         """Check whether the slice covers a dimension of that size."""
@@ -119,7 +119,7 @@ def _rewritten(graph: Graph, value: Value) -> Value | None:
     if node.op is not update_slice.op:
         return None
     content, new = node.operands
-    region = SlicePlaces(node.attrs["starts"], node.attrs["steps"], new.shape)
+    region = SliceRegion(node.attrs["starts"], node.attrs["steps"], new.shape)
     return _lift_inner_updates(graph, node, region) or tiled(content, new, region)
 
 
@@ -155,7 +155,7 @@ def _permuted_update(node: Node) -> Value | None:
 # ---- updates of slices
 
 
-def _lift_inner_updates(graph: Graph, node: Node, region: SlicePlaces) -> Value | None:
+def _lift_inner_updates(graph: Graph, node: Node, region: SliceRegion) -> Value | None:
     """Rewrite updates of a slice, which is then written back, as updates of the sliced value."""
     content, new = node.operands
     inner: list[Value] = []
@@ -176,7 +176,7 @@ def _is_liftable(node: Node) -> bool:
     return node.op is update_slice.op or node.op in _AT_INDICES
 
 
-def _lifted(node: Node, content: Value, region: SlicePlaces) -> Value:
+def _lifted(node: Node, content: Value, region: SliceRegion) -> Value:
     """Rewrite the update of a slice as an update of the sliced value."""
     if node.op is update_slice.op:
         sides = zip(region.starts, region.steps, node.attrs["starts"], node.attrs["steps"], strict=True)
@@ -193,7 +193,7 @@ def _lifted(node: Node, content: Value, region: SlicePlaces) -> Value:
     return shape.reshape(result, shape=content.shape)
 
 
-def _positions(indices: Value, axis: int, extents: tuple[int, ...], region: SlicePlaces) -> Value:
+def _positions(indices: Value, axis: int, extents: tuple[int, ...], region: SliceRegion) -> Value:
     """Return row-major offsets, in dimensions of these extents, of the entries of a slice at indices along one of its
     axes."""
     rank, strides = len(indices.shape), row_major_strides(extents)
@@ -211,7 +211,7 @@ def _positions(indices: Value, axis: int, extents: tuple[int, ...], region: Slic
 # ---- slices that cover the content
 
 
-def tiled(content: Value, new: Value, region: SlicePlaces) -> Value | None:
+def tiled(content: Value, new: Value, region: SliceRegion) -> Value | None:
     """Rewrite an update as a concatenation, where the content consists of consecutive slices and the update replaces
     some of them. The result is then computed as one value, as a window that moves along should be."""
     axes = [d for d, extent in enumerate(content.shape) if not region.covers(d, extent)]
@@ -248,7 +248,7 @@ def _segments(content: Value, axis: int) -> list[_Segment] | None:
     if node.op is not update_slice.op:
         return None
     new = node.operands[1]
-    region = SlicePlaces(node.attrs["starts"], node.attrs["steps"], new.shape)
+    region = SliceRegion(node.attrs["starts"], node.attrs["steps"], new.shape)
     low, is_known = region.starts[axis], not is_size(region.starts[axis]) and region.steps[axis] == 1
     if not is_known or not all(region.covers(d, n) for d, n in enumerate(content.shape) if d != axis):
         return None

@@ -16,7 +16,7 @@ from graphc.ops.dispatch import GraphDispatcher, use
 from graphc.ops.slice_update import update_slice
 from graphc.passes.base import PassResult
 from graphc.passes.dce import DeadCodeElimination
-from graphc.passes.lifted_updates import SlicePlaces, content_before, lift_updates, tiled
+from graphc.passes.lifted_updates import SliceRegion, content_before, lift_updates, tiled
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class _Assignment(NamedTuple):
 
     result: Value
     new: Value
-    region: SlicePlaces
+    region: SliceRegion
 
     @property
     def old(self) -> Value:
@@ -128,14 +128,14 @@ def _assignment(value: Value) -> _Assignment | None:
     if padded.node.op is not shape.pad.op or not mask.shape == padded.shape == old.shape == value.shape:
         return None
     operand, attrs = padded.node.operands[0], padded.node.attrs
-    region = SlicePlaces(attrs["low"], tuple(gap + 1 for gap in attrs["interior"]), operand.shape)
+    region = SliceRegion(attrs["low"], tuple(gap + 1 for gap in attrs["interior"]), operand.shape)
     covered = (
         region.inside(value.shape) and not region.covers_all(value.shape) and _covers(mask.node, padded.node, region)
     )
     return _Assignment(value, operand, region) if covered else None
 
 
-def _covers(mask: Node, padded: Node, region: SlicePlaces) -> bool:
+def _covers(mask: Node, padded: Node, region: SliceRegion) -> bool:
     """Check whether a mask is true exactly at these indices."""
     if mask.op is shape.pad.op:  # Ones, padded as the assigned slice is.
         ones = mask.operands[0].node

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from graphc.passes.lifted_updates import SlicePlaces, content_before
+from graphc.passes.lifted_updates import SliceRegion, content_before
 from graphc.passes.slice_updates import UpdateSlices
 from tests.passes.check_pass import check_pass
 from tests.passes.graph_text import graph_of
 
 
 def test_places_of_a_slice():
-    places = SlicePlaces((1, 0), (2, 1), (3, 4))
+    places = SliceRegion((1, 0), (2, 1), (3, 4))
     assert places.size == 12 and places.stops == (6, 4) and places.as_index == (slice(1, 7, 2), slice(0, 4, 1))
     assert places.covers(1, 4) and not places.covers(0, 3) and not places.covers_all((6, 4))
     assert places.inside((6, 4)) and not places.inside((5, 4))
-    assert places.restricted(1, 2) == SlicePlaces((0,), (1,), (4,)) and SlicePlaces((0,), (3,), (0,)).stops == (0,)
+    assert places.restricted(1, 2) == SliceRegion((0,), (1,), (4,)) and SliceRegion((0,), (3,), (0,)).stops == (0,)
 
 
 def test_what_a_content_was_before():

@@ -329,7 +329,7 @@ class _Translator:
         """Ignore the prefetch."""
 
     def barrier(self, stmt: Barrier) -> None:
-        """Ignore the barrier: here one thread runs to it after the other."""
+        """Ignore the barrier: the interpreter runs threads one after the other."""
 
     def loop(self, stmt: Loop) -> None:
         """Translate a loop of any kind, in order."""

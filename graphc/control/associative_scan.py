@@ -1,4 +1,4 @@
-"""All partial results of an associative function: by halves in eager mode, by blocks of steps in a trace."""
+"""Prefix scans of an associative function: by recursive halving in eager mode, by blocks in a trace."""
 
 from __future__ import annotations
 
@@ -19,80 +19,82 @@ Combine = Callable[[Sequence[Tensor], Sequence[Tensor]], list[Tensor]]
 
 
 def associative_scan(f: Callable[[Any, Any], Any], xs: Any, dim: int = 0, reverse: bool = False) -> Any:
-    """All partial results of an associative function: ``y[i] = f(y[i - 1], x[i])`` along ``dim``, ``y[0] = x[0]``.
+    """Compute all prefix results of an associative function: ``y[i] = f(y[i - 1], x[i])`` along ``dim``,
+    ``y[0] = x[0]``.
 
-    ``f`` takes and gives many elements at once: two nested structures like ``xs``, of the same shapes but for the size
-    of ``dim``. In eager mode it is called about ``2 log2(n)`` times, for halves of what is left (Blelloch 1990). What
-    is compiled holds it three times, whatever the length: about ``sqrt(n)`` blocks go along their elements side by
-    side, then from block to block. ``reverse`` begins at the end. Raises ShapeError where sizes along ``dim`` differ or
-    are 0, and where f changes shapes, DTypeError where it changes types.
+    ``f`` combines many elements at once: it gets two nested structures like ``xs``, of equal shapes that may be shorter
+    along ``dim``. Eager mode calls it about ``2 log2(n)`` times, on halves (Blelloch 1990). Compiled code contains it
+    three times for any length: about ``sqrt(n)`` blocks are scanned in parallel, then the block results. ``reverse``
+    starts at the end. Raises ShapeError if sizes along ``dim`` differ or are 0, or if f changes shapes; DTypeError if
+    it changes types.
     """
     leaves, form = flatten(xs)
     if not leaves or not leaves[0].shape:
-        raise ShapeError("associative_scan needs tensors with a dimension to go along")
+        raise ShapeError("associative_scan: xs must hold tensors with at least one dimension")
     axis = dim % len(leaves[0].shape)
     sizes = {t.shape[axis] if axis < len(t.shape) else -1 for t in leaves}
     if len(sizes) != 1 or sizes <= {0, -1}:
         raise ShapeError(
-            f"associative_scan: sizes along dimension {dim} are {sorted(sizes)}", remedy="one size, 1 or more"
+            f"associative_scan: sizes along dimension {dim} are {sorted(sizes)}",
+            remedy="pass tensors of one size, 1 or more",
         )
-    given = [t.flip(axis) for t in leaves] if reverse else list(leaves)
+    elements = [t.flip(axis) for t in leaves] if reverse else list(leaves)
 
     def combine(first: Sequence[Tensor], second: Sequence[Tensor]) -> list[Tensor]:
-        found = flatten(f(unflatten(form, first), unflatten(form, second)))[0]
-        if len(found) != len(second):
-            raise ArgumentError(f"associative_scan: the function gives {len(found)} tensors for {len(second)}")
-        for i, (before, after) in enumerate(zip(second, found, strict=True)):
+        combined = flatten(f(unflatten(form, first), unflatten(form, second)))[0]
+        if len(combined) != len(second):
+            raise ArgumentError(f"associative_scan: the function returns {len(combined)} tensors for {len(second)}")
+        for i, (before, after) in enumerate(zip(second, combined, strict=True)):
             _same(i, before, after)
-        return found
+        return combined
 
     (size,) = sizes
     if not isinstance(front(), Tracer):
-        found = _by_halves(combine, given, axis)
+        scanned = _by_halves(combine, elements, axis)
     elif is_size(size) or size < _FEWEST:
-        found = [_in_place(t, axis) for t in _running(combine, [_in_front(t, axis) for t in given])]
+        scanned = [_in_place(t, axis) for t in _running(combine, [_in_front(t, axis) for t in elements])]
     else:
-        found = _by_blocks(combine, given, axis)
-    return unflatten(form, [t.flip(axis) for t in found] if reverse else found)
+        scanned = _by_blocks(combine, elements, axis)
+    return unflatten(form, [t.flip(axis) for t in scanned] if reverse else scanned)
 
 
 _FEWEST = 9
-"""Elements of which there are blocks; fewer are combined one after the other."""
+"""Least number of elements that are cut into blocks; fewer are combined one after the other."""
 
 
 def _same(i: int, before: Tensor, after: Tensor) -> None:
     if before.dtype is not after.dtype:
         what = f"associative_scan: tensor {i} was {before.dtype.name} and becomes {after.dtype.name}"
-        raise DTypeError(what, remedy="cast it")
+        raise DTypeError(what, remedy="cast the result")
     if tuple(before.shape) != tuple(after.shape):
         what = f"associative_scan: tensor {i} had shape {list(before.shape)} and gets {list(after.shape)}"
-        raise ShapeError(what, remedy="a function that combines elements at the same places")
+        raise ShapeError(what, remedy="combine elements at equal positions, without changing the shape")
 
 
 # ---- halves
 
 
 def _by_halves(combine: Combine, xs: Sequence[Tensor], axis: int) -> list[Tensor]:
-    """Combines neighbours, solves for these pairs, and makes the places between them of the results."""
+    """Combine neighbours, recurse on the pairs, and compute the elements between them from the results."""
     count = xs[0].shape[axis]
     if count < 2:
         return list(xs)
 
-    def part(tensors: Sequence[Tensor], start: int, stop: int, step: int) -> list[Tensor]:
+    def sliced(tensors: Sequence[Tensor], start: int, stop: int, step: int) -> list[Tensor]:
         index = (*(slice(None) for _ in range(axis)), slice(start, stop, step))
         return [t[index] for t in tensors]
 
-    pairs = combine(part(xs, 0, count - 1, 2), part(xs, 1, count, 2))
+    pairs = combine(sliced(xs, 0, count - 1, 2), sliced(xs, 1, count, 2))
     odd = _by_halves(combine, pairs, axis)
-    left = odd if count % 2 else part(odd, 0, odd[0].shape[axis] - 1, 1)
-    first, others = part(xs, 0, 1, 1), part(xs, 2, count, 2)
-    rest = combine(left, others) if others[0].shape[axis] else others
+    before = odd if count % 2 else sliced(odd, 0, odd[0].shape[axis] - 1, 1)
+    first, others = sliced(xs, 0, 1, 1), sliced(xs, 2, count, 2)
+    rest = combine(before, others) if others[0].shape[axis] else others
     even = [concat(a, b, axis=axis) for a, b in zip(first, rest, strict=True)]
     return [_interleaved(a, b, axis) for a, b in zip(even, odd, strict=True)]
 
 
 def _interleaved(even: Tensor, odd: Tensor, axis: int) -> Tensor:
-    """Elements of both in turn; the first may have one more."""
+    """Interleave the elements of two tensors; ``even`` may have one more."""
     pairs, more = odd.shape[axis], even.shape[axis] - odd.shape[axis]
     both = _joined(
         concat(even.narrow(axis, 0, pairs).unsqueeze(axis + 1), odd.unsqueeze(axis + 1), axis=axis + 1), axis
@@ -104,31 +106,33 @@ def _interleaved(even: Tensor, odd: Tensor, axis: int) -> Tensor:
 
 
 def _by_blocks(combine: Combine, xs: Sequence[Tensor], axis: int) -> list[Tensor]:
-    """Cuts the elements into blocks, goes along all of them at once, and combines each but the first with what stands
-    before it. Elements behind the last block follow one after the other.
+    """Scan blocks of elements in parallel, and combine each block but the first with the total of those before it.
+    Elements after the last block follow one by one.
 
-    In the comments: t counts elements of a block, b blocks; other dimensions are left out.
+    In the comments, t indexes elements of a block and b blocks; other dimensions are omitted.
     """
     count = xs[0].shape[axis]
     length = math.isqrt(count)
-    blocks, left = divmod(count, length)
+    blocks, remaining = divmod(count, length)
 
     def cut(x: Tensor) -> Tensor:
         return _apart(x.narrow(axis, 0, blocks * length), axis, blocks).movedim(axis + 1, 0)
 
     inside = _running(combine, [cut(x) for x in xs])  # t, b
     ends = [t.select(0, length - 1) for t in inside]
-    behind = [_followed(e, x.narrow(axis, blocks * length, left), axis) for e, x in zip(ends, xs, strict=True)]
-    sums = [_in_place(t, axis) for t in _running(combine, [_in_front(t, axis) for t in behind])]  # b, those left
+    tail_input = [_followed(e, x.narrow(axis, blocks * length, remaining), axis) for e, x in zip(ends, xs, strict=True)]
+    sums = [
+        _in_place(t, axis) for t in _running(combine, [_in_front(t, axis) for t in tail_input])
+    ]  # b, then the remaining elements
     before = [_beside(t.narrow(axis, 0, blocks - 1), length) for t in sums]  # t, b - 1
     others = [t.narrow(axis + 1, 1, blocks - 1) for t in inside]  # t, b - 1
-    whole = combine(*([_joined(t.movedim(0, axis), axis) for t in part] for part in (before, others)))
-    found = []
-    for own, rest, last in zip(inside, whole, sums, strict=True):
+    shifted = combine(*([_joined(t.movedim(0, axis), axis) for t in operand] for operand in (before, others)))
+    scanned = []
+    for own, rest, last in zip(inside, shifted, sums, strict=True):
         first = own.narrow(axis + 1, 0, 1).movedim(0, axis + 1)  # 1, t
         rows = concat(first, _apart(rest, axis, length).movedim(axis, axis + 1), axis=axis)  # b, t
-        found.append(_followed(_joined(rows, axis), last.narrow(axis, blocks, left), axis))
-    return found
+        scanned.append(_followed(_joined(rows, axis), last.narrow(axis, blocks, remaining), axis))
+    return scanned
 
 
 def _followed(x: Tensor, rest: Tensor, axis: int) -> Tensor:
@@ -136,11 +140,11 @@ def _followed(x: Tensor, rest: Tensor, axis: int) -> Tensor:
 
 
 def _running(combine: Combine, xs: Sequence[Tensor]) -> list[Tensor]:
-    """The partial results along the first dimension, one step after the other."""
+    """Scan along the first dimension, one step after the other."""
 
     def step(state: list[Tensor], x: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
-        found = combine(state, x)
-        return found, found
+        combined = combine(state, x)
+        return combined, combined
 
     count = xs[0].shape[0]
     if not is_size(count) and count == 1:
@@ -151,27 +155,27 @@ def _running(combine: Combine, xs: Sequence[Tensor]) -> list[Tensor]:
 
 
 def _in_front(x: Tensor, axis: int) -> Tensor:
-    """Single elements along a new first dimension."""
+    """Move ``axis`` to the front and keep it as a dimension of size 1."""
     return x.unsqueeze(axis).movedim(axis + 1, 0)
 
 
 def _in_place(x: Tensor, axis: int) -> Tensor:
-    """The other way round."""
+    """Move the first dimension back to ``axis``, the inverse of ``_in_front``."""
     return x.movedim(0, axis + 1).squeeze(axis)
 
 
 def _beside(x: Tensor, count: int) -> Tensor:
-    """The same again and again, along a new first dimension."""
+    """Repeat a tensor along a new first dimension."""
     return x.unsqueeze(0).expand(count, *x.shape)
 
 
 def _apart(x: Tensor, axis: int, outer: int) -> Tensor:
-    """A dimension as two, of which the first has a given size."""
+    """Split a dimension into two; the first has size ``outer``."""
     shape = list(x.shape)
     return x.reshape(*shape[:axis], outer, shape[axis] // outer, *shape[axis + 1 :])
 
 
 def _joined(x: Tensor, axis: int) -> Tensor:
-    """A dimension and the next one as one."""
+    """Merge a dimension with the next one."""
     shape = list(x.shape)
     return x.reshape(*shape[:axis], shape[axis] * shape[axis + 1], *shape[axis + 2 :])

@@ -1,4 +1,4 @@
-"""``cond`` and ``switch``: one of several functions, chosen by a value of the call; one node of a trace."""
+"""``cond`` and ``switch``: run one of several functions, chosen by a value of the call; one node of a trace."""
 
 from __future__ import annotations
 
@@ -34,42 +34,44 @@ Function = Callable[..., Any]
 
 
 def cond(pred: Any, true_fn: Function, false_fn: Function, operands: Any = ()) -> Any:
-    """``true_fn(*operands)`` where ``pred`` is true, else ``false_fn(*operands)``; only that one is computed.
+    """Return ``true_fn(*operands)`` if ``pred`` is true, else ``false_fn(*operands)``; only that one is computed.
 
     ``pred`` is a bool or a bool tensor of one element. ``operands`` is a tuple or list of tensors, or of nested tuples,
-    lists and dictionaries of tensors. Both functions return the same nesting, shapes and element types; they may use
-    tensors from outside, and gradients go to these, too. What is compiled holds both functions and a branch; its
-    gradient computes the chosen one again. Under ``vmap`` with conditions that differ, both are computed.
+    lists and dictionaries of tensors. Both functions return the same nesting, shapes and element types. They may use
+    tensors from outside, which get gradients too. Compiled code contains both functions and a branch; its backward pass
+    recomputes the chosen one. Under ``vmap`` with different conditions, both are computed.
 
-    A function may draw random numbers and write to tensors from outside, such as buffers: that happens where it is the
-    chosen one. Draws in it are those of a step of its own, and what is drawn behind it is another step, whichever was
-    chosen (see ``Generator.draw``); so numbers are the same in eager mode and compiled.
+    A function may draw random numbers and write to tensors from outside, such as buffers; only the chosen one does. Its
+    draws form a random step of their own, and later draws start another step, whichever was chosen (see
+    ``Generator.draw``). So eager and compiled code draw the same numbers.
 
-    Raises ShapeError, DTypeError and ArgumentError where the results differ.
+    Raises ShapeError, DTypeError and ArgumentError if the results differ in shape, type or nesting.
     """
     if not isinstance(operands, (tuple, list)):
-        raise ArgumentError(f"cond: operands are a tuple or a list, got {type(operands).__name__}", remedy="(x,)")
+        raise ArgumentError(
+            f"cond: operands must be a tuple or a list, got {type(operands).__name__}", remedy="pass (x,)"
+        )
     if not callable(true_fn) or not callable(false_fn):
-        raise ArgumentError("cond takes a condition and two functions", remedy="cond(pred, f, g, (x,))")
+        raise ArgumentError("cond takes a condition and two functions", remedy="call cond(pred, f, g, (x,))")
     if not isinstance(pred, Tensor):
         return (true_fn if pred else false_fn)(*operands)
     if pred.dtype is not bool_:
-        raise DTypeError(f"cond: the condition is {pred.dtype.name}", remedy="a comparison, such as x.sum() > 0")
+        raise DTypeError(f"cond: the condition is {pred.dtype.name}", remedy="pass a comparison, such as x.sum() > 0")
     if pred.numel() != 1:
-        raise ShapeError(f"cond: the condition has shape {list(pred.shape)}", remedy=".any() or .all() of it")
+        raise ShapeError(f"cond: the condition has shape {list(pred.shape)}", remedy="reduce it with .any() or .all()")
     tracer = front()
     if not isinstance(tracer, Tracer) or tracer.known(pred) is not None:
         chosen = true_fn if bool(pred) else false_fn
         with own_step(uncertain=True):
-            found = chosen(*operands)
-        return unshared(found)
+            results = chosen(*operands)
+        return unshared(results)
     return _Branches(tracer, operands).trace(pred.reshape(()), true_fn, false_fn)
 
 
 def switch(index: Any, branches: Sequence[Function], operands: Any = ()) -> Any:
-    """``branches[index](*operands)``, of which only that one is computed; the index is limited to those that there are.
+    """Return ``branches[index](*operands)``; only that one is computed. The index is clamped to the valid range.
 
-    As ``cond``, with an integer, or an integer tensor of one element, in the place of the condition.
+    Like ``cond``, with an integer, or an integer tensor of one element, in place of the condition.
     """
     functions = list(branches)
     if not functions:
@@ -78,19 +80,21 @@ def switch(index: Any, branches: Sequence[Function], operands: Any = ()) -> Any:
         return functions[min(max(index, 0), len(functions) - 1)](*operands)
     if index.dtype.kind not in "iu" or index.numel() != 1:
         what = f"{index.dtype.name}{list(index.shape)}"
-        raise DTypeError(f"switch: the index is {what}, not one integer", remedy="argmax(), or .long() of a number")
+        raise DTypeError(
+            f"switch: the index is {what}, not one integer", remedy="use argmax(), or convert a number with .long()"
+        )
     return _choose(index.reshape(()), functions, 0, operands)
 
 
 def _choose(index: Tensor, functions: Sequence[Function], first: int, operands: Any) -> Any:
-    """Halves the functions until one is left."""
+    """Select one function by binary search over the index."""
     if len(functions) == 1:
         return functions[0](*operands)
     middle = len(functions) // 2
     return cond(
         index < first + middle,
-        lambda *given: _choose(index, functions[:middle], first, given),
-        lambda *given: _choose(index, functions[middle:], first + middle, given),
+        lambda *inputs: _choose(index, functions[:middle], first, inputs),
+        lambda *inputs: _choose(index, functions[middle:], first + middle, inputs),
         operands,
     )
 
@@ -103,86 +107,88 @@ class _Branches:
         self.leaves, self.nested = flatten(tuple(operands))
         self.required = [refresh(tracer.local(t))._requires_grad for t in self.leaves]
         self.inner: list[Tracer] = []
-        self.given: list[list[Tensor]] = []
-        """What stands for the operands, by function."""
+        self.arguments: list[list[Tensor]] = []
+        """For each function, its traced operands."""
         self.results: list[list[Value]] = []
         self.checks: list[list[tuple[Value, str]]] = []
         self.form: Structure | None = None
 
     def trace(self, pred: Tensor, *functions: Function) -> Any:
-        """The node, and what it gives."""
+        """Trace the functions, append the node, and return its results."""
         for name, function in zip(("then", "otherwise"), functions, strict=True):
             self._run(name, function)
         states = self._states()
         others = join_arguments(self.inner, len(self.leaves))
         operands = [pred, *as_they_were([*self.leaves, *others], [tensor for tensor, _ in states])]
         then, otherwise = self._graphs()
-        found = []
+        outputs = []
         if then.outputs:
-            found = self.tracer.apply(cond_op.op, operands, {"then": then, "otherwise": otherwise})
-            found = list(found) if isinstance(found, tuple) else [found]
+            outputs = self.tracer.apply(cond_op.op, operands, {"then": then, "otherwise": otherwise})
+            outputs = list(outputs) if isinstance(outputs, tuple) else [outputs]
         count = len(self.results[0])
-        for (tensor, recorded), value in zip(states, found[count - len(states) :], strict=False):
+        for (tensor, recorded), value in zip(states, outputs[count - len(states) :], strict=False):
             put_back(tensor, value, recorded)
         with no_grad():
-            for holds, (_, message) in zip(found[count:], [c for checks in self.checks for c in checks], strict=True):
+            for holds, (_, message) in zip(outputs[count:], [c for checks in self.checks for c in checks], strict=True):
                 check_true(holds, message=message)
         assert self.form is not None
-        return unflatten(self.form, found[: count - len(states)])
+        return unflatten(self.form, outputs[: count - len(states)])
 
     def _run(self, name: str, function: Function) -> None:
         inner = Tracer(Graph(f"cond.{name}"), parent=self.tracer)
         with dispatch.use(inner), own_step(uncertain=True):
-            given = [argument(inner, t, f"x{i}", self.required[i]) for i, t in enumerate(self.leaves)]
-            found, form = flatten(function(*unflatten(self.nested, given)))
-            results = [refresh(inner.local(t))._data for t in found]
-            self.checks.append(self._taken_checks(inner))
+            arguments = [argument(inner, t, f"x{i}", self.required[i]) for i, t in enumerate(self.leaves)]
+            returned, form = flatten(function(*unflatten(self.nested, arguments)))
+            results = [refresh(inner.local(t))._data for t in returned]
+            self.checks.append(self._extract_checks(inner))
         if self.form is not None and form != self.form:
             raise ArgumentError(
-                "cond: the two functions return results that are nested otherwise, or hold other numbers",
-                remedy="the same tuples, lists and dictionaries of tensors",
+                "cond: the two functions return different nestings, or different Python numbers",
+                remedy="return the same tuples, lists and dictionaries of tensors",
             )
         self.form = form
         self.inner.append(inner)
-        self.given.append(given)
+        self.arguments.append(arguments)
         self.results.append(results)
 
     def _states(self) -> list[tuple[Tensor, bool]]:
-        """The operands and tensors from outside that one of the functions writes to, whose contents become further
-        results of both; each with whether it has a gradient."""
+        """Append the final contents of all operands and outside tensors that either function writes to, as further
+        results of both. Return each tensor with whether it requires a gradient."""
         images: list[tuple[Tensor, list[Tensor]]] = []
         changed = {
-            i for inner, given in zip(self.inner, self.given, strict=True) for i in changed_arguments(inner, given)
+            i
+            for inner, tensors in zip(self.inner, self.arguments, strict=True)
+            for i in changed_arguments(inner, tensors)
         }
         for i in sorted(changed):
-            images.append((self.leaves[i], [refresh(given[i]) for given in self.given]))
+            images.append((self.leaves[i], [refresh(tensors[i]) for tensors in self.arguments]))
         for tensor in written_states(self.inner):
-            held = []
+            final = []
             for inner in self.inner:
                 with dispatch.use(inner):
-                    held.append(refresh(inner.local(tensor)))
-            images.append((tensor, held))
+                    final.append(refresh(inner.local(tensor)))
+            images.append((tensor, final))
         check_names(self.inner, self.leaves, [tensor for tensor, _ in images], "cond")
-        for _, held in images:
-            for image, results in zip(held, self.results, strict=True):
+        for _, final in images:
+            for image, results in zip(final, self.results, strict=True):
                 results.append(image._data)
-        return [(tensor, any(image._requires_grad for image in held)) for tensor, held in images]
+        return [(tensor, any(image._requires_grad for image in final)) for tensor, final in images]
 
     def _graphs(self) -> list[Graph]:
-        """Both graphs with the results of both."""
+        """Set the outputs of both graphs: results, then the checks of both functions."""
         graphs = []
         for number, inner in enumerate(self.inner):
             graph = inner.graph
             checked = []
-            for place, checks in enumerate(self.checks):
-                checked += [v if place == number else graph.scalar(True, bool_) for v, _ in checks]
+            for owner, checks in enumerate(self.checks):
+                checked += [v if owner == number else graph.scalar(True, bool_) for v, _ in checks]
             graph.set_outputs([*self.results[number], *checked])
             graphs.append(graph)
         return graphs
 
-    def _taken_checks(self, inner: Tracer) -> list[tuple[Value, str]]:
-        """The checks of a branch, taken out of it: whether each holds, and what is said where it does not."""
-        found = []
+    def _extract_checks(self, inner: Tracer) -> list[tuple[Value, str]]:
+        """Remove the checks of a branch; return whether each one holds, with its message."""
+        extracted = []
         for node in [n for n in inner.graph.nodes() if n.op.has(Trait.CHECK)]:
             low, high, allowed = limits_of(node.attrs)
             x = Tensor._wrap(node.operands[0])
@@ -193,6 +199,6 @@ class _Branches:
                 message = (
                     node.attrs.get("message") or f"{node.attrs.get('what', 'a value')} is out of range in a branch"
                 )
-                found.append((refresh(inner.local(holds.all()))._data, message))
+                extracted.append((refresh(inner.local(holds.all()))._data, message))
             inner.graph.erase(node)
-        return found
+        return extracted

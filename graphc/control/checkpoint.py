@@ -1,4 +1,4 @@
-"""Checkpoints: functions whose intermediate values are not kept for the backward pass, but computed again by it."""
+"""Checkpoints: functions whose intermediate values the backward pass recomputes instead of keeping them."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ def checkpoint(
     early_stop: bool = True,
     **kwargs: Any,
 ) -> Any:
-    """``function(*args, **kwargs)``, of which nothing but its arguments is kept for the gradient: the backward pass
-    runs it once more, right before it needs what it computes.
+    """Call ``function(*args, **kwargs)`` and save only its arguments for the gradient: the backward pass runs the
+    function again right before it needs the intermediate values.
 
-    The second run sees what the first one did: the same arguments, the same random numbers, buffers as they were
-    before; what it writes to buffers is undone. So it must depend on nothing else, or the backward pass raises
-    GradientError. ``preserve_rng_state=False`` leaves random numbers drawn outside of any module's call as they come.
-    Arguments must not be written to before the backward pass. Gradients of any order are those of the function itself.
-    In traced and compiled code the values are computed again inside of the backward part, bit for bit.
+    The second run sees the same arguments, random numbers and buffers as the first one; its writes to buffers are
+    undone. If the function depends on anything else, the backward pass raises GradientError.
+    ``preserve_rng_state=False`` does not repeat random numbers drawn outside of any module's call. Do not
+    write to arguments before the backward pass. Gradients of any order are those of the function itself. In traced and
+    compiled code the backward part computes the values again, bit for bit.
 
-    ``use_reentrant``, ``determinism_check``, ``debug`` and ``early_stop`` are accepted and change nothing: there is one
-    way, with the abilities of PyTorch's ``use_reentrant=False``. ``context_fn`` raises ArgumentError.
+    ``use_reentrant``, ``determinism_check``, ``debug`` and ``early_stop`` are accepted and change nothing: the only
+    mode corresponds to PyTorch's ``use_reentrant=False``. ``context_fn`` raises ArgumentError.
     """
     if context_fn is not None:
         raise ArgumentError(
             "checkpoint: context_fn is not available",
-            remedy='checkpoint around smaller parts; compile_step(..., memory="70%") chooses what is computed again',
+            remedy='checkpoint smaller functions, or let compile_step(..., memory="70%") choose what to recompute',
         )
     if not callable(function):
         raise ArgumentError(f"checkpoint takes a callable, got {type(function).__name__}")
@@ -63,20 +63,20 @@ def checkpoint_sequential(
     use_reentrant: bool | None = None,
     preserve_rng_state: bool = True,
 ) -> Any:
-    """Applies modules or functions one after the other (a ``Sequential`` or a list), in ``segments`` parts about as
-    long as each other, of which all but the last go through ``checkpoint``."""
+    """Apply modules or functions (a ``Sequential`` or a list) one after the other, in ``segments`` of about equal
+    length; all but the last go through ``checkpoint``."""
     steps = list(functions.children()) if hasattr(functions, "children") else list(functions)
     if not 1 <= segments <= max(1, len(steps)):
-        raise ArgumentError(f"checkpoint_sequential: {segments} segments of {len(steps)} functions")
+        raise ArgumentError(f"checkpoint_sequential: cannot cut {len(steps)} functions into {segments} segments")
     length = len(steps) // segments
     for start in range(0, length * (segments - 1), length):
-        part = _Chain(steps[start : start + length])
-        input = checkpoint(part, input, use_reentrant=use_reentrant, preserve_rng_state=preserve_rng_state)
+        segment = _Chain(steps[start : start + length])
+        input = checkpoint(segment, input, use_reentrant=use_reentrant, preserve_rng_state=preserve_rng_state)
     return _Chain(steps[length * (segments - 1) :])(input)
 
 
 class _Chain:
-    """Functions applied one after the other."""
+    """A composition of functions."""
 
     def __init__(self, steps: Sequence[Callable[[Any], Any]]):
         self.steps = steps
@@ -88,7 +88,8 @@ class _Chain:
 
 
 def _trace(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """One node; what the function reads from outside becomes operands, what it writes there further results."""
+    """Trace the function as one node: tensors it reads from outside become operands, and tensors it writes
+    become further results."""
     outer = front()
     assert isinstance(outer, Tracer)
     if not is_grad_enabled():
@@ -99,37 +100,37 @@ def _trace(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[st
     try:
         with dispatch.use(inner):
             leaves, structure = flatten(function(*args, **kwargs))
-            made = [refresh(inner.local(t)) for t in leaves]
+            returned = [refresh(inner.local(t)) for t in leaves]
             written = [(entry.tensor, refresh(entry.image)) for entry in inner.written()]
             after = None if outer.host is None else outer.host.token
             calls = [] if after is before else [refresh(inner.local(after))]
     finally:
         if outer.host is not None:
             outer.host.token = before
-    # A check of a branch or a step is made behind it, so it must not be hidden here.
+    # Hoist checks of a branch or a step out of the node, so that the enclosing construct can find them.
     checks = [] if outer.parent is None else taken_checks(inner.graph)
-    results = [*made, *(image for _, image in written), *calls, *(Tensor._wrap(c.operands[0]) for c in checks)]
+    results = [*returned, *(image for _, image in written), *calls, *(Tensor._wrap(c.operands[0]) for c in checks)]
     if not results:
         return unflatten(structure, [])
     values = [t._data for t in results]
     inner.graph.set_outputs([*values, *kept_values(inner.graph)])
     operands = as_they_were(inner.origins, [tensor for tensor, _ in written])
-    found = outer.apply(checkpoint_op.op, operands, {"body": inner.graph, "results": len(values)})
-    found = list(found) if isinstance(found, tuple) else [found]
-    given = [_connected(t, image) for t, image in zip(found, results, strict=False)]
-    for check, value in zip(reversed(checks), reversed(given), strict=False):
+    outputs = outer.apply(checkpoint_op.op, operands, {"body": inner.graph, "results": len(values)})
+    outputs = list(outputs) if isinstance(outputs, tuple) else [outputs]
+    connected = [_connected(t, image) for t, image in zip(outputs, results, strict=False)]
+    for check, value in zip(reversed(checks), reversed(connected), strict=False):
         emit(outer.graph, check.op, [refresh(value)._data], check.attrs, check.location)
     if calls and outer.host is not None:
-        outer.host.token = given[len(made) + len(written)]
-    for (tensor, image), value in zip(written, given[len(leaves) :], strict=False):
+        outer.host.token = connected[len(returned) + len(written)]
+    for (tensor, image), value in zip(written, connected[len(leaves) :], strict=False):
         if image._requires_grad:
             outer.assign(tensor, value)
         else:
             with no_grad():
                 outer.assign(tensor, value)
-    return unflatten(structure, given[: len(leaves)])
+    return unflatten(structure, connected[: len(leaves)])
 
 
 def _connected(result: Any, image: Tensor) -> Any:
-    """A result, without gradient where the function gave none."""
+    """Return a result, detached if the function gave it no gradient."""
     return result if image._requires_grad or not result.dtype.is_differentiable else untracked(result)

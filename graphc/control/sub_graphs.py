@@ -1,4 +1,4 @@
-"""Sub-graphs that a trace makes of functions: their arguments, the operands of several, and what they write to."""
+"""Sub-graphs of traced functions: their arguments, shared operands, and writes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from graphc.tracing.tracer import Captured, Tracer
 
 
 def argument(inner: Tracer, outer: Tensor, name: str, requires_grad: bool) -> Tensor:
-    """A new argument of a sub-graph that stands for a tensor."""
+    """Add an argument to a sub-graph for a tensor of the outer graph."""
     tensor = Tensor._wrap(inner.graph.add_input(TensorType(outer.dtype, tuple(outer.shape)), name))
     tensor._requires_grad = requires_grad and outer.dtype.is_differentiable
     return tensor
@@ -31,21 +31,22 @@ def argument(inner: Tracer, outer: Tensor, name: str, requires_grad: bool) -> Te
 def sub_trace(
     name: str, function: Callable[[Any], Any], leaves: Sequence[Tensor], form: Structure
 ) -> tuple[Tracer, list[Value]]:
-    """The trace of a function of one nested structure of tensors, inside of the present one; and its results."""
+    """Trace a function of one nested structure of tensors inside of the current trace; return the tracer and its
+    results."""
     outer = front()
     assert isinstance(outer, Tracer)
     inner = Tracer(Graph(name), parent=outer)
     required = [refresh(outer.local(t))._requires_grad for t in leaves]
     with dispatch.use(inner):
-        given = [argument(inner, t, f"x{i}", required[i]) for i, t in enumerate(leaves)]
-        found = flatten(function(unflatten(form, given)))[0]
-        refuse_changed(inner, given, name.partition(".")[0] + "_loop")
-        return inner, [refresh(inner.local(t))._data for t in found]
+        arguments = [argument(inner, t, f"x{i}", required[i]) for i, t in enumerate(leaves)]
+        returned = flatten(function(unflatten(form, arguments)))[0]
+        refuse_changed(inner, arguments, name.partition(".")[0] + "_loop")
+        return inner, [refresh(inner.local(t))._data for t in returned]
 
 
 def join_arguments(inner: Sequence[Tracer], shared: int) -> list[Tensor]:
-    """Gives each graph the arguments of all: the first ``shared`` ones, which they have in common, then what each of
-    them takes from outside. Returns the tensors behind the latter."""
+    """Give all graphs the same arguments: the first ``shared`` ones, then each graph's outside tensors. Return the
+    outer tensors of the latter."""
     for one in inner:
         graph, own = one.graph, list(one.lifted.values())
         arguments = list(graph.inputs[:shared])
@@ -58,28 +59,28 @@ def join_arguments(inner: Sequence[Tracer], shared: int) -> list[Tensor]:
 
 
 def written_states(inner: Sequence[Tracer]) -> list[Tensor]:
-    """The tensors from outside that some of the functions write to, states of generators among them."""
+    """Return the tensors from outside that any of the functions writes to, including states of generators."""
     return list({id(entry.tensor): entry.tensor for one in inner for entry in one.written()}.values())
 
 
-def changed_arguments(inner: Tracer, given: Sequence[Tensor]) -> list[int]:
-    """Which of the first arguments of a sub-graph the function has written to."""
-    return [i for i, image in enumerate(given) if refresh(image)._data is not inner.graph.inputs[i]]
+def changed_arguments(inner: Tracer, arguments: Sequence[Tensor]) -> list[int]:
+    """Return the indices of the first arguments the function has written to."""
+    return [i for i, image in enumerate(arguments) if refresh(image)._data is not inner.graph.inputs[i]]
 
 
-def refuse_changed(inner: Tracer, given: Sequence[Tensor], name: str) -> None:
-    """Raises TraceError where a step writes to an argument: eager mode would change a tensor outside."""
-    if changed_arguments(inner, given):
+def refuse_changed(inner: Tracer, arguments: Sequence[Tensor], name: str) -> None:
+    """Raise TraceError if a step writes to an argument: eager mode would change a tensor outside."""
+    if changed_arguments(inner, arguments):
         raise TraceError(
             f"{name}: the function writes to its argument in place, which would change a tensor outside in eager mode",
             origin=capture(module_path.current_path()).describe(),
-            remedy="the operation that returns a new tensor, or a clone()",
+            remedy="use the operation that returns a new tensor, or write to a clone()",
         )
 
 
 def check_names(inner: Sequence[Tracer], arguments: Sequence[Tensor], written: Sequence[Tensor], name: str) -> None:
-    """Raises TraceError where functions write to a tensor whose memory they also see as another one: a graph has no
-    memory that two values could share."""
+    """Raise TraceError if functions write to a tensor they also see under another name: values of a graph share no
+    memory."""
     tracer = front()
     assert isinstance(tracer, Tracer)
     captured = {id(image): image for one in inner for image in (tracer.local(c.tensor) for c in one.captured.values())}
@@ -87,9 +88,10 @@ def check_names(inner: Sequence[Tracer], arguments: Sequence[Tensor], written: S
     for tensor in written:
         if sum(owner is _owner(tracer.local(tensor)) for owner in owners) > 1:
             raise TraceError(
-                f"{name}: a function writes to a tensor whose memory it also sees as another one",
+                f"{name}: a function writes to a tensor whose memory it also accesses as another tensor",
                 origin=capture(module_path.current_path()).describe(),
-                remedy="one of them only: an operand, or a tensor from outside, or views made inside of the function",
+                remedy="use only one of them: an operand, or a tensor from outside, or create the views inside of the "
+                "function",
             )
 
 
@@ -98,66 +100,66 @@ def _owner(image: Tensor) -> Tensor:
 
 
 def unshared(results: Any) -> Any:
-    """Results in memory of their own, as those of a graph are, where Python ran the function, which may have returned
-    an operand or a tensor from outside."""
-    found, form = flatten(results)
-    return unflatten(form, [t.clone() for t in found])
+    """Clone the results of a function that Python ran: unlike a graph, it may return an operand or a tensor from
+    outside."""
+    leaves, form = flatten(results)
+    return unflatten(form, [t.clone() for t in leaves])
 
 
 def generator_states(inner: Tracer, name: str, remedy: str) -> list[Captured]:
-    """The states of generators that a step draws from; raises TraceError for other tensors that it writes to, with the
-    name of the construct."""
-    found = []
+    """Return the states of generators a step draws from. Raise TraceError for any other tensor it writes
+    to."""
+    states = []
     for entry in inner.written():
         if getattr(entry.tensor, "_capture_path", None) != PATH:
             origin = entry.origin.describe() if entry.origin else None
             raise TraceError(f"{name}: the function writes to a tensor from outside", origin=origin, remedy=remedy)
-        found.append(entry)
-    check_draws(inner, name, bool(found))
-    return found
+        states.append(entry)
+    check_draws(inner, name, bool(states))
+    return states
 
 
 def check_draws(inner: Tracer, name: str, moves: bool) -> None:
-    """Raises TraceError where a step draws from a state that is the same in all steps."""
+    """Raise TraceError if a step draws random numbers from a state equal in all steps."""
     drawing = [node for node in inner.graph.nodes() if node.op.has(Trait.RANDOM)]
     if drawing and not moves:
         raise TraceError(
             f"{name}: the function draws random numbers, which would be the same in every step",
             origin=place_of(drawing[0]),
-            remedy="draw them for all steps before, and pass them as a sequence",
+            remedy="draw them for all steps before the loop, and pass them as a sequence",
         )
 
 
 def taken_checks(step: Graph) -> list[Node]:
-    """The checks of a sub-graph, taken out of it: they are made behind it, of what it gives for them."""
+    """Remove the checks from a sub-graph, and return those to repeat after it; it then returns their operands."""
     ranges = integer_ranges(step)
-    found = [node for node in step.nodes() if node.op.has(Trait.CHECK)]
-    for node in reversed(found):
+    checks = [node for node in step.nodes() if node.op.has(Trait.CHECK)]
+    for node in reversed(checks):
         step.erase(node)
-    return [node for node in found if not is_inside(node, ranges)]
+    return [node for node in checks if not is_inside(node, ranges)]
 
 
 def place_of(node: Node) -> str | None:
-    """The user's line that made a node, or that which is running."""
+    """Return the user's line that created a node, or else the running line."""
     return node.location.describe() or capture(module_path.current_path()).describe()
 
 
 def as_they_were(operands: Sequence[Tensor], written: Sequence[Tensor]) -> list[Tensor]:
-    """Operands of a sub-graph, those among them that it writes to with their contents before: gradients compute with
-    these again."""
+    """Return the operands of a sub-graph; for tensors it writes to, their contents before: the backward pass reads
+    these."""
     tracer = front()
     assert isinstance(tracer, Tracer)
     changed = {id(tracer.local(tensor)) for tensor in written}
     return [tracer.before_write(t) if id(tracer.local(t)) in changed else t for t in operands]
 
 
-def held(inner: Tracer, tensor: Tensor) -> Tensor:
-    """What a tensor from outside holds at the end of a sub-graph."""
+def final_value(inner: Tracer, tensor: Tensor) -> Tensor:
+    """Return the content of a tensor from outside at the end of a sub-graph."""
     return refresh(inner.local(tensor))
 
 
 def put_back(tensor: Tensor, value: Tensor, recorded: bool) -> None:
-    """Writes a result of a sub-graph to the tensor from outside that the function wrote to."""
+    """Write a result of a sub-graph to the outside tensor the function changed."""
     if recorded:
         front().assign(tensor, value)
         return
@@ -166,10 +168,10 @@ def put_back(tensor: Tensor, value: Tensor, recorded: bool) -> None:
 
 
 def carry_states(
-    graph: Graph, operands: list[Tensor], results: list[Value], place: int, states: Sequence[Captured]
+    graph: Graph, operands: list[Tensor], results: list[Value], position: int, states: Sequence[Captured]
 ) -> None:
-    """Makes arguments of a step that it changes its last carries."""
-    for number, entry in enumerate(states, place):
+    """Turn the state arguments a step changes into its last carries."""
+    for number, entry in enumerate(states, position):
         index = graph.inputs.index(entry.value)
         graph.inputs.insert(number, graph.inputs.pop(index))
         operands.insert(number, operands.pop(index))

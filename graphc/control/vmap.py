@@ -1,4 +1,4 @@
-"""vmap: a function of examples becomes one of batches, by tracing it once and applying its graph to all examples."""
+"""vmap: turns a function of one example into a function of batches by tracing it once."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ RANDOMNESS = ("error", "same", "different")
 
 
 class ExampleTracer(Tracer):
-    """Traces the function of one example; tensors from outside become arguments, whatever their history."""
+    """Tracer for the function of one example; tensors from outside become arguments, whatever their history."""
 
     def __init__(self, graph: Graph, outside: Any):
         super().__init__(graph, parent=outside)
@@ -37,7 +37,7 @@ class ExampleTracer(Tracer):
         inner = self.graph.add_input(TensorType(outer.dtype, refresh(outer).shape), f"outside.{len(self.origins)}")
         self.origins.append(outer)
         image = self._remember(tensor, inner)
-        # At the place of the tensor outside, so that a backward pass inside goes through what was recorded outside.
+        # Take over the autograd node of the outside tensor, so that a backward pass inside continues outside.
         image._node, image._index, image._accumulator = outer._node, outer._index, outer._accumulator
         image._requires_grad = _is_variable(outer)
         return image
@@ -51,22 +51,22 @@ def vmap(
     *,
     chunk_size: int | None = None,
 ) -> Callable[..., Any]:
-    """A function that computes ``func`` for every entry of a batch, without a loop.
+    """Return a function that computes ``func`` for every entry of a batch, without a loop.
 
-    ``in_dims``: for each argument the dimension that counts the entries, or None for one that all entries share; one
-    for all arguments, or nested as the arguments are. Keyword arguments are batched along dimension 0. ``out_dims``
-    says where that dimension goes in the results. ``randomness``: random numbers are an ``error``, the ``same`` for
-    every entry, or ``different``.
+    ``in_dims``: for each argument the batch dimension, or None for an argument that all entries share; a single value
+    for all arguments, or nested like the arguments. Keyword arguments are batched along dimension 0. ``out_dims``: the
+    position of the batch dimension in the results. ``randomness``: random numbers raise an ``error``, are the ``same``
+    for every entry, or ``different``.
 
-    The function is traced at every call: code that asks for values raises TraceError, and so do writes to tensors from
-    outside that differ between the entries. Gradients, tangents and compilation go through, both ways.
+    Every call traces the function: code that reads values raises TraceError, and so do writes to tensors from outside
+    that differ between entries. Gradients, tangents and compilation work through it, inside and outside.
 
-    ``chunk_size``: so many entries are computed at once, the last ones in a smaller chunk, which takes less memory.
+    ``chunk_size``: the number of entries computed at once, to save memory; the last chunk may be smaller.
     """
     if chunk_size is not None:
         return _in_chunks(func, in_dims, out_dims, randomness, chunk_size)
     if randomness not in RANDOMNESS:
-        raise AttributeValueError(f"vmap: randomness is one of {', '.join(RANDOMNESS)}, got {randomness!r}")
+        raise AttributeValueError(f"vmap: randomness must be one of {', '.join(RANDOMNESS)}, got {randomness!r}")
 
     @functools.wraps(func, updated=())
     def wrapped(*args: Any, **kwargs: Any) -> Any:
@@ -78,8 +78,8 @@ def vmap(
         examples = [_example(tracer, e, i) for i, e in enumerate(entries)]
         with kept_outside(), dispatch.use(tracer):
             inputs, keywords = unflatten(structure, examples)
-            found, shape = flatten(func(*inputs, **keywords))
-            results = [refresh(tracer.local(t))._data for t in found]
+            returned, shape = flatten(func(*inputs, **keywords))
+            results = [refresh(tracer.local(t))._data for t in returned]
             writes = [(c, refresh(c.image)._data) for c in tracer.written()]
         tracer.graph.set_outputs([*results, *(value for _, value in writes)])
         _check_random(tracer.graph, randomness)
@@ -87,14 +87,14 @@ def vmap(
         outputs = run_batched(tracer.graph, size, arguments, randomness == "different")
         for (entry, _), output in zip(writes, outputs[len(results) :], strict=True):
             _write_back(entry, output)
-        places = _out_dims_of(shape, out_dims, len(results))
-        return unflatten(shape, [_placed(o, d, size) for o, d in zip(outputs, places, strict=False)])
+        result_dims = _out_dims_of(shape, out_dims, len(results))
+        return unflatten(shape, [_placed(o, d, size) for o, d in zip(outputs, result_dims, strict=False)])
 
     return wrapped
 
 
 def _is_variable(tensor: Tensor) -> bool:
-    """Whether a derivative outside goes through the tensor: by a gradient, or by its tangent."""
+    """Return whether a derivative outside passes through the tensor: by its gradient or its tangent."""
     return tensor.requires_grad or has_tangents((tensor,))
 
 
@@ -105,26 +105,26 @@ def _example(tracer: Tracer, entry: Entry, i: int) -> Tensor:
 
 
 def _dims_of(structure: Structure, in_dims: Any, positional: int, leaves: int) -> list[int | None]:
-    """The batch dimension of every leaf of (args, kwargs)."""
+    """Return the batch dimension of every leaf of (args, kwargs)."""
     assert isinstance(structure, Branch)
     args, kwargs = structure.children
-    given = in_dims
+    positional_dims = in_dims
     if not isinstance(in_dims, (int, tuple, list)):
-        raise AttributeValueError(f"vmap: in_dims is an int or a tuple, got {type(in_dims).__name__}")
+        raise AttributeValueError(f"vmap: in_dims must be an int or a tuple, got {type(in_dims).__name__}")
     if isinstance(in_dims, (tuple, list)):
         if len(in_dims) != positional:
             raise AttributeValueError(f"vmap: in_dims has {len(in_dims)} entries for {positional} arguments")
-        given = tuple(in_dims)
-    found = _matched(args, given, "in_dims") + _matched(kwargs, 0, "in_dims")
-    assert len(found) == leaves
-    return found
+        positional_dims = tuple(in_dims)
+    leaf_dims = _matched(args, positional_dims, "in_dims") + _matched(kwargs, 0, "in_dims")
+    assert len(leaf_dims) == leaves
+    return leaf_dims
 
 
 def _matched(structure: Structure, dims: Any, what: str) -> list[int | None]:
-    """One dimension per leaf of a structure: a single one, or a tree that may end before the structure does."""
+    """Return one dimension per leaf of a structure, from a single value or a tree that may be shallower."""
     if isinstance(structure, Leaf):
         if dims is not None and (not isinstance(dims, int) or isinstance(dims, bool)):
-            raise AttributeValueError(f"vmap: {what} holds {dims!r} for a tensor, expected an int or None")
+            raise AttributeValueError(f"vmap: {what} is {dims!r} for a tensor, expected an int or None")
         return [dims]
     if not isinstance(structure, Branch):
         return []
@@ -140,19 +140,21 @@ def _matched(structure: Structure, dims: Any, what: str) -> list[int | None]:
 
 
 def _entries(leaves: Sequence[Tensor], dims: Sequence[int | None]) -> tuple[list[Entry], int]:
-    """The leaves with the batch in front, and its size."""
+    """Move the batch dimension of all leaves to the front; return them with the batch size."""
     entries, sizes = [], set()
     for leaf, dim in zip(leaves, dims, strict=True):
         if dim is None:
             entries.append(Entry(leaf, False))
             continue
         if not leaf.shape:
-            raise ShapeError("vmap: a tensor without dimensions has no batch", remedy="in_dims=None for it")
-        at = dim_of(dim, leaf.ndim)
-        sizes.add(leaf.shape[at])
-        entries.append(Entry(_moved(leaf, at, 0), True))
+            raise ShapeError("vmap: a tensor without dimensions has no batch", remedy="pass in_dims=None for it")
+        axis = dim_of(dim, leaf.ndim)
+        sizes.add(leaf.shape[axis])
+        entries.append(Entry(_moved(leaf, axis, 0), True))
     if not sizes:
-        raise AttributeValueError("vmap: no argument is batched", remedy="in_dims that is not None for a tensor")
+        raise AttributeValueError(
+            "vmap: no argument is batched", remedy="give at least one tensor an in_dims other than None"
+        )
     if len(sizes) > 1:
         raise ShapeError(f"vmap: arguments have batches of different sizes: {', '.join(map(str, sorted(sizes)))}")
     return entries, sizes.pop()
@@ -169,21 +171,21 @@ def _moved(tensor: Any, source: int, target: int) -> Any:
 def _check_random(graph: Graph, randomness: str) -> None:
     if any(draws(node.attrs[name]) for node in graph.nodes() for name in held_graphs(node)):
         what = "vmap: the function draws random numbers inside of a loop or a branch"
-        raise TraceError(what, remedy="draw them before, and pass them as an argument")
+        raise TraceError(what, remedy="draw them before vmap, and pass them as an argument")
     for node in graph.nodes():
         if node.op.has(Trait.RANDOM) and randomness == "error":
             raise TraceError(
                 "vmap: the function draws random numbers",
                 origin=node.location.describe() or None,
-                remedy='randomness="different" for other numbers in every entry, or "same"',
+                remedy='pass randomness="different" for different numbers in every entry, or "same"',
             )
 
 
 def _write_back(entry: Captured, output: Entry) -> None:
-    """A tensor from outside was written to: all entries must agree on what."""
+    """Write to a tensor from outside; raise TraceError if the entries wrote different values."""
     if output.batched:
         raise TraceError(
-            "vmap: a tensor from outside is written to with values that differ between the entries",
+            "vmap: the function writes values that differ between the entries to a tensor from outside",
             origin=entry.origin.describe() if entry.origin else None,
             remedy="return the value instead",
         )
@@ -191,9 +193,9 @@ def _write_back(entry: Captured, output: Entry) -> None:
 
 
 def _out_dims_of(structure: Structure, out_dims: Any, count: int) -> list[int | None]:
-    found = _matched(structure, out_dims, "out_dims")
-    assert len(found) == count
-    return found
+    leaf_dims = _matched(structure, out_dims, "out_dims")
+    assert len(leaf_dims) == count
+    return leaf_dims
 
 
 def _placed(output: Entry, dim: int | None, size: int) -> Any:
@@ -206,19 +208,19 @@ def _placed(output: Entry, dim: int | None, size: int) -> Any:
 
 
 def check_chunk_size(name: str, size: int | None) -> None:
-    """Raises AttributeValueError for what is no number of entries."""
+    """Raise AttributeValueError unless the size is None or a positive int."""
     if size is not None and (isinstance(size, bool) or not isinstance(size, int) or size < 1):
-        raise AttributeValueError(f"{name}: chunk_size is None or at least 1, got {size!r}")
+        raise AttributeValueError(f"{name}: chunk_size must be None or at least 1, got {size!r}")
 
 
 def _in_chunks(func: Callable[..., Any], in_dims: Any, out_dims: Any, randomness: str, size: int) -> Callable[..., Any]:
-    """See ``vmap``: the batch in pieces of ``size``, whose results are put together."""
+    """Compute the batch in chunks of ``size`` and concatenate their results; see ``vmap``."""
     check_chunk_size("vmap", size)
     if randomness == "same":
         raise AttributeValueError(
-            "vmap: chunks draw random numbers of their own, which are not the same for all entries"
+            "vmap: randomness='same' does not work with chunk_size: each chunk draws its own random numbers"
         )
-    whole = vmap(func, in_dims, out_dims, randomness)
+    batched = vmap(func, in_dims, out_dims, randomness)
 
     @functools.wraps(func, updated=())
     def wrapped(*args: Any, **kwargs: Any) -> Any:
@@ -226,22 +228,22 @@ def _in_chunks(func: Callable[..., Any], in_dims: Any, out_dims: Any, randomness
         dims = _dims_of(structure, in_dims, len(args), len(leaves))
         _, count = _entries(leaves, dims)
         if count <= size:
-            return whole(*args, **kwargs)
-        found, shape = [], None
+            return batched(*args, **kwargs)
+        chunk_results, shape = [], None
         for start in range(0, count, size):
-            parts = [_part(x, d, start, min(start + size, count)) for x, d in zip(leaves, dims, strict=True)]
-            inputs, keywords = unflatten(structure, parts)
-            results, shape = flatten(whole(*inputs, **keywords))
-            found.append(results)
+            chunk = [_slice(x, d, start, min(start + size, count)) for x, d in zip(leaves, dims, strict=True)]
+            inputs, keywords = unflatten(structure, chunk)
+            results, shape = flatten(batched(*inputs, **keywords))
+            chunk_results.append(results)
         assert shape is not None
-        places = _out_dims_of(shape, out_dims, len(found[0]))
-        columns = zip(*found, strict=True)
-        return unflatten(shape, [_joined(pieces, dim) for pieces, dim in zip(columns, places, strict=True)])
+        result_dims = _out_dims_of(shape, out_dims, len(chunk_results[0]))
+        columns = zip(*chunk_results, strict=True)
+        return unflatten(shape, [_joined(pieces, dim) for pieces, dim in zip(columns, result_dims, strict=True)])
 
     return wrapped
 
 
-def _part(tensor: Any, dim: int | None, start: int, stop: int) -> Any:
+def _slice(tensor: Any, dim: int | None, start: int, stop: int) -> Any:
     return tensor if dim is None else tensor.narrow(dim, start, stop - start)
 
 

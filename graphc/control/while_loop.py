@@ -1,4 +1,4 @@
-"""Loops whose number of steps a value decides, ``while_loop`` and ``fori_loop``; ``map``."""
+"""Loops whose number of steps depends on values, ``while_loop`` and ``fori_loop``; ``map``."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from graphc.control.branch import cond
 from graphc.control.scan import scan
 from graphc.control.sub_graphs import (
     as_they_were,
+    final_value,
     generator_states,
-    held,
     join_arguments,
     place_of,
     put_back,
@@ -32,24 +32,24 @@ from graphc.tracing.tracer import Tracer
 def while_loop(
     cond_fn: Callable[[Any], Any], body_fn: Callable[[Any], Any], init: Any, max_steps: int | None = None
 ) -> Any:
-    """The last state of ``state = body_fn(state)``, from ``init`` on, as long as ``cond_fn(state)`` is true.
+    """Repeat ``state = body_fn(state)`` from ``init`` on while ``cond_fn(state)`` is true; return the last state.
 
     The state is a tensor or nested tuples, lists and dictionaries of tensors, which keep their shapes and types.
-    ``cond_fn`` returns a bool or a bool tensor of one element. What is compiled holds a loop that runs as often as
-    values ask for. Its gradient needs ``max_steps``, the largest number of steps that there may be: then so many states
-    are kept, and the loop ends there.
+    ``cond_fn`` returns a bool or a bool tensor of one element. Compiled code contains a loop whose number of steps
+    depends on values. A gradient needs ``max_steps``, an upper bound: memory for that many states is kept, and the loop
+    stops there.
 
-    Both functions may draw random numbers: each call of one draws those of a step of its own, and what is drawn behind
-    the loop is another step, however often it ran; so numbers are the same in eager mode and compiled.
+    Both functions may draw random numbers. Each call of one forms a random step of its own, and draws after the loop
+    form another step, however often it ran. So eager and compiled code draw the same numbers.
 
-    Raises ShapeError and DTypeError where a step changes types, GradientError where a gradient would go through a loop
-    without ``max_steps``, TraceError in a trace where a function writes to tensors from outside or, without
+    Raises ShapeError and DTypeError if a step changes types, and GradientError if a gradient passes through a loop
+    without ``max_steps``. Raises TraceError in a trace if a function writes to tensors from outside or, without
     ``max_steps``, checks an index.
     """
     if not flatten(init)[0]:
-        raise ArgumentError("while_loop: the state holds no tensor", remedy="graphc.tensor(0) as a counter")
+        raise ArgumentError("while_loop: the state holds no tensor", remedy="add a counter: graphc.tensor(0)")
     if max_steps is not None and max_steps < 0:
-        raise ArgumentError(f"while_loop: max_steps is {max_steps}")
+        raise ArgumentError(f"while_loop: max_steps must be at least 0, got {max_steps}")
     if not isinstance(front(), Tracer):
         return _in_python(cond_fn, body_fn, init, max_steps)
     if max_steps is not None:
@@ -59,7 +59,7 @@ def while_loop(
 
 def _in_python(cond_fn: Any, body_fn: Any, state: Any, max_steps: int | None) -> Any:
     steps = 0
-    while (max_steps is None or steps < max_steps) and bool(_asked(cond_fn, state)):
+    while (max_steps is None or steps < max_steps) and bool(_evaluated(cond_fn, state)):
         before, form = flatten(state)
         state = _stepped(body_fn, state)
         after, new = flatten(state)
@@ -68,37 +68,37 @@ def _in_python(cond_fn: Any, body_fn: Any, state: Any, max_steps: int | None) ->
     return unshared(state)
 
 
-def _asked(cond_fn: Any, state: Any) -> Any:
-    """The condition of a state, which may draw."""
+def _evaluated(cond_fn: Any, state: Any) -> Any:
+    """Evaluate the condition in a random step of its own."""
     with own_step(uncertain=True):
         return _condition(cond_fn(state))
 
 
 def _stepped(body_fn: Any, state: Any) -> Any:
-    """The next state, for which random numbers may be drawn."""
+    """Compute the next state in a random step of its own."""
     with own_step(uncertain=True):
         return body_fn(state)
 
 
 def _bounded(cond_fn: Any, body_fn: Any, init: Any, max_steps: int) -> Any:
-    """So many steps, of which those behind the last one hand on what they get."""
+    """Run ``max_steps`` steps of a scan; those after the last real one pass their state on."""
     if not max_steps:
         return unshared(init)
     if _draws(cond_fn, init):
         return _bounded_draws(cond_fn, body_fn, init, max_steps)
 
     def step(state: Any, _: Any) -> tuple[Any, Any]:
-        more = _asked(cond_fn, state)
+        more = _evaluated(cond_fn, state)
         return cond(more, lambda s: _like(s, _stepped(body_fn, s)), lambda s: s, (state,)), None
 
     return scan(step, init, length=max_steps)[0]
 
 
 def _bounded_draws(cond_fn: Any, body_fn: Any, init: Any, max_steps: int) -> Any:
-    """As ``_bounded`` for a condition that draws, which is not asked again behind the last step."""
+    """Run ``_bounded`` for a condition that draws random numbers: it is not evaluated again after the last step."""
 
-    def step(given: Any, _: Any) -> tuple[Any, Any]:
-        more, state = given
+    def step(carry: Any, _: Any) -> tuple[Any, Any]:
+        more, state = carry
         more = cond(more, lambda s: _condition(cond_fn(s)), lambda s: more, (state,))
         return (more, cond(more, lambda s: _like(s, _stepped(body_fn, s)), lambda s: s, (state,))), None
 
@@ -106,9 +106,9 @@ def _bounded_draws(cond_fn: Any, body_fn: Any, init: Any, max_steps: int) -> Any
 
 
 def _draws(cond_fn: Any, init: Any) -> bool:
-    """Whether a condition draws random numbers."""
+    """Return whether a condition draws random numbers."""
     leaves, form = flatten(init)
-    inner, _ = sub_trace("while.test", lambda state: _asked(cond_fn, state), leaves, form)
+    inner, _ = sub_trace("while.test", lambda state: _evaluated(cond_fn, state), leaves, form)
     return bool(generator_states(inner, "while_loop", _REMEDY))
 
 
@@ -122,7 +122,8 @@ def _condition(value: Any) -> Any:
         if value.dtype is not bool_ or value.numel() != 1:
             what = f"{value.dtype.name}{list(value.shape)}"
             raise DTypeError(
-                f"while_loop: the condition is {what}, not one bool", remedy="a comparison, .any(), .all()"
+                f"while_loop: the condition is {what}, not one bool",
+                remedy="return a comparison, or reduce it with .any() or .all()",
             )
         return value.reshape(())
     return value
@@ -130,28 +131,28 @@ def _condition(value: Any) -> Any:
 
 def _same(before: Sequence[Tensor], form: Any, after: Sequence[Tensor], new: Any) -> None:
     if form != new:
-        raise ArgumentError("while_loop: a step returns a state that is nested otherwise", remedy="the same nesting")
+        raise ArgumentError("while_loop: a step returns a state with another nesting", remedy="return the same nesting")
     for i, (a, b) in enumerate(zip(before, after, strict=True)):
         if a.dtype is not b.dtype:
             raise DTypeError(f"while_loop: tensor {i} of the state was {a.dtype.name} and becomes {b.dtype.name}")
         if tuple(a.shape) != tuple(b.shape):
             what = f"while_loop: tensor {i} of the state had shape {list(a.shape)} and gets {list(b.shape)}"
-            raise ShapeError(what, remedy="a buffer of the largest size, of which a part is used")
+            raise ShapeError(what, remedy="use a buffer of the largest size, and fill a slice of it")
 
 
-_REMEDY = "make it a part of the state"
+_REMEDY = "make it part of the state"
 
 
 def _unbounded(cond_fn: Any, body_fn: Any, init: Any) -> Any:
-    """The loop as one node of a trace."""
+    """Trace the loop as one node."""
     leaves, form = flatten(init)
-    test, more = sub_trace("while.test", lambda state: _asked(cond_fn, state), leaves, form)
+    test, more = sub_trace("while.test", lambda state: _evaluated(cond_fn, state), leaves, form)
     if generator_states(test, "while_loop", _REMEDY):
-        return _asked_before(cond_fn, body_fn, init)
+        return _unbounded_draws(cond_fn, body_fn, init)
     if not more:
         raise ArgumentError(
             "while_loop: the condition does not depend on the state, so that the loop would never end",
-            remedy="a comparison of tensors of the state",
+            remedy="compare tensors of the state",
         )
 
     def step(state: Any) -> Any:
@@ -166,46 +167,47 @@ def _unbounded(cond_fn: Any, body_fn: Any, init: Any) -> Any:
         operands.insert(number, operands.pop(index))
         for inner in (test, body):
             inner.graph.inputs.insert(number, inner.graph.inputs.pop(index))
-        after.append(held(body, entry.tensor)._data)
+        after.append(final_value(body, entry.tensor)._data)
     test.graph.set_outputs(more)
     body.graph.set_outputs(after)
     for inner in (test, body):
         _check_effects(inner)
     attrs = {"test": test.graph, "body": body.graph, "carries": len(after)}
-    found = front().apply(while_op.op, operands, attrs)
-    found = list(found) if isinstance(found, tuple) else [found]
-    for entry, value in zip(drawn, found[len(leaves) :], strict=True):
+    outputs = front().apply(while_op.op, operands, attrs)
+    outputs = list(outputs) if isinstance(outputs, tuple) else [outputs]
+    for entry, value in zip(drawn, outputs[len(leaves) :], strict=True):
         put_back(entry.tensor, value, recorded=False)
-    return unflatten(form, found[: len(leaves)])
+    return unflatten(form, outputs[: len(leaves)])
 
 
-def _asked_before(cond_fn: Any, body_fn: Any, init: Any) -> Any:
-    """The loop of a condition that draws: each step also makes the condition of the next one."""
+def _unbounded_draws(cond_fn: Any, body_fn: Any, init: Any) -> Any:
+    """Trace the loop of a condition that draws random numbers: each step also evaluates the next condition."""
 
-    def step(given: Any) -> Any:
-        state = _like(given[1], _stepped(body_fn, given[1]))
-        return _asked(cond_fn, state), state
+    def step(carry: Any) -> Any:
+        state = _like(carry[1], _stepped(body_fn, carry[1]))
+        return _evaluated(cond_fn, state), state
 
-    return _unbounded(lambda given: given[0], step, (_asked(cond_fn, init), init))[1]
+    return _unbounded(lambda carry: carry[0], step, (_evaluated(cond_fn, init), init))[1]
 
 
 def _check_effects(inner: Tracer) -> None:
     for node in inner.graph.nodes():
         if node.op.has(Trait.CHECK):
             raise TraceError(
-                "while_loop: a function checks an index or a condition, which would be done once, not in each step",
+                "while_loop: a function checks an index or a condition, which compiled code would check once, not in "
+                "each step",
                 origin=place_of(node),
-                remedy="do it before the loop, or while_loop(..., max_steps=N)",
+                remedy="check it before the loop, or pass max_steps=N",
             )
 
 
 def fori_loop(
     lower: Any, upper: Any, body_fn: Callable[[Any, Any], Any], init: Any, max_steps: int | None = None
 ) -> Any:
-    """Applies ``state = body_fn(i, state)`` for each ``i`` from ``lower`` to below ``upper``; the last state.
+    """Apply ``state = body_fn(i, state)`` for each ``i`` from ``lower`` to ``upper - 1``; return the last state.
 
-    With Python numbers as bounds it is a ``scan``, with gradients, and ``i`` an i64 tensor without dimensions. With a
-    tensor as a bound it is a ``while_loop``, whose gradient needs ``max_steps``. Raises what these raise.
+    With Python numbers as bounds it is a differentiable ``scan``, and ``i`` is an i64 tensor without dimensions. With a
+    tensor as a bound it is a ``while_loop``, whose gradient needs ``max_steps``. Raises the errors of these two.
     """
     if isinstance(lower, int) and isinstance(upper, int):
         if upper <= lower:
@@ -214,14 +216,14 @@ def fori_loop(
         return scan(lambda state, i: (body_fn(i, state), None), init, numbers)[0]
     start = lower if isinstance(lower, Tensor) else front().scalar(lower, int64)
     state = (start.reshape(()).to(int64), init)
-    found = while_loop(lambda s: s[0] < upper, lambda s: (s[0] + 1, body_fn(s[0], s[1])), state, max_steps)
-    return found[1]
+    last_state = while_loop(lambda s: s[0] < upper, lambda s: (s[0] + 1, body_fn(s[0], s[1])), state, max_steps)
+    return last_state[1]
 
 
 def map(f: Callable[[Any], Any], xs: Any) -> Any:
-    """``f`` of each slice of ``xs`` along the first dimension, one after the other, stacked.
+    """Apply ``f`` to each slice of ``xs`` along the first dimension, one after the other, and stack the results.
 
-    ``xs`` and what ``f`` returns are tensors or nested tuples, lists and dictionaries of them. What is compiled holds
-    ``f`` once; ``vmap`` computes all slices at once instead. Raises what ``scan`` raises.
+    ``xs`` and the results of ``f`` are tensors or nested tuples, lists and dictionaries of them. Compiled code contains
+    ``f`` once; ``vmap`` computes all slices at once instead. Raises the errors of ``scan``.
     """
     return scan(lambda carry, x: (carry, f(x)), (), xs)[1]

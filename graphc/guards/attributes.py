@@ -1,4 +1,4 @@
-"""What a trace reads of the world outside of its arguments: attributes, variables, functions; kept as facts."""
+"""Recorder of the attributes, variables and functions a trace reads from outside; it stores them as facts."""
 
 from __future__ import annotations
 
@@ -30,40 +30,40 @@ from graphc.guards.facts import (
 from graphc.guards.number_reads import ReadPlace, TraceNumbers
 
 _NEVER = frozenset({"__dict__", "__class__", "_is_full_backward_hook", "_compiled", "_has_hooks"})
-"""Attributes that are no facts of their own."""
+"""Attributes that are never facts."""
 _HEAP_TYPE = 1 << 9
 
 _watched: list[type[Any]] = []
-"""Classes of which all objects are recorded."""
+"""Classes all of whose objects are recorded."""
 _met: dict[type[Any], int] = {}
-"""Classes of the user of which a running trace has met objects, and how many traces have."""
+"""User classes whose objects a running trace has met, with the number of such traces."""
 _lock = Lock()
 _running = [0]
-"""How many traces record, in all threads."""
+"""Number of recording traces in all threads."""
 
 
 Effect = tuple[dict[str, Any], str, Any]
-"""A dictionary, a name in it, and what a trace has set it to."""
+"""A dictionary, a name in it, and the value that a trace assigned."""
 
 
 class Reads:
-    """What one trace has read, and what it has changed."""
+    """Everything that one trace has read and changed."""
 
     def __init__(self, numbers: TraceNumbers | None = None) -> None:
         self.facts: dict[Any, Any] = {}
         self.numbers = numbers or TraceNumbers()
-        """The attributes of which each call gives the number that it finds. Until the end they are facts as well."""
+        """Number attributes whose value each call reads again. They are facts as well until recording ends."""
         self.owners: dict[int, Any] = {}
         """Objects of watched classes whose attributes were read."""
         self.effects: list[Effect] = []
-        """Attributes that the trace has set to numbers and texts without reading them."""
+        """Attributes that the trace assigned to immutable values without reading them first."""
         self.compares_identity = False
-        """Whether code has asked if two objects are one: the tensors that are arguments may be."""
+        """Whether code compared objects by identity, so that it matters which tensor arguments are the same object."""
         self.asks_type = ""
-        """The line of a function that has asked for the class of an object by ``type``."""
+        """The line of a function that called ``type`` on an object."""
         self.pinned_reads: dict[ReadPlace, str] = {}
-        """At the end: the attributes of which each call would give the number, but code that ran may have assigned
-        them, each with a line: it may have read what it assigned, even if that was the same number."""
+        """Number attributes that code may have assigned, each with a line; set when recording ends. The trace may have
+        read its own value, even an equal one, so the number is fixed."""
         self._before: dict[int, tuple[Any, dict[str, Any], dict[str, Any]]] = {}
         """Owner, dictionary and former content of each object that was met."""
         self._outside: dict[int, Any] = {}
@@ -74,115 +74,115 @@ class Reads:
         self._inside: dict[int, Any] = {}
         self._lines: dict[tuple[int, str], str] = {}
         self._stores: dict[str, str] = {}
-        """Names of attributes that code which ran may assign, each with a line."""
+        """Names of attributes that executed code may assign, each with a line."""
 
     # ---- objects
 
     def begin(self, target: Any, modules: Sequence[Any]) -> None:
-        """Looks at what is there before anything is read: the modules, and what is traced, which may be an object of
-        the user, a method of one, or hold some as arguments."""
+        """Record the state before the trace: the modules, and everything reachable from the target, which may
+        be a user object, a bound method, or a partial."""
         for module in modules:
             self.keep(module)
         self.reach(target, "")
 
     def note(self, owner: Any, name: str, value: Any) -> Any:
-        """Keeps the first value of an attribute that is read. Returns it, or what stands for it in the trace."""
+        """Record the first value an attribute had; return it or its symbolic number."""
         key = (id(owner), name)
         if key in self.facts or id(owner) in self._inside:
             return self.numbers.again(key, value)
         if isinstance(value, Members):
-            return value  # its changes are counted
-        place = str(capture())
-        self._meet(owner, place)
+            return value  # the mutation epoch counts its changes
+        read_at = str(capture())
+        self._meet(owner, read_at)
         fields = _fields_of(owner)
         if isinstance(class_entry(type(owner), name), _SLOTS):
-            self.facts[key] = Slot(owner, name, place)
+            self.facts[key] = Slot(owner, name, read_at)
         elif fields is not None:
-            self.facts[key] = Entry(fields, name, f"attribute {name!r} of {type(owner).__name__}", place)
+            self.facts[key] = Entry(fields, name, f"attribute {name!r} of {type(owner).__name__}", read_at)
         if fields is None or name not in fields:
-            self._note_class(type(owner), name, place)
-        self.reach(value, place)
+            self._note_class(type(owner), name, read_at)
+        self.reach(value, read_at)
         return self.numbers.read(owner, name, value, self.facts.get(key))
 
-    def _meet(self, owner: Any, place: str) -> None:
+    def _meet(self, owner: Any, read_at: str) -> None:
         if id(owner) in self.owners:
             return
         self.owners[id(owner)] = owner
-        self.facts[("class", id(owner))] = ClassOf(owner, place, _is_watched(type(owner)))
+        self.facts[("class", id(owner))] = ClassOf(owner, read_at, _is_watched(type(owner)))
         key = ("special", type(owner))
         if key not in self.facts:
-            self.facts[key] = SpecialMethods(type(owner), place)
+            self.facts[key] = SpecialMethods(type(owner), read_at)
         self.keep(owner)
 
     def keep(self, owner: Any) -> None:
-        """Keeps what an object has now, to see later what the trace has changed; of a module also what those in it
-        have, which may be called only after something of them was replaced for a while."""
-        open_ = [owner]
-        while open_:
-            item = open_.pop()
+        """Copy the attributes an object has now, to detect assignments of the trace. Copy also those of a module's
+        descendants too: the trace may call them only after temporarily replacing some attribute."""
+        pending = [owner]
+        while pending:
+            item = pending.pop()
             fields = _fields_of(item)
             if fields is None or id(fields) in self._before:
                 continue
             for table in (fields, *[v for v in fields.values() if isinstance(v, Members)]):
                 self._before[id(table)] = (item, table, dict(table))
             children = fields.get("_modules")
-            open_ += children.values() if isinstance(children, Members) else ()
+            pending += children.values() if isinstance(children, Members) else ()
 
-    def _note_class(self, kind: type[Any], name: str, place: str) -> Any:
+    def _note_class(self, kind: type[Any], name: str, read_at: str) -> Any:
         key = ("of", kind, name)
         if key not in self.facts:
-            self.facts[key] = ClassAttribute(kind, name, place)
+            self.facts[key] = ClassAttribute(kind, name, read_at)
             raw = self.facts[key].value
-            self.reach(getattr(raw, "__func__", raw), place)
+            self.reach(getattr(raw, "__func__", raw), read_at)
             if isinstance(raw, property):
-                self.reach(raw.fget, place)
+                self.reach(raw.fget, read_at)
         return self.facts[key].value
 
     def note_all(self, owner: Any, fields: dict[str, Any]) -> None:
-        """Keeps all attributes of an object whose dictionary is read."""
+        """Record all attributes of an object whose dictionary is read."""
         if id(owner) not in self._inside:
             self.facts.setdefault(
                 ("all", id(owner)), Content(fields, f"attributes of {type(owner).__name__}", str(capture()))
             )
 
     def born(self, owner: Any) -> None:
-        """An object that is made by the trace is none of the world outside, whatever was read of it so far."""
+        """Forget an object: the trace itself created it, whatever was read of it so far."""
         self._inside[id(owner)] = owner
         self.numbers.born(owner)
         if self.owners.pop(id(owner), None) is None:
             return
         self.facts = {key: fact for key, fact in self.facts.items() if id(owner) not in key}
-        self._before = {key: kept for key, kept in self._before.items() if kept[0] is not owner}
+        self._before = {key: saved for key, saved in self._before.items() if saved[0] is not owner}
 
     def assigning(self, owner: Any, name: str) -> None:
-        """Keeps the line that assigns an attribute, before it does."""
+        """Record the line about to assign an attribute."""
         if id(owner) not in self._inside:
-            place = self._lines.setdefault((id(owner), name), str(capture()))
-            self._meet(owner, place)
+            read_at = self._lines.setdefault((id(owner), name), str(capture()))
+            self._meet(owner, read_at)
 
     def knows(self, owner: Any) -> bool:
-        """Whether an object was there before the trace."""
+        """Return whether an object existed before the trace."""
         return id(owner) in self._outside
 
-    def reach(self, value: Any, place: str) -> None:
-        """Looks at an object that the trace got from outside, and at what it refers to."""
-        open_ = [value]
-        while open_:
-            item = open_.pop()
+    def reach(self, value: Any, read_at: str) -> None:
+        """Record an object from outside and all objects it refers to."""
+        pending = [value]
+        while pending:
+            item = pending.pop()
             if is_immutable(item) or id(item) in self._outside:
                 continue
             self._outside[id(item)] = item
-            open_.extend(parts_of(item))
+            pending.extend(parts_of(item))
             if self._record(type(item)):
-                self._meet(item, place)
+                self._meet(item, read_at)
             else:
                 fields = _fields_of(item) if type(item) in _NAMESPACES or _is_of_user(type(item)) else None
                 if fields is not None:
-                    self.facts[("content", id(item))] = Content(fields, f"a {type(item).__name__}", place)
-                    open_.append(fields)
+                    self.facts[("content", id(item))] = Content(fields, f"a {type(item).__name__}", read_at)
+                    pending.append(fields)
 
     def _record(self, kind: type[Any]) -> bool:
-        """Makes reads of attributes of the objects of a class of the user visible; False where that cannot be."""
+        """Record attribute reads of all objects of a user class; return False if the class does not allow it."""
         if _is_watched(kind):
             return True
         if not _is_of_user(kind) or kind.__getattribute__ not in (object.__getattribute__, _read_known):
@@ -200,9 +200,9 @@ class Reads:
     # ---- functions
 
     def ran(self, frame: FrameType) -> None:
-        """Keeps what the code of a function reads, which is about to run."""
+        """Record the variables a function is about to read."""
         if _recorder.get() is not self:
-            return  # a handler of a signal, which is not traced
+            return  # a signal handler, which is not traced
         code = frame.f_code
         functions = code_reads.functions_of(frame)
         key: Any = (code, id(frame.f_globals), *map(id, functions))
@@ -217,56 +217,56 @@ class Reads:
             self._stores = {**code_reads.stores_of(code), **self._stores}
         for inner in code_reads.codes_within(code):
             self._codes[inner] = None
-        place = f"{code.co_filename}:{code.co_firstlineno}"
+        read_at = f"{code.co_filename}:{code.co_firstlineno}"
         for function in outside:
-            self.facts[("function", id(function))] = Function(function, place)
+            self.facts[("function", id(function))] = Function(function, read_at)
             for value in (function.__defaults__, function.__kwdefaults__):
-                self.reach(value, place)
+                self.reach(value, read_at)
             for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
-                self._note_cell(cell, name, place)
+                self._note_cell(cell, name, read_at)
         closure = functions[0].__closure__ if functions else None
         cells = dict(zip(code.co_freevars, closure or (), strict=bool(functions)))
         for variable in code_reads.variables_of(code):
             self._note_variable(variable, frame.f_globals, cells, f"{code.co_filename}:{variable.line}")
 
-    def _note_cell(self, cell: Any, name: str, place: str) -> None:
+    def _note_cell(self, cell: Any, name: str, read_at: str) -> None:
         if id(cell) in self._cells:
             return
         self._cells[id(cell)] = cell
-        fact = Cell(cell, f"variable {name!r}", place)
+        fact = Cell(cell, f"variable {name!r}", read_at)
         self.facts[("cell", id(cell))] = fact
-        self.reach(fact.value, place)
+        self.reach(fact.value, read_at)
 
     def _note_variable(
-        self, variable: code_reads.Variable, names: dict[str, Any], cells: dict[str, Any], place: str
+        self, variable: code_reads.Variable, names: dict[str, Any], cells: dict[str, Any], read_at: str
     ) -> None:
         if variable.is_global:
-            value = self._note_entry(names, variable.name, f"global {variable.name!r}", place)
+            value = self._note_entry(names, variable.name, f"global {variable.name!r}", read_at)
         else:
             cell = self.facts.get(("cell", id(cells.get(variable.name))))
             value = MISSING if cell is None else cell.value
         for name in variable.attributes:
             if isinstance(value, ModuleType):
                 if not name.startswith("__") and name in vars(value) and not _is_foreign(value):
-                    value = self._note_entry(vars(value), name, f"{value.__name__}.{name}", place)
+                    value = self._note_entry(vars(value), name, f"{value.__name__}.{name}", read_at)
                     continue
                 value = vars(value).get(name, MISSING)
             elif isinstance(value, type) and value.__flags__ & _HEAP_TYPE:
-                value = self._note_class(value, name, place)
+                value = self._note_class(value, name, read_at)
             else:
                 return
 
-    def _note_entry(self, table: dict[str, Any], name: str, title: str, place: str) -> Any:
+    def _note_entry(self, table: dict[str, Any], name: str, title: str, read_at: str) -> Any:
         key = ("entry", id(table), name)
         if key not in self.facts:
-            self.facts[key] = Entry(table, name, title, place, crowded=True)
-            self.reach(self.facts[key].value, place)
+            self.facts[key] = Entry(table, name, title, read_at, crowded=True)
+            self.reach(self.facts[key].value, read_at)
         return self.facts[key].value
 
-    # ---- the end
+    # ---- the end of recording
 
     def release(self) -> None:
-        """Gives the classes that were met their own way to read attributes back."""
+        """Remove the recording ``__getattribute__`` from the user's classes."""
         with _lock:
             for kind in self._kinds:
                 _met[kind] -= 1
@@ -276,8 +276,8 @@ class Reads:
         self._kinds = []
 
     def settle(self) -> list[str]:
-        """Ends recording: makes everything outside what it was, and tells what the trace has changed of it and may
-        not. What it may is in ``effects``."""
+        """End recording and restore the world outside. Return a description of each forbidden change; permitted ones
+        are in ``effects``."""
         faults: list[str] = []
         self.pinned_reads = self._assigned_numbers()
         for key, fact in list(self.facts.items()):
@@ -290,7 +290,7 @@ class Reads:
 
     def _undo(self, key: Any, fact: Any) -> list[str]:
         if isinstance(fact, Entry) and id(fact.table) in self._before and fact.now() is not fact.value:
-            return []  # an attribute of an object: compared with all others
+            return []  # an attribute of an object, which _undo_entries restores
         reason = fact.why()
         if hasattr(fact, "restore"):
             fact.restore()
@@ -309,7 +309,7 @@ class Reads:
                 if fact is not None and fact.value is not None:
                     del self.facts[id(owner), name]
                 continue
-            line = self._lines.get((id(owner), name)) or (fact.place if fact is not None else "")
+            line = self._lines.get((id(owner), name)) or (fact.read_at if fact is not None else "")
             faults.append(f"attribute {name!r} of {type(owner).__name__} is assigned" + (f" at {line}" if line else ""))
         for name in changed:
             if name in before:
@@ -320,28 +320,29 @@ class Reads:
 
     @staticmethod
     def _may_set(table: dict[str, Any], fact: Any, now: Any) -> bool:
-        """Whether a call can set an attribute to what the trace has set it to: it was not read before, or was None."""
+        """Return whether each call may repeat the assignment of an attribute: the trace did not read it before, or read
+        None."""
         unread = fact is None or fact.value is None or fact.holds()
         return unread and is_immutable(now) and not isinstance(table, Members)
 
     def _assigned_numbers(self) -> dict[ReadPlace, str]:
-        found = {}
+        assigned = {}
         for key, read in self.numbers.reads.items():
             line = self._lines.get(key) or self._stores.get(key[1]) or self._stores.get("")
             _, _, before = self._before.get(id(getattr(read.fact, "table", None)), (None, None, {}))
             if not line and key_of(before.get(key[1], read.fact.value)) != read.fact.key:
-                line = read.fact.place  # assigned where it is not seen, before it was read
+                line = read.fact.read_at  # assigned unseen, before the trace read it
             if line:
-                found[read.place] = line
-        return found
+                assigned[read.place] = line
+        return assigned
 
     def changed(self) -> list[str]:
-        """The reasons of the facts that do not hold."""
+        """Return the descriptions of all broken facts."""
         return [fact.why() for fact in self.facts.values() if not fact.holds()]
 
 
 def set_again(effects: Sequence[Effect]) -> None:
-    """Sets the attributes that a trace has set."""
+    """Repeat the assignments of attributes a trace made."""
     for table, name, value in effects:
         if table.get(name) is not value:
             table[name] = value
@@ -352,19 +353,19 @@ _NAMESPACES = frozenset({SimpleNamespace, *([sys.modules["argparse"].Namespace] 
 
 
 def _is_watched(kind: type[Any]) -> bool:
-    """Whether all objects of a class are recorded, and changes of them counted."""
+    """Return whether all objects of a class are recorded and their changes counted."""
     return any(base in _watched for base in kind.__mro__)
 
 
 def _is_of_user(kind: type[Any]) -> bool:
-    """Whether a class is written in Python, and not in a library whose objects are no settings."""
+    """Return whether the user wrote a class in Python; enums, exceptions and library classes hold no settings."""
     file = getattr(sys.modules.get(kind.__module__), "__file__", None) or ""
     ordinary = kind.__flags__ & _HEAP_TYPE and not issubclass(kind, (type, BaseException, Enum))
     return bool(ordinary) and not code_reads.is_library(file)
 
 
 def _is_foreign(module: ModuleType) -> bool:
-    """Whether a module is of a library other than graphc."""
+    """Return whether a module belongs to NumPy or the standard library."""
     name = module.__name__.partition(".")[0]
     return name == "numpy" or name in sys.stdlib_module_names
 
@@ -380,7 +381,7 @@ _recorder: ContextVar[Reads | None] = ContextVar("graphc_attribute_reads", defau
 
 
 def watch(kind: type[Any]) -> None:
-    """Makes reads of attributes of ``kind`` and its subclasses visible to ``recording``, one that is running too."""
+    """Record attribute reads of ``kind`` and its subclasses from now on, in running traces too."""
     with _lock:
         _watched.append(kind)
         if _running[0]:
@@ -388,25 +389,25 @@ def watch(kind: type[Any]) -> None:
 
 
 def recorder() -> Reads | None:
-    """What records in this thread, if anything does."""
+    """Return the recorder of this thread, or None."""
     return _recorder.get() if _running[0] else None
 
 
 def born(owner: Any) -> None:
-    """Notes in a trace that an object is being made."""
+    """Tell the current trace that an object is being created."""
     if (reads := recorder()) is not None:
         reads.born(owner)
 
 
 def assigning(owner: Any, name: str) -> None:
-    """Notes in a trace that an attribute is about to be assigned."""
+    """Tell the current trace that an attribute is about to be assigned."""
     if (reads := recorder()) is not None:
         reads.assigning(owner, name)
 
 
 @contextmanager
 def not_recording() -> Iterator[None]:
-    """What runs inside of the block is no part of what a trace has seen."""
+    """Suspend recording inside of the block."""
     token = _recorder.set(None)
     try:
         yield
@@ -416,9 +417,9 @@ def not_recording() -> Iterator[None]:
 
 @contextmanager
 def recording(functions: bool = False, numbers: TraceNumbers | None = None) -> Iterator[Reads]:
-    """Records in this thread which attributes of watched objects are read, and with ``functions`` also which variables
-    the functions that run refer to; the classes get a slower way to read attributes for as long. ``numbers`` says what
-    is read in attributes of which each call gives the number."""
+    """Record in this thread the attributes of watched objects as they are read, and with ``functions`` the variables
+    that executed functions refer to. Attribute reads of these classes are slower meanwhile. ``numbers`` lists the
+    number attributes that each call reads again."""
     reads = Reads(numbers)
     token = _recorder.set(reads)
     _switch(1)
@@ -455,7 +456,7 @@ def _read(owner: Any, name: str) -> Any:
 
 
 def _read_known(owner: Any, name: str) -> Any:
-    """As ``_read``, for classes of which only objects from outside are recorded."""
+    """Record a read like ``_read``, for classes of which only objects from outside are recorded."""
     reads = _recorder.get()
     if reads is None or not reads.knows(owner) or name == "__class__":
         return object.__getattribute__(owner, name)
@@ -467,7 +468,7 @@ def _read_known(owner: Any, name: str) -> Any:
 
 def _noted(reads: Reads, owner: Any, name: str) -> Any:
     if name == "__getstate__" and (fields := _fields_of(owner)) is not None:
-        reads.note_all(owner, fields)  # by code that copies it, in C
+        reads.note_all(owner, fields)  # copy and pickle read it in C
     try:
         value = object.__getattribute__(owner, name)
     except AttributeError:

@@ -1,4 +1,4 @@
-"""Functions that run during a trace: which ones, and which variables outside of them their code reads and assigns."""
+"""Functions that run during a trace: their identities, and the outside variables that their code reads and assigns."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _INSTALLED = ("site-packages", "dist-packages")
 
 
 class Variable(NamedTuple):
-    """A variable that code reads or assigns, and the attributes that it asks of it one after the other."""
+    """A variable that code reads or assigns, with the chain of attributes it looks up on it."""
 
     name: str
     is_global: bool
@@ -37,17 +37,17 @@ class Variable(NamedTuple):
 
 @lru_cache(4096)
 def is_library(file: str) -> bool:
-    """Whether code in a file is graphc's, NumPy's or the standard library's, which keeps no settings of the user."""
+    """Return whether a file belongs to graphc, NumPy or the standard library, which hold no settings of the user."""
     if file.startswith(_LIBRARIES):
         return True
     real = os.path.realpath(file)
-    return real.startswith(_STANDARD) and not any(part in real for part in _INSTALLED)
+    return real.startswith(_STANDARD) and not any(folder in real for folder in _INSTALLED)
 
 
 @lru_cache(4096)
 def variables_of(code: CodeType) -> tuple[Variable, ...]:
-    """The global and outer variables that code, not that of functions within it, reads or assigns."""
-    found: dict[Variable, None] = {}
+    """Return the global and closure variables that code itself, without nested functions, reads or assigns."""
+    variables: dict[Variable, None] = {}
     name, is_global, chain, line = "", False, [], code.co_firstlineno
     for step in dis.get_instructions(code):
         line = (step.positions and step.positions.lineno) or line
@@ -55,11 +55,11 @@ def variables_of(code: CodeType) -> tuple[Variable, ...]:
             chain.append(str(step.argval))
             continue
         if name:
-            found[Variable(name, is_global, tuple(chain), line)] = None
+            variables[Variable(name, is_global, tuple(chain), line)] = None
         name, chain = "", []
         if step.opname in _GLOBAL or (step.opname in _OUTER and step.argval in code.co_freevars):
             name, is_global = str(step.argval), step.opname in _GLOBAL
-    return tuple(found)
+    return tuple(variables)
 
 
 _ATTRIBUTE = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
@@ -69,7 +69,7 @@ _OUTER = frozenset({"LOAD_DEREF", "LOAD_CLASSDEREF", "STORE_DEREF", "DELETE_DERE
 
 @lru_cache(4096)
 def compares_identity(code: CodeType) -> bool:
-    """Whether code asks if two objects are the same one, by ``is`` (other than with a constant) or by ``id``."""
+    """Return whether code compares objects by ``is`` (other than with a constant) or calls ``id``."""
     constant = False
     for step in dis.get_instructions(code):
         if step.opname == "IS_OP" and not constant:
@@ -81,48 +81,48 @@ def compares_identity(code: CodeType) -> bool:
 
 
 def asks_type(code: CodeType) -> bool:
-    """Whether code may ask for the class of an object by ``type``, which sees through what stands for a number."""
+    """Return whether code may call ``type`` on an object, which distinguishes a symbolic number from a plain one."""
     return any(variable.name == "type" and variable.is_global for variable in variables_of(code))
 
 
 @lru_cache(4096)
 def stores_of(code: CodeType) -> dict[str, str]:
-    """Names of the attributes that code, not that of functions within it, assigns, each with its line; an empty name
-    where it names what can assign any."""
-    found: dict[str, str] = {}
+    """Return the names of the attributes that code itself, without nested functions, assigns, each with its line. An
+    empty name means that it may assign any attribute."""
+    lines: dict[str, str] = {}
     line = code.co_firstlineno
     for step in dis.get_instructions(code):
         line = (step.positions and step.positions.lineno) or line
         if step.opname == "STORE_ATTR":
-            found.setdefault(str(step.argval), f"{code.co_filename}:{line}")
+            lines.setdefault(str(step.argval), f"{code.co_filename}:{line}")
         elif step.argval in _STORING and step.opname in _ATTRIBUTE | _GLOBAL | _OUTER:
-            found.setdefault("", f"{code.co_filename}:{line}")
-    return found
+            lines.setdefault("", f"{code.co_filename}:{line}")
+    return lines
 
 
 _STORING = frozenset({"setattr", "__setattr__", "__setstate__"})
 
 
 def codes_within(code: CodeType) -> Iterator[CodeType]:
-    """The code of functions that code makes."""
+    """Yield the code of nested functions."""
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield constant
 
 
-# ---- which functions run
+# ---- functions that run
 
 
 @contextmanager
 def watching(see: Callable[[FrameType], None]) -> Iterator[None]:
-    """Calls ``see`` with the frame of every Python function of the user that this thread enters; not of those that the
-    interpreter puts in between, for a signal or for the garbage collector, nor of what these call."""
+    """Call ``see`` with the frame of every user function that this thread enters, except functions the interpreter
+    calls for a signal or the garbage collector, and their callees."""
     before = sys.getprofile()
     pause, resume = getattr(before, "disable", None), getattr(before, "enable", None)
     chained = before if callable(before) else None
 
-    apart = {OUTSIDE, *map(_code_of, gc.callbacks)}
-    between: FrameType | None = None
+    excluded = {OUTSIDE, *map(_code_of, gc.callbacks)}
+    interrupting: FrameType | None = None
     thread, collecting = threading.get_ident(), False
 
     def collects(phase: str, about: dict[str, int]) -> None:
@@ -131,11 +131,11 @@ def watching(see: Callable[[FrameType], None]) -> Iterator[None]:
             collecting = phase == "start"
 
     def event(frame: FrameType, kind: Any, argument: Any) -> None:
-        nonlocal between
-        if between is not None:
-            between = None if kind == "return" and frame is between else between
-        elif kind == "call" and (collecting or frame.f_code in apart):
-            between = frame  # Callbacks of weak references and finalizers run while garbage is collected.
+        nonlocal interrupting
+        if interrupting is not None:
+            interrupting = None if kind == "return" and frame is interrupting else interrupting
+        elif kind == "call" and (collecting or frame.f_code in excluded):
+            interrupting = frame  # Weak-reference callbacks and finalizers run during garbage collection.
         elif kind == "call" and not is_library(frame.f_code.co_filename) and _is_of_user(frame):
             see(frame)
         if chained is not None:
@@ -155,33 +155,35 @@ def watching(see: Callable[[FrameType], None]) -> Iterator[None]:
 
 
 def _code_of(callback: Any) -> CodeType | None:
-    """The code of a function, method, or object that is called like one; None where it has none."""
+    """Return the code of a function, a method or a callable object; None if it has none."""
     function = getattr(callback, "__func__", callback)
     return getattr(function, "__code__", None) or getattr(vars(type(callback)).get("__call__"), "__code__", None)
 
 
 def _is_of_user(frame: FrameType) -> bool:
-    """Whether a frame is that of a function, and none that a library has written while it runs."""
+    """Return whether a frame runs a function of the user, rather than class or module code, or a generated function."""
     package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
     return bool(frame.f_code.co_flags & inspect.CO_OPTIMIZED) and package not in _OWN
 
 
 _OWN = frozenset({"graphc", "numpy", "networkx", "llvmlite", "collections", "dataclasses"})
-"""Packages whose code runs while graphs are made, or that write functions."""
+"""Packages whose code runs while graphs are built, or that generate functions."""
 
 
 def functions_of(frame: FrameType) -> list[FunctionType]:
-    """The function that runs in a frame; where that cannot be told, all that may be it."""
-    place = _function_place()
-    if place is not None:
-        found = ctypes.cast(word_at(word_at(id(frame) + place[0]) + place[1]), ctypes.py_object).value
-        return [found] if isinstance(found, FunctionType) else []
-    known = [f for f in gc.get_referrers(frame.f_code) if isinstance(f, FunctionType) and f.__code__ is frame.f_code]
-    return [f for f in known if f.__globals__ is frame.f_globals and _has_cells(f, frame)]
+    """Return the function that runs in a frame, or all candidates if it cannot be determined."""
+    offsets = _function_offsets()
+    if offsets is not None:
+        function = ctypes.cast(word_at(word_at(id(frame) + offsets[0]) + offsets[1]), ctypes.py_object).value
+        return [function] if isinstance(function, FunctionType) else []
+    candidates = [
+        f for f in gc.get_referrers(frame.f_code) if isinstance(f, FunctionType) and f.__code__ is frame.f_code
+    ]
+    return [f for f in candidates if f.__globals__ is frame.f_globals and _has_cells(f, frame)]
 
 
 def _has_cells(function: FunctionType, frame: FrameType) -> bool:
-    """Whether the outer variables of a function have the values that the frame sees."""
+    """Return whether the closure variables of a function have the values the frame sees."""
     local = frame.f_locals
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         try:
@@ -194,13 +196,14 @@ def _has_cells(function: FunctionType, frame: FrameType) -> bool:
 
 
 @cache
-def _function_place() -> tuple[int, int] | None:
-    """Offsets of the interpreter's frame in a frame object, and of the function in that; tried before trusted."""
+def _function_offsets() -> tuple[int, int] | None:
+    """Return the offsets of the interpreter frame in a frame object and of the function in that, verified by a
+    probe."""
     frame_at, words = 24, 6
 
-    def probe(seen: list[FrameType]) -> bool:
+    def probe(frames_seen: list[FrameType]) -> bool:
         frame = sys._getframe()
-        seen.append(frame)
+        frames_seen.append(frame)
         inner = word_at(id(frame) + frame_at)
         return False if inner % 8 or inner < 1 << 16 else any(word_at(inner + 8 * i) == id(probe) for i in range(words))
 

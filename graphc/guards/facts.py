@@ -1,4 +1,4 @@
-"""What a trace has seen of the world outside of its arguments: facts that hold or do not, each with its place."""
+"""Facts about the world outside of a trace's arguments; compiled code is valid while they hold."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ _FILLED = frozenset({list, dict, set})
 
 
 class Fact(Protocol):
-    """Something that code which was compiled relies on."""
+    """A property of the world outside that compiled code relies on."""
 
     def holds(self) -> bool:
-        """Whether it is still so."""
+        """Return whether the property is unchanged."""
         ...
 
     def why(self) -> str:
-        """What has changed, and where it was read."""
+        """Describe the change, and the line that read the value."""
         ...
 
 
 class Watched(Fact, Protocol):
-    """A fact that can change without the mutation epoch moving on."""
+    """A fact that can change without a step of the mutation epoch."""
 
     def watch(self, words: Words) -> bool:
-        """Adds words that differ after a change; False where there are none."""
+        """Add the memory words that every change alters; return False if some change alters none."""
         ...
 
 
 class _Read:
-    """A value and what it was known by."""
+    """A value as it was read, and its key for comparison."""
 
     title: str
-    place: str
+    read_at: str
 
     def __init__(self, value: Any):
         self.value = value
@@ -51,18 +51,18 @@ class _Read:
         self._items = value.copy() if type(value) in _FILLED else None
 
     def now(self) -> Any:
-        """The value at present."""
+        """Return the present value."""
         raise NotImplementedError
 
     def holds(self) -> bool:
-        """Whether it is still so."""
+        """Return whether the present value equals the former one."""
         now = self.now()
         if now is self.value and is_immutable(now):
             return True
         return key_of(now) == self.key
 
     def refill(self) -> None:
-        """Gives a container the items back that it had."""
+        """Restore the items of a container."""
         if self._items is not None and type(self.value) is list:
             self.value[:] = self._items
         elif self._items is not None:
@@ -70,35 +70,31 @@ class _Read:
             self.value.update(self._items)
 
     def restore(self) -> None:
-        """Makes it what it was."""
+        """Restore the former value."""
         self.refill()
 
     def why(self) -> str:
-        """What has changed, and where it was read."""
         now = self.now()
         shown = "changed inside" if now is self.value else f"{_short(self.value)} -> {_short(now)}"
-        return f"{self.title}: {shown}" + (f" (read at {self.place})" if self.place else "")
+        return f"{self.title}: {shown}" + (f" (read at {self.read_at})" if self.read_at else "")
 
 
 class Entry(_Read):
-    """The value of one entry of a dictionary, or that there is none: a global variable, an attribute of an object."""
+    """The value of a dictionary entry, or its absence: a global variable, or an attribute of an object."""
 
-    def __init__(self, table: dict[Any, Any], name: Any, title: str, place: str = "", crowded: bool = False):
-        """``crowded`` says that other entries of the table change often."""
+    def __init__(self, table: dict[Any, Any], name: Any, title: str, read_at: str = "", crowded: bool = False):
+        """Record the entry; ``crowded`` means that other entries of the table change often."""
         super().__init__(table.get(name, MISSING))
-        self.table, self.name, self.title, self.place, self.crowded = table, name, title, place, crowded
+        self.table, self.name, self.title, self.read_at, self.crowded = table, name, title, read_at, crowded
 
     def now(self) -> Any:
-        """The value at present."""
         return self.table.get(self.name, MISSING)
 
     def watch(self, words: Words) -> bool:
-        """Adds words that differ after a change; False where there are none."""
-        found = words.entry(self.table, self.name) if self.crowded else words.dictionary(self.table)
-        return found and watch_inside(self.now(), words)
+        is_watched = words.entry(self.table, self.name) if self.crowded else words.dictionary(self.table)
+        return is_watched and watch_inside(self.now(), words)
 
     def restore(self) -> None:
-        """Makes it what it was."""
         self.refill()
         if self.value is MISSING:
             self.table.pop(self.name, None)
@@ -107,64 +103,59 @@ class Entry(_Read):
 
 
 class Table(Entry):
-    """Which dictionary of members an object has; changes of what it holds are counted."""
+    """The identity of an object's member dictionary; the mutation epoch counts changes of its content."""
 
-    def __init__(self, fields: dict[Any, Any], name: str, title: str, place: str = ""):
-        self.table, self.name, self.title, self.place, self.crowded = fields, name, title, place, False
+    def __init__(self, fields: dict[Any, Any], name: str, title: str, read_at: str = ""):
+        self.table, self.name, self.title, self.read_at, self.crowded = fields, name, title, read_at, False
         self.value, self.key, self._items = fields.get(name, MISSING), None, None
 
     def holds(self) -> bool:
-        """Whether it is still the same one."""
+        """Return whether the dictionary is the same object."""
         return self.now() is self.value
 
     def watch(self, words: Words) -> bool:
-        """Adds words that differ after a change; False where there are none."""
         return words.dictionary(self.table)
 
 
 class Cell(_Read):
-    """The value of a variable of an outer function."""
+    """The value of a closure variable."""
 
-    def __init__(self, cell: CellType, title: str, place: str = ""):
-        self.cell, self.title, self.place = cell, title, place
+    def __init__(self, cell: CellType, title: str, read_at: str = ""):
+        self.cell, self.title, self.read_at = cell, title, read_at
         super().__init__(self.now())
 
     def now(self) -> Any:
-        """The value at present."""
         try:
             return self.cell.cell_contents
         except ValueError:
             return MISSING
 
     def watch(self, words: Words) -> bool:
-        """Adds words that differ after a change; False where there are none."""
         return words.cell(self.cell) and watch_inside(self.now(), words)
 
     def restore(self) -> None:
-        """Makes it what it was."""
         self.refill()
         if self.value is not MISSING:
             self.cell.cell_contents = self.value
 
 
 class ClassAttribute(_Read):
-    """What a class or one of its bases has under a name."""
+    """The attribute a class defines or inherits under a name."""
 
-    def __init__(self, kind: type[Any], name: str, place: str = ""):
-        self.kind, self.name, self.place = kind, name, place
+    def __init__(self, kind: type[Any], name: str, read_at: str = ""):
+        self.kind, self.name, self.read_at = kind, name, read_at
         self.title = f"attribute {name!r} of class {kind.__name__}"
         super().__init__(self.now())
 
     def now(self) -> Any:
-        """The value at present, as it stands in the class."""
+        """Return the present attribute as the class stores it, without descriptor binding."""
         return class_entry(self.kind, self.name)
 
     def watch(self, words: Words) -> bool:
-        """Adds words that differ after a change; False where there are none."""
         return words.class_(self.kind) and watch_inside(self.now(), words)
 
     def restore(self) -> None:
-        """Makes it what it was, where it stands in the class itself."""
+        """Restore the former attribute if the class itself defines it."""
         self.refill()
         if self.name not in vars(self.kind):
             return
@@ -175,126 +166,117 @@ class ClassAttribute(_Read):
 
 
 class SpecialMethods(_Read):
-    """The methods of a class that operators and calls find without asking the object."""
+    """The special methods of a class, which operators and calls look up on the class."""
 
-    def __init__(self, kind: type[Any], place: str = ""):
-        self.kind, self.place, self.title = kind, place, f"special methods of class {kind.__name__}"
+    def __init__(self, kind: type[Any], read_at: str = ""):
+        self.kind, self.read_at, self.title = kind, read_at, f"special methods of class {kind.__name__}"
         super().__init__(self.now())
 
     def now(self) -> Any:
-        """The methods at present."""
-        found: dict[str, Any] = {}
+        methods: dict[str, Any] = {}
         for base in reversed(self.kind.__mro__[:-1]):
-            members = vars(base).copy()  # at once: another thread may be setting some
-            found |= {n: v for n, v in members.items() if n[:2] == "__" and callable(v) and n not in _NOT_METHODS}
-        return found
+            members = vars(base).copy()  # atomic: another thread may be setting members
+            methods |= {n: v for n, v in members.items() if n[:2] == "__" and callable(v) and n not in _NOT_METHODS}
+        return methods
 
     def holds(self) -> bool:
-        """Whether they are the same objects."""
+        """Return whether the methods are the same objects."""
         now = self.now()
         return now.keys() == self.value.keys() and all(map(is_, now.values(), map(self.value.get, now)))
 
     def watch(self, words: Words) -> bool:
-        """Adds words that differ after a change; False where there are none."""
         return words.class_(self.kind)
 
 
 _NOT_METHODS = frozenset({"__getattribute__", "__class__"})
-"""``__getattribute__`` is replaced while a trace runs."""
+"""Names that are not compared; a running trace replaces ``__getattribute__``."""
 
 
 class ClassOf(_Read):
     """The class of an object."""
 
-    def __init__(self, owner: Any, place: str = "", counted: bool = False):
-        self.owner, self.place, self.title = owner, place, f"class of a {type(owner).__name__}"
+    def __init__(self, owner: Any, read_at: str = "", counted: bool = False):
+        self.owner, self.read_at, self.title = owner, read_at, f"class of a {type(owner).__name__}"
         self.counted = counted
-        """Whether the mutation epoch tells of another class."""
+        """Whether the mutation epoch advances when the class is replaced."""
         super().__init__(type(owner))
 
     def now(self) -> Any:
-        """The class at present."""
         return type(self.owner)
 
     def watch(self, words: Words) -> bool:
-        """Adds words that differ after a change; False where there are none."""
         return words.class_of(self.owner)
 
 
 class Slot(_Read):
-    """An attribute for which the class has a place of its own, outside of any dictionary."""
+    """An attribute the class stores in a slot, outside of any dictionary."""
 
-    def __init__(self, owner: Any, name: str, place: str = ""):
-        self.owner, self.name, self.place = owner, name, place
+    def __init__(self, owner: Any, name: str, read_at: str = ""):
+        self.owner, self.name, self.read_at = owner, name, read_at
         self.title = f"attribute {name!r} of {type(owner).__name__}"
         super().__init__(self.now())
 
     def now(self) -> Any:
-        """The value at present."""
         try:
             return object.__getattribute__(self.owner, self.name)
         except AttributeError:
             return MISSING
 
     def watch(self, words: Words) -> bool:
-        """There is no word that is certain to differ."""
+        """Return False: no memory word is certain to change."""
         return False
 
     def restore(self) -> None:
-        """Makes it what it was."""
         self.refill()
         if self.value is not MISSING:
             object.__setattr__(self.owner, self.name, self.value)
 
 
 class Content(_Read):
-    """What an object holds in all."""
+    """The whole content of an object."""
 
-    def __init__(self, value: Any, title: str, place: str = ""):
-        self.title, self.place = title, place
+    def __init__(self, value: Any, title: str, read_at: str = ""):
+        self.title, self.read_at = title, read_at
         super().__init__(value)
 
     def now(self) -> Any:
-        """The object itself."""
+        """Return the object itself."""
         return self.value
 
     def watch(self, words: Words) -> bool:
-        """Adds words that differ after a change; False where there are none."""
         return watch_inside(self.value, words)
 
 
 class Function(_Read):
-    """Code and defaults of a function that ran."""
+    """The code and the defaults of a function that ran."""
 
-    def __init__(self, function: Any, place: str = ""):
-        self.function, self.place = function, place
+    def __init__(self, function: Any, read_at: str = ""):
+        self.function, self.read_at = function, read_at
         self.title = f"code or defaults of {function.__qualname__}"
         super().__init__(self.now())
 
     def now(self) -> Any:
-        """Code and defaults at present."""
         f = self.function
         return (f.__code__, f.__defaults__, f.__kwdefaults__)
 
     def watch(self, words: Words) -> bool:
-        """Adds words that differ after a change; False where there are none."""
         _, defaults, keywords = self.now()
         return words.function(self.function) and watch_inside(defaults, words) and watch_inside(keywords, words)
 
 
 def watch_inside(value: Any, words: Words, depth: int = 0) -> bool:
-    """Watches what a value holds, whatever refers to it."""
+    """Watch everything a value holds; return False if some change alters no word."""
     kind = type(value)
     words.owned.append(value)
     if kind is dict:
-        found = words.dictionary(value)
+        is_watched = words.dictionary(value)
     elif kind is list:
-        found = words.list_(value)
+        is_watched = words.list_(value)
     else:
-        found = kind not in _UNWATCHED
-    if not found or depth > DEEPEST:
+        is_watched = kind not in _UNWATCHED
+    if not is_watched or depth > DEEPEST:
         return False
-    return all([watch_inside(part, words, depth + 1) for part in parts_of(value) if type(part) not in _LEAVES])
+    return all([watch_inside(item, words, depth + 1) for item in parts_of(value) if type(item) not in _LEAVES])
 
 
 _LEAVES = frozenset({bool, int, float, str, bytes, type(None)})
@@ -302,7 +284,8 @@ _UNWATCHED = (CONTAINERS - {tuple, frozenset, dict, list}) | {bytearray, np.ndar
 
 
 def class_entry(kind: type[Any], name: str) -> Any:
-    """What a class or one of its bases has under a name, as it stands there."""
+    """Return the attribute a class defines or inherits, without descriptor binding; ``MISSING`` if there is
+    none."""
     for base in kind.__mro__:
         if name in vars(base):
             return vars(base)[name]
@@ -315,22 +298,23 @@ def _short(value: Any) -> str:
 
 
 class _Still(NamedTuple):
-    """What facts have found in a dictionary of which other entries change often."""
+    """The facts about one dictionary whose other entries change often, and its version word."""
 
     words: Any
-    """The table of words in which one stands for the dictionary."""
-    place: int
-    """Where."""
-    found: list[tuple[Entry, Any]]
+    """The table of watched words."""
+    offset: int
+    """Index of the dictionary's version word in the table."""
+    entries: list[tuple[Entry, Any]]
+    """Each fact with the value that held last."""
 
     def moves(self) -> bool:
-        """Whether all these entries are what they were; then the dictionary is watched as it is."""
-        word = word_at(self.words[self.place - 1])
-        for fact, value in self.found:
+        """Return whether all these entries are unchanged; if so, accept the dictionary's present version."""
+        word = word_at(self.words[self.offset - 1])
+        for fact, value in self.entries:
             now = fact.now()
             if now is not value and not (is_immutable(now) and fact.holds()):
                 return False
-        self.words[self.place] = word
+        self.words[self.offset] = word
         return True
 
 
@@ -349,79 +333,82 @@ class Account:
         make_same: Callable[[Watch], Callable[[], bool]] = _python_same,
         moving: Iterable[dict[Any, Any]] = (),
     ):
-        """``counted`` are those whose changes the mutation epoch tells, ``always`` those that are asked each time;
-        ``make_same`` makes what tells of words whether they are what they were. ``moving`` are dictionaries of which
-        entries change often that are none of the facts: words tell of that, too, and then the others are looked at
-        alone."""
+        """Collect the facts.
+
+        The mutation epoch advances on each change of ``counted``. ``always`` are checked at each call. ``make_same``
+        returns a function that compares the watched words. ``moving`` are dictionaries that hold facts and whose other
+        entries change often: after such a change only the entries of facts are compared.
+        """
         self.counted = tuple(counted)
         self.watched = tuple(watched)
         self.always = tuple(always)
         self.words = Watch()
-        """Stay what they are while ``watched`` hold."""
+        """Memory words that are unchanged while ``watched`` hold."""
         self._moving = list({id(table): table for table in moving}.values())
         self._still: list[_Still] = []
         self.taken = object()
-        """Another object before words are taken anew."""
-        self._told = False
-        """Whether words tell of every change."""
+        """A token that is replaced before words are read again."""
+        self._is_complete = False
+        """Whether every change alters a watched word."""
         self._same = make_same(self.words)
-        self._seen = -1
-        """The mutation epoch when ``holds`` looked at ``counted`` last and they held."""
+        self._epoch = -1
+        """The mutation epoch when ``holds`` last found ``counted`` true."""
 
     def add(self, fact: Watched) -> None:
-        """Relies on one more, of whose changes the mutation epoch and words tell together."""
+        """Add a fact whose changes the mutation epoch and words report together."""
         self.counted += (fact,)
         self.watched += (fact,)
 
     @property
     def is_certain(self) -> bool:
-        """Whether the mutation epoch and the words tell of every change."""
-        return self._told and not self.always
+        """Return whether the mutation epoch and the words together report every change."""
+        return self._is_complete and not self.always
 
-    def stands(self, taken: object) -> bool:
-        """Whether nothing that words tell of has changed since ``taken`` was what it is."""
-        return self._same() and self.taken is taken
+    def stands(self, token: object) -> bool:
+        """Return whether no watched word has changed since ``token`` was the token."""
+        return self._same() and self.taken is token
 
     def holds(self) -> bool:
-        """Whether every fact does."""
+        """Return whether every fact holds."""
         epoch = EPOCH[0]
-        if self._seen != epoch:
+        if self._epoch != epoch:
             if not all([fact.holds() for fact in self.counted]):
                 return False
-            self._seen = epoch
+            self._epoch = epoch
         for fact in self.always:
             if not fact.holds():
                 return False
-        return (self._told and (self._same() or self._only_moved())) or self._look()
+        return (self._is_complete and (self._same() or self._only_moved())) or self._look()
 
     def _only_moved(self) -> bool:
-        """Whether nothing has changed but other entries of the dictionaries where that is usual."""
+        """Return whether only other entries of the ``moving`` dictionaries have changed."""
         still = self._still
         self.taken = object()
         return bool(still) and all([s.moves() for s in still]) and self._same()
 
     def _look(self) -> bool:
+        """Compare all watched values and read their words again; return whether the values are unchanged."""
         words = Words(self._moving)
-        # NOTE: first the words, then the values: a change between the two is seen at the next call.
-        told = all([fact.watch(words) for fact in self.watched] + [words.dictionary(t) for t in self._moving])
+        # NOTE: read the words before the values, so that a change in between shows at the next call.
+        is_complete = all([fact.watch(words) for fact in self.watched] + [words.dictionary(t) for t in self._moving])
         if not all([fact.holds() for fact in self.watched]):
             return False
-        # NOTE: those in which nothing has changed since their words were taken have what was found to hold.
-        found = [(entries := self._found_in(t), words.place_of(t, len(entries) + 1)) for t in self._moving]
+        # NOTE: dictionaries that are unchanged since their words were read have the values that were just compared.
+        offsets = [(entries := self._entries_in(t), words.place_of(t, len(entries) + 1)) for t in self._moving]
         self.taken = object()
         table = self.words.set(words.found, words.owned)
-        self._still = [_Still(table, place, entries) for entries, place in found if place is not None]
-        self._told = told
+        self._still = [_Still(table, offset, entries) for entries, offset in offsets if offset is not None]
+        self._is_complete = is_complete
         return True
 
-    def _found_in(self, table: dict[Any, Any]) -> list[tuple[Entry, Any]]:
+    def _entries_in(self, table: dict[Any, Any]) -> list[tuple[Entry, Any]]:
         return [(f, f.now()) for f in self.watched if isinstance(f, Entry) and f.table is table and not f.crowded]
 
     def why(self) -> list[str]:
-        """What has changed."""
+        """Describe all changes."""
         return broken(list({id(f): f for f in (*self.counted, *self.always, *self.watched)}.values()))
 
 
 def broken(facts: Sequence[Fact]) -> list[str]:
-    """The reasons of the facts that do not hold."""
+    """Return the descriptions of all broken facts."""
     return [fact.why() for fact in facts if not fact.holds()]

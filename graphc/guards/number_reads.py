@@ -1,4 +1,4 @@
-"""Numbers that each call of compiled code gives, as arguments or in attributes, and what stands for them in a trace."""
+"""Numbers that each call passes, as arguments or in attributes, and the symbols that replace them in a trace."""
 
 from __future__ import annotations
 
@@ -10,28 +10,29 @@ from graphc.guards.facts import Entry, Fact, Slot, class_entry
 
 
 class ReadPlace(NamedTuple):
-    """Where a number is read: an attribute of an object that was there before the trace."""
+    """The attribute that holds a number, of an object that existed before the trace."""
 
     owner: int
-    """Identity of the object. One that takes the place of an object that is gone may be taken for it, which costs a
-    program, nothing else."""
+    """Identity of the object. A new object may reuse the identity of a deleted one, which only costs an extra
+    program."""
     name: str
     title: str
-    """What messages call it."""
+    """The name of the attribute in messages."""
 
 
 class NumberRead(NamedTuple):
-    """A number that a trace has read, and each call reads once."""
+    """A number the trace has read; each call reads it once."""
 
     place: ReadPlace
     fact: Any
-    """With the number as ``value`` and ``key``; ``now`` gives that of a call."""
+    """The fact about the attribute; its ``value`` and ``key`` are those of the trace, ``now`` returns the present
+    number."""
     symbol: Any
-    """What stands for it in the trace."""
+    """The symbolic number that the trace used."""
 
 
 class TraceNumbers:
-    """What one trace gets for the numbers that each call gives."""
+    """The symbolic numbers of one trace."""
 
     def __init__(
         self,
@@ -41,44 +42,43 @@ class TraceNumbers:
         fixed: Collection[Any] = frozenset(),
     ):
         self.arguments = arguments
-        """What stands for each number among the arguments: itself, or a symbolic number of ``record``; nothing where
-        each is itself."""
+        """For each number argument, itself or a symbolic number of ``record``; empty if all are plain."""
         self.record = record or NumberRecord()
         self.opened = opened
         self.fixed = fixed
-        """Numbers whose values traces need, so that they are constants."""
+        """Numbers that must be constants because traces need their values."""
         self.reads: dict[tuple[int, str], NumberRead] = {}
-        """Attributes of which symbolic numbers were given, in the order of the record, after the arguments."""
+        """Attributes that were read as symbolic numbers, in the order of the record, after the arguments."""
 
     def read(self, owner: Any, name: str, number: Any, fact: Fact | None) -> Any:
-        """What the trace gets for what it reads in an attribute for the first time, which is ``fact``."""
+        """Return the value the trace receives on its first read of a number attribute; ``fact`` describes it."""
         if not self.opened or type(number) not in KINDS or not isinstance(fact, (Entry, Slot)):
             return number
-        place = ReadPlace(id(owner), name, fact.title)
-        if place not in self.opened or fact.value is not number or _is_computed(owner, fact):
+        location = ReadPlace(id(owner), name, fact.title)
+        if location not in self.opened or fact.value is not number or _is_computed(owner, fact):
             return number
-        found = self.reads[id(owner), name] = NumberRead(place, fact, self.record.add(number))
-        return found.symbol
+        number_read = self.reads[id(owner), name] = NumberRead(location, fact, self.record.add(number))
+        return number_read.symbol
 
     def again(self, key: tuple[int, str], number: Any) -> Any:
-        """What the trace gets for what it has read before."""
-        found = self.reads.get(key)
-        return number if found is None or found.fact.value is not number else found.symbol
+        """Return the value the trace receives when it reads an attribute again."""
+        number_read = self.reads.get(key)
+        return number if number_read is None or number_read.fact.value is not number else number_read.symbol
 
     def born(self, owner: Any) -> None:
-        """An object that is made by the trace has no numbers that calls give."""
-        for found in self.reads.values():
-            if found.place.owner == id(owner):
-                value(found.symbol)
+        """Fix the numbers of an object the trace itself created: calls do not pass them."""
+        for number_read in self.reads.values():
+            if number_read.place.owner == id(owner):
+                value(number_read.symbol)
 
 
 def _is_computed(owner: Any, fact: Entry | Slot) -> bool:
-    """Whether the class gives another value for an attribute than the dictionary of the object holds."""
+    """Return whether the class overrides an attribute of the object's dictionary."""
     return isinstance(fact, Entry) and hasattr(type(class_entry(type(owner), fact.name)), "__set__")
 
 
 def changed_numbers(facts: Mapping[Any, Fact]) -> Iterator[ReadPlace]:
-    """The places in attributes where a trace has read numbers that are others now, of the same type."""
+    """Yield the attributes whose numbers have changed since the trace, but not their types."""
     for key, fact in facts.items():
         if isinstance(fact, (Entry, Slot)) and type(fact.value) in KINDS and isinstance(key[0], int):
             same_type = type(fact.now()) is type(fact.value)

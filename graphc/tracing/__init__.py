@@ -1,1 +1,1 @@
-"""From calls of modules to a graph: the tracing dispatcher, and what a trace has seen of the world outside."""
+"""Tracing: from calls of modules to a graph, with a record of everything read from outside."""

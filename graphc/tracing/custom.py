@@ -1,4 +1,4 @@
-"""Custom functions in a trace: a ``call`` of two sub-graphs, or a host call where only Python can run them."""
+"""Custom functions in a trace: a ``call`` of two sub-graphs, or a host call if only Python can run them."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from graphc.tracing.host import no_python, opaque_call
 from graphc.tracing.tracer import Tracer
 
 Rules = tuple[Callable[..., Any], Callable[..., Any]]
-"""The forward and the backward of one application."""
+"""The forward and the backward function."""
 
 
 def apply(
     tracer: Tracer, name: str, context: Any, operands: Sequence[Any], rules: Rules, again: Callable[..., Any] | None
 ) -> Any:
-    """The results of a custom function. ``again`` applies it anew in eager mode; None where it is not opaque."""
+    """Apply a custom function in a trace. ``again`` applies it in eager mode; None if it may not run as a host call."""
     if again is not None and getattr(getattr(again, "__self__", None), "opaque", False):
         return opaque_call(tracer, name, again, operands)
     try:
@@ -44,7 +44,7 @@ def apply(
 
 
 class _CustomCall:
-    """Traces one application of a custom function."""
+    """The trace of one application of a custom function."""
 
     def __init__(self, tracer: Tracer, name: str, context: Any):
         self.tracer = tracer
@@ -55,7 +55,7 @@ class _CustomCall:
         self.forward.differentiable = False
 
     def run(self, operands: Sequence[Any], forward: Callable[..., Any], backward: Callable[..., Any]) -> Any:
-        """The results of the function, nested as forward returned them."""
+        """Trace the function and return its results, nested as forward returned them."""
         with dispatch.use(self.forward), no_grad():
             tensors = [t for t in operands if isinstance(t, Tensor)]
             for tensor in tensors:
@@ -75,36 +75,36 @@ class _CustomCall:
         self.backward.graph.set_outputs(gradients)
         self.forward.graph.set_outputs([*values, *saved])
         attrs = {"forward": self.forward.graph, "backward": self.backward.graph, "results": len(values)}
-        # Loaded here, since its samples are graphs, and graphs load networkx.
+        # Imported here: the samples of this module are graphs, and graphs load networkx.
         call = import_module("graphc.ops.control").call
-        found = self.tracer.apply(call.op, self.forward.origins, attrs)
-        found = list(found if isinstance(found, tuple) else (found,))[: len(values)]
-        made = [self._finish(r, found.pop(0)) if isinstance(r, Tensor) else r for r in results]
-        return tuple(made) if isinstance(output, tuple) else made[0]
+        outputs = self.tracer.apply(call.op, self.forward.origins, attrs)
+        outputs = list(outputs if isinstance(outputs, tuple) else (outputs,))[: len(values)]
+        finished = [self._finish(r, outputs.pop(0)) if isinstance(r, Tensor) else r for r in results]
+        return tuple(finished) if isinstance(output, tuple) else finished[0]
 
     def _gradients(self, operands: Sequence[Any], results: list[Any], backward: Callable[..., Any]) -> list[Value]:
-        """Gradients of the forward graph's arguments, as values of the backward graph."""
-        given: list[Any] = []
+        """Return the gradients of the forward graph's arguments, as values of the backward graph."""
+        incoming: list[Any] = []
         for i, result in enumerate(results):
             if not isinstance(result, Tensor):
-                given.append(None)
+                incoming.append(None)
                 continue
             gradient = Tensor._wrap(self.backward.graph.add_input(TensorType(result.dtype, result.shape), f"grad.{i}"))
             plain = result.dtype.is_differentiable and not self._has_no_gradient(result)
-            given.append(gradient if plain else filled(0, result.dtype, result.shape))
-        found = backward(self.context, *given)
-        found = list(found) if isinstance(found, (tuple, list)) else [found]
-        if len(found) < len(operands) or any(extra is not None for extra in found[len(operands) :]):
-            raise GradientError(f"{self.name}.backward returned {len(found)} gradients, expected {len(operands)}")
+            incoming.append(gradient if plain else filled(0, result.dtype, result.shape))
+        returned = backward(self.context, *incoming)
+        returned = list(returned) if isinstance(returned, (tuple, list)) else [returned]
+        if len(returned) < len(operands) or any(extra is not None for extra in returned[len(operands) :]):
+            raise GradientError(f"{self.name}.backward returned {len(returned)} gradients, expected {len(operands)}")
         sums: dict[Value, Any] = {}
-        for i, (operand, gradient) in enumerate(zip(operands, found, strict=False)):
+        for i, (operand, gradient) in enumerate(zip(operands, returned, strict=False)):
             if isinstance(operand, Tensor) and gradient is not None and operand.dtype.is_differentiable:
                 argument = self.forward.captured[id(operand)].value
                 gradient = reduced(f"{self.name}.backward", i, gradient, operand.shape)
                 sums[argument] = ew.add(sums[argument], gradient) if argument in sums else gradient
         arguments = list(self.forward.graph.inputs)
-        made = [self.backward.local(sums[a] if a in sums else filled(0, a.dtype, a.shape))._data for a in arguments]
-        return [*made, *(filled(0, a.dtype, a.shape)._data for a in self.forward.graph.inputs[len(arguments) :])]
+        values = [self.backward.local(sums[a] if a in sums else filled(0, a.dtype, a.shape))._data for a in arguments]
+        return [*values, *(filled(0, a.dtype, a.shape)._data for a in self.forward.graph.inputs[len(arguments) :])]
 
     def _has_no_gradient(self, result: Any) -> bool:
         return any(result is t for t in self.context._non_differentiable)
@@ -118,8 +118,8 @@ class _CustomCall:
                     remedy="return the new value, or ctx.mark_dirty(tensor) for an argument that is returned",
                 )
 
-    def _finish(self, result: Any, made: Tensor) -> Any:
+    def _finish(self, result: Any, output: Tensor) -> Any:
         if any(result is t for t in self.context._dirty):
-            self.tracer.assign(result, made)
+            self.tracer.assign(result, output)
             return result
-        return stop_gradient(made) if made.dtype.is_differentiable and self._has_no_gradient(result) else made
+        return stop_gradient(output) if output.dtype.is_differentiable and self._has_no_gradient(result) else output

@@ -1,4 +1,4 @@
-"""Which arguments of a call are one and the same tensor, and which share memory with one that is written to."""
+"""Identity and memory sharing among the arguments of a call."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 from graphc.base.errors import ArgumentError
 
 _WORK = 10_000
-"""Steps after which two interleaved pieces of memory count as shared."""
+"""Limit of steps for the overlap test of interleaved memory; beyond it, memory counts as shared."""
 
 
 def repeats(leaves: Sequence[Any]) -> tuple[int, ...]:
-    """For each tensor the place of the first one that is the same object; nothing where all are different."""
+    """Return for each tensor the index of the first argument with the same identity; empty if all are distinct."""
     if len(leaves) < 2 or len(set(map(id, leaves))) == len(leaves):
         return ()
     first: dict[int, int] = {}
@@ -22,15 +22,15 @@ def repeats(leaves: Sequence[Any]) -> tuple[int, ...]:
 
 
 def check_apart(name: str, written: Sequence[int], leaves: Sequence[Any]) -> None:
-    """Raises ArgumentError where a tensor shares memory with another one, at one of the places ``written``, to which
-    the function writes: a compiled function writes to a copy of it."""
+    """Raise ArgumentError if a tensor the function writes to shares memory with another argument: a compiled
+    function writes to a copy, which the other argument would not see. ``written`` holds the indices of such tensors."""
     for i in written:
         for j, other in enumerate(leaves):
-            # NOTE: numpy's stubs know no limits of work but the two that have names.
+            # NOTE: numpy's stubs only accept the two named limits.
             work: Any = _WORK
             if other is not leaves[i] and np.may_share_memory(leaves[i]._data, other._data, work):
                 raise ArgumentError(
-                    f"{name} writes to its tensor {i}, whose memory tensor {j} shares; compiled, the other one would "
-                    "not see it",
-                    remedy="tensor.clone() of one of them, or a function that makes a new tensor instead of writing",
+                    f"{name} writes to tensor {i}, which shares memory with tensor {j}; compiled code would not change "
+                    f"the other one",
+                    remedy="pass tensor.clone() for one of them, or return a new tensor instead of writing",
                 )

@@ -1,4 +1,4 @@
-"""Taps: statistics of tensors and gradients, which the kernels of compiled code compute beside them."""
+"""Taps: statistics of tensors and gradients, fused into the kernels of compiled code."""
 
 from __future__ import annotations
 
@@ -19,59 +19,60 @@ from graphc.tracing.host import HostCalls, of, outside_of_traces
 from graphc.tracing.tracer import Tracer
 
 _SLOTS = 32
-"""Gradients that share one call of Python at the end of a backward pass."""
+"""Number of gradients that share one host call at the end of a backward pass."""
 _TAP, _TAPS = "a tap", "taps"
 
 
 class Statistics(NamedTuple):
-    """What a tap tells of one tensor. What was not asked for is NaN; mean and all else are those of finite elements."""
+    """Statistics of one tensor. Statistics not requested are NaN; all from ``mean`` on cover the finite
+    elements."""
 
     size: int
-    """How many elements there are."""
+    """Number of elements."""
     nonfinite: int
-    """How many of them are NaN or infinite."""
+    """Number of NaN and infinite elements."""
     mean: float = math.nan
     std: float = math.nan
-    """Root of the mean square of differences from the mean."""
+    """Root of the mean squared difference from the mean."""
     norm: float = math.nan
     """Root of the sum of squares."""
     zeros: float = math.nan
-    """The share of finite elements that are 0."""
+    """Fraction of finite elements that are 0."""
     min: float = math.nan
     max: float = math.nan
     nan: float = math.nan
-    """How many elements are NaN."""
+    """Number of NaN elements."""
     histogram: tuple[int, ...] = ()
-    """How many finite elements lie in each of 30 equal parts between the smallest and the largest."""
+    """Number of finite elements in each of 30 equal bins between the smallest and the largest."""
 
     @staticmethod
     def of(values: np.ndarray, kinds: str = USUAL) -> Statistics:
-        """Of an array, in f64."""
+        """Compute the statistics of an array, in f64."""
         return next(_all_of(row_of(np.asarray(values), kinds)[None]))
 
 
 def _all_of(table: np.ndarray) -> Iterator[Statistics]:
-    """Those of the rows of a table."""
+    """Yield the statistics of each row of a table."""
     counted: list[bool] = np.any(table[:, _FIRST:], axis=1).tolist()
-    for place, row in enumerate(table[:, :_FIRST].tolist()):
-        counts = tuple(table[place, _FIRST:].astype(np.int64).tolist()) if counted[place] else ()
+    for index, row in enumerate(table[:, :_FIRST].tolist()):
+        counts = tuple(table[index, _FIRST:].astype(np.int64).tolist()) if counted[index] else ()
         size, nonfinite, *others = row
         yield Statistics._make((int(size), int(nonfinite), *others, counts))
 
 
 _FIRST = len(FIELDS)
-"""Where the counts of a histogram begin in a row."""
+"""Column of a row at which the histogram starts."""
 Take = Callable[[Statistics], Any]
 
 
 def tap(tensor: Any, take: Take, kinds: str = USUAL) -> None:
-    """``take(statistics)`` gets those of a tensor: now in eager mode, when the call ends in compiled code.
+    """Call ``take(statistics)`` with the statistics of a tensor: now in eager mode, after the call in compiled code.
 
-    There a kernel computes them in one pass over the tensor, and all that a call has gathered goes to Python at once:
-    what ``take`` changes, or raises, comes after the call. ``kinds`` says which are wanted, of ``mean`` (and
-    deviation), ``norm``, ``zeros``, ``range`` (smallest and largest), ``nan``, and ``histogram``, which takes a second
-    pass, an element after the other; how many elements there are, and how many are not finite, is always told. Sums
-    are in f32 for elements of up to 32 bits. Nothing of it has a gradient. ``graphc.trace`` and exports leave taps out.
+    Compiled code computes them in one pass over the tensor and passes all statistics of a call to Python at once. So
+    changes that ``take`` makes, and its exceptions, appear after the call. ``kinds`` selects from ``mean`` (and
+    deviation), ``norm``, ``zeros``, ``range`` (smallest and largest), ``nan`` and ``histogram``, which needs a second,
+    sequential pass. The number of elements and of non-finite ones is always included. Sums are in f32 for elements of
+    up to 32 bits. Statistics are not differentiable. ``graphc.trace`` and exports omit taps.
 
     Raises AttributeValueError for other kinds, and TraceError in the step of a ``scan`` and under ``vmap``.
     """
@@ -90,7 +91,7 @@ def tap(tensor: Any, take: Take, kinds: str = USUAL) -> None:
 
 
 def deliver(tracer: Any) -> None:
-    """Ends a graph with one call of Python that hands on all rows that are pending."""
+    """End a graph with one host call that delivers all pending rows."""
     if tracer.host is None or not tracer.host.pending:
         return
     host, pending = tracer.host, tracer.host.pending
@@ -103,29 +104,32 @@ def deliver(tracer: Any) -> None:
 
 
 def _add(host: HostCalls, takers: Sequence[Take], count: int) -> int:
-    """The number of a function that hands on ``count`` rows. What it raises is raised when the call has ended."""
+    """Register a host function that delivers ``count`` rows, and return its index. Its exceptions are raised after the
+    call."""
 
     def run(state: dict[Any, Any], table: np.ndarray) -> list[np.ndarray]:
         with outside_of_traces(), no_grad():
-            for take, found in zip(takers, _all_of(table), strict=False):
-                # NOTE: zeros are in the place of a gradient that does not get there.
-                if found.size or found.mean:
-                    take(found)
+            for take, row in zip(takers, _all_of(table), strict=False):
+                # NOTE: a gradient that is not reached leaves zeros.
+                if row.size or row.mean:
+                    take(row)
         return []
 
     return host.add(_TAPS, run, [((count, *ROW.shape), ROW.dtype.numpy)], [], takes_only=True)
 
 
 def tap_gradient(tensor: Tensor, take: Take, kinds: str = USUAL) -> Tensor:
-    """The tensor, whose gradient's statistics ``take`` gets in each backward pass that reaches what is returned; the
-    tensor alone where it requires none. In eager mode that is the tensor itself, with a hook.
+    """Call ``take`` with the statistics of a tensor's gradient in each backward pass that reaches the returned tensor.
+
+    In eager mode the returned tensor is the given one, with a hook. A tensor that requires no gradient is returned
+    unchanged.
 
     ``kinds`` and errors are those of ``tap``. Statistics of a second derivative raise GradientError in compiled code.
     """
     kinds_of(kinds, "a tap")
     tracer = dispatch.current()
-    here = refresh(tracer.local(tensor)) if isinstance(tracer, Tracer) else refresh(tensor)
-    if not here._requires_grad or not is_grad_enabled() or not here.dtype.is_differentiable:
+    traced = refresh(tracer.local(tensor)) if isinstance(tracer, Tracer) else refresh(tensor)
+    if not traced._requires_grad or not is_grad_enabled() or not traced.dtype.is_differentiable:
         return tensor
 
     if not isinstance(tracer, Tracer):
@@ -138,11 +142,11 @@ def tap_gradient(tensor: Tensor, take: Take, kinds: str = USUAL) -> Tensor:
 
     if _is_left_out(tracer):
         return tensor
-    return tracer.apply(gradient_tap.op, (here, _slot(tracer, here, take)), {"kinds": kinds})
+    return tracer.apply(gradient_tap.op, (traced, _slot(tracer, traced, take)), {"kinds": kinds})
 
 
 def _slot(tracer: Tracer, tensor: Tensor, take: Take) -> Tensor:
-    """A place for the row of a gradient. Places of one graph share a call of Python."""
+    """Return the slot for the row of a gradient. Slots of one graph share a host call."""
     host = of(tracer, _TAP)
     shared = tracer.parent is None
     if not shared or not host.slots:
@@ -150,8 +154,8 @@ def _slot(tracer: Tracer, tensor: Tensor, take: Take) -> Tensor:
         host.start(tracer)
         count = _SLOTS if shared else 1
         attrs = {"number": _add(host, takers, count), "name": _TAPS, "count": count}
-        host.token, *made = tracer.apply(gradient_slots.op, (host.token, tensor), attrs)
-        slots = [(slot, takers) for slot in reversed(made)]
+        host.token, *slot_values = tracer.apply(gradient_slots.op, (host.token, tensor), attrs)
+        slots = [(slot, takers) for slot in reversed(slot_values)]
         if not shared:
             takers.append(take)
             return slots[-1][0]
@@ -162,7 +166,7 @@ def _slot(tracer: Tracer, tensor: Tensor, take: Take) -> Tensor:
 
 
 def _is_left_out(tracer: Tracer) -> bool:
-    """Whether a graph is traced that is not a part of compiled code."""
+    """Return whether a graph is traced on its own, not as part of compiled code."""
     while isinstance(tracer.parent, Tracer):
         tracer = tracer.parent
     return tracer.parent is None and tracer.host is None

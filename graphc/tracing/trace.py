@@ -1,4 +1,4 @@
-"""Tracing: runs a module or function on example tensors and gives the graph of all that it computed."""
+"""Tracing: runs a module or function on example tensors and returns the graph of its computation."""
 
 from __future__ import annotations
 
@@ -55,100 +55,102 @@ from graphc.tracing.training import Training
 
 @dataclass(frozen=True)
 class Argument:
-    """A tensor from outside that is an argument of the graph: a parameter, a buffer, random state."""
+    """A tensor from outside that became an argument of the graph: a parameter, a buffer or random state."""
 
     value: Value
     tensor: Tensor
     written: bool
-    """Whether the graph writes it back."""
+    """Whether the graph writes to it."""
 
 
 @dataclass(frozen=True)
 class Constant:
-    """A tensor from outside whose content the graph holds, and its version then."""
+    """A tensor from outside whose content the graph holds, with its version at the trace."""
 
     tensor: Tensor
     version: int
     data: Any
     """Its array."""
 
-    place: str = ""
-    """Where it was read."""
+    read_at: str = ""
+    """The line that first read it."""
 
     def holds(self) -> bool:
-        """Whether the tensor still has that content, and nobody can change it unseen."""
+        """Return whether the tensor still has that content and cannot be changed unseen."""
         tensor = self.tensor
         return tensor._data is self.data and is_counted(tensor) and tensor._version == self.version
 
     def why(self) -> str:
-        """What has changed, and where it was read."""
-        found = "its memory was given out" if not is_counted(self.tensor) else "it was written to"
-        place = f" (read at {self.place})" if self.place else ""
-        return f"a tensor whose content is part of the code: {found}{place}"
+        """Describe the change, and the line that read the tensor."""
+        change = "its memory was given out" if not is_counted(self.tensor) else "it was written to"
+        location = f" (read at {self.read_at})" if self.read_at else ""
+        return f"a tensor whose content is part of the code: {change}{location}"
 
 
 @dataclass(frozen=True)
 class Traced:
-    """A graph and what its arguments and outputs are."""
+    """A traced graph with the descriptions of its arguments and outputs."""
 
     graph: Graph
     inputs: tuple[Value, ...]
-    """One argument per example tensor, in order; unused ones too. Then those for numbers that each call gives."""
+    """One argument per example tensor, in order, unused ones too; then those for numbers that each call passes."""
     arguments: tuple[Argument, ...]
-    """Tensors from outside, in order of first use."""
+    """Captured tensors, in order of first use."""
     constants: tuple[Constant, ...]
     structure: Structure
-    """How the outputs are nested."""
+    """Nesting of the outputs."""
     differentiable: tuple[bool, ...] = ()
-    """Which outputs have a gradient."""
+    """Whether each output has a gradient."""
     attributes: Reads = field(default_factory=Reads, compare=False)
-    """What else was read of the world outside."""
+    """Everything else that the trace read from outside."""
     hooked: tuple[str, ...] = ()
-    """Where hooks were given to traced tensors: they are not part of a gradient that is computed outside."""
+    """Lines that registered hooks on traced tensors; a gradient that is computed outside does not run them."""
     reached: Mapping[Value, int] = field(default_factory=dict, compare=False)
-    """Inputs and arguments that get a gradient, each with the number of the first output that gives it one."""
+    """Inputs and arguments that get a gradient, each with the index of the first output that depends on it."""
     written: tuple[int, ...] = ()
-    """Numbers of the inputs that were written to, which is not seen outside."""
+    """Indices of the inputs that the function wrote to; the caller does not see these writes."""
     effects: tuple[Effect, ...] = ()
-    """Attributes that each call sets again."""
+    """Attributes that each call assigns again."""
     assumptions: Assumptions = field(default_factory=Assumptions, compare=False)
-    """What was assumed of the sizes of named dimensions."""
+    """Conditions on the sizes of named dimensions."""
     host: tuple[HostFunction, ...] = ()
-    """The Python functions that the graph calls, by number."""
+    """The Python functions that the graph calls, by index."""
     training: Training | None = field(default=None, compare=False)
-    """What it does to gradients and optimizers outside: further outputs are gradients, and none has a history."""
+    """Effects on gradients and optimizers outside. The gradients are further outputs, and no output has a history."""
 
     def state(self) -> dict[str, np.ndarray]:
-        """The arrays of params and states by path."""
+        """Return the arrays of params and states by path."""
         return {a.value.node.attrs["path"]: on_host(a.tensor._data) for a in self.arguments}
 
 
 def runs_as_python() -> bool:
-    """True where compiled functions may run their Python code: in a trace, and where tangents are taken along."""
+    """Return whether compiled functions may run their Python code: in a trace, and under forward-mode AD."""
     return isinstance(dispatch.current(), Tracer) or (USED[0] and bool(levels.get()))
 
 
 def is_tracing() -> bool:
-    """True while a function is being traced."""
+    """Return whether a function is being traced."""
     return isinstance(dispatch.current(), Tracer)
 
 
 def trace(target: Any, *examples: Any, dims: Any = None, **keyword_examples: Any) -> Graph:
-    """The graph of a module or function for example arguments: tensors (or arrays) become inputs, anything else is
-    static. Arguments and outputs may be nested in tuples, lists and dictionaries.
+    """Trace a module or function on example arguments and return its graph.
 
-    ``dims`` names sizes of inputs that are not fixed, as ``compile`` takes it: ``dims={"x": (gc.Dim("batch"),)}``.
-    Where the function branches on one of them, the graph holds for the sizes for which the branch goes as it does for
-    the hints; ``graph.assumptions`` holds these conditions, each with its line. Those that limit a dimension do so in
-    the graph, too: it has a smaller range there, or is a number or a multiple (``4*time_4``).
+    Tensors and arrays become inputs; all other arguments are static. Arguments and outputs may be nested in tuples,
+    lists and dictionaries.
 
-    Parameters, buffers and the random state are arguments of the graph of class param and state, with their qualified
-    names; what is written to in place is written back at the end. Other tensors become constants. Nothing outside
-    changes. Raises TraceError where Python code asks for a traced value.
+    ``dims`` names the sizes of inputs that vary, as in ``compile``: ``dims={"x": (gc.Dim("batch"),)}``. Where the
+    function branches on one of them, the graph is valid for the sizes that branch like the hints;
+    ``graph.assumptions`` holds these conditions, each with its line. Conditions on one dimension also appear in the
+    graph: the dimension gets a smaller range, or becomes a number or a multiple (``4*time_4``).
 
-    ``graph.bound`` holds the tensors that these arguments stand for, by path; ``graphc.compile(graph)`` binds them.
+    Parameters, buffers and the random state become arguments of class param and state, under their qualified names; the
+    graph writes changed ones back at its end. Other tensors become constants. The trace changes nothing outside. Raises
+    TraceError if Python code asks for a traced value.
 
-    ``trace(matrix)``, of one tensor, is PyTorch's function of that name: the sum of the diagonal.
+    ``graph.bound`` maps the path of each of these arguments to its tensor; ``graphc.compile(graph)`` binds them.
+
+    ``trace(matrix)`` of one tensor is PyTorch's function of that name, the sum of the diagonal.
     """
     if isinstance(target, Tensor) and not examples:
         return target.trace()  # type: ignore[return-value]
@@ -161,8 +163,8 @@ def trace(target: Any, *examples: Any, dims: Any = None, **keyword_examples: Any
 def trace_sized(
     target: Any, args: Sequence[Any], kwargs: Mapping[str, Any], dims: Any, calls_python: bool = False
 ) -> Traced:
-    """What is traced for a call in which ``dims`` names dimensions, or is None. ``calls_python``: the graph is only
-    looked at, and may call Python functions, which do not stand in it."""
+    """Trace a call in which ``dims`` names dimensions, or is None. With ``calls_python`` the graph is for inspection
+    only and may call Python functions, which it does not contain."""
     no_foreign_module("trace", target)
     if dims is None:
         return trace_function(target, args, dict(kwargs), calls_python=calls_python)
@@ -173,7 +175,7 @@ def trace_sized(
 
 
 def _patterns(dims: Dims, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ShapePatterns:
-    """The shapes of the tensors of a call with named dimensions; raises ArgumentError and ShapeError where the call
+    """Return the shapes of a call's tensors, with named dimensions. Raise ArgumentError or ShapeError for a call that
     does not fit."""
     leaves, structure = flatten((args, kwargs))
     patterns = dims.patterns(structure, leaves)
@@ -183,7 +185,7 @@ def _patterns(dims: Dims, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Shap
 
 @contextmanager
 def no_collector() -> Iterator[None]:
-    """Lets no garbage collection begin by itself: finalizers of anything would run as a part of what is traced."""
+    """Disable automatic garbage collection, so that no finalizer runs as part of the trace."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -195,7 +197,7 @@ def no_collector() -> Iterator[None]:
 
 @contextmanager
 def _world(tracer: Tracer, scope: module_path.Scope | None) -> Iterator[None]:
-    """What traced code runs in."""
+    """Set up everything that traced code runs in."""
     with no_collector(), kept_outside(), dispatch.use(tracer), module_path.outside(scope):
         yield
 
@@ -213,21 +215,20 @@ def trace_function(
     assumptions: Assumptions | None = None,
     calls_python: bool = False,
 ) -> Traced:
-    """Traces ``target(*args, **kwargs)``; see ``trace``.
+    """Trace ``target(*args, **kwargs)``; see ``trace``.
 
-    ``modules`` are those that it uses, with prefixes for the names of their tensors; None looks for them. ``guarded``
-    records also what functions read of their globals and closures, and makes arguments of tensors outside that can be
-    written to unseen. ``scope`` holds the modules whose calls the trace stands in, on which random numbers depend.
-    ``numbers`` are what stands for numbers that each call gives; their record is closed then. ``patterns`` are the
-    shapes of the tensors where these have named dimensions, and what is assumed of them goes into ``assumptions``.
-    ``calls_python``: the graph may call Python functions, as a guarded one may.
-    Raises TraceError when the traced code changes what is outside, which is what it was then.
+    ``modules`` are the modules it uses, with prefixes for the names of their tensors; None finds them. ``guarded``
+    also records reads of globals and closures, and makes arguments of outside tensors that can be changed unseen.
+    ``scope`` holds the modules whose calls enclose the trace; random numbers depend on it. ``numbers`` holds the
+    symbolic numbers that each call passes; its record is closed afterwards. ``patterns`` are the tensors' shapes with
+    named dimensions; assumptions about these are added to ``assumptions``. ``calls_python`` lets the graph call Python
+    functions, as a guarded one may. Raises TraceError if the traced code changes the world outside, which is restored.
     """
     _check_target(target)
     leaves, structure = flatten((tuple(args), dict(kwargs or {})))
     graph = Graph(name or graph_name(target))
     modules = modules_of(target) if modules is None else modules
-    known = [m for _, root in modules if hasattr(root, "modules") for m in root.modules()]
+    submodules = [m for _, root in modules if hasattr(root, "modules") for m in root.modules()]
     tracer = start(graph, modules)
     tracer.binds_escaped = guarded
     images = _images(graph, leaves, patterns, _input_names(target, structure))
@@ -242,15 +243,15 @@ def trace_function(
         structure = with_numbers(structure, iter([Open(number) for number in numbers.arguments]))
     sized, recorded = assuming(assumed := assumptions or Assumptions()), recording(guarded, numbers)
     with _world(tracer, scope), record, sized, recorded as reads:
-        inputs, keywords = unflatten(structure, [_inside(image) for image in inside])
-        reads.begin(target if guarded else None, known)
+        inputs, keywords = unflatten(structure, [_passed(image) for image in inside])
+        reads.begin(target if guarded else None, submodules)
         try:
-            found, outputs = flatten(_call(target, inputs, keywords))
+            result_leaves, outputs = flatten(_call(target, inputs, keywords))
             if holds_objects(outputs):
-                record.pin_all()  # what they hold is that of the trace
-            results = [refresh(tracer.local(t)) for t in found]
+                record.pin_all()  # the objects hold numbers of the trace
+            results = [refresh(tracer.local(t)) for t in result_leaves]
             deliver(tracer)
-        # NOTE: whatever ends the traced code, Ctrl-C too: what it has changed is put back, then that is raised again.
+        # NOTE: undo the changes of the traced code whatever ended it, Ctrl-C too, then raise it again.
         except BaseException:
             reads.settle()
             raise
@@ -264,22 +265,22 @@ def trace_function(
 
 def _check_target(target: Any) -> None:
     if is_tracing():
-        raise TraceError("a trace is started inside of another one", remedy="call the function itself")
+        raise TraceError("trace is called inside of another trace", remedy="call the function itself")
     if not callable(target):
         raise ArgumentError(f"a module or a function can be traced, not {type(target).__name__}")
 
 
 def _reached(tracer: Tracer, inputs: Mapping[int, Value], results: Sequence[Tensor]) -> dict[Value, int]:
-    """The arguments that get a gradient, each with the number of the first result that gives it one; ``inputs`` are
-    those of the tensors that stand for the function's own, by identity."""
-    known = {**inputs, **{id(c.image): c.value for c in tracer.captured.values()}}
-    behind = leaves_behind([edge_of(t)[0] if t._requires_grad else None for t in results])
-    return {known[leaf]: number for leaf, number in behind.items() if leaf in known}
+    """Return the arguments that get a gradient, each with the index of the first result that depends on it. ``inputs``
+    maps the identities of the function's own traced inputs to their values."""
+    values = {**inputs, **{id(c.image): c.value for c in tracer.captured.values()}}
+    result_indices = leaves_behind([edge_of(t)[0] if t._requires_grad else None for t in results])
+    return {values[leaf]: number for leaf, number in result_indices.items() if leaf in values}
 
 
 def settled(reads: Reads, name: str) -> list[Any]:
-    """Ends recording: what was changed outside is as before. Returns the facts; raises TraceError when code that was
-    traced under this name has changed what compiled code would not change again."""
+    """End recording, restore the world outside, and return the facts. Raise TraceError if the code traced under this
+    name made a change that compiled code would not repeat."""
     faults = reads.settle()
     if not faults:
         return list(reads.facts.values())
@@ -287,13 +288,13 @@ def settled(reads: Reads, name: str) -> list[Any]:
     raise TraceError(
         f"{name} changes what is outside of it while it is traced: {faults[0]}{more}; "
         "compiled code would not do so again",
-        remedy="self.register_buffer(name, tensor) in __init__ and a write in place: self.name.copy_(value); return "
-        "what is needed outside; or do it outside of the compiled function",
+        remedy="keep the value in a buffer: self.register_buffer(name, tensor) in __init__, self.name.copy_(value) in "
+        "the function; or return what is needed outside; or do it outside of the compiled function",
     )
 
 
 def draws(graph: Graph) -> bool:
-    """Whether random numbers are drawn in a graph."""
+    """Return whether a graph draws random numbers."""
     return any(node.op.has(Trait.RANDOM) for node in graph.nodes()) or any(map(draws, sub_graphs(graph)))
 
 
@@ -308,12 +309,12 @@ def _call(target: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
             "calls in the traced function are nested more deeply than Python's limit allows "
             f"({sys.getrecursionlimit()} frames, of which a trace needs a few for each call)",
             where=graph_name(target),
-            remedy="a loop in place of the recursion, gc.scan, or sys.setrecursionlimit with a higher limit",
+            remedy="use a loop or gc.scan instead of the recursion, or raise the limit with sys.setrecursionlimit",
         ) from error
 
 
 def start(graph: Graph, modules: Sequence[tuple[str, Any]]) -> Tracer:
-    """A tracer that knows the parameters and buffers of modules, whose paths get the prefix that stands with them."""
+    """Create a tracer that knows the parameters and buffers of modules; each prefix is prepended to their paths."""
     tracer = Tracer(graph)
     for prefix, module in modules:
         tracer.add_names((t, cls, f"{prefix}{path}") for t, cls, path in named_tensors(module))
@@ -321,7 +322,7 @@ def start(graph: Graph, modules: Sequence[tuple[str, Any]]) -> Tracer:
 
 
 def finish(tracer: Tracer, inputs: tuple[Value, ...], results: Sequence[Tensor], structure: Structure) -> Traced:
-    """Ends a trace: writes of state are appended and outputs set."""
+    """Finish a trace: append the writes of state and set the outputs."""
     differentiable = tuple(t._requires_grad for t in results)
     training = tracer.training if tracer.training is not None and tracer.training.is_used else None
     with dispatch.use(tracer):
@@ -346,14 +347,14 @@ def finish(tracer: Tracer, inputs: tuple[Value, ...], results: Sequence[Tensor],
     ordered = tuple(sorted(arguments, key=lambda a: order[a.value]))
     hooked = tuple(dict.fromkeys(map(str, tracer.hooked)))
     host = () if tracer.host is None else tuple(tracer.host.functions)
-    found = (tracer.graph, inputs, ordered, constants, structure, differentiable)
-    return Traced(*found, hooked=hooked, host=host, training=training)
+    fields = (tracer.graph, inputs, ordered, constants, structure, differentiable)
+    return Traced(*fields, hooked=hooked, host=host, training=training)
 
 
 def _images(
     graph: Graph, leaves: Sequence[Tensor], patterns: ShapePatterns | None, hints: Sequence[str]
 ) -> list[Tensor]:
-    """What stands for the tensors of a call."""
+    """Create the traced tensors that replace the tensors of a call."""
     shapes = [leaf.shape for leaf in leaves] if patterns is None else patterns.shapes
     images = []
     for leaf, shape, hint in zip(leaves, shapes, hints, strict=True):
@@ -368,27 +369,27 @@ def _images(
     return images
 
 
-def _inside(image: Tensor) -> Any:
-    """What the function is given for an image: of a number its size."""
+def _passed(image: Tensor) -> Any:
+    """Return the value the function receives for a traced tensor: for a number tensor, its size."""
     return image.number if isinstance(image, NumberTensor) else image
 
 
 def graph_name(target: Any) -> str:
-    """A name for the graph of a module (its class) or function."""
+    """Return a name for the graph: the class of a module, or the name of a function."""
     if is_module(target):
         return getattr(target, "__dict__", {}).get("_traced_name") or type(target).__name__
-    found = getattr(target, "__name__", type(target).__name__)
-    return found if found.isidentifier() else "main"
+    name = getattr(target, "__name__", type(target).__name__)
+    return name if name.isidentifier() else "main"
 
 
 def is_module(target: Any) -> bool:
-    """Whether ``target`` has named parameters and buffers, as modules do."""
+    """Return whether ``target`` has named parameters and buffers, as modules have."""
     return hasattr(target, "named_parameters") and hasattr(target, "named_buffers")
 
 
 def modules_of(target: Any) -> list[tuple[str, Any]]:
-    """Modules that ``target`` is or refers to through its closure, globals, defaults or instance, with a prefix for the
-    names of their tensors (empty when there is only one)."""
+    """Return the modules that ``target`` is, or refers to through its closure, globals, defaults or instance, each with
+    a prefix for its tensor names (empty for a single module)."""
     if is_module(target):
         return [("", target)]
     if isinstance(target, MethodType):
@@ -399,8 +400,8 @@ def modules_of(target: Any) -> list[tuple[str, Any]]:
         closed = inspect.getclosurevars(function)
     except (TypeError, ValueError):
         return []
-    found = dict(closed.globals) | dict(closed.nonlocals)
-    return _modules_in(found)
+    variables = dict(closed.globals) | dict(closed.nonlocals)
+    return _modules_in(variables)
 
 
 def _modules_in(named: dict[str, Any]) -> list[tuple[str, Any]]:
@@ -411,16 +412,16 @@ def _modules_in(named: dict[str, Any]) -> list[tuple[str, Any]]:
 
 
 def _input_names(target: Any, structure: Any) -> list[str]:
-    """A name for every example tensor, after the parameters of the function."""
+    """Name every example tensor after the parameters of the function."""
     positional, keyword = structure.children
     function: Callable[..., Any] = target.forward if is_module(target) and hasattr(target, "forward") else target
-    known = _parameter_names(function, len(positional.children))
-    found: list[str] = []
-    for hint, child in zip(known, positional.children, strict=True):
-        found += names(child, hint)
+    hints = _parameter_names(function, len(positional.children))
+    input_names: list[str] = []
+    for hint, child in zip(hints, positional.children, strict=True):
+        input_names += names(child, hint)
     for key, child in zip(keyword.keys, keyword.children, strict=True):
-        found += names(child, key)
-    return found
+        input_names += names(child, key)
+    return input_names
 
 
 def _parameter_names(function: Callable[..., Any], count: int) -> list[str]:
@@ -428,6 +429,6 @@ def _parameter_names(function: Callable[..., Any], count: int) -> list[str]:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
         parameters = []
-    found = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][:count]
+    parameter_names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][:count]
     rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "arg")
-    return [*found, *(f"{rest}.{i}" for i in range(count - len(found)))]
+    return [*parameter_names, *(f"{rest}.{i}" for i in range(count - len(parameter_names)))]

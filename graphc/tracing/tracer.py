@@ -1,4 +1,4 @@
-"""The tracing dispatcher: every op application appends a node, and is recorded for gradients as in eager mode."""
+"""The tracing dispatcher: appends a node for every op, and records it for gradients as in eager mode."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ Names = Mapping[int, tuple[str, str]]
 
 
 class Captured:
-    """A tensor from outside of the trace, and what stands for it inside."""
+    """A tensor from outside of the trace with the traced tensor that replaces it inside."""
 
     __slots__ = ("image", "origin", "read_at", "tensor", "value")
 
@@ -56,7 +56,7 @@ class Captured:
         self.value = value
         """Its content at entry: an argument of the graph or a constant."""
         self.image = image
-        """The tensor that stands for it; in-place operations change what it holds."""
+        """The traced tensor; in-place operations change its value."""
         self.origin: Location | None = None
         """The line that first wrote to it."""
         self.read_at = capture(module_path.current_path())
@@ -64,23 +64,23 @@ class Captured:
 
 
 class Tracer(OnOneDevice):
-    """Appends nodes to a graph. With a ``parent`` the graph is a sub-graph of the parent's."""
+    """Dispatcher that appends nodes to a graph. With a ``parent``, the graph is a sub-graph of the parent's."""
 
     def __init__(self, graph: Graph, names: Names | None = None, parent: Tracer | None = None):
         self.graph = graph
         self.parent = parent
         self.differentiable = is_grad_enabled()
-        """Whether the graph may be differentiated, so that no_grad() inside must leave marks."""
+        """Whether the graph may be differentiated, so that no_grad() inside must mark values."""
         self.binds_escaped = False
-        """Whether tensors outside that can be written to unseen are arguments, and not constants."""
+        """Whether outside tensors that can be changed unseen become arguments rather than constants."""
         self.hooked: list[Location] = []
-        """Lines that gave a hook to a traced tensor."""
+        """Lines that registered a hook on a traced tensor."""
         self.captured: dict[int, Captured] = {}
-        """Tensors that were used inside, by identity, in order of first use."""
+        """Tensors from outside that were used, by identity, in order of first use."""
         self.lifted: dict[Value, Value] = {}
-        """For a sub-graph: values of outer graphs, and the arguments that they became."""
+        """For a sub-graph: maps values of outer graphs to the arguments that they became."""
         self.origins: list[Tensor] = []
-        """For a sub-graph: the parent's tensors behind ``lifted``, in order."""
+        """For a sub-graph: the parent's tensors of the ``lifted`` values, in order."""
         self._names: dict[int, tuple[str, str]] = dict(names or {})
         self._known_roots: set[int] = set()
         self._layouts: dict[int, tuple[Tensor, np.ndarray]] = {}
@@ -90,20 +90,21 @@ class Tracer(OnOneDevice):
         """Tensors of constants that were made during the trace."""
         self._by_image: dict[int, Captured] = {}
         self.arguments: frozenset[int] = frozenset()
-        """By identity: the tensors that stand for the arguments of the function."""
+        """Identities of the traced tensors that replace the function's arguments."""
         self.host: HostCalls | None = None
-        """The Python functions that the graph calls; None where it must call none."""
+        """The Python functions that the graph calls; None if it must not call any."""
         self.training: Training | None = None
-        """What becomes of gradients of tensors outside; None where they are out of reach."""
+        """Gradients of tensors outside; None if the trace cannot reach them."""
         self.numbers: NumberRecord | None = None
-        """What becomes of the numbers that each call gives."""
+        """The symbolic numbers that each call passes."""
         self._asked: set[Node] = set()
-        """Nodes whose values were asked for, so that the graph depends on them in ways that it does not show."""
+        """Nodes whose values the traced code read, so that the graph depends on them invisibly."""
 
     # ---- applying ops
 
     def apply(self, op: OpDef, operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-        """The traced result, or a tuple of them; raises what the op's type rule raises, with the user's line."""
+        """Append a node and return its traced result, or a tuple of them. Errors of the op's type rule name the user's
+        line."""
         check_tensors(op, operands)
         attrs = {name: value_of(value) for name, value in attrs.items()}
         recording = is_grad_enabled()
@@ -132,41 +133,41 @@ class Tracer(OnOneDevice):
         return tensors[0] if len(tensors) == 1 else tuple(tensors)
 
     def _stop(self, value: Value) -> Value:
-        """``value`` without gradient, for use under no_grad()."""
+        """Return ``value`` without gradient, for use under no_grad()."""
         if not value.dtype.is_differentiable or value.node.op is CONSTANT:
             return value
-        known = self._stopped.get(value)
-        if known is None:
-            (known,) = emit(self.graph, untracked.op, (value,), {}, capture(module_path.current_path()))
-            self._stopped[value] = self._stopped[known] = known
-        return known
+        stopped = self._stopped.get(value)
+        if stopped is None:
+            (stopped,) = emit(self.graph, untracked.op, (value,), {}, capture(module_path.current_path()))
+            self._stopped[value] = self._stopped[stopped] = stopped
+        return stopped
 
     def scalar(self, value: bool | int | float, dtype: DType) -> Tensor:
-        """A scalar constant; an argument of the outermost graph for a number that each call gives."""
+        """Return a scalar constant, or an argument of the outermost graph for a symbolic number."""
         if is_symbolic(value):
-            found = self._number(value, dtype)
-            if found is not None:
-                return found
+            argument = self._number(value, dtype)
+            if argument is not None:
+                return argument
             value = value_of(value)
         if is_open(value):
             return number_of_sizes(value, dtype)
         return Tensor._wrap(self.graph.scalar(value, dtype))
 
     def _number(self, value: Any, dtype: DType) -> Tensor | None:
-        """The argument for a symbolic number; None where the graph must hold its value."""
+        """Return the argument for a symbolic number; None if the graph must hold its value."""
         root = self
         while isinstance(root.parent, Tracer):
             root = root.parent
         record, slot = place_of(value)
-        whole = isinstance(value, int)
-        if record is not root.numbers or not record.is_open or dtype.kind not in ("iuf" if whole else "f"):
+        is_integer = isinstance(value, int)
+        if record is not root.numbers or not record.is_open or dtype.kind not in ("iuf" if is_integer else "f"):
             return None
-        made = record.known(slot, dtype, lambda: root.graph.add_input(TensorType(dtype), "number"))
-        tensor = Tensor._wrap(made)
+        argument = record.known(slot, dtype, lambda: root.graph.add_input(TensorType(dtype), "number"))
+        tensor = Tensor._wrap(argument)
         return tensor if root is self else self.local(tensor)
 
     def known(self, tensor: Tensor) -> np.ndarray | None:
-        """The elements of a constant, read through views; None where a call may have others."""
+        """Return the elements of a constant, read through views; None if they may differ between calls."""
         value: Value = self.local(tensor)._data
         views: list[Node] = []
         while value.node.op.has(Trait.VIEW) and len(value.node.operands) == 1 and not any(map(is_size, value.shape)):
@@ -182,16 +183,16 @@ class Tracer(OnOneDevice):
     # ---- memory, as it would be laid out eagerly
 
     def layout(self, tensor: Tensor) -> np.ndarray:
-        """An array, whose elements mean nothing, with the strides that the tensor would have in eager mode."""
+        """Return an array with the strides the tensor would have in eager mode; its elements are meaningless."""
         tensor = self.local(tensor)
-        known = self._layouts.get(id(tensor))
-        if known is None:
+        entry = self._layouts.get(id(tensor))
+        if entry is None:
             try:
-                known = (tensor, np.empty([expected(s) for s in tensor.shape], np.bool_))
+                entry = (tensor, np.empty([expected(s) for s in tensor.shape], np.bool_))
             except MemoryError as error:
                 raise too_large("the layout of a traced tensor", error) from None
-            self._layouts[id(tensor)] = known
-        return known[1]
+            self._layouts[id(tensor)] = entry
+        return entry[1]
 
     def _alias(self, op: OpDef, attrs: dict[str, Any], operand: Tensor, result: Tensor) -> None:
         before = self.layout(operand)
@@ -207,22 +208,22 @@ class Tracer(OnOneDevice):
         reference: Any = op.reference
         try:
             return reference(layout, **_expected(attrs))
-        except ValueError:  # what was assumed of sizes holds for those of the call, but not for larger ones
+        except ValueError:  # the assumptions hold for the sizes of the call, but not for larger ones
             exact = np.empty([expected(s, exact=True) for s in operand.shape], np.bool_)
             return reference(exact, **_expected(attrs, exact=True))
 
     def lay_out(self, tensor: Tensor, like: Tensor) -> None:
-        """Gives ``tensor`` the layout of ``like``; raises TraceError when they are from outside of the trace."""
+        """Give ``tensor`` the layout of ``like``; raise TraceError if they are from outside of the trace."""
         if self.local(like) is not like:
             raise TraceError(
-                "the shape of a tensor from outside is changed in place inside of a trace",
+                "a trace changes the shape of a tensor from outside in place",
                 origin=capture(module_path.current_path()).describe(),
-                remedy="the method that returns a view: the name without the underscore",
+                remedy="call the method that returns a view: the name without the underscore",
             )
         self._layouts[id(tensor)] = (tensor, self.layout(like))
 
     def own(self, tensor: Tensor) -> Tensor:
-        """The tensor as if with memory of its own."""
+        """Return the tensor with memory of its own."""
         self._layouts.pop(id(tensor), None)
         tensor._view, tensor._detached, tensor._counter = None, False, [0]
         return tensor
@@ -230,11 +231,11 @@ class Tracer(OnOneDevice):
     # ---- tensors from outside
 
     def local(self, tensor: Any) -> Any:
-        """The traced tensor that stands for ``tensor``: itself, its image, or a new capture."""
+        """Return the traced tensor for ``tensor``: itself, its image, or a new capture."""
         data = tensor._data
-        known = self.captured.get(id(tensor))
-        if known is not None:
-            return known.image
+        capture_ = self.captured.get(id(tensor))
+        if capture_ is not None:
+            return capture_.image
         if isinstance(data, Value):
             if data.node in self.graph:
                 return tensor
@@ -296,56 +297,56 @@ class Tracer(OnOneDevice):
         return f"captured.{sum(v.node.attrs['path'].startswith('captured.') for v in self.graph.inputs)}"
 
     def _name_of(self, tensor: Tensor) -> tuple[str, str] | None:
-        found = self._names.get(id(tensor))
+        named = self._names.get(id(tensor))
         path = getattr(tensor, "_capture_path", None)
-        if found is None and path is not None:
-            found = ("state", self._unused(path))
-        if found is None:
+        if named is None and path is not None:
+            named = ("state", self._unused(path))
+        if named is None:
             root = module_path.outermost()
             if root is not None and id(root) not in self._known_roots:
                 self._known_roots.add(id(root))
                 self.add_names(named_tensors(root))
-                found = self._names.get(id(tensor))
-        return found
+                named = self._names.get(id(tensor))
+        return named
 
     def _unused(self, path: str) -> str:
-        taken = {v.node.attrs["path"] for v in self.graph.inputs}
+        used_paths = {v.node.attrs["path"] for v in self.graph.inputs}
         number = 0
         free = path
-        while free in taken:
+        while free in used_paths:
             number += 1
             free = f"{path}.{number}"
         return free
 
     def add_names(self, named: Iterable[tuple[Tensor, str, str]]) -> None:
-        """Makes tensors known as params and states; paths that are taken get a number."""
-        taken = {path for _, path in self._names.values()}
+        """Register tensors as params and states; a path already used gets a number."""
+        used_paths = {path for _, path in self._names.values()}
         for tensor, cls, path in named:
             if id(tensor) in self._names:
                 continue
             free, number = path, 0
-            while free in taken:
+            while free in used_paths:
                 number += 1
                 free = f"{path}.{number}"
-            taken.add(free)
+            used_paths.add(free)
             self._names[id(tensor)] = (cls, free)
             self._kept.append(tensor)
 
     # ---- writing
 
     def before_write(self, tensor: Tensor, *others: Any) -> Tensor:
-        """The content before an in-place operation: values of a graph never change, so the image serves."""
+        """Return the content before an in-place operation: values of a graph never change, so this needs no copy."""
         image = refresh(self.local(tensor))
         check_writable(image)
-        before = Tensor._wrap(image._data)
-        before._node, before._index, before._requires_grad = image._node, image._index, image._requires_grad
-        before._tangents = image._tangents
+        former = Tensor._wrap(image._data)
+        former._node, former._index, former._requires_grad = image._node, image._index, image._requires_grad
+        former._tangents = image._tangents
         if image._node is None and image._requires_grad:
             return image
-        return before
+        return former
 
     def assign(self, tensor: Tensor, value: Tensor) -> None:
-        """From now on the tensor, its base and its other views hold the new value."""
+        """Assign a new value to the tensor, its base and its other views."""
         image = refresh(self.local(tensor))
         check_writable(image)
         self._check_target(image)
@@ -357,7 +358,7 @@ class Tracer(OnOneDevice):
             image._counter[0] += 1
 
     def unrecorded(self, tensor: Tensor, value: Tensor) -> Value:
-        """The value, whose gradient goes to what the tensor held before, where that has one."""
+        """Return the value with the gradient routed to the tensor's former content, if there is any."""
         if not self.differentiable or not value.dtype.is_differentiable:
             return value._data
         if not tensor._requires_grad:
@@ -366,38 +367,38 @@ class Tracer(OnOneDevice):
         return emit(self.graph, straight_through.op, (tensor._data, value._data), {}, location)[0]
 
     def _check_target(self, image: Tensor) -> None:
-        """A tensor from outside that was captured as a constant and is written to becomes a state argument."""
-        known = self._by_image.get(id(image if image._view is None else image._view.base))
-        if known is None:
+        """Turn a constant into a state argument when the traced function writes to its tensor."""
+        captured = self._by_image.get(id(image if image._view is None else image._view.base))
+        if captured is None:
             return
-        known.origin = known.origin or capture(module_path.current_path())
-        if known.value.node.op is INPUT or id(known.tensor) in self._inside:
+        captured.origin = captured.origin or capture(module_path.current_path())
+        if captured.value.node.op is INPUT or id(captured.tensor) in self._inside:
             return
-        if known.tensor._view is not None:
+        if captured.tensor._view is not None:
             raise TraceError(
-                "a view that was made before the trace is written to inside of it",
-                origin=known.origin.describe(),
+                "a trace writes to a view that was created before the trace",
+                origin=captured.origin.describe(),
                 remedy="index the tensor inside of the traced function, or make the view a buffer of a module",
             )
-        if known.value.node in self._asked:
+        if captured.value.node in self._asked:
             raise TraceError(
-                "a tensor from outside whose values the traced function asked for is written to",
-                origin=known.origin.describe(),
-                remedy="keep it as a Python number, or do not ask for its values",
+                "the traced function writes to a tensor from outside whose values it has read",
+                origin=captured.origin.describe(),
+                remedy="keep it as a Python number, or do not read its values",
             )
-        argument = self._argument(known.tensor, "state", self._free_path())
-        self.graph.replace_uses(known.value, argument)
-        if known.image._data is known.value:
-            known.image._data = argument
-        known.value = argument
+        argument = self._argument(captured.tensor, "state", self._free_path())
+        self.graph.replace_uses(captured.value, argument)
+        if captured.image._data is captured.value:
+            captured.image._data = argument
+        captured.value = argument
 
     def rebind(self, tensor: Tensor, source: Tensor) -> None:
-        """``tensor.data = source``: as an assignment, since a graph has no memory."""
+        """Implement ``tensor.data = source`` as an assignment, since a graph has no memory."""
         if source.shape != tensor.shape or source.dtype is not tensor.dtype:
             raise TraceError(
-                "data is replaced by a tensor of another shape or type inside of a trace",
+                "a trace sets tensor.data to a tensor of another shape or type",
                 origin=capture(module_path.current_path()).describe(),
-                remedy="do it before the trace",
+                remedy="set it before the trace",
             )
         image = refresh(self.local(tensor))
         self._check_target(image)
@@ -407,7 +408,7 @@ class Tracer(OnOneDevice):
             image._counter[0] += 1
 
     def written(self) -> list[Captured]:
-        """Tensors from outside whose content has changed."""
+        """Return the captured tensors whose content has changed."""
         return [
             c
             for c in self.captured.values()
@@ -415,18 +416,18 @@ class Tracer(OnOneDevice):
         ]
 
     def is_inside(self, tensor: Tensor) -> bool:
-        """Whether the tensor was made during the trace, of a constant."""
+        """Return whether the tensor is a constant created during the trace."""
         return id(tensor) in self._inside
 
     def finish_writes(self) -> None:
-        """Appends the writes of params and states, with the last value of each."""
+        """Append the last write of each param and state."""
         for entry in self.written():
             location = entry.origin or Location()
             value = entry.image._data
             emit(self.graph, state_write.op, (entry.value, value), {}, location, f"{entry.value.name}.next")
 
     def write(self, argument: Value, tensor: Tensor) -> Value:
-        """Appends the write of a param or state of the graph; returns what it holds then, in its own type."""
+        """Append the write of a param or state of the graph; return its new value in its own type."""
         value = as_type(self.local(tensor), argument.dtype)._data
         if value is not argument:
             emit(self.graph, state_write.op, (argument, value), {}, name=f"{argument.name}.next")
@@ -435,52 +436,55 @@ class Tracer(OnOneDevice):
     # ---- values
 
     def constant(self, array: np.ndarray) -> Tensor:
-        """A tensor that owns the array; it becomes a constant of the graph where it is used."""
+        """Wrap an array in a tensor; it becomes a constant of the graph when it is used."""
         tensor = Tensor._wrap(array)
         self._inside[id(tensor)] = tensor
         return tensor
 
     def values(self, tensor: Tensor, purpose: str) -> np.ndarray:
-        """The data of what depends on constants only; raises TraceError for all other tensors."""
+        """Return the data of a tensor that depends on constants only; raise TraceError for any other tensor."""
         value = refresh(self.local(_without_history(tensor)))._data
         nodes = live_nodes(self.graph, [value])
         if any(not node.op.has(Trait.PURE) for node in nodes):
             raise value_needed(value, purpose)
         self._asked |= nodes
-        known: dict[Value, np.ndarray] = {}
+        arrays: dict[Value, np.ndarray] = {}
         for node in self.graph.nodes():
             if node in nodes:
-                results = node.op.evaluate([known[v] for v in node.operands], node.attrs)
-                known.update(zip(node.results, results, strict=True))
-        return known[value]
+                results = node.op.evaluate([arrays[v] for v in node.operands], node.attrs)
+                arrays.update(zip(node.results, results, strict=True))
+        return arrays[value]
 
     # ---- gradients
 
     def leaf(self, tensor: Any, clears: bool = False) -> Any:
-        """The traced tensor; its ``grad`` is seen inside only, so those of tensors from outside raise TraceError."""
+        """Return the traced tensor whose ``grad`` is accessed. Raise TraceError for a tensor from outside if its
+        gradient is out of reach."""
         image = self.local(tensor)
-        known = self._by_image.get(id(image))
-        if (known is None and id(image) not in self.arguments) or (known is not None and self.is_inside(known.tensor)):
+        captured = self._by_image.get(id(image))
+        if (captured is None and id(image) not in self.arguments) or (
+            captured is not None and self.is_inside(captured.tensor)
+        ):
             return image
-        if self.training is not None and known is not None:
-            return self.training.leaf(self, known, clears)
-        raise gradient_outside("" if known is None or known.value.node.op is not INPUT else known.value.name)
+        if self.training is not None and captured is not None:
+            return self.training.leaf(self, captured, clears)
+        raise gradient_outside("" if captured is None or captured.value.node.op is not INPUT else captured.value.name)
 
     def backward(
         self, tensors: Any, gradients: Any, retain_graph: bool | None, create_graph: bool, inputs: Any
     ) -> None:
-        """Runs the backward pass by appending its operations."""
+        """Run the backward pass, which appends its operations."""
         engine.backward(tensors, gradients, retain_graph, create_graph, inputs)
 
     def run_hook(self, hook: Callable[[Tensor], Any], gradient: Tensor) -> Any:
-        """What a hook makes of a gradient, at each call where the graph calls Python."""
+        """Run a hook on a gradient, at each call if the graph calls Python; return its result."""
         if self.host is None:
             return hook(gradient)
         return run_gradient_hook(self, "hook of a tensor", hook, gradient)
 
     def watch_tensor(self, tensor: Tensor) -> Any:
-        """The table of hooks that see the gradient of a traced tensor at each call; None where the graph calls no
-        Python. Raises TraceError in a sub-graph that calls none, whose gradient is made without the hooks."""
+        """Return the hooks that see the gradient of a traced tensor at each call; None if the graph calls no Python.
+        Raise TraceError in a sub-graph that calls none: its gradient would skip the hooks."""
         if self.host is None and self.parent is not None:
             raise no_python(self, "a hook of a tensor")
         return None if self.host is None else watch_tensor(self, tensor)
@@ -494,52 +498,53 @@ class Tracer(OnOneDevice):
         backward: Callable[..., Any],
         again: Callable[..., Any] | None = None,
     ) -> Any:
-        """Applies a custom function as a ``call`` of two sub-graphs, its forward and its backward; as a host call where
-        it is opaque or asks for values."""
-        # Loaded here, for it makes tracers.
+        """Apply a custom function as a ``call`` of a forward and a backward sub-graph; as a host call if it is opaque
+        or reads values."""
+        # Imported here: that module imports this one.
         return import_module("graphc.tracing.custom").apply(self, name, context, operands, (forward, backward), again)
 
 
 def _laid_out(layout: np.ndarray, dtype: DType) -> np.ndarray:
-    """An array that lies in memory as ``layout`` does, element for element, of another type."""
+    """Return an array of another type with the memory order of ``layout``, element for element."""
     steps = [step // layout.itemsize for step in layout.strides]
     reach = 1 + sum(max(n - 1, 0) * step for n, step in zip(layout.shape, steps, strict=True))
-    made = np.empty(reach, dtype.numpy)
-    return as_strided(made, layout.shape, [step * made.itemsize for step in steps])
+    buffer = np.empty(reach, dtype.numpy)
+    return as_strided(buffer, layout.shape, [step * buffer.itemsize for step in steps])
 
 
 def _expected(attrs: Mapping[str, Any], exact: bool = False) -> dict[str, Any]:
-    """Attributes with the sizes that are expected in the place of those known at run time."""
+    """Replace symbolic sizes in attributes by their expected values."""
     return {name: _expected_sizes(value, exact) for name, value in attrs.items()}
 
 
 def _expected_sizes(value: Any, exact: bool) -> Any:
     if type(value) is tuple:
-        return tuple([_expected_sizes(part, exact) for part in value])
+        return tuple([_expected_sizes(item, exact) for item in value])
     return expected(value, exact) if is_size(value) else value
 
 
 def _without_history(tensor: Tensor) -> Tensor:
-    """A result of an eager operation as a leaf that shares its memory; other tensors as they are."""
+    """Return the result of an eager operation as a leaf that shares its memory, and other tensors unchanged."""
     if tensor._node is None or isinstance(tensor._data, Value):
         return tensor
     return Tensor._make_subclass(Tensor, tensor)
 
 
 def named_tensors(root: Any) -> list[tuple[Tensor, str, str]]:
-    """Parameters and buffers of a module with class and path."""
-    found = [(p, "param", path) for path, p in root.named_parameters()]
-    return [*found, *((b, "state", path) for path, b in root.named_buffers())]
+    """Return the parameters and buffers of a module with their class and path."""
+    parameters = [(p, "param", path) for path, p in root.named_parameters()]
+    return [*parameters, *((b, "state", path) for path, b in root.named_buffers())]
 
 
 def value_needed(value: Value, purpose: str) -> ValueNeededError:
-    """The error of code that asks for the values of a traced tensor: the user's line, the value, and the remedy."""
+    """Return the error for code that reads the values of a traced tensor: the user's line, the value, and the
+    remedy."""
     location = capture(module_path.current_path())
-    place = f"{location.file}:{location.line}: " if location.file else ""
-    made = value.node.op.name if value.node.op is not INPUT else "an argument of the traced function"
+    line = f"{location.file}:{location.line}: " if location.file else ""
+    producer = value.node.op.name if value.node.op is not INPUT else "an argument of the traced function"
     return ValueNeededError(
-        f"{place}{purpose} needs the values of a traced tensor, which has none: {value.type}",
-        where=f"%{value.name}: {value.type}, made by {made}",
+        f"{line}{purpose} needs the values of a traced tensor, which has none: {value.type}",
+        where=f"%{value.name}: {value.type}, made by {producer}",
         origin=location.describe(),
         remedy=advice(purpose),
     )

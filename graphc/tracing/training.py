@@ -1,10 +1,10 @@
-"""Training inside of a trace: gradients of tensors from outside, and what is done when a call has run."""
+"""Training inside of a trace: gradients of tensors from outside, and actions after each call."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import is_
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -12,24 +12,48 @@ from graphc.base import module_path
 from graphc.base.errors import TraceError
 from graphc.base.location import capture
 from graphc.guards.number_reads import TraceNumbers
-from graphc.ir.graph.graph import INPUT
+from graphc.ir.graph.graph import INPUT, Value
 from graphc.tape.grad_mode import no_grad
 from graphc.tensors.tensor import Tensor
 
 
+class CapturedTensor(Protocol):
+    """A tensor from outside of the trace with the traced tensor for it; see ``tracer.Captured``."""
+
+    @property
+    def tensor(self) -> Tensor: ...
+
+    @property
+    def value(self) -> Value: ...
+
+    @property
+    def image(self) -> Tensor: ...
+
+
+class GradientTracer(Protocol):
+    """The part of ``tracer.Tracer`` used here; that module imports this one."""
+
+    @property
+    def captured(self) -> Mapping[int, CapturedTensor]: ...
+
+    def add_names(self, named: Iterable[tuple[Tensor, str, str]]) -> None: ...
+
+    def assign(self, tensor: Tensor, value: Tensor) -> None: ...
+
+
 class GradientOf:
-    """The gradient of a tensor as the one entry of a table: where each call finds what was there before it."""
+    """The gradient of a tensor as a table with one entry, through which each call finds the present gradient."""
 
     def __init__(self, tensor: Tensor):
         self._tensor = tensor
 
     def get(self, key: Any, default: Any = None) -> Any:
-        """The gradient, or None."""
+        """Return the gradient, or None."""
         return self._tensor._grad
 
 
 class HasGradient:
-    """The fact that a tensor outside had a gradient when a call began, or that it had none."""
+    """The fact that a tensor outside did or did not have a gradient when a call began."""
 
     def __init__(self, tensor: Tensor, name: str):
         self._tensor = tensor
@@ -37,36 +61,34 @@ class HasGradient:
         self._name = name
 
     def holds(self) -> bool:
-        """Whether it is as it was."""
+        """Return whether this still holds."""
         return (self._tensor._grad is not None) is self._had
 
     def why(self) -> str:
-        """What has changed."""
-        return (
-            f"the gradient of {self._name!r}: {'there is none' if self._had else 'there is one'} when the call begins"
-        )
+        """Describe the change."""
+        return f"the gradient of {self._name!r}: {'absent' if self._had else 'present'} when the call begins"
 
 
 class ApartGradients:
-    """The fact that gradients which calls read and write where they lie share no memory."""
+    """The fact that gradients which calls read and write in place share no memory."""
 
     def __init__(self, tensors: Sequence[Tensor]):
         self._tensors = tensors
         self._seen: list[Any] = []
-        """Their arrays when ``holds`` looked last and was true."""
+        """Their arrays when ``holds`` last returned True."""
 
     def holds(self) -> bool:
-        """Whether they still share none."""
+        """Return whether they still share no memory."""
         arrays = [None if t._grad is None else t._grad._data for t in self._tensors]
         if len(arrays) == len(self._seen) and all(map(is_, arrays, self._seen)):
             return True
-        places = [_address(array) for array in arrays if array is not None and array.size]
-        apart = len(set(places)) == len(places)
-        self._seen = arrays if apart else []
-        return apart
+        addresses = [_address(array) for array in arrays if array is not None and array.size]
+        disjoint = len(set(addresses)) == len(addresses)
+        self._seen = arrays if disjoint else []
+        return disjoint
 
     def why(self) -> str:
-        """What has changed."""
+        """Describe the change."""
         return "gradients of two parameters share memory"
 
 
@@ -75,34 +97,35 @@ def _address(array: Any) -> int:
 
 
 class _Gradient:
-    """The gradient of one tensor from outside in a trace."""
+    """The gradient of one tensor from outside during a trace."""
 
     def __init__(self, tensor: Tensor, image: Tensor, name: str):
         self.tensor = tensor
         self.image = image
         self.before = tensor._grad
-        """What it was when the trace began."""
+        """The gradient when the trace began."""
         self.fact = HasGradient(tensor, name)
         self.is_cleared = False
-        """Whether it became None before anything was made of it."""
+        """Whether the function set it to None before using it."""
 
 
 class Training:
-    """What a traced function does to gradients of tensors outside and to optimizers.
+    """Effects of a traced function on the gradients of tensors outside and on optimizers.
 
-    A gradient that is there at the start is an argument of the graph once it is used, and written where it lies. A new
-    one is a further output of the graph that each call sets as ``grad``; but where the function cleared what was there
-    before and an optimizer has used the new one up, nobody needs it: then ``grad`` is None after a call."""
+    A gradient that exists at the start becomes an argument of the graph once it is used, and is written in place. A new
+    one is a further output of the graph, which each call sets as ``grad``. If the function cleared the former gradient
+    and an optimizer has used the new one, ``grad`` is None after a call instead.
+    """
 
     def __init__(self, numbers: TraceNumbers):
         self.numbers = numbers
-        """Where optimizers find what stands for their numbers."""
+        """The symbolic numbers that optimizers use."""
         self.places: dict[int, tuple[Any, Any]] = {}
-        """By identity: the table and the key where each call finds a tensor outside."""
+        """By identity: the table and the key under which each call finds a tensor outside."""
         self.facts: list[Any] = []
-        """What else a program depends on."""
+        """Further facts that the program depends on."""
         self.after: list[Callable[[], Any]] = []
-        """What is done after each call."""
+        """Actions after each call."""
         self._gradients: dict[int, _Gradient] = {}
         self._stepped: set[int] = set()
         self._trained: set[int] = set()
@@ -110,87 +133,88 @@ class Training:
 
     @property
     def is_used(self) -> bool:
-        """Whether the function has done anything of this."""
+        """Return whether the function has touched any gradient or optimizer."""
         return bool(self._gradients or self.after)
 
     @property
     def kept(self) -> int:
-        """How many gradients are outputs."""
+        """The number of gradients among the outputs."""
         return len(self._kept)
 
-    def leaf(self, tracer: Any, known: Any, clears: bool) -> Tensor:
-        """The image of a captured tensor from outside, whose ``grad`` begins as that of the tensor."""
-        image = known.image
-        if known.tensor._post_hooks:
+    def leaf(self, tracer: GradientTracer, captured: CapturedTensor, clears: bool) -> Tensor:
+        """Return the image of a captured tensor from outside, whose ``grad`` starts with the tensor's gradient."""
+        image = captured.image
+        if captured.tensor._post_hooks:
             raise TraceError(
-                "a hook that runs after a gradient was added to `grad` has none to see in a compiled training function",
+                "a compiled training function cannot run a hook of register_post_accumulate_grad_hook",
                 origin=capture(module_path.current_path()).describe(),
-                remedy="param.register_hook(hook), which sees the gradient; or compile_step(model, loss, optimizer)",
+                remedy="use param.register_hook(hook), which sees the gradient; or compile_step(model, loss, "
+                "optimizer)",
             )
         if id(image) not in self._gradients:
-            name = known.value.node.attrs["path"] if known.value.node.op is INPUT else "a tensor"
-            found = self._gradients[id(image)] = _Gradient(known.tensor, image, name)
-            self._trained.add(id(known.tensor))
-            image._grad = found.before
-            if found.before is not None:
-                self.bind(tracer, found.before, f"grad.{name}", (GradientOf(known.tensor), 0))
+            name = captured.value.node.attrs["path"] if captured.value.node.op is INPUT else "a tensor"
+            gradient = self._gradients[id(image)] = _Gradient(captured.tensor, image, name)
+            self._trained.add(id(captured.tensor))
+            image._grad = gradient.before
+            if gradient.before is not None:
+                self.bind(tracer, gradient.before, f"grad.{name}", (GradientOf(captured.tensor), 0))
         if clears:
-            found = self._gradients[id(image)]
-            found.is_cleared |= image._grad is found.before and id(found.before) not in tracer.captured
+            gradient = self._gradients[id(image)]
+            gradient.is_cleared |= image._grad is gradient.before and id(gradient.before) not in tracer.captured
         return image
 
-    def bind(self, tracer: Any, tensor: Tensor, path: str, place: tuple[Any, Any]) -> None:
-        """Makes a tensor outside a state of the graph as soon as it is used, found again at ``place``."""
+    def bind(self, tracer: GradientTracer, tensor: Tensor, path: str, lookup: tuple[Any, Any]) -> None:
+        """Register a tensor outside as a state of the graph, bound on first use; each call finds it at ``lookup``."""
         if id(tensor) not in self.places:
-            self.places[id(tensor)] = place
+            self.places[id(tensor)] = lookup
             tracer.add_names([(tensor, "state", path)])
 
-    def name_of(self, tracer: Any, tensor: Tensor) -> str:
-        """The path of a parameter in the graph."""
+    def name_of(self, tracer: GradientTracer, tensor: Tensor) -> str:
+        """Return the path of a parameter in the graph."""
         node = tracer.captured[id(tensor)].value.node if id(tensor) in tracer.captured else None
         return node.attrs["path"] if node is not None and node.op is INPUT else f"{len(self.places)}"
 
     def stepped(self, tensors: Iterable[Tensor]) -> None:
-        """Notes that an optimizer has used the gradients of these tensors."""
+        """Note that an optimizer has used the gradients of these tensors."""
         self._stepped.update(map(id, tensors))
 
-    def finish(self, tracer: Any) -> list[Tensor]:
-        """The gradients that are outputs, at the end of the trace; those that lie in memory are written."""
+    def finish(self, tracer: GradientTracer) -> list[Tensor]:
+        """Finish the trace: write the gradients updated in place, and return the others as outputs."""
         gradients = []
         self._keep_apart(tracer)
-        for found in self._gradients.values():
-            self.facts.append(found.fact)
-            now = found.image._grad
-            if now is found.before:
+        for gradient in self._gradients.values():
+            self.facts.append(gradient.fact)
+            present = gradient.image._grad
+            if present is gradient.before:
                 continue
-            if now is not None and found.before is not None and id(found.before) in tracer.captured:
+            if present is not None and gradient.before is not None and id(gradient.before) in tracer.captured:
                 with no_grad():
-                    tracer.assign(found.before, now)
-            elif now is None or (found.is_cleared and id(found.tensor) in self._stepped):
-                self.after.append(_Drop(found.tensor))
+                    tracer.assign(gradient.before, present)
+            elif present is None or (gradient.is_cleared and id(gradient.tensor) in self._stepped):
+                self.after.append(_Drop(gradient.tensor))
             else:
-                gradients.append(now)
-                self._kept.append(found.tensor)
+                gradients.append(present)
+                self._kept.append(gradient.tensor)
         return gradients
 
-    def _keep_apart(self, tracer: Any) -> None:
-        """Gradients that are read or written must lie apart, now and at later calls."""
-        known = [g for g in self._gradients.values() if g.before is not None and id(g.before) in tracer.captured]
-        apart = ApartGradients([g.tensor for g in known])
-        if not apart.holds():
+    def _keep_apart(self, tracer: GradientTracer) -> None:
+        """Raise TraceError if gradients read or written share memory; add the fact for later calls."""
+        bound = [g for g in self._gradients.values() if g.before is not None and id(g.before) in tracer.captured]
+        disjoint = ApartGradients([g.tensor for g in bound])
+        if not disjoint.holds():
             raise TraceError(
                 "the gradients of two parameters share memory, and a compiled training function writes each by itself",
                 origin=capture(module_path.current_path()).describe(),
-                remedy="param.grad = other.grad.clone(); or optimizer.zero_grad() before the call",
+                remedy="separate them: param.grad = other.grad.clone(); or call optimizer.zero_grad() before",
             )
-        self.facts.append(apart)
+        self.facts.append(disjoint)
 
     def is_bound_by(self, tensor: Tensor) -> bool:
-        """Whether calls set the gradient of this very tensor, or an optimizer's state that belongs to it."""
+        """Return whether calls set the gradient of this tensor or of the parameter whose optimizer state it is."""
         return id(tensor) in self._trained
 
     def done(self, arrays: Sequence[Any]) -> None:
-        """Does what follows a call, which gave these gradients."""
+        """Store the gradients a call returned, and run the actions after it."""
         for tensor, array in zip(self._kept, arrays, strict=True):
             tensor._grad = Tensor._wrap(array)
         for action in self.after:
@@ -198,7 +222,7 @@ class Training:
 
 
 class _Drop:
-    """Takes the gradient of a tensor away."""
+    """An action that sets the gradient of a tensor to None."""
 
     def __init__(self, tensor: Tensor):
         self._tensor = tensor
@@ -208,10 +232,10 @@ class _Drop:
 
 
 def gradient_outside(name: str) -> TraceError:
-    """The error of code that asks for the gradient of a tensor from outside where that cannot be seen."""
+    """Return the error for code that accesses the gradient of a tensor from outside where it is out of reach."""
     return TraceError(
         f"the grad of a tensor from outside{name and f' {name!r}'} is read, set or added to in a trace",
         origin=capture(module_path.current_path()).describe(),
-        remedy="autograd.grad(loss, tensors) inside, backward() and zero_grad() outside; graphc.compile of the whole "
-        "function, or compile_step(model, loss, optimizer)",
+        remedy="call autograd.grad(loss, tensors) inside, or backward() and zero_grad() outside; or compile the whole "
+        "function, or use compile_step(model, loss, optimizer)",
     )

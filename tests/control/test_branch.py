@@ -147,11 +147,11 @@ def test_wrong_calls():
         gc.cond(x.sum(), gc.exp, gc.log, (x,))
     with pytest.raises(ShapeError, match=r"the condition has shape \[2\]"):
         gc.cond(x > 0, gc.exp, gc.log, (x,))
-    with pytest.raises(ArgumentError, match="operands are a tuple"):
+    with pytest.raises(ArgumentError, match="operands must be a tuple"):
         gc.cond(True, gc.exp, gc.log, x)
     with pytest.raises(ShapeError, match="result 0 of one branch"):
         gc.compile(lambda x: gc.cond(x.sum() > 0, lambda x: x, lambda x: x[:1], (x,)))(x)
-    with pytest.raises(ArgumentError, match="nested otherwise"):
+    with pytest.raises(ArgumentError, match="different nestings"):
         gc.compile(lambda x: gc.cond(x.sum() > 0, lambda x: x, lambda x: (x, x), (x,)))(x)
     with pytest.raises(DTypeError, match="not one integer"):
         gc.switch(gc.tensor(0.5), [gc.exp], (x,))

@@ -120,7 +120,7 @@ def test_functions_in_a_row():
         layers.zero_grad()
         graphc.checkpoint_sequential(call, 2, x, use_reentrant=False).sum().backward()
         assert all(np.array_equal(a, p.grad) for a, p in zip(plain, layers.parameters(), strict=True))
-    with pytest.raises(ArgumentError, match="6 segments of 5"):
+    with pytest.raises(ArgumentError, match="5 functions into 6 segments"):
         graphc.checkpoint_sequential(layers, 6, x)
 
 

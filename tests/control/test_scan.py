@@ -111,15 +111,15 @@ def test_no_grad_inside_of_a_step():
 
 def test_refusals():
     x = tensor(4, 3)
-    with pytest.raises(ShapeError, match="do not say how many steps"):
+    with pytest.raises(ShapeError, match="do not determine the number of steps"):
         scan(running, x[0], (x, tensor(5, 3)))
-    with pytest.raises(ShapeError, match="do not say how many steps"):
+    with pytest.raises(ShapeError, match="do not determine the number of steps"):
         scan(running, x[0])
     with pytest.raises(ShapeError, match="no steps"):
         scan(running, x[0], tensor(0, 3))
     with pytest.raises(ArgumentError, match="must return a pair"):
         scan(lambda c, x: c, x[0], x)
-    with pytest.raises(ShapeError, match=r"takes a carry of f32\[3\] and gives one of f32\[1, 3\]"):
+    with pytest.raises(ShapeError, match=r"takes a carry of f32\[3\] and returns one of f32\[1, 3\]"):
         scan(lambda c, x: (c.reshape(1, 3), x), x[0], x)
 
 

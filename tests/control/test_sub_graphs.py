@@ -397,11 +397,11 @@ def test_memory_of_results_and_operands(function, sign):
 
 
 def test_writes_through_two_names_are_refused():
-    with pytest.raises(TraceError, match="memory it also sees as another one"):
+    with pytest.raises(TraceError, match="memory it also accesses as another tensor"):
         eager_and_compiled(
             lambda x: gc.cond(x.sum() > 0, lambda a, b: added(a), lambda a, b: a, (x[1:], x)), [1.0, 2.0]
         )
-    with pytest.raises(TraceError, match="memory it also sees as another one"):
+    with pytest.raises(TraceError, match="memory it also accesses as another tensor"):
         eager_and_compiled(lambda x: gc.cond(x.sum() > 0, lambda a: added(a) + x, lambda a: a, (x[:],)), [1.0, 2.0])
 
 

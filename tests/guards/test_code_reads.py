@@ -57,7 +57,7 @@ def test_libraries_are_known():
 @pytest.mark.parametrize("known", [True, False])
 def test_the_functions_of_each_frame(known: bool, monkeypatch: pytest.MonkeyPatch):
     if not known:
-        monkeypatch.setattr(code_reads, "_function_place", lambda: None)
+        monkeypatch.setattr(code_reads, "_function_offsets", lambda: None)
     first, second = outer(1.0), outer(2.0)
     seen: list[Any] = []
 

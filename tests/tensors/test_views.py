@@ -152,7 +152,7 @@ def test_a_kept_gradient_moves_on_with_the_shape():
 
 def test_the_shape_of_a_tensor_from_outside_stays_inside_a_trace():
     outside = graphc.ones(3)
-    with pytest.raises(TraceError, match="from outside is changed in place"):
+    with pytest.raises(TraceError, match="changes the shape of a tensor from outside"):
         graphc.trace(lambda x: outside.unsqueeze_(0) + x, graphc.ones(3))
 
 

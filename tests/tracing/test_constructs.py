@@ -144,7 +144,7 @@ EXPECTED = {
     assertion: "graphc.assert_true",
     negated_assertion: "graphc.assert_true",
     loop_bound: "graphc.fori_loop",
-    item: "the tensor itself",
+    item: "use the tensor itself",
     as_list: "graphc.opaque",
     array: "graphc.opaque",
     nonzero: "masked_fill",

@@ -17,7 +17,7 @@ from tests.calls.sized import BATCH, TIME, ones, same
         ({"x": (BATCH, 4)}, [(2, 3), (3,)], ShapeError, "dimension 1 of x is 3, not 4 as dims says"),
         ({"x": (TIME,), "y": (gc.Dim("time", 1, 9),)}, [(2, 3), (3,)], ArgumentError, "two dimensions are named time"),
         ({"x": (None, None)}, [(2, 3), (3,)], ArgumentError, "dims names no dimension"),
-        ({"x": ("batch",)}, [(2, 3), (3,)], ArgumentError, "dims is made of dimensions, ints and None, got str"),
+        ({"x": ("batch",)}, [(2, 3), (3,)], ArgumentError, "dims may hold dimensions, ints and None, got str"),
         ("some", [(2, 3), (3,)], ArgumentError, "dims is 'some'"),
         (7, [(2, 3), (3,)], ArgumentError, "got int"),
         ({"x": {"a": (BATCH,)}}, [(2, 3), (3,)], ArgumentError, "dims nests the dimensions of x, which is a tensor"),

@@ -22,7 +22,7 @@ def test_shared_memory_is_told_from_interleaved_memory():
     check_apart("f", [0], [base[:, ::2], base[:, 1::2]])
     check_apart("f", [], [base, base[0]])
     check_apart("f", [0], [base, base])
-    with pytest.raises(ArgumentError, match="tensor 1, whose memory tensor 0 shares"):
+    with pytest.raises(ArgumentError, match="tensor 1, which shares memory with tensor 0"):
         check_apart("f", [1], [base[1:], base[:2]])
 
 

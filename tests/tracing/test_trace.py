@@ -422,7 +422,7 @@ def test_names_of_graphs():
 def test_what_can_be_traced():
     with pytest.raises(ArgumentError, match="can be traced, not int"):
         graphc.trace(3, X)
-    with pytest.raises(TraceError, match="inside of another one"):
+    with pytest.raises(TraceError, match="inside of another trace"):
         graphc.trace(lambda x: graphc.trace(lambda y: y, x), X)
     assert not graphc.is_tracing()
     seen = []

@@ -104,7 +104,7 @@ def test_values_of_what_constants_determine():
         assert bool((outside > 0).all())
         with pytest.raises(TraceError, match="needs the values"):
             (x * 0).sum().item()
-        with pytest.raises(TraceError, match="whose values the traced function asked for"):
+        with pytest.raises(TraceError, match="whose values it has read"):
             outside[0] = 1.0
 
 
@@ -112,7 +112,7 @@ def test_views_made_before_the_trace_are_not_written():
     base = graphc.ones(2, 3)
     row = base[0]
     tracer, x = start()
-    with dispatch.use(tracer), pytest.raises(TraceError, match="a view that was made before the trace"):
+    with dispatch.use(tracer), pytest.raises(TraceError, match="a view that was created before the trace"):
         row.add_(x[0])
 
 

@@ -270,7 +270,7 @@ class EagerDispatcher:
                 tensor = self.call(op, (tensor,), attrs)
             return tensor
         records = tensor._requires_grad and not route.detaches and is_grad_enabled()
-        for make, steps in route.parts if records else route.whole:
+        for make, steps in route.stages if records else route.combined:
             result = _new(Tensor)
             result._data = make(tensor._data)
             result.dtype = tensor.dtype

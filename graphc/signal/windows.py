@@ -16,7 +16,7 @@ from graphc.base.dtypes import float32, float64
 from graphc.base.errors import ArgumentError, AttributeValueError
 from graphc.tensors import creation, windows
 from graphc.tensors.tensor import Tensor
-from graphc.tensors.windows import cosines, made
+from graphc.tensors.windows import cosines, make_window
 
 _NUTTALL = (0.3635819, 0.4891775, 0.1365995, 0.0106411)
 """Nuttall, Some windows with very good sidelobe behavior, 1981: four terms with the lowest side lobes."""
@@ -85,7 +85,7 @@ def general_cosine(M: int, *, a: Sequence[float], sym: bool = True, **options: A
         raise ArgumentError(f"general_cosine: the weights are {a!r}", remedy="pass for example a=[0.5, 0.5]")
     if not a:
         raise AttributeValueError("general_cosine: there are no weights", remedy="pass for example a=[0.5, 0.5]")
-    return made("general_cosine", M, not sym, cosines(*a), options)
+    return make_window("general_cosine", M, not sym, cosines(*a), options)
 
 
 def general_hamming(M: int, *, alpha: float = 0.54, sym: bool = True, **options: Any) -> Tensor:

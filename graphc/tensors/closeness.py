@@ -1,4 +1,4 @@
-"""Asserts that tensors, or nested ones, are the same but for rounding, and says which element differs most."""
+"""Assertion that tensors, or nested ones, are equal up to rounding; its message names the worst element."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TOLERANCES = {"f64": (1e-7, 1e-7), "f32": (1.3e-6, 1e-5), "f16": (1e-3, 1e-5), 
     "c64": (1.3e-6, 1e-5),
     "c128": (1e-7, 1e-7),
 }
-"""Relative and absolute tolerance by element type, as PyTorch has them; other types are compared exactly."""
+"""Relative and absolute tolerance by element type, as in PyTorch; other types are compared exactly."""
 
 
 def assert_close(
@@ -33,14 +33,14 @@ def assert_close(
     check_stride: bool = False,
     msg: str | Callable[[str], str] | None = None,
 ) -> None:
-    """Raises AssertionError unless ``|actual - expected| <= atol + rtol * |expected|`` for all elements of tensors,
-    arrays or numbers, or of those nested in sequences and mappings, and shapes, element types and devices are equal.
+    """Raise AssertionError unless ``|actual - expected| <= atol + rtol * |expected|`` for all elements.
 
-    Without tolerances, those of the less exact element type of the two. ``msg`` is said instead of what differs, or
-    made of it. Raises AttributeValueError where only one of ``rtol`` and ``atol`` is given.
+    The arguments are tensors, arrays or numbers, or sequences and mappings of these; shapes, element types and devices
+    must be equal too. Default tolerances follow the less exact element type. ``msg`` replaces the message, or is
+    a function of it. Raises AttributeValueError for ``rtol`` without ``atol``, or the reverse.
     """
     if (rtol is None) != (atol is None):
-        raise AttributeValueError("assert_close: rtol and atol are given together", remedy="both or none")
+        raise AttributeValueError("assert_close: rtol and atol must be passed together", remedy="pass both or neither")
     checks = {"dtype": check_dtype, "device": check_device, "stride": check_stride}
     tolerances = None if rtol is None or atol is None else (rtol, atol)
     problem = _problem(actual, expected, tolerances, equal_nan, checks)
@@ -49,7 +49,7 @@ def assert_close(
 
 
 def _problem(actual: Any, expected: Any, tolerances: Any, equal_nan: bool, checks: dict[str, bool]) -> str:
-    """What differs; empty where nothing does."""
+    """Describe the first difference; empty if there is none."""
     if isinstance(actual, Mapping) and isinstance(expected, Mapping):
         if actual.keys() != expected.keys():
             return f"the keys differ: {sorted(map(str, actual))} and {sorted(map(str, expected))}"
@@ -60,8 +60,8 @@ def _problem(actual: Any, expected: Any, tolerances: Any, equal_nan: bool, check
         pairs = [(i, a, e) for i, (a, e) in enumerate(zip(actual, expected, strict=True))]
     else:
         return _difference(as_tensor(actual), as_tensor(expected), tolerances, equal_nan, checks)
-    found = ((key, _problem(a, e, tolerances, equal_nan, checks)) for key, a, e in pairs)
-    return next((f"item {key!r}: {problem}" for key, problem in found if problem), "")
+    problems = ((key, _problem(a, e, tolerances, equal_nan, checks)) for key, a, e in pairs)
+    return next((f"item {key!r}: {problem}" for key, problem in problems if problem), "")
 
 
 def _is_nested(value: Any) -> bool:
@@ -69,10 +69,10 @@ def _is_nested(value: Any) -> bool:
 
 
 def _difference(a: Tensor, e: Tensor, tolerances: Any, equal_nan: bool, checks: dict[str, bool]) -> str:
-    asked = {"dtype": (a.dtype, e.dtype), "device": (a.device, e.device)}
+    attributes = {"dtype": (a.dtype, e.dtype), "device": (a.device, e.device)}
     if a.shape != e.shape:
         return f"the shapes differ: {list(a.shape)} and {list(e.shape)}"
-    for name, (mine, other) in asked.items():
+    for name, (mine, other) in attributes.items():
         if checks[name] and mine != other:
             return f"the {name}s differ: {mine!r} and {other!r}"
     if checks["stride"] and a.stride() != e.stride():
@@ -88,8 +88,8 @@ def _difference(a: Tensor, e: Tensor, tolerances: Any, equal_nan: bool, checks: 
     if good.all():
         return ""
     worst = np.unravel_index(np.argmax(np.where(good, -1, np.nan_to_num(off, nan=np.inf, posinf=np.inf))), x.shape)
-    place = [int(i) for i in worst]
+    index = [int(i) for i in worst]
     return (
         f"{np.count_nonzero(~good)} of {good.size} elements differ by more than {atol:g} + {rtol:g} times their size, "
-        f"the worst at {place}: {x[worst]} and {y[worst]}"
+        f"the worst at {index}: {x[worst]} and {y[worst]}"
     )

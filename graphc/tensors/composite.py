@@ -23,94 +23,95 @@ from graphc.tensors.repeated import compiled_when_repeated
 
 
 def to_float(x: Any) -> Any:
-    """``x`` itself, or as f32 when it is not floating point."""
+    """Return ``x``, as f32 if it is not floating point."""
     return x if x.dtype.is_differentiable else ew.cast(x, dtype=float32)
 
 
 @compiled_when_repeated
 def total(x: Any, dim: Dims = None, keepdim: bool = False, dtype: DType | None = None) -> Any:
-    """The sum; integers and booleans are summed as i64 unless ``dtype`` says otherwise."""
+    """Compute the sum; integers and booleans are summed as i64 without ``dtype``."""
     return folded(reduce.sum, x, dim, keepdim, dtype)
 
 
-def folded(fold: Any, x: Any, dim: Dims, keepdim: bool, dtype: DType | None) -> Any:
-    """The sum or product of elements that become ``dtype`` first (None: i64 for integers and booleans, else their
-    own); integers wrap around in that type."""
+def folded(reduction: Any, x: Any, dim: Dims, keepdim: bool, dtype: DType | None) -> Any:
+    """Reduce elements to their sum or product, converted to ``dtype`` first (None: i64 for integers and booleans, else
+    unchanged); integers wrap around."""
     dtype = dtype or (x.dtype if x.dtype.is_differentiable else int64)
-    given = x if x.dtype is dtype else ew.cast(x, dtype=dtype)
-    result = fold(given, axes=dims_of(dim, len(x.shape)), keepdims=keepdim)
+    operand = x if x.dtype is dtype else ew.cast(x, dtype=dtype)
+    result = reduction(operand, axes=dims_of(dim, len(x.shape)), keepdims=keepdim)
     return result if result.dtype is dtype else ew.cast(result, dtype=dtype)
 
 
 @in_f32
 @compiled_when_repeated
 def mean(x: Any, dim: Dims = None, keepdim: bool = False, dtype: DType | None = None) -> Any:
-    """The mean; raises DTypeError for a type that is not floating point."""
+    """Compute the mean; raise DTypeError for a type that is not floating point."""
     if dtype is not None:
         x = ew.cast(x, dtype=dtype)
     if not x.dtype.is_differentiable:
-        raise DTypeError(f"mean needs a floating-point tensor, got {x.dtype.name}", remedy="tensor.float().mean()")
+        raise DTypeError(f"mean needs a floating-point tensor, got {x.dtype.name}", remedy="call tensor.float().mean()")
     axes = dims_of(dim, len(x.shape))
     return ew.mul(reduce.sum(x, axes=axes, keepdims=keepdim), _inverse(prod(x.shape[a] for a in axes)))
 
 
 def _inverse(count: int) -> float:
-    # NOTE: of a size that may be 0 it is computed with the tensors, where 1 / 0 is infinite, and 0 times that is NaN.
+    # NOTE: a size that may be 0 is divided in the tensors' arithmetic, where 1 / 0 is infinite, and 0 times that is
+    # NaN.
     return 1.0 / count if is_size(count) or count else math.nan
 
 
 @in_f32
 @compiled_when_repeated
 def var(x: Any, dim: Dims = None, correction: float = 1, keepdim: bool = False) -> Any:
-    """The variance with ``correction`` subtracted from the count (1: unbiased)."""
+    """Compute the variance; ``correction`` is subtracted from the count (1: unbiased)."""
     if not x.dtype.is_differentiable:
-        raise DTypeError(f"var needs a floating-point tensor, got {x.dtype.name}", remedy="tensor.float().var()")
+        raise DTypeError(f"var needs a floating-point tensor, got {x.dtype.name}", remedy="call tensor.float().var()")
     axes = dims_of(dim, len(x.shape))
     count = prod(x.shape[a] for a in axes)
     centred = ew.sub(x, mean(x, axes, keepdim=True) if axes else x)
     squares = reduce.sum(squared(centred), axes=axes, keepdims=keepdim)
     free = max(count - (int(correction) if float(correction).is_integer() else correction), 0)
-    # NOTE: for a size that may be 0 the number is computed with the tensors, where 1 / 0 is infinite.
+    # NOTE: a size that may be 0 is divided in the tensors' arithmetic, where 1 / 0 is infinite.
     return ew.mul(squares, 1.0 / free) if is_size(free) or free else ew.div(squares, 0.0)
 
 
 def squared(x: Any) -> Any:
-    """x * x, of a complex number the square of its size."""
+    """Compute x * x, or the squared absolute value of a complex number."""
     if not x.dtype.is_complex:
         return ew.mul(x, x)
-    return ew.add(*(ew.mul(part, part) for part in (parts.real(x), parts.imag(x))))
+    return ew.add(*(ew.mul(p, p) for p in (parts.real(x), parts.imag(x))))
 
 
 @compiled_when_repeated
 def std(x: Any, dim: Dims = None, correction: float = 1, keepdim: bool = False) -> Any:
-    """The square root of the variance."""
+    """Compute the square root of the variance."""
     return root(var(x, dim, correction, keepdim))
 
 
 @compiled_when_repeated
 def relu(x: Any) -> Any:
-    """The larger of x and 0; the gradient at 0 is 0."""
+    """Compute the larger of x and 0; the gradient at 0 is 0."""
     return ew.where(ew.le(x, 0), 0, x)
 
 
 @in_f32
 @compiled_when_repeated
 def sigmoid(x: Any) -> Any:
-    """1 / (1 + exp(-x))."""
+    """Compute 1 / (1 + exp(-x))."""
     return mathematics.sigmoid(to_float(x))
 
 
 @in_f32
 @compiled_when_repeated
 def silu(x: Any) -> Any:
-    """x * sigmoid(x)."""
+    """Compute x * sigmoid(x)."""
     return ew.mul(x, sigmoid(x))
 
 
 @in_f32
 @compiled_when_repeated
 def softplus(x: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
-    """log(1 + exp(beta x)) / beta; x itself where beta x exceeds the threshold."""
+    """Compute log(1 + exp(beta x)) / beta, or x itself if beta x exceeds the threshold."""
     scaled = ew.mul(to_float(x), beta)
     smooth = ew.add(ew.maximum(scaled, 0), mathematics.log1p(mathematics.exp(ew.neg(ew.abs(scaled)))))
     return ew.where(ew.gt(scaled, threshold), x, ew.mul(smooth, 1.0 / beta))
@@ -119,7 +120,7 @@ def softplus(x: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
 @in_f32
 @compiled_when_repeated
 def gelu(x: Any, approximate: str = "none") -> Any:
-    """x times the normal distribution's cumulative function at x; ``tanh`` for the approximation by tanh."""
+    """Compute x times the normal distribution's cumulative function at x; ``tanh`` selects the tanh approximation."""
     if approximate == "none":
         return ew.mul(ew.mul(x, 0.5), ew.add(mathematics.erf(ew.mul(x, math.sqrt(0.5))), 1.0))
     if approximate != "tanh":
@@ -130,23 +131,23 @@ def gelu(x: Any, approximate: str = "none") -> Any:
 
 
 def _shifted(x: Any, axes: tuple[int, ...]) -> Any:
-    """``x`` minus its maximum along ``axes``, through which no gradient needs to flow."""
+    """Subtract the maximum along ``axes`` from ``x``; no gradient needs to flow through the maximum."""
     return ew.sub(x, stop_gradient(reduce.max(x, axes=axes, keepdims=True)))
 
 
-def _is_empty(extents: Sequence[int], at: int) -> bool:
-    """Whether there are no elements, as far as that is known, or none along a dimension, which is asked for."""
-    return 0 in [d for d in extents if not is_size(d)] or (bool(extents) and extents[at] == 0)
+def _is_empty(extents: Sequence[int], axis: int) -> bool:
+    """Return whether the tensor, as far as known, or the dimension ``at`` has no elements."""
+    return 0 in [d for d in extents if not is_size(d)] or (bool(extents) and extents[axis] == 0)
 
 
 @in_f32
 @compiled_when_repeated
 def softmax(x: Any, dim: int, dtype: DType | None = None) -> Any:
-    """exp(x) divided by its sum along ``dim``."""
+    """Compute exp(x) divided by its sum along ``dim``."""
     x = ew.cast(x, dtype=dtype) if dtype is not None else _checked(x, "softmax")
-    at = dim_of(dim, len(x.shape))
-    axes = (at,) if x.shape else ()
-    if _is_empty(x.shape, at):
+    axis = dim_of(dim, len(x.shape))
+    axes = (axis,) if x.shape else ()
+    if _is_empty(x.shape, axis):
         return ew.mul(x, 1.0)
     powers = mathematics.exp(_shifted(x, axes))
     return ew.div(powers, reduce.sum(powers, axes=axes, keepdims=True))
@@ -155,25 +156,26 @@ def softmax(x: Any, dim: int, dtype: DType | None = None) -> Any:
 @in_f32
 @compiled_when_repeated
 def masked_softmax(x: Any, dim: int) -> Any:
-    """The softmax of ``x``, which is minus infinity where it is masked; zeros where all along ``dim`` is."""
-    at = dim_of(dim, len(x.shape))
-    if _is_empty(x.shape, at):
+    """Compute the softmax of ``x``, which is minus infinity at masked elements; zeros if all along ``dim`` are
+    masked."""
+    axis = dim_of(dim, len(x.shape))
+    if _is_empty(x.shape, axis):
         return ew.mul(x, 1.0)
-    axes = (at,)
+    axes = (axis,)
     top = stop_gradient(reduce.max(x, axes=axes, keepdims=True))
-    seen = ew.ne(top, -math.inf)
-    powers = mathematics.exp(ew.sub(x, ew.where(seen, top, 0)))
-    return ew.div(powers, ew.where(seen, reduce.sum(powers, axes=axes, keepdims=True), 1))
+    unmasked = ew.ne(top, -math.inf)
+    powers = mathematics.exp(ew.sub(x, ew.where(unmasked, top, 0)))
+    return ew.div(powers, ew.where(unmasked, reduce.sum(powers, axes=axes, keepdims=True), 1))
 
 
 @in_f32
 @compiled_when_repeated
 def log_softmax(x: Any, dim: int, dtype: DType | None = None) -> Any:
-    """The logarithm of the softmax along ``dim``, without forming it."""
+    """Compute the logarithm of the softmax along ``dim``, without forming the softmax."""
     x = ew.cast(x, dtype=dtype) if dtype is not None else _checked(x, "log_softmax")
-    at = dim_of(dim, len(x.shape))
-    axes = (at,) if x.shape else ()
-    if _is_empty(x.shape, at):
+    axis = dim_of(dim, len(x.shape))
+    axes = (axis,) if x.shape else ()
+    if _is_empty(x.shape, axis):
         return ew.mul(x, 1.0)
     shifted = _shifted(x, axes)
     return ew.sub(shifted, mathematics.log(reduce.sum(mathematics.exp(shifted), axes=axes, keepdims=True)))
@@ -188,7 +190,7 @@ def _checked(x: Any, name: str) -> Any:
 @in_f32
 @compiled_when_repeated
 def logsumexp(x: Any, dim: Dims, keepdim: bool = False) -> Any:
-    """log(sum(exp(x))) along ``dim``; minus infinity where every element is."""
+    """Compute log(sum(exp(x))) along ``dim``; minus infinity if all elements are."""
     x = to_float(x)
     axes = dims_of(dim, len(x.shape))
     if 0 in x.shape:
@@ -202,7 +204,7 @@ def logsumexp(x: Any, dim: Dims, keepdim: bool = False) -> Any:
 
 @compiled_when_repeated
 def clamp(x: Any, low: Any = None, high: Any = None) -> Any:
-    """``x`` limited to low..high (either may be None; numbers or tensors)."""
+    """Limit ``x`` to low..high (numbers or tensors; either may be None)."""
     if low is None and high is None:
         raise ArgumentError("clamp needs min, max or both")
     dtype = common_type([x, *(bound for bound in (low, high) if bound is not None)], "clamp")
@@ -214,9 +216,9 @@ def clamp(x: Any, low: Any = None, high: Any = None) -> Any:
 
 @compiled_when_repeated
 def power(x: Any, exponent: Any) -> Any:
-    """``x`` to the power ``exponent``, a number or a tensor.
+    """Raise ``x`` to the power ``exponent``, a number or a tensor.
 
-    PyTorch takes the exponents 0.5 and -0.5 for roots, which differ from powers at -inf (NaN) and -0.
+    As in PyTorch, the exponents 0.5 and -0.5 are roots, which differ from powers at -inf (NaN) and -0.
     """
     if isinstance(exponent, float) and abs(exponent) == 0.5 and not isinstance(x, (bool, int, float)):
         return mathematics.sqrt(to_float(x)) if exponent > 0 else mathematics.rsqrt(to_float(x))
@@ -226,7 +228,7 @@ def power(x: Any, exponent: Any) -> Any:
 @in_f32
 @compiled_when_repeated
 def norm(x: Any, p: float = 2.0, dim: Dims = None, keepdim: bool = False) -> Any:
-    """The p-norm of the elements along ``dim`` (all of them for None); p may be infinite."""
+    """Compute the p-norm of the elements along ``dim`` (all of them for None); p may be infinite."""
     x = to_float(x)
     axes = dims_of(dim, len(x.shape))
     if p == math.inf:
@@ -245,12 +247,12 @@ def norm(x: Any, p: float = 2.0, dim: Dims = None, keepdim: bool = False) -> Any
 
 
 def _counted(x: Any) -> Any:
-    """1 for elements that are not zero, else 0, with a gradient of zeros."""
+    """Return 1 for elements that are not zero, else 0, with a gradient of zeros."""
     return ew.where(mathematics.isnan(x), 1, ew.abs(ew.sign(x)))
 
 
 def _power(x: Any, exponent: float) -> Any:
-    """``x**exponent`` of what is not negative, with gradient 0 at 0, where that of a root is infinite."""
+    """Compute ``x**exponent`` for x >= 0, with gradient 0 at 0, where the gradient of a root is infinite."""
     if exponent > 1:
         return mathematics.pow(x, exponent)
     zero = ew.eq(x, 0)
@@ -258,6 +260,6 @@ def _power(x: Any, exponent: float) -> Any:
 
 
 def root(squares: Any) -> Any:
-    """The square root, with gradient 0 at 0 (the subgradient of least norm)."""
+    """Compute the square root, with gradient 0 at 0 (the subgradient of least norm)."""
     zero = ew.eq(squares, 0)
     return ew.where(zero, 0, mathematics.sqrt(ew.where(zero, 1, squares)))

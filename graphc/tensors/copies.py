@@ -1,4 +1,4 @@
-"""Functions that copy what the method without ``_copy`` gives a view of."""
+"""Functions with suffix ``_copy``: copies of the views from the tensor methods without it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ def _copying(name: str) -> Callable[..., Any]:
     view = getattr(Tensor, name)
 
     def function(input: Tensor, *args: Any, **kwargs: Any) -> Any:
-        found = view(input, *args, **kwargs)
-        return found.clone() if isinstance(found, Tensor) else tuple(part.clone() for part in found)
+        result = view(input, *args, **kwargs)
+        return result.clone() if isinstance(result, Tensor) else tuple(item.clone() for item in result)
 
     function.__name__ = function.__qualname__ = f"{name}_copy"
-    function.__doc__ = f"A copy of what ``Tensor.{name}`` gives."
-    function.__wrapped__ = view  # type: ignore[attr-defined]  # its signature is shown
+    function.__doc__ = f"Return a copy of the result of ``Tensor.{name}``."
+    function.__wrapped__ = view  # type: ignore[attr-defined]  # inspect.signature shows that of the method
     return with_hints(function)
 
 

@@ -1,4 +1,4 @@
-"""Functions that make tensors: from data, of one value, ranges, and random ones."""
+"""Functions that create tensors: from data, of one value, ranges, and random ones."""
 
 from __future__ import annotations
 
@@ -44,34 +44,34 @@ _PLAIN = (*_SCALARS, list, tuple, np.ndarray, np.generic)
 
 
 def set_default_dtype(dtype: Any) -> None:
-    """The floating-point type of tensors that are made without one (f32 at first)."""
-    found = dtype_of(dtype)
-    if not found.is_floating_point:
-        raise DTypeError(f"the default element type must be floating point, got {found.name}")
-    if found is not _default[0]:
+    """Set the floating-point type of new tensors without a ``dtype`` (f32 at first)."""
+    new_default = dtype_of(dtype)
+    if not new_default.is_floating_point:
+        raise DTypeError(f"the default element type must be floating point, got {new_default.name}")
+    if new_default is not _default[0]:
         mutation_epoch.note()
-    _default[0] = found
+    _default[0] = new_default
 
 
 def get_default_dtype() -> DType:
-    """The floating-point type of tensors that are made without one."""
+    """Return the floating-point type of new tensors without a ``dtype``."""
     return _default[0]
 
 
 def set_default_device(device: Any) -> None:
-    """Where tensors live that are made without ``device=`` (None: the CPU, as at first). ``with device("cuda"):`` says
-    so for a block."""
+    """Set the device of new tensors without ``device=`` (None: the CPU, as at first). ``with device("cuda"):`` sets it
+    for a block."""
     OF_PROCESS[0] = CPU if device is None else device_type(device)
     mutation_epoch.note()
 
 
 def get_default_device() -> device_type:
-    """Where tensors live that are made without ``device=``."""
+    """Return the device of new tensors without ``device=``."""
     return default_device()
 
 
 def set_default_tensor_type(t: Any) -> None:
-    """``set_default_dtype`` by a type of tensors, ``graphc.DoubleTensor``, or its name."""
+    """Set the default element type by a tensor type, such as ``graphc.DoubleTensor``, or its name."""
     set_default_dtype(type_named(t))
 
 
@@ -80,14 +80,14 @@ def _finish(array: np.ndarray, requires_grad: bool = False, device: Any = None) 
 
 
 def _placed(tensor: Tensor, requires_grad: bool, device: Any) -> Tensor:
-    place = default_device() if device is None else device_of(device)
-    if is_elsewhere(tensor._data, place) and (device is not None or place is not CPU):
-        tensor = front().moved(tensor, place)
+    target = default_device() if device is None else device_of(device)
+    if is_elsewhere(tensor._data, target) and (device is not None or target is not CPU):
+        tensor = front().moved(tensor, target)
     return tensor.requires_grad_() if requires_grad else tensor
 
 
-def _place_like(input: Tensor, device: Any) -> Any:
-    """The device that is wanted, or else that of a tensor."""
+def _device_like(input: Tensor, device: Any) -> Any:
+    """Return the requested device, or the device of a tensor."""
     return input.device if device is None else device
 
 
@@ -96,35 +96,39 @@ def _dtype(dtype: Any) -> np.dtype:
 
 
 def array_of(data: Any, dtype: Any = None) -> np.ndarray:
-    """A new array of data: numbers, nested sequences, arrays or tensors. Python floats become the default type."""
+    """Return a new array of numbers, nested sequences, arrays or tensors. Python floats become the default type."""
     if isinstance(data, Tensor):
         data = on_host(data._data) if is_on_device(data._data) else data._values(force=True)
     elif isinstance(data, (list, tuple)) and any(isinstance(item, Tensor) for item in data):
         data = [array_of(item) for item in data]
     if dtype is not None:
-        wanted = dtype_of(dtype)
-        return converted(fitted(data, wanted) if isinstance(data, _SCALARS) else data, wanted)
+        requested = dtype_of(dtype)
+        return converted(fitted(data, requested) if isinstance(data, _SCALARS) else data, requested)
     if isinstance(data, (np.ndarray, np.generic)):
         return np.array(data)
     if isinstance(data, (bool, int, float, complex)):
-        known = python_scalar_type(data)
-        return elements(data, _floating(known)) if known.is_differentiable else np.array(data, known.numpy)
+        scalar_type = python_scalar_type(data)
+        return (
+            elements(data, _floating(scalar_type))
+            if scalar_type.is_differentiable
+            else np.array(data, scalar_type.numpy)
+        )
     try:
         array = np.array(data)
     except ValueError as error:
-        raise ShapeError(f"the data is no rectangular array: {error}") from None
+        raise ShapeError(f"the data is not a rectangular array: {error}") from None
     if array.dtype.kind in "fc" and not _has_numpy(data):
         array = elements(array, _floating(dtype_of(array.dtype)))
     return elements(array, _default[0]) if not array.size and not _has_numpy(data) else array
 
 
-def _floating(known: DType) -> DType:
-    """The type of Python numbers that are not whole: the default one, and that whose parts are of it."""
-    return _default[0].complex if known.is_complex else _default[0]
+def _floating(dtype: DType) -> DType:
+    """Return the default type for Python floats and complex numbers."""
+    return _default[0].complex if dtype.is_complex else _default[0]
 
 
 def _has_numpy(data: Any) -> bool:
-    """Whether nested sequences hold numpy arrays or scalars, whose element type is meant."""
+    """Return whether nested sequences hold numpy arrays or scalars, whose element type applies."""
     while isinstance(data, (list, tuple)):
         if not data:
             return False
@@ -133,9 +137,9 @@ def _has_numpy(data: Any) -> bool:
 
 
 def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """A new tensor with a copy of the data: a number, nested sequences, a numpy array or a tensor."""
-    if not requires_grad and (found := tensor_of(data, dtype, _default[0])) is not None:
-        return found
+    """Create a tensor with a copy of the data: a number, nested sequences, a numpy array or a tensor."""
+    if not requires_grad and (symbolic := tensor_of(data, dtype, _default[0])) is not None:
+        return symbolic
     array = array_of(data, dtype)
     if array.dtype not in BY_NUMPY:
         raise DTypeError(f"data of type {array.dtype} is not supported", remedy="pass dtype=, or array.astype(...)")
@@ -143,9 +147,9 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
 
 
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
-    """A tensor of the data that shares memory with it where possible."""
+    """Return a tensor of the data that shares memory with it if possible."""
     if isinstance(data, Tensor):
-        return _placed(data if dtype is None else data.to_dtype(dtype), False, _place_like(data, device))
+        return _placed(data if dtype is None else data.to_dtype(dtype), False, _device_like(data, device))
     if isinstance(data, np.ndarray) and (dtype is None or dtype_of(dtype).numpy == data.dtype):
         return _placed(from_numpy(data), False, device)
     if not isinstance(data, _PLAIN) and _is_elsewhere(data):
@@ -154,9 +158,11 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
 
 
 def from_numpy(array: np.ndarray) -> Tensor:
-    """A tensor that shares memory with a numpy array."""
+    """Return a tensor that shares memory with a numpy array."""
     if not isinstance(array, np.ndarray):
-        raise ArgumentError(f"from_numpy takes a numpy array, got {type(array).__name__}", remedy="graphc.tensor(...)")
+        raise ArgumentError(
+            f"from_numpy takes a numpy array, got {type(array).__name__}", remedy="call graphc.tensor(...)"
+        )
     dtype_of(array.dtype)
     result = front().constant(array.view(np.ndarray))
     expose(result)
@@ -164,28 +170,28 @@ def from_numpy(array: np.ndarray) -> Tensor:
 
 
 def from_dlpack(source: Any) -> Tensor:
-    """A tensor that shares the memory of an array or tensor of another library: of any object with ``__dlpack__`` or
-    ``__cuda_array_interface__``."""
+    """Return a tensor that shares the memory of an array or tensor of another library, of any object with
+    ``__dlpack__`` or ``__cuda_array_interface__``."""
     if (array := placement().imported(source) if _is_elsewhere(source) else None) is not None:
-        found = Tensor._wrap(array)
-        expose(found)
-        return found
+        imported = Tensor._wrap(array)
+        expose(imported)
+        return imported
     try:
         array = np.from_dlpack(source)
     except (BufferError, RuntimeError) as error:
-        remedy = "an array of a supported type; of a tensor with gradients x.detach()"
+        remedy = "pass an array of a supported type; detach a tensor with gradients"
         raise DTypeError(f"from_dlpack: {error}", remedy=remedy) from None
     return from_numpy(array)
 
 
 def _is_elsewhere(source: Any) -> bool:
-    """Whether the memory of an object of another library is not that of the host."""
+    """Return whether an object of another library has its memory outside of the host's."""
     where = getattr(source, "__dlpack_device__", None)
     return hasattr(source, "__cuda_array_interface__") if where is None else where()[0] != 1
 
 
 def _allocated(make: Any, *args: Any) -> np.ndarray:
-    """The array that ``make`` gives; raises MemoryLimitError where it does not fit into memory."""
+    """Return the array from ``make``; raise MemoryLimitError if it does not fit into memory."""
     try:
         return make(*args)
     except MemoryError as error:
@@ -194,34 +200,34 @@ def _allocated(make: Any, *args: Any) -> np.ndarray:
 
 def _sequence(size: Any) -> Any:
     if not isinstance(size, (tuple, list)):
-        raise ArgumentError(f"a size is a sequence of ints, got {size!r}", remedy="(2, 3)")
+        raise ArgumentError(f"size must be a sequence of ints, got {size!r}", remedy="pass a tuple such as (2, 3)")
     return size
 
 
 def _shape(sizes: Sequence[Any], size: Any) -> tuple[int, ...]:
-    """The shape that is given one by one, as a sequence, or by the name ``size``."""
+    """Return the shape from single ints, a sequence, or the keyword ``size``."""
     if size is not None and sizes:
-        raise ArgumentError("a shape is given twice", remedy="graphc.zeros(2, 3)")
+        raise ArgumentError("the shape is passed twice", remedy="pass it once, as in graphc.zeros(2, 3)")
     return new_shape(sizes if size is None else (size,))
 
 
 def zeros(*sizes: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Zeros."""
+    """Create a tensor of zeros of a shape, from ints or one sequence."""
     return _uniform(np.zeros, 0.0, _shape(sizes, size), dtype, requires_grad, device)
 
 
 def ones(*sizes: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Ones."""
+    """Create a tensor of ones of a shape, from ints or one sequence."""
     return _uniform(_ones, 1.0, _shape(sizes, size), dtype, requires_grad, device)
 
 
 def empty(*sizes: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Elements of any value."""
+    """Create a tensor of a shape with arbitrary elements."""
     return _uniform(np.empty, 0.0, _shape(sizes, size), dtype, requires_grad, device)
 
 
 def _uniform(make: Any, value: float, shape: tuple[int, ...], dtype: Any, requires_grad: bool, device: Any) -> Tensor:
-    """What ``make`` allocates, all elements of which are ``value``, or an op that makes it of sizes of a call."""
+    """Create a tensor from ``make``, all of whose elements are ``value``; with symbolic sizes, by an op."""
     if has_sizes(shape):
         kind = _default[0] if dtype is None else dtype_of(dtype)
         return _placed(filled_with(value, shape, kind, kind), requires_grad, device)
@@ -233,7 +239,7 @@ def _ones(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
 
 
 def _full(shape: tuple[int, ...], value: Any, dtype: np.dtype) -> np.ndarray:
-    """``numpy.full``, which takes twice as long."""
+    """Return ``numpy.full``, in half the time."""
     array = np.empty(shape, dtype)
     array[...] = value
     return array
@@ -242,7 +248,7 @@ def _full(shape: tuple[int, ...], value: Any, dtype: np.dtype) -> np.ndarray:
 def full(
     size: Sequence[int], fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """Elements of one value; its type is that of the value unless given."""
+    """Create a tensor filled with one value, whose type it has unless ``dtype`` is set."""
     return _filled(new_shape((_sequence(size),)), fill_value, dtype, requires_grad, device)
 
 
@@ -251,46 +257,46 @@ def _filled(shape: tuple[int, ...], fill_value: Any, dtype: Any, requires_grad: 
     if (is_given(fill_value) and not requires_grad) or (is_number and has_sizes(shape)):
         return _placed(filled_with(fill_value, shape, dtype, _default[0]), requires_grad, device)
     if not is_number and np.ndim(fill_value._data if isinstance(fill_value, Tensor) else fill_value):
-        raise ArgumentError("full takes one number as fill_value", remedy="a number, or tensor.expand(...)")
+        raise ArgumentError("full takes one number as fill_value", remedy="pass a number, or call tensor.expand(...)")
     value = array_of(fill_value, dtype)
     if value.dtype not in BY_NUMPY:
-        raise DTypeError(f"full: {fill_value!r} is no number", remedy="an int, a float or a bool")
+        raise DTypeError(f"full: {fill_value!r} is not a number", remedy="pass an int, a float or a bool")
     return _finish(_allocated(_full, shape, value, value.dtype), requires_grad, device)
 
 
 def _like(x: Tensor, dtype: Any) -> DType:
-    need_tensor("a function that makes a tensor like another", x)
+    need_tensor("a function that creates a tensor like another", x)
     return x.dtype if dtype is None else dtype_of(dtype)
 
 
 def zeros_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Zeros with the shape and type of a tensor."""
+    """Create zeros with the shape and type of a tensor."""
     kind = _like(input, dtype)
-    return _uniform(np.zeros, 0.0, input.shape, kind, requires_grad, _place_like(input, device))
+    return _uniform(np.zeros, 0.0, input.shape, kind, requires_grad, _device_like(input, device))
 
 
 def ones_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Ones with the shape and type of a tensor."""
+    """Create ones with the shape and type of a tensor."""
     kind = _like(input, dtype)
-    return _uniform(_ones, 1.0, input.shape, kind, requires_grad, _place_like(input, device))
+    return _uniform(_ones, 1.0, input.shape, kind, requires_grad, _device_like(input, device))
 
 
 def empty_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Elements of any value, with the shape and type of a tensor."""
+    """Create a tensor with the shape and type of another one and arbitrary elements."""
     kind = _like(input, dtype)
-    return _uniform(np.empty, 0.0, input.shape, kind, requires_grad, _place_like(input, device))
+    return _uniform(np.empty, 0.0, input.shape, kind, requires_grad, _device_like(input, device))
 
 
 def full_like(
     input: Tensor, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """Elements of one value, with the shape and type of a tensor."""
+    """Create a tensor filled with one value, with the shape and type of another one."""
     kind = _like(input, dtype)
-    return _filled(input.shape, fill_value, kind, requires_grad, _place_like(input, device))
+    return _filled(input.shape, fill_value, kind, requires_grad, _device_like(input, device))
 
 
 _MOST_AT_ONCE = 1 << 20
-"""Elements for which memory is there."""
+"""Number of elements that surely fits into memory."""
 
 
 def arange(
@@ -302,7 +308,7 @@ def arange(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """``arange(end)``, ``arange(start, end)`` or ``arange(start, end, step)``: numbers before ``end``."""
+    """Create the numbers before ``end``: ``arange(end)``, ``arange(start, end)`` or ``arange(start, end, step)``."""
     is_count = len(bounds) == 1 and type(bounds[0]) is int and 0 <= bounds[0] < _MOST_AT_ONCE
     if is_count and dispatch.active() is None and (start, end, step, dtype) == (0, None, 1, None):
         return _finish(np.arange(bounds[0]), requires_grad, device)
@@ -319,15 +325,17 @@ def arange(
         dtype = int64 if all(isinstance(n, (int, np.integer)) for n in numbers) else _default[0]
     kind = _counting("arange", dtype)
     if not all([is_size(n) or math.isfinite(n) for n in (low, high, step)]):
-        raise AttributeValueError(f"arange: {low} to {high} in steps of {step} does not end", remedy="finite numbers")
-    # As in PyTorch: whole numbers of 64 bits are counted in whole numbers, others before they are cut off.
+        raise AttributeValueError(
+            f"arange: {low} to {high} in steps of {step} does not end", remedy="pass finite numbers"
+        )
+    # As in PyTorch: i64 ranges count in integers; other ranges count first and truncate afterwards.
     low, high, step = (n if is_size(n) else int(n) for n in (low, high, step)) if kind is int64 else (low, high, step)
     if step == 0 or (high - low if step > 0 else low - high) < 0:
         raise AttributeValueError(
-            f"arange: steps of {step} do not lead from {low} to {high}", remedy="steps towards the end"
+            f"arange: steps of {step} do not lead from {low} to {high}", remedy="choose a step towards the end"
         )
-    whole = kind is int64 or (is_size(high - low) and type(step) is int)
-    (count,) = new_shape((-((low - high) // step) if whole else math.ceil((high - low) / step),))
+    exact = kind is int64 or (is_size(high - low) and type(step) is int)
+    (count,) = new_shape((-((low - high) // step) if exact else math.ceil((high - low) / step),))
     if any(map(is_size, (count, low, step))):
         return _placed(counted(count, low, step, kind), requires_grad, device)
     first, each = (low, step) if kind.is_floating_point else (fitted(low, int64), int(step))
@@ -336,24 +344,24 @@ def arange(
 
 
 def _number(name: str, value: Any) -> Any:
-    """A number, or that in a tensor without dimensions; raises ArgumentError."""
+    """Return a number, or the value of a tensor without dimensions; raise ArgumentError for others."""
     if isinstance(value, Tensor) and not value.shape:
         return value.item()
     if isinstance(value, (bool, int, float, np.number)):
         return value
-    given = f"a tensor of shape {list(value.shape)}" if isinstance(value, Tensor) else repr(value)
-    raise ArgumentError(f"{name} takes numbers, got {given}", remedy="a number, or a tensor without dimensions")
+    actual = f"a tensor of shape {list(value.shape)}" if isinstance(value, Tensor) else repr(value)
+    raise ArgumentError(f"{name} takes numbers, got {actual}", remedy="pass a number, or a tensor without dimensions")
 
 
 def _counting(name: str, dtype: Any) -> DType:
     kind = _default[0] if dtype is None else dtype_of(dtype)
     if kind.kind == "b":
-        raise DTypeError(f"{name}: bool does not count", remedy="an integer type, then compare")
+        raise DTypeError(f"{name}: cannot count in bool", remedy="use an integer type, then compare")
     return kind
 
 
 def _is_open(value: Any) -> bool:
-    """Whether it is a tensor without dimensions whose element calls give."""
+    """Return whether a value is a tensor without dimensions whose element differs between calls."""
     return isinstance(value, Tensor) and not value.shape and front().known(value) is None
 
 
@@ -362,29 +370,32 @@ def _whole(value: Any, kind: DType) -> Any:
 
 
 def _steps(name: str, start: Any, end: Any, steps: int, dtype: Any, of: DType | None = None) -> Any:
-    """Numbers at equal distances, from both ends towards the middle, and the type that is asked for; whole ends for a
-    whole type, as in PyTorch. A tensor of the type ``of`` (None: what is asked for) where a number, or a tensor at an
-    end, is known in calls only, else an array."""
+    """Return equally spaced numbers, computed from both ends towards the middle, and the requested type. For an integer
+    type the ends are truncated, as in PyTorch.
+
+    The result is a tensor of type ``of`` (None: the requested type) if a number, or a tensor at an end, differs between
+    calls; else an array.
+    """
     kind = _counting(name, dtype)
     (count,) = new_shape((steps,))
     ends = [v if _is_open(v) else _number(name, v) for v in (start, end)]
     inner = kind if kind.kind == "f" else float32 if kind.kind == "h" else float64
     if any(is_given(n) or _is_open(n) for n in (count, *ends)):
-        wanted = [v if kind.is_floating_point or is_given(v) else _whole(v, kind) for v in ends]
-        return front().own(spaced((wanted[0], wanted[1]), count, inner, of or kind)), kind
+        typed_ends = [v if kind.is_floating_point or is_given(v) else _whole(v, kind) for v in ends]
+        return front().own(spaced((typed_ends[0], typed_ends[1]), count, inner, of or kind)), kind
     real = inner.numpy.type
     with np.errstate(all="ignore"):
         low, high = (real(fitted(v, kind)) for v in ends)
         each = (high - low) / real(count - 1) if count > 1 else real(0)
-        places = np.arange(count).astype(real)
-        late = places >= count // 2 if count > 1 else places < 0
-        return np.where(late, high - each * places[::-1], low + each * places).astype(real), kind
+        positions = np.arange(count).astype(real)
+        late = positions >= count // 2 if count > 1 else positions < 0
+        return np.where(late, high - each * positions[::-1], low + each * positions).astype(real), kind
 
 
 def linspace(
     start: Any, end: Any, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """``steps`` numbers at equal distances from ``start`` to ``end``, both included."""
+    """Create ``steps`` equally spaced numbers from ``start`` to ``end``, both included."""
     values, kind = _steps("linspace", start, end, steps, dtype)
     if isinstance(values, Tensor):
         return _placed(values, requires_grad, device)
@@ -401,7 +412,7 @@ def logspace(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Powers of ``base`` with exponents at equal distances."""
+    """Create powers of ``base`` with equally spaced exponents."""
     exponents, kind = _steps("logspace", start, end, steps, dtype, float64)
     if isinstance(exponents, Tensor):
         powers = power(front().scalar(float(base), float64), exponents)
@@ -411,7 +422,7 @@ def logspace(
 
 
 def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Ones on the diagonal of a matrix, else zeros."""
+    """Create a matrix with ones on the diagonal and zeros elsewhere."""
     extents = new_shape((n, n if m is None else m))
     if has_sizes(extents):
         kind = _default[0] if dtype is None else dtype_of(dtype)
@@ -420,7 +431,7 @@ def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, 
     return _finish(_allocated(np.eye, *extents, 0, _dtype(dtype)), requires_grad, device)
 
 
-# ---- random
+# ---- random numbers
 
 
 def _float(dtype: Any) -> DType:
@@ -435,7 +446,7 @@ def rand(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Uniform numbers in [0, 1)."""
+    """Draw uniform numbers in [0, 1)."""
     return _placed(sampling.uniform(_shape(sizes, size), _float(dtype), generator), requires_grad, device)
 
 
@@ -447,23 +458,23 @@ def randn(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Normally distributed numbers with mean 0 and deviation 1."""
+    """Draw normally distributed numbers with mean 0 and standard deviation 1."""
     return _placed(sampling.normal(_shape(sizes, size), _float(dtype), generator), requires_grad, device)
 
 
 def rand_like(
     input: Tensor, *, dtype: Any = None, generator: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """Uniform numbers with the shape and type of a tensor."""
-    options = {"generator": generator, "device": _place_like(input, device), "requires_grad": requires_grad}
+    """Draw uniform numbers with the shape and type of a tensor."""
+    options = {"generator": generator, "device": _device_like(input, device), "requires_grad": requires_grad}
     return rand(input.shape, dtype=_like(input, dtype), **options)
 
 
 def randn_like(
     input: Tensor, *, dtype: Any = None, generator: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """Normally distributed numbers with the shape and type of a tensor."""
-    options = {"generator": generator, "device": _place_like(input, device), "requires_grad": requires_grad}
+    """Draw normally distributed numbers with the shape and type of a tensor."""
+    options = {"generator": generator, "device": _device_like(input, device), "requires_grad": requires_grad}
     return randn(input.shape, dtype=_like(input, dtype), **options)
 
 
@@ -477,49 +488,49 @@ def randint(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """``randint(high, size)`` or ``randint(low, high, size)``: whole numbers from ``low`` (0) to before ``high``."""
-    given = list(arguments)
-    size = given.pop() if size is None and given else size
-    high = given.pop() if high is None and given else high
-    low = given.pop() if given else low
-    if given or size is None or high is None:
+    """Draw integers from ``low`` (0) to ``high - 1``: ``randint(high, size)`` or ``randint(low, high, size)``."""
+    remaining = list(arguments)
+    size = remaining.pop() if size is None and remaining else size
+    high = remaining.pop() if high is None and remaining else high
+    low = remaining.pop() if remaining else low
+    if remaining or size is None or high is None:
         raise ArgumentError("randint takes (high, size) or (low, high, size)")
     result = sampling.integers(low, high, new_shape((size,)), generator)
     return _placed(result if dtype is None else result.to_dtype(dtype), requires_grad, device)
 
 
 def randint_like(input: Tensor, *arguments: Any, dtype: Any = None, **options: Any) -> Tensor:
-    """``randint_like(input, high)`` or ``randint_like(input, low, high)``: see ``randint``."""
+    """Draw integers in the shape of a tensor: ``randint_like(input, high)`` or ``randint_like(input, low, high)``."""
     return randint(*arguments, size=tuple(input.shape), dtype=_like(input, dtype), **options)
 
 
 def randperm(
     n: int, *, generator: Any = None, dtype: Any = int64, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """The numbers 0 to n - 1 in random order."""
-    found = sampling.uniform(new_shape((n,)), float64, generator).argsort().to_dtype(dtype)
-    return _placed(found, requires_grad, device)
+    """Return the numbers 0 to n - 1 in random order."""
+    permutation = sampling.uniform(new_shape((n,)), float64, generator).argsort().to_dtype(dtype)
+    return _placed(permutation, requires_grad, device)
 
 
 def bernoulli(input: Tensor, *, generator: Any = None) -> Tensor:
-    """1 with the probability that each element of ``input`` states, else 0.
+    """Draw 1 with the probability in each element of ``input``, else 0.
 
-    Raises AttributeValueError for what is no probability; compiled code, which has no values to look at, does not.
+    Raises AttributeValueError for values outside of 0..1; compiled code does not check them.
     """
     data = input._data
     if not input.dtype.is_floating_point:
-        raise DTypeError(f"bernoulli takes probabilities, got {input.dtype.name}", remedy="input.float()")
+        raise DTypeError(f"bernoulli takes probabilities, got {input.dtype.name}", remedy="call input.float()")
     if isinstance(data, np.ndarray) and not np.all((data >= 0) & (data <= 1)):
-        raise AttributeValueError("bernoulli: a probability lies outside of 0..1", remedy="input.clamp(0, 1)")
+        raise AttributeValueError("bernoulli: a probability is outside of 0..1", remedy="call input.clamp(0, 1)")
     return sampling.bernoulli(input, input.shape, generator).to_dtype(input.dtype)
 
 
 def poisson(input: Tensor, generator: Any = None) -> Tensor:
-    """Poisson-distributed counts whose rates are the elements of ``input``; needs their values."""
+    """Draw Poisson-distributed counts with the rates in ``input``; not possible in compiled code."""
     wide = input.to_dtype(float32) if input.dtype.kind == "h" else input
-    rates = front().values(wide, "poisson(), which draws until enough is drawn,")
+    rates = front().values(wide, "poisson(), whose number of draws depends on the rates,")
     if not input.dtype.is_floating_point or not np.all(rates >= 0):
-        raise ArgumentError("poisson takes floating-point rates that are not negative")
+        raise ArgumentError("poisson takes floating-point rates of 0 or more")
     seed = front().values(sampling.integers(0, 1 << 31, (4,), generator), "poisson()")
     counts = np.random.Generator(np.random.Philox(np.random.SeedSequence(seed.tolist()))).poisson(rates)
     return front().constant(np.asarray(counts, rates.dtype)).to_dtype(input.dtype)
@@ -535,16 +546,16 @@ def normal(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Normally distributed numbers; mean and deviation are numbers (with ``size``) or tensors."""
+    """Draw normally distributed numbers; mean and deviation are numbers (with ``size``) or tensors."""
     shapes = [v.shape for v in (mean, std) if isinstance(v, Tensor)]
     if size is None and not shapes:
         raise ArgumentError("normal needs a size when mean and std are numbers")
-    known = std._data if isinstance(std, Tensor) else np.asarray(std)
-    if isinstance(known, np.ndarray) and not np.all(known >= 0):
-        raise AttributeValueError(f"normal: the deviation is {std}", remedy="a deviation of 0 or more")
+    deviations = std._data if isinstance(std, Tensor) else np.asarray(std)
+    if isinstance(deviations, np.ndarray) and not np.all(deviations >= 0):
+        raise AttributeValueError(f"normal: std is {std}", remedy="pass a std of 0 or more")
     extents = new_shape((size,)) if size is not None else common_shape(*shapes)
-    found = sampling.normal(extents, _default[0] if dtype is None else dtype_of(dtype), generator) * std + mean
-    return _placed(found, requires_grad, device)
+    draws = sampling.normal(extents, _default[0] if dtype is None else dtype_of(dtype), generator) * std + mean
+    return _placed(draws, requires_grad, device)
 
 
 __all__ = [

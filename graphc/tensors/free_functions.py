@@ -1,4 +1,4 @@
-"""Functions on tensors under ``graphc.`` that are no methods: joining, einsum, grids, sampling."""
+"""Functions on tensors under ``graphc.`` that are not methods: joining, einsum, grids, sampling."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from graphc.tensors.tensor import Tensor
 
 
 def matmul(input: Tensor, other: Tensor) -> Tensor:
-    """The matrix product: vectors are rows on the left and columns on the right; batches broadcast."""
+    """Compute the matrix product: vectors are rows on the left and columns on the right; batches broadcast."""
     return product(input, other)
 
 
 @numpy_names
 def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-    """Joins tensors along a dimension."""
+    """Concatenate tensors along a dimension."""
     return shaping.concatenate(tensors, dim)
 
 
@@ -42,48 +42,52 @@ einsum, tensordot, cdist = algebra.einsum, algebra.tensordot, algebra.cdist
 
 
 def polygamma(n: int, input: Tensor) -> Tensor:
-    """The derivative of order ``n`` of ``digamma``."""
+    """Compute the derivative of order ``n`` of ``digamma``."""
     return input.polygamma(n)
 
 
 @numpy_names
 def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-    """Joins tensors of one shape along a new dimension."""
+    """Stack tensors of one shape along a new dimension."""
     return shaping.stacked(tensors, dim)
 
 
 def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
-    """``input`` where the condition holds, else ``other``; alone, the indices where it holds (which needs values)."""
+    """Select ``input`` where the condition holds, else ``other``. With the condition alone, return the indices where it
+    holds (not possible in compiled code)."""
     if input is None and other is None:
         return condition.nonzero(as_tuple=True)
     return ew.where(condition, input, other)
 
 
 def assert_true(condition: Tensor, message: str = "") -> None:
-    """Raises ConditionError with ``message`` unless all elements of a bool tensor are true: at once in eager mode, and
-    in compiled code in each call, before it has written to parameters and buffers. ``assert`` itself would ask for a
-    value, which a trace has not. ``GRAPHC_CHECK_INDICES=off`` leaves such checks out of compiled code."""
+    """Raise ConditionError with ``message`` unless all elements of a bool tensor are true.
+
+    Eager mode raises at once; compiled code checks in each call, before it writes to parameters and buffers. A plain
+    ``assert`` would need a value, which a trace lacks. ``GRAPHC_CHECK_INDICES=off`` compiles without such checks.
+    """
     if not isinstance(condition, Tensor) or condition.dtype is not bool_:
-        given = condition.dtype.name if isinstance(condition, Tensor) else type(condition).__name__
-        raise ArgumentError(f"assert_true takes a bool tensor, got {given}", remedy="a comparison, such as x > 0")
+        actual = condition.dtype.name if isinstance(condition, Tensor) else type(condition).__name__
+        raise ArgumentError(f"assert_true takes a bool tensor, got {actual}", remedy="pass a comparison, such as x > 0")
     check_true(condition, message=message)
 
 
 def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
-    """The tensors expanded to their common shape."""
+    """Expand the tensors to their common shape."""
     extents = common_shape(*(t.shape for t in tensors))
     return tuple(t.expand(*extents) for t in tensors)
 
 
 def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
-    """Coordinate grids of vectors; ``ij`` puts the first vector along the first dimension, ``xy`` along the second."""
-    given = list(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else list(tensors)
-    if not given:
-        raise ArgumentError("meshgrid takes at least one vector", remedy="graphc.meshgrid(x, y)")
+    """Create coordinate grids of vectors; ``ij`` puts the first vector along the first dimension, ``xy`` along the
+    second."""
+    vectors = list(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else list(tensors)
+    if not vectors:
+        raise ArgumentError("meshgrid takes at least one vector", remedy="call graphc.meshgrid(x, y)")
     if indexing not in ("ij", "xy"):
-        raise ArgumentError(f"indexing must be 'ij' or 'xy', got {indexing!r}")
-    swap = indexing == "xy" and len(given) > 1
-    ordered = [given[1], given[0], *given[2:]] if swap else given
+        raise ArgumentError(f"meshgrid: indexing must be 'ij' or 'xy', got {indexing!r}")
+    swap = indexing == "xy" and len(vectors) > 1
+    ordered = [vectors[1], vectors[0], *vectors[2:]] if swap else vectors
     count = len(ordered)
     extents = [t.numel() for t in ordered]
     grids = [t.reshape(*(-1 if d == i else 1 for d in range(count))).expand(*extents) for i, t in enumerate(ordered)]
@@ -91,17 +95,17 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
 
 
 def numel(input: Tensor) -> int:
-    """Number of elements."""
+    """Return the number of elements."""
     return input.numel()
 
 
 def is_floating_point(input: Tensor) -> bool:
-    """True for f32 and f64."""
+    """Return whether the element type is floating point."""
     return input.is_floating_point()
 
 
 def typename(value: Any) -> str:
-    """The name of a tensor's element type, or of any other object's class."""
+    """Return the name of a tensor's element type, or of any other object's class."""
     if isinstance(value, Tensor):
         return value.type()
     cls = type(value)
@@ -117,16 +121,18 @@ def searchsorted(
     side: str | None = None,
     sorter: Tensor | None = None,
 ) -> Tensor:
-    """Where elements of ``input`` [..., N] go into ascending sequences [..., M] (or one vector): before equal elements,
-    or behind with ``right`` or ``side="right"``; i64 [..., N], or i32. ``sorter`` is the order in which a sequence that
-    does not ascend does."""
+    """Find the insertion positions of elements of ``input`` [..., N] in ascending sequences [..., M] (or one vector).
+
+    Positions are before equal elements, or after them with ``right`` or ``side="right"``; i64 [..., N], or i32.
+    ``sorter`` is the permutation that sorts an unsorted sequence.
+    """
     return sorted_sequence.searchsorted(input, out_int32=out_int32, right=right, side=side, sorter=sorter)
 
 
 def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
-    """Which interval between ``boundaries`` (an ascending vector) each element lies in (i64, or i32)."""
+    """Find the interval between ``boundaries`` (an ascending vector) of each element, as i64 or i32."""
     if len(boundaries.shape) != 1:
-        raise ShapeError(f"bucketize: boundaries are a vector, got {list(boundaries.shape)}")
+        raise ShapeError(f"bucketize: boundaries must be a vector, got {list(boundaries.shape)}")
     return boundaries.searchsorted(input, out_int32=out_int32, right=right)
 
 
@@ -138,7 +144,7 @@ def var_mean(
     *,
     correction: float | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """(variance, mean) along ``dim``."""
+    """Return (variance, mean) along ``dim``."""
     over = None if isinstance(dim, bool) else dim
     return input.var(dim, unbiased, keepdim, correction=correction), input.mean(over, keepdim)
 
@@ -151,114 +157,116 @@ def std_mean(
     *,
     correction: float | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """(standard deviation, mean) along ``dim``."""
+    """Return (standard deviation, mean) along ``dim``."""
     over = None if isinstance(dim, bool) else dim
     return input.std(dim, unbiased, keepdim, correction=correction), input.mean(over, keepdim)
 
 
 def atleast_1d(*tensors: Any) -> Any:
-    """With at least one dimension; several tensors, or a list of them, give a tuple."""
+    """Give a tensor at least one dimension; several tensors, or a list of them, return a tuple."""
     return _at_least(tensors, 1)
 
 
 def atleast_2d(*tensors: Any) -> Any:
-    """With at least two dimensions: vectors become rows; see ``atleast_1d``."""
+    """Give a tensor at least two dimensions; vectors become rows. See ``atleast_1d``."""
     return _at_least(tensors, 2)
 
 
 def atleast_3d(*tensors: Any) -> Any:
-    """With at least three dimensions; see ``atleast_1d``."""
+    """Give a tensor at least three dimensions; see ``atleast_1d``."""
     return _at_least(tensors, 3)
 
 
 def _at_least(tensors: tuple[Any, ...], rank: int) -> Any:
     if len(tensors) == 1 and isinstance(tensors[0], Tensor):
         return selection.at_least(tensors[0], rank)
-    given = tensors[0] if len(tensors) == 1 else tensors
-    if not isinstance(given, (tuple, list)) or not all(isinstance(t, Tensor) for t in given):
-        raise ArgumentError(f"atleast_{rank}d takes tensors or a list of them", remedy="graphc.tensor(...)")
-    return tuple(selection.at_least(t, rank) for t in given)
+    listed = tensors[0] if len(tensors) == 1 else tensors
+    if not isinstance(listed, (tuple, list)) or not all(isinstance(t, Tensor) for t in listed):
+        raise ArgumentError(f"atleast_{rank}d takes tensors or a list of them", remedy="pass graphc.tensor(...)")
+    return tuple(selection.at_least(t, rank) for t in listed)
 
 
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = int64, device: Any = None) -> Tensor:
-    """Rows and columns (i64[2, n]) of the lower triangle of a matrix."""
+    """Return the rows and columns (i64[2, n]) of the lower triangle of a matrix."""
     return selection.triangle_indices(row, col, offset, True, dtype, device)
 
 
 def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = int64, device: Any = None) -> Tensor:
-    """Rows and columns (i64[2, n]) of the upper triangle of a matrix."""
+    """Return the rows and columns (i64[2, n]) of the upper triangle of a matrix."""
     return selection.triangle_indices(row, col, offset, False, dtype, device)
 
 
 def broadcast_shapes(*shapes: int | Sequence[int]) -> tuple[int, ...]:
-    """The common shape by the rules of broadcasting; a number is one dimension."""
+    """Return the common shape under broadcasting; an int is a shape of one dimension."""
     return common_shape(*shapes)
 
 
 def result_type(tensor1: Any, tensor2: Any) -> Any:
-    """The element type of an operation on both."""
+    """Return the element type of an operation on both arguments."""
     return common_type([tensor1, tensor2], "result_type")
 
 
 def is_nonzero(input: Tensor) -> bool:
-    """Whether the only element is not zero."""
+    """Return whether the only element is not zero."""
     return bool(input)
 
 
 def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None) -> Tensor:
-    """Indices drawn with the probabilities (up to a factor) in the last dimension; without ``replacement`` each index
-    is drawn at most once (the largest of exponential races, Efraimidis and Spirakis 2006).
+    """Draw indices with probabilities proportional to the last dimension.
 
-    Raises AttributeValueError for weights that are negative or not finite, and for rows without a positive one. In
-    compiled code the weights have no values to look at: there a row without a positive weight gives index 0 and up.
+    Without ``replacement`` each index is drawn at most once (the largest of exponential races, Efraimidis and Spirakis
+    2006). Raises AttributeValueError for negative or non-finite weights, and for rows without a positive one. Compiled
+    code does not check them: a row without a positive weight yields index 0 and up.
     """
     if not input.dtype.is_floating_point or input.ndim not in (1, 2):
         raise ArgumentError("multinomial takes a vector or a matrix of floating-point weights")
     if num_samples < 1:
-        raise AttributeValueError(f"multinomial: {num_samples} samples", remedy="at least one")
+        raise AttributeValueError(f"multinomial: num_samples is {num_samples}", remedy="draw at least one sample")
     if input.dtype.kind == "h":  # NOTE: sums of f16 and bf16 would lose small weights.
         input = input.float()
     if isinstance(input._data, np.ndarray):
         _check_weights(input._data)
     if not replacement:
         if num_samples > input.shape[-1]:
-            raise ArgumentError(f"multinomial: {num_samples} of {input.shape[-1]} cannot be drawn without replacement")
+            raise ArgumentError(f"multinomial: cannot draw {num_samples} of {input.shape[-1]} without replacement")
         race = sampling.uniform(input.shape, input.dtype, generator, input)
         times = ew.div(exact.exact_log(ew.sub(1.0, race)), input)
         return ew.where(ew.gt(input, 0), times, -np.inf).topk(num_samples, -1).indices
     ends = input.cumsum(-1)
     draws = sampling.uniform((*input.shape[:-1], num_samples), input.dtype, generator, input)
-    places = ew.mul(draws, ends.narrow(-1, input.shape[-1] - 1, 1))
-    return ends.searchsorted(places, right=True).clamp(max=input.shape[-1] - 1)
+    targets = ew.mul(draws, ends.narrow(-1, input.shape[-1] - 1, 1))
+    return ends.searchsorted(targets, right=True).clamp(max=input.shape[-1] - 1)
 
 
 def _check_weights(weights: np.ndarray) -> None:
     if not np.all(np.isfinite(weights)) or np.any(weights < 0):
         raise AttributeValueError(
-            "multinomial: weights are negative, infinite or NaN", remedy="probabilities, such as x.softmax(-1)"
+            "multinomial: weights are negative, infinite or NaN", remedy="pass probabilities, such as x.softmax(-1)"
         )
     if not np.all(weights.sum(-1) > 0):
         raise AttributeValueError(
-            "multinomial: no weight of a row is positive", remedy="at least one positive weight per row"
+            "multinomial: no weight of a row is positive", remedy="pass at least one positive weight per row"
         )
 
 
 def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
-    """The coordinates of positions in a flattened tensor of a shape, one tensor for each dimension. Raises DTypeError,
-    AttributeValueError."""
+    """Convert positions in a flattened tensor to coordinates, one tensor for each dimension. Raises DTypeError for
+    positions that are not integers, AttributeValueError for positions out of range."""
     if indices.dtype.kind not in "iu":
-        raise DTypeError(f"unravel_index: positions are whole numbers, got {indices.dtype.name}", remedy="x.long()")
+        raise DTypeError(
+            f"unravel_index: indices must be integers, got {indices.dtype.name}", remedy="call indices.long()"
+        )
     extents = new_shape((shape,))
     indices = indices.to_dtype(int64)
     values = indices._data
     if isinstance(values, np.ndarray) and np.any((values < 0) | (values >= max(math.prod(extents), 1))):
-        raise AttributeValueError(f"unravel_index: a position is none of a tensor of shape {list(extents)}")
+        raise AttributeValueError(f"unravel_index: an index is out of range for shape {list(extents)}")
     return selection.unravelled(indices, extents)
 
 
 def can_cast(from_: Any, to: Any) -> bool:
-    """Whether a result of one element type may be written to a tensor of another one: the kind may only go up, from
-    bool over whole numbers and floating point to complex numbers."""
+    """Return whether results of one element type may be written to tensors of another: the kind may only rise, from
+    bool through integers and floating point to complex numbers."""
     rank = {"b": 0, "u": 1, "i": 1, "f": 2, "h": 2, "c": 3}
     return rank[dtype_of(from_).kind] <= rank[dtype_of(to).kind]
 
@@ -307,5 +315,5 @@ __all__ = [
 ]
 
 _WITHOUT = ("assert_true", "broadcast_shapes", "can_cast", "is_floating_point", "is_nonzero", "numel", "typename")
-"""What gives no tensors."""
+"""Functions that return no tensors."""
 globals().update({_name: with_hints(globals()[_name]) for _name in __all__ if _name not in _WITHOUT})

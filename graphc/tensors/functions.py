@@ -1,4 +1,4 @@
-"""Functions on tensors under ``graphc.`` that are the method of the same name."""
+"""Functions under ``graphc.`` that call the tensor method of the same name."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from graphc.tensors.tensor_base import front
 
 
 def _as_tensor(value: Any, name: str, others: Iterable[Any]) -> Tensor:
-    """A first operand that is no tensor, but a number beside one, of the type that an operator gives it."""
+    """Convert a number in place of the first tensor operand, with the type implied by the other operand
+    implies."""
     beside = next((other for other in others if isinstance(other, Tensor)), None)
     if isinstance(value, Scalar) and beside is not None:
         dtype = scalar_type(value, beside.dtype)
         return front().scalar(element(value, dtype), dtype)
-    raise ArgumentError(f"{name} takes a tensor, got {type(value).__name__}", remedy="graphc.tensor(...)")
+    raise ArgumentError(f"{name} takes a tensor, got {type(value).__name__}", remedy="pass graphc.tensor(...)")
 
 
 def _method(name: str) -> Callable[..., Any]:
-    """The function ``f(tensor, *args)`` that calls a method."""
+    """Return the function ``f(tensor, *args)`` that calls a method."""
 
     def function(input: Any, *args: Any, **kwargs: Any) -> Any:
         out = kwargs.pop("out", None) if kwargs else None
@@ -34,7 +35,7 @@ def _method(name: str) -> Callable[..., Any]:
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = getattr(Tensor, name).__doc__
-    function.__wrapped__ = getattr(Tensor, name)  # type: ignore[attr-defined]  # its signature is shown
+    function.__wrapped__ = getattr(Tensor, name)  # type: ignore[attr-defined]  # inspect.signature shows that of the method
     return function
 
 
@@ -387,4 +388,4 @@ zero_ = _method("zero_")
 
 _ALL = tuple(vars().items())
 __all__ = [name for name, value in _ALL if hasattr(value, "__wrapped__")]  # pyright: ignore[reportUnsupportedDunderAll]
-"""What was made above: each name is written once."""
+"""The functions above."""

@@ -1,4 +1,4 @@
-"""Random state: a seed and a step, and the number of the stream that each random operation draws from."""
+"""Random state: a seed and a step, and the number of the stream of each random operation."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from graphc.tensors.journal import USED, note_write
 from graphc.tensors.tensor_base import bump, expose, front
 
 PATH = "graphc.random"
-"""Where the state of the default generator is found among the state arguments of a graph."""
+"""Path of the default generator's state among the state arguments of a graph."""
 DRAWS = "draws"
-"""With a generator, the key under which a scope remembers how often each of its modules has drawn."""
+"""With a generator, the key of a scope's memory for the number of draws of each module."""
 UNCERTAIN = "uncertain"
-"""The key under which a scope remembers that what may or may not have run ended steps of its generators."""
+"""Key of a scope's memory: set after steps that may or may not have run, and so may have advanced its generators."""
 _STEP = np.array([0, 1], np.int64)
 _STEP.flags.writeable = False
 
 
 class Generator:
-    """Draws random numbers that depend on its seed, its step and the path of the drawing module only.
+    """Generator of random numbers that depend only on its seed, its step and the path of the drawing module.
 
     The step counts outermost module calls that draw, and draws outside of any such call.
     """
 
     def __init__(self, device: Any = "cpu"):
         if str(device) != "cpu":
-            raise ArgumentError(f"a generator lives on the cpu, not on {device}")
+            raise ArgumentError(f"a Generator must be on the cpu, not on {device}")
         self._initial = np.array([_FIRST_SEED, 0], np.int64)
         self._state: Any = None
 
@@ -45,7 +45,7 @@ class Generator:
     def state(self) -> Any:
         """i64[2]: seed and step, a tensor that graphs read and write as state."""
         if self._state is None:
-            # NOTE: a trace may be the first to draw; the state belongs to the world outside of it all the same.
+            # NOTE: a trace may be the first to draw, but the state belongs to the world outside of it.
             self._state = dispatch.default().constant(self._initial)
             self._state._capture_path = PATH
             expose(self._state)
@@ -55,33 +55,33 @@ class Generator:
         return f"Generator(seed={self.initial_seed()}, step={int(front().values(self.state, 'repr()')[1])})"
 
     def manual_seed(self, seed: int) -> Generator:
-        """Starts again from a seed (any int of up to 64 bits); returns the generator."""
+        """Restart from a seed (any int of up to 64 bits), and return the generator."""
         if not isinstance(seed, (int, np.integer)) or isinstance(seed, bool):
-            raise ArgumentError(f"a seed must be an int, got {seed!r}")
+            raise ArgumentError(f"manual_seed: the seed must be an int, got {seed!r}")
         if not -(1 << 63) <= seed < 1 << 64:
-            raise ArgumentError(f"a seed has at most 64 bits, got {seed}")
+            raise ArgumentError(f"manual_seed: the seed must fit into 64 bits, got {seed}")
         front().values(self.state, "seeding")[:] = np.array([int(seed) & _WORD, 0], np.uint64).view(np.int64)
         return self
 
     def seed(self) -> int:
-        """Starts again from a seed of the operating system's; returns it."""
+        """Restart from a seed of the operating system, and return the seed."""
         seed = int.from_bytes(os.urandom(8), "little")
         self.manual_seed(seed)
         return seed
 
     def initial_seed(self) -> int:
-        """The seed last set."""
+        """Return the most recent seed."""
         return int(front().values(self.state, "initial_seed()")[0]) & _WORD
 
     def get_state(self) -> Any:
-        """A copy of (seed, step)."""
+        """Return a copy of (seed, step)."""
         return front().constant(front().values(self.state, "get_state()").copy())
 
     def set_state(self, state: Any) -> Generator:
-        """Continues from a state that ``get_state`` gave."""
+        """Continue from a state of ``get_state``."""
         array = np.asarray(state)
         if array.shape != (2,) or array.dtype != np.int64:
-            raise ArgumentError(f"a generator's state is i64[2], got {array.dtype}{list(array.shape)}")
+            raise ArgumentError(f"set_state: the state must be i64[2], got {array.dtype}{list(array.shape)}")
         front().values(self.state, "set_state()")[:] = array
         return self
 
@@ -96,14 +96,13 @@ class Generator:
         self._state = None
 
     def draw(self) -> tuple[Any, int]:
-        """State and stream number for one random operation; steps on where a new step begins.
+        """Return the state and stream number for one random operation; advance the step if a new one starts.
 
-        Inside the call of a module, all draws share one step, and the stream comes from the path of the innermost
-        module and how often it has drawn; elsewhere every draw is a step of its own. The steps of a ``scan`` that draw
-        are steps here too, and so are the branches of ``cond`` and the steps of ``while_loop``, behind which the next
-        draw begins a new one, whatever has run.
+        Inside of a module call all draws share one step. Their stream depends on the path of the innermost module and
+        its number of draws. Elsewhere every draw is a step of its own. Each drawing step of a ``scan``, branch of
+        ``cond`` and step of ``while_loop`` is a step too; after these the next draw starts a new one, whatever has run.
         """
-        if USED[0]:  # what runs again draws again, where it takes over the step that others began, too
+        if USED[0]:  # a rerun block draws again, even from a step that others started
             note_write(self.state._data, self.state._counter)
         scope = module_path.scope()
         if scope is None:
@@ -121,7 +120,7 @@ class Generator:
     def _advance(self) -> None:
         state = self.state
         if dispatch.active() is None and state._data.__class__ is np.ndarray:
-            # NOTE: what is assigned below, without the time that an operation takes.
+            # NOTE: this is the assignment below, without the overhead of an operation.
             np.add(state._data, _STEP, out=state._data)
             bump(state)
             return
@@ -130,15 +129,16 @@ class Generator:
 
 
 def drawn(scope: module_path.Scope) -> dict[Any, dict[str, int]]:
-    """How often the modules of a scope have drawn, by generator."""
+    """Return the number of draws of each module of a scope, by generator."""
     return {key: value for key, value in scope.memory.items() if isinstance(key, tuple) and key[1] is DRAWS}
 
 
 @contextmanager
 def own_step(uncertain: bool = False) -> Iterator[None]:
-    """Draws inside are those of one step of a loop: each generator goes on at the first one, and at the next behind.
+    """Make the draws of the block one step of a loop: each generator advances at its first draw, and at the next after
+    it.
 
-    ``uncertain``: a value decides whether the block runs, so generators go on at the next draw behind it in any case.
+    ``uncertain`` means that a value decides whether the block runs; then generators advance at the next draw anyway.
     """
     scope = module_path.scope()
     if scope is None:
@@ -159,45 +159,45 @@ def own_step(uncertain: bool = False) -> Iterator[None]:
 
 
 def stream_of(path: str, occurrence: int) -> int:
-    """The number of the stream for the ``occurrence``-th draw of the module at ``path`` in one step."""
+    """Return the number of the stream for the ``occurrence``-th draw of the module at ``path`` in one step."""
     return zlib.crc32(f"{path}:{occurrence}".encode())
 
 
 _WORD = (1 << 64) - 1
 _FIRST_SEED = 0x5EED
 default_generator = Generator()
-"""Used by every random function that is not given another one."""
+"""The generator of random functions without a ``generator=``."""
 
 
 def manual_seed(seed: int) -> Generator:
-    """Seeds the default generator and returns it."""
+    """Seed the default generator and return it."""
     return default_generator.manual_seed(seed)
 
 
 def seed() -> int:
-    """Seeds the default generator from the operating system; returns the seed."""
+    """Seed the default generator from the operating system, and return the seed."""
     return default_generator.seed()
 
 
 def initial_seed() -> int:
-    """The seed of the default generator."""
+    """Return the seed of the default generator."""
     return default_generator.initial_seed()
 
 
 def get_rng_state() -> Any:
-    """A copy of the default generator's state."""
+    """Return a copy of the default generator's state."""
     return default_generator.get_state()
 
 
 def set_rng_state(state: Any) -> None:
-    """Sets the default generator's state."""
+    """Set the default generator's state."""
     default_generator.set_state(state)
 
 
 @contextmanager
 def fork_rng(devices: Any = None, enabled: bool = True, **_: Any) -> Iterator[None]:
-    """Inside, the default generator goes on from its state; behind, it is as it was before. There is one for all
-    ``devices``; without ``enabled`` nothing is done."""
+    """Restore the default generator's state after the block. All ``devices`` share it; without ``enabled`` nothing
+    happens."""
     before = get_rng_state() if enabled else None
     try:
         yield

@@ -27,19 +27,19 @@ from graphc.tensors.tensor_base import VOLATILE, TensorBase, converted, front, r
 
 
 class Plan(NamedTuple):
-    """An index taken apart: a slice of every dimension, the shape after it, and the index tensors."""
+    """An index decomposed into a slice of every dimension, the shape after slicing, and the index tensors."""
 
     starts: tuple[int, ...]
     stops: tuple[int, ...]
     steps: tuple[int, ...]
     shape: tuple[int, ...]
-    """The shape after slicing, without the dimensions that an int picked, with those that None added."""
+    """The shape after slicing, without dimensions indexed by an int, with the new dimensions from None."""
     tensors: tuple[tuple[int, Any], ...]
     """Dimension in ``shape`` and integer tensor, in ascending order of dimensions."""
 
 
-class Places(NamedTuple):
-    """Where a boolean mask holds, along one of the dimensions that it covers."""
+class MaskIndices(NamedTuple):
+    """The indices at which a boolean mask holds, along one of the dimensions it covers."""
 
     index: Any
     extent: int
@@ -48,19 +48,20 @@ class Places(NamedTuple):
 
 
 def _items(index: Any, rank: int) -> list[Any]:
-    """The index as a list with one entry per dimension (and None entries), Ellipsis written out, masks replaced."""
+    """Expand an index to one entry per dimension (plus None entries): replace Ellipsis by slices and masks by
+    indices."""
     items: list[Any] = []
     for item in index if isinstance(index, tuple) else (index,):
         items.extend(_entries(item))
-    taken = sum(item is not None and item is not Ellipsis for item in items)
+    used_dims = sum(item is not None and item is not Ellipsis for item in items)
     if sum(item is Ellipsis for item in items) > 1:
         raise IndexRangeError("an index can have one Ellipsis")
-    if taken > rank:
-        raise IndexRangeError(f"{taken} indices for a tensor with {rank} dimensions")
+    if used_dims > rank:
+        raise IndexRangeError(f"{used_dims} indices for a tensor with {rank} dimensions")
     if Ellipsis not in [item if item is Ellipsis else None for item in items]:
         items.append(Ellipsis)
-    at = next(i for i, item in enumerate(items) if item is Ellipsis)
-    return [*items[:at], *[builtins.slice(None)] * (rank - taken), *items[at + 1 :]]
+    ellipsis = next(i for i, item in enumerate(items) if item is Ellipsis)
+    return [*items[:ellipsis], *[builtins.slice(None)] * (rank - used_dims), *items[ellipsis + 1 :]]
 
 
 def _entries(item: Any) -> Sequence[Any]:
@@ -76,8 +77,8 @@ def _entries(item: Any) -> Sequence[Any]:
         mask = front().values(item, "an index by a boolean mask, whose result has a size that depends on values,")
         if not mask.shape:
             raise _no_bool()
-        found = np.nonzero(mask)
-        return [Places(front().constant(w), s, mask.shape) for w, s in zip(found, mask.shape, strict=True)]
+        coordinates = np.nonzero(mask)
+        return [MaskIndices(front().constant(c), s, mask.shape) for c, s in zip(coordinates, mask.shape, strict=True)]
     if item.dtype.is_floating_point:
         raise IndexRangeError(f"tensors used as indices must be integers or booleans, got {item.dtype.name}")
     if not item.shape and isinstance(front().local(item)._data, np.ndarray):
@@ -86,44 +87,46 @@ def _entries(item: Any) -> Sequence[Any]:
 
 
 def _no_bool() -> ArgumentError:
-    return ArgumentError("a bool is no index", remedy="tensor[None] for a new dimension")
+    return ArgumentError("a bool cannot be an index", remedy="use tensor[None] for a new dimension")
 
 
 def plan(index: Any, extents: tuple[int, ...]) -> Plan:
-    """Takes an index apart; raises IndexRangeError, ArgumentError or AttributeValueError when it does not fit."""
+    """Decompose an index; raise IndexRangeError, ArgumentError or AttributeValueError if it does not fit the shape."""
     ranges: list[tuple[int, int, int]] = []
-    kept: list[int] = []
+    result_shape: list[int] = []
     tensors = []
     for item in _items(index, len(extents)):
         if item is None:
-            kept.append(1)
+            result_shape.append(1)
             continue
         extent = extents[len(ranges)]
-        if isinstance(item, Places):
+        if isinstance(item, MaskIndices):
             if item.extent != extent:
                 raise IndexRangeError(
                     f"a mask of shape {list(item.mask)} does not fit a tensor of shape {list(extents)}"
                 )
             item = item.index
         if isinstance(item, TensorBase):
-            tensors.append((len(kept), item))
+            tensors.append((len(result_shape), item))
             item = builtins.slice(None)
         if isinstance(item, builtins.slice):
             start, stop, step = _range(item, extent)
             stop = start if stop < start else stop
-            kept.append((stop - start + step - 1) // step)
+            result_shape.append((stop - start + step - 1) // step)
         else:
             start = _position(item, extent, len(ranges))
             stop, step = start + 1, 1
         ranges.append((start, stop, step))
     starts, stops, steps = zip(*ranges, strict=True) if ranges else ((), (), ())
-    return Plan(starts, stops, steps, tuple(kept), tuple(tensors))
+    return Plan(starts, stops, steps, tuple(result_shape), tuple(tensors))
 
 
 def _range(item: slice, extent: int) -> tuple[int, int, int]:
     bounds = [b if b is None or isinstance(b, int) else _scalar(b) for b in (item.start, item.stop, item.step)]
     if bounds[2] is not None and bounds[2] <= 0:
-        raise AttributeValueError(f"the step of a slice must be 1 or more, got {bounds[2]}", remedy="tensor.flip(dim)")
+        raise AttributeValueError(
+            f"the step of a slice must be 1 or more, got {bounds[2]}", remedy="call tensor.flip(dim) for a step of -1"
+        )
     if not any(map(is_size, (*bounds, extent))):
         return builtins.slice(*bounds).indices(extent)
     start, stop, step = bounds
@@ -131,7 +134,7 @@ def _range(item: slice, extent: int) -> tuple[int, int, int]:
 
 
 def _within(bound: Any, extent: Any, otherwise: Any) -> Any:
-    """A bound of a slice, counted from the front and no further than the end."""
+    """Clamp a bound of a slice to the dimension; negative bounds count from the end."""
     if bound is None:
         return otherwise
     bound = bound + extent if bound < 0 else bound
@@ -144,7 +147,7 @@ def _scalar(bound: Any) -> int:
     try:
         return operator.index(bound)
     except TypeError:
-        raise ArgumentError(f"a slice is made of ints, got {type(bound).__name__}") from None
+        raise ArgumentError(f"a slice must consist of ints, got {type(bound).__name__}") from None
 
 
 def _position(item: Any, extent: int, dim: int) -> int:
@@ -152,7 +155,8 @@ def _position(item: Any, extent: int, dim: int) -> int:
         number = item if is_size(item) else operator.index(item)
     except TypeError:
         raise ArgumentError(
-            f"{type(item).__name__} is no index", remedy="ints, slices, None, Ellipsis, integer or boolean tensors"
+            f"{type(item).__name__} cannot be an index",
+            remedy="use ints, slices, None, Ellipsis, integer or boolean tensors",
         ) from None
     if not -extent <= number < extent:
         raise IndexRangeError(f"index {number} is out of range for dimension {dim} of size {extent}")
@@ -162,8 +166,8 @@ def _position(item: Any, extent: int, dim: int) -> int:
 _BOUNDS = (int, type(None))
 
 
-def _known_by(item: Any) -> Any:
-    """What an index of a view is known by; NotImplemented for others."""
+def _cache_key(item: Any) -> Any:
+    """Return a hashable key for an index entry that makes a view; NotImplemented for other entries."""
     kind = item.__class__
     if kind is int or item is None or item is Ellipsis:
         return item
@@ -175,32 +179,32 @@ def _known_by(item: Any) -> Any:
 
 
 def _as_view(index: Any) -> Any:
-    """The index with an Ellipsis, with which numpy makes a view of a single element, too."""
+    """Append an Ellipsis to the index, so that numpy returns a view even for a single element."""
     if index.__class__ is tuple:
         return index if any([item is Ellipsis for item in index]) else (*index, Ellipsis)
     return index if index is Ellipsis else (index, Ellipsis)
 
 
 def take(x: Any, index: Any) -> Any:
-    """``x[index]``: a view for ints, slices, None and Ellipsis, a new tensor for index tensors."""
+    """Return ``x[index]``: a view for ints, slices, None and Ellipsis, a new tensor for index tensors."""
     if dispatch.active() is not None or x._data.__class__ is not np.ndarray:
-        return _taken(x, index)
+        return _indexed(x, index)
     kind = index.__class__
-    entry = tuple([_known_by(item) for item in index]) if kind is tuple else _known_by(index)
+    entry = tuple([_cache_key(item) for item in index]) if kind is tuple else _cache_key(index)
     if entry is NotImplemented or (kind is tuple and NotImplemented in entry):
-        return _taken(x, index)
+        return _indexed(x, index)
     key = take, kind, entry, x._data.shape
-    found = routes.known(key)
-    if found is not None:
-        return dispatch.default().view(x, found)
-    result = _taken(x, index)
+    cached_route = routes.known(key)
+    if cached_route is not None:
+        return dispatch.default().view(x, cached_route)
+    result = _indexed(x, index)
     if (route := routes.route_to(result, x, operator.itemgetter(_as_view(index)))) is not None:
         routes.remember(key, route)
     return result
 
 
 def _is_plain_mask(x: Any, index: Any) -> bool:
-    """Whether numpy takes the elements at once: a mask of the first dimensions, and nothing to record."""
+    """Return whether numpy can apply the mask directly: it covers the first dimensions, and nothing needs recording."""
     if index.__class__ not in PLAIN or index.dtype is not bool_ or dispatch.active() is not None:
         return False
     if (x._requires_grad and is_grad_enabled()) or USED[0] or VOLATILE[0]:
@@ -209,7 +213,7 @@ def _is_plain_mask(x: Any, index: Any) -> bool:
     return all([a.__class__ is np.ndarray for a in arrays]) and index.ndim > 0 and index.shape == x.shape[: index.ndim]
 
 
-def _taken(x: Any, index: Any) -> Any:
+def _indexed(x: Any, index: Any) -> Any:
     if _is_plain_mask(x, index):
         return front().constant(x._data[index._data])
     return _of_entries(x, index) if index.__class__ in PLAIN and index.dtype.kind in "iu" else _by_plan(x, index)
@@ -227,7 +231,7 @@ def _by_plan(x: Any, index: Any) -> Any:
 
 
 def slice_by(x: Any, p: Plan) -> Any:
-    """The part of ``take`` that is a view."""
+    """Apply the slices of a plan, the view-making step of ``take``."""
     first = same_sizes(p.starts, (0,) * len(x.shape)) and same_sizes(p.steps, (1,) * len(x.shape))
     if not (first and same_sizes(p.stops, x.shape)):
         x = shape.slice(x, starts=p.starts, stops=p.stops, steps=p.steps)
@@ -235,7 +239,7 @@ def slice_by(x: Any, p: Plan) -> Any:
 
 
 def wrapped(index: Any, extent: int) -> Any:
-    """Index tensor with negative numbers counted from the end."""
+    """Count negative numbers in an index tensor from the end."""
     return ew.where(ew.lt(index, 0), ew.add(index, extent), index)
 
 
@@ -264,8 +268,8 @@ def _take_tensors(x: Any, tensors: tuple[tuple[int, Any], ...]) -> Any:
 
 
 def require(index: Any, low: int, high: int, what: str, allowed: tuple[int, ...] = ()) -> None:
-    """Raises IndexRangeError, naming ``what``, unless all elements lie in ``low``..``high`` or are ``allowed``: at once
-    where they are known, else in each call before it writes to parameters and states."""
+    """Raise IndexRangeError, naming ``what``, unless all elements are in ``low``..``high`` or ``allowed``. Unknown
+    elements are checked in each call, before it writes to parameters and states."""
     array = front().known(index)
     if array is not None:
         check_range(array, low, high, allowed, what)
@@ -274,7 +278,7 @@ def require(index: Any, low: int, high: int, what: str, allowed: tuple[int, ...]
 
 
 def _checked(index: Any, extent: int) -> Any:
-    """The index with negative numbers wrapped; it must be in range."""
+    """Wrap negative numbers of an index; raise IndexRangeError if it is out of range."""
     require(index, -extent, extent - 1, "index")
     array = front().known(index)
     if index.dtype.kind == "u" or (array is not None and not (array < 0).any()):
@@ -283,29 +287,29 @@ def _checked(index: Any, extent: int) -> Any:
 
 
 def put(x: Any, index: Any, value: Any, accumulate: bool = False) -> None:
-    """``x[index] = value`` in place; ``value`` is broadcast. With ``accumulate`` it is added, repeatedly where an index
-    repeats; otherwise the last of several values for one element stays."""
+    """Assign ``x[index] = value`` in place; ``value`` is broadcast. With ``accumulate`` add it, repeatedly for repeated
+    indices; otherwise the last value for an element wins."""
     if isinstance(index, TensorBase) and index.dtype.kind == "b" and not accumulate and _is_single(value):
         _put_mask(x, index, value)
         return
     p = plan(index, x.shape)
-    part = slice_by(x, p)
+    target = slice_by(x, p)
     if not p.tensors:
         if accumulate:
-            part.add_(value)
-        elif not _is_same_view(part, value):
-            part.copy_(value)
+            target.add_(value)
+        elif not _is_same_view(target, value):
+            target.copy_(value)
         return
     if len(p.tensors) == 1:
-        ((axis, chosen),) = p.tensors
-        put_entries(part, axis, _checked(chosen, part.shape[axis]), value, accumulate)
+        ((axis, index_tensor),) = p.tensors
+        put_entries(target, axis, _checked(index_tensor, target.shape[axis]), value, accumulate)
         return
-    _put_tensors(part, p.tensors, value, accumulate)
+    _put_tensors(target, p.tensors, value, accumulate)
 
 
 def _put_tensors(x: Any, tensors: tuple[tuple[int, Any], ...], value: Any, accumulate: bool) -> None:
-    """``put`` at several index tensors: entries along the dimensions from the first to the last one that they name, as
-    one dimension, so that what lies behind these is written in one piece."""
+    """Assign at several index tensors. The dimensions from the first to the last indexed one are merged, so that
+    trailing dimensions are written contiguously."""
     dims = [dim for dim, _ in tensors]
     first, end = dims[0], dims[-1] + 1
     try:
@@ -313,30 +317,33 @@ def _put_tensors(x: Any, tensors: tuple[tuple[int, Any], ...], value: Any, accum
     except ShapeError as error:
         raise IndexRangeError(f"index tensors: {error.what}") from None
     between = [d for d in range(first, end) if d not in dims]
-    before, behind, extents = x.shape[:first], x.shape[end:], x.shape[first:end]
+    before, trailing, extents = x.shape[:first], x.shape[end:], x.shape[first:end]
     full = (*common, *(x.shape[d] for d in between))
     value = _broadcast(
-        value, x.dtype, (*common, *before, *full[len(common) :], *behind) if between else (*before, *common, *behind)
+        value,
+        x.dtype,
+        (*common, *before, *full[len(common) :], *trailing) if between else (*before, *common, *trailing),
     )
     if between and first:
         rank = len(common)
         order = (*range(rank, rank + first), *range(rank), *range(rank + first, len(value.shape)))
         value = shape.transpose(value, permutation=order)
-    places = _linear(tensors, extents, first, full)
-    flat = shape.reshape(front().before_write(x), shape=(*before, prod(extents), *behind))
-    front().assign(x, shape.reshape(_placed(flat, places, value, first, accumulate), shape=x.shape))
+    positions = _linear(tensors, extents, first, full)
+    flat = shape.reshape(front().before_write(x), shape=(*before, prod(extents), *trailing))
+    front().assign(x, shape.reshape(_written(flat, positions, value, first, accumulate), shape=x.shape))
 
 
 def _linear(tensors: tuple[tuple[int, Any], ...], extents: tuple[int, ...], first: int, full: tuple[int, ...]) -> Any:
-    """Row-major places of index tensors and of all entries of the dimensions between them, in the shape ``full``."""
-    known = dict(tensors)
-    kept = len(extents) - len(known)
+    """Return row-major positions of index tensors and of all entries of the dimensions between them, in shape
+    ``full``."""
+    index_tensors = dict(tensors)
+    unindexed = len(extents) - len(index_tensors)
     total: Any = None
-    axis = len(full) - kept
+    axis = len(full) - unindexed
     for d, stride in enumerate(row_major_strides(extents)):
-        if first + d in known:
-            index = _checked(ew.cast(known[first + d], dtype=int64), extents[d])
-            term = shape.reshape(index, shape=(*index.shape, *(1,) * kept))
+        if first + d in index_tensors:
+            index = _checked(ew.cast(index_tensors[first + d], dtype=int64), extents[d])
+            term = shape.reshape(index, shape=(*index.shape, *(1,) * unindexed))
         else:
             term, axis = iota(shape=full, axis=axis), axis + 1
         term = term if is_one(stride) else ew.mul(term, stride)
@@ -344,30 +351,30 @@ def _linear(tensors: tuple[tuple[int, Any], ...], extents: tuple[int, ...], firs
     return total if total.shape == full else shape.broadcast_to(total, shape=full)
 
 
-def put_entries(x: Any, axis: int, places: Any, value: Any, accumulate: bool) -> None:
-    """Makes ``value``, broadcast, the entries of a dimension at ``places``, which are in range, as ``put`` does."""
-    value = _broadcast(value, x.dtype, gathered_shape(x.shape, places.shape, axis))
-    front().assign(x, _placed(front().before_write(x), places, value, axis, accumulate))
+def put_entries(x: Any, axis: int, positions: Any, value: Any, accumulate: bool) -> None:
+    """Assign ``value``, broadcast, to the entries of a dimension at in-range ``positions``, like ``put``."""
+    value = _broadcast(value, x.dtype, gathered_shape(x.shape, positions.shape, axis))
+    front().assign(x, _written(front().before_write(x), positions, value, axis, accumulate))
 
 
-def _placed(x: Any, places: Any, value: Any, axis: int, accumulate: bool) -> Any:
-    return added(x, places, value, axis) if accumulate else scatter(x, places, value, axis=axis)
+def _written(x: Any, positions: Any, value: Any, axis: int, accumulate: bool) -> Any:
+    return added(x, positions, value, axis) if accumulate else scatter(x, positions, value, axis=axis)
 
 
 def fill(x: Any, dim: int, index: Any, value: Any) -> None:
-    """The entries of a dimension that ``index`` names become ``value`` (one element) in place. A gradient of ``value``
-    counts every element once, however often ``index`` names it."""
+    """Assign ``value`` (one element) in place to the entries of a dimension that ``index`` selects. The gradient of
+    ``value`` counts every element once, however often it is selected."""
     extent = x.shape[dim]
-    places = _checked(index, extent)
-    hit = scatter(shape.filled(False, bool_, (extent,)), places, shape.filled(True, bool_, places.shape), axis=0)
+    positions = _checked(index, extent)
+    hit = scatter(shape.filled(False, bool_, (extent,)), positions, shape.filled(True, bool_, positions.shape), axis=0)
     _put_where(shape.reshape(hit, shape=(extent,) + (1,) * (len(x.shape) - dim - 1)), x, value)
 
 
-def _is_same_view(part: Any, value: Any) -> bool:
-    """Whether ``value`` is ``part`` made before, as after ``x[i] += y``, which writes twice."""
-    if part is value or not isinstance(value, TensorBase) or part._view is None or value._view is None:
-        return part is value
-    return value._view.base is part._view.base and value._view.steps == part._view.steps
+def _is_same_view(target: Any, value: Any) -> bool:
+    """Return whether ``value`` is the view ``target`` itself, as after ``x[i] += y``, which writes twice."""
+    if target is value or not isinstance(value, TensorBase) or target._view is None or value._view is None:
+        return target is value
+    return value._view.base is target._view.base and value._view.steps == target._view.steps
 
 
 def _is_single(value: Any) -> bool:
@@ -376,7 +383,7 @@ def _is_single(value: Any) -> bool:
 
 def _put_mask(x: Any, mask: Any, value: Any) -> None:
     if mask.shape != x.shape[: len(mask.shape)]:
-        raise IndexRangeError(f"mask of shape {list(mask.shape)} does not fit a tensor of shape {list(x.shape)}")
+        raise IndexRangeError(f"a mask of shape {list(mask.shape)} does not fit a tensor of shape {list(x.shape)}")
     mask = shape.reshape(mask, shape=mask.shape + (1,) * (len(x.shape) - len(mask.shape)))
     _put_where(mask, x, value)
 
@@ -407,65 +414,70 @@ def _broadcast(value: Any, dtype: Any, extents: tuple[int, ...]) -> Any:
 
 
 def need_places(name: str, x: Any, dim: int, index: Any, src: Any = None) -> int:
-    """The dimension along which ``index`` names places of ``x``, for elements of ``src`` where there is one.
+    """Check the arguments of a gather or scatter along ``dim``, and return that dimension as non-negative.
 
     Tensors without dimensions count as vectors of one element. Raises ShapeError, DTypeError or IndexRangeError.
     """
-    at = dim_of(dim, len(x.shape))
+    axis = dim_of(dim, len(x.shape))
     if index.dtype.kind not in "iu":
-        raise DTypeError(f"{name}: an index is made of integers, got {index.dtype.name}", remedy="index.long()")
-    places, extents = index.shape or (1,), x.shape or (1,)
+        raise DTypeError(f"{name}: index must be integers, got {index.dtype.name}", remedy="call index.long()")
+    index_shape, extents = index.shape or (1,), x.shape or (1,)
     others = [] if src is None else [src.shape or (1,)]
-    fits = len(places) == len(extents) and all(len(o) == len(places) for o in others)
-    fits = fits and all(d == at or p <= s for d, (p, s) in enumerate(zip(places, extents, strict=True)))
-    if index.numel() and not (fits and all(p <= s for o in others for p, s in zip(places, o, strict=True))):
-        given = "" if src is None else f" and src {list(src.shape)}"
+    fits = len(index_shape) == len(extents) and all(len(o) == len(index_shape) for o in others)
+    fits = fits and all(d == axis or p <= s for d, (p, s) in enumerate(zip(index_shape, extents, strict=True)))
+    if index.numel() and not (fits and all(p <= s for o in others for p, s in zip(index_shape, o, strict=True))):
+        source_text = "" if src is None else f" and src {list(src.shape)}"
         raise ShapeError(
-            f"{name}: index {list(index.shape)} does not fit the tensor {list(x.shape)}{given} along dimension {at}",
-            remedy="an index of the same rank that is no larger, except along that dimension",
+            f"{name}: index {list(index.shape)} does not fit the tensor {list(x.shape)}{source_text} along dimension "
+            f"{axis}",
+            remedy="pass an index of the same rank, no larger than the tensor except along that dimension",
         )
     if src is not None and src.dtype is not x.dtype:
         raise DTypeError(
-            f"{name}: the tensor is {x.dtype.name}, src {src.dtype.name}", remedy=f"src.to(graphc.{x.dtype.long_name})"
+            f"{name}: the tensor is {x.dtype.name}, src {src.dtype.name}",
+            remedy=f"call src.to(graphc.{x.dtype.long_name})",
         )
-    return at
+    return axis
 
 
 def need_entries(name: str, x: Any, dim: int, index: Any, source: Any = None) -> int:
-    """The dimension of which ``index`` names entries, to which those of ``source`` go where there is one.
+    """Check an index vector into the entries of ``dim``, and return that dimension as non-negative. With ``source``,
+    also check its entries.
 
     Raises IndexRangeError, ShapeError or DTypeError.
     """
-    at = dim_of(dim, len(x.shape))
+    axis = dim_of(dim, len(x.shape))
     if index.dtype.kind not in "iu":
-        raise DTypeError(f"{name}: an index is made of integers, got {index.dtype.name}", remedy="index.long()")
+        raise DTypeError(f"{name}: index must be integers, got {index.dtype.name}", remedy="call index.long()")
     if len(index.shape) > 1 or (not x.shape and index.numel() != 1):
         raise IndexRangeError(
-            f"{name}: an index {list(index.shape)} of a tensor {list(x.shape)}", remedy="a vector: index.flatten()"
+            f"{name}: index has shape {list(index.shape)} for a tensor of shape {list(x.shape)}",
+            remedy="pass a vector: index.flatten()",
         )
     if source is None:
-        return at
-    wanted = (*x.shape[:at], index.numel(), *x.shape[at + 1 :]) if x.shape else ()
-    if tuple(source.shape) != wanted:
+        return axis
+    expected_shape = (*x.shape[:axis], index.numel(), *x.shape[axis + 1 :]) if x.shape else ()
+    if tuple(source.shape) != expected_shape:
         raise ShapeError(
-            f"{name}: {index.numel()} entries of dimension {at} of {list(x.shape)} are {list(wanted)}, source is "
-            f"{list(source.shape)}",
-            remedy=f"source.expand{wanted}",
+            f"{name}: {index.numel()} entries of dimension {axis} of {list(x.shape)} are {list(expected_shape)}, "
+            f"source is {list(source.shape)}",
+            remedy=f"call source.expand{expected_shape}",
         )
     if source.dtype is not x.dtype:
         what = f"{name}: the tensor is {x.dtype.name}, source {source.dtype.name}"
-        raise DTypeError(what, remedy=f"source.to(graphc.{x.dtype.long_name})")
-    return at
+        raise DTypeError(what, remedy=f"call source.to(graphc.{x.dtype.long_name})")
+    return axis
 
 
 def entries(index: Any, extent: int, what: str) -> Any:
-    """``index`` as a vector; it must lie in 0 .. ``extent`` - 1, ``what`` names it for the error."""
+    """Return ``index`` as a vector; it must be in 0..``extent - 1``, and ``what`` names it in errors."""
     require(index, 0, extent - 1, what)
     return index if index.shape else shape.reshape(index, shape=(1,))
 
 
 def leading(x: Any, extents: tuple[int, ...]) -> Any:
-    """The first elements of ``x`` along all dimensions; a vector of one element has a part without dimensions."""
+    """Return the first ``extents`` elements of ``x`` along all dimensions; a vector of one element and a scalar are
+    equivalent."""
     if x.shape == extents:
         return x
     if not x.shape or not extents:
@@ -473,17 +485,17 @@ def leading(x: Any, extents: tuple[int, ...]) -> Any:
     return take(x, tuple(builtins.slice(0, s) for s in extents))
 
 
-def added(x: Any, places: Any, updates: Any, axis: int) -> Any:
-    """``x`` with updates added at places along an axis; of booleans, true where one of them is."""
+def added(x: Any, positions: Any, updates: Any, axis: int) -> Any:
+    """Add updates to ``x`` at positions along an axis; for booleans, combine them by logical or."""
     if x.dtype.kind != "b":
-        return scatter_add(x, places, updates, axis=axis)
+        return scatter_add(x, positions, updates, axis=axis)
     bits = [ew.cast(t, dtype=uint8) for t in (x, updates)]
-    return ew.ne(scatter_extreme(bits[0], places, bits[1], axis=axis, largest=True), 0)
+    return ew.ne(scatter_extreme(bits[0], positions, bits[1], axis=axis, largest=True), 0)
 
 
 def along(index: Any, dim: int, extents: tuple[int, ...], what: str = "") -> Any:
-    """Positions in a flattened tensor of shape ``extents`` that ``gather(dim, index)`` reads. The index must be in
-    range, which is checked where ``what`` names it for the error."""
+    """Return the positions in a flattened tensor of shape ``extents`` that ``gather(dim, index)`` reads. If ``what``
+    names the index for errors, check its range."""
     if what:
         require(index, 0, extents[dim] - 1, what)
     return row_major_places(ew.cast(index, dtype=int64), dim, extents)

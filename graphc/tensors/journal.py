@@ -1,4 +1,4 @@
-"""Journals: what tensors that are written to in place held before, so that it can be put back for a while."""
+"""Journals: copies of tensors from before in-place writes, for restoring their contents temporarily."""
 
 from __future__ import annotations
 
@@ -12,36 +12,36 @@ import numpy as np
 
 _open: ContextVar[tuple[Journal, ...]] = ContextVar("graphc_journals", default=())
 USED = [False]
-"""Whether a journal was ever opened; until then no write looks for one."""
+"""Whether a journal was ever opened; until then no write checks for one."""
 
 
 class _Entry(NamedTuple):
     owner: Callable[[], Any]
-    """The memory, or None where it is gone."""
+    """Return the memory, or None if it is gone."""
     before: Any
-    """A copy of what it held."""
+    """A copy of the memory before its first write."""
     counter: list[int] | None
 
 
 class Journal:
-    """What was written to while it was open: memory that no history of operations belongs to, such as buffers."""
+    """Record of writes, while open, to memory outside of any autograd history, such as buffers."""
 
     def __init__(self) -> None:
         self._entries: dict[int, _Entry] = {}
 
     def note(self, data: Any, counter: list[int] | None) -> None:
-        """Keeps a copy of what is about to be written to for the first time."""
+        """Copy memory before its first write."""
         owner = _owner(data)
-        known = self._entries.get(id(owner))
-        if known is not None and known.owner() is owner:
+        entry = self._entries.get(id(owner))
+        if entry is not None and entry.owner() is owner:
             return
-        # NOTE: memory that only the block itself knows must not be kept alive by having been written to.
-        found = weakref.ref(owner) if isinstance(owner, np.ndarray) else lambda: owner
-        self._entries[id(owner)] = _Entry(found, owner.copy(), counter)
+        # NOTE: a weak reference, so that a write does not keep memory alive that only the block itself uses.
+        owner_reference = weakref.ref(owner) if isinstance(owner, np.ndarray) else lambda: owner
+        self._entries[id(owner)] = _Entry(owner_reference, owner.copy(), counter)
 
     @contextmanager
     def opened(self) -> Iterator[None]:
-        """Takes down all writes of this thread, in journals that are open already too."""
+        """Record all writes of this thread, also in journals already open."""
         USED[0] = True
         token = _open.set((*_open.get(), self))
         try:
@@ -51,16 +51,16 @@ class Journal:
             self._entries = {key: e for key, e in self._entries.items() if e.owner() is not None}
 
     def forget(self, data: Any) -> None:
-        """Leaves memory as it is from now on."""
+        """Stop restoring this memory."""
         self._entries.pop(id(_owner(data)), None)
 
     def holds(self, counter: list[int] | None) -> bool:
-        """Whether the memory of tensors with this counter is in it."""
+        """Return whether the journal holds memory of tensors with this version counter."""
         return any(e.counter is counter for e in self._entries.values())
 
     @contextmanager
     def rewound(self) -> Iterator[None]:
-        """Inside, the memory holds what it held before, and again what it holds now afterwards, whatever is written."""
+        """Restore the recorded contents inside of the block, and the present ones after it."""
         present = [(owner, e, owner.copy()) for e in self._entries.values() if (owner := e.owner()) is not None]
         try:
             for owner, entry, _ in present:
@@ -72,7 +72,7 @@ class Journal:
 
 
 def note_write(data: Any, counter: list[int] | None) -> None:
-    """Tells all open journals that memory is about to be written to."""
+    """Report a write to memory, before it, to all open journals."""
     for journal in _open.get():
         journal.note(data, counter)
 

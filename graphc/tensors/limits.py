@@ -1,4 +1,4 @@
-"""Limits of element types, as PyTorch names them: ``finfo`` of floating-point types, ``iinfo`` of whole numbers."""
+"""Limits of element types, as in PyTorch: ``finfo`` of floating-point types, ``iinfo`` of integer types."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ __all__ = ["finfo", "iinfo"]
 
 
 class finfo:
-    """``bits``, ``max``, ``min``, ``eps`` (from 1 to the next number), ``tiny`` or ``smallest_normal`` (the smallest
-    number of full precision) and ``resolution`` of a floating-point type, the default one without an argument. Raises
+    """Limits of a floating-point type (None: the default one): ``bits``, ``max``, ``min``, ``eps`` (from 1 to the next
+    number), ``tiny`` or ``smallest_normal`` (the smallest number of full precision) and ``resolution``. Raises
     DTypeError for another kind of type."""
 
     def __init__(self, type: Any = None):
         kind = get_default_dtype() if type is None else dtype_of(type)
         if kind.kind not in "fhc":
-            raise DTypeError(f"finfo takes a floating-point type, got {kind.long_name}", remedy="graphc.iinfo")
-        if kind is bfloat16:  # NOTE: numpy has none; 8 bits of precision, exponents of f32.
+            raise DTypeError(f"finfo takes a floating-point type, got {kind.long_name}", remedy="use graphc.iinfo")
+        if kind is bfloat16:  # NOTE: numpy lacks bf16; it has 8 bits of precision and the exponents of f32.
             self.bits, self.eps, self.resolution = 16, 2.0**-7, 0.01
             self.max, self.tiny = (2 - 2.0**-7) * 2.0**127, 2.0**-126
         else:
@@ -37,12 +37,12 @@ class finfo:
 
 
 class iinfo:
-    """``bits``, ``max`` and ``min`` of a type of whole numbers. Raises DTypeError for another kind of type."""
+    """Limits of an integer type: ``bits``, ``max`` and ``min``. Raises DTypeError for another kind of type."""
 
     def __init__(self, type: Any):
         kind: DType = dtype_of(type)
         if kind.kind not in "iu":
-            raise DTypeError(f"iinfo takes a type of whole numbers, got {kind.long_name}", remedy="graphc.finfo")
+            raise DTypeError(f"iinfo takes an integer type, got {kind.long_name}", remedy="use graphc.finfo")
         low, high = limits(kind)
         self.bits, self.min, self.max, self.dtype = kind.bits, int(low), int(high), kind.long_name
 

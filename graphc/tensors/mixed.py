@@ -1,4 +1,4 @@
-"""Functions of several steps on narrow floats: all steps are f32, and results are rounded once."""
+"""Composite functions on narrow floats: all steps run in f32, and results are rounded once."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def in_f32(function: F) -> F:
-    """Decorates a function of tensors: f16 and bf16 arguments become f32, and f32 results as narrow as the first
-    argument is. Results of other types, and in-place writes to arguments of other types, stay as they are."""
+    """Decorate a function of tensors: convert f16 and bf16 arguments to f32, and f32 results to the first argument's
+    type. Results of other types, and in-place writes to arguments of other types, stay unchanged."""
 
     @wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:
@@ -29,22 +29,22 @@ def in_f32(function: F) -> F:
 
 
 def loss(function: F) -> F:
-    """Decorates a loss: as ``in_f32``, where results have the common type of the arguments; under ``autocast`` they are
+    """Decorate a loss like ``in_f32``, but with results of the arguments' common type; under ``autocast`` results are
     f32."""
 
     @wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:
         if not _any_narrow(args, kwargs):
             return function(*args, **kwargs)
-        found = function(*map(_wide, args), **{k: _wide(v) for k, v in kwargs.items()})
-        return found if autocast_dtype() is not None else _rounded(found, _common((*args, *kwargs.values())))
+        result = function(*map(_wide, args), **{k: _wide(v) for k, v in kwargs.items()})
+        return result if autocast_dtype() is not None else _rounded(result, _common((*args, *kwargs.values())))
 
     return run  # type: ignore[return-value]
 
 
 def product(function: F) -> F:
-    """Decorates a product with what is added to it: as ``in_f32``; under ``autocast`` f32 arguments become narrow
-    first, so that the result is."""
+    """Decorate a matrix product with its added term like ``in_f32``; under ``autocast`` f32 arguments, and so the
+    result, become narrow first."""
 
     @wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:
@@ -54,10 +54,10 @@ def product(function: F) -> F:
             kwargs = {k: _narrowed(v, dtype) for k, v in kwargs.items()}
         if not _any_narrow(args, kwargs):
             return function(*args, **kwargs)
-        given = [t for t in (*args, *kwargs.values()) if isinstance(t, TensorBase)]
+        tensors = [t for t in (*args, *kwargs.values()) if isinstance(t, TensorBase)]
         with suspended():
-            found = function(*map(_wide, args), **{k: _wide(v) for k, v in kwargs.items()})
-        return _rounded(found, _common(given))
+            result = function(*map(_wide, args), **{k: _wide(v) for k, v in kwargs.items()})
+        return _rounded(result, _common(tensors))
 
     return run  # type: ignore[return-value]
 
@@ -83,18 +83,18 @@ def _narrowed(value: Any, dtype: DType) -> Any:
 
 
 def _common(values: Any) -> DType:
-    found: DType | None = None
+    common: DType | None = None
     for value in values:
         if isinstance(value, TensorBase) and value.dtype.is_floating_point:
-            found = value.dtype if found is None else promote(found, value.dtype)
-    return found or float32
+            common = value.dtype if common is None else promote(common, value.dtype)
+    return common or float32
 
 
-def _rounded(found: Any, dtype: DType) -> Any:
+def _rounded(result: Any, dtype: DType) -> Any:
     if dtype.kind != "h":
-        return found
-    if isinstance(found, tuple):
-        parts = [_rounded(part, dtype) for part in found]
-        return type(found)(*parts) if hasattr(found, "_fields") else tuple(parts)
-    is_wide = isinstance(found, TensorBase) and found.dtype is float32
-    return ew.cast(found, dtype=dtype) if is_wide else found
+        return result
+    if isinstance(result, tuple):
+        items = [_rounded(item, dtype) for item in result]
+        return type(result)(*items) if hasattr(result, "_fields") else tuple(items)
+    is_wide = isinstance(result, TensorBase) and result.dtype is float32
+    return ew.cast(result, dtype=dtype) if is_wide else result

@@ -1,4 +1,4 @@
-"""Tensors made of numbers that each call gives, and of sizes of named dimensions."""
+"""Tensors of numbers that differ between calls, and of sizes of named dimensions."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from graphc.tensors.tensor_base import TensorBase, front
 
 
 def is_given(number: Any) -> bool:
-    """Whether calls may give others for a number: it is symbolic, or made of sizes."""
+    """Return whether a number may differ between calls: it is symbolic, or computed from sizes."""
     return is_symbolic(number) or is_open(number)
 
 
 def tensor_of(data: Any, dtype: Any, default: DType) -> Tensor | None:
-    """A tensor of a number that each call gives, or of a list of ints and floats with such; None of other data.
+    """Return a tensor of a symbolic number, or of a list of ints and floats with symbolic ones; None for other data.
 
-    Its element type is ``dtype``, or where that is None i64 of ints, else ``default``.
+    Its element type is ``dtype``, or if that is None, i64 for ints and ``default`` for floats.
     """
     listed = type(data) in (list, tuple)
     items = list(data) if listed else [data]
@@ -30,8 +30,8 @@ def tensor_of(data: Any, dtype: Any, default: DType) -> Tensor | None:
         return None
     if any(isinstance(x, bool) for x in items):
         return None
-    whole = all(isinstance(x, int) for x in items)
-    kind = (int64 if whole else default) if dtype is None else dtype_of(dtype)
+    integral = all(isinstance(x, int) for x in items)
+    kind = (int64 if integral else default) if dtype is None else dtype_of(dtype)
     scalars = [front().scalar(fitted(x, kind), kind) for x in items]
     if not listed:
         return scalars[0]
@@ -39,14 +39,14 @@ def tensor_of(data: Any, dtype: Any, default: DType) -> Tensor | None:
 
 
 def filled_with(number: Any, shape: tuple[int, ...], dtype: Any, default: DType) -> Tensor:
-    """A tensor whose elements are one number; the element type is that of ``tensor_of``, bool of bools."""
+    """Return a tensor filled with one number; its element type follows ``tensor_of``, with bool for a bool."""
     kind = python_scalar_type(number) if dtype is None else dtype_of(dtype)
     kind = default if dtype is None and kind.is_floating_point else kind
     return front().own(filled(fitted(number, kind), kind, shape))
 
 
 def counted(count: Any, first: Any, each: Any, kind: DType) -> Tensor:
-    """``first``, ``first + each``, ... with as many elements as a size says; computed as numpy does."""
+    """Return ``first``, ``first + each``, ... with a symbolic number of elements; computed as numpy does."""
     steps = iota(shape=(count,), axis=0, dtype=int64 if isinstance(first, int) and isinstance(each, int) else float64)
     if not (type(each) is int and each == 1):
         steps = ew.mul(steps, each)
@@ -56,16 +56,18 @@ def counted(count: Any, first: Any, each: Any, kind: DType) -> Tensor:
 
 
 def spaced(ends: tuple[Any, Any], count: Any, real: DType, kind: DType) -> Tensor:
-    """``count`` numbers at equal distances, both ends included, from both ends towards the middle; ends or count are
-    given by each call, ends as tensors too. Computed in the type ``real`` and cast to ``kind``, as linspace does it
-    with numpy."""
+    """Return ``count`` equally spaced numbers between two ends, both included, computed from both ends towards the
+    middle. Ends (also as tensors) or count differ between calls. The computation is in the type ``real`` and cast to
+    ``kind``, as linspace does it with numpy."""
     first, last = (
         ew.cast(x, dtype=real) if isinstance(x, TensorBase) else front().scalar(fitted(x, real), real) for x in ends
     )
-    places = iota(shape=(count,), axis=0, dtype=int64)
-    # One number has no distance to another one, and is the first end.
+    positions = iota(shape=(count,), axis=0, dtype=int64)
+    # A single number is the first end, without a distance to another.
     each = ew.div(ew.sub(last, first), ew.cast(ew.maximum(front().scalar(count - 1, int64), 1), dtype=real))
-    left = ew.cast(ew.sub(count - 1, places), dtype=real)
-    late = ew.bit_and(ew.ge(places, count // 2), ew.gt(places, 0))
-    values = ew.where(late, ew.sub(last, ew.mul(each, left)), ew.add(first, ew.mul(each, ew.cast(places, dtype=real))))
+    remaining = ew.cast(ew.sub(count - 1, positions), dtype=real)
+    late = ew.bit_and(ew.ge(positions, count // 2), ew.gt(positions, 0))
+    values = ew.where(
+        late, ew.sub(last, ew.mul(each, remaining)), ew.add(first, ew.mul(each, ew.cast(positions, dtype=real)))
+    )
     return ew.cast(values, dtype=kind) if kind is not real else values

@@ -1,4 +1,4 @@
-"""Tensors in the memory of devices besides the CPU: what they ask of the package that knows devices."""
+"""Placement: interface of tensors to the package that manages memory of devices other than the CPU."""
 
 from __future__ import annotations
 
@@ -14,95 +14,95 @@ from graphc.base.device import CPU, device
 from graphc.ir.op import OpDef
 from graphc.tensors.tensor_base import front
 
-_KNOWS_DEVICES = "graphc.calls.placement"
-"""The module that registers itself by ``use_placement`` when it is imported: at the first tensor on a device."""
+_IMPLEMENTATION = "graphc.calls.placement"
+"""The module that calls ``use_placement`` when it is imported, for the first tensor on a device."""
 
 
 class Placement(Protocol):
-    """Memory of devices, and computing in it."""
+    """Memory of devices, and computation in it."""
 
-    def check(self, place: device) -> None:
-        """Raises DeviceError where the device cannot be used."""
+    def check(self, target: device) -> None:
+        """Raise DeviceError if the device cannot be used."""
         ...
 
-    def put(self, array: Any, place: device) -> Any:
-        """A copy of a host array, or of an array on some device, in the memory of a device (for the CPU a numpy array).
-        Raises DeviceError where the device cannot be used."""
+    def put(self, array: Any, target: device) -> Any:
+        """Copy a host array, or an array on any device, to a device (as a numpy array for the CPU). Raise DeviceError
+        if the device cannot be used."""
         ...
 
     def compute(self, op: OpDef, attrs: Mapping[str, Any], arrays: Sequence[Any]) -> Any:
-        """The result of an op, or a tuple of several, on the device where some of the arrays lie."""
+        """Compute an op on the device of its operands; return the result, or a tuple of several."""
         ...
 
     def write(self, target: Any, source: Any) -> None:
-        """Copies an array of the same shape and type into another one, wherever they lie."""
+        """Copy an array to another one of the same shape and type, on any devices."""
         ...
 
     def share(self, first: Any, second: Any) -> bool:
-        """Whether two arrays may share memory."""
+        """Return whether two arrays may share memory."""
         ...
 
     def imported(self, source: Any) -> Any:
-        """An array over the memory of an object of another library that lies on a GPU; None for one that does not."""
+        """Wrap the memory of another library's object on a GPU in an array; return None for an object elsewhere."""
         ...
 
 
 class OnOneDevice:
-    """What graphs say of places: all of a program is computed on one device, by what it will be compiled to."""
+    """Mixin for graph-building dispatchers: a whole program runs on one device, which compilation chooses."""
 
     mode = "trace"
 
-    def moved(self, tensor: Any, place: device) -> Any:
-        """The tensor itself."""
+    def moved(self, tensor: Any, target: device) -> Any:
+        """Return the tensor itself."""
         return tensor
 
 
-_found: list[Placement] = []
+_placements: list[Placement] = []
 
 
-def use_placement(found: Placement) -> None:
-    """Makes it the one that all tensors ask."""
-    _found[:] = [found]
+def use_placement(implementation: Placement) -> None:
+    """Register the implementation."""
+    _placements[:] = [implementation]
 
 
 def placement() -> Placement:
-    """What knows devices."""
-    if not _found:
-        import_module(_KNOWS_DEVICES)
-    return _found[0]
+    """Return the registered implementation, importing it if needed."""
+    if not _placements:
+        import_module(_IMPLEMENTATION)
+    return _placements[0]
 
 
 def is_on_device(data: Any) -> bool:
-    """Whether what a tensor holds lies on a device besides the CPU."""
+    """Return whether a tensor's data is on a device other than the CPU."""
     return data.__class__ is not np.ndarray and getattr(data, "is_on_device", False)
 
 
 def place_of(data: Any) -> device:
-    """Where what a tensor holds lies."""
+    """Return the device of a tensor's data."""
     return device(data.device.name) if is_on_device(data) else CPU
 
 
 def on_host(data: Any) -> np.ndarray:
-    """An array itself, or a copy of one on a device."""
+    """Return an array, copied to the host if it is on a device."""
     return data.get() if is_on_device(data) else data
 
 
-def is_elsewhere(data: Any, place: device) -> bool:
-    """Whether what a tensor holds lies on another device; the memory of the host is one, whatever its index."""
-    if place is CPU and data.__class__ is np.ndarray:
+def is_elsewhere(data: Any, target: device) -> bool:
+    """Return whether a tensor's data is on another device; the host's memory is one device, whatever its index."""
+    if target is CPU and data.__class__ is np.ndarray:
         return False
     here = place_of(data)
-    return here.type != place.type or (here.type != "cpu" and here != place)
+    return here.type != target.type or (here.type != "cpu" and here != target)
 
 
 def beside(tensor: Any, like: Any) -> Any:
-    """The tensor, which the caller has made of nothing, on the device of another one."""
-    place = place_of(like._data)
-    return front().moved(tensor, place) if is_elsewhere(tensor._data, place) else tensor
+    """Move a tensor, created without operands, to the device of another one."""
+    target = place_of(like._data)
+    return front().moved(tensor, target) if is_elsewhere(tensor._data, target) else tensor
 
 
 class _Rules(local):
-    """Whether this thread computes what a rule of an op says."""
+    """Whether this thread runs a rule of an op."""
 
     running = False
 
@@ -112,8 +112,8 @@ _rules = _Rules()
 
 @contextmanager
 def following_rules() -> Iterator[None]:
-    """Inside, operands may lie on several devices: what rules make of nothing is made on the host, and what the user
-    gave has been looked at before."""
+    """Allow operands on several devices inside of the block: rules create tensors on the host, and the user's operands
+    were checked before."""
     before, _rules.running = _rules.running, True
     try:
         yield
@@ -122,5 +122,5 @@ def following_rules() -> Iterator[None]:
 
 
 def is_following_rules() -> bool:
-    """Whether this thread is inside of ``following_rules``."""
+    """Return whether this thread is inside of ``following_rules``."""
     return _rules.running

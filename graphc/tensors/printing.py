@@ -1,4 +1,4 @@
-"""Arrays as text in PyTorch's form: equal widths, whole numbers as ``1.``, long arrays cut to their edges."""
+"""Text of arrays in PyTorch's format: equal widths, integers as ``1.``, long arrays cut to their edges."""
 
 from __future__ import annotations
 
@@ -42,28 +42,33 @@ def set_printoptions(
     profile: str | None = None,
     sci_mode: bool | None = None,
 ) -> None:
-    """How tensors are printed from now on: digits behind the point (4), the number of elements from which only the
-    edges are shown (1000), how many entries of each dimension an edge has (3), columns of a line (80), and whether
-    numbers have exponents (None: where they differ much). ``profile`` is ``default``, ``short`` or ``full``, which the
-    other arguments change. Raises AttributeValueError and ArgumentError."""
+    """Set how tensors are printed: digits after the point (4), the number of elements from which only edges are shown
+    (1000), entries per dimension of an edge (3), columns of a line (80), and whether numbers have exponents (None: if
+    they differ much).
+
+    ``profile`` is ``default``, ``short`` or ``full``; the other arguments modify it. Raises AttributeValueError for
+    another profile, ArgumentError for negative numbers.
+    """
     if profile is not None and profile not in _PROFILES:
-        raise AttributeValueError(f"there is no profile {profile!r} of printing", remedy=", ".join(_PROFILES))
+        raise AttributeValueError(
+            f"set_printoptions: unknown profile {profile!r}", remedy=f"use one of {', '.join(_PROFILES)}"
+        )
     named = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
-    given = {name: value for name, value in named.items() if value is not None}
-    for name, value in given.items():
+    changes = {name: value for name, value in named.items() if value is not None}
+    for name, value in changes.items():
         if not isinstance(value, (int, float)) or value < 0:
-            raise ArgumentError(f"set_printoptions: {name} is {value!r}", remedy="a number that is not negative")
-    _now[0] = replace(_PROFILES[profile] if profile else _now[0], **given, sci_mode=sci_mode)
+            raise ArgumentError(f"set_printoptions: {name} is {value!r}", remedy="pass a number of 0 or more")
+    _now[0] = replace(_PROFILES[profile] if profile else _now[0], **changes, sci_mode=sci_mode)
 
 
 def get_printoptions() -> dict[str, Any]:
-    """What is set."""
+    """Return the options of ``set_printoptions``."""
     return dict(vars(_now[0]))
 
 
 @contextmanager
 def printoptions(**options: Any) -> Iterator[None]:
-    """Inside, tensors are printed as ``set_printoptions`` says."""
+    """Apply ``set_printoptions(**options)`` inside of the block."""
     before = _now[0]
     try:
         set_printoptions(**options)
@@ -73,7 +78,7 @@ def printoptions(**options: Any) -> Iterator[None]:
 
 
 def text_of(array: np.ndarray, indent: int) -> str:
-    """The elements of an array in brackets; ``indent`` is the column at which the text begins."""
+    """Format the elements of an array in brackets; ``indent`` is the column of the first character."""
     if not array.size:
         return "[]"
     options = _now[0]
@@ -83,7 +88,7 @@ def text_of(array: np.ndarray, indent: int) -> str:
 
 
 def with_suffixes(text: str, suffixes: Sequence[str], indent: int) -> str:
-    """A text with what is said behind it, on lines that are not too long."""
+    """Append suffixes to a text, with line breaks where lines grow too long."""
     column = len(text) - text.rfind("\n") + 1
     for suffix in suffixes:
         if column + len(suffix) + 2 > _now[0].linewidth:
@@ -94,7 +99,7 @@ def with_suffixes(text: str, suffixes: Sequence[str], indent: int) -> str:
 
 
 def _edges(array: np.ndarray, count: int) -> np.ndarray:
-    """The entries of an array that are shown."""
+    """Return the visible entries of an abridged array."""
     for axis, extent in enumerate(array.shape):
         if extent > 2 * count:
             array = array.take([*range(count), *range(extent - count, extent)], axis)
@@ -102,13 +107,13 @@ def _edges(array: np.ndarray, count: int) -> np.ndarray:
 
 
 def _writer(values: Any, options: _Options) -> tuple[Callable[[Any], str], int]:
-    """The function that writes an element, and the width of what it writes."""
+    """Return the function that formats an element, and the width of its results."""
     if values.dtype.kind == "c":
         real, real_width = _writer(values.real, options)
         imaginary, width = _writer(values.imag, options)
         return lambda v: _complex(real(v.real), imaginary(v.imag)), real_width + width + 1
     plain: Callable[[Any], str] = str
-    if values.dtype.kind == "f":  # NOTE: as in PyTorch, 0, NaN and infinities have no part in the width
+    if values.dtype.kind == "f":  # NOTE: as in PyTorch, 0, NaN and infinities do not count for the width
         values = values[np.isfinite(values) & (values != 0)]
         plain = _float_text(values.astype(np.float64), options)
     width = max((len(plain(v)) for v in values.ravel().tolist()), default=1)
@@ -116,23 +121,23 @@ def _writer(values: Any, options: _Options) -> tuple[Callable[[Any], str], int]:
 
 
 def _complex(real: str, imaginary: str) -> str:
-    """The parts of a number as one, the sign of the second between them."""
+    """Join the parts of a complex number, with the sign of the second between them."""
     digits = imaginary.lstrip()
     return f"{real}{'' if digits.startswith('-') else '+'}{digits}j"
 
 
 def _float_text(values: np.ndarray, options: _Options) -> Callable[[float], str]:
-    """The function that writes a number; ``values`` are finite and not 0."""
+    """Return the function that formats a number; ``values`` are finite and not 0."""
     sizes = np.abs(values)
-    whole = bool(np.all(sizes == np.ceil(sizes)))
+    integral = bool(np.all(sizes == np.ceil(sizes)))
     exponents = False
     if sizes.size:
         least, most = sizes.min(), sizes.max()
-        wide = most > _LARGE or most / least > _RATIO or (least < _SMALL and not whole)
+        wide = most > _LARGE or most / least > _RATIO or (least < _SMALL and not integral)
         exponents = wide if options.sci_mode is None else options.sci_mode
     if exponents:
         return lambda v: f"{v:.{options.precision}e}"
-    if whole:
+    if integral:
         return lambda v: f"{v:.0f}." if math.isfinite(v) else f"{v:.0f}"
     return lambda v: f"{v:.{options.precision}f}"
 
@@ -144,11 +149,11 @@ def _nested(
         return write(array.item())
     edge = options.edgeitems
     cut_here = cut and len(array) > 2 * edge
-    parts = [*array[:edge], None, *array[len(array) - edge :]] if cut_here else list(array)
+    entries = [*array[:edge], None, *array[len(array) - edge :]] if cut_here else list(array)
     if array.ndim > 1:
-        inner = [_nested(p, indent + 1, write, width, options, cut) if p is not None else "..." for p in parts]
+        inner = [_nested(p, indent + 1, write, width, options, cut) if p is not None else "..." for p in entries]
         return f"[{(',' + chr(10) * (array.ndim - 1) + ' ' * (indent + 1)).join(inner)}]"
-    words = [write(p.item()) if p is not None else " ..." for p in parts]
+    words = [write(p.item()) if p is not None else " ..." for p in entries]
     count = max(1, int((options.linewidth - indent) // (width + 2)))
     lines = [", ".join(words[at : at + count]) for at in range(0, len(words), count)]
     return f"[{(',' + chr(10) + ' ' * (indent + 1)).join(lines)}]"

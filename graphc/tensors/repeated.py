@@ -1,4 +1,4 @@
-"""Functions that are more than a call of numpy: after repeated use of a signature, eager mode runs them as programs."""
+"""Composite functions: after repeated use of a signature, eager mode runs them as compiled programs."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from graphc.tape.tangents import USED, levels
 from graphc.tensors.tensor_base import VOLATILE, refresh
 
 REPEATS = 24
-"""Calls of one signature that numpy computes; the next one makes the program. A number of calls and not of seconds, so
-that the same script computes the same bits whenever it runs. So many calls of a composite function take about as long
-as to find its program on disk."""
+"""Number of calls of one signature that numpy computes; the next one compiles the program. A number of calls rather
+than seconds, so that the same script always computes the same bits. That many calls of a composite function take about
+as long as finding its program on disk."""
 SIGNATURES = 1000
-"""Signatures of one function that are counted; beyond, counting begins again."""
+"""Number of signatures of one function with call counts; beyond it, counting restarts."""
 PROGRAMS = 64
-"""Programs of one function that are made; further signatures stay with numpy."""
+"""Number of programs compiled for one function; numpy computes further signatures."""
 PLAIN: set[type] = set()
-"""Classes of tensors that programs take; others may want to see each operation."""
+"""Tensor classes that programs accept; other classes may observe each operation."""
 
 _STATIC = frozenset((int, float, bool, str, type(None), DType))
 _program = deferred("graphc.calls.repeated:program")
@@ -36,12 +36,12 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def _entries(values: Iterable[Any], key: list[Any], tensors: list[Any], records: bool) -> bool:
-    """Notes arguments; False where one is what no program takes."""
+    """Add arguments to the key; return False if no program accepts them."""
     for value in values:
         kind = value.__class__
         key.append(kind)
         if kind in _STATIC:
-            # NOTE: -0.0 equals 0.0, and is another constant.
+            # NOTE: -0.0 equals 0.0, but is a different constant.
             key.append(value if value or kind is not float else str(value))
         elif kind in PLAIN:
             if not _tensor(value, key, records):
@@ -67,7 +67,7 @@ def _tensor(tensor: Any, key: list[Any], records: bool) -> bool:
 
 
 def signature(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], list[Any]] | None:
-    """What programs of a function depend on, and the tensors of a call; None of a call that no program takes."""
+    """Return the key of a call's program, and the tensors of the call; None if no program accepts them."""
     key: list[Any] = []
     tensors: list[Any] = []
     records = is_grad_enabled()
@@ -85,7 +85,7 @@ def signature(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any,
 
 
 def is_watched() -> bool:
-    """Whether somebody wants to see each operation, or what it saves."""
+    """Return whether something observes each operation, or its saved tensors."""
     return (
         is_anomaly_enabled()
         or (AUTOCAST[0] and is_autocast_enabled())
@@ -97,24 +97,25 @@ def is_watched() -> bool:
 
 
 def compiled_when_repeated(function: _F) -> _F:
-    """A function without effects, of tensors and constants, whose results have memory of their own: a program computes
-    it once it was called ``REPEATS`` times with the same signature, or at once with ``use_deterministic_algorithms``.
-    Not with GRAPHC_EAGER=reference, nor where each operation is looked at (anomaly mode, hooks for saved tensors,
-    forward mode, ``gc.debug``).
+    """Decorate a composite function without side effects, of tensors and constants, whose results own their memory.
 
-    Results are then those of compiled code, within the same bounds."""
-    known: dict[Any, Any] = {}
-    made = [0]
+    A compiled program computes it after ``REPEATS`` calls of one signature, or at once with
+    ``use_deterministic_algorithms``. Not with GRAPHC_EAGER=reference, nor if something observes each operation (anomaly
+    mode, hooks for saved tensors, forward mode, ``gc.debug``). The results equal compiled code, within the same
+    error bounds.
+    """
+    programs: dict[Any, Any] = {}
+    program_count = [0]
 
     @functools.wraps(function)
     def called(*args: Any, **kwargs: Any) -> Any:
         if active() is not None or is_watched():
             return function(*args, **kwargs)
-        found = signature(args, kwargs)
-        if found is None:
+        call_signature = signature(args, kwargs)
+        if call_signature is None:
             return function(*args, **kwargs)
-        key, tensors = found
-        run = known.get(key, 0)
+        key, tensors = call_signature
+        run = programs.get(key, 0)
         if run.__class__ is int:
             run = _counted(run, key, args, kwargs)
         if run is not None and (result := run(tensors)) is not None:
@@ -122,14 +123,14 @@ def compiled_when_repeated(function: _F) -> _F:
         return function(*args, **kwargs)
 
     def _counted(count: int, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if (count < REPEATS or made[0] >= PROGRAMS) and not are_deterministic_algorithms_enabled():
-            if count == 0 and len(known) >= SIGNATURES:
-                for old in [k for k, v in known.items() if v.__class__ is int]:
-                    del known[old]
-            known[key] = min(count + 1, REPEATS)
+        if (count < REPEATS or program_count[0] >= PROGRAMS) and not are_deterministic_algorithms_enabled():
+            if count == 0 and len(programs) >= SIGNATURES:
+                for old in [k for k, v in programs.items() if v.__class__ is int]:
+                    del programs[old]
+            programs[key] = min(count + 1, REPEATS)
             return None
-        made[0] += 1
-        run = known[key] = _program(function, args, kwargs)
+        program_count[0] += 1
+        run = programs[key] = _program(function, args, kwargs)
         return run
 
     return called  # type: ignore[return-value]

@@ -1,4 +1,4 @@
-"""Routes: how functions that only rearrange dimensions lead from tensors of one layout to views, found out once."""
+"""Routes: cached derivations of views, for functions that only rearrange dimensions."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from graphc.tensors.repeated import PLAIN
 from graphc.tensors.tensor_base import Steps
 
 _MOST = 10_000
-"""Calls that are remembered; beyond, all are forgotten."""
+"""Number of cached calls; beyond it, the cache is cleared."""
 _KNOWN: dict[Any, Any] = {}
-"""By function, layout and arguments the route, a tuple of them, or None where no route leads to the result."""
+"""By function, layout and arguments: the route, a tuple of routes, or None if no route leads to the result."""
 _MISSING = object()
 _ATOMS = frozenset((int, str, type(None)))
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -24,56 +24,56 @@ Make = Callable[[np.ndarray], np.ndarray]
 
 
 class Route:
-    """The operations that lead from a tensor to its view, and what they do to an array of the layout that is known."""
+    """The operations from a tensor to its view, with their effect on an array of a known layout."""
 
-    __slots__ = ("detaches", "parts", "steps", "whole")
+    __slots__ = ("combined", "detaches", "stages", "steps")
 
     def __init__(self, steps: Steps, make: Make | None = None):
-        """``make`` gives at once the array that all steps lead to."""
+        """Prepare the steps; ``make`` computes the final array directly."""
         self.steps = steps
-        self.parts = tuple([(bound(op.reference, attrs), ((op, attrs),)) for op, attrs in steps if op.reference])
-        """For each step what makes its array of that before, which shares its memory, and the step itself."""
-        self.whole = ((make or _in_a_row([made for made, _ in self.parts]), steps),)
+        self.stages = tuple([(bound(op.reference, attrs), ((op, attrs),)) for op, attrs in steps if op.reference])
+        """For each step, the function from its input array to a view of it, and the step itself."""
+        self.combined = ((make or _composed([function for function, _ in self.stages]), steps),)
         """The same for all steps together."""
         self.detaches = any([op.detaches for op, _ in steps])
-        """Whether no gradient flows through the view."""
+        """Whether the view has no gradient."""
 
 
-def _in_a_row(parts: Sequence[Make]) -> Make:
-    if len(parts) == 1:
-        return parts[0]
+def _composed(stages: Sequence[Make]) -> Make:
+    if len(stages) == 1:
+        return stages[0]
 
     def make(array: np.ndarray) -> np.ndarray:
-        for part in parts:
-            array = part(array)
+        for stage in stages:
+            array = stage(array)
         return array
 
     return make
 
 
-def _known_by(values: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    """What arguments are known by: whole numbers, None, names, and tuples or lists of such; None for others. (1 is
-    equal to True and to 1.0, for which errors are raised.)"""
+def _cache_key(values: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """Return a key for arguments: ints, None, names, and tuples or lists of these; None for other arguments. (1 equals
+    True and 1.0, which must raise errors.)"""
     for value in values:
         if type(value) not in _ATOMS:
             break
     else:
         return values
-    found: list[Any] = []
+    entries: list[Any] = []
     for value in values:
         if type(value) in _ATOMS:
-            found.append(value)
+            entries.append(value)
             continue
-        inner = _known_by(tuple(value)) if isinstance(value, (tuple, list)) else None
+        inner = _cache_key(tuple(value)) if isinstance(value, (tuple, list)) else None
         if inner is None:
             return None
-        found.append((type(value), *inner))
-    return tuple(found)
+        entries.append((type(value), *inner))
+    return tuple(entries)
 
 
 def route_to(result: Any, x: Any, make: Make | None = None) -> Route | None:
-    """The route from a tensor to its view; None where the result is none, or is ``x`` itself. ``make``, one way to the
-    array of the view, is taken where its strides are those that the steps lead to (numpy's None has a stride of 0)."""
+    """Return the route from a tensor to its view; None if the result is not a view, or is ``x`` itself. ``make``
+    computes the array of the view directly; it is used if its strides match (numpy's None has a stride of 0)."""
     if result.__class__ not in PLAIN or result is x or result._view is None or result.dtype is not x.dtype:
         return None
     view = x._view
@@ -85,48 +85,50 @@ def route_to(result: Any, x: Any, make: Make | None = None) -> Route | None:
     return Route(steps, make) if steps else None
 
 
-def remember(key: Any, found: Any) -> None:
-    """Notes what a call leads to; nothing with GRAPHC_EAGER=reference."""
+def remember(key: Any, route: Any) -> None:
+    """Cache the route of a call; do nothing with GRAPHC_EAGER=reference."""
     if default().mode != "auto":
         return
     if len(_KNOWN) >= _MOST:
         _KNOWN.clear()
-    _KNOWN[key] = found
+    _KNOWN[key] = route
 
 
 known = _KNOWN.get
-"""What a call leads to as far as is known: a route, a tuple of them, else None."""
+"""Look up the route of a call: a route, a tuple of routes, or None."""
 
 
 forget = _KNOWN.clear
-"""Takes back all that is remembered."""
+"""Clear the cache."""
 
 
 def rearranging(function: _F) -> _F:
-    """A method without effects that returns a view of its tensor, or a tuple of views, which depend on the tensor's
-    shape and strides and on the arguments alone. Arguments are looked at once for each layout; later calls go where the
-    first one led to. Where each operation is looked at (a trace, ``gc.debug``, GRAPHC_EAGER=reference, classes of
-    tensors of the user), every call is as the first one."""
+    """Decorate a method without side effects that returns a view of its tensor, or a tuple of views.
+
+    The views must depend only on the tensor's shape and strides and on the arguments. The first call of each layout is
+    cached; later calls follow its route. If something observes each operation (a trace, ``gc.debug``,
+    GRAPHC_EAGER=reference, user-defined tensor classes), nothing is cached.
+    """
 
     @functools.wraps(function)
     def called(x: Any, *args: Any, **kwargs: Any) -> Any:
         if x.__class__ not in PLAIN or active() is not None or (data := x._data).__class__ is not np.ndarray:
             return function(x, *args, **kwargs)
-        given = _known_by((*args, *kwargs.items()) if kwargs else args)
-        if given is None:
+        entry = _cache_key((*args, *kwargs.items()) if kwargs else args)
+        if entry is None:
             return function(x, *args, **kwargs)
-        key = (function, data.shape, data.strides, len(args), given)
-        found = _KNOWN.get(key, _MISSING)
-        if found.__class__ is Route:
-            return default().view(x, found)
-        if found is None:
+        key = (function, data.shape, data.strides, len(args), entry)
+        cached = _KNOWN.get(key, _MISSING)
+        if cached.__class__ is Route:
+            return default().view(x, cached)
+        if cached is None:
             return function(x, *args, **kwargs)
-        if found is _MISSING:
+        if cached is _MISSING:
             result = function(x, *args, **kwargs)
             remember(key, _routes_to(result, x))
             return result
         view = default().view
-        return tuple([view(x, route) for route in found])
+        return tuple([view(x, route) for route in cached])
 
     return called  # type: ignore[return-value]
 
@@ -134,5 +136,5 @@ def rearranging(function: _F) -> _F:
 def _routes_to(result: Any, x: Any) -> Any:
     if result.__class__ is not tuple:
         return route_to(result, x)
-    found = tuple([route_to(part, x) for part in result])
-    return None if not found or None in found else found
+    views_routes = tuple([route_to(view, x) for view in result])
+    return None if not views_routes or None in views_routes else views_routes

@@ -1,4 +1,4 @@
-"""Which rows of a whole batch this process has: their random numbers do not depend on how many processes there are."""
+"""This process's share of the rows of a global batch: random numbers do not depend on the number of processes."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 
 class Share(NamedTuple):
-    """Rows ``rank``, ``rank + size``, ``rank + 2 * size`` and so on of a batch: what DistributedSampler deals to one of
-    ``size`` processes, in the order in which one process alone would read all."""
+    """Rows ``rank``, ``rank + size``, ``rank + 2 * size`` and so on of a batch: the rows that DistributedSampler gives
+    one of ``size`` processes, in the order in which a single process would read all."""
 
     rank: int
     size: int
@@ -20,13 +20,13 @@ _current: ContextVar[Share | None] = ContextVar("graphc_share", default=None)
 
 
 def current() -> Share | None:
-    """The rows that draws are for; None for all."""
+    """Return the share of rows that draws are for; None for all."""
     return _current.get()
 
 
 @contextmanager
 def sharing(rank: int, size: int) -> Iterator[None]:
-    """Within it, draws for the rows of a batch are those of this process's part of the whole one."""
+    """Restrict draws for the rows of a batch to this process's share inside of the block."""
     token = _current.set(Share(rank, size) if size > 1 else None)
     try:
         yield
@@ -35,17 +35,17 @@ def sharing(rank: int, size: int) -> Iterator[None]:
 
 
 class SameShare:
-    """The fact that draws are for the rows that they were for."""
+    """The fact that draws are still for the same share of rows."""
 
     def __init__(self) -> None:
         self._share = _current.get()
 
     def holds(self) -> bool:
-        """Whether they still are."""
+        """Return whether the share is unchanged."""
         return _current.get() == self._share
 
     def why(self) -> str:
-        """What has changed."""
+        """Describe the change."""
         return f"rows for which random numbers are drawn: {_shown(self._share)} -> {_shown(_current.get())}"
 
 

@@ -1,4 +1,4 @@
-"""Short-time Fourier transforms: spectra of windows that move along signals, and signals from such spectra."""
+"""Short-time Fourier transforms: spectra of overlapping windows of signals, and signals from such spectra."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from graphc.tensors.creation import ones
 from graphc.tensors.tensor import Tensor
 from graphc.tensors.tensor_base import front, need_tensor
 
-_PLACES = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
-"""Modes of padding, as numpy calls them."""
+_NUMPY_MODES = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
+"""NumPy's names for modes of padding."""
 _LEAST_WEIGHT = 1e-11
-"""Sums of squares of windows that nothing is divided by, as in PyTorch."""
+"""Smallest sum of squared windows to divide by, as in PyTorch."""
 
 
 def stft(
@@ -35,39 +35,44 @@ def stft(
     onesided: bool | None = None,
     return_complex: bool | None = None,
 ) -> Tensor:
-    """Spectra [..., bins, frames] of signals [length] or [batch, length]: the transform of ``n_fft`` points at every
-    ``hop_length`` (a quarter of ``n_fft``), times ``window`` (ones), which stands in the middle of ``win_length``
-    (``n_fft``) points.
+    """Compute spectra [..., bins, frames] of signals [length] or [batch, length].
+
+    Each spectrum is the transform of ``n_fft`` points, every ``hop_length`` (a quarter of ``n_fft``) points, times
+    ``window`` (ones) of ``win_length`` (``n_fft``) points, centred in the ``n_fft`` points.
 
     ``center`` pads both ends by ``n_fft // 2`` with ``pad_mode``; ``normalized`` divides by the root of ``n_fft``;
-    ``onesided`` (for real signals and windows) leaves out what is conjugate to the rest. With ``return_complex=False``
-    the parts are a last dimension of 2. Raises ShapeError, ArgumentError.
+    ``onesided`` (for real signals and windows) omits the conjugate half. With ``return_complex=False`` real and
+    imaginary parts are a last dimension of 2. Raises ShapeError, ArgumentError.
     """
     need_tensor("stft", input)
     hop, width = _lengths("stft", n_fft, hop_length, win_length, window)
     if input.ndim not in (1, 2):
-        raise ShapeError(f"stft takes [length] or [batch, length], got {list(input.shape)}", remedy="x.flatten(0, -2)")
+        raise ShapeError(
+            f"stft takes [length] or [batch, length], got {list(input.shape)}", remedy="call x.flatten(0, -2)"
+        )
     is_complex = input.dtype.is_complex or (window is not None and window.dtype.is_complex)
     if return_complex is None:
         if not is_complex:
-            raise ArgumentError("stft: return_complex is not given", remedy="return_complex=True")
+            raise ArgumentError("stft: return_complex is missing", remedy="pass return_complex=True")
         return_complex = True
     one_sided = not is_complex if onesided is None else onesided
     if one_sided and is_complex:
-        raise ArgumentError("stft: spectra of complex signals have no conjugate halves", remedy="onesided=False")
+        raise ArgumentError("stft: spectra of complex signals have no conjugate halves", remedy="pass onesided=False")
     x = input.reshape(1, -1) if input.ndim == 1 else input
     if center:
         x = _padded(x, n_fft // 2, pad_mode)
     if not 0 < n_fft <= x.shape[-1]:
-        raise ShapeError(f"stft: {n_fft} points of {x.shape[-1]}", remedy="a smaller n_fft, or center=True")
+        raise ShapeError(
+            f"stft: n_fft is {n_fft} for signals of {x.shape[-1]} points", remedy="use a smaller n_fft, or center=True"
+        )
     frames = x.unfold(1, n_fft, hop)
     if window is not None or width < n_fft:
         frames = ew.mul(frames, _centred(_window(window, width, input), n_fft))
     norm = "ortho" if normalized else None
     transform = fourier.rfft if one_sided else fourier.fft
-    found = transform(frames, norm=norm).transpose(1, 2)
-    found = found[0] if input.ndim == 1 else found
-    return found if return_complex else view_as_real(found)
+    spectra = transform(frames, norm=norm).transpose(1, 2)
+    spectra = spectra[0] if input.ndim == 1 else spectra
+    return spectra if return_complex else view_as_real(spectra)
 
 
 def istft(
@@ -82,11 +87,11 @@ def istft(
     length: int | None = None,
     return_complex: bool = False,
 ) -> Tensor:
-    """The signals of which ``stft`` with the same arguments makes the spectra ``input``, nearest in squares where there
-    are none (Griffin and Lim, 1984): overlapping frames times the window, divided by the sum of its squares.
+    """Reconstruct signals from the spectra ``input`` of ``stft`` with the same arguments.
 
-    ``length`` cuts the signals, or puts zeros behind them. Raises ArgumentError where the windows leave a place without
-    weight.
+    The result is the sum of overlapping frames times the window, divided by the sum of its squares: the least-squares
+    signal if none matches exactly (Griffin and Lim, 1984). ``length`` cuts the signals or appends zeros. Raises
+    ArgumentError if the windows leave a position without weight.
     """
     need_tensor("istft", input)
     hop, width = _lengths("istft", n_fft, hop_length, win_length, window)
@@ -94,9 +99,12 @@ def istft(
         raise ShapeError(f"istft takes complex [..., bins, frames], got {input.dtype.name}{list(input.shape)}")
     one_sided = onesided if onesided is not None else input.shape[-2] != n_fft
     if input.shape[-2] != (bins_of(n_fft) if one_sided else n_fft):
-        raise ShapeError(f"istft: {input.shape[-2]} bins for {n_fft} points", remedy="n_fft, onesided as of stft")
+        raise ShapeError(
+            f"istft: the input has {input.shape[-2]} bins for n_fft {n_fft}",
+            remedy="pass the n_fft and onesided of stft",
+        )
     if one_sided and return_complex:
-        raise ArgumentError("istft: signals of one-sided spectra are real", remedy="return_complex=False")
+        raise ArgumentError("istft: signals of one-sided spectra are real", remedy="pass return_complex=False")
     spectra = (input.unsqueeze(0) if input.ndim == 2 else input).transpose(1, 2)
     norm = "ortho" if normalized else None
     frames = fourier.irfft(spectra, n_fft, norm=norm) if one_sided else fourier.ifft(spectra, norm=norm)
@@ -110,31 +118,33 @@ def istft(
 
 
 def _cut(signal: Any, squares: Any, n_fft: int, center: bool, length: int | None, single: bool) -> Any:
-    """What is left without the padding, divided by the weights."""
+    """Remove the padding and divide by the weights."""
     first = n_fft // 2 if center else 0
     last = signal.shape[-1] - (n_fft // 2 if center and length is None else 0)
     last = last if length is None else min(last, first + length)
     signal, squares = (x.narrow(-1, first, last - first) for x in (signal, squares))
     weights = front().known(squares)
     if weights is not None and weights.size and weights.min() < _LEAST_WEIGHT:
-        raise ArgumentError("istft: the windows leave a place without weight", remedy="center=True, or a shorter hop")
-    found = ew.div(signal, squares)
+        raise ArgumentError(
+            "istft: the windows leave a position without weight", remedy="pass center=True, or a shorter hop_length"
+        )
+    result = ew.div(signal, squares)
     if length is not None and last - first < length:
         none, rest = (0, 0), (0, length - (last - first))
-        found = shape.pad(found, low=none, high=rest, interior=none, value=0)
-    return found[0] if single else found
+        result = shape.pad(result, low=none, high=rest, interior=none, value=0)
+    return result[0] if single else result
 
 
 def _overlapped(frames: Any, hop: int) -> Any:
-    """The sum of frames [batch, count, n] that begin ``hop`` places apart: every one is cut into pieces of ``hop``, of
-    which those with one number stand side by side."""
+    """Add up frames [batch, count, n] that start ``hop`` elements apart: cut each frame into pieces of ``hop``, and
+    join the pieces of equal index into rows."""
     batch, count, n = frames.shape
     pieces = -(-n // hop)
     none = (0, 0, 0)
-    whole = shape.pad(frames, low=none, high=(0, 0, pieces * hop - n), interior=none, value=0)
-    whole = whole.reshape(batch, count, pieces, hop)
+    padded = shape.pad(frames, low=none, high=(0, 0, pieces * hop - n), interior=none, value=0)
+    padded = padded.reshape(batch, count, pieces, hop)
     rows = [
-        shape.pad(whole[:, :, i], low=(0, i, 0), high=(0, pieces - 1 - i, 0), interior=none, value=0)
+        shape.pad(padded[:, :, i], low=(0, i, 0), high=(0, pieces - 1 - i, 0), interior=none, value=0)
         for i in range(pieces)
     ]
     total = rows[0]
@@ -147,41 +157,44 @@ def _lengths(name: str, n_fft: int, hop: int | None, width: int | None, window: 
     hop = n_fft // 4 if hop is None else hop
     width = n_fft if width is None else width
     if hop < 1:
-        raise AttributeValueError(f"{name}: hop_length is {hop}", remedy="1 or more")
+        raise AttributeValueError(f"{name}: hop_length is {hop}", remedy="use 1 or more")
     if not 0 < width <= n_fft:
-        raise AttributeValueError(f"{name}: win_length {width} of {n_fft} points", remedy=f"from 1 to {n_fft}")
+        raise AttributeValueError(f"{name}: win_length is {width}", remedy=f"use 1 to n_fft = {n_fft}")
     if window is not None and tuple(window.shape) != (width,):
-        raise ShapeError(f"{name}: the window is {list(window.shape)}, not [{width}]", remedy="win_length, n_fft")
+        raise ShapeError(
+            f"{name}: the window has shape {list(window.shape)}, not [{width}]",
+            remedy="pass win_length, or another n_fft",
+        )
     return hop, width
 
 
 def _padded(x: Any, count: int, mode: str) -> Any:
-    """Signals [batch, length] with so many elements before and behind them."""
+    """Pad signals [batch, length] by ``count`` elements at both ends."""
     if mode == "constant":
         return shape.pad(x, low=(0, count), high=(0, count), interior=(0, 0), value=0)
-    if mode not in _PLACES:
+    if mode not in _NUMPY_MODES:
         raise AttributeValueError(
-            f"stft: pad_mode {mode!r} is not known", remedy="reflect, replicate, circular, constant"
+            f"stft: unknown pad_mode {mode!r}", remedy="use reflect, replicate, circular or constant"
         )
     if mode == "reflect" and count >= x.shape[-1]:
-        raise ShapeError(f"stft: {x.shape[-1]} places cannot be reflected to {count} more", remedy="a smaller n_fft")
-    places = np.pad(np.arange(int(x.shape[-1])), count, mode=_PLACES[mode])  # type: ignore[call-overload]
-    return gather(x, front().constant(places), axis=1)
+        raise ShapeError(f"stft: cannot reflect {count} of {x.shape[-1]} points", remedy="use a smaller n_fft")
+    positions = np.pad(np.arange(int(x.shape[-1])), count, mode=_NUMPY_MODES[mode])  # type: ignore[call-overload]
+    return gather(x, front().constant(positions), axis=1)
 
 
 def _window(window: Any, width: int, like: Any) -> Any:
     if window is None:
         return ones(width, dtype=like.dtype.real, device=like.device)
     if not window.dtype.is_differentiable:
-        raise DTypeError(f"the window is {window.dtype.name}", remedy="window.float()")
+        raise DTypeError(f"the window is {window.dtype.name}, not floating point", remedy="call window.float()")
     return window
 
 
 def _centred(window: Any, count: int) -> Any:
-    """With zeros before and behind it."""
+    """Center a window in ``count`` elements by zeros at both ends."""
     missing = count - window.shape[0]
-    left = missing // 2
-    return shape.pad(window, low=(left,), high=(missing - left,), interior=(0,), value=0) if missing else window
+    before = missing // 2
+    return shape.pad(window, low=(before,), high=(missing - before,), interior=(0,), value=0) if missing else window
 
 
 __all__ = ["istft", "stft"]

@@ -1,4 +1,4 @@
-"""Functions that make tensors of what is there: any data, buffers, memory with given strides."""
+"""Functions that create tensors from existing data: any object, buffers, memory with given strides."""
 
 from __future__ import annotations
 
@@ -22,42 +22,45 @@ __all__ = ["asarray", "empty_permuted", "empty_strided", "fill", "frombuffer", "
 def asarray(
     obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool = False
 ) -> Tensor:
-    """A tensor of an object: a tensor, an array, what has ``__dlpack__`` or is a buffer, a number or nested sequences.
-    It shares memory where it can, unless ``copy``; with ``copy=False`` AttributeValueError is raised where it cannot.
-    """
+    """Convert an object to a tensor: a tensor, an array, an object with ``__dlpack__``, a buffer, a number or nested
+    sequences. The result shares memory if possible, unless ``copy``; with ``copy=False``, raise AttributeValueError if
+    it cannot."""
     if isinstance(obj, (bytes, bytearray, memoryview)):
         obj = np.frombuffer(obj, (dtype_of(dtype) if dtype is not None else get_default_dtype()).numpy)
-    found = obj if isinstance(obj, Tensor) else as_tensor(obj)
+    converted = obj if isinstance(obj, Tensor) else as_tensor(obj)
     shares = isinstance(obj, Tensor) or hasattr(obj, "__array_interface__") or hasattr(obj, "__dlpack__")
-    place = found.device if device is None else device_type(device)
-    moved = found.to(device=place, dtype=found.dtype if dtype is None else dtype)
-    if copy is False and (moved is not found or not shares):
-        raise AttributeValueError("asarray: the data cannot be shared", remedy="copy=None, dtype and device as given")
-    result = moved.clone() if copy and moved is found and shares else moved
+    target = converted.device if device is None else device_type(device)
+    moved = converted.to(device=target, dtype=converted.dtype if dtype is None else dtype)
+    if copy is False and (moved is not converted or not shares):
+        raise AttributeValueError(
+            "asarray: the data cannot be shared", remedy="pass copy=None, or keep dtype and device"
+        )
+    result = moved.clone() if copy and moved is converted and shares else moved
     result = result.detach() if result.requires_grad or requires_grad else result
     return result.requires_grad_(requires_grad) if requires_grad else result
 
 
 def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
-    """A vector that shares the memory of a buffer: ``count`` elements (-1: all) behind ``offset`` bytes. Raises
-    AttributeValueError where the buffer has not as many."""
+    """Create a vector that shares the memory of a buffer: ``count`` elements (-1: all) after ``offset`` bytes. Raise
+    AttributeValueError if the buffer is too short."""
     try:
         array = np.frombuffer(buffer, dtype_of(dtype).numpy, count, offset)
     except ValueError as error:
-        raise AttributeValueError(f"frombuffer: {error}", remedy="count and offset within the buffer") from None
-    found = from_numpy(array)
-    return found.requires_grad_() if requires_grad else found
+        raise AttributeValueError(f"frombuffer: {error}", remedy="choose count and offset within the buffer") from None
+    vector = from_numpy(array)
+    return vector.requires_grad_() if requires_grad else vector
 
 
 def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """A number as a tensor without dimensions, of the default floating-point type unless another is given."""
+    """Convert a number to a tensor without dimensions, of the default floating-point type without ``dtype``."""
     return tensor(s, dtype=get_default_dtype() if dtype is None else dtype, device=device, requires_grad=requires_grad)
 
 
 def range(start: Any = 0, end: Any = None, step: Any = 1, **options: Any) -> Tensor:
-    """Numbers from ``start`` to ``end`` in steps, ``end`` included where it is met: the old form of ``arange``."""
+    """Create numbers from ``start`` to ``end`` in steps; ``end`` is included if a step reaches it. The old form of
+    ``arange``."""
     if end is None:
-        raise ArgumentError("range takes start and end", remedy="graphc.arange(end)")
+        raise ArgumentError("range takes start and end", remedy="call graphc.arange(end)")
     count = int((end - start) / step) + 1
     options.setdefault("dtype", get_default_dtype())
     return arange(start, start + count * step, step, **options)[:count]
@@ -71,29 +74,36 @@ def empty_strided(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Elements of any value, with steps in memory of ``stride`` elements along each dimension."""
+    """Create a tensor with arbitrary elements and a distance in memory of ``stride`` elements along each dimension."""
     if len(size) != len(stride):
-        raise ArgumentError(f"empty_strided: {len(stride)} strides for {len(size)} dimensions", remedy="one for each")
+        raise ArgumentError(
+            f"empty_strided: {len(stride)} strides for {len(size)} dimensions",
+            remedy="pass one stride for each dimension",
+        )
     count = 1 + sum((n - 1) * s for n, s in zip(size, stride, strict=True)) if all(size) else 0
     kind = get_default_dtype() if dtype is None else dtype_of(dtype)
     base = np.empty(count, kind.numpy)
     steps = [s * kind.itemsize for s in stride]
-    found = front().constant(np.lib.stride_tricks.as_strided(base, tuple(size), steps))
-    found = found if device is None else found.to(device_type(device))
-    return found.requires_grad_() if requires_grad else found
+    strided = front().constant(np.lib.stride_tricks.as_strided(base, tuple(size), steps))
+    strided = strided if device is None else strided.to(device_type(device))
+    return strided.requires_grad_() if requires_grad else strided
 
 
 def empty_permuted(size: Sequence[int], physical_layout: Sequence[int], **options: Any) -> Tensor:
-    """Elements of any value, whose dimensions lie in memory in the order ``physical_layout``, the last one densest."""
+    """Create a tensor with arbitrary elements whose dimensions are in memory in the order ``physical_layout``, the last
+    one densest."""
     order = list(physical_layout)
     if sorted(order) != list(builtins.range(len(size))):
-        raise ArgumentError(f"empty_permuted: {order} is no order of {len(size)} dimensions", remedy="a permutation")
-    found = empty([size[d] for d in order], **options)
-    return found.permute(*(order.index(d) for d in builtins.range(len(size))))
+        raise ArgumentError(
+            f"empty_permuted: {order} is not an order of {len(size)} dimensions",
+            remedy="pass a permutation of the dimensions",
+        )
+    permuted = empty([size[d] for d in order], **options)
+    return permuted.permute(*(order.index(d) for d in builtins.range(len(size))))
 
 
 def fill(input: Tensor, value: Any) -> Tensor:
-    """A tensor like ``input`` with one value everywhere."""
+    """Return a tensor like ``input`` filled with one value."""
     return input.clone().fill_(value)
 
 

@@ -1,7 +1,7 @@
 """Special functions composed of operations: Bessel functions, the normal distribution, Hurwitz's zeta function.
 
-Integrals of smooth functions become sums of fixed length, in f64 for f32 too: with equal steps where the integrand is
-periodic, which leaves an error that falls faster than any power of their number, else by Gauss and Legendre's formula.
+Integrals of smooth functions become sums of fixed length, in f64 even for f32. A periodic integrand uses equal steps,
+whose error falls faster than any power of their number; other integrands use Gauss-Legendre quadrature.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
 
 
 def _in_f64(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function of floating-point tensors (others become f32) and of numbers beside them, computed in f64."""
+    """Compute a function in f64 for floating-point tensors (others become f32) and numbers beside them."""
 
     @functools.wraps(function)
     def call(input: Any, *others: Any) -> Any:
-        given = [input, *others]
-        need_tensor(function.__name__, next((v for v in given if isinstance(v, TensorBase)), input))
-        dtype = common_type(given, function.__name__)
+        operands = [input, *others]
+        need_tensor(function.__name__, next((v for v in operands if isinstance(v, TensorBase)), input))
+        dtype = common_type(operands, function.__name__)
         dtype = dtype if dtype.kind == "f" else float32
-        wide = [ew.cast(v, dtype=float64) if isinstance(v, TensorBase) else row(v) for v in given]
-        found = function(*wide)
-        return found if dtype is float64 else ew.cast(found, dtype=dtype)
+        wide = [ew.cast(v, dtype=float64) if isinstance(v, TensorBase) else row(v) for v in operands]
+        result = function(*wide)
+        return result if dtype is float64 else ew.cast(result, dtype=dtype)
 
     return call
 
@@ -46,22 +46,22 @@ def _in_f64(function: Callable[..., Any]) -> Callable[..., Any]:
 # ---- Bessel functions: integrals over half a turn up to a bound, Hankel's expansions beyond
 
 _BOUND = 30.0
-"""From there on the expansions are exact to the rounding unit."""
+"""From this bound on the expansions are exact to the rounding unit."""
 _STEPS = 64
-"""Equal steps in half a turn: what is left out are Bessel functions of the order of twice as many."""
+"""Equal steps in half a turn; the error is a Bessel function of twice that order."""
 _ANGLES = np.arange(_STEPS + 1) * (math.pi / _STEPS)
 _WEIGHTS = np.where((np.arange(_STEPS + 1) == 0) | (np.arange(_STEPS + 1) == _STEPS), 0.5, 1.0) / _STEPS
 _SQUARES = np.sin(_ANGLES) ** 2 * _WEIGHTS
 _EXPANSION = 22
-"""Terms, of which the last are about as large as the rounding unit at the bound."""
+"""Number of terms; the last ones are about as large as the rounding unit at the bound."""
 
 
 def _hankel(order: int) -> list[float]:
-    """The coefficients of the powers of 1 / x."""
-    found = [1.0]
+    """Return the coefficients of the powers of 1 / x in Hankel's expansion."""
+    coefficients = [1.0]
     for k in range(1, _EXPANSION):
-        found.append(found[-1] * (4 * order * order - (2 * k - 1) ** 2) / (8 * k))
-    return found
+        coefficients.append(coefficients[-1] * (4 * order * order - (2 * k - 1) ** 2) / (8 * k))
+    return coefficients
 
 
 def _polynomial(x: Any, coefficients: list[float]) -> Any:
@@ -72,56 +72,56 @@ def _polynomial(x: Any, coefficients: list[float]) -> Any:
 
 
 def _modified(x: Any, order: int) -> Any:
-    """``exp(-|x|) I(x)``."""
+    """Compute ``exp(-|x|) I(x)``, the scaled modified Bessel function."""
     size = ew.abs(x)
     near = ew.lt(size, _BOUND)
     inner, outer = ew.where(near, size, 0.0), ew.where(near, _BOUND, size)
     weights = _SQUARES if order else _WEIGHTS
-    whole = sum_last(ew.mul(mathematics.exp(ew.mul(column(inner), row(np.cos(_ANGLES) - 1))), row(weights)))
+    integral = sum_last(ew.mul(mathematics.exp(ew.mul(column(inner), row(np.cos(_ANGLES) - 1))), row(weights)))
     signed = [c * (-1) ** k for k, c in enumerate(_hankel(order))]
     far = ew.mul(_polynomial(ew.reciprocal(outer), signed), mathematics.rsqrt(ew.mul(outer, 2 * math.pi)))
-    return _joined(x, near, whole, far, order)
+    return _joined(x, near, integral, far, order)
 
 
-def _joined(x: Any, near: Any, whole: Any, far: Any, order: int) -> Any:
-    """Integrals where ``near``, expansions in ``|x|`` elsewhere; of order 1, which is odd, the integrals lack a factor
-    of x, without which they have the gradient at 0."""
+def _joined(x: Any, near: Any, integral: Any, far: Any, order: int) -> Any:
+    """Select integrals if ``near``, else expansions in ``|x|``. For order 1, which is odd, the integrals lack a factor
+    of x, and the factor gives them the right gradient at 0."""
     if order:
-        whole, far = ew.mul(ew.where(near, x, 0.0), whole), ew.mul(ew.sign(x), far)
-    return ew.where(near, whole, far)
+        integral, far = ew.mul(ew.where(near, x, 0.0), integral), ew.mul(ew.sign(x), far)
+    return ew.where(near, integral, far)
 
 
 @_in_f64
 def i0e(input: Any) -> Tensor:
-    """``exp(-|x|)`` times the modified Bessel function of order 0."""
+    """Compute ``exp(-|x|)`` times the modified Bessel function of order 0."""
     return _modified(input, 0)
 
 
 @_in_f64
 def i0(input: Any) -> Tensor:
-    """The modified Bessel function of the first kind of order 0."""
+    """Compute the modified Bessel function of the first kind of order 0."""
     return ew.mul(mathematics.exp(ew.abs(input)), _modified(input, 0))
 
 
 @_in_f64
 def i1e(input: Any) -> Tensor:
-    """``exp(-|x|)`` times the modified Bessel function of order 1."""
+    """Compute ``exp(-|x|)`` times the modified Bessel function of order 1."""
     return _modified(input, 1)
 
 
 @_in_f64
 def i1(input: Any) -> Tensor:
-    """The modified Bessel function of the first kind of order 1."""
+    """Compute the modified Bessel function of the first kind of order 1."""
     return ew.mul(mathematics.exp(ew.abs(input)), _modified(input, 1))
 
 
 def _oscillating(x: Any, order: int) -> Any:
-    """The functions J."""
+    """Compute the Bessel function of the first kind J."""
     size = ew.abs(x)
     near = ew.lt(size, _BOUND)
     inner, outer = ew.where(near, size, 0.0), ew.where(near, _BOUND, size)
     weights = _SQUARES if order else _WEIGHTS
-    whole = sum_last(ew.mul(mathematics.cos(ew.mul(column(inner), row(np.cos(_ANGLES)))), row(weights)))
+    integral = sum_last(ew.mul(mathematics.cos(ew.mul(column(inner), row(np.cos(_ANGLES)))), row(weights)))
     terms = _hankel(order)
     square = ew.reciprocal(ew.mul(outer, outer))
     even = _polynomial(square, [c * (-1) ** k for k, c in enumerate(terms[0::2])])
@@ -132,18 +132,18 @@ def _oscillating(x: Any, order: int) -> Any:
     first, second = turned or (ew.sub(sine, cosine), ew.neg(ew.add(sine, cosine)))
     wave = ew.sub(ew.mul(even, first), ew.mul(odd, second))
     far = ew.mul(wave, mathematics.rsqrt(ew.mul(outer, math.pi)))
-    return _joined(x, near, whole, far, order)
+    return _joined(x, near, integral, far, order)
 
 
 @_in_f64
 def bessel_j0(input: Any) -> Tensor:
-    """The Bessel function of the first kind of order 0."""
+    """Compute the Bessel function of the first kind of order 0."""
     return _oscillating(input, 0)
 
 
 @_in_f64
 def bessel_j1(input: Any) -> Tensor:
-    """The Bessel function of the first kind of order 1."""
+    """Compute the Bessel function of the first kind of order 1."""
     return _oscillating(input, 1)
 
 
@@ -151,43 +151,43 @@ def bessel_j1(input: Any) -> Tensor:
 
 _NODES = 32
 _NEGLIGIBLE = 38.0
-"""Minus the logarithm of what is left out of an integral, relative to its largest part."""
+"""Minus the logarithm of the neglected tail of an integral, relative to its largest part."""
 _NEWTON = 6
 _LARGE = 8e307
-"""Finite, and its double, too: from there on ``erfcx`` is below the smallest normal number."""
+"""A number whose double is finite too; beyond it ``erfcx`` is below the smallest normal number."""
 _LARGE_ROOT = 1e150
-"""Its square is finite, and added to it other numbers here are lost."""
+"""A number whose square is finite and absorbs the other summands here."""
 
 
 def _erfcx(x: Any) -> Any:
-    """``exp(x**2) erfc(x)``, the integral of ``2 / sqrt(pi) exp(-t**2 - 2 x t)`` over t > 0."""
+    """Compute ``exp(x**2) erfc(x)``, the integral of ``2 / sqrt(pi) exp(-t**2 - 2 x t)`` over t > 0."""
     size = ew.minimum(ew.abs(x), _LARGE)
     some = ew.minimum(size, _LARGE_ROOT)
     root = ew.maximum(mathematics.sqrt(ew.add(ew.mul(some, some), _NEGLIGIBLE)), size)
     end = ew.div(_NEGLIGIBLE, ew.add(root, size))
-    places, weights = gauss_legendre(_NODES)
-    t = ew.mul(column(stop_gradient(end)), row(places))
+    nodes, weights = gauss_legendre(_NODES)
+    t = ew.mul(column(stop_gradient(end)), row(nodes))
     value = mathematics.exp(ew.neg(ew.mul(t, ew.add(t, ew.mul(column(size), 2.0)))))
-    right = ew.mul(sum_last(ew.mul(value, row(weights * (2 / math.sqrt(math.pi))))), stop_gradient(end))
-    left = ew.sub(ew.mul(mathematics.exp(ew.mul(x, x)), 2.0), right)
-    return ew.where(ew.lt(x, 0), left, ew.where(ew.eq(x, math.inf), 0.0, right))
+    positive = ew.mul(sum_last(ew.mul(value, row(weights * (2 / math.sqrt(math.pi))))), stop_gradient(end))
+    negative = ew.sub(ew.mul(mathematics.exp(ew.mul(x, x)), 2.0), positive)
+    return ew.where(ew.lt(x, 0), negative, ew.where(ew.eq(x, math.inf), 0.0, positive))
 
 
 @_in_f64
 def erfcx(input: Any) -> Tensor:
-    """``exp(x**2) erfc(x)``, which does not underflow for large x."""
+    """Compute ``exp(x**2) erfc(x)``, which does not underflow for large x."""
     return _erfcx(input)
 
 
 @_in_f64
 def ndtr(input: Any) -> Tensor:
-    """The distribution function of the standard normal distribution."""
+    """Compute the cumulative distribution function of the standard normal distribution."""
     return ew.mul(elementary.erfc(ew.mul(input, -math.sqrt(0.5))), 0.5)
 
 
 @_in_f64
 def log_ndtr(input: Any) -> Tensor:
-    """The logarithm of ``ndtr``, also where that underflows."""
+    """Compute the logarithm of ``ndtr``, without underflow."""
     low = ew.lt(input, -1.0)
     below, above = ew.where(low, input, -1.0), ew.where(low, 0.0, input)
     tail = mathematics.log(ew.mul(_erfcx(ew.mul(below, -math.sqrt(0.5))), 0.5))
@@ -198,7 +198,7 @@ def log_ndtr(input: Any) -> Tensor:
 
 @_in_f64
 def ndtri(input: Any) -> Tensor:
-    """The inverse of ``ndtr``: infinite at 0 and 1, NaN beyond. By Newton's method for its logarithm."""
+    """Compute the inverse of ``ndtr`` by Newton's method on its logarithm: infinite at 0 and 1, NaN beyond."""
     inside = ew.logical_and(ew.gt(input, 0), ew.lt(input, 1))
     p = ew.where(inside, input, 0.5)
     upper = ew.gt(p, 0.5)
@@ -210,9 +210,9 @@ def ndtri(input: Any) -> Tensor:
         share = ew.mul(elementary.erfc(ew.mul(z, -math.sqrt(0.5))), 0.5)
         slope = ew.div(mathematics.exp(ew.mul(ew.mul(z, z), -0.5)), ew.mul(share, math.sqrt(2 * math.pi)))
         z = ew.sub(z, ew.div(ew.sub(mathematics.log(share), target), slope))
-    found = ew.where(upper, ew.neg(z), z)
+    quantile = ew.where(upper, ew.neg(z), z)
     ends = ew.where(ew.eq(input, 0), -math.inf, ew.where(ew.eq(input, 1), math.inf, math.nan))
-    return ew.where(inside, found, ends)
+    return ew.where(inside, quantile, ends)
 
 
 # ---- others
@@ -220,27 +220,27 @@ def ndtri(input: Any) -> Tensor:
 
 @_in_f64
 def entr(input: Any) -> Tensor:
-    """``-x log(x)``; 0 at 0, minus infinity below."""
+    """Compute ``-x log(x)``: 0 at 0, minus infinity below."""
     return ew.where(ew.lt(input, 0), -math.inf, ew.neg(elementary.xlogy(input, input)))
 
 
 @_in_f64
 def xlog1py(input: Any, other: Any) -> Tensor:
-    """``x log(1 + y)``; 0 where x is 0 (NaN where y is)."""
+    """Compute ``x log(1 + y)``: 0 for x = 0 (NaN if y is NaN)."""
     zero = ew.logical_and(ew.eq(input, 0), ew.eq(other, other))
     safe = ew.where(zero, 0.0, other)
     return ew.where(zero, 0.0, ew.mul(input, mathematics.log1p(safe)))
 
 
 _SHIFT = 10
-"""Terms of the zeta function that are added before the formula of Euler and Maclaurin takes over."""
+"""Terms of the zeta function to add before the Euler-Maclaurin formula applies."""
 _BERNOULLI = (*special.BERNOULLI, 43867 / 798, -174611 / 330)
 
 
 @_in_f64
 def zeta(input: Any, other: Any) -> Tensor:
-    """Hurwitz's zeta function: the sum of ``(q + k) ** -x`` over k from 0. Infinite at x = 1 and where q is 0 or a
-    negative whole number; NaN for x below 1 and for other negative q."""
+    """Compute Hurwitz's zeta function, the sum of ``(q + k) ** -x`` over k from 0. Infinite at x = 1 and for q = 0 or a
+    negative integer; NaN for x below 1 and for other negative q."""
     x, q = input, ew.add(other, ew.mul(input, 0.0))
     inside = ew.logical_and(ew.gt(x, 1), ew.gt(q, 0))
     x, q = ew.where(inside, x, 2.0), ew.where(inside, q, 1.0)
@@ -260,20 +260,22 @@ def zeta(input: Any, other: Any) -> Tensor:
 
 
 def gammainc(input: Any, other: Any) -> Tensor:
-    """The regularised lower incomplete gamma function of a = ``input`` and x = ``other``, with gradients for both."""
+    """Compute the regularised lower incomplete gamma function of a = ``input`` and x = ``other``, differentiable in
+    both."""
     need_tensor("gammainc", input)
     return gamma.gammainc(input, other)
 
 
 def gammaincc(input: Any, other: Any) -> Tensor:
-    """The regularised upper incomplete gamma function of a = ``input`` and x = ``other``, with gradients for both."""
+    """Compute the regularised upper incomplete gamma function of a = ``input`` and x = ``other``, differentiable in
+    both."""
     need_tensor("gammaincc", input)
     return gamma.gammaincc(input, other)
 
 
 def polygamma(n: int, input: Any) -> Tensor:
-    """The derivative of order ``n`` of ``digamma``."""
+    """Compute the derivative of order ``n`` of ``digamma``."""
     need_tensor("polygamma", input)
     if n < 0:
-        raise AttributeValueError(f"polygamma: the order is {n}, it must not be negative")
+        raise AttributeValueError(f"polygamma: the order must be 0 or more, got {n}")
     return special.polygamma(input, n=n)

@@ -1,4 +1,4 @@
-"""Nested tuples, lists and dictionaries of tensors: taken apart into leaves and a structure, and put together again."""
+"""Nested tuples, lists and dictionaries of tensors: flatten to leaves and a structure, and rebuild from these."""
 
 from __future__ import annotations
 
@@ -21,47 +21,47 @@ from graphc.tensors.tensor_base import expose, front
 
 @dataclass(frozen=True)
 class Leaf:
-    """The place of a tensor."""
+    """A tensor in a structure."""
 
 
 @dataclass(frozen=True)
 class NumberLeaf(Leaf):
-    """The place of a whole number that a trace takes for a size."""
+    """An integer in a structure, which a trace treats as a size."""
 
 
 class NumberTensor(Tensor):
-    """A whole number among the arguments of a call, in the place of which a trace has a size of named dimensions."""
+    """An integer argument of a call, which a trace replaces by a size of named dimensions."""
 
     number: int
 
     @classmethod
     def of(cls, number: Any) -> NumberTensor:
-        """The tensor of a number; raises ArgumentError for one that is no i64."""
-        whole = operator.index(number)
-        if not -(1 << 63) <= whole < 1 << 63:
-            raise ArgumentError(f"{whole} is the size of no dimension")
-        tensor = cls._wrap(np.array(whole, np.int64))
-        tensor.number = whole
+        """Create the tensor of an int; raise ArgumentError outside of the i64 range."""
+        integer = operator.index(number)
+        if not -(1 << 63) <= integer < 1 << 63:
+            raise ArgumentError(f"{integer} cannot be the size of a dimension")
+        tensor = cls._wrap(np.array(integer, np.int64))
+        tensor.number = integer
         return tensor
 
 
 def is_whole(value: Any) -> bool:
-    """Whether a value is a whole number, of Python or NumPy."""
+    """Return whether a value is an integer of Python or NumPy, other than a bool."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 def shape_of(leaf: Tensor) -> tuple[int, ...]:
-    """The shape of a tensor among the arguments of a call; of a number that gives a size, that alone."""
+    """Return the shape of a tensor argument; for a number tensor, its number alone."""
     return (leaf.number,) if type(leaf) is NumberTensor else leaf._data.shape
 
 
 def given_for(leaf: Tensor) -> Any:
-    """What a program takes for a tensor among the arguments of a call: its array, or the number that gives a size."""
+    """Return the value a program receives for a tensor argument: its array, or the number of a number tensor."""
     return leaf.number if type(leaf) is NumberTensor else leaf._data
 
 
 class Static:
-    """A value that is no tensor; two are equal when they are known by the same (see ``values.key_of``)."""
+    """A value other than a tensor; two are equal if their keys are (see ``values.key_of``)."""
 
     __slots__ = ("key", "value")
 
@@ -80,7 +80,7 @@ class Static:
 
 
 class Open(Static):
-    """The place of a number that each call gives."""
+    """A number in a structure that each call passes."""
 
     __slots__ = ()
 
@@ -99,7 +99,7 @@ class Branch:
     """Keys of a dictionary, field names of a named tuple or dataclass, else empty."""
     children: tuple[Structure, ...]
     types: tuple[Any, ...] = ()
-    """Classes of the keys where not all are texts: 1 equals True."""
+    """Classes of the keys, unless all are strings: 1 equals True."""
 
 
 Structure = Leaf | Static | Branch
@@ -107,13 +107,13 @@ LEAF, NUMBER_LEAF = Leaf(), NumberLeaf()
 
 
 def flatten(tree: Any) -> tuple[list[Tensor], Structure]:
-    """The tensors of ``tree`` in order, and its structure, which can be compared and hashed. Arrays, and tensors of
-    other libraries, become tensors that share their memory."""
+    """Flatten ``tree`` to its tensors in order and its structure, which is comparable and hashable. Arrays and tensors
+    of other libraries become tensors that share their memory."""
     leaves: list[Tensor] = []
-    return leaves, _take(tree, leaves)
+    return leaves, _flatten_into(tree, leaves)
 
 
-def _take(tree: Any, leaves: list[Tensor]) -> Structure:
+def _flatten_into(tree: Any, leaves: list[Tensor]) -> Structure:
     if isinstance(tree, np.ndarray):
         tree = front().constant(tree)
         expose(tree)
@@ -123,13 +123,13 @@ def _take(tree: Any, leaves: list[Tensor]) -> Structure:
     if isinstance(tree, dict):
         types = tuple(map(type, tree))
         plain = types.count(str) == len(types)
-        children = tuple(_take(v, leaves) for v in tree.values())
+        children = tuple(_flatten_into(v, leaves) for v in tree.values())
         return Branch(type(tree), tuple(tree), children, () if plain else types)
     if isinstance(tree, (tuple, list)):
-        return Branch(type(tree), getattr(tree, "_fields", ()), tuple(_take(v, leaves) for v in tree))
+        return Branch(type(tree), getattr(tree, "_fields", ()), tuple(_flatten_into(v, leaves) for v in tree))
     if _is_record(tree):
-        found = _fields_of(tree)
-        return Branch(type(tree), tuple(found), tuple(_take(v, leaves) for v in found.values()))
+        record_fields = _fields_of(tree)
+        return Branch(type(tree), tuple(record_fields), tuple(_flatten_into(v, leaves) for v in record_fields.values()))
     if is_foreign_tensor(tree):
         leaves.append(from_dlpack(tree))
         return LEAF
@@ -137,38 +137,38 @@ def _take(tree: Any, leaves: list[Tensor]) -> Structure:
 
 
 def _is_record(tree: Any) -> bool:
-    """Whether a value is an object of a dataclass of the user."""
+    """Return whether a value is an instance of a user's dataclass."""
     kind = type(tree)
     return hasattr(kind, "__dataclass_fields__") and not kind.__module__.startswith("graphc.")
 
 
 def _fields_of(record: Any) -> dict[str, Any]:
-    found = dict(getattr(record, "__dict__", {}))
+    values = dict(getattr(record, "__dict__", {}))
     for field in fields(record):
-        if field.name not in found and hasattr(record, field.name):
-            found[field.name] = getattr(record, field.name)
-    return found
+        if field.name not in values and hasattr(record, field.name):
+            values[field.name] = getattr(record, field.name)
+    return values
 
 
 def check_static(structure: Structure | int) -> None:
-    """Raises ArgumentError for an argument of a compiled function that has neither value nor name by which a later
-    call could know it again."""
-    open_ = [structure]
-    while open_:
-        part = open_.pop()
-        if isinstance(part, Branch):
-            open_.extend(part.children)
-        elif isinstance(part, Static) and (found := unknown_part(part.key)) is not None:
+    """Raise ArgumentError for an argument of a compiled function that later calls could not compare: it has neither
+    value nor name."""
+    pending = [structure]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, Branch):
+            pending.extend(node.children)
+        elif isinstance(node, Static) and (unknown := unknown_part(node.key)) is not None:
             raise ArgumentError(
-                f"an argument of a compiled function is or holds a {type(found).__name__}, of which a later call could "
-                "not tell whether it has changed",
-                remedy="tensors, numbers, texts, or tuples, dictionaries and dataclasses of them; objects that stay "
-                "the same can be attributes or global variables, whose use is watched",
+                f"an argument of a compiled function is or holds a {type(unknown).__name__}, whose changes a later "
+                f"call could not detect",
+                remedy="pass tensors, numbers, strings, or tuples, dictionaries and dataclasses of them; keep other "
+                "objects in attributes or global variables, whose use is watched",
             )
 
 
 def numbers(structure: Structure, path: str = "") -> list[tuple[str, Static]]:
-    """Numbers other than bools, in order: the way to each, as ``0.1`` or ``1.scale``, and what is in its place."""
+    """Return the numbers other than bools, in order: the path of each, such as ``0.1`` or ``1.scale``, and its node."""
     if isinstance(structure, Static):
         return [(path, structure)] if type(structure.value) in KINDS else []
     if isinstance(structure, Leaf):
@@ -179,24 +179,25 @@ def numbers(structure: Structure, path: str = "") -> list[tuple[str, Static]]:
 
 
 def holds_objects(structure: Structure) -> bool:
-    """Whether anything in it is neither tensor nor number nor text: an object that may hold others."""
+    """Return whether anything in the structure is an object other than tensors, numbers and strings, so that it may
+    hold others."""
     if isinstance(structure, Static):
         return not is_immutable(structure.value)
     return isinstance(structure, Branch) and any(map(holds_objects, structure.children))
 
 
-def with_numbers(structure: Structure, given: Iterator[Static]) -> Structure:
-    """The structure with other ones in the places of ``numbers``."""
+def with_numbers(structure: Structure, replacements: Iterator[Static]) -> Structure:
+    """Replace the nodes of ``numbers`` in a structure, in order."""
     if isinstance(structure, Static):
-        return next(given) if type(structure.value) in KINDS else structure
+        return next(replacements) if type(structure.value) in KINDS else structure
     if isinstance(structure, Leaf):
         return structure
-    children = tuple([with_numbers(child, given) for child in structure.children])
+    children = tuple([with_numbers(child, replacements) for child in structure.children])
     return Branch(structure.kind, structure.keys, children, structure.types)
 
 
 def unflatten(structure: Structure, leaves: Sequence[Any]) -> Any:
-    """The tree of that structure with these leaves."""
+    """Rebuild a tree of this structure with the given leaves."""
     rest = iter(leaves)
     tree = _put(structure, rest)
     if next(rest, _NOTHING) is not _NOTHING:
@@ -227,19 +228,19 @@ def _put(structure: Structure, leaves: Iterator[Any]) -> Any:
 
 
 def replace(tree: Any, function: Callable[[Tensor], Any]) -> Any:
-    """``tree`` with ``function`` applied to every tensor."""
+    """Apply ``function`` to every tensor of ``tree``."""
     leaves, structure = flatten(tree)
     return unflatten(structure, [function(leaf) for leaf in leaves])
 
 
 def names(structure: Structure, prefix: str) -> list[str]:
-    """A name for every leaf: ``prefix`` and the way to it, e.g. ``x.0.mask``."""
+    """Return a name for every leaf: ``prefix`` and the path of the leaf, e.g. ``x.0.mask``."""
     if isinstance(structure, Leaf):
         return [prefix]
     if isinstance(structure, Static):
         return []
     keys = structure.keys or range(len(structure.children))
-    found = []
+    leaf_names = []
     for key, child in zip(keys, structure.children, strict=True):
-        found += names(child, f"{prefix}.{key}" if prefix else str(key))
-    return found
+        leaf_names += names(child, f"{prefix}.{key}" if prefix else str(key))
+    return leaf_names

@@ -50,7 +50,7 @@ from graphc.tensors.tensor_base import BY_NUMPY, converted, edge_of, expose, fro
 
 
 class Tensor(Arithmetic, Numbers, Shaping, InPlace, Conversion, Calculus, Statistics, Questions, Matrices, Parts):
-    """A multidimensional array. Made by ``graphc.tensor``, ``graphc.zeros`` and the like."""
+    """A multidimensional array. Create one with ``graphc.tensor``, ``graphc.zeros`` and the like."""
 
     __array_priority__ = 1000
 
@@ -63,7 +63,7 @@ class Tensor(Arithmetic, Numbers, Shaping, InPlace, Conversion, Calculus, Statis
 
     @classmethod
     def _wrap(cls, data: Any) -> Any:
-        """A tensor that owns ``data``, a numpy array or a graph value; not recorded."""
+        """Wrap ``data``, a numpy array or a graph value, in a new tensor without history."""
         tensor = object.__new__(cls)
         tensor._data = data
         tensor.dtype = BY_NUMPY[data.dtype] if isinstance(data.dtype, np.dtype) else data.dtype
@@ -72,7 +72,7 @@ class Tensor(Arithmetic, Numbers, Shaping, InPlace, Conversion, Calculus, Statis
 
     @staticmethod
     def _make_subclass(kind: type, data: Tensor, requires_grad: bool = False) -> Any:
-        """A leaf of class ``kind`` that shares the memory of ``data``."""
+        """Create a leaf of class ``kind`` that shares the memory of ``data``."""
         tensor = object.__new__(kind)
         tensor._data, tensor.dtype, tensor._counter = data._data, data.dtype, data._counter
         tensor._requires_grad = requires_grad
@@ -84,25 +84,26 @@ class Tensor(Arithmetic, Numbers, Shaping, InPlace, Conversion, Calculus, Statis
     # ---- values
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
-        """The data as a numpy array that shares memory with this tensor.
+        """Return the data as a numpy array that shares memory with this tensor.
 
-        Raises GradientError for a tensor that requires gradients, unless ``force``, which detaches it and copies it
-        from another device; DTypeError for bf16, which numpy has not.
+        Raises GradientError for a tensor that requires gradients, unless ``force`` detaches it and copies it from
+        another device. Raises DTypeError for bf16, which numpy lacks.
         """
         if self.dtype is bfloat16:
-            raise DTypeError("numpy has no bf16", remedy="tensor.float().numpy()")
+            raise DTypeError("numpy() does not support bf16", remedy="call tensor.float().numpy()")
         values = self._values(force)
         expose(self)
         return values
 
     def _values(self, force: bool = False) -> np.ndarray:
-        """As ``numpy``, for those who only read."""
+        """Return the data like ``numpy``, for callers that only read."""
         if force and is_on_device(self._data):
             return on_host(self._data)
         values = front().values(self, "numpy()")
         if self._requires_grad and not force:
             raise GradientError(
-                "numpy() of a tensor that requires gradients would lose its history", remedy="tensor.detach().numpy()"
+                "numpy() of a tensor that requires gradients would lose its history",
+                remedy="call tensor.detach().numpy()",
             )
         return values
 
@@ -113,21 +114,22 @@ class Tensor(Arithmetic, Numbers, Shaping, InPlace, Conversion, Calculus, Statis
         return array
 
     def item(self) -> bool | int | float:
-        """The only element as a Python number."""
+        """Return the only element as a Python number."""
         values = front().values(self, "item()")
         if values.size != 1:
             raise ArgumentError(f"item() needs a tensor of one element, this one has {values.size}")
         return number_of(values)
 
     def tolist(self) -> Any:
-        """Nested lists of Python numbers."""
+        """Return nested lists of Python numbers."""
         return numbers(front().values(self, "tolist()")).tolist()
 
     def __bool__(self) -> bool:
         values = front().values(self, "bool(), as in `if` and `while`,")
         if values.size != 1:
             raise ArgumentError(
-                f"the truth of a tensor with {values.size} elements is ambiguous", remedy="tensor.any() or tensor.all()"
+                f"the truth of a tensor with {values.size} elements is ambiguous",
+                remedy="call tensor.any() or tensor.all()",
             )
         return bool(values)
 
@@ -166,22 +168,23 @@ class Tensor(Arithmetic, Numbers, Shaping, InPlace, Conversion, Calculus, Statis
         create_graph: bool = False,
         inputs: Any = None,
     ) -> None:
-        """Adds to ``grad`` of every leaf tensor the gradient of this one (a scalar, unless ``gradient`` is given).
+        """Add the gradient of this tensor (a scalar, unless ``gradient`` is given) to ``grad`` of every leaf tensor.
 
-        ``inputs`` limits it to some tensors. Saved values are freed unless ``retain_graph``; with ``create_graph`` the
-        gradients can be differentiated again. Raises GradientError.
+        ``inputs`` restricts the pass to some tensors. Saved values are freed unless ``retain_graph``; with
+        ``create_graph`` the gradients can be differentiated again. Raises GradientError if the graph was freed or
+        changed.
         """
         front().backward((self,), (gradient,), retain_graph, create_graph, inputs)
 
     @rearranging
     def detach(self) -> Tensor:
-        """A tensor that shares memory with this one and no history."""
+        """Return a tensor that shares memory with this one and has no history."""
         return stop_gradient(self)
 
     def detach_(self) -> Tensor:
-        """Cuts this tensor off its history; returns it."""
+        """Remove the history of this tensor, and return it."""
         if self._view is not None:
-            raise GradientError("detach_() of a view is not possible", remedy="tensor.detach()")
+            raise GradientError("detach_() does not work on a view", remedy="call tensor.detach()")
         mutation_epoch.note()
         self._node, self._index, self._requires_grad = None, 0, False
         return self
@@ -189,7 +192,7 @@ class Tensor(Arithmetic, Numbers, Shaping, InPlace, Conversion, Calculus, Statis
     @property
     @rearranging
     def data(self) -> Tensor:
-        """As detach(); assigning a tensor replaces the memory."""
+        """The same memory without history, like detach(); an assigned tensor replaces the memory."""
         return stop_gradient(self)
 
     @data.setter
@@ -199,12 +202,12 @@ class Tensor(Arithmetic, Numbers, Shaping, InPlace, Conversion, Calculus, Statis
         front().rebind(self, value)
 
     def clone(self, *, memory_format: Any = None) -> Tensor:
-        """A copy, through which gradients flow."""
+        """Return a differentiable copy."""
         check_format("clone", memory_format)
-        return front().own(self._same())
+        return front().own(self._copied())
 
     @rearranging
-    def _same(self) -> Tensor:
+    def _copied(self) -> Tensor:
         return shape.reshape(self, shape=self.shape)
 
     def __copy__(self) -> Tensor:
@@ -214,7 +217,7 @@ class Tensor(Arithmetic, Numbers, Shaping, InPlace, Conversion, Calculus, Statis
         if id(self) in memo:
             return memo[id(self)]
         if self._node is not None:
-            raise GradientError("only leaf tensors can be deep-copied", remedy="tensor.detach().clone()")
+            raise GradientError("only leaf tensors can be deep-copied", remedy="call tensor.detach().clone()")
         values = self._data if is_on_device(self._data) else front().values(self, "deepcopy")
         copied = Tensor._make_subclass(type(self), Tensor._wrap(values.copy()), self._requires_grad)
         memo[id(self)] = copied
@@ -232,72 +235,72 @@ class Tensor(Arithmetic, Numbers, Shaping, InPlace, Conversion, Calculus, Statis
         )
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        if protocol >= 5:  # its buffers may be shared
+        if protocol >= 5:  # out-of-band buffers may share the memory
             expose(self)
         return self.__reduce__()
 
     def register_gradient_edge(self) -> Any:
-        """The (node, output number) that receives this tensor's gradient."""
+        """Return the (node, output number) that receives this tensor's gradient."""
         return edge_of(refresh(front().local(self)))
 
     # ---- memory and element types
 
     @property
     def device(self) -> device:
-        """Where the tensor lives."""
+        """The device of the tensor's memory."""
         return place_of(self._data)
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
-        """Whether the elements lie in memory in row-major order without gaps; in that with the dimension of channels,
-        the second one, as the last for ``channels_last`` (4 dimensions) and ``channels_last_3d`` (5)."""
+        """Return whether the elements are in row-major order without gaps. For ``channels_last`` (4 dimensions) and
+        ``channels_last_3d`` (5), the channel dimension counts as the last one."""
         check_format("is_contiguous", memory_format)
-        found = front().layout(self)
+        strided_array = front().layout(self)
         if memory_format in (channels_last, channels_last_3d):
-            if found.ndim != (4 if memory_format is channels_last else 5):
+            if strided_array.ndim != (4 if memory_format is channels_last else 5):
                 return False
-            found = np.moveaxis(found, 1, -1)
-        return found.flags.c_contiguous
+            strided_array = np.moveaxis(strided_array, 1, -1)
+        return strided_array.flags.c_contiguous
 
     def stride(self, dim: int | None = None) -> Any:
-        """Steps in memory between neighbours along each dimension, in elements."""
+        """Return the distance in memory between neighbours along each dimension, in elements."""
         layout = front().layout(self)
         steps = tuple(s // layout.itemsize for s in layout.strides)
         return steps if dim is None else steps[dim]
 
     def contiguous(self, memory_format: Any = None) -> Tensor:
-        """This tensor, or a copy whose elements lie in row-major order, whatever ``memory_format`` is: a hint."""
+        """Return this tensor, or a row-major copy. ``memory_format`` is only a hint."""
         check_format("contiguous", memory_format)
         return self if self.is_contiguous() else self.clone()
 
     def data_ptr(self) -> int:
-        """Address of the first element."""
+        """Return the address of the first element."""
         expose(self)
         return front().values(self, "data_ptr()").__array_interface__["data"][0]
 
     def to(self, *args: Any, **kwargs: Any) -> Tensor:
-        """Another element type or device: ``to(dtype)``, ``to(device)``, ``to(device, dtype)``, ``to(tensor)``;
-        ``memory_format`` and ``non_blocking`` are hints."""
+        """Convert to another element type or device: ``to(dtype)``, ``to(device)``, ``to(device, dtype)``,
+        ``to(tensor)``; ``memory_format`` and ``non_blocking`` are hints."""
         copy = kwargs.pop("copy", False)
         kwargs.pop("non_blocking", None)
         check_format("to", kwargs.pop("memory_format", None))
         dtype = kwargs.pop("dtype", None)
-        place = kwargs.pop("device", None)
+        target_device = kwargs.pop("device", None)
         if kwargs:
             raise ArgumentError(f"to() has no argument {next(iter(kwargs))!r}")
         for argument in args:
             if isinstance(argument, Tensor):
-                dtype, place = argument.dtype, argument.device
+                dtype, target_device = argument.dtype, argument.device
             elif isinstance(argument, (str, device)) and str(argument) not in BY_NAME:
-                place = argument
+                target_device = argument
             elif not isinstance(argument, bool) and argument is not None:
                 dtype = argument
         result = self if dtype is None else self.to_dtype(dtype)
-        if place is not None and is_elsewhere(result._data, device(place)):
-            result = front().moved(result, device(place))
+        if target_device is not None and is_elsewhere(result._data, device(target_device)):
+            result = front().moved(result, device(target_device))
         return result.clone() if copy and result is self else result
 
     def cpu(self) -> Tensor:
-        """This tensor where it lives on the CPU, else a copy there."""
+        """Return this tensor, or a copy on the CPU if it is elsewhere."""
         return self.to(CPU)
 
     @property
@@ -306,21 +309,21 @@ class Tensor(Arithmetic, Numbers, Shaping, InPlace, Conversion, Calculus, Statis
         return strided
 
     def pin_memory(self) -> Tensor:
-        """This tensor: copies to a GPU take memory of the host as it is."""
+        """Return this tensor: copies to a GPU need no pinned memory."""
         return self
 
     def is_pinned(self) -> bool:
-        """False."""
+        """Return False: no memory is pinned."""
         return False
 
     def cuda(self, device: Any = None, non_blocking: bool = False) -> Tensor:
-        """A copy on a GPU, the first one unless its number or name is given; itself where it lives there."""
+        """Return a copy on a GPU (the first one, or by number or name); the tensor itself if it is already there."""
         return self.to("cuda" if device is None else f"cuda:{device}" if isinstance(device, int) else device)
 
     # ---- new tensors like this one
 
     def new_tensor(self, data: Any, dtype: Any = None, *, device: Any = None, requires_grad: bool = False) -> Tensor:
-        """A new tensor of data with this element type."""
+        """Create a tensor of data with this element type."""
         data = on_host(data._data) if isinstance(data, Tensor) else data
         return self._new(converted(data, dtype_of(dtype) if dtype else self.dtype), device, requires_grad)
 
@@ -333,7 +336,7 @@ class Tensor(Arithmetic, Numbers, Shaping, InPlace, Conversion, Calculus, Statis
         device: Any = None,
         requires_grad: bool = False,
     ) -> Tensor:
-        """A new tensor of one value."""
+        """Create a tensor filled with one value."""
         kind = dtype_of(dtype) if dtype else self.dtype
         extents, value = new_shape((tuple(size),)), fitted(fill_value, kind)
         if has_sizes(extents):
@@ -341,36 +344,36 @@ class Tensor(Arithmetic, Numbers, Shaping, InPlace, Conversion, Calculus, Statis
         return self._new(np.full(extents, element(value, kind)), device, requires_grad)
 
     def new_zeros(self, *sizes: Any, size: Any = None, dtype: Any = None, **options: Any) -> Tensor:
-        """Zeros of this element type."""
+        """Create zeros of this element type."""
         return self.new_full(_sizes(sizes, size), 0, dtype, **options)
 
     def new_ones(self, *sizes: Any, size: Any = None, dtype: Any = None, **options: Any) -> Tensor:
-        """Ones of this element type."""
+        """Create ones of this element type."""
         return self.new_full(_sizes(sizes, size), 1, dtype, **options)
 
     def new_empty(self, *sizes: Any, size: Any = None, dtype: Any = None, **options: Any) -> Tensor:
-        """Elements of this type with any value."""
+        """Create a tensor of this element type with arbitrary elements."""
         return self.new_full(_sizes(sizes, size), 0, dtype, **options)
 
     def _new(self, array: np.ndarray, device: Any, requires_grad: bool) -> Tensor:
         return self._placed(front().constant(array), device, requires_grad)
 
     def _placed(self, tensor: Tensor, device: Any, requires_grad: bool) -> Tensor:
-        place = self.device if device is None else device_of(device)
-        if is_elsewhere(tensor._data, place):
-            tensor = front().moved(tensor, place)
+        target = self.device if device is None else device_of(device)
+        if is_elsewhere(tensor._data, target):
+            tensor = front().moved(tensor, target)
         return tensor.requires_grad_() if requires_grad else tensor
 
 
-def _take_names_of_numpy() -> None:
-    """Methods that have ``dim`` and ``keepdim`` also take ``axis`` and ``keepdims``."""
+def _accept_numpy_names() -> None:
+    """Let methods with ``dim`` and ``keepdim`` also accept ``axis`` and ``keepdims``."""
     for name in dir(Tensor):
         code = getattr(inspect.unwrap(getattr(Tensor, name)), "__code__", None)
         if code is not None and "dim" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
             setattr(Tensor, name, numpy_names(getattr(Tensor, name)))
 
 
-_take_names_of_numpy()
+_accept_numpy_names()
 
 
 def _sizes(size: tuple[Any, ...], named: Any = None) -> Any:
@@ -378,40 +381,40 @@ def _sizes(size: tuple[Any, ...], named: Any = None) -> Any:
     return size[0] if len(size) == 1 and isinstance(size[0], (tuple, list)) else size
 
 
-def restored(cls: Any, array: np.ndarray, requires_grad: bool, place: str = "cpu") -> Tensor:
-    """A tensor as pickles hold it; ``cls`` is its class or its path. Raises DeviceError where its device is missing."""
-    return Tensor._make_subclass(resolve(cls), Tensor._wrap(array).to(place), requires_grad)
+def restored(cls: Any, array: np.ndarray, requires_grad: bool, device_name: str = "cpu") -> Tensor:
+    """Restore a tensor from a pickle; ``cls`` is its class or its path. Raise DeviceError if its device is missing."""
+    return Tensor._make_subclass(resolve(cls), Tensor._wrap(array).to(device_name), requires_grad)
 
 
 def is_tensor(value: Any) -> bool:
-    """Whether ``value`` is a tensor."""
+    """Return whether ``value`` is a tensor."""
     return isinstance(value, Tensor)
 
 
 _IMPLICIT = (float32, complex64, int64, bool_)
-"""Element types that are not printed, as literals make them."""
+"""Element types of literals, which are not printed."""
 
 
 PLAIN.add(Tensor)
 
 
 def describe(tensor: Tensor) -> str:
-    """How a tensor is printed: values, or the graph value it stands for; element type; autograd state."""
+    """Format a tensor: values, or the graph value of a traced one; element type; autograd state."""
     head = "Parameter containing:\n" if type(tensor).__name__ == "Parameter" else ""
     data = tensor._data
-    said = []
+    suffixes = []
     if isinstance(data, np.ndarray) or is_on_device(data):
         text = text_of(numbers(on_host(data)), len("tensor("))
         if is_on_device(data):
-            said.append(f"device='{tensor.device}'")
+            suffixes.append(f"device='{tensor.device}'")
         if not data.size and len(data.shape) != 1:
-            said.append(f"size={tuple(data.shape)}")
+            suffixes.append(f"size={tuple(data.shape)}")
         if tensor.dtype not in _IMPLICIT or (not data.size and tensor.dtype is not float32):
-            said.append(f"dtype={tensor.dtype!r}")
+            suffixes.append(f"dtype={tensor.dtype!r}")
     else:
         text = f"%{data.name}: {tensor.dtype.name}[{','.join(map(str, data.shape))}]"
     if tensor._node is not None:
-        said.append(f"grad_fn={refresh(tensor)._node!r}")
+        suffixes.append(f"grad_fn={refresh(tensor)._node!r}")
     elif tensor._requires_grad:
-        said.append("requires_grad=True")
-    return f"{head}{with_suffixes(f'tensor({text}', said, len('tensor('))})"
+        suffixes.append("requires_grad=True")
+    return f"{head}{with_suffixes(f'tensor({text}', suffixes, len('tensor('))})"

@@ -1,7 +1,8 @@
-"""What a tensor is made of: its data, its place in the autograd graph, its version, and the tensor it is a view of."""
+"""Fields and autograd state of a tensor: data, node, version counter, and the tensor it is a view of."""
 
 from __future__ import annotations
 
+import re
 import warnings
 import weakref
 from collections import OrderedDict
@@ -13,7 +14,7 @@ import numpy as np
 from graphc.base import mutation_epoch
 from graphc.base.device import device
 from graphc.base.dtypes import ALL, DType, bfloat16, bool_, elements, rounded, zero_dimensional
-from graphc.base.errors import DeviceError, DTypeError, GradientError, MemoryLimitError
+from graphc.base.errors import DeviceError, DTypeError, GradientError, GraphcError, MemoryLimitError
 from graphc.base.mutation_epoch import Members
 from graphc.base.sizes.extents import SIZES, Size, traced_size
 from graphc.ir.op import OpDef
@@ -27,7 +28,9 @@ from graphc.tape.node import AccumulateGrad, Edge, Node
 class _ByNumpy(dict[Any, DType]):
     def __missing__(self, dtype: np.dtype) -> DType:
         native = dtype.newbyteorder("=")
-        remedy = 'array.astype(array.dtype.newbyteorder("="))' if native in self else "array.astype(numpy.float32)"
+        remedy = (
+            'call array.astype(array.dtype.newbyteorder("="))' if native in self else "call array.astype(numpy.float32)"
+        )
         raise DTypeError(f"arrays of {dtype} are not supported", remedy=remedy)
 
 
@@ -36,159 +39,160 @@ BY_NUMPY = _ByNumpy({d.numpy: d for d in ALL})
 
 
 VOLATILE = [False]
-"""Whether a volatile variable was ever made; until then no operation looks for them."""
+"""Whether a volatile variable was ever created; until then no operation checks for them."""
 
 
 Steps = tuple[tuple[OpDef, dict[str, Any]], ...]
-"""Operations on one operand, with attributes, one after the other."""
+"""Operations on one operand, with attributes, applied one after the other."""
 
 
 class View:
-    """How a tensor's elements are found in another one."""
+    """The derivation of a view from the tensor that owns its memory."""
 
     __slots__ = ("owner", "steps")
 
     def __init__(self, owner: Any, steps: Steps):
         self.owner = owner
-        """The tensor that owned the memory when the view was made."""
+        """The tensor that owned the memory when the view was created."""
         self.steps = steps
-        """The operations that lead from the base to the view."""
+        """The operations from the base to the view."""
 
     @property
     def base(self) -> Any:
-        """The tensor that owns the memory, under the shape that ``steps`` start from; itself no view."""
+        """The tensor that owns the memory, in the shape from which ``steps`` start; never a view itself."""
         return self.owner if self.owner._origin is None else self.owner._origin
 
 
 class FrontEnd(dispatch.Dispatcher, Protocol):
-    """What tensors ask of the active dispatcher besides applying ops."""
+    """Operations of the active dispatcher that tensors use besides ``apply``."""
 
     mode: str
-    """``auto`` where what is computed may be computed by any means, else what does it."""
+    """``auto`` if any means of computation is allowed, else the name of the required one."""
 
     def constant(self, array: np.ndarray) -> Any:
-        """A new tensor that owns ``array``."""
+        """Return a new tensor that owns ``array``."""
         ...
 
     def values(self, tensor: Any, purpose: str) -> np.ndarray:
-        """The data of a tensor; a traced one has none, which raises TraceError naming ``purpose``."""
+        """Return the data of a tensor; raise TraceError naming ``purpose`` for a traced one, which has no data."""
         ...
 
     def assign(self, tensor: Any, value: Any) -> None:
-        """Writes ``value`` (same shape and type) into ``tensor`` and everything that shares its memory."""
+        """Write ``value`` (same shape and type) to ``tensor`` and everything sharing its memory."""
         ...
 
     def leaf(self, tensor: Any, clears: bool = False) -> Any:
-        """What holds the ``grad`` of ``tensor``, which is about to become None where the caller ``clears`` it; raises
-        TraceError in a trace that cannot hold it."""
+        """Return the tensor that holds the ``grad`` of ``tensor``. With ``clears`` the caller is about to set it to
+        None. Raise TraceError in a trace without access to it."""
         ...
 
     def before_write(self, tensor: Any, *others: Any) -> Any:
-        """The content of ``tensor`` as an operand, beside ``others``, of the operation whose result will be assigned to
-        it."""
+        """Return the content of ``tensor`` as an operand, next to ``others``, of the operation whose result will be
+        assigned to it."""
         ...
 
     def unrecorded(self, tensor: Any, value: Any) -> Any:
-        """What a traced ``tensor`` holds after ``value`` was written to it where that is not recorded."""
+        """Return the value of a traced ``tensor`` after an unrecorded write of ``value``."""
         ...
 
     def own(self, tensor: Any) -> Any:
-        """``tensor``, a fresh result, with memory of its own."""
+        """Return ``tensor``, a fresh result, with memory of its own."""
         ...
 
     def rebind(self, tensor: Any, source: Any) -> None:
-        """Makes ``tensor`` share the memory of ``source`` from now on (``tensor.data = source``)."""
+        """Make ``tensor`` share the memory of ``source`` from now on (``tensor.data = source``)."""
         ...
 
-    def moved(self, tensor: Any, place: device) -> Any:
-        """``tensor`` on another device, at the same place in the graph; a traced one is where its program runs."""
+    def moved(self, tensor: Any, target: device) -> Any:
+        """Return ``tensor`` on another device, recorded in the graph; a traced one stays where its program runs."""
         ...
 
     def layout(self, tensor: Any) -> np.ndarray:
-        """An array with the shape and strides of the tensor's memory."""
+        """Return an array with the shape and strides of the tensor's memory."""
         ...
 
     def lay_out(self, tensor: Any, like: Any) -> None:
-        """Notes that ``tensor`` lies in memory as ``like`` does; raises TraceError for a tensor from outside."""
+        """Give ``tensor`` the memory layout of ``like``; raise TraceError for a tensor from outside."""
         ...
 
     def local(self, tensor: Any) -> Any:
-        """The tensor that stands for ``tensor`` here: itself, or its image in the graph that is being traced."""
+        """Return the tensor to use here for ``tensor``: itself, or its image in the graph under trace."""
         ...
 
     def known(self, tensor: Any) -> np.ndarray | None:
-        """The elements of a tensor where no call can have others: eagerly, and of constants of a trace."""
+        """Return the elements of a tensor if no call can have others: in eager mode, and for constants of a trace."""
         ...
 
     def backward(
         self, tensors: Any, gradients: Any, retain_graph: bool | None, create_graph: bool, inputs: Any
     ) -> None:
-        """Runs the backward pass and adds to the gradients of leaf tensors."""
+        """Run the backward pass and add to the gradients of leaf tensors."""
         ...
 
 
 def front() -> FrontEnd:
-    """The active dispatcher."""
+    """Return the active dispatcher."""
     return dispatch.current()  # type: ignore[return-value]
 
 
 class TensorBase:
-    """Fields and autograd state of a tensor. Shape and element type are fixed; the data may be numpy or traced."""
+    """Fields and autograd state of a tensor. Shape and element type are fixed; the data may be a numpy array or
+    traced."""
 
     _data: Any
-    """A numpy array, or a value of the graph that is being traced."""
+    """A numpy array, or a value of the graph under trace."""
     dtype: DType
     """Element type."""
     _counter: list[int] | None
-    """The version, shared by all tensors that share memory, and a second number once others than tensors have seen that
-    memory (see ``expose``); None for tensors made in inference mode."""
+    """The version number, shared by all tensors with the same memory, and a second item once code other than tensors
+    has seen that memory (see ``expose``); None for tensors created in inference mode."""
     _requires_grad = False
     _grad: Any = None
     _node: Node | None = None
     _index = 0
     _view: View | None = None
     _origin: Any = None
-    """For an owner of memory whose shape was changed in place: what it was before, now the base of it and its views."""
+    """For an owner of memory whose shape was changed in place: the tensor before, now the base of it and its views."""
     _seen = 0
     """Version of the base at which a view's node (and traced value) was derived from it."""
     _detached = False
-    """True for a view that shares memory with its base but no gradient."""
+    """Whether the tensor is a view that shares memory with its base but no gradient."""
     _hooks: OrderedDict[int, Callable[[Any], Any]] | None = None
     _post_hooks: OrderedDict[int, Callable[[Any], Any]] | None = None
     _listener: Callable[[Any], None] | None = None
-    """For a leaf, who is told that a backward pass has added to its gradient: the reducer of several processes."""
+    """For a leaf, the callback after a backward pass has added to its gradient: the reducer of several processes."""
     _accumulator: weakref.ref[AccumulateGrad] | None = None
     _tangents: dict[int, Any] | None = None
     """Tangents in forward mode, by level."""
     _keeps_grad = False
     _fresh = False
-    """True for a gradient whose memory nobody else has seen, so that a leaf may keep it as its own."""
+    """Whether nobody else has seen the memory of a gradient, so that a leaf may keep it."""
     _in_compiled = False
     """Whether compiled code computes gradients of this parameter."""
     _volatile = False
-    """True for a variable that forbids gradients to whatever is computed from it."""
+    """Whether the tensor is a variable that excludes its results from differentiation."""
 
     @property
     def shape(self) -> Size:
-        """Extent of each dimension."""
+        """The size of each dimension."""
         data = self._data
         return SIZES[data.shape] if data.__class__ is np.ndarray else traced_size(data.shape)
 
     @property
     def ndim(self) -> int:
-        """Number of dimensions."""
+        """The number of dimensions."""
         return len(self.shape)
 
     def dim(self) -> int:
-        """Number of dimensions."""
+        """Return the number of dimensions."""
         return len(self.shape)
 
     def size(self, dim: int | None = None) -> Any:
-        """The shape, or the extent of one dimension."""
+        """Return the shape, or the size of one dimension."""
         return self.shape if dim is None else self.shape[dim]
 
     def numel(self) -> int:
-        """Number of elements."""
+        """Return the number of elements."""
         count = 1
         for extent in self.shape:
             count *= extent
@@ -197,21 +201,21 @@ class TensorBase:
     nelement = numel
 
     def element_size(self) -> int:
-        """Bytes of one element."""
+        """Return the bytes of one element."""
         return self.dtype.itemsize
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all elements."""
+        """The bytes of all elements."""
         return self.numel() * self.dtype.itemsize
 
     @property
     def itemsize(self) -> int:
-        """Bytes of one element."""
+        """The bytes of one element."""
         return self.dtype.itemsize
 
     def is_floating_point(self) -> bool:
-        """True for f32 and f64."""
+        """Return whether the element type is floating point."""
         return self.dtype.is_floating_point
 
     # ---- autograd state
@@ -226,18 +230,18 @@ class TensorBase:
         self.requires_grad_(value)
 
     def requires_grad_(self, requires_grad: bool = True) -> Any:
-        """Sets whether operations on this leaf tensor are recorded; returns it.
+        """Set whether operations on this leaf tensor are recorded, and return the tensor.
 
-        Raises GradientError for the result of an operation, DTypeError for a type that is not floating point.
+        Raises GradientError for the result of an operation, DTypeError for a type other than floating point.
         """
         if requires_grad and not self.dtype.is_differentiable:
             raise DTypeError(
                 f"only floating-point tensors can require gradients, this one is {self.dtype.name}",
-                remedy="tensor.float()",
+                remedy="call tensor.float()",
             )
         if self._node is not None and not requires_grad:
             raise GradientError(
-                "requires_grad of the result of an operation cannot be switched off", remedy="tensor.detach()"
+                "requires_grad of the result of an operation cannot be switched off", remedy="call tensor.detach()"
             )
         mutation_epoch.note()
         self._requires_grad = bool(requires_grad)
@@ -245,14 +249,14 @@ class TensorBase:
 
     @property
     def grad_fn(self) -> Node | None:
-        """The node that made this tensor; None for leaf tensors."""
+        """The node that produced this tensor; None for leaf tensors."""
         return refresh(front().local(self))._node
 
     creator = grad_fn
 
     @property
     def is_leaf(self) -> bool:
-        """True for tensors made by the user, and for all that do not require gradients."""
+        """Whether the user created the tensor, or it requires no gradients."""
         return self.grad_fn is None
 
     @property
@@ -261,7 +265,7 @@ class TensorBase:
         here = front().leaf(self)
         if here._node is not None and not here._keeps_grad:
             warnings.warn(
-                "grad of a tensor that is no leaf is only kept after retain_grad() on it; it is None",
+                "grad is None: a tensor that is not a leaf keeps its gradient only after retain_grad()",
                 UserWarning,
                 stacklevel=2,
             )
@@ -279,28 +283,28 @@ class TensorBase:
             if isinstance(value._data.dtype, np.dtype) and value.device != self.device:  # type: ignore[attr-defined]
                 raise DeviceError(
                     f"grad is on {value.device}, the tensor on {self.device}",  # type: ignore[attr-defined]
-                    remedy="grad.to(tensor.device)",
+                    remedy="move it: grad.to(tensor.device)",
                 )
         front().leaf(self, value is None)._grad = value
 
     @property
     def _version(self) -> int:
-        """How often this memory was written to by in-place operations."""
+        """The number of in-place writes to this memory."""
         if self._counter is None:
-            raise GradientError("tensors made in inference mode have no version counter")
+            raise GradientError("tensors created in inference mode have no version counter")
         return self._counter[0]
 
     def is_inference(self) -> bool:
-        """True for a tensor made in inference mode."""
+        """Return whether the tensor was created in inference mode."""
         return self._counter is None
 
     @property
     def retains_grad(self) -> bool:
-        """True for the result of an operation that keeps its gradient."""
+        """Whether this is the result of an operation and keeps its gradient."""
         return self._keeps_grad
 
     def retain_grad(self) -> None:
-        """Makes the result of an operation keep its gradient in ``grad``; no effect on leaf tensors."""
+        """Make the result of an operation keep its gradient in ``grad``; no effect on leaf tensors."""
         here = refresh(front().local(self))
         if not here._requires_grad:
             raise GradientError("retain_grad() on a tensor that does not require gradients")
@@ -313,11 +317,12 @@ class TensorBase:
         here._node.retained[here._index] = weakref.ref(here)
 
     def register_hook(self, hook: Callable[[Any], Any]) -> RemovableHandle:
-        """``hook(grad)`` runs when the gradient of this tensor is known and may return another one."""
+        """Call ``hook(grad)`` when the gradient of this tensor is complete; it may return a replacement."""
         here = refresh(front().local(self))
         if not here._requires_grad:
             raise GradientError(
-                "a hook needs a tensor that requires gradients", remedy="tensor.requires_grad_() before the operations"
+                "register_hook needs a tensor that requires gradients",
+                remedy="call tensor.requires_grad_() before the operations",
             )
         if here._node is not None:
             watched = getattr(front(), "watch_tensor", None)
@@ -334,10 +339,10 @@ class TensorBase:
         return handle
 
     def register_post_accumulate_grad_hook(self, hook: Callable[[Any], Any]) -> RemovableHandle:
-        """``hook(tensor)`` runs after the gradient of this leaf tensor was added to ``grad``."""
+        """Call ``hook(tensor)`` after each addition to the ``grad`` of this leaf tensor."""
         here = refresh(front().local(self))
         if not here._requires_grad or here._node is not None:
-            raise GradientError("a hook after accumulation needs a leaf tensor that requires gradients")
+            raise GradientError("register_post_accumulate_grad_hook needs a leaf tensor that requires gradients")
         if here._post_hooks is None:
             here._post_hooks = Members()
         note_traced()
@@ -347,28 +352,34 @@ class TensorBase:
 
     @property
     def volatile(self) -> bool:
-        """True for a volatile variable and for whatever was computed from one: nothing of it has a gradient."""
+        """Whether the tensor is a volatile variable, or computed from one: nothing of it has a gradient."""
         return self._volatile
 
     def _is_view(self) -> bool:
-        """True when this tensor was made as a view of another one's memory."""
+        """Return whether this tensor was created as a view of another one's memory."""
         return self._view is not None and self._origin is None
 
     @property
     def _base(self) -> Any:
-        """The tensor whose memory this one is a view of, or None."""
+        """The tensor that this one is a view of, or None."""
         return self._view.owner if self._view is not None and self._origin is None else None
 
 
 def need_tensor(name: str, *values: Any) -> None:
-    """Raises ArgumentError when one of the arguments of ``name`` is no tensor."""
+    """Raise ArgumentError if an argument of ``name`` is not a tensor."""
     for value in values:
         if not isinstance(value, TensorBase):
             raise no_tensor(name, value)
 
 
+def name_in_error(error: GraphcError, op: str, name: str) -> None:
+    """Name the user's function in an error of the op that computes it, and drop the op's line of IR."""
+    error.what = re.sub(rf"\b{op}\b", name, error.what)
+    error.where = None
+
+
 def edge_of(tensor: TensorBase) -> Edge:
-    """Where the gradient of a tensor goes: its node, or for a leaf the node that adds to its ``grad``."""
+    """Return the receiver of a tensor's gradient: its node, or for a leaf the node that adds to ``grad``."""
     node = tensor._node
     if node is not None:
         return (node, tensor._index)
@@ -380,7 +391,7 @@ def edge_of(tensor: TensorBase) -> Edge:
 
 
 def refresh(tensor: Any) -> Any:
-    """``tensor``, after a view whose base was written to has taken over the base's new history."""
+    """Return ``tensor``; a view whose base was written to first takes over the base's new history."""
     view = tensor._view
     if view is None or tensor._counter is None or tensor._seen == tensor._counter[0]:
         return tensor
@@ -405,7 +416,7 @@ def refresh(tensor: Any) -> Any:
 
 
 def any_volatile(operands: Sequence[Any], results: Sequence[Any]) -> bool:
-    """Whether an operand is volatile; then all results become so."""
+    """Return whether an operand is volatile; if so, mark all results volatile."""
     if not any([t._volatile for t in operands]):
         return False
     for result in results:
@@ -414,72 +425,76 @@ def any_volatile(operands: Sequence[Any], results: Sequence[Any]) -> bool:
 
 
 def bump(tensor: TensorBase) -> None:
-    """Notes that the memory of ``tensor`` was written to."""
+    """Count a write to the memory of ``tensor``."""
     if tensor._counter is not None:
         tensor._counter[0] += 1
 
 
 def expose(tensor: TensorBase) -> None:
-    """Notes that the memory of ``tensor`` can be written to without its version being counted, from now on: by NumPy,
-    another library or another process."""
+    """Note that NumPy, another library or another process can write to the memory of ``tensor`` uncounted from now
+    on."""
     counter = tensor._counter
     if counter is not None and len(counter) == 1:
         counter.append(1)
 
 
 def is_counted(tensor: TensorBase) -> bool:
-    """Whether every write to the memory of ``tensor`` is counted by its version."""
+    """Return whether the version of ``tensor`` counts every write to its memory."""
     return tensor._counter is not None and len(tensor._counter) == 1
 
 
 def check_writable(tensor: TensorBase) -> None:
-    """Raises when an in-place operation on ``tensor`` is not allowed while operations are recorded."""
+    """Raise GradientError if an in-place operation on ``tensor`` is not allowed while operations are recorded."""
     if tensor._counter is None and not is_inference_mode_enabled():
         raise GradientError(
-            "a tensor made in inference mode cannot be written to outside of it", remedy="tensor.clone() first"
+            "a tensor that was created in inference mode cannot be written to outside of it",
+            remedy="write to a tensor.clone()",
         )
     if not is_grad_enabled() or not tensor._requires_grad:
         return
     if tensor._node is None:
         raise GradientError(
-            "a leaf tensor that requires gradients is written to by an in-place operation",
-            remedy="with graphc.no_grad(): ..., or the operation that returns a new tensor",
+            "an in-place operation writes to a leaf tensor that requires gradients",
+            remedy="write within graphc.no_grad(), or use the operation that returns a new tensor",
         )
     base = tensor._base
     if base is not None and base._requires_grad and base._node is None and not tensor._detached:
         raise GradientError(
-            "a view of a leaf tensor that requires gradients is written to by an in-place operation",
-            remedy="with graphc.no_grad(): ..., or work on a clone()",
+            "an in-place operation writes to a view of a leaf tensor that requires gradients",
+            remedy="write within graphc.no_grad(), or to a clone()",
         )
 
 
 def dtype_from(array: np.ndarray) -> DType:
-    """The element type of an array; raises DTypeError when graphc has none like it."""
+    """Return the element type of an array; raise DTypeError if graphc has no such type."""
     return BY_NUMPY[array.dtype]
 
 
 def too_large(name: str, error: MemoryError, where: str | None = None) -> MemoryLimitError:
-    """The error for a result that does not fit into memory."""
-    return MemoryLimitError(f"{name}: {error}", where=where, remedy="a smaller tensor")
+    """Return the error for a result larger than the memory."""
+    return MemoryLimitError(f"{name}: {error}", where=where, remedy="use a smaller tensor")
 
 
 def warn_of_lost_parts() -> None:
-    """Warns that complex numbers become real ones."""
-    warnings.warn("a real tensor has no imaginary parts, which are lost", UserWarning, stacklevel=3)
+    """Warn about a conversion of complex numbers to real ones, which drops the imaginary parts."""
+    warnings.warn("the conversion to a real tensor drops the imaginary parts", UserWarning, stacklevel=3)
 
 
 def converted(data: Any, dtype: DType) -> np.ndarray:
-    """A new array of numbers or nested sequences of them. What is too large for a floating-point type becomes infinite.
+    """Return a new array of numbers or nested sequences of them. Too large values become infinite in floating-point
+    types.
 
-    Raises DTypeError for what is no number, and for what is too large for integers.
+    Raises DTypeError for data other than numbers, and for integers out of range.
     """
-    known = getattr(data, "dtype", None)
-    if known == bfloat16.numpy:
+    source_dtype = getattr(data, "dtype", None)
+    if source_dtype == bfloat16.numpy:
         return np.array(elements(data, dtype))
-    if isinstance(known, np.dtype) and known.kind == "c" and not (dtype.is_complex or dtype is bool_):
+    if isinstance(source_dtype, np.dtype) and source_dtype.kind == "c" and not (dtype.is_complex or dtype is bool_):
         warn_of_lost_parts()
         data = data.real
     try:
         return zero_dimensional(data, dtype) if data.__class__ is float else rounded(data, dtype)
     except (TypeError, ValueError, OverflowError) as error:
-        raise DTypeError(f"the data cannot be made {dtype.name}: {error}", remedy="numbers that fit the type") from None
+        raise DTypeError(
+            f"cannot convert the data to {dtype.name}: {error}", remedy="pass numbers in the range of the type"
+        ) from None

@@ -1,4 +1,4 @@
-"""``FloatTensor`` and the like: tensors of one element type, as old programs make them and ask for them."""
+"""``FloatTensor`` and the like: tensor classes by element type, for programs in PyTorch's old style."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTenso
 
 
 class _OfType(type):
-    """The class of these classes: tensors of the element type on the CPU are instances, and calls make such tensors."""
+    """Metaclass: CPU tensors of the element type are instances of its classes, and calls create such tensors."""
 
     dtype: DType
 
@@ -28,7 +28,7 @@ class _OfType(type):
 
 
 def _of(name: str, dtype: DType) -> Any:
-    doc = f"A tensor of type {dtype.long_name}: of data, ``{name}([1, 2])``, or with any elements, ``{name}(2, 3)``."
+    doc = f"A tensor of type {dtype.long_name}: from data, ``{name}([1, 2])``, or with any elements, ``{name}(2, 3)``."
     return _OfType(name, (), {"dtype": dtype, "__doc__": doc, "__module__": "graphc"})
 
 

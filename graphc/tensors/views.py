@@ -1,4 +1,4 @@
-"""Views: how a tensor is found in the one whose memory it shares, and how a write to it reaches that one."""
+"""Views: derivation of a tensor from the one whose memory it shares, and propagation of writes to that one."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from graphc.tensors.tensor_base import Steps, View, bump, check_writable, front,
 
 
 def become_view(result: Any, operand: Any, steps: Steps, detaches: bool) -> None:
-    """Makes ``result``, a new tensor in the memory of ``operand`` to which operations lead, a view of the tensor that
-    owns the memory; without gradient where it ``detaches``."""
+    """Make ``result``, a new tensor derived by ``steps`` in the memory of ``operand``, a view of the tensor that owns
+    the memory; without gradient if it ``detaches``."""
     result._counter = counter = operand._counter
     view = operand._view
     result._view = View(operand, steps) if view is None else View(view.base, view.steps + steps)
@@ -29,14 +29,14 @@ def become_view(result: Any, operand: Any, steps: Steps, detaches: bool) -> None
 
 
 def write_through(tensor: Any, value: Any) -> None:
-    """Gives ``tensor`` the history of ``value``; for a view, its base gets that of itself with the view replaced.
+    """Give ``tensor`` the history of ``value``; for a view, give its base the history of itself with the view replaced.
 
-    What is not recorded (no_grad, or a value without gradient) only changes the content of traced tensors: a gradient
-    of what is there now is one of what was there.
+    Unrecorded writes (no_grad, or a value without gradient) only change the content of traced tensors; later gradients
+    still reach the former history.
     """
     recorded = is_grad_enabled() and (value._requires_grad or tensor._requires_grad)
     if recorded and tensor._node is not None and not value._requires_grad:
-        # What was written over has gradient 0; the tensor keeps its place in the graph.
+        # The overwritten content has gradient 0; the tensor keeps its position in the graph.
         value = ew.where(front().scalar(True, bool_), value, front().before_write(tensor))
     view = tensor._view
     if view is None:
@@ -44,24 +44,24 @@ def write_through(tensor: Any, value: Any) -> None:
         return
     if tensor._detached and recorded:
         raise GradientError(
-            "a view made by detach() or under no_grad() is written to with a value that requires gradients",
-            remedy="write to a tensor that is no such view, or detach the value",
+            "a value that requires gradients is written to a view from detach() or no_grad()",
+            remedy="write to the tensor itself, or detach the value",
         )
     content = front().before_write(view.base) if recorded else view.base
     _take_over(view.base, _replaced(content, view.steps, value), recorded)
 
 
 def write_tangents(tensor: Any, value: Any) -> None:
-    """Gives ``tensor``, and for a view its base, the tangents of ``value``."""
+    """Give ``tensor``, and for a view its base, the tangents of ``value``."""
     view = tensor._view
     if view is not None and any(op.detaches for op, _ in view.steps):
         return
     base = tensor if view is None else view.base
-    opened = tangents.levels.get()
-    for at, level in enumerate(opened):
+    open_levels = tangents.levels.get()
+    for depth, level in enumerate(open_levels):
         if all(tangents.tangent_of(t, level) is None for t in (value, tensor, base)):
             continue
-        with tangents.only(opened[:at]):
+        with tangents.only(open_levels[:depth]):
             tangent = tangents.tangent_or_zeros(value, level)
             tangents.set_tangent(tensor, level, tangent)
             if view is not None:
@@ -70,12 +70,12 @@ def write_tangents(tensor: Any, value: Any) -> None:
 
 
 def _replaced(content: Any, steps: Steps, value: Any) -> Any:
-    """``content`` with ``value`` in the place of the view that ``steps`` lead to."""
+    """Replace the view that ``steps`` lead to in ``content`` by ``value``."""
     contents = [content]
     for op, attrs in steps[:-1]:
         contents.append(front().apply(op, (contents[-1],), attrs))
-    for (op, attrs), part in zip(reversed(steps), reversed(contents), strict=True):
-        value = op.put_back(part, value, **attrs)
+    for (op, attrs), source in zip(reversed(steps), reversed(contents), strict=True):
+        value = op.put_back(source, value, **attrs)
     return value
 
 
@@ -99,20 +99,20 @@ def _take_history(tensor: Any, value: Any) -> None:
 
 
 def change_shape(tensor: Any, function: Callable[[Any], Any]) -> Any:
-    """Makes ``tensor`` the view of itself that ``function`` gives, and returns it.
+    """Turn ``tensor`` into the view of itself that ``function`` returns, and return it.
 
-    Other views of its memory stay as they are: what it was before stays their base. Raises GradientError where an
-    in-place operation is not allowed, TraceError for a tensor from outside of the trace.
+    Other views of its memory are unchanged; the former tensor becomes their base. Raises GradientError if an in-place
+    operation is not allowed, TraceError for a tensor from outside of the trace.
     """
     refresh(tensor)
     check_writable(tensor)
-    before = _stand_in(tensor)
-    front().lay_out(before, tensor)
+    former = _stand_in(tensor)
+    front().lay_out(former, tensor)
     leaf = tensor._requires_grad and tensor._node is None
     with set_grad_enabled(not leaf):
-        result = function(before)
+        result = function(former)
     if tensor._view is None and result._view is not None:
-        tensor._origin = before
+        tensor._origin = former
     if not leaf:
         _take_history(tensor, result)
     mutation_epoch.note()
@@ -125,7 +125,7 @@ def change_shape(tensor: Any, function: Callable[[Any], Any]) -> Any:
 
 
 def _stand_in(tensor: Any) -> Any:
-    """Another tensor at the same place in memory and in the graph; of a leaf, without gradient."""
+    """Return another tensor with the same memory and graph position; for a leaf, without gradient."""
     other = type(tensor)._wrap(tensor._data)
     other._counter, other._view, other._seen = tensor._counter, tensor._view, tensor._seen
     other._detached, other._tangents = tensor._detached, tensor._tangents

@@ -99,7 +99,7 @@ def test_numbers_that_are_sizes_give_what_eager_mode_does(form):
         (-1, "pos is -1, outside of 0..39 (the number pos)"),
         (True, "dims names dimensions of pos, which is neither tensor nor int but True"),
         (2.0, "dims names dimensions of pos, which is neither tensor nor int but 2.0"),
-        (1 << 70, "is the size of no dimension"),
+        (1 << 70, "cannot be the size of a dimension"),
     ],
 )
 def test_what_is_no_number_in_the_range_is_refused(pos, message):

@@ -222,7 +222,7 @@ def test_retained_gradients_follow_a_write():
 
 def test_grad_of_a_result_warns():
     y = leaf(1) * 2
-    with pytest.warns(UserWarning, match="only kept after retain_grad"):
+    with pytest.warns(UserWarning, match="only after retain_grad"):
         assert y.grad is None
 
 

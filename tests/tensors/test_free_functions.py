@@ -137,7 +137,7 @@ def test_multinomial_refuses(weights: graphc.Tensor, count: int, text: str):
 def test_coordinates_of_positions():
     rows, columns = graphc.unravel_index(graphc.tensor([1, 5, 11]), (3, 4))
     assert rows.tolist() == [0, 1, 2] and columns.tolist() == [1, 1, 3]
-    with pytest.raises(graphc.errors.AttributeValueError, match="none of a tensor of shape"):
+    with pytest.raises(graphc.errors.AttributeValueError, match="out of range for shape"):
         graphc.unravel_index(graphc.tensor([12]), (3, 4))
     with pytest.raises(graphc.errors.DTypeError):
         graphc.unravel_index(graphc.ones(1), (3, 4))

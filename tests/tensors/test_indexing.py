@@ -184,8 +184,8 @@ def test_gradient_of_an_assigned_value():
         (np.s_[0, 0, 0, 0], IndexRangeError, "4 indices for a tensor with 3 dimensions"),
         (np.s_[..., ...], IndexRangeError, "one Ellipsis"),
         (np.s_[::-1], AttributeValueError, "step of a slice must be 1 or more"),
-        (1.5, ArgumentError, "float is no index"),
-        (True, ArgumentError, "a bool is no index"),
+        (1.5, ArgumentError, "float cannot be an index"),
+        (True, ArgumentError, "a bool cannot be an index"),
         (graphc.tensor([0.5]), IndexRangeError, "must be integers or booleans, got f32"),
         (graphc.tensor([7, 0]), IndexRangeError, r"index 7 \(at \[0\]\) is out of range[\s\S]*-4 to 3"),
         (graphc.tensor([-5, 0]), IndexRangeError, r"index -5 \(at \[0\]\) is out of range[\s\S]*-4 to 3"),
@@ -211,7 +211,7 @@ def test_masks_and_index_tensors_that_do_not_fit():
         x[..., graphc.tensor([True]), 0]
     with pytest.raises(IndexRangeError, match="broadcast"):
         x[graphc.tensor([0, 1, 2]), graphc.tensor([0, 0])]
-    with pytest.raises(ArgumentError, match="a bool is no index"):
+    with pytest.raises(ArgumentError, match="a bool cannot be an index"):
         x[x.sum() > 0]
 
 

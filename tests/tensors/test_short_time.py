@@ -59,10 +59,13 @@ def test_a_signal_comes_back():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda x: graphc.stft(x, 16), "return_complex is not given"),
-        (lambda x: graphc.stft(x, 16, win_length=20, return_complex=True), "win_length 20 of 16 points"),
-        (lambda x: graphc.stft(x, 16, window=graphc.ones(3), return_complex=True), r"the window is \[3\], not \[16\]"),
-        (lambda x: graphc.stft(x[:, :6], 16, return_complex=True), "cannot be reflected"),
+        (lambda x: graphc.stft(x, 16), "return_complex is missing"),
+        (lambda x: graphc.stft(x, 16, win_length=20, return_complex=True), "win_length is 20"),
+        (
+            lambda x: graphc.stft(x, 16, window=graphc.ones(3), return_complex=True),
+            r"the window has shape \[3\], not \[16\]",
+        ),
+        (lambda x: graphc.stft(x[:, :6], 16, return_complex=True), "cannot reflect"),
         (lambda x: graphc.istft(x, 16), "istft takes complex"),
         (
             lambda x: graphc.istft(
@@ -71,7 +74,7 @@ def test_a_signal_comes_back():
                 16,
                 window=graphc.hann_window(16),
             ),
-            "a place without weight",
+            "a position without weight",
         ),
     ],
 )

@@ -52,7 +52,7 @@ def test_strides():
     assert graphc.empty_strided((0, 3), (3, 1)).shape == (0, 3)
     x = graphc.empty_permuted((2, 3, 4), (0, 2, 1))
     assert x.shape == (2, 3, 4) and x.stride() == (12, 1, 3)
-    with pytest.raises(ArgumentError, match="no order of 2 dimensions"):
+    with pytest.raises(ArgumentError, match="not an order of 2 dimensions"):
         graphc.empty_permuted((2, 3), (0, 0))
     with pytest.raises(ArgumentError, match="1 strides"):
         graphc.empty_strided((2, 3), (1,))

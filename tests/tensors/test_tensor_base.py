@@ -40,7 +40,7 @@ def test_grad_must_fit():
 
 def test_hooks_need_gradients():
     x = graphc.ones(2)
-    with pytest.raises(GradientError, match="a hook needs a tensor that requires"):
+    with pytest.raises(GradientError, match="register_hook needs a tensor that requires"):
         x.register_hook(print)
     with pytest.raises(GradientError, match="does not require gradients"):
         x.retain_grad()

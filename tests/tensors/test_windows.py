@@ -21,7 +21,7 @@ def test_windows_are_those_of_torch(name, periodic):
 
 def test_windows_take_types_and_refuse_whole_numbers():
     assert graphc.hann_window(4, dtype=graphc.float64).dtype is graphc.float64
-    with pytest.raises(graphc.errors.DTypeError, match="hann_window is floating point"):
+    with pytest.raises(graphc.errors.DTypeError, match="hann_window must be floating point"):
         graphc.hann_window(4, dtype=graphc.int64)
-    with pytest.raises(graphc.errors.GraphcError, match="-1 places"):
+    with pytest.raises(graphc.errors.GraphcError, match="of -1 points"):
         graphc.hann_window(-1)

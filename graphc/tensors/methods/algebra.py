@@ -1,4 +1,4 @@
-"""Tensor methods of linear algebra that are composed of matrix products: einsum, tensordot, kron, batched sums."""
+"""Tensor methods of linear algebra based on matrix products: einsum, tensordot, kron, batched sums."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def scaled_sum(name: str, base: Any, result: Any, beta: float, alpha: float) -> Any:
-    """``beta * base + alpha * result``; of whole numbers, for which both factors are cut off, in their type."""
+    """Return ``beta * base + alpha * result``. Integer tensors truncate both factors and keep their type."""
     dtype = result.dtype
     if not dtype.is_differentiable and not base.dtype.is_differentiable:
         beta, alpha = int(beta), int(alpha)
@@ -38,61 +38,61 @@ class Algebra(TensorBase):
     """Products of vectors, matrices and batches of them."""
 
     def vdot(self, other: Tensor) -> Tensor:
-        """The inner product of two vectors, complex numbers of this one conjugated."""
+        """Compute the inner product of two vectors; complex numbers of this one are conjugated."""
         return conjugate(self).dot(other)
 
     def inner(self, other: Tensor) -> Tensor:
-        """Sums of products over the last dimensions."""
+        """Compute sums of products over the last dimensions."""
         need_tensor("inner", other)
         if not self.shape or not other.shape:
             return ew.mul(self, other)
         return tensordot(self, other, ([-1], [-1]))
 
     def ger(self, vec2: Tensor) -> Tensor:
-        """All products of an element of this vector with one of the other."""
+        """Compute all products of an element of this vector with one of the other."""
         return self.outer(vec2)  # type: ignore[attr-defined]
 
     def addmv(self, mat: Tensor, vec: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-        """``beta * self + alpha * (mat @ vec)``."""
+        """Compute ``beta * self + alpha * (mat @ vec)``."""
         return scaled_sum("addmv", self, mat.mv(vec), beta, alpha)
 
     def addr(self, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-        """``beta * self + alpha * outer(vec1, vec2)``."""
-        whole = not any(x.dtype.is_differentiable for x in (self, vec1, vec2))
-        if whole and (isinstance(beta, float) or isinstance(alpha, float)):
-            raise ArgumentError(f"addr: beta {beta} and alpha {alpha} of whole numbers", remedy="whole factors")
+        """Compute ``beta * self + alpha * outer(vec1, vec2)``."""
+        all_integer = not any(x.dtype.is_differentiable for x in (self, vec1, vec2))
+        if all_integer and (isinstance(beta, float) or isinstance(alpha, float)):
+            raise ArgumentError(f"addr: beta {beta} and alpha {alpha} do not fit integer tensors", remedy="pass ints")
         if self.dtype.kind == vec1.dtype.kind == vec2.dtype.kind == "b":
             return _logical_addr(self, vec1.outer(vec2), beta, alpha)
         return scaled_sum("addr", self, vec1.outer(vec2), beta, alpha)
 
     def baddbmm(self, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-        """``beta * self + alpha * bmm(batch1, batch2)``."""
+        """Compute ``beta * self + alpha * bmm(batch1, batch2)``."""
         return scaled_sum("baddbmm", self, batch1.bmm(batch2), beta, alpha)
 
     def addbmm(self, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-        """``beta * self + alpha * bmm(batch1, batch2).sum(0)``."""
+        """Compute ``beta * self + alpha * bmm(batch1, batch2).sum(0)``."""
         products = batch1.bmm(batch2)
         total = ew.cast(reduce.sum(products, axes=(0,)), dtype=products.dtype)
         return scaled_sum("addbmm", self, total, beta, alpha)
 
     def trace(self) -> Tensor:
-        """The sum of the diagonal of a matrix."""
+        """Compute the sum of the diagonal of a matrix."""
         if self.ndim != 2:
             raise ShapeError(f"trace takes a matrix, got {list(self.shape)}")
         return composite.total(self.diagonal())  # type: ignore[attr-defined]
 
     def kron(self, other: Tensor) -> Tensor:
-        """The Kronecker product."""
+        """Compute the Kronecker product."""
         need_tensor("kron", other)
         rank = max(self.ndim, other.ndim)
         a = (1,) * (rank - self.ndim) + self.shape
         b = (1,) * (rank - other.ndim) + other.shape
-        left = shape.reshape(self, shape=tuple(v for s in a for v in (s, 1)))
-        right = shape.reshape(other, shape=tuple(v for s in b for v in (1, s)))
-        return shape.reshape(ew.mul(left, right), shape=tuple(x * y for x, y in zip(a, b, strict=True)))
+        spread_rows = shape.reshape(self, shape=tuple(v for s in a for v in (s, 1)))
+        spread_columns = shape.reshape(other, shape=tuple(v for s in b for v in (1, s)))
+        return shape.reshape(ew.mul(spread_rows, spread_columns), shape=tuple(x * y for x, y in zip(a, b, strict=True)))
 
     def cross(self, other: Tensor, dim: int | None = None) -> Tensor:
-        """The vector product along a dimension of size 3 (the first such for None)."""
+        """Compute the vector product along a dimension of size 3 (the first such for None)."""
         need_tensor("cross", other)
         sizes = [d for d, s in enumerate(self.shape) if s == 3]
         if dim is None and not sizes:
@@ -107,22 +107,22 @@ class Algebra(TensorBase):
         return ew.sub(ew.mul(*turns[0]), ew.mul(*turns[1]))
 
     def dist(self, other: Tensor, p: float = 2) -> Tensor:
-        """The p-norm of the difference."""
+        """Compute the p-norm of the difference."""
         return composite.norm(ew.sub(self, other), float(p))
 
     def renorm(self, p: float, dim: int, maxnorm: float) -> Tensor:
-        """Slices along ``dim`` whose p-norm exceeds ``maxnorm`` scaled down to it."""
+        """Scale slices along ``dim`` whose p-norm exceeds ``maxnorm`` down to it."""
         at = dim_of(dim, self.ndim)
         if not (p > 0 and maxnorm >= 0):
-            raise AttributeValueError(f"renorm: p {p}, maxnorm {maxnorm}", remedy="p > 0 and maxnorm >= 0")
+            raise AttributeValueError(f"renorm: p is {p}, maxnorm {maxnorm}", remedy="pass p > 0 and maxnorm >= 0")
         if self.ndim < 2:
             raise ShapeError(f"renorm takes a tensor of at least 2 dimensions, got {list(self.shape)}")
         norms = composite.norm(self, float(p), [d for d in range(self.ndim) if d != at], keepdim=True)
         return ew.mul(self, ew.where(ew.gt(norms, maxnorm), ew.div(maxnorm, ew.add(norms, 1e-7)), 1.0))
 
     def cov(self, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Tensor:
-        """Covariances of the rows. Columns count as often as ``fweights`` (whole numbers) say, and with the weight
-        that ``aweights`` (fractions) give them; both are vectors with an element for each column, none negative."""
+        """Compute the covariances of the rows. ``fweights`` (ints) are frequencies of the columns, ``aweights``
+        (floats) their weights; both are vectors with one element of at least 0 per column."""
         if self.ndim > 2:
             raise ShapeError(f"cov takes a vector or a matrix, got {list(self.shape)}")
         x = composite.to_float(self if self.ndim == 2 else shape.reshape(self, shape=(1, self.numel())))
@@ -135,16 +135,16 @@ class Algebra(TensorBase):
         return shape.reshape(result, shape=()) if x.shape[0] == 1 else result
 
     def corrcoef(self) -> Tensor:
-        """Correlations of the rows."""
-        found = Algebra.cov(self)
-        if not found.shape:
-            return ew.div(found, found)
-        deviations = mathematics.sqrt(found.diagonal())
-        return ew.div(ew.div(found, deviations.reshape(-1, 1)), deviations)
+        """Compute the correlations of the rows."""
+        covariances = Algebra.cov(self)
+        if not covariances.shape:
+            return ew.div(covariances, covariances)
+        deviations = mathematics.sqrt(covariances.diagonal())
+        return ew.div(ew.div(covariances, deviations.reshape(-1, 1)), deviations)
 
 
 def _logical_addr(base: Any, result: Any, beta: float, alpha: float) -> Any:
-    """Of booleans, whose product is "and" and whose sum is "or"."""
+    """Compute ``addr`` of booleans, whose product is "and" and whose sum is "or"."""
     return ew.logical_or(ew.logical_and(base, bool(beta)), ew.logical_and(result, bool(alpha)))
 
 
@@ -153,55 +153,59 @@ def _check_weights(x: Any, fweights: Any, aweights: Any) -> None:
         if weights is None:
             continue
         if len(weights.shape) > 1 or weights.numel() != x.shape[1]:
-            raise ShapeError(f"cov: {name} {list(weights.shape)} for {x.shape[1]} columns")
+            raise ShapeError(f"cov: {name} has shape {list(weights.shape)} for {x.shape[1]} columns")
         if weights.dtype.kind not in kinds:
-            raise DTypeError(f"cov: {name} hold {weights.dtype.name}", remedy="whole fweights, fractions as aweights")
-        known = front().known(weights)
-        if known is not None and (known < 0).any():
-            raise AttributeValueError(f"cov: {name} are negative", remedy="weights from 0 on")
+            raise DTypeError(
+                f"cov: {name} is {weights.dtype.name}", remedy="pass integer fweights and floating-point aweights"
+            )
+        values = front().known(weights)
+        if values is not None and (values < 0).any():
+            raise AttributeValueError(f"cov: {name} has negative elements", remedy="pass weights of 0 or more")
 
 
 def _weighted_cov(x: Any, correction: int, fweights: Any, aweights: Any) -> Any:
     weights = aweights if fweights is None else fweights if aweights is None else ew.mul(fweights, aweights)
-    whole = composite.total(weights)
-    mean = ew.div(composite.total(ew.mul(x, weights), 1, keepdim=True), whole)
-    lost: Any = correction
+    weight_sum = composite.total(weights)
+    mean = ew.div(composite.total(ew.mul(x, weights), 1, keepdim=True), weight_sum)
+    removed: Any = correction
     if aweights is not None:
-        lost = ew.div(ew.mul(composite.total(ew.mul(weights, aweights)), correction), whole)
+        removed = ew.div(ew.mul(composite.total(ew.mul(weights, aweights)), correction), weight_sum)
     centred = ew.sub(x, mean)
     products = matmul(ew.mul(centred, weights), centred, transpose_b=True)
-    return ew.div(products, ew.cast(composite.clamp(ew.sub(whole, lost), 0), dtype=x.dtype))
+    return ew.div(products, ew.cast(composite.clamp(ew.sub(weight_sum, removed), 0), dtype=x.dtype))
 
 
 @compiled_when_repeated
 def tensordot(a: Any, b: Any, dims: Any = 2) -> Any:
-    """Sums of products over dimensions: the last ``dims`` of ``a`` with the first of ``b``, or two lists of them."""
+    """Compute sums of products over dimensions: the last ``dims`` of ``a`` with the first of ``b``, or two lists of
+    them."""
     if isinstance(dims, int):
         if not 0 <= dims <= min(len(a.shape), len(b.shape)):
             raise AttributeValueError(
-                f"tensordot: {dims} dimensions of {list(a.shape)} and {list(b.shape)}", remedy="as many as both have"
+                f"tensordot: dims is {dims} for shapes {list(a.shape)} and {list(b.shape)}",
+                remedy="pass at most the number of dimensions of both",
             )
-        left, right = list(range(len(a.shape) - dims, len(a.shape))), list(range(dims))
+        dims_a, dims_b = list(range(len(a.shape) - dims, len(a.shape))), list(range(dims))
     else:
-        left = [dim_of(d, len(a.shape)) for d in dims[0]]
-        right = [dim_of(d, len(b.shape)) for d in dims[1]]
-    a, b = _summed_units(a, b, left, right)
-    repeated = len(set(left)) < len(left) or len(set(right)) < len(right)
-    if repeated or [a.shape[d] for d in left] != [b.shape[d] for d in right]:
-        raise ShapeError(f"tensordot: {list(a.shape)} and {list(b.shape)} do not fit along {left} and {right}")
-    free_a = [d for d in range(len(a.shape)) if d not in left]
-    free_b = [d for d in range(len(b.shape)) if d not in right]
-    inner = math.prod(a.shape[d] for d in left)
+        dims_a = [dim_of(d, len(a.shape)) for d in dims[0]]
+        dims_b = [dim_of(d, len(b.shape)) for d in dims[1]]
+    a, b = _summed_units(a, b, dims_a, dims_b)
+    repeated = len(set(dims_a)) < len(dims_a) or len(set(dims_b)) < len(dims_b)
+    if repeated or [a.shape[d] for d in dims_a] != [b.shape[d] for d in dims_b]:
+        raise ShapeError(f"tensordot: {list(a.shape)} and {list(b.shape)} do not fit along {dims_a} and {dims_b}")
+    free_a = [d for d in range(len(a.shape)) if d not in dims_a]
+    free_b = [d for d in range(len(b.shape)) if d not in dims_b]
+    inner = math.prod(a.shape[d] for d in dims_a)
     rows, columns = [a.shape[d] for d in free_a], [b.shape[d] for d in free_b]
-    x = shape.reshape(shape.transpose(a, permutation=(*free_a, *left)), shape=(math.prod(rows), inner))
-    y = shape.reshape(shape.transpose(b, permutation=(*right, *free_b)), shape=(inner, math.prod(columns)))
+    x = shape.reshape(shape.transpose(a, permutation=(*free_a, *dims_a)), shape=(math.prod(rows), inner))
+    y = shape.reshape(shape.transpose(b, permutation=(*dims_b, *free_b)), shape=(inner, math.prod(columns)))
     return shape.reshape(matmul(x, y), shape=(*rows, *columns))
 
 
-def _summed_units(a: Any, b: Any, left: Sequence[int], right: Sequence[int]) -> tuple[Any, Any]:
-    """Both operands; what meets a dimension of size 1 is summed, as if that one were repeated."""
-    if len(left) == len(right):
-        for d, e in zip(left, right, strict=True):
+def _summed_units(a: Any, b: Any, dims_a: Sequence[int], dims_b: Sequence[int]) -> tuple[Any, Any]:
+    """Sum the dimensions that meet a dimension of size 1, as if the latter were repeated."""
+    if len(dims_a) == len(dims_b):
+        for d, e in zip(dims_a, dims_b, strict=True):
             if a.shape[d] == 1 != b.shape[e]:
                 b = ew.cast(reduce.sum(b, axes=(e,), keepdims=True), dtype=b.dtype)
             elif b.shape[e] == 1 != a.shape[d]:
@@ -214,17 +218,21 @@ _DISTANCES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "
 
 @compiled_when_repeated
 def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str = _DISTANCES[0]) -> Any:
-    """p-norms of the differences of all rows of ``x1`` [..., P, M] and all of ``x2`` [..., R, M]: [..., P, R].
+    """Compute the p-norms of the differences of all rows of ``x1`` [..., P, M] and all of ``x2`` [..., R, M]: [..., P,
+    R].
 
-    ``compute_mode`` is PyTorch's choice between products and differences; here all are differences, which are exact.
+    ``compute_mode`` is PyTorch's choice between products and differences; this function always uses differences, which
+    are exact.
     """
     need_tensor("cdist", x1, x2)
     if compute_mode not in _DISTANCES:
-        raise AttributeValueError(f"cdist: compute_mode {compute_mode!r} is not known", remedy=", ".join(_DISTANCES))
+        raise AttributeValueError(
+            f"cdist: unknown compute_mode {compute_mode!r}", remedy=f"use one of {', '.join(_DISTANCES)}"
+        )
     if len(x1.shape) < 2 or len(x2.shape) < 2:
         raise ShapeError(f"cdist takes matrices, got {list(x1.shape)} and {list(x2.shape)}")
     if x1.shape[-1] != x2.shape[-1]:
-        raise ShapeError(f"cdist: rows of {x1.shape[-1]} and {x2.shape[-1]} elements")
+        raise ShapeError(f"cdist: rows have {x1.shape[-1]} and {x2.shape[-1]} elements")
     if p < 0:
         raise AttributeValueError(f"cdist: p must not be negative, got {p}")
     return composite.norm(ew.sub(x1.unsqueeze(-2), x2.unsqueeze(-3)), float(p), -1)
@@ -235,14 +243,14 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str = _DISTANCES[0]) -
 
 @compiled_when_repeated
 def einsum(equation: str, *operands: Any) -> Any:
-    """Sums of products by Einstein's convention, e.g. ``einsum("bij,bjk->bik", a, b)``; ``...`` broadcasts.
+    """Compute sums of products by Einstein's convention, e.g. ``einsum("bij,bjk->bik", a, b)``; ``...`` broadcasts.
 
     Operands are combined from left to right, each pair as one batched matrix product.
     """
-    given = list(operands[0]) if len(operands) == 1 and isinstance(operands[0], (list, tuple)) else list(operands)
-    inputs, output = _parse(equation, given)
-    x, names = _unrepeated(given[0], inputs[0])
-    for i, other in enumerate(given[1:], start=1):
+    listed = list(operands[0]) if len(operands) == 1 and isinstance(operands[0], (list, tuple)) else list(operands)
+    inputs, output = _parse(equation, listed)
+    x, names = _unrepeated(listed[0], inputs[0])
+    for i, other in enumerate(listed[1:], start=1):
         y, y_names = _unrepeated(other, inputs[i])
         later = set(output).union(*inputs[i + 1 :])
         x, names = _pair(x, names, y, y_names, later)
@@ -254,12 +262,12 @@ def einsum(equation: str, *operands: Any) -> Any:
 
 
 def _parse(equation: str, operands: Sequence[Any]) -> tuple[list[list[str]], list[str]]:
-    """Names of the dimensions of every operand and of the result; those of ``...`` are numbers as text."""
+    """Return the dimension names of every operand and of the result; names for ``...`` are decimal strings."""
     text = equation.replace(" ", "")
-    left, arrow, right = text.partition("->")
-    terms = left.split(",")
+    input_text, arrow, output_text = text.partition("->")
+    terms = input_text.split(",")
     if len(terms) != len(operands):
-        raise AttributeValueError(f"einsum: {equation!r} names {len(terms)} operands, {len(operands)} are given")
+        raise AttributeValueError(f"einsum: {equation!r} names {len(terms)} operands, got {len(operands)}")
     letters = [len(t.replace("...", "")) for t in terms]
     wide = max([len(x.shape) - n for x, n, t in zip(operands, letters, terms, strict=True) if "..." in t], default=0)
     inputs = []
@@ -269,12 +277,12 @@ def _parse(equation: str, operands: Sequence[Any]) -> tuple[list[list[str]], lis
             raise ShapeError(f"einsum: {term!r} names {count} dimensions of an operand of shape {list(x.shape)}")
         inputs.append(_names(term, range(wide - free, wide)))
     if arrow:
-        output = _names(right, range(wide))
+        output = _names(output_text, range(wide))
     else:
         flat = [n for names in inputs for n in names if n.isalpha()]
         output = [str(d) for d in range(wide)] + sorted(n for n in set(flat) if flat.count(n) == 1)
-    known = {n for names in inputs for n in names}
-    if not set(output) <= known or len(set(output)) != len(output):
+    input_names = {n for names in inputs for n in names}
+    if not set(output) <= input_names or len(set(output)) != len(output):
         raise AttributeValueError(
             f"einsum: the result of {equation!r} names a dimension twice or one that no operand has"
         )
@@ -284,12 +292,12 @@ def _parse(equation: str, operands: Sequence[Any]) -> tuple[list[list[str]], lis
 def _names(term: str, ellipsis: Sequence[int]) -> list[str]:
     before, dots, after = term.partition("...")
     if not (before + after).isalpha() and before + after:
-        raise AttributeValueError(f"einsum: {term!r} is not made of letters and '...'")
+        raise AttributeValueError(f"einsum: {term!r} must consist of letters and '...'")
     return [*before, *([str(d) for d in ellipsis] if dots else []), *after]
 
 
 def _unrepeated(x: Any, names: list[str]) -> tuple[Any, list[str]]:
-    """The diagonals of dimensions that have one name."""
+    """Take the diagonals of dimensions with the same name."""
     for name in dict.fromkeys(names):
         while names.count(name) > 1:
             first = names.index(name)
@@ -302,7 +310,7 @@ def _unrepeated(x: Any, names: list[str]) -> tuple[Any, list[str]]:
 
 
 def _pair(x: Any, x_names: list[str], y: Any, y_names: list[str], later: set[str]) -> tuple[Any, list[str]]:
-    """One product; dimensions that nothing later names are summed."""
+    """Multiply two operands, and sum dimensions that no later operand names."""
     x, x_names = _summed(x, x_names, set(y_names) | later)
     y, y_names = _summed(y, y_names, set(x_names) | later)
     sizes: dict[str, int] = {}
@@ -317,19 +325,19 @@ def _pair(x: Any, x_names: list[str], y: Any, y_names: list[str], later: set[str
     batch = [n for n in shared if n in later]
     inner = [n for n in shared if n not in later]
     rows, columns = [n for n in x_names if n not in shared], [n for n in y_names if n not in shared]
-    left = _arranged(x, x_names, (batch, rows, inner), sizes)
-    right = _arranged(y, y_names, (batch, inner, columns), sizes)
+    first = _arranged(x, x_names, (batch, rows, inner), sizes)
+    second = _arranged(y, y_names, (batch, inner, columns), sizes)
     names = [*batch, *rows, *columns]
-    return shape.reshape(matmul(left, right), shape=tuple(sizes[n] for n in names)), names
+    return shape.reshape(matmul(first, second), shape=tuple(sizes[n] for n in names)), names
 
 
-def _summed(x: Any, names: list[str], wanted: set[str]) -> tuple[Any, list[str]]:
-    extra = tuple(d for d, n in enumerate(names) if n not in wanted)
-    return (reduce.sum(x, axes=extra), [n for n in names if n in wanted]) if extra else (x, names)
+def _summed(x: Any, names: list[str], needed: set[str]) -> tuple[Any, list[str]]:
+    extra = tuple(d for d, n in enumerate(names) if n not in needed)
+    return (reduce.sum(x, axes=extra), [n for n in names if n in needed]) if extra else (x, names)
 
 
 def _arranged(x: Any, names: list[str], groups: Sequence[list[str]], sizes: dict[str, int]) -> Any:
-    """Dimensions sorted into groups, each group joined to one."""
+    """Sort dimensions into groups, and merge each group into one dimension."""
     order = [n for group in groups for n in group]
     x = shape.transpose(x, permutation=tuple(names.index(n) for n in order))
     full = tuple(sizes[n] for n in order)
@@ -341,7 +349,7 @@ def _arranged(x: Any, names: list[str], groups: Sequence[list[str]], sizes: dict
 
 
 def diag(x: Any, diagonal: int = 0) -> Any:
-    """The diagonal of a matrix, as a copy, or the matrix with a vector as diagonal."""
+    """Return a copy of the diagonal of a matrix, or the matrix with a vector on its diagonal."""
     if len(x.shape) == 1:
         return diag_embed(x, diagonal)
     if len(x.shape) != 2:
@@ -350,11 +358,13 @@ def diag(x: Any, diagonal: int = 0) -> Any:
 
 
 def diag_embed(x: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
-    """Matrices, in dimensions ``dim1`` and ``dim2``, with the last dimension of ``x`` as diagonal."""
+    """Return matrices, in dimensions ``dim1`` and ``dim2``, with the last dimension of ``x`` on the diagonal."""
     rank = len(x.shape) + 1
     a, b = dim_of(dim1, rank), dim_of(dim2, rank)
     if a == b or not x.shape:
-        raise IndexRangeError(f"diag_embed: dimensions {dim1} and {dim2} of {rank}", remedy="two different ones")
+        raise IndexRangeError(
+            f"diag_embed: invalid dimensions {dim1} and {dim2} of {rank}", remedy="pass two different dimensions"
+        )
     n = x.shape[-1] + abs(offset)
     padding = (offset, 0) if offset > 0 else (0, -offset)
     low = (*(0,) * (rank - 2), padding[0])

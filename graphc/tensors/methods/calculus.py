@@ -1,4 +1,4 @@
-"""Tensor methods that integrate and differentiate along dimensions, by values at points."""
+"""Tensor methods for integrals and derivatives along dimensions, from values at points."""
 
 from __future__ import annotations
 
@@ -18,47 +18,50 @@ if TYPE_CHECKING:
 
 
 class Calculus(TensorBase):
-    """Integrals and derivatives of what is known at points."""
+    """Integrals and derivatives of sampled functions."""
 
     def trapezoid(self, x: Any = None, *, dx: float = 1.0, dim: int = -1) -> Tensor:
-        """The integral along ``dim`` by the trapezoidal rule, with positions ``x`` or steps ``dx``."""
+        """Integrate along ``dim`` by the trapezoidal rule, with positions ``x`` or steps ``dx``."""
         at, areas = _areas("trapezoid", self, x, dx, dim)
         return ew.mul(composite.total(areas, at), 0.5)
 
     trapz = trapezoid
 
     def cumulative_trapezoid(self, x: Any = None, *, dx: float = 1.0, dim: int = -1) -> Tensor:
-        """The integrals along ``dim`` from the first point to each other one, by the trapezoidal rule."""
+        """Integrate along ``dim`` from the first point to each other one, by the trapezoidal rule."""
         at, areas = _areas("cumulative_trapezoid", self, x, dx, dim)
         return ew.mul(Ordering.cumsum(areas, at), 0.5)
 
     def gradient(self, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> tuple[Tensor, ...]:
-        """The derivative along each dimension of ``dim`` (all for None), by central differences of second order, which
-        weigh both sides where points are not equally far; at edges by differences of order ``edge_order`` (1 or 2).
+        """Compute the derivative along each dimension of ``dim`` (all for None).
 
-        ``spacing`` is the distance of points: a number, one for each dimension, or for each a vector of positions.
-        Raises AttributeValueError, ShapeError where a dimension has too few points, ArgumentError.
+        Inner points use central differences of second order, weighted for unequal distances; edges use differences of
+        order ``edge_order`` (1 or 2). ``spacing`` is the distance of points: a number, one for each dimension, or for
+        each a vector of positions. Raises AttributeValueError, ShapeError for dimensions with too few points,
+        ArgumentError.
         """
         axes = dims_of(dim, self.ndim)
         if edge_order not in (1, 2):
-            raise AttributeValueError(f"gradient: edge_order is {edge_order!r}", remedy="1 or 2")
+            raise AttributeValueError(f"gradient: edge_order is {edge_order!r}", remedy="pass 1 or 2")
         spacing = 1 if spacing is None else spacing
         several = isinstance(spacing, (tuple, list))
-        given = list(spacing) if several else [spacing] * len(axes)
-        if len(given) != len(axes):
-            raise ArgumentError(f"gradient: {len(given)} spacings for {len(axes)} dimensions", remedy="one for each")
-        return tuple(_derivative(self, at, space, edge_order) for at, space in zip(axes, given, strict=True))
+        spacings = list(spacing) if several else [spacing] * len(axes)
+        if len(spacings) != len(axes):
+            raise ArgumentError(
+                f"gradient: {len(spacings)} spacings for {len(axes)} dimensions", remedy="pass one for each dimension"
+            )
+        return tuple(_derivative(self, at, space, edge_order) for at, space in zip(axes, spacings, strict=True))
 
 
 def _areas(name: str, y: Any, x: Any, dx: float, dim: int) -> tuple[int, Any]:
-    """The dimension, and along it twice the areas between neighbouring points, which are whole numbers for whole ``y``
-    and ``x``."""
+    """Return the dimension, and twice the areas between neighbouring points along it, integers for integer ``y`` and
+    ``x``."""
     at = dim_of(dim, y.ndim)
     if not y.shape:
-        raise IndexRangeError(f"{name} needs at least one dimension", remedy="tensor.reshape(1)")
+        raise IndexRangeError(f"{name} needs at least one dimension", remedy="call tensor.reshape(1)")
     n = y.shape[at]
     if x is not None and (x.shape[-1] if x.ndim == 1 else common_shape(x.shape, y.shape)[at]) != n:
-        raise ShapeError(f"{name}: positions {list(x.shape)} for {n} values along dimension {dim}")
+        raise ShapeError(f"{name}: x has shape {list(x.shape)} for {n} values along dimension {dim}")
     if n < 2:
         return at, ew.mul(y.narrow(at, 0, 0), 0.0)
     pairs = ew.add(y.narrow(at, 1, n - 1), y.narrow(at, 0, n - 1))
@@ -66,19 +69,22 @@ def _areas(name: str, y: Any, x: Any, dx: float, dim: int) -> tuple[int, Any]:
         return at, ew.mul(pairs, float(dx))
     if x.ndim == 1:
         return at, ew.mul(pairs, x.diff().reshape(n - 1, *(1,) * (y.ndim - at - 1)))
-    along = at - y.ndim  # One position along the dimension stands for all, with steps of 0.
+    along = at - y.ndim  # A single position along the dimension broadcasts, with steps of 0.
     return at, ew.mul(pairs, x.diff(dim=along) if x.shape[along] > 1 else ew.sub(x, x))
 
 
 def _derivative(f: Any, at: int, spacing: Any, edge_order: int) -> Any:
     n = f.shape[at]
     if n < edge_order + 1:
-        raise ShapeError(f"gradient: dimension {at} has {n} points", remedy=f"at least {edge_order + 1}")
+        raise ShapeError(f"gradient: dimension {at} has {n} points", remedy=f"pass at least {edge_order + 1} points")
     steps: Any = [spacing] * 4  # first, second, last but one, last
     middle = []
     if isinstance(spacing, TensorBase) and spacing.shape:
         if spacing.shape != (n,):
-            raise ShapeError(f"gradient: {list(spacing.shape)} positions for {n} points", remedy="a vector")
+            raise ShapeError(
+                f"gradient: spacing has shape {list(spacing.shape)} for {n} points",
+                remedy="pass a vector with one position per point",
+            )
         widths = spacing.diff().reshape(n - 1, *(1,) * (f.ndim - at - 1))  # type: ignore[attr-defined]
         steps = [widths[i] for i in (0, min(1, n - 2), max(n - 3, 0), n - 2)]
         if n > 2:
@@ -95,7 +101,7 @@ def _derivative(f: Any, at: int, spacing: Any, edge_order: int) -> Any:
 
 
 def _three(f: Any, at: int, start: int, count: int) -> Sequence[Any]:
-    """``count`` entries of a dimension from ``start`` on, those behind, and those behind these."""
+    """Return ``count`` entries of a dimension from ``start`` on, and the same shifted by 1 and by 2."""
     return [f.narrow(at, start + i, count) for i in range(3)]
 
 
@@ -103,17 +109,20 @@ def _slope(f: Any, at: int, start: int, width: Any) -> Any:
     return ew.div(ew.sub(f.narrow(at, start + 1, 1), f.narrow(at, start, 1)), width)
 
 
-def _weighed(points: Sequence[Any], left: Any, right: Any) -> Any:
-    """The derivative at the middle one of three points, from the parabola through them (Fornberg 1988, section 3)."""
+def _weighed(points: Sequence[Any], left_width: Any, right_width: Any) -> Any:
+    """Compute the derivative at the middle one of three points, from their interpolating parabola (Fornberg 1988,
+    section 3)."""
     before, here, after = points
-    both = ew.add(left, right)
-    rising = ew.mul(ew.div(left, ew.mul(right, both)), after)
-    falling = ew.mul(ew.div(right, ew.mul(left, both)), before)
-    return ew.add(ew.sub(rising, falling), ew.mul(ew.div(ew.sub(right, left), ew.mul(left, right)), here))
+    both = ew.add(left_width, right_width)
+    rising = ew.mul(ew.div(left_width, ew.mul(right_width, both)), after)
+    falling = ew.mul(ew.div(right_width, ew.mul(left_width, both)), before)
+    return ew.add(
+        ew.sub(rising, falling), ew.mul(ew.div(ew.sub(right_width, left_width), ew.mul(left_width, right_width)), here)
+    )
 
 
 def _edge(points: Sequence[Any], near: Any, far: Any) -> Any:
-    """The derivative at the first of three points, from the parabola through them."""
+    """Compute the derivative at the first of three points, from their interpolating parabola."""
     first, second, third = points
     both = ew.add(near, far)
     a = ew.div(ew.add(ew.mul(2.0, near), far), ew.mul(near, both))

@@ -1,4 +1,4 @@
-"""Tensor methods that convert to another element type."""
+"""Tensor methods that convert element types or exchange memory with other libraries."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ _OLD_NAMES = {
 
 
 def type_named(value: Any) -> Any:
-    """The element type that an old name of PyTorch, ``torch.FloatTensor``, or the class of that name stands for;
-    anything else stands for itself."""
+    """Return the element type of an old PyTorch name such as ``torch.FloatTensor``, or of a class of that name; return
+    anything else unchanged."""
     if isinstance(value, str) and value.endswith("Tensor"):
         return _OLD_NAMES.get(value.rpartition(".")[2].removesuffix("Tensor").lower(), value)
     return value.dtype if isinstance(value, type) and hasattr(value, "dtype") else value
@@ -45,64 +45,64 @@ class Conversion(TensorBase):
     """Conversions between element types."""
 
     def type_as(self, other: Tensor) -> Tensor:
-        """This tensor as the element type of another one."""
+        """Convert to the element type of another tensor."""
         return self.to_dtype(other.dtype)
 
     def to_dtype(self, dtype: Any) -> Tensor:
-        """This tensor as another element type; itself when it already is."""
+        """Convert to another element type; return the tensor itself if it has the type."""
         dtype = dtype_of(dtype)
         if self.dtype.is_complex and not (dtype.is_complex or dtype is bool_):
             warn_of_lost_parts()
         return self if dtype is self.dtype else ew.cast(self, dtype=dtype)  # type: ignore[return-value]
 
     def float(self) -> Tensor:
-        """As f32."""
+        """Convert to f32."""
         return self.to_dtype(float32)
 
     def half(self) -> Tensor:
-        """As f16."""
+        """Convert to f16."""
         return self.to_dtype(float16)
 
     def bfloat16(self) -> Tensor:
-        """As bf16."""
+        """Convert to bf16."""
         return self.to_dtype(bfloat16)
 
     def short(self) -> Tensor:
-        """As i16."""
+        """Convert to i16."""
         return self.to_dtype(int16)
 
     def double(self) -> Tensor:
-        """As f64."""
+        """Convert to f64."""
         return self.to_dtype(float64)
 
     def long(self) -> Tensor:
-        """As i64."""
+        """Convert to i64."""
         return self.to_dtype(int64)
 
     def int(self) -> Tensor:
-        """As i32."""
+        """Convert to i32."""
         return self.to_dtype(int32)
 
     def char(self) -> Tensor:
-        """As i8."""
+        """Convert to i8."""
         return self.to_dtype(int8)
 
     def byte(self) -> Tensor:
-        """As u8."""
+        """Convert to u8."""
         return self.to_dtype(uint8)
 
     def bool(self) -> Tensor:
-        """As bool: whether elements are not zero."""
+        """Convert to bool: whether elements are nonzero."""
         return self.to_dtype(bool_)
 
     def type(self, dtype: Any = None) -> Any:
-        """As another element type; without one, the name of this tensor's."""
+        """Convert to another element type; without one, return the name of this tensor's."""
         return f"graphc.{self.dtype.long_name}" if dtype is None else self.to_dtype(type_named(dtype))
 
     # ---- memory
 
     def share_memory_(self) -> Tensor:
-        """Moves this tensor to memory that processes forked from this one share with it; returns it."""
+        """Move this tensor to memory shared with processes forked from this one, and return it."""
         if not self.is_shared():
             data = front().values(self, "share_memory_()")
             array = np.ndarray(data.shape, data.dtype, mmap(-1, max(data.nbytes, 1)))
@@ -112,7 +112,7 @@ class Conversion(TensorBase):
         return self  # type: ignore[return-value]
 
     def is_shared(self) -> builtins.bool:
-        """Whether the memory is shared with processes forked from this one."""
+        """Return whether forked processes share the memory."""
         memory: Any = front().values(self, "is_shared()")
         while isinstance(memory, np.ndarray):
             memory = memory.base
@@ -122,26 +122,26 @@ class Conversion(TensorBase):
 
     @classmethod
     def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """What PyTorch calls where one of its functions is given a tensor of graphc: raises UnsupportedError."""
-        # NOTE: of a TypeError PyTorch's operators make one that says nothing.
+        """Raise UnsupportedError; PyTorch calls this when one of its functions gets a tensor of graphc."""
+        # NOTE: PyTorch's operators would replace a TypeError by one with an empty message.
         raise UnsupportedError(
-            f"torch's {getattr(function, '__name__', function)} is given a tensor of graphc",
-            remedy="torch.from_dlpack(x) for a tensor of PyTorch, graphc.from_dlpack(y) for one of graphc (both share "
-            "memory), or graphc.from_torch(model, ...) for a module",
+            f"torch's {getattr(function, '__name__', function)} got a tensor of graphc",
+            remedy="call torch.from_dlpack(x) for a PyTorch tensor, or graphc.from_dlpack(y) for a graphc tensor (both "
+            "share memory), or graphc.from_torch(model, ...) for a module",
         )
 
     def __array_namespace__(self, /, *, api_version: str | None = None) -> Any:
-        """The functions of the array API standard, ``graphc.array_api``; raises AttributeValueError for a version of it
-        that is not there."""
+        """Return the functions of the array API standard, ``graphc.array_api``; raise AttributeValueError for an
+        unknown version."""
         return _namespace(api_version)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        """What numpy calls where one of its functions of elements is given a tensor: the operation of graphc. Where
-        there is none, numpy computes; raises GradientError where that loses a gradient, TraceError in a trace."""
+        """Apply the operation of graphc for an element-wise numpy function, or let numpy compute. Raise GradientError
+        if numpy would lose a gradient, TraceError in a trace."""
         return _ufunc(ufunc, method, inputs, options)
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
-        """As ``__array_ufunc__``, for the other functions of numpy."""
+        """Handle the other functions of numpy like ``__array_ufunc__``."""
         return _function(function, args, options)
 
     def __dlpack__(
@@ -153,12 +153,12 @@ class Conversion(TensorBase):
         dl_device: Any = None,
         copy: builtins.bool | None = None,
     ) -> Any:
-        """The memory as a DLPack capsule; raises GradientError for a tensor that requires gradients."""
+        """Return the memory as a DLPack capsule; raise GradientError for a tensor that requires gradients."""
         options = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
         return self._shared().__dlpack__(**{name: value for name, value in options.items() if value is not None})
 
     def __dlpack_device__(self) -> tuple[builtins.int, builtins.int]:
-        """Kind and number of the device, as DLPack numbers it."""
+        """Return kind and number of the device by DLPack's numbering."""
         return self._data.__dlpack_device__() if is_on_device(self._data) else (1, 0)
 
     @property
@@ -169,37 +169,40 @@ class Conversion(TensorBase):
         return self._shared().__cuda_array_interface__
 
     def _shared(self) -> Any:
-        """The array, which others than tensors are going to see."""
+        """Return the array for access by code other than tensors."""
         if not is_on_device(self._data):
             return self.numpy()  # type: ignore[attr-defined]
         if self._requires_grad:  # type: ignore[attr-defined]
-            raise GradientError("the memory of a tensor that requires gradients", remedy="tensor.detach()")
+            raise GradientError(
+                "a tensor that requires gradients cannot share its memory with another library",
+                remedy="call tensor.detach()",
+            )
         expose(self)
         return self._data
 
     def get_device(self) -> builtins.int:
-        """The number of the GPU; -1 for a tensor that does not live on one."""
-        place = place_of(self._data)
-        return (place.index or 0) if place.type == "cuda" else -1
+        """Return the number of the GPU; -1 for a tensor elsewhere."""
+        home = place_of(self._data)
+        return (home.index or 0) if home.type == "cuda" else -1
 
     @property
     def is_cuda(self) -> builtins.bool:
-        """Whether the tensor lives on a GPU."""
+        """Whether the tensor is on a GPU."""
         return place_of(self._data).type == "cuda"
 
     @property
     def is_cpu(self) -> builtins.bool:
-        """Whether the tensor lives in the memory of the host."""
+        """Whether the tensor is in the memory of the host."""
         return not is_on_device(self._data)
 
     def is_signed(self) -> builtins.bool:
-        """Whether the element type has negative numbers."""
+        """Return whether the element type has negative numbers."""
         return self.dtype.kind in "fhic"
 
     def is_same_size(self, other: Tensor) -> builtins.bool:
-        """Whether another tensor has the same shape."""
+        """Return whether another tensor has the same shape."""
         return self.shape == other.shape
 
     def ndimension(self) -> builtins.int:
-        """Number of dimensions."""
+        """Return the number of dimensions."""
         return self.ndim

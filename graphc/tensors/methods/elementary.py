@@ -1,4 +1,4 @@
-"""Tensor methods for functions of each element that are composed of others: hyperbolic, logarithmic, rounding."""
+"""Tensor methods for composed functions of elements: hyperbolic, logarithmic, rounding."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _element(function: Any) -> Any:
 
 
 class Elementary(TensorBase):
-    """Functions of each element that are composed of others."""
+    """Functions of each element, composed of ops."""
 
     exp2, log2, log10 = (_element(f) for f in (elementary.exp2, elementary.log2, elementary.log10))
     tan, sinh, cosh = (_element(f) for f in (elementary.tan, elementary.sinh, elementary.cosh))
@@ -41,117 +41,118 @@ class Elementary(TensorBase):
     arcsinh, arccosh, arctanh = asinh, acosh, atanh
 
     def erfinv(self) -> Tensor:
-        """The number whose error function is the element; infinite at -1 and 1, NaN beyond."""
+        """Compute the inverse error function: infinite at -1 and 1, NaN beyond."""
         return special.erfinv(self)
 
     def lgamma(self) -> Tensor:
-        """The logarithm of the absolute value of the gamma function."""
+        """Compute the logarithm of the absolute value of the gamma function."""
         return special.lgamma(self)
 
     def digamma(self) -> Tensor:
-        """The derivative of ``lgamma``."""
+        """Compute the derivative of ``lgamma``."""
         return special.polygamma(self, n=0)
 
     def polygamma(self, n: int) -> Tensor:
-        """The derivative of order ``n`` of ``digamma``."""
+        """Compute the derivative of order ``n`` of ``digamma``."""
         return special.polygamma(self, n=n)
 
     def i0(self) -> Tensor:
-        """The modified Bessel function of the first kind of order 0, as ``special.i0``."""
+        """Compute the modified Bessel function of the first kind of order 0, like ``special.i0``."""
         return special_functions.i0(self)
 
     def igamma(self, other: Any) -> Tensor:
-        """The regularised lower incomplete gamma function of these numbers and ``other``, as ``special.gammainc``."""
+        """Compute the regularised lower incomplete gamma function of these numbers and ``other``, like
+        ``special.gammainc``."""
         return special_functions.gammainc(self, other)
 
     def igammac(self, other: Any) -> Tensor:
-        """1 minus ``igamma``, as ``special.gammaincc``."""
+        """Compute 1 minus ``igamma``, like ``special.gammaincc``."""
         return special_functions.gammaincc(self, other)
 
     def mvlgamma(self, p: int) -> Tensor:
-        """The logarithm of the multivariate gamma function of dimension ``p``."""
+        """Compute the logarithm of the multivariate gamma function of dimension ``p``."""
         if p < 1:
-            raise ArgumentError(f"mvlgamma: the dimension is {p}, it must be positive")
+            raise ArgumentError(f"mvlgamma: p must be positive, got {p}")
         x: Any = _float(self)
-        parts = [special.lgamma(ew.sub(x, 0.5 * k)) for k in range(p)]
-        return ew.add(functools.reduce(ew.add, parts), 0.25 * p * (p - 1) * math.log(math.pi))
+        terms = [special.lgamma(ew.sub(x, 0.5 * k)) for k in range(p)]
+        return ew.add(functools.reduce(ew.add, terms), 0.25 * p * (p - 1) * math.log(math.pi))
 
     def logit(self, eps: float | None = None) -> Tensor:
-        """log(x / (1 - x)), with elements first limited to eps..1-eps."""
+        """Compute log(x / (1 - x)), with elements first limited to eps..1-eps."""
         x = _float(self)
         return elementary.logit(x if eps is None else composite.clamp(x, eps, 1.0 - eps))
 
     def frac(self) -> Tensor:
-        """What lies behind the decimal point, with the sign of the element."""
+        """Return the fractional part, with the sign of the element."""
         return ew.sub(self, mathematics.trunc(self))
 
     def fmod(self, other: Any) -> Tensor:
-        """The remainder with the sign of the dividend."""
+        """Compute the remainder with the sign of the dividend."""
         dtype = common_type([self, other], "fmod")
         x, y = as_type(self, dtype), as_type(other, dtype)
-        if not dtype.is_floating_point:  # the smallest number has no negative
+        if not dtype.is_floating_point:  # no abs(): the smallest integer has no positive counterpart
             rest = ew.mod(x, y)
             return ew.where(ew.logical_and(ew.ne(rest, 0), ew.ne(ew.lt(x, 0), ew.lt(y, 0))), ew.sub(rest, y), rest)
         y = ew.abs(y)
         return ew.where(ew.lt(x, 0), ew.neg(ew.mod(ew.neg(x), y)), ew.mod(x, y))
 
     def deg2rad(self) -> Tensor:
-        """Degrees as radians."""
+        """Convert degrees to radians."""
         return ew.mul(_float(self), math.pi / 180.0)
 
     def rad2deg(self) -> Tensor:
-        """Radians as degrees."""
+        """Convert radians to degrees."""
         return ew.mul(_float(self), 180.0 / math.pi)
 
     def sinc(self) -> Tensor:
-        """sin(pi x) / (pi x), 1 at 0, and so near to it that the gradient is 0."""
+        """Compute sin(pi x) / (pi x), 1 at 0; the gradient is 0 close to 0."""
         angle = ew.mul(_float(self), math.pi)
         zero = ew.eq(ew.mul(angle, angle), 0)
         safe = ew.where(zero, 1.0, angle)
         return ew.where(zero, 1.0, ew.div(mathematics.sin(safe), safe))
 
     def signbit(self) -> Tensor:
-        """Whether elements are negative (also for minus zero)."""
+        """Return whether elements are negative (also minus zero)."""
         if not self.dtype.is_floating_point:
             return ew.lt(self, 0)
         return ew.logical_or(ew.lt(self, 0), ew.eq(ew.reciprocal(self), -math.inf))
 
     def copysign(self, other: Any) -> Tensor:
-        """The size of each element with the sign of ``other``."""
+        """Combine the absolute value of each element with the sign of ``other``."""
         return elementary.copysign(self, other)
 
     def hypot(self, other: Any) -> Tensor:
-        """The root of the sum of squares, which overflows only where the result does."""
+        """Compute the root of the sum of squares; it overflows only if the result does."""
         return elementary.hypot(self, other)
 
     def xlogy(self, other: Any) -> Tensor:
-        """``x * log(other)``, 0 where x is 0 (NaN where other is)."""
+        """Compute ``x * log(other)``: 0 for x = 0 (NaN if other is NaN)."""
         return elementary.xlogy(self, other)
 
     def logaddexp(self, other: Any) -> Tensor:
-        """log(exp(x) + exp(other)) without overflow."""
+        """Compute log(exp(x) + exp(other)) without overflow."""
         return elementary.logaddexp(self, other)
 
     def logaddexp2(self, other: Any) -> Tensor:
-        """The logarithm to base 2 of 2**x + 2**other."""
+        """Compute the logarithm to base 2 of 2**x + 2**other."""
         scale, dtype = math.log(2.0), common_type([self, other, 1.0], "logaddexp2")
         natural = elementary.logaddexp(*(ew.mul(as_type(x, dtype), scale) for x in (self, other)))
         return ew.mul(natural, 1.0 / scale)
 
     def heaviside(self, values: Any) -> Tensor:
-        """0 below zero, ``values`` at zero, 1 above."""
+        """Compute the step function: 0 below zero, ``values`` at zero, 1 above."""
         return ew.where(ew.eq(self, 0), values, ew.cast(ew.gt(self, 0), dtype=self.dtype))
 
     def fmax(self, other: Any) -> Tensor:
-        """The larger of two elements; NaN only where both are."""
-        return _known(self, other, ew.ge)
+        """Return the larger of two elements; NaN only if both are."""
+        return _without_nan(self, other, ew.ge)
 
     def fmin(self, other: Any) -> Tensor:
-        """The smaller of two elements; NaN only where both are."""
-        return _known(self, other, ew.le)
+        """Return the smaller of two elements; NaN only if both are."""
+        return _without_nan(self, other, ew.le)
 
     def nan_to_num(self, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:
-        """NaN replaced by ``nan``, infinities by numbers (the largest of the type when None)."""
+        """Replace NaN by ``nan``, and infinities by numbers (the largest of the type when None)."""
         if not self.dtype.is_floating_point:
             return ew.mul(self, True)
         largest = largest_finite(self.dtype)
@@ -161,46 +162,46 @@ class Elementary(TensorBase):
         return ew.where(mathematics.isnan(self), nan, finite)
 
     def isposinf(self) -> Tensor:
-        """Whether elements are plus infinity."""
+        """Return whether elements are plus infinity."""
         return ew.eq(self, math.inf)
 
     def isneginf(self) -> Tensor:
-        """Whether elements are minus infinity."""
+        """Return whether elements are minus infinity."""
         return ew.eq(self, -math.inf)
 
     def float_power(self, exponent: Any) -> Tensor:
-        """The power in f64."""
+        """Compute the power in f64."""
         other = exponent.double() if isinstance(exponent, TensorBase) else float(exponent)  # type: ignore[attr-defined]
         return composite.power(self.double(), other)  # type: ignore[attr-defined]
 
     def clamp_min(self, min: Any) -> Tensor:
-        """Elements not below ``min``."""
+        """Limit elements to at least ``min``."""
         return composite.clamp(self, min, None)
 
     def clamp_max(self, max: Any) -> Tensor:
-        """Elements not above ``max``."""
+        """Limit elements to at most ``max``."""
         return composite.clamp(self, None, max)
 
     def positive(self) -> Tensor:
-        """This tensor; raises ArgumentError for booleans."""
+        """Return this tensor; raise ArgumentError for booleans."""
         if self.dtype.kind == "b":
-            raise ArgumentError("positive is not defined for booleans", remedy="tensor.long()")
+            raise ArgumentError("positive is not defined for booleans", remedy="call tensor.long()")
         return self  # type: ignore[return-value]
 
     def bitwise_left_shift(self, other: Any) -> Tensor:
-        """Bits moved to the left."""
+        """Shift bits to the left."""
         return ew.shift_left(self, other)
 
     def bitwise_right_shift(self, other: Any) -> Tensor:
-        """Bits moved to the right."""
+        """Shift bits to the right."""
         return ew.shift_right(self, other)
 
 
-def _known(x: Any, other: Any, wins: Any) -> Any:
-    """``x`` where it wins against ``other`` or that is NaN, else ``other``; at ties x has all of the gradient."""
+def _without_nan(x: Any, other: Any, wins: Any) -> Any:
+    """Select ``x`` if it wins against ``other`` or that is NaN, else ``other``; at ties x gets the whole gradient."""
     if isinstance(other, float) and math.isnan(other):
         return ew.mul(x, True)
-    taken = wins(x, other)
+    x_wins = wins(x, other)
     if isinstance(other, TensorBase) and other.dtype.is_floating_point:
-        taken = ew.logical_or(taken, mathematics.isnan(other))
-    return ew.where(taken, x, other)
+        x_wins = ew.logical_or(x_wins, mathematics.isnan(other))
+    return ew.where(x_wins, x, other)

@@ -1,4 +1,4 @@
-"""Tensor methods that write to the tensor they are called on; their names end with an underscore."""
+"""Tensor methods that write to their own tensor; their names end with an underscore."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ _RANK = {"b": 0, "u": 1, "i": 1, "h": 2, "f": 2, "c": 3}
 
 
 def write(tensor: Any, value: Any) -> Any:
-    """Makes ``value`` the content of ``tensor`` and returns it.
+    """Write ``value`` to ``tensor`` and return the tensor.
 
-    Raises ShapeError when the value is larger than the tensor, DTypeError when it is of a higher kind of type.
+    Raises ShapeError if the value is larger than the tensor, DTypeError if its kind of type is higher.
     """
     if _RANK[value.dtype.kind] > _RANK[tensor.dtype.kind]:
         raise DTypeError(f"a result of type {value.dtype.name} cannot be written to a {tensor.dtype.name} tensor")
@@ -56,14 +56,15 @@ def _store(tensor: Any, value: Any) -> Any:
 
 
 def _from(function: Any, reads: bool = True) -> Any:
-    """The in-place form of ``function(tensor, *args)``; ``reads``: gradients of others may depend on the tensor."""
+    """Return the in-place form of ``function(tensor, *args)``; ``reads`` tells whether other gradients may need its
+    content."""
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         others = (*args, *kwargs.values()) if reads else ()
         return write(self, function(front().before_write(self, *others), *args, **kwargs))
 
     method.__doc__ = f"In place: {(function.__doc__ or '').strip().splitlines()[0] if function.__doc__ else ''}"
-    method.__wrapped__ = function  # type: ignore[attr-defined]  # its signature is shown
+    method.__wrapped__ = function  # type: ignore[attr-defined]  # inspect.signature shows that of the function
     return method
 
 
@@ -79,15 +80,15 @@ def _operator(function: Any, reads: bool = True) -> Any:
 
 
 def _reshaping(name: str) -> Any:
-    """The in-place form of a method that returns a view."""
+    """Return the in-place form of a method that returns a view."""
     function = getattr(Shaping, name)
 
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         return change_shape(self, lambda before: function(before, *args, **kwargs))
 
-    said = " ".join((function.__doc__ or "").split())
-    method.__doc__ = f"In place: {said} Other views of the memory keep their shape."
-    method.__wrapped__ = function  # type: ignore[attr-defined]  # its signature is shown
+    summary = " ".join((function.__doc__ or "").split())
+    method.__doc__ = f"In place: {summary} Other views of the memory keep their shape."
+    method.__wrapped__ = function  # type: ignore[attr-defined]  # inspect.signature shows that of the function
     return method
 
 
@@ -151,55 +152,55 @@ class InPlace(TensorBase):
     as_strided_ = _reshaping("as_strided")
 
     def clamp_min_(self, min: Any) -> Tensor:
-        """In place: elements not below ``min``."""
+        """In place: limit elements to at least ``min``."""
         return write(self, composite.clamp(front().before_write(self, min), min, None))
 
     def clamp_max_(self, max: Any) -> Tensor:
-        """In place: elements not above ``max``."""
+        """In place: limit elements to at most ``max``."""
         return write(self, composite.clamp(front().before_write(self, max), None, max))
 
     def copy_(self, source: Any) -> Tensor:
-        """Takes over the elements of ``source``, converted and broadcast."""
+        """Copy the elements of ``source``, converted and broadcast, to this tensor."""
         if isinstance(source, (bool, int, float)):
             source = front().scalar(fitted(source, self.dtype), self.dtype)
         elif not isinstance(source, TensorBase):
             source = front().constant(converted(source, self.dtype))
         elif source._requires_grad and is_grad_enabled():
-            # The copy has a place of its own in the graph: gradients, and hooks, of the two are different ones.
+            # The copy gets a node of its own: gradients and hooks of the two tensors are separate.
             source = shape.reshape(source, shape=source.shape)
         return _store(self, source)
 
     def fill_(self, value: Any) -> Tensor:
-        """Every element becomes ``value``, a number or a tensor without dimensions."""
+        """Set every element to ``value``, a number or a tensor without dimensions."""
         if getattr(value, "shape", ()):
-            raise ShapeError(f"fill_: the value is a tensor of shape {list(value.shape)}", remedy="copy_(value)")
+            raise ShapeError(f"fill_: the value is a tensor of shape {list(value.shape)}", remedy="call copy_(value)")
         return self.copy_(value)
 
     def zero_(self) -> Tensor:
-        """Every element becomes 0."""
+        """Set every element to 0."""
         return self.copy_(0)
 
     def masked_fill_(self, mask: Tensor, value: Any) -> Tensor:
-        """Elements become ``value`` where the mask is true."""
+        """Set elements to ``value`` where the mask is true."""
         value = filling("masked_fill_", mask, value, self.dtype)
         return _store(self, ew.where(mask, value, front().before_write(self)))
 
     def fill_diagonal_(self, fill_value: Any, wrap: bool = False) -> Tensor:
-        """The diagonal of a matrix becomes ``fill_value``."""
+        """Set the diagonal of a matrix to ``fill_value``."""
         if self.ndim != 2 or wrap:
-            raise ArgumentError("fill_diagonal_ takes a matrix, and does not wrap", remedy="index assignment")
+            raise ArgumentError("fill_diagonal_ takes a matrix, and does not wrap", remedy="assign to an index")
         diagonal = np.eye(*self.shape, dtype=bool)
         return _store(self, ew.where(front().constant(diagonal), fill_value, front().before_write(self)))
 
     def index_add_(self, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
-        """Adds the entries of ``source`` to the entries of a dimension that ``index`` names."""
+        """Add the entries of ``source`` to the entries of a dimension that ``index`` selects."""
         at = indexing.need_entries("index_add_", self, dim, index, source)
         value = source if alpha == 1 else as_type(ew.mul(source, alpha), self.dtype)
         return self._put_entries(at, index, value, accumulate=True)
 
     def index_copy_(self, dim: int, index: Tensor, source: Tensor) -> Tensor:
-        """Replaces the entries of a dimension that ``index`` names by those of ``source``."""
-        if self.ndim < 2 and source.numel() == 1:  # One number is as good as a vector of one.
+        """Replace the entries of a dimension that ``index`` selects by the entries of ``source``."""
+        if self.ndim < 2 and source.numel() == 1:  # A single number counts as a vector of one element.
             source = source.reshape(tuple(index.shape) if self.shape else ())
             source = source if index.shape or not self.shape else source.reshape(1)
         at = indexing.need_entries("index_copy_", self, dim, index, source)
@@ -209,91 +210,97 @@ class InPlace(TensorBase):
         if not self.shape:
             self.reshape(1)._put_entries(0, index, source.reshape(1), accumulate)  # type: ignore[attr-defined]
             return self
-        places = indexing.entries(index, self.shape[at], "index")
-        indexing.put_entries(self, at, places, source, accumulate)
+        positions = indexing.entries(index, self.shape[at], "index")
+        indexing.put_entries(self, at, positions, source, accumulate)
         return self
 
     def index_fill_(self, dim: int, index: Tensor, value: Any) -> Tensor:
-        """Fills the entries of a dimension that ``index`` names."""
+        """Fill the entries of a dimension that ``index`` selects."""
         at = indexing.need_entries("index_fill_", self, dim, index)
         if getattr(value, "shape", ()):
-            raise ShapeError(f"index_fill_: the value is a tensor of shape {list(value.shape)}", remedy="one number")
+            raise ShapeError(
+                f"index_fill_: the value is a tensor of shape {list(value.shape)}", remedy="pass one number"
+            )
         target = self if self.shape else self.reshape(1)  # type: ignore[attr-defined]
         indexing.fill(target, at, index if index.shape else index.reshape(1), value)
         return self  # type: ignore[return-value]
 
     def index_put_(self, indices: Any, values: Any, accumulate: bool = False) -> Tensor:
-        """``self[indices] = values``, or ``+=`` with repeated indices counted each time."""
+        """Assign ``self[indices] = values``, or ``+=`` with repeated indices counted each time."""
         indexing.put(self, tuple(indices), values, accumulate)
         return self  # type: ignore[return-value]
 
     def scatter_(
         self, dim: int, index: Tensor, src: Any = None, *, value: float | None = None, reduce: str | None = None
     ) -> Tensor:
-        """Puts ``src[i, j]`` (or a number) at ``index[i, j], j`` (for ``dim`` 0)."""
+        """Put ``src[i, j]`` (or a number) at ``index[i, j], j`` (for ``dim`` 0)."""
         return write(self, front().before_write(self, src).scatter(dim, index, src, value=value, reduce=reduce))
 
     def scatter_add_(self, dim: int, index: Tensor, src: Tensor) -> Tensor:
-        """Adds ``src[i, j]`` at ``index[i, j], j`` (for ``dim`` 0)."""
+        """Add ``src[i, j]`` at ``index[i, j], j`` (for ``dim`` 0)."""
         return write(self, front().before_write(self).scatter_add(dim, index, src))
 
     def tril_(self, diagonal: int = 0) -> Tensor:
-        """Zeros above the diagonal."""
+        """Set elements above the diagonal to zero."""
         return write(self, front().before_write(self).tril(diagonal))
 
     def triu_(self, diagonal: int = 0) -> Tensor:
-        """Zeros below the diagonal."""
+        """Set elements below the diagonal to zero."""
         return write(self, front().before_write(self).triu(diagonal))
 
-    # ---- random
+    # ---- random numbers
 
     def uniform_(self, low: float = 0.0, high: float = 1.0, *, generator: Any = None) -> Tensor:
-        """Uniform numbers in low..high."""
+        """Draw uniform numbers in low..high."""
         if not (low <= high and math.isfinite(high - low)):
-            raise AttributeValueError(f"uniform_: {low} to {high} is no range", remedy="finite numbers, low <= high")
+            raise AttributeValueError(
+                f"uniform_: {low} to {high} is not a valid range", remedy="pass finite numbers with low <= high"
+            )
         return self._draw(sampling.uniform(self.shape, self.dtype, generator), high - low, low)
 
     def normal_(self, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Tensor:
-        """Normally distributed numbers."""
+        """Draw normally distributed numbers."""
         if not std >= 0:
-            raise ArgumentError(f"normal_: the standard deviation must not be negative, got {std}")
+            raise ArgumentError(f"normal_: std must be 0 or more, got {std}")
         return self._draw(sampling.normal(self.shape, self.dtype, generator), std, mean)
 
     def bernoulli_(self, p: Any = 0.5, *, generator: Any = None) -> Tensor:
-        """1 with probability ``p``, else 0."""
+        """Draw 1 with probability ``p``, else 0."""
         return _store(self, sampling.bernoulli(p, self.shape, generator))
 
     def exponential_(self, lambd: float = 1.0, *, generator: Any = None) -> Tensor:
-        """Exponentially distributed numbers with rate ``lambd``."""
+        """Draw exponentially distributed numbers with rate ``lambd``."""
         if not lambd > 0:
-            raise AttributeValueError(f"exponential_: the rate is {lambd}", remedy="a positive rate")
+            raise AttributeValueError(f"exponential_: lambd is {lambd}", remedy="pass a positive rate")
         return self._draw(sampling.exponential(self.shape, self.dtype, generator), 1 / lambd, 0.0)
 
     def log_normal_(self, mean: float = 1.0, std: float = 2.0, *, generator: Any = None) -> Tensor:
-        """Numbers whose logarithms are normally distributed."""
+        """Draw numbers whose logarithms are normally distributed."""
         if std <= 0:
-            raise ArgumentError(f"log_normal_: the standard deviation must be positive, got {std}")
+            raise ArgumentError(f"log_normal_: std must be positive, got {std}")
         drawn = ew.add(ew.mul(sampling.normal(self.shape, self.dtype, generator), std), mean)
         return _store(self, exact.exact_exp(drawn))
 
     def geometric_(self, p: float, *, generator: Any = None) -> Tensor:
-        """How often something of probability ``p`` is tried until it happens: 1, 2, 3, ..."""
+        """Draw the number of trials up to the first success of probability ``p``: 1, 2, 3, ..."""
         if not 0 < p < 1:
-            raise ArgumentError(f"geometric_: a probability lies between 0 and 1, got {p}")
+            raise ArgumentError(f"geometric_: p must be between 0 and 1, got {p}")
         u = sampling.uniform(self.shape, self.dtype if self.dtype.is_floating_point else float32, generator)
         tries = mathematics.ceil(ew.div(exact.exact_log(ew.sub(1.0, u)), math.log1p(-p)))
         return _store(self, ew.maximum(tries, 1.0))
 
     def cauchy_(self, median: float = 0.0, sigma: float = 1.0, *, generator: Any = None) -> Tensor:
-        """Numbers of the Cauchy distribution."""
+        """Draw numbers of the Cauchy distribution."""
         if not sigma > 0:
             raise ArgumentError(f"cauchy_: sigma must be positive, got {sigma}")
         return self._draw(sampling.cauchy(self.shape, self.dtype, generator), sigma, median)
 
     def random_(self, low: int | None = None, high: int | None = None, *, generator: Any = None) -> Tensor:
-        """Whole numbers from ``low`` up to, not including, ``high``; with one number, from 0 up to it."""
+        """Draw integers from ``low`` to ``high - 1``; with a single number, from 0 to it minus 1."""
         if high is None and low is not None and low < 1:
-            raise AttributeValueError(f"random_: numbers from 0 to {low}", remedy="a positive limit")
+            raise AttributeValueError(
+                f"random_: there are no integers from 0 to below {low}", remedy="pass a positive limit"
+            )
         if high is None:
             limit = 2 ** (24 if self.dtype.is_floating_point else min(self.dtype.bits - 1, 31))
             return _store(self, sampling.integers(0, low or limit, self.shape, generator))

@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 
 class Parts(TensorBase):
-    """Real and imaginary parts. The parts of a complex tensor share its memory."""
+    """Real and imaginary parts, which share the memory of a complex tensor."""
 
     def is_complex(self) -> bool:
-        """Whether the element type is complex."""
+        """Return whether the element type is complex."""
         return self.dtype.is_complex
 
     @property
     def real(self) -> Tensor:
-        """The real part of a complex tensor, which shares its memory; a real tensor itself."""
+        """The real part, which shares memory with a complex tensor; a real tensor itself."""
         return parts.real(self) if self.dtype.is_complex else self  # type: ignore[return-value]
 
     @real.setter
@@ -37,9 +37,11 @@ class Parts(TensorBase):
 
     @property
     def imag(self) -> Tensor:
-        """The imaginary part, which shares memory with the tensor; raises DTypeError for a real one."""
+        """The imaginary part, which shares memory with the tensor. Raises DTypeError for a real one."""
         if not self.dtype.is_complex:
-            raise DTypeError(f"imag is for complex tensors, this one is {self.dtype.name}", remedy="x.to(complex64)")
+            raise DTypeError(
+                f"imag is for complex tensors, this one is {self.dtype.name}", remedy="call x.to(complex64)"
+            )
         return parts.imag(self)  # type: ignore[return-value]
 
     @imag.setter
@@ -47,46 +49,46 @@ class Parts(TensorBase):
         self.imag.copy_(_as_tensor(value))
 
     def isreal(self) -> Tensor:
-        """Whether the imaginary part is 0; true of all elements of a real tensor."""
+        """Return whether the imaginary part is 0; true for all elements of a real tensor."""
         if self.dtype.is_complex:
             return ew.eq(parts.imag(self), 0)
         return self.new_ones(self.shape, dtype=bool_)  # type: ignore[attr-defined]
 
     def conj(self) -> Tensor:
-        """The complex conjugate, a tensor of its own; a real tensor itself."""
+        """Return the complex conjugate as a new tensor; a real tensor itself."""
         return conjugate(self)
 
     conj_physical = conj
 
     def is_conj(self) -> bool:
-        """False: conjugates are computed at once, no tensor is a conjugated view of another one."""
+        """Return False: conjugates are computed immediately, never as views."""
         return False
 
     is_neg = is_conj
 
     def resolve_conj(self) -> Tensor:
-        """The tensor itself, see ``is_conj``."""
+        """Return the tensor itself, see ``is_conj``."""
         return self  # type: ignore[return-value]
 
     resolve_neg = resolve_conj
 
     def angle(self) -> Tensor:
-        """The angle in radians, from -pi to pi; of real numbers 0 or pi, and NaN of NaN."""
+        """Compute the angle in radians, from -pi to pi; 0 or pi for real numbers, and NaN for NaN."""
         if self.dtype.is_complex:
             return mathematics.atan2(parts.imag(self), parts.real(self))
-        there = self if self.dtype.is_floating_point else ew.cast(self, dtype=float32)
-        return ew.where(ew.lt(there, 0), math.pi, ew.where(mathematics.isnan(there), there, 0))
+        real = self if self.dtype.is_floating_point else ew.cast(self, dtype=float32)
+        return ew.where(ew.lt(real, 0), math.pi, ew.where(mathematics.isnan(real), real, 0))
 
     def sgn(self) -> Tensor:
         """Return ``x / |x|``, 0 where x is 0; for real numbers the sign."""
         return ew.sign(self) if self.dtype.is_complex else self.sign()  # type: ignore[attr-defined]
 
     def cfloat(self) -> Tensor:
-        """As complex64."""
+        """Convert to complex64."""
         return self.to_dtype(complex64)  # type: ignore[attr-defined]
 
     def cdouble(self) -> Tensor:
-        """As complex128."""
+        """Convert to complex128."""
         return self.to_dtype(complex128)  # type: ignore[attr-defined]
 
 

@@ -1,4 +1,4 @@
-"""Tensor methods that pick, place and split by dimension: index_add, scatter_reduce, tensor_split, windows."""
+"""Tensor methods that select, scatter and split by dimension: index_add, scatter_reduce, tensor_split, unfold."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from graphc.ops.reduce import sum_to
 from graphc.tensors import composite, indexing
 from graphc.tensors.methods import algebra, ordering
 from graphc.tensors.repeated import compiled_when_repeated
-from graphc.tensors.tensor_base import TensorBase, front, need_tensor
+from graphc.tensors.tensor_base import TensorBase, front, name_in_error, need_tensor
 
 if TYPE_CHECKING:
     from graphc.tensors.tensor import Tensor
 
 
 class Selection(TensorBase):
-    """Picking and placing along dimensions."""
+    """Selection and assignment along dimensions."""
 
     def take(self, index: Tensor) -> Tensor:
-        """The elements at positions of the flattened tensor."""
+        """Select elements at positions of the flattened tensor."""
         return indexing.take(shape.reshape(self, shape=(self.numel(),)), (index,))
 
     @compiled_when_repeated
     def take_along_dim(self, indices: Tensor, dim: int | None = None) -> Tensor:
-        """As gather, with shapes that broadcast; the flattened tensor for None."""
+        """Gather elements like ``gather``, but with shapes that broadcast; from the flattened tensor for None."""
         if dim is None:
             return Selection.take(self, shape.reshape(indices, shape=(indices.numel(),)))
         at = dim_of(dim, self.ndim)
@@ -52,7 +52,7 @@ class Selection(TensorBase):
 
     @compiled_when_repeated
     def index_add(self, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
-        """This tensor with the entries of ``source`` added to the entries of a dimension that ``index`` names."""
+        """Add the entries of ``source`` to the entries of a dimension that ``index`` selects."""
         at = indexing.need_entries("index_add", self, dim, index, source)
         if not self.shape:
             vector = self.reshape(1)  # type: ignore[attr-defined]
@@ -62,51 +62,53 @@ class Selection(TensorBase):
 
     @compiled_when_repeated
     def index_copy(self, dim: int, index: Tensor, source: Tensor) -> Tensor:
-        """This tensor with the entries of a dimension that ``index`` names replaced by those of ``source``."""
+        """Replace the entries of a dimension that ``index`` selects by the entries of ``source``."""
         return self.clone().index_copy_(dim, index, source)  # type: ignore[attr-defined]
 
     @compiled_when_repeated
     def index_fill(self, dim: int, index: Tensor, value: Any) -> Tensor:
-        """This tensor with the entries of a dimension that ``index`` names filled."""
+        """Fill the entries of a dimension that ``index`` selects."""
         return self.clone().index_fill_(dim, index, value)  # type: ignore[attr-defined]
 
     def index_put(self, indices: Any, values: Any, accumulate: bool = False) -> Tensor:
-        """This tensor with ``values`` at ``indices``, added there with ``accumulate``."""
+        """Replace the elements at ``indices`` by ``values``, or add these with ``accumulate``."""
         return self.clone().index_put_(indices, values, accumulate)  # type: ignore[attr-defined]
 
     def masked_scatter(self, mask: Any, source: Tensor) -> Tensor:
-        """This tensor with elements of ``source``, in order, where the mask is true."""
+        """Replace the elements at true positions of the mask by elements of ``source``, in order."""
         if mask.dtype.kind != "b":
-            raise DTypeError(f"masked_scatter needs a boolean mask, got {mask.dtype.name}", remedy="mask.bool()")
+            raise DTypeError(f"masked_scatter needs a boolean mask, got {mask.dtype.name}", remedy="call mask.bool()")
         if source.dtype is not self.dtype:
             what = f"masked_scatter: the tensor is {self.dtype.name}, source {source.dtype.name}"
-            raise DTypeError(what, remedy=f"source.to(graphc.{self.dtype.long_name})")
+            raise DTypeError(what, remedy=f"call source.to(graphc.{self.dtype.long_name})")
         extents = common_shape(self.shape, mask.shape)
         x: Any
         x, mask = (t if t.shape == extents else shape.broadcast_to(t, shape=extents) for t in (self, mask))
         if isinstance(mask._data, np.ndarray) and int(mask._data.sum()) > source.numel():
             raise ShapeError(
-                f"masked_scatter: source has {source.numel()} elements for {int(mask._data.sum())} places",
-                remedy="a source of as many elements as the mask has true ones",
+                f"masked_scatter: source has {source.numel()} elements for {int(mask._data.sum())} true mask elements",
+                remedy="pass a source with at least one element per true mask element",
             )
         if not source.numel() or not math.prod(extents):
             return x.clone()  # type: ignore[attr-defined]
         flat = shape.reshape(mask, shape=(math.prod(extents),))
-        place = ew.sub(ordering.Ordering.cumsum(flat, 0), 1)
+        source_index = ew.sub(ordering.Ordering.cumsum(flat, 0), 1)
         last = max(source.numel() - 1, 0)
-        taken = gather(shape.reshape(source, shape=(source.numel(),)), composite.clamp(place, 0, last), axis=0)
-        return ew.where(mask, shape.reshape(taken, shape=extents), x)
+        selected = gather(
+            shape.reshape(source, shape=(source.numel(),)), composite.clamp(source_index, 0, last), axis=0
+        )
+        return ew.where(mask, shape.reshape(selected, shape=extents), x)
 
     @compiled_when_repeated
     def scatter_reduce(
         self, dim: int, index: Tensor, src: Tensor, reduce: str = "sum", *, include_self: bool = True
     ) -> Tensor:
-        """This tensor combined with ``src[i, j]`` at ``index[i, j], j`` (for ``dim`` 0) by ``sum`` or ``mean``,
-        ``prod``, ``amax`` or ``amin``."""
+        """Combine the tensor with ``src[i, j]`` at ``index[i, j], j`` (for ``dim`` 0) by ``sum``, ``mean``, ``prod``,
+        ``amax`` or ``amin``."""
         at = indexing.need_places("scatter_reduce", self, dim, index, src)
         if reduce not in ("sum", "mean", "prod", "amax", "amin"):
             raise AttributeValueError(
-                f"scatter_reduce: {reduce!r} is not known", remedy="sum, mean, prod, amax or amin"
+                f"scatter_reduce: unknown reduce {reduce!r}", remedy="use sum, mean, prod, amax or amin"
             )
         if not self.shape:
             vector = self.reshape(1)  # type: ignore[attr-defined]
@@ -115,65 +117,69 @@ class Selection(TensorBase):
         if self.dtype.kind == "b" and reduce != "mean":
             bits = (ew.cast(t, dtype=uint8) for t in (self, src))
             fold = {"sum": "amax", "prod": "amin"}.get(reduce, reduce)
-            found = Selection.scatter_reduce(next(bits), at, index, next(bits), fold, include_self=include_self)
-            return ew.ne(found, 0)
-        part = indexing.leading(src, index.shape)
+            combined = Selection.scatter_reduce(next(bits), at, index, next(bits), fold, include_self=include_self)
+            return ew.ne(combined, 0)
+        source = indexing.leading(src, index.shape)
         if reduce in ("sum", "mean"):
-            return _scatter_sum(self, at, index, part, reduce == "mean", include_self)
-        return _scatter_fold(self, at, index, part, reduce, include_self)
+            return _scatter_sum(self, at, index, source, reduce == "mean", include_self)
+        return _scatter_reduced(self, at, index, source, reduce, include_self)
 
     def index_reduce(
         self, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
     ) -> Tensor:
-        """This tensor with the entries of a dimension that ``index`` names combined with those of ``source`` by
-        ``prod``, ``mean``, ``amax`` or ``amin``."""
+        """Combine the entries of a dimension that ``index`` selects with those of ``source`` by ``prod``, ``mean``,
+        ``amax`` or ``amin``."""
         at = indexing.need_entries("index_reduce", self, dim, index, source)
         if reduce not in ("prod", "mean", "amax", "amin"):
-            raise AttributeValueError(f"index_reduce: {reduce!r} is not known", remedy="prod, mean, amax or amin")
+            raise AttributeValueError(f"index_reduce: unknown reduce {reduce!r}", remedy="use prod, mean, amax or amin")
         if not self.shape:
             return Selection.scatter_reduce(
                 self, 0, index.reshape(()), source.reshape(()), reduce, include_self=include_self
             )
         wide = tuple(1 if d != at else index.numel() for d in range(self.ndim))
-        places = shape.broadcast_to(shape.reshape(index, shape=wide), shape=source.shape)
-        return Selection.scatter_reduce(self, at, places, source, reduce, include_self=include_self)
+        positions = shape.broadcast_to(shape.reshape(index, shape=wide), shape=source.shape)
+        return Selection.scatter_reduce(self, at, positions, source, reduce, include_self=include_self)
 
     def put(self, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
-        """This tensor with the elements of ``source`` at positions of the flattened tensor, or added there."""
+        """Replace elements at positions of the flattened tensor by elements of ``source``, or add these with
+        ``accumulate``."""
         if index.numel() != source.numel():
-            raise ShapeError(f"put: {source.numel()} elements for {index.numel()} positions", remedy="as many")
+            raise ShapeError(
+                f"put: {source.numel()} elements for {index.numel()} positions",
+                remedy="pass as many elements as positions",
+            )
         flat: Any = shape.reshape(self, shape=(self.numel(),))
-        values, places = (shape.reshape(t, shape=(t.numel(),)) for t in (source, index))
-        return flat.index_put((places,), values, accumulate).reshape(self.shape)
+        values, positions = (shape.reshape(t, shape=(t.numel(),)) for t in (source, index))
+        return flat.index_put((positions,), values, accumulate).reshape(self.shape)
 
     def diagonal_scatter(self, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-        """This tensor with a diagonal replaced."""
+        """Replace a diagonal by ``src``."""
         return _with_view(self, lambda x: x.diagonal(offset, dim1, dim2), src, "diagonal_scatter")
 
     def as_strided_scatter(
         self, src: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int = 0
     ) -> Tensor:
-        """This tensor with the elements that ``as_strided`` gives replaced."""
+        """Replace the elements of the view ``as_strided`` by ``src``."""
         return _with_view(self, lambda x: x.as_strided(size, stride, storage_offset), src, "as_strided_scatter")
 
     def nonzero_static(self, *, size: int, fill_value: int = -1) -> Tensor:
-        """The indices of the first ``size`` elements that are not zero, one row each, rows of ``fill_value`` behind:
-        ``nonzero`` with a shape that does not depend on values, so that it can be traced."""
+        """Return the indices of the first ``size`` nonzero elements, one row each, then rows of ``fill_value``. Unlike
+        ``nonzero``, the shape does not depend on values, so that it can be traced."""
         flat = ew.ne(shape.reshape(self, shape=(self.numel(),)), 0)
         order = ew.sub(ordering.Ordering.cumsum(flat, 0), 1)
         slot = ew.where(ew.logical_and(flat, ew.lt(order, size)), order, size)
-        found: Any = scatter(
+        positions: Any = scatter(
             shape.filled(-1, int64, (size + 1,)), slot, iota(shape=flat.shape, axis=0, dtype=int64), axis=0
         )
-        found = found.narrow(0, 0, size)
-        columns = unravelled(found, self.shape)
+        positions = positions.narrow(0, 0, size)
+        columns = unravelled(positions, self.shape)
         if not columns:
             return shape.filled(fill_value, int64, (size, 0))
         rows = shape.concat(*(shape.reshape(c, shape=(size, 1)) for c in columns), axis=1)
-        return ew.where(ew.lt(shape.reshape(found, shape=(size, 1)), 0), fill_value, rows)
+        return ew.where(ew.lt(shape.reshape(positions, shape=(size, 1)), 0), fill_value, rows)
 
     def select_scatter(self, src: Tensor, dim: int, index: int) -> Tensor:
-        """This tensor with one entry of a dimension replaced."""
+        """Replace one entry of a dimension by ``src``."""
         at = dim_of(dim, self.ndim)
         result = self.clone()  # type: ignore[attr-defined]
         result[(slice(None),) * at + (index,)] = src
@@ -182,43 +188,43 @@ class Selection(TensorBase):
     def slice_scatter(
         self, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
     ) -> Tensor:
-        """This tensor with a slice of a dimension replaced."""
+        """Replace a slice of a dimension by ``src``."""
         at = dim_of(dim, self.ndim)
         result = self.clone()  # type: ignore[attr-defined]
         result[(slice(None),) * at + (slice(start, end, step),)] = src
         return result
 
     def diag(self, diagonal: int = 0) -> Tensor:
-        """The diagonal of a matrix, or the matrix with a vector as diagonal."""
+        """Return the diagonal of a matrix, or the matrix with a vector on its diagonal."""
         return algebra.diag(self, diagonal)
 
     def diag_embed(self, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-        """Matrices with the last dimension as diagonal."""
+        """Return matrices with the last dimension on their diagonal."""
         return algebra.diag_embed(self, offset, dim1, dim2)
 
     def diagflat(self, offset: int = 0) -> Tensor:
-        """The matrix with all elements as diagonal."""
+        """Return the matrix with all elements on its diagonal."""
         return algebra.diag_embed(shape.reshape(self, shape=(self.numel(),)), offset)
 
     def argwhere(self) -> Tensor:
-        """Indices of the elements that are not zero, one row each; needs values."""
+        """Return the indices of nonzero elements, one row each; not possible in compiled code."""
         return self.nonzero()  # type: ignore[attr-defined]
 
     def sum_to_size(self, *size: Any) -> Tensor:
-        """Summed over the dimensions along which ``size`` was broadcast to reach this shape; to () as ``sum`` does."""
-        wanted = sizes_of(size)
-        if not wanted:
+        """Sum over the dimensions along which ``size`` was broadcast to reach this shape; over all of them for ()."""
+        target_shape = sizes_of(size)
+        if not target_shape:
             return composite.total(self)
-        if len(wanted) > self.ndim or any(
-            w not in (1, s) for w, s in zip(wanted[::-1], self.shape[::-1], strict=False)
+        if len(target_shape) > self.ndim or any(
+            w not in (1, s) for w, s in zip(target_shape[::-1], self.shape[::-1], strict=False)
         ):
-            raise ShapeError(f"sum_to_size: {list(wanted)} does not broadcast to {list(self.shape)}")
-        return sum_to(self, wanted)
+            raise ShapeError(f"sum_to_size: {list(target_shape)} does not broadcast to {list(self.shape)}")
+        return sum_to(self, target_shape)
 
-    # ---- parts and windows
+    # ---- splitting and windows
 
     def tensor_split(self, indices_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
-        """That many views of nearly equal size, or views between the given positions."""
+        """Split into that many views of nearly equal size, or at the given positions."""
         _, extent = extent_of(dim, self.shape, "tensor_split")
         if isinstance(indices_or_sections, TensorBase):
             purpose = "tensor_split() by a tensor, whose results have sizes that depend on values,"
@@ -235,63 +241,66 @@ class Selection(TensorBase):
         return tuple(self.narrow(dim, a, max(b - a, 0)) for a, b in pairs)  # type: ignore[attr-defined]
 
     def hsplit(self, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
-        """As tensor_split along the second dimension (the first of a vector), into equal parts."""
-        return self._equal_parts("hsplit", indices_or_sections, 0 if self.ndim == 1 else 1, 1)
+        """Split equally along the second dimension (the first one of a vector); see tensor_split."""
+        return self._split_equally("hsplit", indices_or_sections, 0 if self.ndim == 1 else 1, 1)
 
     def vsplit(self, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
-        """As tensor_split along the first dimension, into equal parts."""
-        return self._equal_parts("vsplit", indices_or_sections, 0, 2)
+        """Split equally along the first dimension; see tensor_split."""
+        return self._split_equally("vsplit", indices_or_sections, 0, 2)
 
     def dsplit(self, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
-        """As tensor_split along the third dimension, into equal parts."""
-        return self._equal_parts("dsplit", indices_or_sections, 2, 3)
+        """Split equally along the third dimension; see tensor_split."""
+        return self._split_equally("dsplit", indices_or_sections, 2, 3)
 
-    def _equal_parts(self, name: str, parts: Any, dim: int, rank: int) -> tuple[Tensor, ...]:
+    def _split_equally(self, name: str, sections: Any, dim: int, rank: int) -> tuple[Tensor, ...]:
         if self.ndim < rank:
             raise ShapeError(f"{name} takes at least {rank} dimensions, got {list(self.shape)}")
-        if isinstance(parts, int) and (parts < 1 or self.shape[dim] % parts):
+        if isinstance(sections, int) and (sections < 1 or self.shape[dim] % sections):
             raise AttributeValueError(
-                f"{name}: {parts} equal parts of {self.shape[dim]} entries", remedy=f"tensor_split({parts}, {dim})"
+                f"{name}: cannot split {self.shape[dim]} entries into {sections} equal parts",
+                remedy=f"call tensor_split({sections}, {dim})",
             )
-        return Selection.tensor_split(self, parts, dim)
+        return Selection.tensor_split(self, sections, dim)
 
     def split_with_sizes(self, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
-        """Views of the given sizes."""
+        """Split into views of the given sizes."""
         return self.split(list(split_sizes), dim)  # type: ignore[attr-defined]
 
     def unfold(self, dimension: int, size: int, step: int) -> Tensor:
-        """All windows of ``size`` entries of a dimension, ``step`` apart, with their elements in a new last one."""
+        """Return all windows of ``size`` entries of a dimension, ``step`` apart, with their elements in a new last
+        dimension."""
         at = dim_of(dimension, self.ndim)
         extent = self.shape[at] if self.shape else 1
         if size > extent or size < 0 or step < 1:
             raise IndexRangeError(f"unfold: size {size}, step {step} do not fit a dimension of size {extent}")
         count = (extent - size) // step + 1
         starts = ew.mul(iota(shape=(count, size), axis=0, dtype=int64), step)
-        places = ew.add(starts, iota(shape=(count, size), axis=1, dtype=int64))
+        positions = ew.add(starts, iota(shape=(count, size), axis=1, dtype=int64))
         source: Any = self if self.shape else shape.reshape(self, shape=(1,))
-        taken = gather(source, places, axis=at)
-        return taken.movedim(at + 1, -1) if self.shape else taken.reshape(size)
+        windows = gather(source, positions, axis=at)
+        return windows.movedim(at + 1, -1) if self.shape else windows.reshape(size)
 
     def fliplr(self) -> Tensor:
-        """The second dimension in reverse order."""
+        """Reverse the second dimension."""
         if self.ndim < 2:
             raise ShapeError(f"fliplr needs at least 2 dimensions, got {self.ndim}")
         return shape.flip(self, axes=(1,))
 
     def flipud(self) -> Tensor:
-        """The first dimension in reverse order."""
+        """Reverse the first dimension."""
         if self.ndim < 1:
             raise ShapeError("flipud needs at least 1 dimension")
         return shape.flip(self, axes=(0,))
 
     def rot90(self, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
-        """Turned by ``k`` right angles from the first towards the second of two dimensions."""
+        """Rotate by ``k`` right angles from the first towards the second of two dimensions."""
         named = [dim_of(d, self.ndim) for d in dims]
         if not isinstance(k, int):
-            raise ArgumentError(f"rot90: {k!r} right angles", remedy="a whole number")
+            raise ArgumentError(f"rot90: k must be an int, got {k!r}", remedy="pass an int")
         if self.ndim < 2 or len(named) != 2 or named[0] == named[1]:
             raise AttributeValueError(
-                f"rot90 turns within a plane, got dimensions {[*dims]} of {self.ndim}", remedy="two dimensions"
+                f"rot90 rotates in a plane, got dimensions {[*dims]} of {self.ndim}",
+                remedy="pass two different dimensions",
             )
         a, b = named
         turned: Any = self
@@ -304,64 +313,66 @@ class Selection(TensorBase):
         return turned.clone() if turned is self else turned
 
 
-def _scatter_sum(x: Any, at: int, index: Any, part: Any, mean: bool, include_self: bool) -> Any:
+def _scatter_sum(x: Any, at: int, index: Any, source: Any, mean: bool, include_self: bool) -> Any:
     hits = x.new_zeros(x.shape).scatter_add(at, index, shape.filled(1, x.dtype, index.shape))
     start = x if include_self else ew.where(ew.gt(hits, 0), 0, x)
-    total = start.scatter_add(at, index, part)
+    total = start.scatter_add(at, index, source)
     if not mean:
         return total
     count = composite.clamp(ew.add(hits, 1) if include_self else hits, 1, None)
     return ew.div(total, count) if x.dtype.is_differentiable else ew.floor_div(total, count)
 
 
-def _scatter_fold(x: Any, at: int, index: Any, part: Any, fold: str, include_self: bool) -> Any:
-    """By ``prod``, ``amax`` or ``amin``."""
-    places = indexing.along(index, at, x.shape)
+def _scatter_reduced(x: Any, at: int, index: Any, source: Any, fold: str, include_self: bool) -> Any:
+    """Combine elements by ``prod``, ``amax`` or ``amin``."""
+    positions = indexing.along(index, at, x.shape)
     flat = shape.reshape(x, shape=(x.numel(),))
     low, high = ordering.limits(x.dtype)
     if not include_self:
         none = shape.filled(0, int64, flat.shape)
-        hits = scatter_add(none, places, shape.filled(1, int64, places.shape), axis=0)
+        hits = scatter_add(none, positions, shape.filled(1, int64, positions.shape), axis=0)
         neutral = {"prod": 1, "amax": low, "amin": high}[fold]
         flat = ew.where(ew.gt(hits, 0), neutral, flat)
     if fold == "prod":
-        found = scatter_product(flat, places, part, axis=0)
+        combined = scatter_product(flat, positions, source, axis=0)
     else:
-        found = scatter_extreme(flat, places, part, axis=0, largest=fold == "amax")
-    return shape.reshape(found, shape=x.shape)
+        combined = scatter_extreme(flat, positions, source, axis=0, largest=fold == "amax")
+    return shape.reshape(combined, shape=x.shape)
 
 
 def _with_view(x: Any, view: Callable[[Any], Any], src: Any, name: str) -> Any:
-    """``x`` with ``src`` in the place of the elements that ``view`` gives."""
-    part = view(x)  # it may be one that only some tensors have
-    if part.shape != src.shape:
-        raise ShapeError(f"{name}: src is {list(src.shape)}, the part {list(part.shape)}", remedy="src.expand(...)")
-    places = view(shape.reshape(iota(shape=(x.numel(),), axis=0, dtype=int64), shape=x.shape))
-    return Selection.put(x, places, as_type(src, x.dtype))
+    """Replace the elements of the view that ``view`` returns by ``src``."""
+    target = view(x)  # raises if this tensor has no such view
+    if target.shape != src.shape:
+        raise ShapeError(
+            f"{name}: src has shape {list(src.shape)}, the view {list(target.shape)}", remedy="call src.expand(...)"
+        )
+    positions = view(shape.reshape(iota(shape=(x.numel(),), axis=0, dtype=int64), shape=x.shape))
+    return Selection.put(x, positions, as_type(src, x.dtype))
 
 
 def unravelled(index: Any, extents: Sequence[int]) -> tuple[Any, ...]:
-    """The coordinates of positions in a flattened tensor."""
-    found = []
+    """Convert positions in a flattened tensor to coordinates."""
+    coordinates = []
     for extent in reversed(extents):
-        found.append(ew.mod(index, extent))
+        coordinates.append(ew.mod(index, extent))
         index = ew.floor_div(index, extent)
-    return tuple(reversed(found))
+    return tuple(reversed(coordinates))
 
 
 # ---- joining
 
 
-def _rows(tensors: Sequence[Any], rank: int) -> list[Any]:
+def _rows(name: str, tensors: Sequence[Any], rank: int) -> list[Any]:
     if isinstance(tensors, TensorBase):
-        raise ArgumentError("stacking takes a list of tensors, got one tensor", remedy="[a, b]")
-    need_tensor("stack", *tensors)
+        raise ArgumentError(f"{name} takes a list of tensors, got one tensor", remedy=f"call {name}([a, b])")
+    need_tensor(name, *tensors)
     return [at_least(t, rank) for t in tensors]
 
 
 def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
-    """The combinations of ``r`` elements of a vector, one per row, in order; ``with_replacement`` an element counts
-    again."""
+    """Return the combinations of ``r`` elements of a vector, one per row, in order; ``with_replacement`` repeats
+    elements."""
     if len(input.shape) != 1 or r < 0:
         raise ArgumentError(f"combinations takes a vector and r >= 0, got {list(input.shape)} and {r}")
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
@@ -373,7 +384,7 @@ def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
 
 
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
-    """The powers of a vector's elements as columns, the highest first unless ``increasing``."""
+    """Return the powers of a vector's elements as columns, the highest first unless ``increasing``."""
     if len(x.shape) != 1 or (N is not None and N < 0):
         raise ArgumentError(f"vander takes a vector and N >= 0, got {list(x.shape)} and {N}")
     count = x.shape[0] if N is None else N
@@ -388,10 +399,10 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
 
 
 def at_least(x: Any, rank: int) -> Any:
-    """``x`` with at least ``rank`` (1 to 3) dimensions: rows for vectors, a last dimension of 1 for matrices."""
+    """Give ``x`` at least ``rank`` (1 to 3) dimensions: vectors become rows, matrices get a last dimension of 1."""
     if len(x.shape) >= rank:
         return x
-    wanted = {
+    shapes = {
         (1, 0): (1,),
         (2, 0): (1, 1),
         (2, 1): (1, *x.shape),
@@ -399,55 +410,73 @@ def at_least(x: Any, rank: int) -> Any:
         (3, 1): (1, *x.shape, 1),
         (3, 2): (*x.shape, 1),
     }
-    return shape.reshape(x, shape=wanted[(rank, len(x.shape))])
+    return shape.reshape(x, shape=shapes[(rank, len(x.shape))])
 
 
-def joined(tensors: Sequence[Any], axis: int) -> Any:
-    """Tensors joined along a dimension, their element types promoted."""
+def joined(name: str, tensors: Sequence[Any], axis: int) -> Any:
+    """Concatenate tensors along a dimension, with promoted element types."""
     if not tensors:
-        raise ArgumentError("at least one tensor is needed", remedy="a list of tensors that is not empty")
-    need_tensor("stack", *tensors)
-    dtype = common_type(list(tensors), "stack")
-    return shape.concat(*(as_type(t, dtype) for t in tensors), axis=axis)
+        raise ArgumentError(f"{name} needs at least one tensor", remedy="pass a list of tensors that is not empty")
+    need_tensor(name, *tensors)
+    dtype = common_type(list(tensors), name)
+    return concatenated(name, [as_type(t, dtype) for t in tensors], axis)
+
+
+def concatenated(name: str, tensors: Sequence[Any], axis: int) -> Any:
+    """Concatenate tensors of one element type; errors name the user's function."""
+    try:
+        return shape.concat(*tensors, axis=axis)
+    except ShapeError as error:
+        name_in_error(error, "concat", name)
+        raise
+
+
+def expanded(x: Any, sizes: tuple[int, ...]) -> Any:
+    """Broadcast ``x``; errors name ``expand``."""
+    try:
+        return shape.broadcast_to(x, shape=sizes)
+    except ShapeError as error:
+        name_in_error(error, "broadcast_to", "expand")
+        raise
 
 
 def hstack(tensors: Sequence[Any]) -> Any:
-    """Joined along the second dimension, vectors along the first."""
-    rows = _rows(tensors, 1)
-    return joined(rows, 0 if not rows or len(rows[0].shape) == 1 else 1)
+    """Concatenate tensors along the second dimension, vectors along the first."""
+    rows = _rows("hstack", tensors, 1)
+    return joined("hstack", rows, 0 if not rows or len(rows[0].shape) == 1 else 1)
 
 
 def vstack(tensors: Sequence[Any]) -> Any:
-    """Joined along the first dimension, vectors as rows."""
-    return joined(_rows(tensors, 2), 0)
+    """Concatenate tensors along the first dimension, vectors as rows."""
+    return joined("vstack", _rows("vstack", tensors, 2), 0)
 
 
 def dstack(tensors: Sequence[Any]) -> Any:
-    """Joined along the third dimension."""
-    return joined(_rows(tensors, 3), 2)
+    """Concatenate tensors along the third dimension."""
+    return joined("dstack", _rows("dstack", tensors, 3), 2)
 
 
 def column_stack(tensors: Sequence[Any]) -> Any:
-    """Joined along the second dimension, vectors as columns."""
+    """Concatenate tensors along the second dimension, vectors as columns."""
     need_tensor("column_stack", *tensors)
     columns = [shape.reshape(t, shape=(t.numel(), 1)) if len(t.shape) < 2 else t for t in tensors]
-    return joined(columns, 1)
+    return joined("column_stack", columns, 1)
 
 
 def block_diag(*tensors: Any) -> Any:
-    """The matrix with the given ones along its diagonal and zeros elsewhere."""
+    """Return the matrix with the given ones along its diagonal and zeros elsewhere."""
     blocks = [at_least(t, 2) for t in tensors]
     width = sum(b.shape[1] for b in blocks)
-    rows, left = [], 0
+    rows, offset = [], 0
     for b in blocks:
-        right = width - left - b.shape[1]
-        rows.append(shape.pad(b, low=(0, left), high=(0, right), interior=(0, 0)))
-        left += b.shape[1]
-    return joined(rows, 0)
+        right = width - offset - b.shape[1]
+        rows.append(shape.pad(b, low=(0, offset), high=(0, right), interior=(0, 0)))
+        offset += b.shape[1]
+    return joined("block_diag", rows, 0)
 
 
 def cartesian_prod(*tensors: Any) -> Any:
-    """All combinations of one element of each vector, as rows."""
+    """Return all combinations of one element of each vector, as rows."""
     if len(tensors) == 1:
         return tensors[0]
     count = len(tensors)
@@ -459,13 +488,13 @@ def cartesian_prod(*tensors: Any) -> Any:
         for i, t in enumerate(tensors)
     ]
     flat = [shape.reshape(g, shape=(math.prod(extents), 1)) for g in grids]
-    return joined(flat, 1)
+    return joined("cartesian_prod", flat, 1)
 
 
 def triangle_indices(row: int, col: int, offset: int, lower: bool, dtype: Any, device: Any) -> Any:
-    """Rows and columns ([2, n]) of one triangle of a matrix."""
+    """Return the rows and columns ([2, n]) of one triangle of a matrix."""
     if device is not None:
         device_of(device)
     ones = np.ones(new_shape((row, col)), bool)
-    found = np.nonzero(np.tril(ones, offset) if lower else np.triu(ones, offset))
-    return front().constant(np.stack(found).astype(dtype_of(dtype).numpy))
+    indices = np.nonzero(np.tril(ones, offset) if lower else np.triu(ones, offset))
+    return front().constant(np.stack(indices).astype(dtype_of(dtype).numpy))

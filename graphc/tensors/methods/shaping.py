@@ -22,10 +22,10 @@ from graphc.ops.index import gather, iota
 from graphc.ops.parts_of_complex import conjugate
 from graphc.ops.strided import as_strided
 from graphc.tensors import indexing
-from graphc.tensors.methods.selection import Selection
+from graphc.tensors.methods.selection import Selection, concatenated, expanded
 from graphc.tensors.repeated import compiled_when_repeated
 from graphc.tensors.routes import rearranging
-from graphc.tensors.tensor_base import TensorBase, front, need_tensor
+from graphc.tensors.tensor_base import TensorBase, front, name_in_error, need_tensor
 
 if TYPE_CHECKING:
     from graphc.tensors.tensor import Tensor
@@ -38,18 +38,18 @@ def _view_shape(sizes: tuple[int, ...], count: int) -> tuple[int, ...]:
 
 @lru_cache(maxsize=1024)
 def _expanded_shape(sizes: tuple[int, ...], extents: tuple[int, ...]) -> tuple[int, ...] | None:
-    """The shape that a tensor is expanded to; None where that is no question of repetition alone."""
+    """Return the shape of an expanded tensor; None unless plain repetition suffices."""
     lead = len(sizes) - len(extents)
     if lead < 0 or min(sizes, default=0) < -1 or -1 in sizes[:lead]:
         return None
-    kept = [s if w == -1 else w for w, s in zip(sizes[lead:], extents, strict=True)]
-    full = (*sizes[:lead], *kept)
+    trailing = [s if w == -1 else w for w, s in zip(sizes[lead:], extents, strict=True)]
+    full = (*sizes[:lead], *trailing)
     return None if full == (1,) * lead + extents else full
 
 
 def _several(name: str, tensors: Any) -> list[Any]:
     if isinstance(tensors, TensorBase):
-        raise ArgumentError(f"{name} takes a list of tensors, got one tensor", remedy=f"{name}([a, b])")
+        raise ArgumentError(f"{name} takes a list of tensors, got one tensor", remedy=f"call {name}([a, b])")
     listed = list(tensors)
     need_tensor(name, *listed)
     return listed
@@ -57,22 +57,22 @@ def _several(name: str, tensors: Any) -> list[Any]:
 
 @compiled_when_repeated
 def concatenate(tensors: Sequence[Any], dim: int = 0) -> Any:
-    """Joins tensors along a dimension; empty one-dimensional ones are left out, element types are promoted."""
+    """Concatenate tensors along a dimension; empty vectors are dropped, and element types are promoted."""
     tensors = _several("cat", tensors)
     if not tensors:
         raise AttributeValueError("cat needs at least one tensor")
     dtype = common_type(tensors, "cat")
-    # A vector of a size that may be 0 counts as others do; one that is empty in all calls counts for nothing.
+    # A vector of symbolic size counts like any other; only one that is empty in all calls is dropped.
     extents = next((t.shape for t in tensors if not same_sizes(t.shape, (0,))), (0,))
     axis = dim_of(dim, len(extents))
     nothing = (*extents[:axis], 0, *extents[axis + 1 :])
-    kept = [t if not same_sizes(t.shape, (0,)) else shape.reshape(t, shape=nothing) for t in tensors]
-    return shape.concat(*(as_type(t, dtype) for t in kept), axis=axis)
+    operands = [t if not same_sizes(t.shape, (0,)) else shape.reshape(t, shape=nothing) for t in tensors]
+    return concatenated("cat", [as_type(t, dtype) for t in operands], axis)
 
 
 @compiled_when_repeated
 def stacked(tensors: Sequence[Any], dim: int = 0) -> Any:
-    """Joins tensors of one shape along a new dimension."""
+    """Stack tensors of one shape along a new dimension."""
     tensors = _several("stack", tensors)
     if not tensors:
         raise ArgumentError("stack needs at least one tensor")
@@ -85,30 +85,30 @@ def stacked(tensors: Sequence[Any], dim: int = 0) -> Any:
 
 
 def _repeated(numbers: Any, extent: int) -> Any:
-    """The index of each entry as often as ``numbers`` says, one for each of ``extent`` entries."""
-    known = isinstance(numbers, TensorBase)
+    """Return the index of each entry, repeated as often as ``numbers`` says for each of ``extent`` entries."""
+    is_tensor = isinstance(numbers, TensorBase)
     purpose = "repeat_interleave(), whose result has a size that depends on values,"
-    values = np.asarray(front().values(numbers, purpose) if known else numbers)
+    values = np.asarray(front().values(numbers, purpose) if is_tensor else numbers)
     if values.dtype.kind not in "iu" or values.size not in (1, extent) or np.any(values < 0):
         raise AttributeValueError(
-            f"repeat_interleave: repeats are a whole number, or one for each of {extent} entries", remedy="repeats >= 0"
+            f"repeat_interleave: repeats must be one int, or {extent} ints", remedy="pass ints of 0 or more"
         )
     return front().constant(np.repeat(np.arange(extent), np.broadcast_to(values.reshape(-1), (extent,))))
 
 
 def filling(name: str, mask: Any, value: Any, dtype: DType) -> Any:
-    """``value`` (one number) for elements of ``dtype``; raises ArgumentError, ShapeError or AttributeValueError."""
+    """Convert ``value`` (one number) to ``dtype``; raise ArgumentError, ShapeError or AttributeValueError."""
     if mask.dtype.kind != "b":
-        raise ArgumentError(f"{name} needs a boolean mask, got {mask.dtype.name}", remedy="mask.bool()")
+        raise ArgumentError(f"{name} needs a boolean mask, got {mask.dtype.name}", remedy="call mask.bool()")
     if not isinstance(value, TensorBase):
         return front().scalar(fitted(value, dtype), dtype)
     if value.shape:
-        raise ShapeError(f"{name}: the value is a tensor of shape {list(value.shape)}", remedy="graphc.where")
+        raise ShapeError(f"{name}: the value is a tensor of shape {list(value.shape)}", remedy="use graphc.where")
     return as_type(value, dtype)
 
 
 def _named(name: str, args: Sequence[Any], named: Any = None, **other: Any) -> tuple[int, ...]:
-    """Sizes or dimensions, which are given one by one, as a sequence, or by name."""
+    """Return sizes or dimensions from single ints, a sequence, or a keyword."""
     for word, value in other.items():
         if word not in ("shape",) or named is not None:
             raise ArgumentError(f"{name} has no argument {word!r}")
@@ -116,7 +116,7 @@ def _named(name: str, args: Sequence[Any], named: Any = None, **other: Any) -> t
     if named is None:
         return sizes_of(args)
     if args or not isinstance(named, (tuple, list)):
-        raise ArgumentError(f"{name}: {named!r} is no sequence of ints, or is given twice", remedy=f"{name}(1, 2)")
+        raise ArgumentError(f"{name}: {named!r} is not the only sequence of ints", remedy=f"call {name}(1, 2)")
     return sizes_of((named,))
 
 
@@ -125,27 +125,26 @@ class Shaping(Selection):
 
     @rearranging
     def view(self, *sizes: Any, size: Any = None) -> Tensor:
-        """The same memory under another shape (one size may be -1); for an element type of the same width a new tensor
-        of the same bits.
+        """View the memory in another shape (one size may be -1), or copy the bits to another type of the same width.
 
-        Raises ShapeError when the elements do not lie in memory so that a view is possible.
+        Raises ShapeError if the elements' order in memory does not allow a view.
         """
         sizes = sizes if size is None else (size,)
         if len(sizes) == 1 and isinstance(sizes[0], DType):
             return bits.bitcast(self, dtype=sizes[0])
         if len(sizes) == 1 and not isinstance(sizes[0], (int, tuple, list)):
-            raise ArgumentError(f"view takes sizes, got {sizes[0]!r}", remedy="tensor.to(dtype)")
+            raise ArgumentError(f"view takes sizes, got {sizes[0]!r}", remedy="call tensor.to(dtype)")
         result = self.reshape(*sizes)
         if result._view is None and self.numel():
             raise ShapeError(
                 f"a tensor of shape {list(self.shape)} with these strides cannot be viewed as {list(result.shape)}",
-                remedy="tensor.reshape(...), or tensor.contiguous().view(...)",
+                remedy="call tensor.reshape(...), or tensor.contiguous().view(...)",
             )
         return result
 
     @rearranging
     def reshape(self, *sizes: Any, **named: Any) -> Tensor:
-        """Another shape of the same size (one size may be -1); a view where that is possible."""
+        """Reshape to a shape of the same size (one size may be -1); a view if possible."""
         if named:
             sizes = _named("reshape", sizes, **named)
         if all([size.__class__ is int for size in sizes]) and dispatch.active() is None:
@@ -153,45 +152,45 @@ class Shaping(Selection):
         return shape.reshape(self, shape=view_shape(sizes_of(sizes), self.numel()))
 
     def view_as(self, other: Tensor) -> Tensor:
-        """A view with the shape of another tensor."""
+        """View this tensor in the shape of another one."""
         return self.view(other.shape)
 
     def reshape_as(self, other: Tensor) -> Tensor:
-        """Reshaped to the shape of another tensor."""
+        """Reshape this tensor to the shape of another one."""
         return self.reshape(other.shape)
 
     @rearranging
     def flatten(self, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-        """Dimensions start_dim..end_dim joined into one."""
+        """Flatten dimensions start_dim..end_dim into one."""
         start, end = dim_of(start_dim, self.ndim), dim_of(end_dim, self.ndim)
         if not self.shape:
             return self.reshape(1)
         if start > end:
-            raise AttributeValueError(f"flatten: start_dim {start_dim} lies behind end_dim {end_dim}")
+            raise AttributeValueError(f"flatten: start_dim {start_dim} is after end_dim {end_dim}")
         return self.reshape(*self.shape[:start], prod(self.shape[start : end + 1]), *self.shape[end + 1 :])
 
     @rearranging
     def unflatten(self, dim: int, sizes: Sequence[int]) -> Tensor:
-        """One dimension split into several."""
+        """Split one dimension into several."""
         at, extent = extent_of(dim, self.shape, "unflatten")
         return self.reshape(*self.shape[:at], *view_shape(sizes_of((sizes,)), extent), *self.shape[at + 1 :])
 
     @rearranging
     def ravel(self) -> Tensor:
-        """One dimension."""
+        """Flatten to one dimension."""
         return self.reshape(-1) if self.numel() else self.reshape(0)
 
     @rearranging
     def permute(self, *args: Any, dims: Any = None) -> Tensor:
-        """Dimensions in another order."""
+        """Reorder the dimensions; each one is listed once."""
         order = [dim_of(d, self.ndim) for d in _named("permute", args, dims)]
         if sorted(order) != list(range(self.ndim)):
-            raise AttributeValueError(f"permute: {order} does not name each of {self.ndim} dimensions once")
+            raise AttributeValueError(f"permute: {order} must list each of {self.ndim} dimensions once")
         return shape.transpose(self, permutation=tuple(order))
 
     @rearranging
     def transpose(self, dim0: int, dim1: int) -> Tensor:
-        """Two dimensions exchanged."""
+        """Exchange two dimensions."""
         rank = self.ndim
         a, b, order = dim_of(dim0, rank), dim_of(dim1, rank), [*range(rank)]
         if order:
@@ -201,51 +200,51 @@ class Shaping(Selection):
     swapdims = transpose
 
     def swapaxes(self, axis0: int, axis1: int) -> Tensor:
-        """Two dimensions exchanged."""
+        """Exchange two dimensions."""
         return self.transpose(axis0, axis1)
 
     @rearranging
     def t(self) -> Tensor:
-        """The transpose of a matrix (vectors stay as they are)."""
+        """Transpose a matrix (vectors are unchanged)."""
         if self.ndim > 2:
-            raise ShapeError(f"t() takes a tensor of at most 2 dimensions, got {self.ndim}", remedy="transpose(d0, d1)")
+            raise ShapeError(f"t() takes at most 2 dimensions, got {self.ndim}", remedy="call transpose(d0, d1)")
         return shape.transpose(self, permutation=tuple(range(self.ndim))[::-1])
 
     @property
     @rearranging
     def T(self) -> Tensor:
-        """All dimensions in reverse order."""
+        """This tensor with its dimensions in reverse order."""
         return shape.transpose(self, permutation=tuple(range(self.ndim))[::-1])
 
     def adjoint(self) -> Tensor:
-        """The last two dimensions exchanged, complex numbers conjugated."""
+        """Transpose the last two dimensions, and conjugate complex numbers."""
         return conjugate(self.transpose(-2, -1) if self.shape else self)
 
     @property
     def H(self) -> Tensor:
-        """The transpose of a matrix, complex numbers conjugated."""
+        """The conjugated transpose of a matrix."""
         return conjugate(self.t())
 
     @property
     def mH(self) -> Tensor:
-        """The last two dimensions exchanged, complex numbers conjugated."""
+        """This tensor with its last two dimensions exchanged, and complex numbers conjugated."""
         return conjugate(self.transpose(-2, -1))
 
     @property
     def mT(self) -> Tensor:
-        """The last two dimensions exchanged."""
+        """This tensor with its last two dimensions exchanged."""
         return self.transpose(-2, -1)
 
     @rearranging
     def movedim(self, source: Any, destination: Any) -> Tensor:
-        """Dimensions moved to other places, the rest in order."""
+        """Move dimensions to other positions; the rest keep their order."""
         sources = [dim_of(d, self.ndim) for d in (source if isinstance(source, (tuple, list)) else (source,))]
         targets = [
             dim_of(d, self.ndim) for d in (destination if isinstance(destination, (tuple, list)) else (destination,))
         ]
         if len(sources) != len(targets) or any(len(set(dims)) < len(dims) for dims in (sources, targets)):
             raise AttributeValueError(
-                f"movedim: {source} cannot be moved to {destination}", remedy="as many places as dimensions, each once"
+                f"movedim: cannot move {source} to {destination}", remedy="pass one destination for each source"
             )
         order = [d for d in range(self.ndim) if d not in sources]
         for target, dim in sorted(zip(targets, sources, strict=True)):
@@ -256,16 +255,16 @@ class Shaping(Selection):
 
     @rearranging
     def squeeze(self, dim: Any = None) -> Tensor:
-        """Without dimensions of size 1 (all of them, or those named that have size 1)."""
+        """Remove dimensions of size 1 (all of them, or the given ones)."""
         if dim is None:
             dims = set(range(self.ndim))
         else:
             dims = {dim_of(d, self.ndim) for d in (dim if isinstance(dim, (tuple, list)) else (dim,))}
-        kept = tuple(s for d, s in enumerate(self.shape) if d not in dims or s != 1)
-        return shape.reshape(self, shape=kept)
+        remaining = tuple(s for d, s in enumerate(self.shape) if d not in dims or s != 1)
+        return shape.reshape(self, shape=remaining)
 
     def storage_offset(self) -> int:
-        """How many elements of the memory lie before the first one of this tensor."""
+        """Return the number of elements in memory before this tensor's first one."""
         first, own = (
             front().layout(t).__array_interface__["data"][0]
             for t in (self if self._view is None else self._view.base, self)
@@ -273,52 +272,56 @@ class Shaping(Selection):
         return (own - first) // front().layout(self).itemsize
 
     def as_strided(self, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
-        """A view of any shape and strides (in elements, from ``storage_offset`` on) of the elements of this tensor.
+        """Return a view of this tensor's elements with any shape and strides (in elements, from ``storage_offset`` on).
 
-        The tensor must be row-major, and no other element of its memory is reached. Raises ArgumentError,
+        The tensor must be row-major, and the view must not reach beyond its elements. Raises ArgumentError,
         IndexRangeError.
         """
         if not self.is_contiguous():  # type: ignore[attr-defined]
-            raise ArgumentError("as_strided takes a row-major tensor", remedy="tensor.contiguous()")
+            raise ArgumentError("as_strided takes a row-major tensor", remedy="call tensor.contiguous()")
         offset = 0 if storage_offset is None else storage_offset - self.storage_offset()
         return as_strided(self, shape=tuple(size), strides=tuple(stride), offset=offset)
 
     @rearranging
     def unsqueeze(self, dim: int) -> Tensor:
-        """With a new dimension of size 1 before ``dim``."""
+        """Insert a dimension of size 1 before ``dim``."""
         at = dim_of(dim, self.ndim + 1)
         return shape.reshape(self, shape=(*self.shape[:at], 1, *self.shape[at:]))
 
     @rearranging
     def expand(self, *sizes: Any, size: Any = None) -> Tensor:
-        """Dimensions of size 1 repeated without copying; -1 keeps a dimension."""
+        """Repeat dimensions of size 1 without copying; -1 keeps a dimension."""
         if size is None and dispatch.active() is None and all([s.__class__ is int for s in sizes]):
             full = _expanded_shape(sizes, self._data.shape)
             if full is not None:
-                return shape.broadcast_to(self, shape=full)
-        wanted = _named("expand", sizes, size)
-        lead = len(wanted) - self.ndim
-        if lead < 0 or any(s == -1 for s in wanted[:lead]):
-            raise ShapeError(f"expand: {list(wanted)} does not fit a tensor of shape {list(self.shape)}")
-        full = (*wanted[:lead], *(s if w == -1 else w for w, s in zip(wanted[lead:], self.shape, strict=True)))
-        # NOTE: where nothing is repeated, the memory stays writable.
+                return expanded(self, full)
+        requested = _named("expand", sizes, size)
+        lead = len(requested) - self.ndim
+        if lead < 0 or any(s == -1 for s in requested[:lead]):
+            raise ShapeError(f"expand: {list(requested)} does not fit a tensor of shape {list(self.shape)}")
+        full = (*requested[:lead], *(s if w == -1 else w for w, s in zip(requested[lead:], self.shape, strict=True)))
+        # NOTE: without repetition the memory stays writable.
         alike = same_sizes(full, (1,) * lead + tuple(self.shape))
-        return shape.reshape(self, shape=full) if alike else shape.broadcast_to(self, shape=full)
+        return shape.reshape(self, shape=full) if alike else expanded(self, full)
 
     def expand_as(self, other: Tensor) -> Tensor:
-        """Expanded to the shape of another tensor."""
+        """Expand this tensor to the shape of another one."""
         return self.expand(other.shape)
 
     def broadcast_to(self, *sizes: Any, size: Any = None) -> Tensor:
-        """Repeated without copying to a shape (numpy's rules)."""
-        return self.expand(*sizes, size=size)
+        """Repeat dimensions without copying to reach a shape (numpy's rules)."""
+        try:
+            return self.expand(*sizes, size=size)
+        except ShapeError as error:
+            name_in_error(error, "expand", "broadcast_to")
+            raise
 
     @compiled_when_repeated
     def repeat(self, *sizes: Any, repeats: Any = None) -> Tensor:
-        """The whole tensor repeated along each dimension."""
+        """Repeat the tensor along each dimension."""
         counts = _named("repeat", sizes, repeats)
         if any(c < 0 for c in counts):
-            raise ShapeError(f"repeat: {list(counts)} has a negative number", remedy="numbers of 0 or more")
+            raise ShapeError(f"repeat: {list(counts)} has a negative number", remedy="pass numbers of 0 or more")
         lead = len(counts) - self.ndim
         if lead < 0:
             raise ShapeError(f"repeat: {list(counts)} has fewer entries than the tensor has dimensions ({self.ndim})")
@@ -330,88 +333,88 @@ class Shaping(Selection):
 
     @compiled_when_repeated
     def tile(self, *sizes: Any, dims: Any = None) -> Tensor:
-        """As repeat, with missing leading counts taken as 1."""
+        """Repeat the tensor like ``repeat``, with missing leading counts taken as 1."""
         counts = _named("tile", sizes, dims)
         return self.repeat((1,) * (self.ndim - len(counts)) + counts)
 
     def repeat_interleave(
         self, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
     ) -> Tensor:
-        """Each entry of a dimension (of the flattened tensor for None) repeated next to itself.
+        """Repeat each entry of a dimension (of the flattened tensor for None) next to itself.
 
-        ``repeats`` is a number, or one number per entry, whose values are needed. Without it this tensor holds the
-        numbers, and the result is the index of each repeated entry. ``output_size`` is not needed.
+        ``repeats`` is a number, or one per entry, whose values are needed. Without it, this tensor holds the numbers,
+        and the result is the index of each repeated entry. ``output_size`` is not needed.
         """
         x = self.flatten() if dim is None else self
         at = 0 if dim is None else dim_of(dim, self.ndim)
         if isinstance(repeats, int) and repeats < 0:
-            raise AttributeValueError(f"repeat_interleave: {repeats} times", remedy="repeats >= 0")
+            raise AttributeValueError(f"repeat_interleave: repeats is {repeats}", remedy="pass repeats >= 0")
         if not isinstance(repeats, int):
             numbers = x if repeats is None else repeats
-            places = _repeated(numbers, x.shape[at])
-            return places if repeats is None else gather(x, places, axis=at)
+            indices = _repeated(numbers, x.shape[at])
+            return indices if repeats is None else gather(x, indices, axis=at)
         wide = x.unsqueeze(at + 1).expand(*x.shape[: at + 1], repeats, *x.shape[at + 1 :])
-        found = wide.flatten(at, at + 1)
-        return found.clone() if repeats == 1 else found
+        repeated = wide.flatten(at, at + 1)
+        return repeated.clone() if repeats == 1 else repeated
 
     # ---- splitting and joining
 
     @rearranging
     def narrow(self, dim: int, start: int, length: int) -> Tensor:
-        """``length`` entries of a dimension from ``start`` on, as a view."""
+        """Return a view of ``length`` entries of a dimension, from ``start`` on."""
         at, extent = extent_of(dim, self.shape, "narrow")
         if isinstance(start, TensorBase):
             if start.shape or not start.dtype.is_integer:
                 raise ArgumentError(
-                    f"narrow: start is a {start.dtype.name} tensor {list(start.shape)}", remedy="a whole number"
+                    f"narrow: start is a {start.dtype.name} tensor {list(start.shape)}", remedy="pass an int"
                 )
             if front().known(start) is None:
                 return self._narrowed_in_calls(at, start, length)  # type: ignore[attr-defined]
             start = int(start.item())  # type: ignore[attr-defined]
         start = start + extent if start < 0 else start
         if not 0 <= start <= extent or length < 0 or start + length > extent:
-            raise IndexRangeError(f"narrow: {start}..{start + length} lies outside of dimension {dim} of size {extent}")
+            raise IndexRangeError(f"narrow: {start}..{start + length} is outside of dimension {dim} of size {extent}")
         return indexing.take(self, (slice(None),) * at + (slice(start, start + length),))
 
     def _narrowed_in_calls(self, at: int, start: Any, length: int) -> Any:
-        """``narrow`` from a place on that calls give: a copy."""
+        """Return a copy of ``narrow`` with a start that differs between calls."""
         extent = self.shape[at]
         indexing.require(start, -extent, extent - length, "narrow: start")
         first = ew.where(ew.lt(start, 0), ew.add(start, extent), start)
-        places = ew.add(iota(shape=(length,), axis=0, dtype=int64), first)
-        indexing.require(places, 0, max(extent - 1, 0), "narrow: place")
-        return gather(self, places, axis=at)
+        positions = ew.add(iota(shape=(length,), axis=0, dtype=int64), first)
+        indexing.require(positions, 0, max(extent - 1, 0), "narrow: position")
+        return gather(self, positions, axis=at)
 
     @rearranging
     def select(self, dim: int, index: int) -> Tensor:
-        """One entry of a dimension, which disappears; a view."""
+        """Select one entry of a dimension, which is removed; a view."""
         return indexing.take(self, (slice(None),) * dim_of(dim, self.ndim) + (index,))
 
     @rearranging
     def split(self, split_size: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
-        """Views of ``split_size`` entries each (the last may be smaller), or of the sizes in a list."""
+        """Split into views of ``split_size`` entries each (the last may be smaller), or of the sizes in a list."""
         _, extent = extent_of(dim, self.shape, "split")
         if not isinstance(split_size, (int, tuple, list)):
-            raise ArgumentError(f"split: sizes {split_size!r}", remedy="a whole number, or a list of them")
+            raise ArgumentError(f"split: split_size is {split_size!r}", remedy="pass an int or a list of ints")
         if isinstance(split_size, int):
             if split_size < 0 or (split_size == 0 and extent):
-                raise AttributeValueError(f"split size must be positive, got {split_size}")
+                raise AttributeValueError(f"split: split_size must be positive, got {split_size}")
             count = -(-extent // (split_size or 1))
             last = extent - (count - 1) * split_size
             sizes = [*(split_size for _ in range(count - 1)), last] if count else [0]
         else:
             sizes = list(split_size)
             if sum(sizes) != extent or any(s < 0 for s in sizes):
-                raise ShapeError(f"split sizes {sizes} do not sum to {extent}, the size of dimension {dim}")
+                raise ShapeError(f"split: sizes {sizes} do not sum to {extent}, the size of dimension {dim}")
         starts, before = accumulate(sizes, initial=0), (slice(None),) * dim_of(dim, self.ndim)
-        parts = zip(starts, sizes, strict=False)
-        return tuple([indexing.take(self, (*before, slice(start, start + size))) for start, size in parts])
+        ranges = zip(starts, sizes, strict=False)
+        return tuple([indexing.take(self, (*before, slice(start, start + size))) for start, size in ranges])
 
     @rearranging
     def chunk(self, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-        """At most ``chunks`` views of equal size (the last may be smaller)."""
+        """Split into at most ``chunks`` views of equal size (the last may be smaller)."""
         if not isinstance(chunks, int):
-            raise ArgumentError(f"chunk: {chunks!r} chunks", remedy="a whole number")
+            raise ArgumentError(f"chunk: chunks is {chunks!r}", remedy="pass an int")
         if chunks <= 0:
             raise AttributeValueError(f"chunk needs a positive number of chunks, got {chunks}")
         _, extent = extent_of(dim, self.shape, "chunk")
@@ -424,61 +427,61 @@ class Shaping(Selection):
 
     @rearranging
     def unbind(self, dim: int = 0) -> tuple[Tensor, ...]:
-        """The entries of a dimension as views."""
+        """Return the entries of a dimension as views."""
         if not self.shape:
             raise IndexRangeError("unbind needs a tensor of at least one dimension")
         return tuple(self.select(dim, i) for i in range(self.shape[dim_of(dim, self.ndim)]))
 
     def flip(self, *args: Any, dims: Any = None) -> Tensor:
-        """Elements in reverse order along dimensions."""
+        """Reverse the order of elements along dimensions."""
         rank = self.ndim
         axes = sorted([dim_of(d, rank) for d in _named("flip", args, dims)])
         return shape.flip(self, axes=tuple(axes) if rank else ())
 
     @compiled_when_repeated
     def roll(self, shifts: Any, dims: Any = None) -> Tensor:
-        """Elements moved along dimensions (the flattened tensor for None); what leaves one end enters the other."""
+        """Roll elements along dimensions (of the flattened tensor for None), from one end to the other."""
         moves = shifts if isinstance(shifts, (tuple, list)) else (shifts,)
         if not all(isinstance(m, (int, np.integer)) for m in moves):
-            raise ArgumentError(f"roll: shifts {shifts!r}", remedy="whole numbers")
+            raise ArgumentError(f"roll: shifts is {shifts!r}", remedy="pass ints")
         if not moves:
-            raise ArgumentError("roll: no shifts", remedy="a whole number for each dimension")
-        places = () if dims is None else dims if isinstance(dims, (tuple, list)) else (dims,)
-        if not places and len(moves) == 1:
+            raise ArgumentError("roll: shifts is empty", remedy="pass an int for each dimension")
+        rolled_dims = () if dims is None else dims if isinstance(dims, (tuple, list)) else (dims,)
+        if not rolled_dims and len(moves) == 1:
             return self.flatten().roll(moves, (0,)).reshape(self.shape)
-        if len(moves) != len(places):
-            raise AttributeValueError(f"roll: {len(moves)} shifts for {len(places)} dimensions")
+        if len(moves) != len(rolled_dims):
+            raise AttributeValueError(f"roll: {len(moves)} shifts for {len(rolled_dims)} dimensions")
         if not self.shape:
-            raise IndexRangeError("roll along a dimension needs a tensor of at least one")
+            raise IndexRangeError("roll along a dimension needs a tensor with dimensions")
         result: Any = self
-        for shift, dim in zip(moves, places, strict=True):
+        for shift, dim in zip(moves, rolled_dims, strict=True):
             extent = self.shape[dim_of(dim, self.ndim)]
             cut = -shift % extent if extent else 0
             if not always("==", cut, 0):
-                parts = result.narrow(dim, cut, extent - cut), result.narrow(dim, 0, cut)
-                result = concatenate(parts, dim)
+                halves = result.narrow(dim, cut, extent - cut), result.narrow(dim, 0, cut)
+                result = concatenate(halves, dim)
         return result.clone() if result is self else result
 
     def _triangle(self, diagonal: int, compare: Any) -> Any:
         if self.ndim < 2:
-            raise ShapeError(f"a triangle needs at least 2 dimensions, got {self.ndim}")
+            raise ShapeError(f"tril and triu need at least 2 dimensions, got {self.ndim}")
         size = self.shape[-2:]
         row, column = iota(shape=size, axis=0), iota(shape=size, axis=1)
         return ew.where(compare(column, ew.add(row, diagonal)), self, False)
 
     @compiled_when_repeated
     def tril(self, diagonal: int = 0) -> Tensor:
-        """The lower triangle of matrices, zero above the diagonal."""
+        """Return the lower triangle of matrices, zero above the diagonal."""
         return self._triangle(diagonal, ew.le)
 
     @compiled_when_repeated
     def triu(self, diagonal: int = 0) -> Tensor:
-        """The upper triangle of matrices, zero below the diagonal."""
+        """Return the upper triangle of matrices, zero below the diagonal."""
         return self._triangle(diagonal, ew.ge)
 
     @rearranging
     def diagonal(self, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-        """The diagonal of two dimensions, as a new last dimension; a view where the two can be viewed as one."""
+        """Return the diagonal of two dimensions as a new last dimension; a view if the two can be viewed as one."""
         a, b = dim_of(dim1, self.ndim), dim_of(dim2, self.ndim)
         if a == b:
             raise AttributeValueError(f"diagonal: dimensions {dim1} and {dim2} are the same")
@@ -486,9 +489,9 @@ class Shaping(Selection):
             a, b, offset = b, a, -offset
         x = self.movedim((a, b), (-2, -1))
         rows, columns = x.shape[-2:]
-        top, left = max(-offset, 0), max(offset, 0)
-        count = max(0, min(rows - top, columns - left))
-        start = min(top * columns + left, rows * columns)
+        top, first_column = max(-offset, 0), max(offset, 0)
+        count = max(0, min(rows - top, columns - first_column))
+        start = min(top * columns + first_column, rows * columns)
         stop = start + (count - 1) * (columns + 1) + 1 if count else start
         flat = x.reshape(*x.shape[:-2], rows * columns)
         return indexing.take(flat, (..., slice(start, stop, columns + 1)))
@@ -512,7 +515,7 @@ class Shaping(Selection):
         if is_size(self.shape[0]):
             warnings.warn(
                 f"a loop over a tensor with {self.shape[0]} slices is traced for the number that there are in this "
-                "call; graphc.scan(f, state, x) is one program for all numbers",
+                "call; use graphc.scan(f, state, x) for one program for all numbers",
                 RecompileWarning,
                 stacklevel=2,
             )
@@ -520,7 +523,7 @@ class Shaping(Selection):
 
     @compiled_when_repeated
     def index_select(self, dim: int, index: Tensor) -> Tensor:
-        """The entries of a dimension that a one-dimensional integer tensor names."""
+        """Select the entries of a dimension at the indices in a one-dimensional integer tensor."""
         at = indexing.need_entries("index_select", self, dim, index)
         if not self.shape:
             return self.reshape(1).index_select(0, index).reshape(())
@@ -528,7 +531,7 @@ class Shaping(Selection):
 
     @compiled_when_repeated
     def gather(self, dim: int, index: Tensor) -> Tensor:
-        """Element ``i, j`` of the result is element ``index[i, j], j`` of this tensor (for ``dim`` 0)."""
+        """Gather element ``index[i, j], j`` (for ``dim`` 0) as element ``i, j`` of the result."""
         at = indexing.need_places("gather", self, dim, index)
         flat = shape.reshape(self, shape=(self.numel(),))
         if not index.numel():
@@ -537,61 +540,61 @@ class Shaping(Selection):
 
     @compiled_when_repeated
     def scatter_add(self, dim: int, index: Tensor, src: Tensor) -> Tensor:
-        """This tensor with ``src[i, j]`` added at ``index[i, j], j`` (for ``dim`` 0)."""
+        """Add ``src[i, j]`` to the tensor at ``index[i, j], j`` (for ``dim`` 0)."""
         at = indexing.need_places("scatter_add", self, dim, index, src)
         if not index.numel():
             return self.clone()  # type: ignore[attr-defined]
-        places = indexing.along(index, at, self.shape or (1,), "scatter_add: index")
-        part = indexing.leading(src, index.shape)
-        flat = indexing.added(shape.reshape(self, shape=(self.numel(),)), places, part, 0)
+        positions = indexing.along(index, at, self.shape or (1,), "scatter_add: index")
+        updates = indexing.leading(src, index.shape)
+        flat = indexing.added(shape.reshape(self, shape=(self.numel(),)), positions, updates, 0)
         return shape.reshape(flat, shape=self.shape)
 
     @compiled_when_repeated
     def scatter(
         self, dim: int, index: Tensor, src: Any = None, *, value: float | None = None, reduce: str | None = None
     ) -> Tensor:
-        """This tensor with ``src[i, j]`` (or a number) put at ``index[i, j], j`` (for ``dim`` 0).
+        """Put ``src[i, j]`` (or a number) into the tensor at ``index[i, j], j`` (for ``dim`` 0).
 
         ``reduce`` is None, ``add`` or ``multiply``.
         """
-        given = value if src is None else src
-        if given is None:
+        update = value if src is None else src
+        if update is None:
             raise ArgumentError("scatter needs src or value")
-        src = given if isinstance(given, TensorBase) else shape.filled(given, self.dtype, index.shape)
+        src = update if isinstance(update, TensorBase) else shape.filled(update, self.dtype, index.shape)
         if reduce is not None:
             how = {"add": "sum", "multiply": "prod"}.get(reduce)
             if how is None:
-                raise AttributeValueError(f"scatter: reduce {reduce!r} is not known", remedy="'add' or 'multiply'")
+                raise AttributeValueError(f"scatter: unknown reduce {reduce!r}", remedy="pass 'add' or 'multiply'")
             return self.scatter_reduce(dim, index, src, how)  # type: ignore[arg-type]
         at = indexing.need_places("scatter", self, dim, index, src)
         if not index.numel():
             return self.clone()  # type: ignore[attr-defined]
-        places, src = (
+        positions, src = (
             indexing.along(index, at, self.shape or (1,), "scatter: index"),
             indexing.leading(src, index.shape),
         )
         result = front().own(shape.reshape(self, shape=(self.numel(),)))
-        indexing.put(result, places, src)
+        indexing.put(result, positions, src)
         return result.reshape(self.shape)
 
     @compiled_when_repeated
     def masked_fill(self, mask: Tensor, value: Any) -> Tensor:
-        """``value`` where the mask is true, else this tensor's elements."""
+        """Replace elements by ``value`` where the mask is true."""
         return ew.where(mask, filling("masked_fill", mask, value, self.dtype), self)
 
     def where(self, condition: Tensor, other: Any) -> Tensor:
-        """This tensor's elements where the condition holds, else those of ``other``."""
+        """Select this tensor's elements where the condition holds, else those of ``other``."""
         return ew.where(condition, self, other)
 
     def nonzero(self, as_tuple: bool = False) -> Any:
-        """Indices of the elements that are not zero; needs values."""
+        """Return the indices of nonzero elements; not possible in compiled code."""
         values = front().values(self, "nonzero(), whose result has a size that depends on values,")
         if as_tuple:
             return tuple(front().constant(i) for i in np.nonzero(np.atleast_1d(values)))
         return front().constant(np.argwhere(values))
 
     def masked_select(self, mask: Tensor) -> Tensor:
-        """The elements where the mask is true, in one dimension; needs the mask's values."""
+        """Select the elements at true positions of the mask as a vector; not possible in compiled code."""
         extents = common_shape(self.shape, mask.shape)
         wide = self.expand(*extents), mask.expand(*extents)
         return indexing.take(*(wide if extents else [t.reshape(1) for t in wide]))

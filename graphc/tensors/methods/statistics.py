@@ -1,4 +1,4 @@
-"""Tensor methods that look at the elements as a sample: the most frequent, quantiles without NaN, histograms."""
+"""Tensor methods for statistics of samples: mode, quantiles without NaN, histograms."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ if TYPE_CHECKING:
 
 
 class Statistics(TensorBase):
-    """What a sample says."""
+    """Statistics of the elements as a sample."""
 
     def mode(self, dim: int = -1, keepdim: bool = False) -> Extreme:
-        """(values, indices) of the most frequent element of a dimension: the smallest of several, where it comes last.
+        """Return (values, indices) of the most frequent element of a dimension: the smallest of several, at its last
+        position.
 
         Compares all pairs, so its time grows with the square of the dimension.
         """
@@ -37,14 +38,14 @@ class Statistics(TensorBase):
         counts = reduce.sum(ew.cast(ew.eq(row, column), dtype=int64), axes=(at + 1,))
         most = ew.eq(counts, reduce.max(counts, axes=(at,), keepdims=True))
         smallest = reduce.min(ew.where(most, self, limits(self.dtype)[1]), axes=(at,), keepdims=True)
-        places = iota(shape=self.shape, axis=at)
+        positions = iota(shape=self.shape, axis=at)
         hit = ew.logical_and(most, ew.eq(self, smallest))
-        indices = reduce.max(ew.where(hit, places, 0), axes=(at,), keepdims=True)
+        indices = reduce.max(ew.where(hit, positions, 0), axes=(at,), keepdims=True)
         return _picked(self, indices, at, keepdim)
 
     def nanmedian(self, dim: int | None = None, keepdim: bool = False) -> Any:
-        """The lower median of the elements that are not NaN, or (values, indices) of a dimension; NaN if there are
-        none. Gradients are those of ``median``."""
+        """Return the lower median of the elements other than NaN, or (values, indices) along a dimension; NaN without
+        such elements. Gradients are those of ``median``."""
         if dim is None:
             flat = shape.reshape(self, shape=(self.numel(),))
             return shared_by_ties(flat, lambda x: x.nanmedian(0).values) if flat.numel() else flat.median()
@@ -54,18 +55,20 @@ class Statistics(TensorBase):
         if not self.shape:
             return Ordering.sort(self, at)  # type: ignore[arg-type]
         order = Ordering.argsort(self, at)  # type: ignore[arg-type]
-        there = ew.cast(ew.logical_not(mathematics.isnan(self)), dtype=int64)
-        count = reduce.sum(there, axes=(at,), keepdims=True)
+        present = ew.cast(ew.logical_not(mathematics.isnan(self)), dtype=int64)
+        count = reduce.sum(present, axes=(at,), keepdims=True)
         middle = ew.floor_div(ew.maximum(ew.sub(count, 1), 0), 2)
         return _picked(self, take_along(order, middle, at), at, keepdim)
 
     def histc(self, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
-        """How many elements lie in each of ``bins`` equal parts of ``min``..``max``, in the type of this tensor.
+        """Count the elements in each of ``bins`` equal bins of ``min``..``max``, in the type of this tensor.
 
-        Elements outside are not counted. Equal limits stand for the smallest and the largest element.
+        Elements outside are not counted. Equal limits select the smallest and the largest element instead.
         """
         if not self.dtype.is_floating_point:
-            raise DTypeError(f"histc counts floating-point elements, got {self.dtype.name}", remedy="tensor.float()")
+            raise DTypeError(
+                f"histc counts floating-point elements, got {self.dtype.name}", remedy="call tensor.float()"
+            )
         if bins < 1 or max < min:
             raise AttributeValueError(f"histc: {bins} bins from {min} to {max}")
         if not self.numel():
@@ -79,65 +82,72 @@ class Statistics(TensorBase):
         return scatter_add(shape.filled(0, self.dtype, (bins,)), ew.cast(safe, dtype=int64), counted, axis=0)
 
     def histogram(self, bins: Any = 100, *, range: Any = None, weight: Any = None, density: bool = False) -> Histogram:
-        """(hist, bin_edges): how many elements, or what sum of ``weight``, lie in each of ``bins`` equal parts of
-        ``range`` (None: from the smallest to the largest element), or between the ascending edges that ``bins`` is.
+        """Return (hist, bin_edges): the count, or the sum of ``weight``, of the elements in each bin.
 
-        A part has its lower edge, the last one both. With ``density`` divided by widths and by the sum. Raises
-        DTypeError, ShapeError, AttributeValueError.
+        ``bins`` is a number of equal bins of ``range`` (None: from the smallest to the largest element), or the
+        ascending edges. A bin includes its lower edge, the last one both. ``density`` divides by widths and by the
+        total. Raises DTypeError, ShapeError, AttributeValueError.
         """
-        found, edges = _histogram("histogram", [self], [bins], [range], weight, density)
-        return Histogram(found, edges[0])
+        hist, edges = _histogram("histogram", [self], [bins], [range], weight, density)
+        return Histogram(hist, edges[0])
 
     def histogramdd(
         self, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """As ``histogram`` of points, the last dimension of this tensor holding their coordinates: counts with one
-        dimension each, and the edges of each. ``range`` is flat: the lower and the upper limit of each coordinate."""
+        """Compute the ``histogram`` of points, whose coordinates are the last dimension of this tensor: counts with one
+        dimension per coordinate, and the edges of each. ``range`` is flat: the lower and the upper limit of each
+        coordinate."""
         count = self.shape[-1]
         points = [self.select(-1, i).reshape(-1) for i in builtins.range(count)]  # type: ignore[attr-defined]
         kinds = list(bins) if isinstance(bins, (tuple, list)) else [bins] * count
         limits = [range[2 * i : 2 * i + 2] if range else None for i in builtins.range(count)]
         if len(kinds) != count:
-            raise ShapeError(f"histogramdd: {len(kinds)} numbers of bins for {count} coordinates", remedy="one each")
+            raise ShapeError(
+                f"histogramdd: {len(kinds)} numbers of bins for {count} coordinates",
+                remedy="pass one for each coordinate",
+            )
         return _histogram("histogramdd", points, kinds, limits, weight, density)
 
     def nanquantile(
         self, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
     ) -> Tensor:
-        """As ``quantile`` of the elements that are not NaN; NaN where there are none. Raises DTypeError for
-        whole numbers, AttributeValueError."""
+        """Compute the ``quantile`` of the elements other than NaN; NaN without such elements. Raises DTypeError for
+        integers, AttributeValueError."""
         if not self.dtype.is_floating_point:
-            raise DTypeError(f"nanquantile takes floating-point elements, got {self.dtype.name}", remedy="x.float()")
+            raise DTypeError(
+                f"nanquantile takes floating-point elements, got {self.dtype.name}", remedy="call x.float()"
+            )
         rounding = {"lower": mathematics.floor, "higher": mathematics.ceil, "nearest": mathematics.round}
-        known = ("linear", "midpoint", *rounding)
-        if interpolation not in known:
+        interpolations = ("linear", "midpoint", *rounding)
+        if interpolation not in interpolations:
             raise AttributeValueError(
-                f"nanquantile: interpolation {interpolation!r} is not known", remedy=", ".join(known)
+                f"nanquantile: unknown interpolation {interpolation!r}",
+                remedy=f"use one of {', '.join(interpolations)}",
             )
         shares_of(q)
         x: Any = self.reshape(-1) if dim is None or not self.shape else self  # type: ignore[attr-defined]
         at = dim_of(0 if dim is None else dim, x.ndim)
         not_empty(x, (at,), "nanquantile")
         values = Ordering.sort(x, at).values
-        there = ew.cast(ew.logical_not(mathematics.isnan(x)), dtype=x.dtype)
-        last = ew.sub(reduce.sum(there, axes=(at,), keepdims=True), 1)
+        present = ew.cast(ew.logical_not(mathematics.isnan(x)), dtype=x.dtype)
+        last = ew.sub(reduce.sum(present, axes=(at,), keepdims=True), 1)
         shares: Any = q if isinstance(q, TensorBase) else front().constant(elements(q, x.dtype))
-        parts = []
+        quantiles = []
         for share in shares.unbind() if shares.shape else [shares]:
-            place = ew.mul(ew.maximum(last, 0), share)
-            place = rounding[interpolation](place) if interpolation in rounding else place
-            low = mathematics.floor(place)
-            weight = ew.mul(0.5, ew.ne(place, low)) if interpolation == "midpoint" else ew.sub(place, low)
-            a, b = (take_along(values, ew.cast(i, dtype=int64), at) for i in (low, mathematics.ceil(place)))
-            parts.append(ew.where(ew.lt(last, 0), math.nan, a.lerp(b, weight)))
-        kept = [p if keepdim else p.squeeze(at) for p in parts]
+            position = ew.mul(ew.maximum(last, 0), share)
+            position = rounding[interpolation](position) if interpolation in rounding else position
+            low = mathematics.floor(position)
+            weight = ew.mul(0.5, ew.ne(position, low)) if interpolation == "midpoint" else ew.sub(position, low)
+            a, b = (take_along(values, ew.cast(i, dtype=int64), at) for i in (low, mathematics.ceil(position)))
+            quantiles.append(ew.where(ew.lt(last, 0), math.nan, a.lerp(b, weight)))
+        results = [p if keepdim else p.squeeze(at) for p in quantiles]
         if keepdim and (dim is None or not self.shape):
-            kept = [p.reshape(*(1,) * self.ndim) for p in kept]
-        return kept[0] if not shares.shape else shape.concat(*(p.unsqueeze(0) for p in kept), axis=0)
+            results = [p.reshape(*(1,) * self.ndim) for p in results]
+        return results[0] if not shares.shape else shape.concat(*(p.unsqueeze(0) for p in results), axis=0)
 
 
 class Histogram(NamedTuple):
-    """What ``histogram`` returns."""
+    """Result of ``Tensor.histogram``: counts and edges of bins."""
 
     hist: Any
     bin_edges: Any
@@ -148,47 +158,52 @@ def _histogram(
 ) -> tuple[Any, tuple[Any, ...]]:
     dtype = points[0].dtype
     if dtype.kind != "f":
-        raise DTypeError(f"{name} counts floating-point elements, got {dtype.name}", remedy="tensor.float()")
+        raise DTypeError(f"{name} counts floating-point elements, got {dtype.name}", remedy="call tensor.float()")
     flat = [shape.reshape(x, shape=(x.numel(),)) for x in points]
     counted = (
         shape.filled(1, dtype, flat[0].shape) if weight is None else shape.reshape(weight, shape=(weight.numel(),))
     )
     if counted.shape != flat[0].shape or counted.dtype is not dtype:
-        raise ShapeError(f"{name}: the weight is not of shape and type of the elements", remedy="one number for each")
-    place: Any = shape.filled(0, int64, flat[0].shape)
+        raise ShapeError(
+            f"{name}: the weight must have the shape and type of the elements",
+            remedy="pass one weight for each element",
+        )
+    flat_bin: Any = shape.filled(0, int64, flat[0].shape)
     edges, sizes = [], []
     for x, kind, ends in zip(flat, bins, limits, strict=True):
         at, inside, edge = _in_bins(name, x, kind, ends)
         counted = ew.where(inside, counted, 0)
-        place = ew.add(ew.mul(place, edge.numel() - 1), at)
+        flat_bin = ew.add(ew.mul(flat_bin, edge.numel() - 1), at)
         edges.append(edge)
         sizes.append(edge.numel() - 1)
-    found: Any = scatter_add(shape.filled(0, dtype, (math.prod(sizes),)), place, counted, axis=0)
-    found = shape.reshape(found, shape=tuple(sizes))
+    hist: Any = scatter_add(shape.filled(0, dtype, (math.prod(sizes),)), flat_bin, counted, axis=0)
+    hist = shape.reshape(hist, shape=tuple(sizes))
     if density:
-        found = ew.div(found, reduce.sum(found, axes=tuple(range(len(sizes)))))
+        hist = ew.div(hist, reduce.sum(hist, axes=tuple(range(len(sizes)))))
         for i, edge in enumerate(edges):
             widths = shape.reshape(edge.diff(), shape=(sizes[i], *(1,) * (len(sizes) - i - 1)))
-            found = ew.div(found, widths)
-    return found, tuple(edges)
+            hist = ew.div(hist, widths)
+    return hist, tuple(edges)
 
 
 def _in_bins(name: str, x: Any, bins: Any, limits: Any) -> tuple[Any, Any, Any]:
-    """In which part each element lies (0 where in none), whether it lies in one, and the edges."""
+    """Return the bin of each element (0 for none), whether it is in any, and the edges."""
     if isinstance(bins, TensorBase):
         edges: Any = bins
         low, high = edges[0], edges[edges.numel() - 1]
         at = ew.sub(edges.searchsorted(x, right=True), 1)
     else:
         if not isinstance(bins, int) or bins < 1 or (limits is not None and not limits[0] <= limits[1]):
-            raise AttributeValueError(f"{name}: {bins!r} bins in {limits}", remedy="at least one bin, low <= high")
+            raise AttributeValueError(
+                f"{name}: cannot make {bins!r} bins in {limits}", remedy="use at least one bin and low <= high"
+            )
         low, high = _outer_edges(x, limits)
         each, count = ew.div(ew.sub(high, low), float(bins)), iota(shape=(bins + 1,), axis=0, dtype=x.dtype)
         late = ew.ge(count, (bins + 1) // 2)
         edges = ew.where(late, ew.sub(high, ew.mul(each, ew.sub(bins, count))), ew.add(low, ew.mul(each, count)))
         guess = mathematics.floor(ew.div(ew.sub(x, low), each))
         at = ew.cast(ew.minimum(ew.maximum(ew.where(mathematics.isfinite(guess), guess, 0), 0), bins - 1), dtype=int64)
-        # By rounding the guess may be one off.
+        # Rounding may put the guess one off.
         at = ew.sub(at, ew.cast(ew.lt(x, gather(edges, at, axis=0)), dtype=int64))
         at = ew.maximum(at, 0)
         at = ew.add(at, ew.cast(ew.ge(x, gather(edges, ew.add(at, 1), axis=0)), dtype=int64))
@@ -197,7 +212,8 @@ def _in_bins(name: str, x: Any, bins: Any, limits: Any) -> tuple[Any, Any, Any]:
 
 
 def _outer_edges(x: Any, limits: Any) -> tuple[Any, Any]:
-    """The limits as tensors; those of the elements where there are none; of equal ones, 0.5 to both sides."""
+    """Return the limits as tensors, by default the smallest and the largest element; equal ones are extended by 0.5 "
+    "to both sides."""
     if limits is not None:
         low, high = (shape.filled(float(v), x.dtype, ()) for v in limits)
     elif not x.numel():
@@ -209,13 +225,13 @@ def _outer_edges(x: Any, limits: Any) -> tuple[Any, Any]:
 
 
 def _picked(x: Any, indices: Any, at: int, keepdim: bool) -> Extreme:
-    """The elements at ``indices``, which has extent 1 along the dimension ``at``."""
-    found = Extreme(take_along(x, indices, at), indices)
-    return found if keepdim else Extreme(*(t.squeeze(at) for t in found))
+    """Select the elements at ``indices``, which has size 1 along the dimension ``at``."""
+    extreme = Extreme(take_along(x, indices, at), indices)
+    return extreme if keepdim else Extreme(*(t.squeeze(at) for t in extreme))
 
 
 def _limits(x: Any, low: float, high: float) -> tuple[Any, Any]:
-    """The lower and the upper limit; of equal elements, 1 to both sides."""
+    """Return the lower and the upper limit; limits of equal elements are extended by 1 to both sides."""
     if low != high:
         return low, shape.filled(high, x.dtype, ())
     smallest, largest = (fold(x, axes=(0,)) for fold in (reduce.min, reduce.max))

@@ -32,7 +32,7 @@ def test_integrals_of_one_point_are_zero():
     assert graphc.ones(3, 1).cumulative_trapezoid().shape == (3, 0)
     with pytest.raises(IndexRangeError, match="at least one dimension"):
         graphc.tensor(1.0).trapezoid()
-    with pytest.raises(ShapeError, match=r"positions \[3\] for 4 values"):
+    with pytest.raises(ShapeError, match=r"x has shape \[3\] for 4 values"):
         graphc.ones(4).trapezoid(graphc.ones(3))
 
 

@@ -86,7 +86,9 @@ def test_quantile(how: str, dim: int | None):
     np.testing.assert_allclose(kept.numpy(), np.quantile(DISTINCT, 0.3, axis=dim, keepdims=True, method=how))
 
 
-@pytest.mark.parametrize(("q", "how", "text"), [(1.5, "linear", "between 0 and 1"), (0.5, "cubic", "'cubic' is not")])
+@pytest.mark.parametrize(
+    ("q", "how", "text"), [(1.5, "linear", "between 0 and 1"), (0.5, "cubic", "interpolation 'cubic'")]
+)
 def test_quantile_refuses(q: float, how: str, text: str):
     with pytest.raises(AttributeValueError, match=text):
         graphc.tensor(DISTINCT).quantile(q, interpolation=how)
@@ -182,7 +184,7 @@ def test_bincount():
     weighted = graphc.tensor([0, 2, 2]).bincount(graphc.tensor([0.5, 1.0, 2.0]))
     assert (weighted.dtype, weighted.tolist()) == (graphc.float32, [0.5, 0, 3])
     for wrong in (graphc.tensor([-1]), graphc.tensor([0.5]), graphc.tensor([[1]])):
-        with pytest.raises(ArgumentError, match="whole numbers"):
+        with pytest.raises(ArgumentError, match="integers of 0 or more"):
             wrong.bincount()
 
 

@@ -65,7 +65,7 @@ def test_what_becomes_real_has_the_real_part_in_eager_mode_compiled_and_folded(n
         expected = torch.tensor(values).to(getattr(torch, name)).double().tolist()
     for make in made:
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "a real tensor has no imaginary parts")
+            warnings.filterwarnings("ignore", "the conversion to a real tensor")
             warnings.simplefilter("error", RuntimeWarning)  # which numpy's own ones are
             assert make().double().tolist() == expected
 
@@ -74,9 +74,9 @@ def test_complex_numbers_in_arrays_lose_their_imaginary_parts_with_a_warning_and
     with pytest.warns(UserWarning, match="imaginary"):
         assert graphc.tensor(np.array([1 + 2j]), dtype=graphc.float32).tolist() == [1]
     for dtype in (graphc.float32, graphc.bfloat16, graphc.int32):
-        with pytest.raises(DTypeError, match="cannot be made"):
+        with pytest.raises(DTypeError, match="cannot convert"):
             graphc.tensor([1 + 2j], dtype=dtype)
-        with pytest.raises(DTypeError, match="cannot be made"):
+        with pytest.raises(DTypeError, match="cannot convert"):
             graphc.zeros(1, dtype=dtype).fill_(1 + 2j)
 
 

@@ -65,7 +65,7 @@ def test_transposes():
     assert x.T.shape == (4, 3, 2)
     assert x.movedim(0, -1).shape == (3, 4, 2)
     assert x.movedim((0, 1), (1, 2)).shape == (4, 2, 3)
-    with pytest.raises(AttributeValueError, match="does not name each"):
+    with pytest.raises(AttributeValueError, match="must list each"):
         x.permute(0, 0, 1)
     with pytest.raises(ShapeError, match="at most 2"):
         x.t()
@@ -108,7 +108,7 @@ def test_splitting():
     assert x.select(1, -1).shape == (7,)
     with pytest.raises(ShapeError, match="do not sum to 7"):
         x.split([2, 2])
-    with pytest.raises(IndexRangeError, match="lies outside"):
+    with pytest.raises(IndexRangeError, match="is outside"):
         x.narrow(0, 5, 3)
 
 
@@ -235,7 +235,7 @@ def test_entries_repeated_by_numbers_of_their_own():
     x.repeat_interleave(graphc.tensor([2, 0, 1]), 0).sum().backward()
     assert x.grad.tolist() == [[2, 2], [0, 0], [1, 1]]
     assert graphc.repeat_interleave(graphc.tensor([1, 0, 2])).tolist() == [0, 2, 2]
-    with pytest.raises(AttributeValueError, match="one for each of 3 entries"):
+    with pytest.raises(AttributeValueError, match="one int, or 3 ints"):
         x.repeat_interleave(graphc.tensor([1, 2]), 0)
-    with pytest.raises(AttributeValueError, match="one for each"):
+    with pytest.raises(AttributeValueError, match="repeats must be one int"):
         x.repeat_interleave([1, 2, -1], 0)

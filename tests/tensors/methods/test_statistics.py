@@ -112,7 +112,7 @@ def test_quantiles_without_what_is_missing():
     assert x.nanquantile(0.5, 1)[0].item() == 2 and x.nanquantile(0.5, 1)[1].isnan().item()
     assert x.nanquantile(0.5).item() == 2
     assert x.nanquantile([0.0, 1.0]).tolist() == [1, 3]
-    with pytest.raises(AttributeValueError, match="interpolation 'middle' is not known"):
+    with pytest.raises(AttributeValueError, match="unknown interpolation 'middle'"):
         x.nanquantile(0.5, interpolation="middle")
     with pytest.raises(AttributeValueError, match="numbers between 0 and 1"):
         x.nanquantile(2.0)

@@ -1,4 +1,4 @@
-"""Eigenvalues and singular values, which numpy computes, in compiled code too, with gradients that are operations."""
+"""Eigenvalues and singular values, always computed by numpy, with gradients in operations of graphc."""
 
 from __future__ import annotations
 
@@ -21,34 +21,35 @@ from graphc.tracing.host import opaque
 
 
 class Rule(NamedTuple):
-    """How numpy computes something of matrices, and its gradient."""
+    """A matrix function of numpy with its gradient."""
 
     name: str
     forward: Callable[..., Any]
-    """Arrays to an array, or a tuple of them."""
+    """Function of arrays that returns an array or a tuple of arrays."""
     gradient: Callable[..., Any]
-    """``gradient(gradients of the results, operands, results)``: those of the operands, as operations."""
+    """``gradient(gradients of the results, operands, results)`` returns the gradients of the operands, in
+    operations."""
     shapes: Callable[..., tuple[tuple[int, ...], ...]]
-    """Shapes of the operands to those of the results."""
+    """Function from the shapes of the operands to the shapes of the results."""
     types: str
-    """What each result holds: ``m`` numbers of the type of the matrix, ``r`` real or ``c`` complex ones, as precise."""
+    """Kind of each result at the matrix's precision: ``m`` the type of the matrix, ``r`` real, ``c`` complex."""
 
     def dtypes(self, matrix: DType) -> tuple[DType, ...]:
-        """Element types of the results."""
-        known = {"m": matrix, "r": matrix.real, "c": matrix if matrix.is_complex else None}
-        return tuple([known[t] or matrix.complex for t in self.types])
+        """Return the element types of the results."""
+        by_kind = {"m": matrix, "r": matrix.real, "c": matrix if matrix.is_complex else None}
+        return tuple([by_kind[t] or matrix.complex for t in self.types])
 
 
 class _ByNumpy(Function):
     @staticmethod
     def forward(ctx: Any, rule: Rule, *tensors: Any) -> Any:
         try:
-            found = rule.forward(*[t.detach().numpy() for t in tensors])
+            arrays = rule.forward(*[t.detach().numpy() for t in tensors])
         except np.linalg.LinAlgError as error:
-            raise LinAlgError(f"linalg.{rule.name}: {error}", remedy="a matrix for which it exists") from None
-        found = tuple(found) if isinstance(found, tuple) else (found,)
+            raise LinAlgError(f"linalg.{rule.name}: {error}", remedy="pass a matrix for which it exists") from None
+        arrays = tuple(arrays) if isinstance(arrays, tuple) else (arrays,)
         types = rule.dtypes(tensors[0].dtype)
-        results = tuple([Tensor._wrap(np.array(f, t.numpy, order="C")) for f, t in zip(found, types, strict=True)])
+        results = tuple([Tensor._wrap(np.array(f, t.numpy, order="C")) for f, t in zip(arrays, types, strict=True)])
         ctx.rule, ctx.count = rule, len(tensors)
         ctx.save_for_backward(*tensors, *results)
         return results
@@ -60,8 +61,8 @@ class _ByNumpy(Function):
 
 
 def apply(rule: Rule, *tensors: Any) -> tuple[Any, ...]:
-    """The results of a rule, with gradients. Raises DTypeError for a type that is neither floating point nor complex,
-    ShapeError for what is no matrix, LinAlgError for matrices of which it does not exist."""
+    """Return the differentiable results of a rule. Raise DTypeError for types other than floating point or complex,
+    ShapeError for non-matrices, LinAlgError if the result does not exist."""
     need_matrix(rule.name, tensors[0])
     function: Any = partial(_ByNumpy.apply, rule)
     function.__name__ = f"linalg: {rule.name} by numpy, as there is no native code for it"
@@ -74,46 +75,48 @@ def _results_like(rule: Rule, *tensors: Any) -> tuple[Any, ...]:
 
 
 def _over_gaps(x: Any, values: Any) -> Any:
-    """``x[i, j] / (values[j] - values[i])``, 0 where the two are equal."""
+    """Compute ``x[i, j] / (values[j] - values[i])``, and 0 for equal values."""
     gaps = values.unsqueeze(-2) - values.unsqueeze(-1)
     zero = ew.eq(gaps, 0)
     return ew.where(zero, 0, ew.div(x, ew.where(zero, 1, gaps)))
 
 
-def _singular_gradient(grads: Sequence[Any], given: Sequence[Any], found: Sequence[Any]) -> Any:
-    """Townsend, Differentiating the singular value decomposition, 2016; of complex matrices with the phases that left
-    and right vectors have in common left out, which do not change the product."""
-    (x,), (left, values, right) = given, found
+def _singular_gradient(grads: Sequence[Any], operands: Sequence[Any], results: Sequence[Any]) -> Any:
+    """Differentiate the SVD (Townsend, Differentiating the singular value decomposition, 2016). For complex matrices,
+    the common phases of left and right vectors are omitted, which do not change the product."""
+    (x,), (left_vectors, values, right_vectors) = operands, results
     grad_left, grad_values, grad_right = grads
-    v, grad_v = right.mH, grad_right.mH
+    v, grad_v = right_vectors.mH, grad_right.mH
     squares, across = values * values, values.unsqueeze(-2)
-    a, b = left.mH @ grad_left, right @ grad_v
+    a, b = left_vectors.mH @ grad_left, right_vectors @ grad_v
     inner = _over_gaps(a - a.mH, squares) * across + values.unsqueeze(-1) * _over_gaps(b - b.mH, squares)
     if x.dtype.is_complex:
         inner = inner + diag_embed((a - a.mH).diagonal(0, -2, -1) / (values * 2))
-    result = left @ (inner + diag_embed(grad_values)) @ right
+    result = left_vectors @ (inner + diag_embed(grad_values)) @ right_vectors
     if x.shape[-2] > x.shape[-1]:
-        result = result + ((grad_left - left @ a) / across) @ right
+        result = result + ((grad_left - left_vectors @ a) / across) @ right_vectors
     if x.shape[-1] > x.shape[-2]:
-        result = result + (left / across) @ (grad_v - v @ b).mH
+        result = result + (left_vectors / across) @ (grad_v - v @ b).mH
     return (result,)
 
 
-def _no_gradient(grads: Sequence[Any], given: Sequence[Any], found: Sequence[Any]) -> Any:
-    raise GradientError("the last vectors of svd with full_matrices have no gradient", remedy="full_matrices=False")
+def _no_gradient(grads: Sequence[Any], operands: Sequence[Any], results: Sequence[Any]) -> Any:
+    raise GradientError(
+        "the last vectors of svd with full_matrices have no gradient", remedy="pass full_matrices=False"
+    )
 
 
 def _singular_shapes(x: tuple[int, ...], full: bool = False) -> tuple[tuple[int, ...], ...]:
     *batch, rows, columns = x
     least = min(rows, columns)
-    left, right = (rows, columns) if full else (least, least)
-    return (*batch, rows, left), (*batch, least), (*batch, right, columns)
+    left_count, right_count = (rows, columns) if full else (least, least)
+    return (*batch, rows, left_count), (*batch, least), (*batch, right_count, columns)
 
 
-def _eigen_of_any_gradient(grads: Sequence[Any], given: Sequence[Any], found: Sequence[Any]) -> Any:
-    """Boeddeker et al., On the computation of complex-valued gradients, 2017, equation 4.77: vectors of norm 1 do not
-    change along themselves."""
-    (x,), (values, vectors) = given, found
+def _eigen_of_any_gradient(grads: Sequence[Any], operands: Sequence[Any], results: Sequence[Any]) -> Any:
+    """Differentiate eigenvalues and eigenvectors (Boeddeker et al., On the computation of complex-valued gradients,
+    2017, equation 4.77). Vectors of norm 1 do not change along themselves."""
+    (x,), (values, vectors) = operands, results
     inner = vectors.mH @ grads[1]
     along = inner.diagonal(0, -2, -1).real
     free = inner - (vectors.mH @ vectors) * along.unsqueeze(-2)
@@ -123,17 +126,18 @@ def _eigen_of_any_gradient(grads: Sequence[Any], given: Sequence[Any], found: Se
 
 
 def _pseudo_inverse(a: np.ndarray, atol: np.ndarray, rtol: np.ndarray) -> np.ndarray:
-    left, values, right = np.linalg.svd(a, full_matrices=False)
+    left_vectors, values, right_vectors = np.linalg.svd(a, full_matrices=False)
     least = np.maximum(values.max(-1, keepdims=True) * rtol[..., None], atol[..., None])
     inverse = np.divide(1, values, where=values > least, out=np.zeros_like(values))
-    return np.conj((left * inverse[..., None, :]) @ right).swapaxes(-1, -2)
+    return np.conj((left_vectors * inverse[..., None, :]) @ right_vectors).swapaxes(-1, -2)
 
 
-def _pseudo_inverse_gradient(grads: Sequence[Any], given: Sequence[Any], found: Sequence[Any]) -> Any:
-    """Golub, Pereyra, The differentiation of pseudo-inverses, 1973, equation 4.12, for ranks that stay."""
-    (a, *tolerances), (x,), turned = given, found, grads[0].mH
-    left, right = x.mH @ x @ turned, turned @ (x @ x.mH)
-    result = (right - a @ (x @ right)) + (left - (left @ x) @ a) - (x @ turned @ x).mH
+def _pseudo_inverse_gradient(grads: Sequence[Any], operands: Sequence[Any], results: Sequence[Any]) -> Any:
+    """Differentiate the pseudo-inverse at constant rank (Golub, Pereyra, The differentiation of pseudo-inverses, 1973,
+    equation 4.12)."""
+    (a, *tolerances), (x,), turned = operands, results, grads[0].mH
+    left_term, right_term = x.mH @ x @ turned, turned @ (x @ x.mH)
+    result = (right_term - a @ (x @ right_term)) + (left_term - (left_term @ x) @ a) - (x @ turned @ x).mH
     return result, *[None for _ in tolerances]
 
 

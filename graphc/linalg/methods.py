@@ -1,4 +1,4 @@
-"""Functions of matrices as PyTorch has them outside of ``torch.linalg``: methods of tensors, and older forms."""
+"""Matrix functions of PyTorch outside of ``torch.linalg``: methods of tensors, and older forms."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from graphc.tensors.tensor import Tensor
 
 
 class TriangularSolveResult(NamedTuple):
-    """A solution, and the matrix."""
+    """A solution, and a copy of the matrix."""
 
     solution: Tensor
     cloned_coefficient: Tensor
@@ -38,13 +38,13 @@ def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
 
 
 def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False) -> Tensor:
-    """The X of ``A @ X = input`` from the factor of ``cholesky(A)``."""
+    """Solve ``A @ X = input`` for X, given the factor of ``cholesky(A)``."""
     inner = solve_triangular(L.mH if upper else L, input, upper=False)
     return solve_triangular(L if upper else L.mH, inner, upper=True)
 
 
 def cholesky_inverse(input: Tensor, upper: bool = False) -> Tensor:
-    """The inverse of A from the factor of ``cholesky(A)``."""
+    """Compute the inverse of A, given the factor of ``cholesky(A)``."""
     need_matrix("cholesky_inverse", input)
     half = solve_triangular(input, identity(input).expand(*input.shape), upper=upper)
     return half @ half.mH if upper else half.mH @ half
@@ -53,7 +53,7 @@ def cholesky_inverse(input: Tensor, upper: bool = False) -> Tensor:
 def triangular_solve(
     b: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> TriangularSolveResult:
-    """The X of ``A @ X = b`` (``transpose``: of A.mT) for triangular A, and A."""
+    """Return the X of ``A @ X = b`` (``transpose``: of A.mT) for triangular A, and A."""
     matrix, above = (A.mT, not upper) if transpose else (A, upper)
     return TriangularSolveResult(solve_triangular(matrix, b, upper=above, unitriangular=unitriangular), A.clone())
 
@@ -85,9 +85,9 @@ def orgqr(input: Tensor, input2: Tensor) -> Tensor:
 
 
 def lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> tuple[Tensor, ...]:
-    """The results of ``linalg.lu_factor_ex``, the last one for ``get_infos``. No error where a pivot is 0."""
-    found = lu_factor_ex(A, pivot=pivot)
-    return tuple(found) if get_infos else tuple(found[:2])
+    """Return the results of ``linalg.lu_factor_ex``, the last one with ``get_infos``. A zero pivot is not an error."""
+    factorization = lu_factor_ex(A, pivot=pivot)
+    return tuple(factorization) if get_infos else tuple(factorization[:2])
 
 
 def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
@@ -96,14 +96,14 @@ def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
 
 
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> LUResult:
-    """P, L and U of ``linalg.lu`` from ``linalg.lu_factor(A)``; what is not asked for is empty."""
+    """Return P, L and U of ``linalg.lu`` from ``linalg.lu_factor(A)``; results not requested are empty."""
     none = LU_data.new_empty(0)
     P = rows_to(permutation(LU_pivots, LU_data.shape[-2]), LU_data.dtype).mT if unpack_pivots else none
     return LUResult(P, *(triangles(LU_data) if unpack_data else (none, none)))
 
 
 def chain_matmul(*matrices: Tensor) -> Tensor:
-    """See ``linalg.multi_dot``, for one matrix too."""
+    """Multiply matrices like ``linalg.multi_dot``, also a single one."""
     if not matrices:
         raise ArgumentError("chain_matmul takes matrices, got none")
     return multi_dot(matrices) if len(matrices) > 1 else next(iter(matrices))

@@ -26,40 +26,41 @@ from graphc.tensors.tensor_base import need_tensor
 
 
 def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
-    """The vector product along a dimension of size 3; the others broadcast. Raises ShapeError."""
+    """Compute the vector product along a dimension of size 3; the others broadcast. Raises ShapeError."""
     need_tensor("cross", input, other)
     if input.ndim != other.ndim:
-        raise ShapeError(f"cross: {list(input.shape)} and {list(other.shape)} have other numbers of dimensions")
-    at = dim_of(dim, input.ndim)
-    if input.shape[at] != 3 or other.shape[at] != 3:
+        raise ShapeError(f"cross: {list(input.shape)} and {list(other.shape)} have different numbers of dimensions")
+    axis = dim_of(dim, input.ndim)
+    if input.shape[axis] != 3 or other.shape[axis] != 3:
         raise ShapeError(f"cross takes size 3 along {dim}, got {list(input.shape)} and {list(other.shape)}")
-    whole = common_shape(input.shape, other.shape)
-    a, b = (x if tuple(x.shape) == whole else shape.broadcast_to(x, shape=whole) for x in (input, other))
+    common = common_shape(input.shape, other.shape)
+    a, b = (x if tuple(x.shape) == common else shape.broadcast_to(x, shape=common) for x in (input, other))
     return a.cross(b, dim)
 
 
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
-    """Sums of products along a dimension of both, complex numbers of ``x`` conjugated; the others broadcast."""
+    """Compute sums of products along a dimension of both; complex numbers of ``x`` are conjugated, and other dimensions
+    broadcast."""
     need_tensor("vecdot", x, y)
     products = ew.mul(conjugate(x), y)
-    found = reduce.sum(products, axes=(dim_of(dim, products.ndim),))
-    return found if found.dtype is products.dtype else ew.cast(found, dtype=products.dtype)
+    sums = reduce.sum(products, axes=(dim_of(dim, products.ndim),))
+    return sums if sums.dtype is products.dtype else ew.cast(sums, dtype=products.dtype)
 
 
 def vander(x: Tensor, *, N: int | None = None) -> Tensor:
-    """The powers 0 to ``N - 1`` (None: as many as elements) of the elements of vectors [..., n], side by side."""
+    """Return the powers 0 to ``N - 1`` (None: as many as elements) of the elements of vectors [..., n] as columns."""
     need_tensor("vander", x)
     x = x if x.ndim else x.unsqueeze(0)
     count = x.shape[-1] if N is None else N
     if N is not None and N <= 1:
-        raise AttributeValueError(f"vander: N is {N}", remedy="at least 2")
+        raise AttributeValueError(f"vander: N is {N}", remedy="pass at least 2")
     ones = x.new_ones(*x.shape, 1)
     wide = cat([ones, x.unsqueeze(-1).expand(*x.shape, count - 1)], -1) if count > 1 else ones
     return wide.cumprod(-1)[..., :count]
 
 
 def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """The diagonals of matrices, ``offset`` above the middle one: a view."""
+    """Return the diagonals of matrices, ``offset`` above the main one: a view."""
     return A.diagonal(offset, dim1, dim2)
 
 
@@ -67,20 +68,22 @@ def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T
 
 
 def matmul(input: Tensor, other: Tensor) -> Tensor:
-    """The matrix product, as ``@``."""
+    """Compute the matrix product, like ``@``."""
     return input.matmul(other)
 
 
 def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
-    """The product of matrices, of which the first and the last may be vectors, in the order that takes the fewest
+    """Multiply matrices, of which the first and the last may be vectors, in the order with the fewest scalar
     multiplications (Cormen et al., Introduction to algorithms, section 15.2)."""
     if len(tensors) < 2:
         raise ArgumentError(f"multi_dot takes two tensors or more, got {len(tensors)}")
     need_tensor("multi_dot", *tensors)
-    for place, t in enumerate(tensors):
-        ends = place in (0, len(tensors) - 1)
+    for position, t in enumerate(tensors):
+        ends = position in (0, len(tensors) - 1)
         if t.ndim != 2 and not (ends and t.ndim == 1):
-            raise ShapeError(f"multi_dot takes matrices, and vectors at the ends, got {list(t.shape)} at {place}")
+            raise ShapeError(
+                f"multi_dot takes matrices, and vectors at the ends, got {list(t.shape)} at position {position}"
+            )
     first, last = tensors[0], tensors[-1]
     chain = [*tensors]
     chain[0] = first.unsqueeze(0) if first.ndim == 1 else first
@@ -88,21 +91,21 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     for a, b in pairwise(chain):
         if a.shape[1] != b.shape[0]:
             raise ShapeError(f"multi_dot: {list(a.shape)} and {list(b.shape)} do not fit")
-    found = _in_order(chain, _best_cuts([chain[0].shape[0], *[t.shape[1] for t in chain]]), 0, len(chain) - 1)
-    found = found.squeeze(0) if first.ndim == 1 else found
-    return found.squeeze(-1) if last.ndim == 1 else found
+    chain_product = _in_order(chain, _best_cuts([chain[0].shape[0], *[t.shape[1] for t in chain]]), 0, len(chain) - 1)
+    chain_product = chain_product.squeeze(0) if first.ndim == 1 else chain_product
+    return chain_product.squeeze(-1) if last.ndim == 1 else chain_product
 
 
 def _best_cuts(sizes: Sequence[int]) -> dict[tuple[int, int], int]:
-    """For each part of the chain, from a first matrix to a last one, the matrix behind which it is cut."""
+    """Return, for each sub-chain from a first to a last matrix, the matrix after which to split it."""
     count, cuts = len(sizes) - 1, {}
     cost = {(i, i): 0 for i in range(count)}
     for length in range(1, count):
         for i in range(count - length):
             j = i + length
-            found = [cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1] for k in range(i, j)]
-            cost[i, j] = min(found)
-            cuts[i, j] = i + found.index(cost[i, j])
+            costs = [cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1] for k in range(i, j)]
+            cost[i, j] = min(costs)
+            cuts[i, j] = i + costs.index(cost[i, j])
     return cuts
 
 
@@ -114,34 +117,37 @@ def _in_order(chain: Sequence[Any], cuts: dict[tuple[int, int], int], first: int
 
 
 def matrix_power(A: Tensor, n: int) -> Tensor:
-    """The product of ``n`` square matrices; of inverses where ``n`` is negative."""
+    """Compute the ``n``-th power of square matrices, a power of the inverses for negative ``n``."""
     need_tensor("matrix_power", A)
     if A.ndim < 2 or A.shape[-1] != A.shape[-2]:
         raise ShapeError(f"matrix_power takes square matrices, got {list(A.shape)}")
     if n == 0:
         one = expanded(identity(A), tuple(A.shape[:-2]))
         return straight_through(A * 0, one) if A.dtype.is_differentiable else one.clone()
-    base, left = A if n > 0 else inv(A), abs(n)
+    base, remaining = A if n > 0 else inv(A), abs(n)
     factors = []
-    while left:
-        if left & 1:
+    while remaining:
+        if remaining & 1:
             factors.append(base)
-        left >>= 1
-        base = base @ base if left else base
+        remaining >>= 1
+        base = base @ base if remaining else base
     return fold(product, factors) if len(factors) > 1 else factors[0].clone()
 
 
 _RUNS, _POWERS = 5, 5
-"""The series of exp for matrices of norm 2, 25 terms, in runs of that many: the next term is below the rounding of f64.
-Fewer terms of smaller matrices are less work, but each squaring doubles the error."""
+"""Number of runs, and terms per run, of the exponential series for matrices of norm 2: with 25 terms the next term is
+below the rounding of f64. Fewer terms for smaller matrices would be less work, but each squaring doubles the error."""
 _SQUARINGS = 16
-"""How often compiled code halves a matrix at most, which is one program for all: norms up to 2**17."""
+"""Largest number of halvings of a matrix in compiled code, where one program serves all: norms up to 2**17."""
 
 
 def matrix_exp(A: Tensor) -> Tensor:
-    """exp of square matrices [..., n, n]: the power series of a small part of them, squared again and again, in f64, as
-    each squaring doubles the error. Compiled code squares 16 times at most: of matrices with sums of columns beyond
-    2**17 it is not exact there."""
+    """Compute exp of square matrices [..., n, n]: scale them down, apply the power series, and square the result
+    repeatedly.
+
+    The computation is in f64, since each squaring doubles the error. Compiled code squares at most 16 times, so it is
+    inexact for matrices with column sums beyond 2**17.
+    """
     need_square("matrix_exp", A)
     if not A.numel():
         return A.clone()
@@ -156,21 +162,22 @@ def matrix_exp(A: Tensor) -> Tensor:
 
 
 def _series(A: Any) -> Any:
-    """The power series of exp, in runs of terms that share powers, which takes few products (Paterson, Stockmeyer, On
-    the number of nonscalar multiplications necessary to evaluate polynomials, 1973)."""
+    """Evaluate the power series of exp in runs of terms that share powers, which needs few products (Paterson,
+    Stockmeyer, On the number of nonscalar multiplications necessary to evaluate polynomials, 1973)."""
     powers = [identity(A), A]
     for _ in range(_POWERS - 1):
         powers.append(powers[-1] @ A)
     result = None
     for run in reversed(range(_RUNS)):
         terms = [power / float(factorial(run * _POWERS + k)) for k, power in enumerate(powers[:-1])]
-        part = fold(ew.add, reversed(terms))
-        result = part if result is None else result @ powers[-1] + part
+        run_sum = fold(ew.add, reversed(terms))
+        result = run_sum if result is None else result @ powers[-1] + run_sum
     return result
 
 
 def _halvings(A: Any) -> Any:
-    """How often each matrix is halved until its norm is 2 [..., 1, 1]; not at all where it has none."""
+    """Return the number of halvings of each matrix until its norm is at most 2 [..., 1, 1]; 0 for infinite or NaN
+    norms."""
     size = A.detach().abs().sum(-2).amax(-1)[..., None, None]
     return size.nan_to_num(0.0, 0.0, 0.0).clamp(min=2.0).log2().ceil() - 1
 
@@ -179,10 +186,10 @@ def _halvings(A: Any) -> Any:
 
 
 def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
-    """The inverse of A as a matrix, whose first ``ind`` dimensions are its rows: those of the result are its last."""
+    """Invert A as a matrix with its first ``ind`` dimensions as rows; these are the last dimensions of the result."""
     need_tensor("tensorinv", A)
     if ind <= 0:
-        raise AttributeValueError(f"tensorinv: ind is {ind}", remedy="at least 1")
+        raise AttributeValueError(f"tensorinv: ind is {ind}", remedy="pass at least 1")
     rows, columns = tuple(A.shape[:ind]), tuple(A.shape[ind:])
     if prod(rows) != prod(columns):
         raise ShapeError(f"tensorinv: {prod(rows)} rows and {prod(columns)} columns of {list(A.shape)}")
@@ -190,10 +197,10 @@ def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
 
 
 def tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None) -> Tensor:
-    """The X of ``tensordot(A, X, X.ndim) = B``; ``dims`` of A are moved to its end before."""
+    """Solve ``tensordot(A, X, X.ndim) = B`` for X; ``dims`` of A are moved to its end first."""
     need_tensor("tensorsolve", A, B)
     a = A if dims is None else A.movedim(tuple(dims), tuple(range(-len(dims), 0)))
     columns = tuple(a.shape[B.ndim :])
     if prod(columns) != B.numel() or prod(a.shape[: B.ndim]) != B.numel():
-        raise ShapeError(f"tensorsolve: {list(a.shape)} is no square matrix beside {list(B.shape)}")
+        raise ShapeError(f"tensorsolve: {list(a.shape)} is not a square matrix for {list(B.shape)}")
     return solve(a.reshape(B.numel(), B.numel()), B.reshape(-1)).reshape(*columns)

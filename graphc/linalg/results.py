@@ -1,4 +1,4 @@
-"""Named tuples that functions of matrices return, as in PyTorch."""
+"""Named tuples of the results of matrix functions, as in PyTorch."""
 
 from __future__ import annotations
 
@@ -8,42 +8,42 @@ from graphc.tensors.tensor import Tensor
 
 
 class CholeskyExResult(NamedTuple):
-    """A factor, and 0 where it exists."""
+    """Factor ``L``, and the LAPACK status ``info`` (0 is success)."""
 
     L: Tensor
     info: Tensor
 
 
 class EigResult(NamedTuple):
-    """Of a square matrix."""
+    """Complex eigenvalues, and eigenvectors as columns."""
 
     eigenvalues: Tensor
     eigenvectors: Tensor
 
 
 class EighResult(NamedTuple):
-    """Of a symmetric matrix."""
+    """Real ascending eigenvalues, and eigenvectors as columns."""
 
     eigenvalues: Tensor
     eigenvectors: Tensor
 
 
 class GeqrfResult(NamedTuple):
-    """R on and above the diagonal and reflections below it, and their factors."""
+    """Compact QR factorization: R on and above the diagonal, reflections below it, and the factors of these."""
 
     a: Tensor
     tau: Tensor
 
 
 class InvExResult(NamedTuple):
-    """An inverse, and 0 where it exists."""
+    """Inverse, and the LAPACK status ``info`` (0 is success)."""
 
     inverse: Tensor
     info: Tensor
 
 
 class LstsqResult(NamedTuple):
-    """Of a problem of least squares."""
+    """Least-squares solution, sums of squared residuals, ranks, and singular values."""
 
     solution: Tensor
     residuals: Tensor
@@ -52,7 +52,7 @@ class LstsqResult(NamedTuple):
 
 
 class SVDColumnsResult(NamedTuple):
-    """Singular vectors, as columns on both sides, and values."""
+    """Singular vectors, as columns on both sides, and singular values."""
 
     U: Tensor
     S: Tensor
@@ -60,7 +60,7 @@ class SVDColumnsResult(NamedTuple):
 
 
 class LUResult(NamedTuple):
-    """A permutation and triangular factors, of which the product is the matrix."""
+    """Permutation and triangular factors, whose product is the matrix."""
 
     P: Tensor
     L: Tensor
@@ -68,14 +68,14 @@ class LUResult(NamedTuple):
 
 
 class LUFactorResult(NamedTuple):
-    """Both triangles in one matrix, and the rows that were exchanged, counted from 1 (i32)."""
+    """Both triangular factors in one matrix, and the exchanged rows, counted from 1 (i32)."""
 
     LU: Tensor
     pivots: Tensor
 
 
 class LUFactorExResult(NamedTuple):
-    """As ``LUFactorResult``, and the number of the first pivot that is 0 (0 for none)."""
+    """The fields of ``LUFactorResult``, and the number of the first zero pivot (0 for none)."""
 
     LU: Tensor
     pivots: Tensor
@@ -83,28 +83,28 @@ class LUFactorExResult(NamedTuple):
 
 
 class QRResult(NamedTuple):
-    """An orthogonal and an upper triangular factor."""
+    """Orthogonal factor, and upper triangular factor."""
 
     Q: Tensor
     R: Tensor
 
 
 class SlogdetResult(NamedTuple):
-    """Of a determinant."""
+    """Sign of a determinant, and the logarithm of its absolute value."""
 
     sign: Tensor
     logabsdet: Tensor
 
 
 class SolveExResult(NamedTuple):
-    """A solution, and 0 where it exists."""
+    """Solution, and the LAPACK status ``info`` (0 is success)."""
 
     result: Tensor
     info: Tensor
 
 
 class SVDResult(NamedTuple):
-    """Singular vectors and values; those on the right are rows."""
+    """Singular vectors and values; the right vectors are rows."""
 
     U: Tensor
     S: Tensor

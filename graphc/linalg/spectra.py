@@ -1,4 +1,4 @@
-"""Eigenvalues, singular values, orthogonal factors, and what is made of them: ranks, pseudo-inverses, least squares."""
+"""Eigenvalues, singular values and orthogonal factors, and their uses: ranks, pseudo-inverses, least squares."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from graphc.tensors.tensor import Tensor
 
 
 def qr(A: Tensor, mode: str = "reduced") -> QRResult:
-    """Orthogonal Q [..., m, k] and upper triangular R [..., k, n] of ``A = Q @ R``: k is the smaller of m and n
-    (``reduced``) or m (``complete``); ``r`` gives R alone, and a Q without elements."""
+    """Compute orthogonal Q [..., m, k] and upper triangular R [..., k, n] with ``A = Q @ R``. k is the smaller of m and
+    n (``reduced``), or m (``complete``); ``r`` computes R alone, and leaves Q empty."""
     if mode not in ("reduced", "complete", "r"):
-        raise AttributeValueError(f"qr: mode {mode!r} is not known", remedy="'reduced', 'complete' or 'r'")
+        raise AttributeValueError(f"qr: unknown mode {mode!r}", remedy="use 'reduced', 'complete' or 'r'")
     m, n = need_matrix("qr", A).shape[-2:]
     k = m if mode == "complete" else min(m, n)
     packed = place.apply(orthogonal.qr, A, complete=mode == "complete")
@@ -39,31 +39,36 @@ def qr(A: Tensor, mode: str = "reduced") -> QRResult:
 
 
 def eigh(A: Tensor, UPLO: str = "L") -> EighResult:
-    """Ascending eigenvalues [..., n] and, as columns, eigenvectors of symmetric or Hermitian matrices
-    [..., n, n], of which the lower (``UPLO="U"``: upper) triangle is read. The gradient goes to both alike; that of
-    eigenvectors needs different eigenvalues; their largest elements are positive."""
+    """Compute ascending eigenvalues [..., n] and, as columns, eigenvectors of symmetric or Hermitian matrices [..., n,
+    n].
+
+    Only the lower (``UPLO="U"``: upper) triangle is read, but the gradient goes to both triangles equally. Gradients of
+    eigenvectors need distinct eigenvalues. The largest element of each eigenvector is positive.
+    """
     need_square("eigh", A)
     if UPLO.upper() not in ("L", "U"):
-        raise AttributeValueError(f"eigh: UPLO {UPLO!r} is not known", remedy="'L' or 'U'")
+        raise AttributeValueError(f"eigh: unknown UPLO {UPLO!r}", remedy="use 'L' or 'U'")
     read = A.mH if UPLO.upper() == "U" else A
     packed = place.apply(eigen.eigh, straight_through((A + A.mH) * 0.5, read), most=place.rotated_rows(A))
     return EighResult(packed[..., 0].real, packed[..., 1:])
 
 
 def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
-    """The eigenvalues of ``eigh``."""
+    """Compute the eigenvalues of ``eigh``."""
     return eigh(A, UPLO).eigenvalues
 
 
 def eig(A: Tensor) -> EigResult:
-    """Eigenvalues [..., n] and, as columns, eigenvectors of norm 1 of square matrices [..., n, n]: all complex, of real
-    matrices too. The gradient needs different eigenvalues, and functions to which the phases of vectors do not
-    matter."""
+    """Compute complex eigenvalues [..., n] and, as columns, complex eigenvectors of norm 1 of square matrices [..., n,
+    n].
+
+    The gradient needs distinct eigenvalues, and functions that do not depend on the phases of eigenvectors.
+    """
     return EigResult(*decompositions.apply(decompositions.EIGEN_OF_ANY, need_square("eig", A)))
 
 
 def eigvals(A: Tensor) -> Tensor:
-    """The eigenvalues of ``eig``."""
+    """Compute the eigenvalues of ``eig``."""
     return eig(A).eigenvalues
 
 
@@ -71,51 +76,54 @@ def eigvals(A: Tensor) -> Tensor:
 
 
 def svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> SVDResult:
-    """U [..., m, m], descending singular values S [..., k] and Vh [..., n, n] of ``A = U[:, :k] @ diag(S) @ Vh[:k]``;
-    without ``full_matrices`` U and Vh hold k columns and rows, k the smaller of m and n. Vectors beyond k have no
-    gradient. ``driver`` is for PyTorch's sake: None."""
+    """Compute U [..., m, m], descending singular values S [..., k] and Vh [..., n, n] with
+    ``A = U[:, :k] @ diag(S) @ Vh[:k]``; k is the smaller of m and n.
+
+    Without ``full_matrices``, U has k columns and Vh k rows. Vectors beyond k have no gradient. ``driver`` exists for
+    compatibility with PyTorch, and must be None.
+    """
     if driver is not None:
-        raise ArgumentError(f"svd: driver {driver!r} is one of CUDA", remedy="driver=None")
+        raise ArgumentError(f"svd: driver {driver!r} requires CUDA", remedy="pass driver=None")
     m, n = need_matrix("svd", A).shape[-2:]
     if not full_matrices or m == n:
         return SVDResult(*decompositions.apply(decompositions.SINGULAR, A))
-    whole = SVDResult(*decompositions.apply(decompositions.SINGULAR_FULL, A.detach()))
+    full = SVDResult(*decompositions.apply(decompositions.SINGULAR_FULL, A.detach()))
     if not A.requires_grad:
-        return whole
-    # Vectors that complete a basis are any such ones, and have no gradient.
+        return full
+    # Vectors that complete a basis are arbitrary, and have no gradient.
     U, S, Vh = decompositions.apply(decompositions.SINGULAR, A)
     k = min(m, n)
-    return SVDResult(cat([U, whole.U[..., k:]], -1), S, cat([Vh, whole.Vh[..., k:, :]], -2))
+    return SVDResult(cat([U, full.U[..., k:]], -1), S, cat([Vh, full.Vh[..., k:, :]], -2))
 
 
 def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
-    """The descending singular values [..., k] of matrices."""
+    """Compute the descending singular values [..., k] of matrices."""
     return svd(A, False, driver=driver).S
 
 
 def _number(value: Any, like: Any) -> Any:
-    """A tolerance, beside the last dimension of ``like`` where it is a tensor."""
+    """Return a tolerance; a tensor is aligned with the last dimension of ``like``."""
     return value.unsqueeze(-1).to(like.dtype) if isinstance(value, Tensor) else value
 
 
 def _significant(A: Any, values: Any, atol: Any, rtol: Any) -> Any:
-    """Which of the values (at least 0) count: those larger than both tolerances."""
+    """Return a mask of the values (at least 0) that exceed both tolerances."""
     atol, rtol = _tolerances(A, atol, rtol)
     largest = reduce.max(values, axes=(values.ndim - 1,), keepdims=True)
     return ew.gt(values, ew.maximum(ew.mul(largest, _number(rtol, values)), _number(atol, values)))
 
 
 def _tolerances(A: Any, atol: Any, rtol: Any) -> tuple[Any, Any]:
-    """Both tolerances; where none is given, or ``atol`` is 0, ``rtol`` is the precision times the larger dimension. (A
-    tensor ``atol`` counts as given, zeros in it too, other than in PyTorch.)"""
+    """Return both tolerances. If none is given, or ``atol`` is the number 0, ``rtol`` is the precision times the larger
+    dimension. (Unlike in PyTorch, an ``atol`` tensor of zeros counts as given.)"""
     if rtol is None:
-        given = atol is not None and (isinstance(atol, Tensor) or atol > 0)
-        rtol = 0.0 if given else max(A.shape[-2:]) * float(np.finfo(A.dtype.numpy).eps)
+        is_absolute = atol is not None and (isinstance(atol, Tensor) or atol > 0)
+        rtol = 0.0 if is_absolute else max(A.shape[-2:]) * float(np.finfo(A.dtype.numpy).eps)
     return 0.0 if atol is None else atol, rtol
 
 
 def matrix_rank(A: Tensor, tol: Any = None, *, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Tensor:
-    """How many singular values (of ``hermitian`` ones: eigenvalues by size) are larger than ``atol``, or ``tol``, and
+    """Count the singular values (of ``hermitian`` matrices: absolute eigenvalues) above ``atol``, or ``tol``, and above
     ``rtol`` times the largest one (i64, [...]). Tolerances are numbers or tensors [...]."""
     need_matrix("matrix_rank", A)
     if min(A.shape[-2:]) == 0:
@@ -127,15 +135,15 @@ def matrix_rank(A: Tensor, tol: Any = None, *, atol: Any = None, rtol: Any = Non
 
 
 def pinv(A: Tensor, rcond: Any = None, *, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Tensor:
-    """The pseudo-inverses [..., n, m] of Moore and Penrose of matrices [..., m, n]; singular values up to ``atol`` or
+    """Compute the Moore-Penrose pseudo-inverses [..., n, m] of matrices [..., m, n]; singular values up to ``atol`` or
     ``rtol`` (``rcond``) times the largest count as 0."""
     rtol = rcond if rtol is None else rtol
     need_matrix("pinv", A)
     if min(A.shape[-2:]) == 0:
         return A.mH.clone()
     read = straight_through((A + A.mH) * 0.5, A.tril() + A.tril(-1).mH) if hermitian else A
-    least, part = (_tensor(A, t) for t in _tolerances(A, atol, rtol))
-    return decompositions.apply(decompositions.PSEUDO_INVERSE, read, least, part)[0]
+    least, relative = (_tensor(A, t) for t in _tolerances(A, atol, rtol))
+    return decompositions.apply(decompositions.PSEUDO_INVERSE, read, least, relative)[0]
 
 
 def _tensor(A: Any, number: Any) -> Any:
@@ -149,34 +157,36 @@ _DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 
 
 def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> LstsqResult:
-    """The X [..., n, k] with the least norm of ``A @ X - B``, of several such the smallest, for A [..., m, n] and B
-    [..., m, k] or [..., m].
+    """Solve ``A @ X = B`` by least squares for A [..., m, n] and B [..., m, k] or [..., m]; of several solutions,
+    return the one of least norm.
 
-    The driver ``gels`` takes A as of full rank: its factors are native code. The others, as None, decompose A into
-    singular values, of which those up to ``rcond`` times the largest count as 0. ``residuals`` are sums of squares
-    [..., k] for m > n where all ranks are n, else empty (in compiled code, which cannot know ranks, they are there for
-    all m > n); for ``gelsy`` they are empty. ``rank`` is empty for ``gels``, ``singular_values`` for ``gels`` and
-    ``gelsy``."""
+    The driver ``gels`` assumes full rank, and its factorization is native code. The others, and None, use singular
+    values; those up to ``rcond`` times the largest count as 0.
+
+    ``residuals`` are sums of squares [..., k] for m > n if all ranks are n, else empty. Compiled code cannot know
+    ranks, and returns residuals for all m > n. They are always empty for ``gelsy``. ``rank`` is empty for ``gels``, and
+    ``singular_values`` for ``gels`` and ``gelsy``.
+    """
     driver = "gelsy" if driver is None else driver
     if driver not in _DRIVERS:
-        raise AttributeValueError(f"lstsq: driver {driver!r} is not known", remedy=" or ".join(_DRIVERS))
+        raise AttributeValueError(f"lstsq: unknown driver {driver!r}", remedy=f"use {' or '.join(_DRIVERS)}")
     need_matrix("lstsq", A)
     need_float("lstsq", A, B)
     vectors = B.ndim == A.ndim - 1
-    right = B.unsqueeze(-1) if vectors else B
-    if right.ndim < 2 or right.shape[-2] != A.shape[-2]:
+    right_sides = B.unsqueeze(-1) if vectors else B
+    if right_sides.ndim < 2 or right_sides.shape[-2] != A.shape[-2]:
         raise ShapeError(f"lstsq: {list(A.shape)} and {list(B.shape)} do not fit")
-    batch = common_shape(A.shape[:-2], right.shape[:-2])
-    a, b = expanded(A, batch), expanded(right, batch)
+    batch = common_shape(A.shape[:-2], right_sides.shape[:-2])
+    a, b = expanded(A, batch), expanded(right_sides, batch)
     if driver == "gels":
-        found, rank, values = _by_factors(a, b), A.new_empty(0, dtype=int64), a.real.flatten()[:0]
+        solution, rank, values = _by_factors(a, b), A.new_empty(0, dtype=int64), a.real.flatten()[:0]
     else:
         values = svdvals(a.detach())
-        found, rank = pinv(a, rcond) @ b, matrix_rank(a.detach(), rtol=rcond)
+        solution, rank = pinv(a, rcond) @ b, matrix_rank(a.detach(), rtol=rcond)
     none = a.real.flatten()[:0]
-    residuals = none if driver == "gelsy" else _residuals(a, b, found, rank)
+    residuals = none if driver == "gelsy" else _residuals(a, b, solution, rank)
     return LstsqResult(
-        found.squeeze(-1) if vectors else found, residuals, rank, values if driver in _DRIVERS[2:] else none
+        solution.squeeze(-1) if vectors else solution, residuals, rank, values if driver in _DRIVERS[2:] else none
     )
 
 
@@ -188,9 +198,9 @@ def _by_factors(a: Any, b: Any) -> Any:
     return Q @ solve_triangular(R.mH, b, upper=False)
 
 
-def _residuals(a: Any, b: Any, found: Any, rank: Any) -> Any:
+def _residuals(a: Any, b: Any, solution: Any, rank: Any) -> Any:
     m, n = a.shape[-2:]
     full = m > n and (not rank.numel() or not dispatch.is_default() or bool((rank == n).all()))
     if not full:
         return a.real.flatten()[:0]
-    return composite.total(composite.squared(ew.sub(a @ found, b)), -2)
+    return composite.total(composite.squared(ew.sub(a @ solution, b)), -2)

@@ -1,4 +1,4 @@
-"""Linear systems, inverses, determinants, and the triangular factors that they come from."""
+"""Linear systems, inverses and determinants, with their triangular factors."""
 
 from __future__ import annotations
 
@@ -32,59 +32,60 @@ from graphc.tensors.tensor import Tensor
 
 
 def _factor(name: str, A: Tensor, upper: bool) -> Any:
-    """The lower factor, from the triangle that is asked for; the gradient goes to both triangles alike."""
+    """Return the lower factor, from the requested triangle; the gradient goes to both triangles equally."""
     need_square(name, A)
     symmetric = (A + A.mH) * 0.5
     return place.apply(factors.cholesky, straight_through(symmetric, A.mH if upper else A))
 
 
 def _first_bad(good: Any) -> Any:
-    """The number, from 1, of the first element along the last dimension that is false; 0 for none (i32)."""
+    """Return the number, from 1, of the first false element along the last dimension; 0 for none (i32)."""
     n = good.shape[-1]
     if not n:
         return good.new_zeros(good.shape[:-1], dtype=int32)
-    places = ew.where(good, n, iota(shape=(n,), axis=0))
-    first = reduce.min(places, axes=(good.ndim - 1,))
+    positions = ew.where(good, n, iota(shape=(n,), axis=0))
+    first = reduce.min(positions, axes=(good.ndim - 1,))
     return ew.cast(ew.where(ew.eq(first, n), 0, ew.add(first, 1)), dtype=int32)
 
 
 def cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
-    """The lower triangular L of symmetric positive definite matrices A = L @ L.mT (``upper``: the transposed one), of
-    [..., n, n]; of Hermitian ones A = L @ L.mH. One triangle of A is read. Raises LinAlgError where there is none."""
-    found = _factor("cholesky", A, upper)
-    good = ew.gt(found.diagonal(0, -2, -1).real, 0)
+    """Compute the lower triangular L of symmetric positive definite matrices A = L @ L.mT [..., n, n] (``upper``: its
+    transpose), or of Hermitian ones A = L @ L.mH. Only one triangle of A is read. Raises LinAlgError for other
+    matrices."""
+    factor = _factor("cholesky", A, upper)
+    good = ew.gt(factor.diagonal(0, -2, -1).real, 0)
     require(good, "linalg.cholesky: a matrix is not positive definite")
-    return found.mH if upper else found
+    return factor.mH if upper else factor
 
 
 def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> CholeskyExResult:
-    """As ``cholesky``, with ``info`` (i32, [...]) instead of an error: the number of the first leading minor that is
-    not positive, or 0. From there on the diagonal of the factor is NaN."""
-    found = _factor("cholesky_ex", A, upper)
-    info = _first_bad(ew.gt(found.diagonal(0, -2, -1).real, 0))
+    """Compute ``cholesky`` with ``info`` (i32, [...]) instead of an error: the number of the first leading minor that
+    is not positive, or 0. From there on the diagonal of the factor is NaN."""
+    factor = _factor("cholesky_ex", A, upper)
+    info = _first_bad(ew.gt(factor.diagonal(0, -2, -1).real, 0))
     if check_errors:
         require(ew.eq(info, 0), "linalg.cholesky_ex: a matrix is not positive definite")
-    return CholeskyExResult(found.mH if upper else found, info)
+    return CholeskyExResult(factor.mH if upper else factor, info)
 
 
 # ---- solutions
 
 
 def _are_vectors(A: Tensor, B: Tensor) -> bool:
-    """Whether right sides are one vector, or one for each matrix."""
+    """Return whether right sides are one vector, or one for each matrix."""
     return B.ndim == 1 or tuple(B.shape) == tuple(A.shape[:-1])
 
 
 def _systems(name: str, A: Tensor, B: Tensor) -> tuple[Any, Any, bool]:
-    """Matrices and right sides of one batch, and whether these are vectors."""
+    """Return matrices and right sides with a common batch, and whether the latter are vectors."""
     need_square(name, A)
     need_float(name, A, B)
     vectors = _are_vectors(A, B)
-    right = B.unsqueeze(-1) if vectors else B
-    if right.shape[-2] != A.shape[-1]:
+    right_sides = B.unsqueeze(-1) if vectors else B
+    if right_sides.shape[-2] != A.shape[-1]:
         raise ShapeError(f"{name}: {list(A.shape)} and {list(B.shape)} do not fit")
-    batch = common_shape(A.shape[:-2], right.shape[:-2])
-    return expanded(A, batch), expanded(right, batch), vectors
+    batch = common_shape(A.shape[:-2], right_sides.shape[:-2])
+    return expanded(A, batch), expanded(right_sides, batch), vectors
 
 
 def _solved(name: str, A: Tensor, B: Tensor, left: bool) -> Any:
@@ -94,14 +95,14 @@ def _solved(name: str, A: Tensor, B: Tensor, left: bool) -> Any:
             raise ShapeError(f"{name}: left=False takes matrices on the right, got {list(B.shape)} for {list(A.shape)}")
         return _solved(name, A.mT, B.mT, True).mT
     a, b, vectors = _systems(name, A, B)
-    found = place.apply(factors.solve, a, b)
-    return found.squeeze(-1) if vectors else found
+    solution = place.apply(factors.solve, a, b)
+    return solution.squeeze(-1) if vectors else solution
 
 
-def _require_finite(name: str, found: Any, *given: Any) -> None:
-    """Raises LinAlgError where a solution of finite numbers is not finite: there is a 0 among the pivots."""
-    bad = ew.logical_not(_finite(found))
-    for x in given:
+def _require_finite(name: str, solution: Any, *operands: Any) -> None:
+    """Raise LinAlgError for a non-finite solution of finite numbers: a pivot is 0."""
+    bad = ew.logical_not(_finite(solution))
+    for x in operands:
         bad = ew.mul(bad, _finite(x))
     require(ew.logical_not(bad), f"linalg.{name}: a matrix is singular")
 
@@ -111,25 +112,25 @@ def _finite(x: Any) -> Any:
 
 
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
-    """The X of ``A @ X = B`` (``left=False``: of ``X @ A = B``) for A [..., n, n] and B [..., n, k], [n], or [..., n]
+    """Solve ``A @ X = B`` (``left=False``: ``X @ A = B``) for X, with A [..., n, n] and B [..., n, k], [n], or [..., n]
     with the batch of A. Batches broadcast. Raises LinAlgError for a singular A."""
-    found = _solved("solve", A, B, left)
-    _require_finite("solve", found, A, B)
-    return found
+    solution = _solved("solve", A, B, left)
+    _require_finite("solve", solution, A, B)
+    return solution
 
 
 def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> SolveExResult:
-    """As ``solve``, with ``info`` (i32, [...]) instead of an error: the number of the first pivot that is 0, or 0."""
-    found = _solved("solve_ex", A, B, left)
+    """Compute ``solve`` with ``info`` (i32, [...]) instead of an error: the number of the first zero pivot, or 0."""
+    solution = _solved("solve_ex", A, B, left)
     info = _info(_packed("solve_ex", A))
     if check_errors:
         require(ew.eq(info, 0), "linalg.solve_ex: a matrix is singular")
-    return SolveExResult(found, info)
+    return SolveExResult(solution, info)
 
 
 def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
-    """The X of ``A @ X = B`` (``left=False``: of ``X @ A = B``) for triangular A [..., n, n], of which the other
-    triangle is not read, nor the diagonal for ``unitriangular``. Zeros on the diagonal give infinities."""
+    """Solve ``A @ X = B`` (``left=False``: ``X @ A = B``) for X, with triangular A [..., n, n]. The other triangle is
+    not read, nor is the diagonal with ``unitriangular``. Zeros on the diagonal give infinities."""
     if not left:
         return solve_triangular(A.mT, B.mT, upper=not upper, unitriangular=unitriangular).mT
     need_square("solve_triangular", A)
@@ -148,18 +149,18 @@ def _inverse(name: str, A: Tensor) -> Any:
 
 
 def inv(A: Tensor) -> Tensor:
-    """The inverses of square matrices [..., n, n]; raises LinAlgError for singular ones."""
-    found = _inverse("inv", A)
-    _require_finite("inv", found, A)
-    return found
+    """Compute the inverses of square matrices [..., n, n]; raise LinAlgError for singular ones."""
+    inverse = _inverse("inv", A)
+    _require_finite("inv", inverse, A)
+    return inverse
 
 
 def inv_ex(A: Tensor, *, check_errors: bool = False) -> InvExResult:
-    """As ``inv``, with ``info`` (i32, [...]) instead of an error: the number of the first pivot that is 0, or 0."""
-    found, info = _inverse("inv_ex", A), _info(_packed("inv_ex", A))
+    """Compute ``inv`` with ``info`` (i32, [...]) instead of an error: the number of the first zero pivot, or 0."""
+    inverse, info = _inverse("inv_ex", A), _info(_packed("inv_ex", A))
     if check_errors:
         require(ew.eq(info, 0), "linalg.inv_ex: a matrix is singular")
-    return InvExResult(found, info)
+    return InvExResult(inverse, info)
 
 
 # ---- triangular factors
@@ -179,12 +180,12 @@ def _info(packed: Any) -> Any:
 
 def _need_pivot(name: str, pivot: bool) -> None:
     if not pivot:
-        raise UnsupportedError(f"{name} without pivots", remedy="pivot=True")
+        raise UnsupportedError(f"{name} without pivots", remedy="pass pivot=True")
 
 
 def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> LUFactorExResult:
-    """The factors of ``lu`` in one matrix [..., m, n], the rows that each step exchanged (i32, from 1), and the number
-    of the first pivot that is 0, or 0."""
+    """Compute the factors of ``lu`` in one matrix [..., m, n], the row exchanged in each step (i32, from 1), and the
+    number of the first zero pivot, or 0."""
     _need_pivot("lu_factor", pivot)
     packed = _packed("lu_factor", A)
     info = _info(packed)
@@ -195,15 +196,15 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -
 
 
 def lu_factor(A: Tensor, *, pivot: bool = True) -> LUFactorResult:
-    """``lu_factor_ex`` without its last result; raises LinAlgError where a pivot is 0."""
-    found = lu_factor_ex(A, pivot=pivot)
-    require(ew.eq(found.info, 0), "linalg.lu_factor: a pivot is 0")
-    return LUFactorResult(found.LU, found.pivots)
+    """Compute ``lu_factor_ex`` without its last result; raise LinAlgError for a zero pivot."""
+    factorization = lu_factor_ex(A, pivot=pivot)
+    require(ew.eq(factorization.info, 0), "linalg.lu_factor: a pivot is 0")
+    return LUFactorResult(factorization.LU, factorization.pivots)
 
 
 def lu(A: Tensor, *, pivot: bool = True) -> LUResult:
-    """P [..., m, m], L [..., m, k] with ones on its diagonal, and U [..., k, n] of ``A = P @ L @ U``, k the smaller
-    of m and n."""
+    """Compute P [..., m, m], L [..., m, k] with ones on its diagonal, and U [..., k, n] with ``A = P @ L @ U``; k is
+    the smaller of m and n."""
     _need_pivot("lu", pivot)
     packed = _packed("lu", A)
     order = packed[..., -1].detach()
@@ -212,7 +213,7 @@ def lu(A: Tensor, *, pivot: bool = True) -> LUResult:
 
 
 def triangles(LU: Any) -> tuple[Any, Any]:
-    """L with its ones and U, which lie in one matrix [..., m, n]."""
+    """Split a matrix [..., m, n] into L, with ones on its diagonal, and U."""
     m, n = LU.shape[-2:]
     k = min(m, n)
     return ew.add(LU[..., :k].tril(-1), dispatch.current().constant(np.eye(m, k, dtype=LU.dtype.numpy))), LU[
@@ -221,7 +222,8 @@ def triangles(LU: Any) -> tuple[Any, Any]:
 
 
 def permutation(pivots: Tensor, m: int) -> Any:
-    """The order of ``m`` rows after exchanges of row i with row ``pivots[..., i] - 1``, one after the other (i64)."""
+    """Return the order of ``m`` rows after exchanging row i with row ``pivots[..., i] - 1``, one after the other
+    (i64)."""
     rows = iota(shape=(m,), axis=0)
     order = expanded(rows.unsqueeze(0), tuple(pivots.shape[:-1]))[..., 0, :] if pivots.ndim > 1 else rows
     for i in range(pivots.shape[-1]):
@@ -234,8 +236,7 @@ def permutation(pivots: Tensor, m: int) -> Any:
 
 
 def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Tensor:
-    """The X of ``A @ X = B`` (``left=False``: ``X @ A = B``; ``adjoint``: of A.mH), from
-    ``lu_factor(A)``."""
+    """Solve ``A @ X = B`` (``left=False``: ``X @ A = B``; ``adjoint``: for A.mH) for X, given ``lu_factor(A)``."""
     if not left:
         return lu_solve(LU, pivots, B.mH, adjoint=not adjoint).mH
     need_square("lu_solve", LU)
@@ -252,7 +253,7 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoin
 
 
 def _pivots(name: str, A: Tensor) -> tuple[Any, Any]:
-    """The elements of the diagonal of U, and the sign of the exchanges."""
+    """Return the diagonal of U, and the sign of the row exchanges."""
     need_square(name, A)
     packed = _packed(name, A)
     exchanged = ew.ne(packed[..., -2].detach(), ew.cast(iota(shape=(A.shape[-1],), axis=0), dtype=A.dtype))
@@ -261,26 +262,26 @@ def _pivots(name: str, A: Tensor) -> tuple[Any, Any]:
 
 
 def expanded_number(x: Any, value: float) -> Any:
-    """A number as a tensor without dimensions of the type of ``x``."""
+    """Return a number as a tensor without dimensions in the type of ``x``."""
     return dispatch.current().scalar(value, x.dtype)
 
 
 def det(A: Tensor) -> Tensor:
-    """The determinants [...] of square matrices [..., n, n]. Of singular ones the gradient is NaN."""
+    """Compute the determinants [...] of square matrices [..., n, n]. The gradient of singular matrices is NaN."""
     pivots, sign = _pivots("det", A)
     return reduce.prod(pivots, axes=(pivots.ndim - 1,)) * sign
 
 
 def slogdet(A: Tensor) -> SlogdetResult:
-    """Signs of the determinants (0 of singular matrices; complex ones have size 1), and the logarithms of their
-    absolute values."""
+    """Compute the signs of the determinants (0 for singular matrices; of absolute value 1 for complex ones), and the
+    logarithms of their absolute values."""
     pivots, sign = _pivots("slogdet", A)
     signs = reduce.prod(ew.sign(pivots), axes=(pivots.ndim - 1,))
     return SlogdetResult(signs * sign, composite.total(mathematics.log(ew.abs(pivots)), -1))
 
 
 def logdet(A: Tensor) -> Tensor:
-    """The logarithms of determinants: NaN of negative ones, minus infinity of singular matrices; complex ones of
+    """Compute the logarithms of determinants: NaN for negative ones, minus infinity for singular matrices, complex for
     complex matrices."""
     sign, logarithm = slogdet(A)
     if A.dtype.is_complex:

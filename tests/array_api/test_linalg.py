@@ -134,7 +134,7 @@ def test_a_function_of_matrices_is_compiled():
 def test_what_does_not_fit_is_refused():
     with pytest.raises(ShapeError, match="size 3"):
         linalg.cross(gc.ones(2), gc.ones(2))
-    with pytest.raises(AttributeValueError, match="'half' is not known"):
+    with pytest.raises(AttributeValueError, match="unknown ord 'half'"):
         linalg.matrix_norm(gc.ones(2, 2), ord="half")
     with pytest.raises(AttributeValueError, match="mode"):
         linalg.qr(gc.ones(2, 2), mode="raw")

@@ -307,7 +307,7 @@ def test_the_norm_of_singular_values():
         np.testing.assert_allclose(x.norm("nuc", (0, 2), keepdim).detach().numpy(), wanted, rtol=1e-12)
     np.testing.assert_allclose(graphc.norm(x[0], "nuc").item(), np.linalg.norm(x[0].detach().numpy(), "nuc"))
     assert gradcheck(lambda x: x.norm("nuc", (1, 2)), [x])
-    with pytest.raises(ShapeError, match="not two dimensions"):
+    with pytest.raises(ShapeError, match="must be two dimensions"):
         x.norm("nuc")
     with pytest.raises(AttributeValueError, match="unknown p 'max'"):
         x.norm("max")
